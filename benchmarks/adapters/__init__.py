@@ -1,0 +1,72 @@
+"""One module per library, each with a class named `Adapter`.
+
+An adapter is built from a problem, a setting and a variant (outside the clock: conversions belong
+there), trains in `fit` (inside the clock) and answers `outcome` afterwards.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from benchmarks.problems import Problem
+
+MODULES = {
+    "bristlecone": "bristlecone_estimator",
+    "bristlecone-core": "bristlecone_core",
+    "bristlecone-greedy": "bristlecone_greedy",
+    "pystreed": "pystreed_survival",
+    "sksurv": "sksurv_tree",
+}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is asked of every library alike."""
+
+    objective: str
+    max_depth: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a library says about its last fit; None where it does not say.
+
+    Parameters
+    ----------
+    leaves : ndarray of shape (n,)
+        Leaf of each training row, from which the objective is scored again.
+    status : str
+        "optimal" only if the library claims a proof.
+    objective, lower_bound : float or None
+        In the library's own accounting.
+    nodes : int or None
+        Search nodes.
+    """
+
+    leaves: np.ndarray
+    status: str
+    objective: float | None = None
+    lower_bound: float | None = None
+    nodes: int | None = None
+
+
+class Adapter(Protocol):
+    """What a library's module provides."""
+
+    version: str
+
+    def __init__(self, problem: Problem, setting: Setting, variant: str) -> None: ...
+
+    def fit(self) -> None: ...
+
+    def outcome(self) -> Outcome: ...
+
+
+def adapter(library: str) -> type[Adapter]:
+    """Import and return the adapter of a library; only that library is imported."""
+    module = importlib.import_module(f"benchmarks.adapters.{MODULES[library]}")
+    return module.Adapter

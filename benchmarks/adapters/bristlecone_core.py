@@ -1,0 +1,54 @@
+"""The engine alone, without the estimator; the variant names the kernel (default: the fastest)."""
+
+from __future__ import annotations
+
+import bristlecone
+import numpy as np
+from bristlecone import _core
+
+from benchmarks.adapters import Outcome, Setting
+from benchmarks.problems import Problem
+
+
+class Adapter:
+    """One call of the binding, one thread."""
+
+    version = bristlecone.__version__
+
+    def __init__(self, problem: Problem, setting: Setting, variant: str) -> None:
+        self._solve = getattr(_core, f"solve_{setting.objective}")
+        self._X = problem.X
+        self._target = (problem.target["time"], problem.target["event"], None)
+        self._depth = setting.max_depth
+        self._keywords = {
+            "max_depth": setting.max_depth,
+            "max_leaf_nodes": None,
+            "min_samples_leaf": 1,
+            "leaf_penalty": 0.0,
+            "n_threads": 1,
+            "time_limit": None,
+            "memory_limit": None,
+            "options": {"backend": variant} if variant else None,
+        }
+
+    def fit(self) -> None:
+        """Search."""
+        self._solution = self._solve(self._X, *self._target, **self._keywords)
+
+    def outcome(self) -> Outcome:
+        """Return the solution's certificate, with the rows sent down its tree."""
+        solution = self._solution
+        node = np.zeros(len(self._X), dtype=np.int64)
+        rows = np.arange(len(self._X))
+        for _ in range(self._depth):
+            inner = solution.feature[node] >= 0
+            at = node[inner]
+            is_true = self._X[rows[inner], solution.feature[at]] == 1
+            node[inner] = np.where(is_true, solution.children_left[at], solution.children_right[at])
+        return Outcome(
+            leaves=node,
+            status=solution.status,
+            objective=solution.objective,
+            lower_bound=solution.lower_bound,
+            nodes=solution.n_nodes_explored,
+        )

@@ -1,0 +1,27 @@
+"""`GreedySurvivalTree`; the variant names the splitting criterion."""
+
+from __future__ import annotations
+
+import bristlecone
+
+from benchmarks.adapters import Outcome, Setting
+from benchmarks.problems import Problem
+
+
+class Adapter:
+    """The greedy baseline on numeric features."""
+
+    version = bristlecone.__version__
+
+    def __init__(self, problem: Problem, setting: Setting, variant: str) -> None:
+        self._parameters = {"max_depth": setting.max_depth, "criterion": variant}
+        self._X = problem.X
+        self._y = (problem.target["event"], problem.target["time"])
+
+    def fit(self) -> None:
+        """Train a fresh estimator."""
+        self._model = bristlecone.GreedySurvivalTree(**self._parameters).fit(self._X, self._y)
+
+    def outcome(self) -> Outcome:
+        """Return the leaves; a greedy tree proves nothing."""
+        return Outcome(leaves=self._model.apply(self._X), status="heuristic")

@@ -1,0 +1,74 @@
+"""Fit one library on one problem in a process of its own: a job on stdin, a measurement on stdout.
+
+A process of its own makes the peak memory that library's alone, and lets a timeout end it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.adapters import Setting, adapter
+from benchmarks.objectives import OBJECTIVES
+from benchmarks.problems import Problem
+
+
+def measure(job: dict[str, Any]) -> dict[str, Any]:
+    """Return seconds of each fit, memory, and the objective scored from the rows.
+
+    The fit is repeated `repeats` times, or until `seconds` are spent.
+    """
+    problem = Problem.load(Path(job["path"]))
+    setting = Setting(job["objective"], job["max_depth"])
+    trained = adapter(job["library"])(problem, setting, job["variant"])
+    before = peak_memory()
+    seconds: list[float] = []
+    while len(seconds) < job["repeats"] and sum(seconds) < job["seconds"]:
+        start = time.perf_counter()
+        trained.fit()
+        seconds.append(time.perf_counter() - start)
+    peak = peak_memory()
+    outcome = trained.outcome()
+    return {
+        "status": outcome.status,
+        "seconds": seconds,
+        "loss": OBJECTIVES[setting.objective](problem, outcome.leaves),
+        "reported_objective": outcome.objective,
+        "lower_bound": outcome.lower_bound,
+        "nodes": outcome.nodes,
+        "leaves": len(set(outcome.leaves.tolist())),
+        "memory_before_mb": before,
+        "memory_peak_mb": peak,
+        "version": trained.version,
+    }
+
+
+def peak_memory() -> float | None:
+    """Return this process's peak resident memory in MB (10^6 bytes), None where unknown.
+
+    VmHWM, because ru_maxrss starts from the peak of the process that forked this one.
+    """
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return None
+    line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
+    return int(line.split()[1]) * 1024 / 1e6
+
+
+def pin_to_one_cpu() -> None:
+    """Hold the whole process to one CPU, so that "one thread" needs no trust."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+
+if __name__ == "__main__":
+    pin_to_one_cpu()
+    # A library that prints must not spoil the answer.
+    answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    json.dump(measure(json.load(sys.stdin)), answer)
+    answer.close()

@@ -1,0 +1,229 @@
+//! The data as the search sees them: distinct rows, useful columns, summed statistics.
+
+use super::BinaryMatrix;
+use rustc_hash::FxHashMap;
+
+/// A column of a [`Sample`] and where it comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Index of the feature in the caller's matrix.
+    pub feature: usize,
+    /// Whether the column holds the negation of the feature.
+    pub flipped: bool,
+}
+
+/// Distinct rows over the columns worth splitting on, with statistics summed over equal rows.
+///
+/// Rows are sorted by their bits, so that nothing downstream depends on the order of the
+/// caller's rows. No column is constant, equal to another or the complement of another, and
+/// each is true for at most half of the distinct rows.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// Columns, ascending in `feature`.
+    pub columns: Vec<Column>,
+    /// Statistics per row, `[row][channel]`.
+    pub sums: Vec<i64>,
+    /// Number of the caller's rows merged into each row.
+    pub counts: Vec<i64>,
+    /// Channels per row.
+    pub channels: usize,
+    words: usize,
+    bits: Vec<u64>,
+}
+
+impl Sample {
+    /// Merges equal rows and reduces the columns; O(rows · (log rows + columns)).
+    ///
+    /// `statistics` holds `channels` integers per row of `features`.
+    pub fn new(features: &BinaryMatrix, statistics: &[i64], channels: usize) -> Self {
+        let n = features.n_rows();
+        assert_eq!(statistics.len(), n * channels, "one record of statistics per row");
+        let mut order: Vec<u32> = (0..n as u32).collect();
+        if features.words == 1 {
+            order.sort_unstable_by_key(|&r| features.bits[r as usize]);
+        } else {
+            order.sort_unstable_by(|&a, &b| features.row(a as usize).cmp(features.row(b as usize)));
+        }
+        let (mut distinct, mut sums, mut counts): (Vec<u32>, Vec<i64>, Vec<i64>) =
+            (Vec::new(), Vec::new(), Vec::new());
+        for &r in &order {
+            let r = r as usize;
+            let record = &statistics[r * channels..(r + 1) * channels];
+            match distinct.last() {
+                Some(&last) if features.row(last as usize) == features.row(r) => {
+                    let at = sums.len() - channels;
+                    for (sum, v) in sums[at..].iter_mut().zip(record) {
+                        *sum += v;
+                    }
+                    *counts.last_mut().expect("not empty") += 1;
+                }
+                _ => {
+                    distinct.push(r as u32);
+                    sums.extend_from_slice(record);
+                    counts.push(1);
+                }
+            }
+        }
+        let columns = useful_columns(features, &distinct);
+        let (words, bits) = pack(features, &distinct, &columns);
+        Sample { columns, sums, counts, channels, words, bits }
+    }
+
+    /// The rows in which column `c` has the given value, with the columns reduced again.
+    pub fn restrict(&self, c: usize, value: bool) -> Sample {
+        let rows: Vec<u32> =
+            (0..self.n_rows() as u32).filter(|&r| self.get(r as usize, c) == value).collect();
+        let bits = rows.iter().flat_map(|&r| self.row(r as usize)).copied().collect();
+        let (n_rows, n_features) = (rows.len(), self.n_columns());
+        let matrix = BinaryMatrix { n_rows, n_features, words: self.words, bits };
+        let all: Vec<u32> = (0..n_rows as u32).collect();
+        let columns = useful_columns(&matrix, &all);
+        let (words, bits) = pack(&matrix, &all, &columns);
+        Sample {
+            columns: columns
+                .iter()
+                .map(|inner| {
+                    let outer = self.columns[inner.feature];
+                    Column { feature: outer.feature, flipped: outer.flipped != inner.flipped }
+                })
+                .collect(),
+            sums: rows.iter().flat_map(|&r| self.statistics(r as usize)).copied().collect(),
+            counts: rows.iter().map(|&r| self.counts[r as usize]).collect(),
+            channels: self.channels,
+            words,
+            bits,
+        }
+    }
+
+    /// Number of distinct rows.
+    pub fn n_rows(&self) -> usize {
+        self.counts.len()
+    }
+
+    /// Number of columns.
+    pub fn n_columns(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Words per packed row.
+    pub fn words(&self) -> usize {
+        self.words
+    }
+
+    /// Packed columns of row `r`.
+    #[inline]
+    pub fn row(&self, r: usize) -> &[u64] {
+        &self.bits[r * self.words..(r + 1) * self.words]
+    }
+
+    /// Value of column `c` in row `r`.
+    #[inline]
+    pub fn get(&self, r: usize, c: usize) -> bool {
+        self.bits[r * self.words + c / 64] >> (c % 64) & 1 == 1
+    }
+
+    /// Statistics of row `r`.
+    #[inline]
+    pub fn statistics(&self, r: usize) -> &[i64] {
+        &self.sums[r * self.channels..(r + 1) * self.channels]
+    }
+
+    /// Statistics summed over all rows.
+    pub fn total(&self) -> Vec<i64> {
+        let mut total = vec![0; self.channels];
+        for record in self.sums.chunks_exact(self.channels) {
+            for (t, v) in total.iter_mut().zip(record) {
+                *t += v;
+            }
+        }
+        total
+    }
+}
+
+/// Words per row and the bits of the chosen columns of the chosen rows.
+fn pack(features: &BinaryMatrix, rows: &[u32], columns: &[Column]) -> (usize, Vec<u64>) {
+    let words = columns.len().div_ceil(64).max(1);
+    let mut bits = vec![0u64; rows.len() * words];
+    for (packed, &r) in bits.chunks_exact_mut(words).zip(rows) {
+        for (c, column) in columns.iter().enumerate() {
+            let value = features.get(r as usize, column.feature) != column.flipped;
+            packed[c / 64] |= u64::from(value) << (c % 64);
+        }
+    }
+    (words, bits)
+}
+
+/// Drops constant, duplicate and complementary features (the first of each kind stays) and
+/// orients the rest so that each is true for at most half of the rows.
+fn useful_columns(features: &BinaryMatrix, rows: &[u32]) -> Vec<Column> {
+    let n = rows.len();
+    let words = n.div_ceil(64).max(1);
+    let f_count = features.n_features();
+    // Transpose by blocks of 64 rows: each row contributes one bit to each set feature.
+    let mut bitsets = vec![0u64; f_count * words];
+    for (i, &r) in rows.iter().enumerate() {
+        for (w, &word) in features.row(r as usize).iter().enumerate() {
+            let mut rest = word;
+            while rest != 0 {
+                let f = w * 64 + rest.trailing_zeros() as usize;
+                bitsets[f * words + i / 64] |= 1 << (i % 64);
+                rest &= rest - 1;
+            }
+        }
+    }
+    let last_mask = if n % 64 == 0 { u64::MAX } else { (1 << (n % 64)) - 1 };
+    let mut seen: FxHashMap<Vec<u64>, ()> = FxHashMap::default();
+    let mut columns = Vec::new();
+    for f in 0..f_count {
+        let bitset = &mut bitsets[f * words..(f + 1) * words];
+        let ones: usize = bitset.iter().map(|w| w.count_ones() as usize).sum();
+        if ones == 0 || ones == n {
+            continue;
+        }
+        // Canonical form of a column and its complement: false in the first row.
+        if bitset[0] & 1 == 1 {
+            for w in bitset.iter_mut() {
+                *w = !*w;
+            }
+            bitset[words - 1] &= last_mask;
+        }
+        if seen.insert(bitset.to_vec(), ()).is_none() {
+            columns.push(Column { feature: f, flipped: 2 * ones > n });
+        }
+    }
+    columns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_rows_merge_and_idle_columns_go() {
+        // feature 1 complements 0, 2 repeats 0, 3 is constant, 4 is in the majority
+        let rows = [[1u8, 0, 1, 1, 1], [0, 1, 0, 1, 1], [0, 1, 0, 1, 1], [0, 1, 0, 1, 0]];
+        let matrix = BinaryMatrix::from_bytes(4, 5, &rows.concat()).unwrap();
+        let sample = Sample::new(&matrix, &[1, 10, 100, 1000], 1);
+        assert_eq!(
+            sample.columns,
+            [Column { feature: 0, flipped: false }, Column { feature: 4, flipped: true }]
+        );
+        assert_eq!(sample.n_rows(), 3);
+        assert_eq!(sample.total(), [1111]);
+        assert_eq!(sample.counts.iter().sum::<i64>(), 4);
+        let merged = (0..3).find(|&r| sample.counts[r] == 2).unwrap();
+        assert_eq!(sample.statistics(merged), [110]);
+    }
+
+    #[test]
+    fn the_sample_does_not_depend_on_the_order_of_rows() {
+        let bytes: Vec<u8> = (0..70 * 66).map(|i| u8::from((i * i + i / 7) % 3 == 0)).collect();
+        let stats: Vec<i64> = (0..70).collect();
+        let forward = Sample::new(&BinaryMatrix::from_bytes(70, 66, &bytes).unwrap(), &stats, 1);
+        let reversed: Vec<u8> = bytes.chunks(66).rev().flatten().copied().collect();
+        let stats: Vec<i64> = (0..70).rev().collect();
+        let backward = Sample::new(&BinaryMatrix::from_bytes(70, 66, &reversed).unwrap(), &stats, 1);
+        assert_eq!(forward.bits, backward.bits);
+        assert_eq!(forward.sums, backward.sums);
+    }
+}

@@ -1,0 +1,23 @@
+//! What can be wrong with the input. The search itself does not fail: it was checked here.
+
+use thiserror::Error;
+
+/// Rejected input.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum Error {
+    /// A parameter or array is not acceptable; `name` is the user's name for it.
+    #[error("{name}: {reason}")]
+    Invalid {
+        /// Parameter or array.
+        name: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl Error {
+    /// Shorthand for [`Error::Invalid`].
+    pub fn invalid(name: &'static str, reason: impl Into<String>) -> Self {
+        Error::Invalid { name, reason: reason.into() }
+    }
+}

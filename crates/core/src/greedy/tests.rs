@@ -1,0 +1,343 @@
+//! Whole trees against a grower that does everything the slow way.
+
+use super::*;
+use crate::survival::Observations;
+use crate::task::{Task, likelihood};
+
+/// SplitMix64 (Steele, Lea, Flood 2014).
+pub(super) struct Random(pub u64);
+
+impl Random {
+    pub fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % n as u64) as usize
+    }
+}
+
+/// A small sample with ties in the times and the columns.
+#[derive(Clone)]
+pub(super) struct Problem {
+    pub codes: Vec<Vec<u32>>,
+    pub time: Vec<f64>,
+    pub event: Vec<bool>,
+    pub weight: Vec<f64>,
+    pub entry: Option<Vec<f64>>,
+}
+
+impl Problem {
+    pub fn random(seed: u64, max_rows: usize) -> Self {
+        let random = &mut Random(seed);
+        let n = 2 + random.below(max_rows - 1);
+        let n_times = 1 + random.below(n);
+        let time: Vec<f64> = (0..n).map(|_| random.below(n_times) as f64 + 1.0).collect();
+        let delayed = random.below(3) == 0;
+        let fractional = random.below(2) == 0;
+        let levels = [2, 2, 3, 5, n, n];
+        let codes = levels.map(|levels| {
+            let values: Vec<f64> = (0..n).map(|_| random.below(levels) as f64).collect();
+            dense_ranks(&values).0
+        });
+        let mut event: Vec<bool> = (0..n).map(|_| random.below(3) > 0).collect();
+        event[random.below(n)] = true;
+        Problem {
+            codes: codes.to_vec(),
+            entry: delayed
+                .then(|| time.iter().map(|&t| random.below(t as usize) as f64 * 0.5).collect()),
+            time,
+            event,
+            weight: (0..n)
+                .map(|_| (1 + random.below(3)) as f64 * if fractional { 0.3 } else { 1.0 })
+                .collect(),
+        }
+    }
+
+    pub fn observations(&self) -> Observations<'_> {
+        Observations {
+            time: &self.time,
+            event: &self.event,
+            weight: Some(&self.weight),
+            entry: self.entry.as_deref(),
+        }
+    }
+
+    fn take(&self, rows: &[usize]) -> Problem {
+        let pick = |values: &[f64]| rows.iter().map(|&i| values[i]).collect();
+        Problem {
+            codes: self.codes.iter().map(|c| rows.iter().map(|&i| c[i]).collect()).collect(),
+            time: pick(&self.time),
+            event: rows.iter().map(|&i| self.event[i]).collect(),
+            weight: pick(&self.weight),
+            entry: self.entry.as_deref().map(pick),
+        }
+    }
+
+    fn grow(&self, by: By, limits: &Limits) -> Grown {
+        let (obs, code) = (self.observations(), |r: usize, c: usize| self.codes[c][r]);
+        match by {
+            By::LogRank => grow_by_logrank(self.codes.len(), code, &obs, limits, || false),
+            By::Likelihood => {
+                let task = likelihood::Likelihood::new(&obs, 0.0).unwrap();
+                let (statistics, _) = task.statistics().as_chunks();
+                let ones = vec![1; obs.len()];
+                grow_by_likelihood(self.codes.len(), code, statistics, &ones, limits, || false)
+            }
+        }
+        .unwrap()
+    }
+
+    /// Gain of a split of some rows, straight from the definitions.
+    fn gain(&self, by: By, rows: &[usize], left: &dyn Fn(usize) -> bool) -> f64 {
+        match by {
+            By::LogRank => self.log_rank(rows, left),
+            By::Likelihood => {
+                let hazard = likelihood::baseline_hazard(&self.observations());
+                let fit = |inside: &dyn Fn(usize) -> bool| {
+                    let part = rows.iter().filter(|&&i| inside(i));
+                    let (mut events, mut sum) = (0.0, 0.0);
+                    for &i in part {
+                        events += if self.event[i] { self.weight[i] } else { 0.0 };
+                        sum += self.weight[i] * hazard[i];
+                    }
+                    if events > 0.0 { events * f64::ln(events / sum) } else { 0.0 }
+                };
+                let gain = fit(left) + fit(&|i| !left(i)) - fit(&|_| true);
+                if gain > 1e-12 { gain } else { 0.0 }
+            }
+        }
+    }
+
+    /// U²/V summed over the event times.
+    pub fn log_rank(&self, rows: &[usize], left: &dyn Fn(usize) -> bool) -> f64 {
+        let entry = |i: usize| self.entry.as_ref().map_or(-1.0, |v| v[i]);
+        let sum = |inside: &dyn Fn(usize) -> bool| -> f64 {
+            rows.iter().filter(|&&i| inside(i)).map(|&i| self.weight[i]).sum()
+        };
+        let mut times: Vec<f64> = rows.iter().map(|&i| self.time[i]).collect();
+        times.sort_by(f64::total_cmp);
+        times.dedup();
+        let (mut u, mut v) = (0.0, 0.0);
+        for t in times {
+            let at_risk = |i: usize| entry(i) < t && t <= self.time[i];
+            let happens = |i: usize| self.event[i] && self.time[i] == t;
+            let (n, n_left) = (sum(&at_risk), sum(&|i| at_risk(i) && left(i)));
+            let (d, d_left) = (sum(&happens), sum(&|i| happens(i) && left(i)));
+            if d == 0.0 || n - d < 1e-12 {
+                continue;
+            }
+            u += d_left - d * n_left / n;
+            let ties = if d > 1.0 { (n - d) / (n - 1.0) } else { 1.0 };
+            v += d * ties * (n_left / n) * (1.0 - n_left / n);
+        }
+        if v > 1e-12 && u * u / v > 1e-12 { u * u / v } else { 0.0 }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum By {
+    Likelihood,
+    LogRank,
+}
+
+const CRITERIA: [By; 2] = [By::Likelihood, By::LogRank];
+const FREE: Limits = Limits { max_depth: None, max_leaf_nodes: None, min_samples_leaf: 1 };
+
+/// (column, below, above) of every node in preorder, `None` at leaves.
+type Preorder = Vec<Option<(usize, u32, u32)>>;
+
+fn preorder(grown: &Grown) -> Preorder {
+    let split = |node: usize| {
+        let column = usize::try_from(grown.tree.feature[node]).ok()?;
+        Some((column, grown.below[node], grown.above[node]))
+    };
+    (0..grown.tree.n_nodes()).map(split).collect()
+}
+
+struct SlowNode {
+    rows: Vec<usize>,
+    depth: usize,
+    split: Option<(usize, u32, u32)>,
+    children: Option<[usize; 2]>,
+}
+
+/// The first of the best splits of a node and its gain.
+fn slow_best(problem: &Problem, by: By, rows: &[usize], min: usize) -> (f64, (usize, u32, u32)) {
+    let mut best = (0.0, (0, 0, 0));
+    for (column, codes) in problem.codes.iter().enumerate() {
+        let mut present: Vec<u32> = rows.iter().map(|&i| codes[i]).collect();
+        present.sort_unstable();
+        present.dedup();
+        for pair in present.windows(2) {
+            let left = |i: usize| codes[i] <= pair[0];
+            let n_left = rows.iter().filter(|&&i| left(i)).count();
+            let gain = problem.gain(by, rows, &left);
+            if n_left >= min && rows.len() - n_left >= min && gain > best.0 * (1.0 + TIE) {
+                best = (gain, (column, pair[0], pair[1]));
+            }
+        }
+    }
+    best
+}
+
+fn slow_grow(problem: &Problem, by: By, limits: &Limits) -> Preorder {
+    let all = (0..problem.time.len()).collect();
+    let mut nodes = vec![SlowNode { rows: all, depth: 0, split: None, children: None }];
+    for _ in 1..limits.max_leaf_nodes.unwrap_or(usize::MAX) {
+        let best = |node: &SlowNode| {
+            if node.children.is_some() || limits.max_depth.is_some_and(|most| node.depth >= most) {
+                return (0.0, (0, 0, 0));
+            }
+            slow_best(problem, by, &node.rows, limits.min_samples_leaf)
+        };
+        let splits: Vec<_> = nodes.iter().map(best).collect();
+        let most = splits.iter().map(|split| split.0).fold(0.0, f64::max);
+        if most == 0.0 {
+            break;
+        }
+        let next = splits.iter().position(|split| split.0 >= most * (1.0 - TIE)).unwrap();
+        let (_, (column, below, above)) = splits[next];
+        let (left, right) =
+            nodes[next].rows.iter().partition::<Vec<_>, _>(|&&i| problem.codes[column][i] <= below);
+        nodes[next].split = Some((column, below, above));
+        nodes[next].children = Some([nodes.len(), nodes.len() + 1]);
+        let depth = nodes[next].depth + 1;
+        for rows in [left, right] {
+            nodes.push(SlowNode { rows, depth, split: None, children: None });
+        }
+    }
+    fn walk(nodes: &[SlowNode], node: usize, out: &mut Preorder) {
+        out.push(nodes[node].split);
+        for child in nodes[node].children.into_iter().flatten() {
+            walk(nodes, child, out);
+        }
+    }
+    let mut out = Vec::new();
+    walk(&nodes, 0, &mut out);
+    out
+}
+
+#[test]
+fn trees_are_those_of_the_slow_grower() {
+    for seed in 0..200 {
+        let problem = Problem::random(seed, 40);
+        let random = &mut Random(seed + 1);
+        let limits = Limits {
+            max_depth: [None, Some(0), Some(1), Some(3)][random.below(4)],
+            max_leaf_nodes: [None, Some(1), Some(2), Some(5)][random.below(4)],
+            min_samples_leaf: 1 + random.below(4),
+        };
+        for by in CRITERIA {
+            let fast = preorder(&problem.grow(by, &limits));
+            assert_eq!(fast, slow_grow(&problem, by, &limits), "seed {seed}, {by:?}, {limits:?}");
+        }
+    }
+}
+
+#[test]
+fn the_order_of_rows_does_not_matter() {
+    for seed in 0..50 {
+        let problem = Problem::random(seed, 400);
+        let n = problem.time.len();
+        let mut order: Vec<usize> = (0..n).collect();
+        let random = &mut Random(seed);
+        for i in (1..n).rev() {
+            order.swap(i, random.below(i + 1));
+        }
+        for by in CRITERIA {
+            assert_eq!(problem.grow(by, &FREE), problem.take(&order).grow(by, &FREE));
+        }
+    }
+}
+
+#[test]
+fn integer_weights_are_repetition() {
+    for seed in 0..100 {
+        let mut problem = Problem::random(seed, 60);
+        for weight in &mut problem.weight {
+            *weight = (*weight * 10.0).round();
+        }
+        let n = problem.time.len();
+        let rows: Vec<usize> =
+            (0..n).flat_map(|i| std::iter::repeat_n(i, problem.weight[i] as usize)).collect();
+        let mut repeated = problem.take(&rows);
+        repeated.weight.fill(1.0);
+        for by in CRITERIA {
+            assert_eq!(problem.grow(by, &FREE), repeated.grow(by, &FREE), "seed {seed}, {by:?}");
+        }
+    }
+}
+
+#[test]
+fn merged_rows_count_as_many() {
+    let mut problem = Problem::random(7, 60);
+    problem.codes.truncate(3);
+    let limits = Limits { min_samples_leaf: 5, ..FREE };
+    let expected = problem.grow(By::Likelihood, &limits);
+    assert!(expected.tree.n_leaves() > 2);
+    let task = likelihood::Likelihood::new(&problem.observations(), 0.0).unwrap();
+    let (mut cells, mut statistics, mut counts) = (Vec::new(), Vec::new(), Vec::new());
+    for (i, record) in task.statistics().as_chunks::<2>().0.iter().enumerate() {
+        let cell: Vec<u32> = problem.codes.iter().map(|codes| codes[i]).collect();
+        let at = cells.iter().position(|known| *known == cell).unwrap_or(cells.len());
+        if at == cells.len() {
+            cells.push(cell);
+            statistics.push([0; 2]);
+            counts.push(0);
+        }
+        statistics[at][0] += record[0];
+        statistics[at][1] += record[1];
+        counts[at] += 1;
+    }
+    assert!(cells.len() < problem.time.len());
+    let code = |r: usize, c: usize| cells[r][c];
+    let merged = grow_by_likelihood(3, code, &statistics, &counts, &limits, || false);
+    assert_eq!(merged, Ok(expected));
+}
+
+#[test]
+fn of_equal_splits_the_first_is_taken() {
+    for seed in 0..50 {
+        let mut problem = Problem::random(seed, 60);
+        for by in CRITERIA {
+            let single = Limits { max_depth: Some(1), ..FREE };
+            let Some((column, below, above)) = preorder(&problem.grow(by, &single))[0] else {
+                continue;
+            };
+            // The same split again, and with the sides exchanged.
+            let side: Vec<u32> =
+                problem.codes[column].iter().map(|&code| u32::from(code > below)).collect();
+            let exchanged = side.iter().map(|code| 1 - code).collect();
+            let codes = problem.codes.clone();
+            problem.codes.extend([side, exchanged]);
+            assert_eq!(preorder(&problem.grow(by, &single))[0], Some((column, below, above)));
+            problem.codes.rotate_right(1);
+            assert_eq!(preorder(&problem.grow(by, &single))[0], Some((0, 0, 1)));
+            problem.codes = codes;
+        }
+    }
+}
+
+#[test]
+fn nothing_to_gain_is_a_leaf() {
+    let mut problem = Problem::random(3, 40);
+    problem.time.fill(1.0);
+    problem.event.fill(true);
+    problem.entry = None;
+    for by in CRITERIA {
+        assert_eq!(problem.grow(by, &FREE).tree, Tree::leaf());
+    }
+}
+
+#[test]
+fn an_interrupt_stops_between_columns() {
+    let problem = Problem::random(5, 40);
+    let mut asked = 0;
+    let interrupted = || {
+        asked += 1;
+        asked == 3
+    };
+    let code = |r: usize, c: usize| problem.codes[c][r];
+    let grown = grow_by_logrank(6, code, &problem.observations(), &FREE, interrupted);
+    assert_eq!((grown, asked), (Err(Interrupted), 3));
+}

@@ -1,0 +1,11 @@
+//! Exact search for optimal trees under any separable objective.
+//!
+//! The crate knows no Python, prints nothing and keeps no global state.
+
+pub mod survival;
+pub mod data;
+pub mod error;
+pub mod search;
+pub mod simd;
+pub mod task;
+pub mod tree;

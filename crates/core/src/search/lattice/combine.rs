@@ -1,0 +1,394 @@
+//! The kernel of one level: from the cells of itemsets to the best splits one level up.
+//!
+//! For a prefix of M − 1 columns and a vector of lanes, each lane h makes the itemset
+//! `prefix ∪ {h}` with 2^M sign patterns ("cells"). Inclusion–exclusion over sums of
+//! positive itemsets gives the statistics of every cell (SurTree eqs. 16–19, any order).
+//! A cell's value is its leaf loss or, above the last level, the better of that and its
+//! best split. Leaving out one column of the itemset pairs the cells that differ in it:
+//! their summed values are candidates for splitting the smaller itemset on that column.
+
+use super::accumulate::Rows;
+use super::geometry::{Geometry, Row};
+use crate::simd::{LaneInt, LaneReal, Lanes};
+use crate::task::LaneTask;
+use std::mem::MaybeUninit;
+
+/// Most leaf budgets a level below the root keeps (2^3 for the children of the root).
+pub const MAX_SLOTS: usize = 8;
+
+/// Everything the kernels read. Levels: 0 is the root, `depth` the leaves.
+pub struct Problem<'a, T, I, R> {
+    pub task: &'a T,
+    pub depth: usize,
+    /// Channels of the task; one more follows for row counts when `min_leaf > 1`.
+    pub task_channels: usize,
+    pub channels: usize,
+    pub min_leaf: usize,
+    pub geometry: Geometry,
+    pub rows: Rows<I>,
+    /// Exact totals of the task's channels and the bits the lanes dropped.
+    pub exact_total: Vec<i64>,
+    pub shift: Vec<u32>,
+    /// Lane totals per channel.
+    pub totals: Vec<I>,
+    /// Sums of positive itemsets, `[level − 1][channel · total + position]`.
+    pub sums: [Vec<I>; 3],
+    /// Price of a split in lane units.
+    pub price: R,
+    /// How leaf budgets of the two sides of a split make a budget: for the cells of level
+    /// m, (budget slot, budget slot, slot of the level above).
+    pub budgets: [Vec<(usize, usize, usize)>; 5],
+    /// Budget slots of the best splits of level m.
+    pub slots: [usize; 5],
+    /// Whether the number of leaves is free: one slot per level, leaf and split in one.
+    pub unlimited: bool,
+}
+
+/// Best split of every itemset of a level below the root:
+/// `[row start · slots · patterns + (slot · patterns + pattern) · row length + lane]`.
+#[derive(Clone, Debug, Default)]
+pub struct Best<R>(pub Vec<R>);
+
+impl<R: LaneReal> Best<R> {
+    /// Keeps the better value everywhere.
+    pub fn merge(&mut self, other: &Best<R>) {
+        for (a, &b) in self.0.iter_mut().zip(&other.0) {
+            if b < *a {
+                *a = b;
+            }
+        }
+    }
+}
+
+/// Position of (slot, pattern, lane) of an itemset row in a [`Best`] of level `m`.
+#[inline(always)]
+pub fn best_at(row: Row, slots: usize, m: usize, slot: usize, pattern: usize, lane: usize) -> usize {
+    (row.start * slots << m) + ((slot << m) + pattern) * row.len + (lane - row.first)
+}
+
+/// Most channels a kernel handles, the row count included.
+pub const MAX_CHANNELS: usize = 33;
+
+/// A prefix of columns as the kernels see it: for every subset of its columns, where the
+/// itemsets `subset ∪ {lane}` live and what the statistics of the subset sum to.
+#[derive(Clone, Debug)]
+pub struct View<I> {
+    size: usize,
+    columns: [usize; 3],
+    rows: [Row; 8],
+    /// Sums over the rows where the subset is true, `[channel][subset]`.
+    positive: [[I; 8]; MAX_CHANNELS],
+    /// Sums by sign pattern of the prefix, `[channel][pattern]`.
+    cells: [[I; 8]; MAX_CHANNELS],
+}
+
+impl<I: LaneInt> View<I> {
+    /// The empty prefix.
+    pub fn root(geometry: &Geometry, totals: &[I]) -> Self {
+        let mut view = View {
+            size: 0,
+            columns: [0; 3],
+            rows: [geometry.row(&[]); 8],
+            positive: [[I::default(); 8]; MAX_CHANNELS],
+            cells: [[I::default(); 8]; MAX_CHANNELS],
+        };
+        for (c, &total) in totals.iter().enumerate() {
+            view.positive[c][0] = total;
+            view.cells[c][0] = total;
+        }
+        view
+    }
+
+    /// First lane beyond the prefix.
+    #[inline(always)]
+    fn first(&self) -> usize {
+        if self.size == 0 { 0 } else { self.columns[self.size - 1] + 1 }
+    }
+}
+
+impl<T: LaneTask, I: LaneInt, R: LaneReal> Problem<'_, T, I, R> {
+    /// Sum of channel `c` over the rows where all of `itemset` is true.
+    pub fn positive(&self, c: usize, itemset: &[usize]) -> I {
+        match itemset.split_last() {
+            None => self.totals[c],
+            Some((&lane, prefix)) => {
+                let row = self.geometry.row(prefix);
+                let total = self.geometry.total(itemset.len());
+                self.sums[itemset.len() - 1][c * total + row.start + (lane - row.first)]
+            }
+        }
+    }
+
+    /// Makes `view` the prefix `shorter` with `column` appended.
+    #[inline(always)]
+    pub fn extend(&self, shorter: &View<I>, column: usize, view: &mut View<I>) {
+        let half = 1 << shorter.size;
+        view.size = shorter.size + 1;
+        view.columns = shorter.columns;
+        view.columns[shorter.size] = column;
+        view.rows = shorter.rows;
+        for s in 0..half {
+            let mut members = [0usize; 3];
+            let mut size = 0;
+            for bit in 0..shorter.size {
+                if s >> bit & 1 == 1 {
+                    members[size] = shorter.columns[bit];
+                    size += 1;
+                }
+            }
+            let row = shorter.rows[s];
+            let (level, total) = (&self.sums[size], self.geometry.total(size + 1));
+            for c in 0..self.channels {
+                view.positive[c][s] = shorter.positive[c][s];
+                view.positive[c][s + half] = level[c * total + row.start + (column - row.first)];
+            }
+            members[size] = column;
+            // The rows of three columns are the caller's scratch on the last level.
+            if size < 2 {
+                view.rows[s + half] = self.geometry.row(&members[..=size]);
+            }
+        }
+        for c in 0..self.channels {
+            let mut cells = view.positive[c];
+            for bit in 0..view.size {
+                for s in 0..2 * half {
+                    if s >> bit & 1 == 0 {
+                        cells[s] = cells[s].minus(cells[s | 1 << bit]);
+                    }
+                }
+            }
+            view.cells[c] = cells;
+        }
+    }
+
+    /// Runs the level of itemsets of size `M` for the prefix `view` of M − 1 columns.
+    ///
+    /// On the level of the leaves, `last` holds the sums of `prefix ∪ {lane}`
+    /// (`[channel · stride + lane]`); above it they are in `self.sums`. `below` holds the
+    /// best splits of these itemsets, `above` takes candidates for the itemsets of size
+    /// M − 1 (for M = 1: one value per slot, the root's).
+    ///
+    /// # Safety
+    /// The machine must have the instruction set of `L`.
+    #[inline(always)]
+    pub unsafe fn combine<L: Lanes<I = I, R = R>, const M: usize, const LEAVES: bool>(
+        &self,
+        view: &View<I>,
+        last: &[I],
+        stride: usize,
+        below: &Best<R>,
+        above: &mut Best<R>,
+    ) {
+        debug_assert_eq!(view.size, M - 1);
+        let patterns = 1usize << (M - 1);
+        let (first, n) = (view.first(), self.geometry.n);
+        if first >= n {
+            return;
+        }
+        let mut source = Source { at: [std::ptr::null(); 8], stride: [0; 8] };
+        for s in 0..patterns {
+            if LEAVES && s == patterns - 1 {
+                (source.at[s], source.stride[s]) = (last.as_ptr(), stride);
+            } else {
+                let (row, size) = (view.rows[s], s.count_ones() as usize);
+                // Lanes start at `row.first`, so position 0 of the row is virtual.
+                let level = self.sums[size].as_ptr();
+                source.at[s] = level.wrapping_add(row.start).wrapping_sub(row.first);
+                source.stride[s] = self.geometry.total(size + 1);
+            }
+        }
+        let out_slots = self.slots[M - 1];
+        let mut least = [[R::INFINITY; 8]; 16];
+        let mut h = first;
+        // SAFETY: lanes stay within the rows and their padding; the rest is the caller's.
+        unsafe {
+            if L::Half::N < L::N {
+                while h < n && n - h > L::Half::N {
+                    self.block::<L, M, LEAVES>(view, &source, h, below, above, &mut least);
+                    h += L::N;
+                }
+                if h < n {
+                    self.block::<L::Half, M, LEAVES>(view, &source, h, below, above, &mut least);
+                }
+            } else {
+                while h < n {
+                    self.block::<L, M, LEAVES>(view, &source, h, below, above, &mut least);
+                    h += L::N;
+                }
+            }
+        }
+        // The itemset `prefix` itself, split on any of the lanes.
+        for (slot, least) in least.iter().enumerate().take(out_slots) {
+            for (pattern, &value) in least.iter().enumerate().take(patterns) {
+                let at = if M == 1 {
+                    slot
+                } else {
+                    let row = view.rows[patterns / 2 - 1];
+                    best_at(row, out_slots, M - 1, slot, pattern, view.columns[M - 2])
+                };
+                let place = &mut above.0[at];
+                if value < *place {
+                    *place = value;
+                }
+            }
+        }
+    }
+
+    /// One vector of lanes starting at lane `h`.
+    #[inline(always)]
+    unsafe fn block<L: Lanes<I = I, R = R>, const M: usize, const LEAVES: bool>(
+        &self,
+        view: &View<I>,
+        source: &Source<I>,
+        h: usize,
+        below: &Best<R>,
+        above: &mut Best<R>,
+        least: &mut [[R; 8]; 16],
+    ) {
+        let patterns = 1usize << (M - 1);
+        // SAFETY: lanes stay within rows and padding (see `PAD`); the rest is the caller's.
+        unsafe {
+            // Cells by pattern of the prefix: lane column true, lane column false.
+            let mut yes = [const { MaybeUninit::<[L::Int; 8]>::uninit() }; MAX_CHANNELS];
+            for (c, yes) in yes.iter_mut().enumerate().take(self.task.channels()) {
+                yes.write(cells::<L, M>(source, c, h));
+            }
+            let constants = self.task.lane_constants::<L>(&self.exact_total, &self.shift);
+            let infinity = L::splat_real(R::INFINITY);
+            let mut value = [infinity; 16];
+            for s in 0..patterns {
+                let (mut with, mut without) = (self.task.lane_start::<L>(), self.task.lane_start::<L>());
+                for c in 0..self.task.channels() {
+                    let cell = yes[c].assume_init_ref()[s];
+                    with = self.task.lane_fold::<L>(with, c, cell);
+                    let other = L::sub(L::splat(view.cells[c][s]), cell);
+                    without = self.task.lane_fold::<L>(without, c, other);
+                }
+                value[2 * s] = self.task.lane_loss::<L>(constants, with);
+                value[2 * s + 1] = self.task.lane_loss::<L>(constants, without);
+            }
+            if self.min_leaf > 1 {
+                let c = self.task_channels;
+                let count = cells::<L, M>(source, c, h);
+                let fewest = L::splat(I::from_i64(self.min_leaf as i64));
+                for s in 0..patterns {
+                    let other = L::sub(L::splat(view.cells[c][s]), count[s]);
+                    value[2 * s] = L::if_less(count[s], fewest, infinity, value[2 * s]);
+                    value[2 * s + 1] = L::if_less(other, fewest, infinity, value[2 * s + 1]);
+                }
+            }
+            if LEAVES || self.unlimited {
+                if !LEAVES {
+                    // One budget for everything: the better of leaf and split.
+                    let price = L::splat_real(self.price);
+                    for s in 0..patterns {
+                        for (no, value) in value[2 * s..2 * s + 2].iter_mut().enumerate() {
+                            let pattern = s | (1 - no) << (M - 1);
+                            let at = best_at(view.rows[patterns - 1], 1, M, 0, pattern, h);
+                            let split = L::load_real(below.0.as_ptr().add(at));
+                            *value = L::min_real(*value, L::add_real(split, price));
+                        }
+                    }
+                }
+                let (_, _, out) = self.budgets[M][0];
+                self.offer::<L, M>(view, h, &value, &value, out, above, least);
+            } else {
+                let mut by_budget = [[infinity; 16]; MAX_SLOTS];
+                by_budget[0] = value;
+                let price = L::splat_real(self.price);
+                for slot in 0..self.slots[M] {
+                    for s in 0..patterns {
+                        for no in 0..2 {
+                            let pattern = s | (1 - no) << (M - 1);
+                            let row = view.rows[patterns - 1];
+                            let at = best_at(row, self.slots[M], M, slot, pattern, h);
+                            let split = L::load_real(below.0.as_ptr().add(at));
+                            by_budget[slot + 1][2 * s + no] =
+                                L::min_real(value[2 * s + no], L::add_real(split, price));
+                        }
+                    }
+                }
+                for &(a, b, out) in &self.budgets[M] {
+                    let (a, b) = (&by_budget[a], &by_budget[b]);
+                    self.offer::<L, M>(view, h, a, b, out, above, least);
+                }
+            }
+        }
+    }
+
+    /// Offers the sums of cells that differ in one column to the itemsets without it:
+    /// `a` holds the values where that column is true, `b` where it is false.
+    #[inline(always)]
+    #[allow(clippy::too_many_arguments)]
+    unsafe fn offer<L: Lanes<I = I, R = R>, const M: usize>(
+        &self,
+        view: &View<I>,
+        h: usize,
+        a: &[L::Real; 16],
+        b: &[L::Real; 16],
+        out: usize,
+        above: &mut Best<R>,
+        least: &mut [[R; 8]; 16],
+    ) {
+        let patterns = 1usize << (M - 1);
+        let slots = self.slots[M - 1];
+        // SAFETY: rows of the level above have lane h and its padding.
+        unsafe {
+            let mut lanes = [L::splat_real(R::INFINITY); 8];
+            for s in 0..patterns {
+                lanes[s] = L::add_real(a[2 * s], b[2 * s + 1]);
+            }
+            let mut across = [R::INFINITY; 8];
+            L::min_across(&lanes, patterns, &mut across);
+            for (least, &value) in least[out].iter_mut().zip(&across).take(patterns) {
+                if value < *least {
+                    *least = value;
+                }
+            }
+            for i in 0..M - 1 {
+                let low = (1usize << i) - 1;
+                let row = view.rows[(patterns - 1) ^ 1 << i];
+                for rest in 0..patterns / 2 {
+                    let s = (rest & low) | (rest & !low) << 1;
+                    for no in 0..2 {
+                        let candidate = L::add_real(a[2 * (s | 1 << i) + no], b[2 * s + no]);
+                        let pattern = rest | (1 - no) << (M - 2);
+                        let at = best_at(row, slots, M - 1, out, pattern, h);
+                        let place = above.0.as_mut_ptr().add(at);
+                        L::store_real(place, L::min_real(L::load_real(place), candidate));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// For every subset of a prefix, the (virtual) position of lane 0 of its sums.
+struct Source<I> {
+    at: [*const I; 8],
+    stride: [usize; 8],
+}
+
+/// Statistics of the cells in which the lane's column is true, by pattern of the prefix.
+///
+/// # Safety
+/// As for [`Problem::combine`]; the row of every subset of the prefix has lane `h`.
+#[inline(always)]
+unsafe fn cells<L: Lanes, const M: usize>(source: &Source<L::I>, c: usize, h: usize) -> [L::Int; 8] {
+    let patterns = 1usize << (M - 1);
+    // SAFETY: the caller's contract.
+    unsafe {
+        let mut cell = [L::splat(L::I::default()); 8];
+        for s in 0..patterns {
+            cell[s] = L::load(source.at[s].wrapping_add(c * source.stride[s]).wrapping_add(h));
+        }
+        for bit in 0..M - 1 {
+            for s in 0..patterns {
+                if s >> bit & 1 == 0 {
+                    cell[s] = L::sub(cell[s], cell[s | 1 << bit]);
+                }
+            }
+        }
+        cell
+    }
+}

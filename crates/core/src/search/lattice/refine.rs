@@ -1,0 +1,339 @@
+//! From approximate tables to the exact best tree.
+//!
+//! Every table entry is within ε of the exact value of the same subproblem, because each
+//! tree's lane total is within ε of its exact cost (`LaneTask::lane_error`). So the exact
+//! optimum of a node is among the splits whose lane value is within 2ε of the least; only
+//! these are descended into, in exact integer costs. Ties go to fewer leaves, then to the
+//! first column, so the tree does not depend on backend or threads.
+
+use super::combine::{Best, Problem, best_at};
+use crate::data::Sample;
+use crate::search::{Monitor, Settings, Stop};
+use crate::simd::{LaneInt, LaneReal};
+use crate::task::LaneTask;
+use crate::tree::Tree;
+use rustc_hash::FxHashMap;
+
+/// An exact optimum.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// Leaf costs and split prices; `i64::MAX` when no tree is allowed.
+    pub cost: i64,
+    /// The tree, over the caller's features.
+    pub tree: Tree,
+}
+
+/// A subtree in the arena.
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    cost: i64,
+    leaves: u32,
+    /// Column and the subtrees where it is true and false; `None` for a leaf.
+    split: Option<(usize, usize, usize)>,
+}
+
+/// Column and required value, at most four, ascending in column.
+type Itemset = ([(usize, bool); 4], usize);
+
+struct Refiner<'a, T, I, R> {
+    problem: &'a Problem<'a, T, I, R>,
+    sample: &'a Sample,
+    best: &'a [Best<R>; 4],
+    /// Cost units per lane unit.
+    unit: f64,
+    /// Costs whose lane values differ by no more than this may be in either order.
+    slack: f64,
+    exact_lanes: bool,
+    monitor: &'a Monitor<'a>,
+    arena: Vec<Node>,
+    memo: FxHashMap<([(usize, bool); 4], usize, usize), usize>,
+}
+
+/// The exact best tree for each leaf budget.
+#[allow(clippy::too_many_arguments)]
+pub fn refine<T: LaneTask, I: LaneInt, R: LaneReal>(
+    problem: &Problem<T, I, R>,
+    sample: &Sample,
+    best: &[Best<R>; 4],
+    unit: f64,
+    error: f64,
+    budgets: &[usize],
+    settings: &Settings,
+    monitor: &Monitor,
+) -> Result<Vec<Found>, Stop> {
+    let mut refiner = Refiner {
+        problem,
+        sample,
+        best,
+        unit,
+        // Exact costs are themselves rounded, by half a unit per leaf and price.
+        slack: 2.0 * error * unit + 64.0,
+        exact_lanes: error == 0.0,
+        monitor,
+        arena: Vec::new(),
+        memo: FxHashMap::default(),
+    };
+    let rows: Vec<u32> = (0..sample.n_rows() as u32).collect();
+    let mut found = Vec::with_capacity(budgets.len());
+    for &budget in budgets {
+        let node = refiner.exact(([(0, false); 4], 0), &rows, budget)?;
+        let cost = refiner.arena[node].cost;
+        found.push(Found { cost, tree: refiner.tree(node) });
+        if let (Some(planted), true) = (settings.planted, budgets.len() == 1) {
+            let reached = problem.task.objective_of_cost(cost);
+            assert!(
+                reached <= planted + 1e-9 * planted.abs().max(1.0),
+                "the planted tree of objective {planted} was pruned: {reached} was returned"
+            );
+        }
+    }
+    Ok(found)
+}
+
+impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
+    /// Exact best tree on the rows of an itemset with at most `budget` leaves.
+    fn exact(&mut self, itemset: Itemset, rows: &[u32], budget: usize) -> Result<usize, Stop> {
+        let remaining = self.problem.depth - itemset.1;
+        let budget = budget.min(1 << remaining);
+        let key = (itemset.0, itemset.1, budget);
+        if let Some(&known) = self.memo.get(&key) {
+            return Ok(known);
+        }
+        let (sums, count) = self.sums(rows);
+        let min_leaf = self.problem.min_leaf as i64;
+        let cost = |sums: &[i64], count: i64| {
+            if count < min_leaf { i64::MAX } else { self.problem.task.leaf_cost(sums) }
+        };
+        let leaf = Node { cost: cost(&sums, count), leaves: 1, split: None };
+        let useful = budget > 1
+            && rows.len() > 1
+            && count >= 2 * min_leaf
+            && self.problem.task.splits_help(&sums);
+        let node = if !useful {
+            leaf
+        } else if remaining == 1 {
+            self.best_last_split(itemset, rows, &sums, count, leaf)
+        } else {
+            self.best_split(itemset, rows, budget, leaf)?
+        };
+        self.arena.push(node);
+        self.memo.insert(key, self.arena.len() - 1);
+        Ok(self.arena.len() - 1)
+    }
+
+    /// Best of `leaf` and one split into two leaves.
+    fn best_last_split(
+        &self,
+        itemset: Itemset,
+        rows: &[u32],
+        sums: &[i64],
+        count: i64,
+        leaf: Node,
+    ) -> Node {
+        let (task, sample) = (self.problem.task, self.sample);
+        let (n, channels) = (sample.n_columns(), sample.channels);
+        let mut yes = vec![0i64; n * channels];
+        let mut yes_count = vec![0i64; n];
+        for &r in rows {
+            let record = sample.statistics(r as usize);
+            let n_rows = sample.counts[r as usize];
+            for (w, &word) in sample.row(r as usize).iter().enumerate() {
+                let mut rest = word;
+                while rest != 0 {
+                    let c = w * 64 + rest.trailing_zeros() as usize;
+                    for (sum, v) in yes[c * channels..].iter_mut().zip(record) {
+                        *sum += v;
+                    }
+                    yes_count[c] += n_rows;
+                    rest &= rest - 1;
+                }
+            }
+        }
+        let min_leaf = self.problem.min_leaf as i64;
+        let mut no = vec![0i64; channels];
+        let mut best = leaf;
+        for c in (0..n).filter(|&c| !uses(itemset, c)) {
+            let true_count = yes_count[c];
+            if true_count < min_leaf || count - true_count < min_leaf {
+                continue;
+            }
+            let yes = &yes[c * channels..(c + 1) * channels];
+            for ((no, total), yes) in no.iter_mut().zip(sums).zip(yes) {
+                *no = total - yes;
+            }
+            let cost = task.combine(&task.leaf_cost(yes), &task.leaf_cost(&no));
+            if cost < best.cost {
+                best = Node { cost, leaves: 2, split: Some((c, usize::MAX, usize::MAX)) };
+            }
+        }
+        best
+    }
+
+    /// Best of `leaf` and a split with subtrees, descending only where lanes allow.
+    fn best_split(
+        &mut self,
+        itemset: Itemset,
+        rows: &[u32],
+        budget: usize,
+        leaf: Node,
+    ) -> Result<Node, Stop> {
+        self.monitor.check()?;
+        let n = self.sample.n_columns();
+        let price = self.problem.task.split_price();
+        // Children are given all their depth allows, or the ways of sharing the budget.
+        let child_most = 1usize << (self.problem.depth - itemset.1 - 1);
+        let shares: Vec<(usize, usize)> = if self.problem.unlimited {
+            vec![(usize::MAX, usize::MAX)]
+        } else {
+            let most = budget.min(2 * child_most);
+            let shares = (1..most).map(|a| (a, most - a));
+            shares.filter(|&(a, b)| a <= child_most && b <= child_most).collect()
+        };
+        let mut candidates = Vec::new();
+        let mut least = f64::INFINITY;
+        for c in (0..n).filter(|&c| !uses(itemset, c)) {
+            let (yes, no) = (with(itemset, c, true), with(itemset, c, false));
+            for &(a, b) in &shares {
+                let value = self.lane_value(yes, a) + self.lane_value(no, b) + price as f64;
+                least = least.min(value);
+                candidates.push((value, c, a, b));
+            }
+        }
+        let bound = least + self.slack;
+        let mut best = leaf;
+        if self.exact_lanes && best.cost as f64 <= least {
+            return Ok(best);
+        }
+        for &(value, c, a, b) in &candidates {
+            if value > bound || value.is_infinite() {
+                continue;
+            }
+            let (rows_yes, rows_no): (Vec<u32>, Vec<u32>) =
+                rows.iter().partition(|&&r| self.sample.get(r as usize, c));
+            if rows_yes.is_empty() || rows_no.is_empty() {
+                continue;
+            }
+            let yes = self.exact(with(itemset, c, true), &rows_yes, a)?;
+            let no = self.exact(with(itemset, c, false), &rows_no, b)?;
+            let (y, o) = (self.arena[yes], self.arena[no]);
+            if y.cost == i64::MAX || o.cost == i64::MAX {
+                continue;
+            }
+            let split = Node {
+                cost: y.cost + o.cost + price,
+                leaves: y.leaves + o.leaves,
+                split: Some((c, yes, no)),
+            };
+            if (split.cost, split.leaves) < (best.cost, best.leaves) {
+                best = split;
+                if self.exact_lanes && best.cost as f64 <= least {
+                    break;
+                }
+            }
+        }
+        Ok(best)
+    }
+
+    /// Approximate optimum of an itemset below the root, in cost units.
+    fn lane_value(&self, itemset: Itemset, budget: usize) -> f64 {
+        let (literals, m) = (&itemset.0[..itemset.1], itemset.1);
+        let leaf = {
+            let (sums, count) = self.lane_cell(literals);
+            if self.problem.min_leaf > 1 && count < self.problem.min_leaf as i64 {
+                return f64::INFINITY;
+            }
+            self.problem.task.leaf_cost(&sums) as f64
+        };
+        let remaining = self.problem.depth - m;
+        let slots = self.problem.slots[m];
+        let slot = if self.problem.unlimited {
+            0
+        } else {
+            let leaves = budget.min(1 << remaining);
+            if leaves < 2 || slots == 0 {
+                return leaf;
+            }
+            (leaves - 2).min(slots - 1)
+        };
+        let mut pattern = 0;
+        let mut columns = [0usize; 3];
+        for (i, &(c, value)) in literals.iter().enumerate() {
+            pattern |= usize::from(value) << i;
+            columns[i] = c;
+        }
+        let row = self.problem.geometry.row(&columns[..m - 1]);
+        let at = best_at(row, slots, m, slot, pattern, columns[m - 1]);
+        let split = (self.best[m].0[at].to_f64() + self.problem.price.to_f64()) * self.unit;
+        leaf.min(split)
+    }
+
+    /// Statistics and row count of an itemset from the lane sums, by inclusion–exclusion.
+    fn lane_cell(&self, literals: &[(usize, bool)]) -> (Vec<i64>, i64) {
+        let problem = self.problem;
+        let mut sums = vec![0i64; problem.channels];
+        for subset in 0..1usize << literals.len() {
+            let mut members = [0usize; 4];
+            let mut size = 0;
+            let (mut negative, mut skip) = (false, false);
+            for (i, &(c, value)) in literals.iter().enumerate() {
+                let inside = subset >> i & 1 == 1;
+                skip |= value && !inside;
+                negative ^= inside && !value;
+                if inside {
+                    members[size] = c;
+                    size += 1;
+                }
+            }
+            if skip {
+                continue;
+            }
+            for (c, sum) in sums.iter_mut().enumerate() {
+                let term = problem.positive(c, &members[..size]).to_i64();
+                *sum += if negative { -term } else { term };
+            }
+        }
+        let count = if problem.min_leaf > 1 { sums.pop().unwrap_or(0) } else { 0 };
+        for (sum, &shift) in sums.iter_mut().zip(&problem.shift) {
+            *sum <<= shift;
+        }
+        (sums, count)
+    }
+
+    fn sums(&self, rows: &[u32]) -> (Vec<i64>, i64) {
+        let mut sums = vec![0i64; self.sample.channels];
+        let mut count = 0;
+        for &r in rows {
+            for (sum, v) in sums.iter_mut().zip(self.sample.statistics(r as usize)) {
+                *sum += v;
+            }
+            count += self.sample.counts[r as usize];
+        }
+        (sums, count)
+    }
+
+    fn tree(&self, node: usize) -> Tree {
+        let Some((c, yes, no)) = self.arena.get(node).and_then(|n| n.split) else {
+            return Tree::leaf();
+        };
+        let column = self.sample.columns[c];
+        let (yes, no) = (self.tree(yes), self.tree(no));
+        if column.flipped {
+            Tree::split(column.feature, &no, &yes)
+        } else {
+            Tree::split(column.feature, &yes, &no)
+        }
+    }
+}
+
+fn uses(itemset: Itemset, column: usize) -> bool {
+    itemset.0[..itemset.1].iter().any(|&(c, _)| c == column)
+}
+
+/// The itemset with one more literal, kept ascending.
+fn with(itemset: Itemset, column: usize, value: bool) -> Itemset {
+    let (mut literals, size) = itemset;
+    let at = literals[..size].partition_point(|&(c, _)| c < column);
+    literals.copy_within(at..size, at + 1);
+    literals[at] = (column, value);
+    (literals, size + 1)
+}

@@ -1,0 +1,119 @@
+//! Search for the best tree: limits, results, and the entry point.
+
+pub mod fronts;
+pub mod lattice;
+pub mod monitor;
+mod solve;
+
+pub use monitor::{Monitor, Stop};
+pub use solve::solve;
+
+use crate::simd::Backend;
+use crate::tree::Tree;
+
+/// Which trees are allowed, and how to search. Checked by [`Settings::check`].
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Longest path in splits; a single leaf has depth 0.
+    pub max_depth: usize,
+    /// Most leaves; `None` for as many as the depth allows.
+    pub max_leaves: Option<usize>,
+    /// Fewest rows per leaf (rows of the caller, not weight).
+    pub min_leaf: usize,
+    /// Threads to use.
+    pub n_threads: usize,
+    /// Bytes the search's tables may take.
+    pub memory_limit: Option<usize>,
+    /// Instruction set; `None` for the fastest of this machine.
+    pub backend: Option<Backend>,
+    /// Lane width; `None` chooses by the task's error bound.
+    pub precision: Option<Precision>,
+    /// Try the objective's trivial bound on shallow trees before building deep lattices.
+    pub trivial_bound: bool,
+    /// Debug mode: objective of a known tree. The search panics when a bound excludes it.
+    pub planted: Option<f64>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            max_depth: 3,
+            max_leaves: None,
+            min_leaf: 1,
+            n_threads: 1,
+            memory_limit: None,
+            backend: None,
+            precision: None,
+            trivial_bound: true,
+            planted: None,
+        }
+    }
+}
+
+/// Element width of the lattice kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Precision {
+    /// i32 sums and f32 losses, refined in exact arithmetic.
+    Single,
+    /// i64 sums and f64 losses, refined in exact arithmetic.
+    Double,
+}
+
+/// Why the search ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// The tree is proven best: lower bound and objective meet.
+    Optimal,
+    /// The time ran out first.
+    TimeLimit,
+    /// The memory limit left no way to go on.
+    MemoryLimit,
+    /// The caller asked to stop.
+    Interrupted,
+}
+
+impl Status {
+    /// Name as users see it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Optimal => "optimal",
+            Status::TimeLimit => "time_limit",
+            Status::MemoryLimit => "memory_limit",
+            Status::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// An improvement of the incumbent or the bound.
+#[derive(Clone, Copy, Debug)]
+pub struct TracePoint {
+    /// Seconds since the start.
+    pub seconds: f64,
+    /// Objective of the best tree so far.
+    pub objective: f64,
+    /// Valid lower bound so far.
+    pub lower_bound: f64,
+}
+
+/// The best tree found and the evidence for it.
+#[derive(Clone, Debug)]
+pub struct Solution {
+    /// The tree, over the caller's features.
+    pub tree: Tree,
+    /// Its objective, recomputed in f64 from the rows.
+    pub objective: f64,
+    /// No allowed tree has a smaller objective than this.
+    pub lower_bound: f64,
+    /// Why the search ended.
+    pub status: Status,
+    /// Leaves and subproblems evaluated.
+    pub nodes: u64,
+    /// Rows after merging.
+    pub n_distinct_rows: usize,
+    /// Columns after dropping constants, duplicates and complements.
+    pub n_columns: usize,
+    /// Improvements over time.
+    pub trace: Vec<TracePoint>,
+    /// Backend and precision used, for reports.
+    pub kernel: String,
+}

@@ -1,0 +1,185 @@
+//! Nonparametric estimators under right-censoring, defined once for the whole project.
+//!
+//! Everything starts from a [`RiskTable`]: at every distinct time, the weight at risk,
+//! of events and of censorings. Sums are taken in the order of (time, weight), so that
+//! the result does not depend on the order of the rows.
+
+/// Right-censored (and optionally left-truncated) observations, borrowed.
+#[derive(Clone, Copy, Debug)]
+pub struct Observations<'a> {
+    /// Time of event or censoring, finite and non-negative.
+    pub time: &'a [f64],
+    /// Whether the event was observed.
+    pub event: &'a [bool],
+    /// Row weights; `None` means one each.
+    pub weight: Option<&'a [f64]>,
+    /// Delayed entry: row `i` is at risk at `t` only when `entry[i] < t <= time[i]`.
+    pub entry: Option<&'a [f64]>,
+}
+
+impl Observations<'_> {
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.time.len()
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.time.is_empty()
+    }
+
+    /// Weight of row `i`.
+    pub fn weight(&self, i: usize) -> f64 {
+        self.weight.map_or(1.0, |w| w[i])
+    }
+}
+
+/// Weight at risk, of events and of censorings at every distinct time, ascending.
+#[derive(Clone, Debug, Default)]
+pub struct RiskTable {
+    /// Distinct times.
+    pub time: Vec<f64>,
+    /// Weight of the rows at risk at that time.
+    pub at_risk: Vec<f64>,
+    /// Weight of the events at that time.
+    pub events: Vec<f64>,
+    /// Weight of the censorings at that time.
+    pub censored: Vec<f64>,
+}
+
+impl RiskTable {
+    /// Sorts the rows and accumulates; O(n log n).
+    pub fn new(obs: &Observations) -> Self {
+        let by_time_then_weight = |times: &[f64]| {
+            let mut order: Vec<usize> = (0..obs.len()).collect();
+            order.sort_by(|&a, &b| {
+                times[a].total_cmp(&times[b]).then(obs.weight(a).total_cmp(&obs.weight(b)))
+            });
+            order
+        };
+        let order = by_time_then_weight(obs.time);
+        let mut table = RiskTable::default();
+        for &i in &order {
+            if table.time.last() != Some(&obs.time[i]) {
+                table.time.push(obs.time[i]);
+                table.events.push(0.0);
+                table.censored.push(0.0);
+            }
+            let column = if obs.event[i] { &mut table.events } else { &mut table.censored };
+            *column.last_mut().expect("a time was pushed") += obs.weight(i);
+        }
+        let mut leaving = 0.0;
+        table.at_risk = vec![0.0; table.time.len()];
+        for k in (0..table.time.len()).rev() {
+            leaving += table.events[k] + table.censored[k];
+            table.at_risk[k] = leaving;
+        }
+        if let Some(entry) = obs.entry {
+            let mut waiting = by_time_then_weight(entry);
+            let mut not_entered = 0.0;
+            for k in (0..table.time.len()).rev() {
+                while waiting.last().is_some_and(|&i| entry[i] >= table.time[k]) {
+                    not_entered += obs.weight(waiting.pop().expect("checked"));
+                }
+                table.at_risk[k] -= not_entered;
+            }
+        }
+        table
+    }
+
+    /// Nelson–Aalen cumulative hazard Λ at every distinct time: Σ d/n.
+    pub fn nelson_aalen(&self) -> Vec<f64> {
+        let mut hazard = 0.0;
+        self.steps(|d, _, n| {
+            hazard += d / n;
+            hazard
+        })
+    }
+
+    /// Kaplan–Meier survival at every distinct time: Π (1 − d/n).
+    pub fn kaplan_meier(&self) -> Vec<f64> {
+        let mut survival = 1.0;
+        self.steps(|d, _, n| {
+            survival *= 1.0 - d / n;
+            survival
+        })
+    }
+
+    /// Kaplan–Meier estimate G of the censoring distribution, right-continuous.
+    ///
+    /// `events_leave_first` takes the events of a time out of the risk set of the
+    /// censorings of that time (the convention of scikit-survival); without it every row
+    /// with `time >= t` is at risk (OSST, Zhang et al. 2024).
+    pub fn censoring(&self, events_leave_first: bool) -> Vec<f64> {
+        let mut survival = 1.0;
+        self.steps(|d, c, n| {
+            let n = if events_leave_first { n - d } else { n };
+            if c > 0.0 && n > 0.0 {
+                survival *= (1.0 - c / n).max(0.0);
+            }
+            survival
+        })
+    }
+
+    fn steps(&self, mut step: impl FnMut(f64, f64, f64) -> f64) -> Vec<f64> {
+        (0..self.time.len())
+            .map(|k| step(self.events[k], self.censored[k], self.at_risk[k]))
+            .collect()
+    }
+}
+
+/// Value at `t` of the right-continuous step function through `(times, values)`;
+/// `before` holds to the left of the first time.
+pub fn step_value(times: &[f64], values: &[f64], before: f64, t: f64) -> f64 {
+    match times.partition_point(|&u| u <= t) {
+        0 => before,
+        k => values[k - 1],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn curves_of_a_hand_worked_sample() {
+        let obs = Observations {
+            time: &[2.0, 1.0, 2.0, 3.0, 2.0],
+            event: &[true, true, false, true, true],
+            weight: None,
+            entry: None,
+        };
+        let table = RiskTable::new(&obs);
+        assert_eq!(table.time, [1.0, 2.0, 3.0]);
+        assert_eq!(table.at_risk, [5.0, 4.0, 1.0]);
+        let expected = [0.2, 0.2 + 0.5, 0.2 + 0.5 + 1.0];
+        assert_eq!(table.nelson_aalen(), expected);
+        assert_eq!(table.kaplan_meier(), [0.8, 0.4, 0.0]);
+        assert_eq!(table.censoring(false), [1.0, 0.75, 0.75]);
+        assert_eq!(table.censoring(true), [1.0, 0.5, 0.5]);
+    }
+
+    #[test]
+    fn a_row_is_at_risk_only_after_its_entry() {
+        let obs = Observations {
+            time: &[1.0, 2.0, 3.0],
+            event: &[true, true, true],
+            weight: None,
+            entry: Some(&[0.0, 1.0, 0.0]),
+        };
+        assert_eq!(RiskTable::new(&obs).at_risk, [2.0, 2.0, 1.0]);
+    }
+
+    #[test]
+    fn weights_count_as_repetition() {
+        let obs = Observations {
+            time: &[1.0, 2.0],
+            event: &[true, false],
+            weight: Some(&[2.0, 3.0]),
+            entry: None,
+        };
+        let table = RiskTable::new(&obs);
+        assert_eq!(table.at_risk, [5.0, 3.0]);
+        assert_eq!(table.kaplan_meier(), [0.6, 0.6]);
+    }
+}

@@ -1,0 +1,60 @@
+//! Fixed-point statistics: real per-row values as integers whose sums are exact.
+
+/// Totals of a channel stay at or below this, where f64 and all lanes convert exactly.
+pub const MAX_TOTAL: i64 = 1 << 51;
+
+/// Values times 2^`exponent`, rounded to integers.
+#[derive(Clone, Debug)]
+pub struct Fixed {
+    /// The integers.
+    pub values: Vec<i64>,
+    /// Binary exponent of the scale.
+    pub exponent: i32,
+}
+
+impl Fixed {
+    /// Scales non-negative finite `values` by the largest power of two that keeps their sum
+    /// within [`MAX_TOTAL`]; integer values are kept as they are.
+    pub fn new(values: &[f64]) -> Self {
+        let sorted_sum = {
+            let mut sorted = values.to_vec();
+            sorted.sort_unstable_by(f64::total_cmp);
+            sorted.iter().sum::<f64>()
+        };
+        let whole = values.iter().all(|v| v.fract() == 0.0);
+        let exponent = if sorted_sum == 0.0 || whole && sorted_sum <= MAX_TOTAL as f64 {
+            0
+        } else {
+            // One spare bit for the rounding of the values and of the sum.
+            49 - sorted_sum.log2().floor() as i32
+        };
+        let scale = power_of_two(exponent);
+        Fixed { values: values.iter().map(|v| (v * scale).round() as i64).collect(), exponent }
+    }
+
+    /// 2^exponent.
+    pub fn scale(&self) -> f64 {
+        power_of_two(self.exponent)
+    }
+}
+
+/// 2^exponent as f64.
+pub fn power_of_two(exponent: i32) -> f64 {
+    2f64.powi(exponent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_stay_and_reals_use_the_range() {
+        let whole = Fixed::new(&[1.0, 0.0, 7.0]);
+        assert_eq!((whole.values.as_slice(), whole.exponent), (&[1, 0, 7][..], 0));
+        let real = Fixed::new(&[0.1, 0.7, 1e-9]);
+        let total: i64 = real.values.iter().sum();
+        assert!(total <= MAX_TOTAL && total > MAX_TOTAL / 8);
+        assert!((real.values[1] as f64 / real.scale() - 0.7).abs() < 1e-15);
+        assert_eq!(Fixed::new(&[0.0]).values, [0]);
+    }
+}

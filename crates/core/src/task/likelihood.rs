@@ -1,0 +1,302 @@
+//! Survival likelihood (SurTree, Huisman et al. 2024; LeBlanc & Crowley 1992).
+//!
+//! A leaf's survival is exp(−θΛ(t)) with Λ the Nelson–Aalen estimate of the whole sample
+//! and θ = ES/HS, ES the events and HS = ΣΛ(t_i) of the leaf. Its loss is
+//! NLHS − ES·ln(ES/HS), NLHS = −Σ δ_i ln Λ(t_i); NLHS sums to a constant over leaves, so
+//! the search minimises Σ ES·ln(HS/ES), here relative to the single leaf:
+//! cost = ES·ln((HS/ES)/(HS₀/ES₀)). See docs/maths/likelihood.md.
+
+use super::fixed::{Fixed, power_of_two};
+use super::{LaneTask, ScalarTask, Superadditive, Task};
+use crate::error::Error;
+use crate::simd::{LaneInt, LaneReal, Lanes};
+use crate::survival::{Observations, RiskTable, step_value};
+
+/// The likelihood task of a sample: channels are events and summed hazard.
+#[derive(Clone, Debug)]
+pub struct Likelihood {
+    statistics: Vec<i64>,
+    events_scale: f64,
+    /// ES₀ and HS₀ of the whole sample.
+    total: [i64; 2],
+    price: i64,
+    scale: f64,
+    weight: f64,
+    penalty: f64,
+    /// Per row, as reals: weight where the event was observed, weighted hazard, and
+    /// −ln Λ of an event.
+    rows: Vec<[f64; 3]>,
+}
+
+/// Λ at every row's own time for training: Nelson–Aalen, and 1/(W + 1) where that is zero.
+///
+/// With delayed entry the hazard is that from entry to time, floored likewise.
+pub fn baseline_hazard(obs: &Observations) -> Vec<f64> {
+    let table = RiskTable::new(obs);
+    let hazard = table.nelson_aalen();
+    let total_weight: f64 = table.events.iter().chain(&table.censored).sum();
+    let floor = 1.0 / (total_weight + 1.0);
+    (0..obs.len())
+        .map(|i| {
+            let until = |t| step_value(&table.time, &hazard, 0.0, t);
+            let before = obs.entry.map_or(0.0, |v| until(v[i]));
+            let increase = until(obs.time[i]) - before;
+            if increase > 0.0 { increase } else { floor }
+        })
+        .collect()
+}
+
+impl Likelihood {
+    /// Prepares the statistics; `leaf_penalty` is per leaf, in the normalised objective.
+    pub fn new(obs: &Observations, leaf_penalty: f64) -> Result<Self, Error> {
+        let n = obs.len();
+        let hazard = baseline_hazard(obs);
+        let event_weight = |i: usize| if obs.event[i] { obs.weight(i) } else { 0.0 };
+        let rows: Vec<[f64; 3]> = (0..n)
+            .map(|i| {
+                let nlhs = if obs.event[i] { -obs.weight(i) * hazard[i].ln() } else { 0.0 };
+                [event_weight(i), obs.weight(i) * hazard[i], nlhs]
+            })
+            .collect();
+        let column = |c: usize| rows.iter().map(|r| r[c]).collect::<Vec<f64>>();
+        let (events, hazards) = (Fixed::new(&column(0)), Fixed::new(&column(1)));
+        let statistics: Vec<i64> =
+            events.values.iter().zip(&hazards.values).flat_map(|(&e, &h)| [e, h]).collect();
+        let total = [events.values.iter().sum(), hazards.values.iter().sum()];
+        if total[0] == 0 {
+            return Err(Error::invalid("event", "no event was observed"));
+        }
+        let weight = (0..n).map(|i| obs.weight(i)).sum::<f64>();
+        let events_total = total[0] as f64 / events.scale();
+        // |cost| ≤ 64·ES₀ in all (hazard ratios stay within e^±64); 2^54 leaves room for
+        // the prices of every split.
+        let scale = power_of_two(54 - (64.0 * events_total).log2().ceil() as i32);
+        let price = (leaf_penalty * weight * scale).min((1i64 << 56) as f64).round() as i64;
+        Ok(Likelihood {
+            statistics,
+            events_scale: events.scale(),
+            total,
+            price,
+            scale,
+            weight,
+            penalty: leaf_penalty,
+            rows,
+        })
+    }
+}
+
+impl Task for Likelihood {
+    type Cost = i64;
+
+    #[inline(always)]
+    fn channels(&self) -> usize {
+        2
+    }
+
+    fn statistics(&self) -> &[i64] {
+        &self.statistics
+    }
+
+    fn leaf_candidates(&self, sums: &[i64], out: &mut Vec<i64>) {
+        out.push(self.leaf_cost(sums));
+    }
+
+    fn combine(&self, a: &i64, b: &i64) -> i64 {
+        a + b + self.price
+    }
+
+    fn dominates(&self, a: &i64, b: &i64) -> bool {
+        a <= b
+    }
+}
+
+impl ScalarTask for Likelihood {
+    fn leaf_cost(&self, sums: &[i64]) -> i64 {
+        let [events, hazard] = [sums[0] as f64, sums[1] as f64];
+        if sums[0] == 0 || sums[1] == 0 {
+            return 0;
+        }
+        let ratio = (hazard / events) * (self.total[0] as f64 / self.total[1] as f64);
+        (events / self.events_scale * ratio.ln() * self.scale).round() as i64
+    }
+
+    fn splits_help(&self, sums: &[i64]) -> bool {
+        sums[0] > 0
+    }
+
+    fn split_price(&self) -> i64 {
+        self.price
+    }
+
+    fn scale(&self) -> f64 {
+        self.scale
+    }
+
+    fn objective(&self, leaf_of: &[usize], n_leaves: usize) -> f64 {
+        let mut leaves = vec![[0.0f64; 3]; n_leaves];
+        for (row, &leaf) in self.rows.iter().zip(leaf_of) {
+            for (sum, v) in leaves[leaf].iter_mut().zip(row) {
+                *sum += v;
+            }
+        }
+        let loss = |&[events, hazard, nlhs]: &[f64; 3]| {
+            if events > 0.0 { nlhs - events * (events / hazard).ln() } else { 0.0 }
+        };
+        leaves.iter().map(loss).sum::<f64>() / self.weight + self.penalty * n_leaves as f64
+    }
+
+    fn objective_of_cost(&self, cost: i64) -> f64 {
+        let single_leaf = self.objective(&vec![0; self.rows.len()], 1);
+        single_leaf + cost as f64 / self.scale / self.weight
+    }
+}
+
+impl Superadditive for Likelihood {}
+
+impl LaneTask for Likelihood {
+    type State<L: Lanes> = [L::Int; 2];
+    type Constants<L: Lanes> = L::Real;
+
+    fn max_lane_sum(&self, single: bool) -> i64 {
+        if single { i32::MAX_SUM } else { i64::MAX_SUM }
+    }
+
+    fn lane_unit(&self, shift: &[u32]) -> f64 {
+        power_of_two(shift[0] as i32) / self.events_scale * self.scale
+    }
+
+    fn lane_error(
+        &self,
+        rows: &[i64],
+        shift: &[u32],
+        max_leaves: usize,
+        roundoff: f64,
+        ln_error: f64,
+    ) -> f64 {
+        let unit = |c: usize| power_of_two(-(shift[c] as i32));
+        let (e_unit, h_unit) = (unit(0), unit(1));
+        let records: Vec<(f64, f64)> = rows
+            .chunks_exact(2)
+            .map(|r| (r[0] as f64 * e_unit, r[1] as f64 * h_unit))
+            .collect();
+        let (e_total, h_total) = (self.total[0] as f64 * e_unit, self.total[1] as f64 * h_unit);
+        // R bounds |ln| of any leaf's hazard ratio to the whole sample.
+        let with_events = || records.iter().filter(|r| r.0 > 0.0);
+        let least_events = with_events().map(|r| r.0).fold(f64::INFINITY, f64::min);
+        let least_ratio = with_events().map(|r| r.1 / r.0).fold(f64::INFINITY, f64::min);
+        let r = (e_total / least_events)
+            .ln()
+            .abs()
+            .max((least_ratio * e_total / h_total).ln().abs())
+            + 1.0;
+        // Rounding: three operations per leaf, at most five levels of sums.
+        let mut error = e_total * (ln_error + 3.0 * roundoff * (r + 2.0) + 5.0 * roundoff * r);
+        if shift[0] > 0 {
+            error += 0.5 * records.len() as f64 * (r + 2.0);
+        }
+        if shift[1] > 0 {
+            // A leaf of m rows has its hazard off by m/2, its loss by at most
+            // (8/7)·ES·(m/2)/HS provided that every row's hazard is at least four units.
+            if records.iter().any(|r| r.1 < 4.0) {
+                return f64::INFINITY;
+            }
+            let kappa = (e_total / records.len() as f64).max(1.0);
+            error += max_leaves as f64 * 8.0 / 7.0 * 0.5 * kappa * worst_square_ratio(records, kappa);
+        }
+        error
+    }
+
+    #[inline(always)]
+    unsafe fn lane_constants<L: Lanes>(&self, total: &[i64], shift: &[u32]) -> L::Real {
+        let shift = (shift[1] as f64 - shift[0] as f64) * std::f64::consts::LN_2;
+        let baseline = (total[0] as f64 / total[1] as f64).ln() + shift;
+        // SAFETY: the caller's contract.
+        unsafe { L::splat_real(L::R::from_f64(baseline)) }
+    }
+
+    #[inline(always)]
+    unsafe fn lane_start<L: Lanes>(&self) -> [L::Int; 2] {
+        // SAFETY: the caller's contract.
+        unsafe { [L::splat(L::I::default()); 2] }
+    }
+
+    #[inline(always)]
+    unsafe fn lane_fold<L: Lanes>(
+        &self,
+        mut state: [L::Int; 2],
+        channel: usize,
+        sums: L::Int,
+    ) -> [L::Int; 2] {
+        state[channel] = sums;
+        state
+    }
+
+    #[inline(always)]
+    unsafe fn lane_loss<L: Lanes>(&self, baseline: L::Real, state: [L::Int; 2]) -> L::Real {
+        // SAFETY: the caller's contract.
+        unsafe {
+            let (events, hazard) = (L::to_real(state[0]), L::to_real(state[1]));
+            L::mul_real(events, L::ln_ratio(hazard, events, baseline))
+        }
+    }
+}
+
+/// Largest (Σ b)²/(Σ h) over subsets of the rows, b = max(events/κ, 1): bounds
+/// ES·m/(κ·HS) for any leaf. The worst subset is a prefix in the order of h/b.
+fn worst_square_ratio(mut records: Vec<(f64, f64)>, kappa: f64) -> f64 {
+    for r in &mut records {
+        r.0 = (r.0 / kappa).max(1.0);
+    }
+    records.sort_unstable_by(|x, y| (x.1 * y.0).total_cmp(&(y.1 * x.0)));
+    let (mut b, mut h, mut worst) = (0.0, 0.0, 0.0f64);
+    for r in records {
+        b += r.0;
+        h += r.1;
+        worst = worst.max(b * b / h);
+    }
+    worst
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn observations() -> (Vec<f64>, Vec<bool>) {
+        (vec![1.0, 2.0, 2.0, 3.0, 5.0], vec![false, true, false, true, false])
+    }
+
+    #[test]
+    fn hazard_is_floored_before_the_first_event() {
+        let (time, event) = observations();
+        let obs = Observations { time: &time, event: &event, weight: None, entry: None };
+        let hazard = baseline_hazard(&obs);
+        let expected = [1.0 / 6.0, 0.25, 0.25, 0.75, 0.75];
+        for (h, e) in hazard.iter().zip(expected) {
+            assert!((h - e).abs() < 1e-15);
+        }
+    }
+
+    #[test]
+    fn cost_and_objective_agree() {
+        let (time, event) = observations();
+        let obs = Observations { time: &time, event: &event, weight: None, entry: None };
+        let task = Likelihood::new(&obs, 0.01).unwrap();
+        let leaf_of = [0, 0, 1, 1, 1];
+        let sums = |leaf: usize| {
+            let mut sums = [0i64; 2];
+            for (i, _) in leaf_of.iter().enumerate().filter(|&(_, &l)| l == leaf) {
+                sums[0] += task.statistics()[2 * i];
+                sums[1] += task.statistics()[2 * i + 1];
+            }
+            sums
+        };
+        let cost = task.combine(&task.leaf_cost(&sums(0)), &task.leaf_cost(&sums(1)));
+        assert!((task.objective_of_cost(cost) - task.objective(&leaf_of, 2)).abs() < 1e-14);
+    }
+
+    #[test]
+    fn no_event_is_an_error() {
+        let obs = Observations { time: &[1.0], event: &[false], weight: None, entry: None };
+        assert!(Likelihood::new(&obs, 0.0).unwrap_err().to_string().starts_with("event"));
+    }
+}

@@ -1,0 +1,100 @@
+//! Binary trees over binary features, as parallel arrays in preorder.
+
+use crate::data::BinaryMatrix;
+
+/// Marks a leaf in [`Tree::feature`].
+pub const LEAF: i64 = -2;
+
+/// A tree: node 0 is the root, a left child follows its parent, rows where the feature is
+/// true go left.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Tree {
+    /// Feature tested at each node, [`LEAF`] at leaves.
+    pub feature: Vec<i64>,
+    /// Node for rows where the feature is true, −1 at leaves.
+    pub left: Vec<i64>,
+    /// Node for rows where the feature is false, −1 at leaves.
+    pub right: Vec<i64>,
+}
+
+impl Tree {
+    /// A single leaf.
+    pub fn leaf() -> Self {
+        Tree { feature: vec![LEAF], left: vec![-1], right: vec![-1] }
+    }
+
+    /// A split on `feature` above two trees.
+    pub fn split(feature: usize, when_true: &Tree, when_false: &Tree) -> Self {
+        let mut tree = Tree {
+            feature: vec![feature as i64],
+            left: vec![1],
+            right: vec![1 + when_true.n_nodes() as i64],
+        };
+        for child in [when_true, when_false] {
+            let shift = tree.n_nodes() as i64;
+            let moved = |v: &i64| if *v < 0 { *v } else { *v + shift };
+            tree.feature.extend_from_slice(&child.feature);
+            tree.left.extend(child.left.iter().map(moved));
+            tree.right.extend(child.right.iter().map(moved));
+        }
+        tree
+    }
+
+    /// Number of nodes.
+    pub fn n_nodes(&self) -> usize {
+        self.feature.len()
+    }
+
+    /// Number of leaves.
+    pub fn n_leaves(&self) -> usize {
+        self.feature.iter().filter(|&&f| f == LEAF).count()
+    }
+
+    /// Longest path from the root, in splits.
+    pub fn depth(&self) -> usize {
+        let mut depth = vec![0; self.n_nodes()];
+        for node in 0..self.n_nodes() {
+            if self.feature[node] != LEAF {
+                depth[self.left[node] as usize] = depth[node] + 1;
+                depth[self.right[node] as usize] = depth[node] + 1;
+            }
+        }
+        depth.into_iter().max().unwrap_or(0)
+    }
+
+    /// Node that row `r` ends in.
+    pub fn leaf_of(&self, features: &BinaryMatrix, r: usize) -> usize {
+        let mut node = 0;
+        while self.feature[node] != LEAF {
+            let next = if features.get(r, self.feature[node] as usize) {
+                self.left[node]
+            } else {
+                self.right[node]
+            };
+            node = next as usize;
+        }
+        node
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn splits_are_laid_out_in_preorder() {
+        let inner = Tree::split(7, &Tree::leaf(), &Tree::leaf());
+        let tree = Tree::split(3, &inner, &Tree::leaf());
+        assert_eq!(tree.feature, [3, 7, LEAF, LEAF, LEAF]);
+        assert_eq!(tree.left, [1, 2, -1, -1, -1]);
+        assert_eq!(tree.right, [4, 3, -1, -1, -1]);
+        assert_eq!((tree.n_leaves(), tree.depth()), (3, 2));
+    }
+
+    #[test]
+    fn rows_with_the_feature_go_left() {
+        let matrix = BinaryMatrix::from_bytes(2, 1, &[1, 0]).unwrap();
+        let tree = Tree::split(0, &Tree::leaf(), &Tree::leaf());
+        assert_eq!((tree.leaf_of(&matrix, 0), tree.leaf_of(&matrix, 1)), (1, 2));
+    }
+}

@@ -1,0 +1,19 @@
+//! Slow, obvious, exhaustive reference for optimal trees over binary features.
+//!
+//! Everything is written down as it is defined and in `f64`: every feature, every split of
+//! the leaf budget, every row, with no bound, no cache and no code of the engine. The
+//! engine is right when it agrees with this crate.
+//!
+//! Conventions: `features[row][feature]`; the left child of a node holds the rows whose
+//! feature is true. The cost of a tree is the sum over its leaves of a cost of the leaf's
+//! rows, so a mean loss with a leaf penalty is
+//! `|rows| loss(rows) / total_weight + leaf_penalty`.
+
+pub mod accuracy;
+pub mod instances;
+mod search;
+pub mod survival;
+mod tree;
+
+pub use search::{Limits, best, best_by_leaves, best_tree, pareto_front};
+pub use tree::{Tree, admit_tree, score_tree};

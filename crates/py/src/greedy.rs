@@ -1,0 +1,155 @@
+//! Greedy trees for Python.
+
+use bristlecone_core::greedy::{
+    Grown, Interrupted, Limits, dense_ranks, grow_by_likelihood, grow_by_logrank,
+};
+use bristlecone_core::survival::Observations;
+use bristlecone_core::task::{Task, likelihood::Likelihood};
+use bristlecone_core::tree::LEAF;
+use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::time::{Duration, Instant};
+
+/// How often a fit looks for Ctrl-C.
+const SIGNAL_CHECK: Duration = Duration::from_millis(50);
+
+/// 0/1 columns, or numbers to be cut at thresholds.
+#[derive(FromPyObject)]
+pub enum Features<'py> {
+    Binary(PyReadonlyArray2<'py, u8>),
+    Numeric(PyReadonlyArray2<'py, f64>),
+}
+
+/// Greedy survival tree over the columns of `features`, shape (n, columns).
+///
+/// uint8 columns are binary, rows with a 1 go left; float64 columns are cut between
+/// neighbouring values of the node, `x <= threshold` goes left. `criterion` is "likelihood" or
+/// "logrank". Returns a dict of arrays in preorder: `feature` (-2 at a leaf), `children_left`,
+/// `children_right` (-1 at a leaf) and `threshold` (NaN at a leaf; None for binary columns).
+#[pyfunction]
+#[pyo3(signature = (features, time, event, weight=None, *, criterion, max_depth, max_leaf_nodes,
+    min_samples_leaf))]
+#[allow(clippy::too_many_arguments, reason = "the parameters of the estimator")]
+pub fn grow_greedy<'py>(
+    py: Python<'py>,
+    features: Features<'py>,
+    time: PyReadonlyArray1<'py, f64>,
+    event: PyReadonlyArray1<'py, bool>,
+    weight: Option<PyReadonlyArray1<'py, f64>>,
+    criterion: &str,
+    max_depth: Option<usize>,
+    max_leaf_nodes: Option<usize>,
+    min_samples_leaf: usize,
+) -> PyResult<Bound<'py, PyDict>> {
+    let obs = Observations {
+        time: time.as_slice()?,
+        event: event.as_slice()?,
+        weight: weight.as_ref().map(|w| w.as_slice()).transpose()?,
+        entry: None,
+    };
+    let n = obs.len();
+    let (n_rows, n_columns) = match &features {
+        Features::Binary(array) => array.as_array().dim(),
+        Features::Numeric(array) => array.as_array().dim(),
+    };
+    if [n_rows, obs.event.len()].iter().any(|&len| len != n)
+        || obs.weight.is_some_and(|w| w.len() != n)
+    {
+        return Err(PyValueError::new_err("features, time, event and weight differ in length"));
+    }
+    if u32::try_from(n).is_err() {
+        return Err(PyValueError::new_err("features: more than 2^32 rows"));
+    }
+    let fit = Fit {
+        obs,
+        likelihood: match criterion {
+            "likelihood" => {
+                let task = Likelihood::new(&obs, 0.0);
+                Some(task.map_err(|error| PyValueError::new_err(error.to_string()))?)
+            }
+            "logrank" => None,
+            other => {
+                return Err(PyValueError::new_err(format!(
+                    "criterion must be 'likelihood' or 'logrank', not {other:?}"
+                )));
+            }
+        },
+        n_columns,
+        limits: Limits { max_depth, max_leaf_nodes, min_samples_leaf },
+    };
+    let out = PyDict::new(py);
+    let grown = match &features {
+        Features::Binary(array) => {
+            let array = array.as_array();
+            let grown = py.detach(|| fit.grow(|r, c| u32::from(array[[r, c]] == 0)))?;
+            out.set_item("threshold", py.None())?;
+            grown
+        }
+        Features::Numeric(array) => {
+            let array = array.as_array();
+            let (grown, threshold) = py.detach(|| {
+                let columns: Vec<_> =
+                    array.columns().into_iter().map(|c| dense_ranks(&c.to_vec())).collect();
+                let grown = fit.grow(|r, c| columns[c].0[r])?;
+                let threshold = |node: usize| match grown.tree.feature[node] {
+                    LEAF => f64::NAN,
+                    column => {
+                        let values = &columns[column as usize].1;
+                        let [below, above] =
+                            [grown.below[node], grown.above[node]].map(|code| values[code as usize]);
+                        midpoint(below, above)
+                    }
+                };
+                let threshold: Vec<f64> = (0..grown.tree.n_nodes()).map(threshold).collect();
+                Ok::<_, PyErr>((grown, threshold))
+            })?;
+            out.set_item("threshold", threshold.into_pyarray(py))?;
+            grown
+        }
+    };
+    out.set_item("feature", grown.tree.feature.into_pyarray(py))?;
+    out.set_item("children_left", grown.tree.left.into_pyarray(py))?;
+    out.set_item("children_right", grown.tree.right.into_pyarray(py))?;
+    Ok(out)
+}
+
+struct Fit<'a> {
+    obs: Observations<'a>,
+    /// The likelihood criterion; without it log-rank.
+    likelihood: Option<Likelihood>,
+    n_columns: usize,
+    limits: Limits,
+}
+
+impl Fit<'_> {
+    /// Without the GIL; a signal's exception, KeyboardInterrupt, ends the fit.
+    fn grow(&self, code: impl Fn(usize, usize) -> u32) -> PyResult<Grown> {
+        let mut signal = Ok(());
+        let mut checked = Instant::now();
+        let interrupted = || {
+            if checked.elapsed() >= SIGNAL_CHECK {
+                signal = Python::attach(|py| py.check_signals());
+                checked = Instant::now();
+            }
+            signal.is_err()
+        };
+        let grown = match &self.likelihood {
+            Some(task) => {
+                let (statistics, _) = task.statistics().as_chunks();
+                let counts = vec![1; self.obs.len()];
+                let limits = &self.limits;
+                grow_by_likelihood(self.n_columns, code, statistics, &counts, limits, interrupted)
+            }
+            None => grow_by_logrank(self.n_columns, code, &self.obs, &self.limits, interrupted),
+        };
+        grown.map_err(|Interrupted| signal.expect_err("only a signal interrupts"))
+    }
+}
+
+/// A threshold between two neighbouring values, such that only the lower one is at most it.
+fn midpoint(below: f64, above: f64) -> f64 {
+    let middle = 0.5 * below + 0.5 * above;
+    if below <= middle && middle < above { middle } else { below }
+}

@@ -1,0 +1,17 @@
+//! Thin Python binding: arrays in, solution out.
+
+use pyo3::prelude::*;
+
+mod search;
+mod survival;
+
+#[pymodule]
+fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    m.add_class::<search::PySolution>()?;
+    m.add_function(wrap_pyfunction!(search::backends, m)?)?;
+    m.add_function(wrap_pyfunction!(search::solve_likelihood, m)?)?;
+    m.add_function(wrap_pyfunction!(search::solve_accuracy, m)?)?;
+    m.add_function(wrap_pyfunction!(survival::risk_table, m)?)?;
+    Ok(())
+}

@@ -1,0 +1,257 @@
+//! One door to the core for long calls: arrays checked, GIL released, Ctrl-C honoured,
+//! panics turned into exceptions.
+
+use bristlecone_core::data::BinaryMatrix;
+use bristlecone_core::search::{Monitor, Precision, Settings, Solution, solve};
+use bristlecone_core::simd::Backend;
+use bristlecone_core::survival::Observations;
+use bristlecone_core::task::accuracy::Accuracy;
+use bristlecone_core::task::likelihood::Likelihood;
+use bristlecone_core::task::{LaneTask, Superadditive};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+/// Result of a search; arrays describe the tree in preorder.
+#[pyclass(name = "Solution", frozen)]
+pub struct PySolution(Solution);
+
+#[pymethods]
+impl PySolution {
+    #[getter]
+    fn feature<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
+        self.0.tree.feature.clone().into_pyarray(py)
+    }
+    #[getter]
+    fn children_left<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
+        self.0.tree.left.clone().into_pyarray(py)
+    }
+    #[getter]
+    fn children_right<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
+        self.0.tree.right.clone().into_pyarray(py)
+    }
+    #[getter]
+    fn objective(&self) -> f64 {
+        self.0.objective
+    }
+    #[getter]
+    fn lower_bound(&self) -> f64 {
+        self.0.lower_bound
+    }
+    #[getter]
+    fn status(&self) -> &'static str {
+        self.0.status.name()
+    }
+    #[getter]
+    fn n_nodes_explored(&self) -> u64 {
+        self.0.nodes
+    }
+    #[getter]
+    fn n_distinct_rows(&self) -> usize {
+        self.0.n_distinct_rows
+    }
+    #[getter]
+    fn n_active_features(&self) -> usize {
+        self.0.n_columns
+    }
+    #[getter]
+    fn kernel(&self) -> &str {
+        &self.0.kernel
+    }
+    #[getter]
+    fn trace(&self) -> Vec<(f64, f64, f64)> {
+        self.0.trace.iter().map(|p| (p.seconds, p.objective, p.lower_bound)).collect()
+    }
+}
+
+/// Names of the kernels this machine runs, fastest first.
+#[pyfunction]
+pub fn backends() -> Vec<&'static str> {
+    Backend::available().into_iter().map(Backend::name).collect()
+}
+
+/// Keyword arguments common to all searches.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Limits {
+    max_depth: usize,
+    max_leaf_nodes: Option<usize>,
+    min_samples_leaf: usize,
+    leaf_penalty: f64,
+    n_threads: usize,
+    time_limit: Option<f64>,
+    memory_limit: Option<usize>,
+    options: Option<Py<PyDict>>,
+}
+
+impl Limits {
+    fn settings(&self, py: Python<'_>) -> PyResult<Settings> {
+        let mut settings = Settings {
+            max_depth: self.max_depth,
+            max_leaves: self.max_leaf_nodes,
+            min_leaf: self.min_samples_leaf,
+            n_threads: self.n_threads,
+            memory_limit: self.memory_limit,
+            ..Settings::default()
+        };
+        let Some(options) = &self.options else { return Ok(settings) };
+        for (key, value) in options.bind(py) {
+            match key.extract::<String>()?.as_str() {
+                "backend" => settings.backend = Some(backend(&value.extract::<String>()?)?),
+                "precision" => {
+                    settings.precision = match value.extract::<String>()?.as_str() {
+                        "single" => Some(Precision::Single),
+                        "double" => Some(Precision::Double),
+                        other => return Err(PyValueError::new_err(format!("precision: {other}"))),
+                    }
+                }
+                "trivial_bound" => settings.trivial_bound = value.extract()?,
+                "planted" => settings.planted = value.extract()?,
+                other => return Err(PyValueError::new_err(format!("unknown option {other:?}"))),
+            }
+        }
+        Ok(settings)
+    }
+}
+
+fn backend(name: &str) -> PyResult<Backend> {
+    Backend::available().into_iter().find(|b| b.name() == name).ok_or_else(|| {
+        PyValueError::new_err(format!("backend {name:?} is not one of {:?}", backends()))
+    })
+}
+
+/// Best tree by survival likelihood; see `OptimalSurvivalTree`.
+#[pyfunction]
+#[pyo3(signature = (features, time, event, weight=None, **limits))]
+pub fn solve_likelihood(
+    py: Python<'_>,
+    features: PyReadonlyArray2<'_, u8>,
+    time: PyReadonlyArray1<'_, f64>,
+    event: PyReadonlyArray1<'_, bool>,
+    weight: Option<PyReadonlyArray1<'_, f64>>,
+    limits: Option<&Bound<'_, PyDict>>,
+) -> PyResult<PySolution> {
+    let limits = parse(limits)?;
+    let matrix = matrix(&features, time.len()?)?;
+    let obs = Observations {
+        time: time.as_slice()?,
+        event: event.as_slice()?,
+        weight: weight.as_ref().map(|w| w.as_slice()).transpose()?,
+        entry: None,
+    };
+    if obs.event.len() != obs.len() || obs.weight.is_some_and(|w| w.len() != obs.len()) {
+        return Err(PyValueError::new_err("time, event and weight differ in length"));
+    }
+    let task = Likelihood::new(&obs, limits.leaf_penalty).map_err(to_py)?;
+    run(py, &task, &matrix, &limits)
+}
+
+/// Tree with the least misclassified weight, for labels `0..n_classes`.
+#[pyfunction]
+#[pyo3(signature = (features, labels, n_classes, weight=None, **limits))]
+pub fn solve_accuracy(
+    py: Python<'_>,
+    features: PyReadonlyArray2<'_, u8>,
+    labels: PyReadonlyArray1<'_, i64>,
+    n_classes: usize,
+    weight: Option<PyReadonlyArray1<'_, f64>>,
+    limits: Option<&Bound<'_, PyDict>>,
+) -> PyResult<PySolution> {
+    let limits = parse(limits)?;
+    let matrix = matrix(&features, labels.len()?)?;
+    let labels: Vec<usize> = labels
+        .as_slice()?
+        .iter()
+        .map(|&k| usize::try_from(k).map_err(|_| PyValueError::new_err("y: a label is negative")))
+        .collect::<PyResult<_>>()?;
+    let weight = weight.as_ref().map(|w| w.as_slice()).transpose()?;
+    if weight.is_some_and(|w| w.len() != labels.len()) {
+        return Err(PyValueError::new_err("labels and weight differ in length"));
+    }
+    let task = Accuracy::new(&labels, n_classes, weight, limits.leaf_penalty).map_err(to_py)?;
+    run(py, &task, &matrix, &limits)
+}
+
+fn parse(limits: Option<&Bound<'_, PyDict>>) -> PyResult<Limits> {
+    limits.ok_or_else(|| PyValueError::new_err("the limits are missing"))?.extract()
+}
+
+fn matrix(features: &PyReadonlyArray2<'_, u8>, n_rows: usize) -> PyResult<BinaryMatrix> {
+    let shape = features.as_array().dim();
+    if shape.0 != n_rows {
+        return Err(PyValueError::new_err("features and outcomes differ in length"));
+    }
+    BinaryMatrix::from_bytes(shape.0, shape.1, features.as_slice()?).map_err(to_py)
+}
+
+pub(crate) fn to_py(error: bristlecone_core::error::Error) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+/// Runs a search on a thread of its own while this one looks out for signals.
+///
+/// The first Ctrl-C asks the search to stop and keeps its result; a second one within a
+/// second raises once the search has ended.
+fn run<T: LaneTask + Superadditive + Send>(
+    py: Python<'_>,
+    task: &T,
+    matrix: &BinaryMatrix,
+    limits: &Limits,
+) -> PyResult<PySolution> {
+    let settings = limits.settings(py)?;
+    let interrupted = AtomicBool::new(false);
+    let time_limit = match limits.time_limit {
+        None => None,
+        Some(seconds) => Some(Duration::try_from_secs_f64(seconds).map_err(|_| {
+            PyValueError::new_err(format!("time_limit: {seconds} is not a number of seconds"))
+        })?),
+    };
+    let mut first_signal: Option<Instant> = None;
+    let mut raised: Option<PyErr> = None;
+    let outcome = py.detach(|| {
+        std::thread::scope(|scope| {
+            let (done, finished) = channel();
+            let interrupted = &interrupted;
+            let settings = &settings;
+            let worker = scope.spawn(move || {
+                let check = || interrupted.load(Ordering::Relaxed);
+                let monitor = Monitor::new(time_limit, &check);
+                let result = solve(task, matrix, settings, &monitor);
+                // The receiver outlives this thread.
+                let _ = done.send(());
+                result
+            });
+            while let Err(RecvTimeoutError::Timeout) =
+                finished.recv_timeout(Duration::from_millis(50))
+            {
+                if let Err(signal) = Python::attach(|py| py.check_signals()) {
+                    interrupted.store(true, Ordering::Relaxed);
+                    let within = |t: Instant| t.elapsed() < Duration::from_secs(1);
+                    if first_signal.is_some_and(within) {
+                        raised = Some(signal);
+                    }
+                    first_signal = Some(Instant::now());
+                }
+            }
+            worker.join()
+        })
+    });
+    if let Some(signal) = raised {
+        return Err(signal);
+    }
+    match outcome {
+        Ok(result) => Ok(PySolution(result.map_err(to_py)?)),
+        Err(panic) => {
+            let text = panic
+                .downcast_ref::<String>()
+                .map(String::as_str)
+                .or_else(|| panic.downcast_ref::<&str>().copied())
+                .unwrap_or("unknown");
+            Err(PyRuntimeError::new_err(format!("internal error in the search: {text}")))
+        }
+    }
+}

@@ -1,0 +1,8 @@
+"""``python -m bristlecone``."""
+
+import sys
+
+from bristlecone.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

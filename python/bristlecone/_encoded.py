@@ -1,0 +1,95 @@
+"""Survival trees that read their rows through an encoder: what they do with it."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils import Tags
+from sklearn.utils.validation import has_fit_parameter
+
+from bristlecone._survival import SurvivalTreeMixin
+from bristlecone.encoder import BinaryEncoder
+from bristlecone.errors import ConstantFeatureWarning, InvalidParameterError
+
+__all__ = ["EncodedTreeMixin", "binary_features"]
+
+
+class EncodedTreeMixin(SurvivalTreeMixin):
+    """Rows of the tree are what the fitted ``encoder_`` makes of ``X``.
+
+    The parameter ``encoder`` is "auto" for ``BinaryEncoder()`` or a transformer with
+    ``get_feature_names_out`` whose output is two-dimensional and holds nothing but 0 and 1.
+    """
+
+    encoder: Any
+    encoder_: Any
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns of ``X``."""
+        return self.encoder_.n_features_in_
+
+    @property
+    def feature_names_in_(self) -> NDArray[np.object_]:
+        """Names of the columns of ``X``, if they had names."""
+        return self.encoder_.feature_names_in_
+
+    def _check_encoder(self) -> None:
+        methods = ("fit", "transform", "get_feature_names_out")
+        automatic = isinstance(self.encoder, str) and self.encoder == "auto"
+        if not automatic and not all(hasattr(self.encoder, name) for name in methods):
+            raise InvalidParameterError(
+                "encoder must be 'auto' or a transformer such as BinaryEncoder(); "
+                f"got {self.encoder!r}"
+            )
+
+    def _fitted_encoder(self, X: Any, weight: NDArray[np.float64] | None) -> Any:
+        encoder = BinaryEncoder() if isinstance(self.encoder, str) else clone(self.encoder)
+        if weight is not None and has_fit_parameter(encoder, "sample_weight"):
+            return encoder.fit(X, sample_weight=weight)
+        return encoder.fit(X)
+
+    def _tree_rows(self, X: Any) -> NDArray[Any]:
+        return binary_features(self.encoder_, X)
+
+    def _split_names(self) -> list[str]:
+        return [str(name) for name in self.encoder_.get_feature_names_out()]
+
+    def _warn_of_constants(self) -> None:
+        """Warn about columns that cannot be asked about; called by ``fit`` itself."""
+        constant = getattr(self.encoder_, "constant_features_in_", [])
+        problems = []
+        if constant:
+            problems.append(f"constant columns give no split: {', '.join(map(repr, constant))}")
+        if set(self._split_names()) <= set(constant):
+            problems.append("nothing is left to split on, the tree is a single leaf")
+        if problems:
+            warnings.warn("; ".join(problems), ConstantFeatureWarning, stacklevel=3)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+
+def binary_features(encoder: Any, X: Any) -> NDArray[np.uint8]:
+    """Binary features as the engine takes them: 0/1, uint8, C-contiguous.
+
+    Raises
+    ------
+    ValueError
+        When the encoder makes anything else.
+    """
+    features = np.asarray(encoder.transform(X))
+    if features.ndim != 2 or not (features.dtype == np.bool_ or np.isin(features, (0, 1)).all()):
+        raise ValueError(
+            f"encoder made an array of shape {features.shape} and dtype {features.dtype}; "
+            "expected two dimensions and nothing but 0 and 1"
+        )
+    return np.ascontiguousarray(features, dtype=np.uint8)

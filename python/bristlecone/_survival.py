@@ -1,0 +1,373 @@
+"""Predictions that every survival tree shares: all follow from the tree and its leaves."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_matrix
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from bristlecone import curves, serialise
+from bristlecone.curves import StepFunction
+from bristlecone.leaves import Baseline, LeafStatistics, baseline_hazard, leaf_statistics
+from bristlecone.metrics import concordance_index_censored
+from bristlecone.tree import Tree
+from bristlecone.validation import TrainingData, check_survival
+
+__all__ = ["LEAF_CURVES", "SurvivalTreeMixin"]
+
+LEAF_CURVES = ("auto", "proportional", "kaplan-meier")
+
+Estimator = TypeVar("Estimator", bound="SurvivalTreeMixin")
+
+
+class SurvivalTreeMixin(ABC):
+    """Prediction, scoring and saving of a fitted survival tree.
+
+    An estimator calls ``_set_leaves`` at the end of ``fit`` and defines the abstract methods. Its
+    parameter ``leaf_curve`` chooses the curve of a leaf: "proportional" is exp(−θΛ) with the
+    baseline Λ of all training rows, "kaplan-meier" the leaf's own Kaplan–Meier estimate (and
+    Nelson–Aalen for the cumulative hazard), "auto" is "proportional".
+
+    Curves are computed once per leaf and shared by its rows. Every curve is a right-continuous
+    step function, 1 (hazard: 0) before the first event and constant after the last training
+    time.
+    """
+
+    tree_: Tree
+    leaf_statistics_: tuple[LeafStatistics, ...]
+    baseline_: Baseline
+    leaf_curve: str
+
+    @abstractmethod
+    def _tree_rows(self, X: Any) -> NDArray[Any]:
+        """Rows of ``X`` in the columns the tree asks about."""
+
+    @abstractmethod
+    def _split_names(self) -> list[str]:
+        """Names of these columns."""
+
+    @abstractmethod
+    def _check_parameters(self) -> None:
+        """Raise InvalidParameterError for a parameter of wrong type or value."""
+
+    @abstractmethod
+    def _saved_fields(self) -> dict[str, Any]:
+        """What a saved model keeps besides tree, leaves and baseline, as plain JSON types."""
+
+    @abstractmethod
+    def _read_fields(self, fields: serialise.Fields) -> None:
+        """Check and set what ``_saved_fields`` returned."""
+
+    def _set_leaves(self, tree: Tree, rows: NDArray[Any], data: TrainingData) -> None:
+        """Set the tree and what follows from it and its training rows."""
+        baseline = baseline_hazard(data.time, data.event, data.weight)
+        self.leaf_statistics_ = leaf_statistics(
+            tree.apply(rows), data.time, data.event, data.weight, baseline
+        )
+        self.baseline_ = baseline
+        self.tree_ = tree
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "tree_")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.target_tags.required = True
+        return tags
+
+    @property
+    def unique_times_(self) -> NDArray[np.float64]:
+        """Distinct training times, ascending."""
+        check_is_fitted(self)
+        return self.baseline_.unique_times
+
+    @property
+    def event_times_(self) -> NDArray[np.float64]:
+        """Distinct training times at which an event happened, ascending."""
+        check_is_fitted(self)
+        return self.baseline_.event_times
+
+    @property
+    def n_leaves_(self) -> int:
+        """Number of leaves of the tree."""
+        check_is_fitted(self)
+        return self.tree_.n_leaves
+
+    @property
+    def depth_(self) -> int:
+        """Depth of the tree; 0 for a single leaf."""
+        check_is_fitted(self)
+        return self.tree_.max_depth
+
+    def apply(self, X: Any) -> NDArray[np.int64]:
+        """Leaf of every row.
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (n, n_features_in_)
+            Rows with the columns of the fit.
+
+        Returns
+        -------
+        array of int, shape (n,)
+            Node ids, preorder, as in ``tree_``.
+        """
+        check_is_fitted(self)
+        return self.tree_.apply(self._tree_rows(X))
+
+    def decision_path(self, X: Any) -> csr_matrix:
+        """Nodes that every row passes through.
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (n, n_features_in_)
+            Rows with the columns of the fit.
+
+        Returns
+        -------
+        scipy.sparse.csr_matrix, shape (n, tree_.node_count)
+            1 where the row passes through the node, its leaf included.
+        """
+        check_is_fitted(self)
+        return self.tree_.decision_path(self._tree_rows(X))
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Risk score θ of every row: the hazard of its leaf relative to the baseline.
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (n, n_features_in_)
+            Rows with the columns of the fit.
+
+        Returns
+        -------
+        array of float, shape (n,)
+            Positive; higher means an earlier event.
+        """
+        leaf = self._leaf_of(X)
+        return self._theta()[leaf]
+
+    def predict_survival_function(
+        self, X: Any, return_array: bool = False, times: ArrayLike | None = None
+    ) -> NDArray[Any]:
+        """Survival function of every row.
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (n, n_features_in_)
+            Rows with the columns of the fit.
+        return_array : bool
+            Values at ``unique_times_`` in place of function objects.
+        times : array-like of float, shape (n_times,), optional
+            Values at these times in place of function objects; finite, not negative.
+
+        Returns
+        -------
+        array, shape (n,), (n, len(unique_times_)) or (n, n_times)
+            ``StepFunction`` objects (rows of one leaf share one), or float values.
+
+        Raises
+        ------
+        ValueError
+            When a time is negative or not finite.
+        """
+        return self._predict_curves(X, return_array, times, self._leaf_survival, before=1.0)
+
+    def predict_cumulative_hazard_function(
+        self, X: Any, return_array: bool = False, times: ArrayLike | None = None
+    ) -> NDArray[Any]:
+        """Cumulative hazard function of every row.
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (n, n_features_in_)
+            Rows with the columns of the fit.
+        return_array : bool
+            Values at ``unique_times_`` in place of function objects.
+        times : array-like of float, shape (n_times,), optional
+            Values at these times in place of function objects; finite, not negative.
+
+        Returns
+        -------
+        array, shape (n,), (n, len(unique_times_)) or (n, n_times)
+            ``StepFunction`` objects (rows of one leaf share one), or float values.
+
+        Raises
+        ------
+        ValueError
+            When a time is negative or not finite.
+        """
+        return self._predict_curves(X, return_array, times, self._leaf_hazard, before=0.0)
+
+    def predict_quantile(self, X: Any, q: ArrayLike) -> NDArray[np.float64]:
+        """Quantiles of the survival time of every row.
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (n, n_features_in_)
+            Rows with the columns of the fit.
+        q : float or array-like of float, shape (n_quantiles,)
+            Share of the rows that has had the event, between 0 and 1 (exclusive).
+
+        Returns
+        -------
+        array of float, shape (n,) or (n, n_quantiles)
+            First time with S(t) <= 1 − q; inf where it is not reached in the training times.
+
+        Raises
+        ------
+        ValueError
+            When ``q`` is not strictly between 0 and 1.
+        """
+        leaf = self._leaf_of(X)
+        levels = np.asarray(q, dtype=np.float64)
+        if levels.ndim > 1 or levels.size == 0:
+            raise ValueError(f"q has shape {levels.shape}; expected a number or a list of numbers")
+        if levels.ndim == 0:
+            return self._leaf_quantiles(float(levels))[leaf]
+        return np.stack([self._leaf_quantiles(level)[leaf] for level in levels.tolist()], axis=1)
+
+    def predict_median(self, X: Any) -> NDArray[np.float64]:
+        """Median survival time of every row.
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (n, n_features_in_)
+            Rows with the columns of the fit.
+
+        Returns
+        -------
+        array of float, shape (n,)
+            First time with S(t) <= 1/2; inf where it is not reached in the training times.
+        """
+        return self.predict_quantile(X, 0.5)
+
+    def predict_rmst(self, X: Any, tau: float | None = None) -> NDArray[np.float64]:
+        """Restricted mean survival time of every row: the integral of S from 0 to ``tau``.
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (n, n_features_in_)
+            Rows with the columns of the fit.
+        tau : float, optional
+            End of the integral, finite and not negative; the last training time by default.
+            After the last training time S is constant.
+
+        Returns
+        -------
+        array of float, shape (n,)
+            In the unit of time.
+
+        Raises
+        ------
+        ValueError
+            When ``tau`` is negative or not finite.
+        """
+        leaf = self._leaf_of(X)
+        times = self.unique_times_
+        end = times[-1] if tau is None else tau
+        return np.asarray(curves.rmst(times, self._leaf_survival(times), end))[leaf]
+
+    def score(self, X: Any, y: Any) -> float:
+        """Harrell's concordance index of ``predict(X)``.
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (n, n_features_in_)
+            Rows with the columns of the fit.
+        y : structured array or DataFrame, n rows
+            Outcomes in any form that ``fit`` takes.
+
+        Returns
+        -------
+        float
+            Between 0 and 1; 1/2 for a constant prediction.
+
+        Raises
+        ------
+        ValueError
+            When no two rows can be compared.
+        """
+        risk = self.predict(X)
+        event, time = check_survival(y)
+        if len(event) != len(risk):
+            raise ValueError(f"X has {len(risk)} rows but y has {len(event)}")
+        return float(concordance_index_censored(event, time, risk).cindex)
+
+    def to_json(self) -> str:
+        """Fitted model as versioned JSON; see :mod:`bristlecone.serialise`."""
+        return serialise.dumps(self)
+
+    @classmethod
+    def from_json(cls: type[Estimator], text: str) -> Estimator:
+        """Model of this class from the text of ``to_json``.
+
+        Raises
+        ------
+        ModelFormatError
+            When the text is not a complete, consistent model of this class.
+        """
+        return serialise.loads(text, cls)
+
+    def _leaf_of(self, X: Any) -> NDArray[np.int64]:
+        """Position of the leaf of every row in ``leaf_statistics_``."""
+        leaf = self.apply(X)
+        return np.searchsorted(self.tree_.leaves, leaf)
+
+    def _theta(self) -> NDArray[np.float64]:
+        return np.array([leaf.theta for leaf in self.leaf_statistics_])
+
+    def _leaf_hazard(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Cumulative hazard of every leaf at ``times``, shape (n_leaves, n_times)."""
+        if self.leaf_curve == "kaplan-meier":
+            steps = [(leaf.event_times, leaf.nelson_aalen) for leaf in self.leaf_statistics_]
+            return np.stack([StepFunction(x, y, before=0.0)(times) for x, y in steps])
+        baseline = StepFunction(
+            self.baseline_.unique_times, self.baseline_.cumulative_hazard, before=0.0
+        )
+        return np.outer(self._theta(), baseline(times))
+
+    def _leaf_survival(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Survival of every leaf at ``times``, shape (n_leaves, n_times)."""
+        if self.leaf_curve == "kaplan-meier":
+            steps = [(leaf.event_times, leaf.kaplan_meier) for leaf in self.leaf_statistics_]
+            return np.stack([StepFunction(x, y, before=1.0)(times) for x, y in steps])
+        return np.exp(-self._leaf_hazard(times))
+
+    def _leaf_quantiles(self, q: float) -> NDArray[np.float64]:
+        times = self.unique_times_
+        return np.asarray(curves.quantile(times, self._leaf_survival(times), q))
+
+    def _predict_curves(
+        self,
+        X: Any,
+        return_array: bool,
+        times: ArrayLike | None,
+        leaf_values: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+        before: float,
+    ) -> NDArray[Any]:
+        leaf = self._leaf_of(X)
+        if times is not None:
+            return leaf_values(_check_times(times))[leaf]
+        values = leaf_values(self.unique_times_)
+        if return_array:
+            return values[leaf]
+        functions = np.empty(len(values), dtype=object)
+        functions[:] = [StepFunction(self.unique_times_, y, before=before) for y in values]
+        return functions[leaf]
+
+
+def _check_times(times: ArrayLike) -> NDArray[np.float64]:
+    array = np.asarray(times, dtype=np.float64)
+    if array.ndim != 1:
+        raise ValueError(f"times has shape {array.shape}; expected one dimension")
+    wrong = ~(np.isfinite(array) & (array >= 0))
+    if wrong.any():
+        raise ValueError(f"times must be finite and not negative; got {array[wrong][0]}")
+    return array

@@ -1,0 +1,390 @@
+"""Step functions of time, and the nonparametric curves of a censored sample."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bristlecone import _core
+
+__all__ = [
+    "StepFunction",
+    "censoring_survival",
+    "kaplan_meier",
+    "median",
+    "nelson_aalen",
+    "quantile",
+    "rmst",
+]
+
+# A structured array (event, time[, entry]) or a tuple of the two arrays.
+Outcome: TypeAlias = "NDArray[np.void] | tuple[ArrayLike, ArrayLike]"
+
+# A product of n ratios carries rounding of about n ulp: 0.5 may be stored as 0.5000000000000001.
+_LEVEL_TOLERANCE = 1e-12
+
+
+class StepFunction:
+    """Right-continuous step function of time.
+
+    ``f(t)`` is ``y[k]`` for ``x[k] <= t < x[k + 1]``, ``y[-1]`` from the last time on and
+    ``before`` to the left of the first. Attributes and calls follow scikit-survival's class
+    of the same name, with two differences: to the left of ``x[0]`` that one returns
+    ``y[0]``, and it refuses times after ``x[-1]``.
+
+    Parameters
+    ----------
+    x : array-like of shape (n_times,)
+        Times of the steps, finite and strictly ascending; may be empty.
+    y : array-like of shape (n_times,)
+        Value from each step on, finite.
+    domain : tuple of (float, float or None), default=(0.0, None)
+        Smallest and largest time at which the function may be evaluated; ``None`` is no limit.
+    before : float
+        Value to the left of ``x[0]``: 1 for a survival curve, 0 for a cumulative hazard.
+
+    Attributes
+    ----------
+    x, y : ndarray of shape (n_times,)
+        The steps, read-only views.
+    domain : tuple of (float, float)
+        As given, ``None`` replaced by infinity.
+    before : float
+        As given.
+
+    Raises
+    ------
+    ValueError
+        If ``x`` and ``y`` differ in shape, are not finite, ``x`` does not ascend, or the
+        domain is empty.
+    """
+
+    def __init__(
+        self,
+        x: ArrayLike,
+        y: ArrayLike,
+        *,
+        domain: tuple[float, float | None] = (0.0, None),
+        before: float,
+    ) -> None:
+        self.x = _read_only(x)
+        self.y = _read_only(y)
+        if self.x.ndim != 1 or self.x.shape != self.y.shape:
+            raise ValueError(
+                "x and y must be one-dimensional and of equal length, "
+                f"got shapes {self.x.shape} and {self.y.shape}"
+            )
+        if not (np.isfinite(self.x).all() and np.isfinite(self.y).all()):
+            raise ValueError("x and y must be finite")
+        if not (np.diff(self.x) > 0).all():
+            raise ValueError("x must be strictly ascending")
+        lower, upper = domain
+        self.domain = (float(lower), np.inf if upper is None else float(upper))
+        if not self.domain[0] <= self.domain[1]:
+            raise ValueError(f"domain must be (lower, upper) with lower <= upper, got {domain}")
+        self.before = float(before)
+
+    def __call__(self, t: ArrayLike) -> float | NDArray[np.float64]:
+        """Evaluate the function; O(log n_times) per time.
+
+        Parameters
+        ----------
+        t : float or array-like
+            Times within ``domain``.
+
+        Returns
+        -------
+        float or ndarray
+            Values, in the shape of ``t``.
+
+        Raises
+        ------
+        ValueError
+            If a time is NaN or outside ``domain`` (with the default domain: negative).
+        """
+        t = np.asarray(t, dtype=np.float64)
+        lower, upper = self.domain
+        inside = (t >= lower) & (t <= upper)
+        if not inside.all():
+            raise ValueError(
+                f"times must lie within [{lower:g}, {upper:g}], got {t[~inside].flat[0]:g}"
+            )
+        values = np.concatenate([[self.before], self.y])[np.searchsorted(self.x, t, side="right")]
+        return float(values) if t.ndim == 0 else values
+
+    def __repr__(self) -> str:
+        return f"StepFunction(<{self.x.size} steps>, domain={self.domain}, before={self.before:g})"
+
+
+def kaplan_meier(y: Outcome, sample_weight: ArrayLike | None = None) -> StepFunction:
+    """Kaplan–Meier estimate of the survival function.
+
+    Parameters
+    ----------
+    y : structured array of shape (n,) or tuple of (event, time)
+        One boolean field, the event, and one float field, the time; a further float field
+        ``entry`` is the time from which a row is at risk (``entry < t <= time``).
+    sample_weight : array-like of shape (n,), optional
+        Row weights, finite and non-negative; rows of weight zero are left out.
+
+    Returns
+    -------
+    StepFunction
+        S with steps at the distinct times, events and censorings alike.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If ``y`` or ``sample_weight`` is not as described.
+    """
+    table = _risk_table(y, sample_weight)
+    return StepFunction(table["time"], table["kaplan_meier"], before=1.0)
+
+
+def nelson_aalen(y: Outcome, sample_weight: ArrayLike | None = None) -> StepFunction:
+    """Nelson–Aalen estimate of the cumulative hazard.
+
+    Parameters
+    ----------
+    y : structured array of shape (n,) or tuple of (event, time)
+        As in :func:`kaplan_meier`.
+    sample_weight : array-like of shape (n,), optional
+        As in :func:`kaplan_meier`.
+
+    Returns
+    -------
+    StepFunction
+        The cumulative hazard with steps at the distinct times, 0 before the first.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If ``y`` or ``sample_weight`` is not as described.
+    """
+    table = _risk_table(y, sample_weight)
+    return StepFunction(table["time"], table["nelson_aalen"], before=0.0)
+
+
+def censoring_survival(
+    y: Outcome, sample_weight: ArrayLike | None = None, *, ties: str = "sksurv"
+) -> StepFunction:
+    """Kaplan–Meier estimate G of the censoring distribution, right-continuous.
+
+    Parameters
+    ----------
+    y : structured array of shape (n,) or tuple of (event, time)
+        As in :func:`kaplan_meier`.
+    sample_weight : array-like of shape (n,), optional
+        As in :func:`kaplan_meier`.
+    ties : {"sksurv", "paper"}, default="sksurv"
+        Who is at risk of censoring at t: with "sksurv" the events of t have left, as in
+        scikit-survival; with "paper" every row with time >= t is, as in OSST (Zhang et al.
+        2024).
+
+    Returns
+    -------
+    StepFunction
+        G with steps at the distinct times.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If ``y``, ``sample_weight`` or ``ties`` is not as described.
+    """
+    column = "censoring_events_first" if _check_ties(ties) == "sksurv" else "censoring"
+    table = _risk_table(y, sample_weight)
+    return StepFunction(table["time"], table[column], before=1.0)
+
+
+def quantile(times: ArrayLike, survival: ArrayLike, q: float) -> float | NDArray[np.float64]:
+    """Quantile of the event time: the first of ``times`` by which a share ``q`` had the event.
+
+    Parameters
+    ----------
+    times : array-like of shape (n_times,)
+        Times of the steps, ascending.
+    survival : array-like of shape (n_times,) or (n_curves, n_times)
+        Survival from each time on, non-increasing.
+    q : float
+        Level, 0 < q < 1. The quantile is the smallest t with S(t) <= 1 − q, up to 1e-12 for
+        the rounding of the curve.
+
+    Returns
+    -------
+    float or ndarray of shape (n_curves,)
+        Quantile of each curve; infinity where the curve stays above 1 − q.
+
+    Raises
+    ------
+    ValueError
+        If ``q`` is not within (0, 1), or shapes differ.
+    """
+    times, survival = _curves(times, survival)
+    if not 0 < q < 1:
+        raise ValueError(f"q must lie strictly between 0 and 1, got {q}")
+    reached = survival <= 1 - q + _LEVEL_TOLERANCE
+    # A last column that is always reached stands for "never".
+    never = np.ones((*reached.shape[:-1], 1), dtype=bool)
+    first = np.concatenate([reached, never], axis=-1).argmax(axis=-1)
+    result = np.append(times, np.inf)[first]
+    return float(result) if survival.ndim == 1 else result
+
+
+def median(times: ArrayLike, survival: ArrayLike) -> float | NDArray[np.float64]:
+    """Median event time, see :func:`quantile`.
+
+    Parameters
+    ----------
+    times : array-like of shape (n_times,)
+        Times of the steps, ascending.
+    survival : array-like of shape (n_times,) or (n_curves, n_times)
+        Survival from each time on.
+
+    Returns
+    -------
+    float or ndarray of shape (n_curves,)
+        Median of each curve; infinity where it is not reached.
+
+    Raises
+    ------
+    ValueError
+        If shapes differ.
+    """
+    return quantile(times, survival, 0.5)
+
+
+def rmst(times: ArrayLike, survival: ArrayLike, tau: float) -> float | NDArray[np.float64]:
+    """Restricted mean survival time, the area under S from 0 to ``tau``.
+
+    S is 1 before the first time and constant after the last.
+
+    Parameters
+    ----------
+    times : array-like of shape (n_times,)
+        Times of the steps, ascending.
+    survival : array-like of shape (n_times,) or (n_curves, n_times)
+        Survival from each time on.
+    tau : float
+        End of the integral, finite and non-negative.
+
+    Returns
+    -------
+    float or ndarray of shape (n_curves,)
+        Restricted mean of each curve, in the unit of ``times``.
+
+    Raises
+    ------
+    ValueError
+        If ``tau`` is negative or not finite, or shapes differ.
+    """
+    times, survival = _curves(times, survival)
+    if not (np.isfinite(tau) and tau >= 0):
+        raise ValueError(f"tau must be finite and non-negative, got {tau}")
+    edges = np.minimum(np.append(times, tau), tau)
+    result = edges[0] + (survival * np.diff(edges)).sum(axis=-1)
+    return float(result) if survival.ndim == 1 else result
+
+
+def _curves(
+    times: ArrayLike, survival: ArrayLike
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    times = np.asarray(times, dtype=np.float64)
+    survival = np.asarray(survival, dtype=np.float64)
+    if times.ndim != 1 or survival.ndim not in (1, 2) or survival.shape[-1] != times.size:
+        raise ValueError(
+            "survival must have shape (n_times,) or (n_curves, n_times), "
+            f"got {survival.shape} for {times.size} times"
+        )
+    return times, survival
+
+
+def _read_only(values: ArrayLike) -> NDArray[np.float64]:
+    view = np.asarray(values, dtype=np.float64).view()
+    view.flags.writeable = False
+    return view
+
+
+def _risk_table(y: Outcome, sample_weight: ArrayLike | None) -> dict[str, NDArray[np.float64]]:
+    event, time, entry = _as_survival(y, entry_allowed=True)
+    weight = None
+    if sample_weight is not None:
+        weight = _row_values(sample_weight, "sample_weight", time.size)
+        if weight.min() < 0:
+            raise ValueError(f"sample_weight is negative in row {int(weight.argmin())}")
+        kept = weight > 0
+        if not kept.any():
+            raise ValueError("sample_weight is zero in every row")
+        event, time, weight = event[kept], time[kept], weight[kept]
+        entry = None if entry is None else entry[kept]
+    return _core.risk_table(time, event, weight, entry)
+
+
+def _check_ties(ties: str) -> str:
+    if ties not in ("sksurv", "paper"):
+        raise ValueError(f"ties must be 'sksurv' or 'paper', got {ties!r}")
+    return ties
+
+
+def _as_survival(
+    y: Outcome, name: str = "y", *, entry_allowed: bool = False
+) -> tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.float64] | None]:
+    """Event, time and entry (or None) of a structured array or an (event, time) tuple."""
+    if isinstance(y, tuple) and len(y) == 2:
+        return *_event_and_time(*y, prefix=f"{name}: "), None
+    fields = y.dtype.names if isinstance(y, np.ndarray) else None
+    if not isinstance(y, np.ndarray) or fields is None:
+        raise TypeError(
+            f"{name} must be a structured array (event, time) or a tuple of the two arrays"
+        )
+    events = [f for f in fields if y.dtype[f] == np.bool_]
+    times = [f for f in fields if f not in events and f != "entry"]
+    if len(events) != 1 or len(times) != 1:
+        raise ValueError(
+            f"{name} must have one boolean field and one time (and at most 'entry'), "
+            f"got the fields {', '.join(fields)}"
+        )
+    event, time = _event_and_time(y[events[0]], y[times[0]], prefix=f"{name}: ")
+    if "entry" not in fields:
+        return event, time, None
+    if not entry_allowed:
+        raise ValueError(f"{name} has a field 'entry'; delayed entry is not supported here")
+    entry = _row_values(y["entry"], f"{name}: entry", time.size)
+    if not (entry < time).all():
+        raise ValueError(f"{name}: entry is not before time in row {int((entry >= time).argmax())}")
+    return event, time, entry
+
+
+def _event_and_time(
+    event: ArrayLike, time: ArrayLike, prefix: str = ""
+) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """Contiguous boolean events and finite non-negative times of equal length n >= 1."""
+    time = _row_values(time, f"{prefix}time")
+    if time.min() < 0:
+        raise ValueError(f"{prefix}time is negative in row {int(time.argmin())}")
+    event = np.asarray(event)
+    if event.dtype != np.bool_:
+        event = _row_values(event, f"{prefix}event")
+        if not np.isin(event, (0.0, 1.0)).all():
+            raise ValueError(f"{prefix}event must be boolean or 0/1")
+    if event.shape != time.shape:
+        raise ValueError(f"{prefix}event and time differ in shape: {event.shape} and {time.shape}")
+    return np.ascontiguousarray(event, dtype=np.bool_), time
+
+
+def _row_values(values: ArrayLike, name: str, n: int | None = None) -> NDArray[np.float64]:
+    """Finite, contiguous float array of shape (n,)."""
+    try:
+        # A field of a packed structured array need not be aligned.
+        array = np.require(values, dtype=np.float64, requirements=["C_CONTIGUOUS", "ALIGNED"])
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be numeric: {error}") from error
+    if array.ndim != 1 or array.size == 0:
+        raise ValueError(f"{name} must be one-dimensional and not empty, got {array.shape}")
+    if n is not None and array.size != n:
+        raise ValueError(f"{name} has {array.size} values for {n} rows")
+    if not np.isfinite(array).all():
+        row = int((~np.isfinite(array)).argmax())
+        raise ValueError(f"{name} is {array[row]} in row {row}")
+    return array

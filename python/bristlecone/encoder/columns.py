@@ -1,0 +1,339 @@
+"""Reading: data frames and arrays become numeric and categorical columns, checked once."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+from narwhals.dependencies import is_into_dataframe
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from bristlecone.frame import Frame
+
+__all__ = ["CategoricalColumn", "Category", "Column", "NumericColumn", "Table", "read_table"]
+
+Category = str | bool | int | float
+"""A value of a categorical column: the types that JSON keeps apart."""
+
+
+@dataclass(frozen=True, eq=False)
+class NumericColumn:
+    """Numbers, or flags when ``values`` is boolean.
+
+    Attributes
+    ----------
+    name : str
+    values : ndarray of shape (n,), bool or float64
+        Boolean for boolean input and for integers that are all 0 or 1. Where missing: NaN in a
+        float column, False in a boolean one.
+    missing : bool ndarray of shape (n,) or None
+        None when no value is missing.
+    integral : bool
+        Whether the input was boolean or integer: then 0 and 1 alone make a flag.
+    """
+
+    name: str
+    values: NDArray[Any]
+    missing: NDArray[np.bool_] | None
+    integral: bool
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.values)
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether the values are boolean."""
+        return self.values.dtype == np.bool_
+
+    def take(self, rows: NDArray[np.bool_]) -> NumericColumn:
+        """Only the rows where the mask is true."""
+        values = self.values[rows]
+        missing = None if self.missing is None else _mask(self.missing[rows])
+        if self.integral:
+            return _from_integers(self.name, values, missing)
+        return NumericColumn(self.name, values, missing, integral=False)
+
+    def as_categorical(self) -> CategoricalColumn:
+        """The same column with each distinct number as a level."""
+        codes = np.full(len(self.values), -1)
+        present = slice(None) if self.missing is None else ~self.missing
+        distinct, codes[present] = np.unique(self.values[present], return_inverse=True)
+        return CategoricalColumn(self.name, codes, tuple(distinct.tolist()))
+
+
+@dataclass(frozen=True, eq=False)
+class CategoricalColumn:
+    """Levels.
+
+    Attributes
+    ----------
+    name : str
+    codes : int64 ndarray of shape (n,)
+        Index into ``levels``, -1 where missing.
+    levels : tuple of str, bool, int or float
+        Distinct values, in order of first appearance or of value.
+    """
+
+    name: str
+    codes: NDArray[np.int64]
+    levels: tuple[Category, ...]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.codes)
+
+    @property
+    def missing(self) -> NDArray[np.bool_] | None:
+        """Mask of the missing rows, None when there are none."""
+        return _mask(self.codes < 0)
+
+    def take(self, rows: NDArray[np.bool_]) -> CategoricalColumn:
+        """Only the rows where the mask is true, and the levels that occur in them."""
+        codes = self.codes[rows]
+        kept = np.unique(codes[codes >= 0])
+        position = np.full(len(self.levels) + 1, -1)  # the last entry serves code -1
+        position[kept] = np.arange(len(kept))
+        return CategoricalColumn(
+            self.name, position[codes], tuple(self.levels[code] for code in kept)
+        )
+
+
+Column = NumericColumn | CategoricalColumn
+
+
+class Table(NamedTuple):
+    """Columns of equal length; ``named`` tells whether the names came from the input."""
+
+    columns: list[Column]
+    named: bool
+    n_rows: int
+
+
+def read_table(X: Any, reader: str) -> Table:
+    """Read a data frame or a two-dimensional array.
+
+    Parameters
+    ----------
+    X : DataFrame (pandas, polars, pyarrow, ...), Frame or array-like of shape (n_rows, n_columns)
+        Columns without string names are called x0, x1, ...
+    reader : str
+        Name of the class that reads, for the messages.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    TypeError
+        For sparse or masked arrays, lazy frames, and columns of dates, nested or other values
+        that are neither numbers, booleans nor text; the column is named.
+    ValueError
+        For no rows, no columns, another number of dimensions, complex or infinite numbers
+        (column and row are named), and duplicate or empty column names.
+    """
+    if issparse(X):
+        raise TypeError(f"{reader} does not accept sparse input; pass X.toarray()")
+    if isinstance(X, np.ma.MaskedArray):
+        raise TypeError(f"{reader} does not accept masked arrays; pass X.filled(numpy.nan)")
+    if isinstance(X, Frame):
+        _check_shape(X.shape, reader)
+        return Table([_from_array(name, X[name]) for name in X.columns], True, X.shape[0])
+    if is_into_dataframe(X):
+        names, named = _frame_names(X)
+        frame = nw.from_native(X, eager_only=True)
+        _check_shape(frame.shape, reader)
+        columns = [
+            _from_series(name, frame.get_column(key))
+            for name, key in zip(names, frame.columns, strict=True)
+        ]
+        return Table(columns, named, frame.shape[0])
+    if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
+        raise TypeError(f"{reader} does not accept lazy frames; call collect() first")
+    array = _as_array(X)
+    _check_shape(array.shape, reader)
+    # one pass that lays each column out contiguously is cheaper than strided reads per column
+    array = np.asfortranarray(array)
+    columns = [_from_array(f"x{j}", array[:, j]) for j in range(array.shape[1])]
+    return Table(columns, False, array.shape[0])
+
+
+def _as_array(X: Any) -> NDArray[Any]:
+    array = np.asarray(X)
+    if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
+        # numpy turns the numbers of a mixed list into text
+        array = np.asarray(X, dtype=object)
+    return array
+
+
+def _check_shape(shape: tuple[int, ...], reader: str) -> None:
+    if len(shape) != 2:
+        raise ValueError(
+            f"Expected 2D array, got {len(shape)}D array instead. Reshape your data: "
+            "X.reshape(-1, 1) for one column, X.reshape(1, -1) for one row"
+        )
+    for size, what in zip(shape, ("sample", "feature"), strict=True):
+        if size == 0:
+            raise ValueError(
+                f"Found array with 0 {what}(s) (shape={tuple(shape)}) while a minimum of 1 is "
+                f"required by {reader}."
+            )
+
+
+def _frame_names(X: Any) -> tuple[list[str], bool]:
+    # asked of the frame itself: narwhals refuses duplicate names in words of its own
+    names = list(X.column_names if hasattr(X, "column_names") else X.columns)
+    repeated = [repr(name) for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise ValueError(f"duplicate column names: {', '.join(repeated)}")
+    text = [isinstance(name, str) for name in names]
+    if not any(text):
+        return [f"x{j}" for j in range(len(names))], False
+    if not all(text):
+        odd = names[text.index(False)]
+        raise TypeError(f"column names must all be strings; got {odd!r} ({type(odd).__name__})")
+    for position, name in enumerate(names):
+        if not name.strip():
+            raise ValueError(f"column {position} has an empty name")
+    return [str(name) for name in names], True
+
+
+def _from_series(name: str, series: nw.Series[Any]) -> Column:
+    dtype = series.dtype
+    if dtype == nw.Boolean or dtype.is_integer():
+        missing = _mask(series.is_null().to_numpy())
+        absent = False if dtype == nw.Boolean else 0
+        values = (series if missing is None else series.fill_null(absent)).to_numpy()
+        return _from_integers(name, values.astype(bool) if dtype == nw.Boolean else values, missing)
+    if dtype.is_numeric():
+        return _from_floats(name, series.cast(nw.Float64).to_numpy())
+    if dtype == nw.String:
+        return _from_objects(name, series.to_list())
+    if dtype in (nw.Categorical, nw.Enum):
+        return _from_objects(name, series.to_list(), as_levels=True)
+    if dtype in (nw.Object, nw.Unknown):
+        return _from_array(name, series.to_numpy())
+    raise _unsupported(name, dtype)
+
+
+def _from_array(name: str, values: NDArray[Any]) -> Column:
+    kind = values.dtype.kind
+    if kind in "biu":
+        return _from_integers(name, values, None)
+    if kind == "f":
+        return _from_floats(name, values)
+    if kind in "OUT":
+        return _from_objects(name, values.tolist())
+    if kind == "c":
+        raise ValueError(f"Complex data not supported: column {name!r} is {values.dtype}")
+    raise _unsupported(name, values.dtype)
+
+
+def _unsupported(name: str, dtype: Any) -> TypeError:
+    return TypeError(
+        f"column {name!r} has dtype {dtype}; expected numbers, booleans or text. Turn dates into "
+        "numbers (days since a start) and nested values into columns of their own"
+    )
+
+
+def _mask(missing: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
+    return missing if missing.any() else None
+
+
+def _from_integers(
+    name: str, values: NDArray[Any], missing: NDArray[np.bool_] | None
+) -> NumericColumn:
+    """Booleans, or integers of any dtype; flags when there is no value but 0 and 1."""
+    shown = values if missing is None else values[~missing]
+    if values.dtype == np.bool_ or not len(shown) or (shown.min() >= 0 and shown.max() <= 1):
+        flags = values > 0 if missing is None else (values > 0) & ~missing
+        return NumericColumn(name, flags, missing, integral=True)
+    numbers = values.astype(np.float64)
+    if missing is not None:
+        numbers[missing] = np.nan
+    return NumericColumn(name, numbers, missing, integral=True)
+
+
+def _from_floats(name: str, values: NDArray[Any]) -> NumericColumn:
+    numbers = values.astype(np.float64)
+    if np.isfinite(numbers).all():
+        return NumericColumn(name, numbers, None, integral=False)
+    infinite = np.isinf(numbers)
+    if infinite.any():
+        row = int(np.argmax(infinite))
+        raise _infinite(name, row, numbers[row])
+    return NumericColumn(name, numbers, np.isnan(numbers), integral=False)
+
+
+def _from_objects(name: str, values: Sequence[Any], as_levels: bool = False) -> Column:
+    """Python objects: booleans or numbers if all of them are, else levels."""
+    first: dict[Any, int] = {}
+    try:
+        codes = np.fromiter(
+            (first.setdefault(value, len(first)) for value in values), np.int64, len(values)
+        )
+    except TypeError:
+        row = next(row for row, value in enumerate(values) if not _is_hashable(value))
+        raise _unsupported_value(name, row, values[row]) from None
+    found = [value.item() if isinstance(value, np.generic) else value for value in first]
+    absent = np.array([_is_missing(value) for value in found])
+    codes = np.where(absent, -1, np.cumsum(~absent) - 1)[codes]
+    levels = [value for value, is_absent in zip(found, absent, strict=True) if not is_absent]
+    for index, value in enumerate(levels):
+        if not isinstance(value, (str, Real, Decimal)):
+            raise _unsupported_value(name, int(np.argmax(codes == index)), value)
+        if not isinstance(value, str) and not _is_finite(value):
+            raise _infinite(name, int(np.argmax(codes == index)), value)
+    if levels and (as_levels or any(isinstance(value, str) for value in levels)):
+        plain = [value if isinstance(value, (str, bool, int)) else float(value) for value in levels]
+        return CategoricalColumn(name, codes, tuple(plain))
+    # the last entry serves code -1
+    numbers = np.array([*(float(value) for value in levels), np.nan])[codes]
+    missing = _mask(codes < 0)
+    if levels and all(isinstance(value, Integral) for value in levels):
+        return _from_integers(name, numbers, missing)
+    return NumericColumn(name, numbers, missing, integral=False)
+
+
+def _is_hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _is_missing(value: Any) -> bool:
+    """None, NaN, and pandas' NA and NaT (known by name: pandas may not be installed)."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, (Real, Decimal)) and value != value
+
+
+def _is_finite(value: Any) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer beyond the range of float64
+        return False
+
+
+def _infinite(name: str, row: int, value: Any) -> ValueError:
+    return ValueError(f"column {name!r} is infinite or too large ({value}) in row {row}")
+
+
+def _unsupported_value(name: str, row: int, value: Any) -> TypeError:
+    return TypeError(
+        f"column {name!r} holds a {type(value).__name__} in row {row}; expected numbers, booleans "
+        "or text (turn other values into one of these first)"
+    )

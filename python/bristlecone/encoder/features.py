@@ -1,0 +1,134 @@
+"""Binary features: one yes-no question about one column each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone.encoder.columns import Category
+
+__all__ = ["Feature", "Flag", "Level", "Missing", "Other", "Threshold", "level_text", "tell_apart"]
+
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Question:
+    """What all binary features share.
+
+    Attributes
+    ----------
+    column : str
+        Name of the column.
+    condition : str
+        What follows the column's name in the name of the feature.
+    """
+
+    column: str
+    condition: str
+
+    @property
+    def name(self) -> str:
+        """Readable name, such as "age <= 52.5"."""
+        return f"{self.column} {self.condition}" if self.condition else self.column
+
+
+@dataclass(frozen=True, kw_only=True)
+class Threshold(_Question):
+    """True where the number is at most ``value``; ``missing`` where there is none."""
+
+    value: float
+    missing: bool
+
+    def evaluate(self, column: Any) -> Bools:
+        """Answer for each row of a NumericColumn, bool (n,)."""
+        answer = column.values <= self.value  # NaN answers no
+        return answer | column.missing if self.missing and column.missing is not None else answer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flag(_Question):
+    """True where a boolean is true or a 0/1 integer is 1 (or more); ``missing`` where missing."""
+
+    missing: bool
+
+    def evaluate(self, column: Any) -> Bools:
+        """Answer for each row of a NumericColumn, bool (n,)."""
+        answer = column.values if column.is_flag else column.values > 0.5
+        return answer | column.missing if self.missing and column.missing is not None else answer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Level(_Question):
+    """True where the category is ``level``."""
+
+    level: Category
+
+    def evaluate(self, column: Any) -> Bools:
+        """Answer for each row of a CategoricalColumn, bool (n,)."""
+        if self.level not in column.levels:
+            return np.zeros(column.n_rows, dtype=bool)
+        return column.codes == column.levels.index(self.level)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Other(_Question):
+    """True where the category is one of the rare ``levels`` that were merged."""
+
+    levels: tuple[Category, ...]
+
+    def evaluate(self, column: Any) -> Bools:
+        """Answer for each row of a CategoricalColumn, bool (n,)."""
+        rare = frozenset(self.levels)
+        answer = np.array([*(level in rare for level in column.levels), False])
+        return answer[column.codes]  # the last entry serves code -1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Missing(_Question):
+    """True where the column has no value."""
+
+    def evaluate(self, column: Any) -> Bools:
+        """Answer for each row of a column of either kind, bool (n,)."""
+        missing = column.missing
+        return np.zeros(column.n_rows, dtype=bool) if missing is None else missing
+
+
+Feature = Threshold | Flag | Level | Other | Missing
+
+
+def level_text(level: Category) -> str:
+    """A level as it reads in a name: quoted only if its limits could not be seen."""
+    if isinstance(level, str) and level and level == level.strip():
+        return level
+    return repr(level)
+
+
+def tell_apart(features: Sequence[Feature]) -> list[Feature]:
+    """The same features, conditions changed where two would have the same name.
+
+    Levels are quoted first ("grade = '1'" beside the number 1, "site = 'other'" beside the merged
+    levels); what is still alike is numbered.
+    """
+    count = Counter(feature.name for feature in features)
+    quoted = [
+        replace(feature, condition=f"= {feature.level!r}")
+        if isinstance(feature, Level) and count[feature.name] > 1
+        else feature
+        for feature in features
+    ]
+    taken: set[str] = set()
+    result: list[Feature] = []
+    for feature in quoted:
+        number, distinct = 1, feature
+        while distinct.name in taken:
+            number += 1
+            distinct = replace(feature, condition=f"{feature.condition} ({number})".lstrip())
+        taken.add(distinct.name)
+        result.append(distinct)
+    return result

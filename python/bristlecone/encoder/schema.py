@@ -1,0 +1,97 @@
+"""What the encoder remembers of each training column, and whether a new column agrees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bristlecone.encoder.columns import CategoricalColumn, Category, Column, NumericColumn
+
+__all__ = ["KINDS", "ColumnSchema", "conform", "describe", "sort_key"]
+
+KINDS = ("flag", "number", "categorical", "empty")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnSchema:
+    """A column as ``fit`` saw it.
+
+    Attributes
+    ----------
+    name : str
+    kind : {"flag", "number", "categorical", "empty"}
+        "flag" for booleans and 0/1 integers, "empty" when every value was missing.
+    has_missing : bool
+    levels : tuple of str, bool, int or float
+        Every level of a categorical column in sorted order, otherwise empty.
+    """
+
+    name: str
+    kind: str
+    has_missing: bool
+    levels: tuple[Category, ...]
+
+
+def sort_key(level: Category) -> tuple[bool, Category]:
+    """Order of levels: numbers by value, then text."""
+    return isinstance(level, str), level
+
+
+def describe(column: Column) -> ColumnSchema:
+    """Schema of a training column."""
+    missing = column.missing
+    levels: tuple[Category, ...] = ()
+    if missing is not None and missing.all():
+        kind = "empty"
+    elif isinstance(column, CategoricalColumn):
+        kind, levels = "categorical", tuple(sorted(column.levels, key=sort_key))
+    else:
+        kind = "flag" if column.is_flag else "number"
+    return ColumnSchema(name=column.name, kind=kind, has_missing=missing is not None, levels=levels)
+
+
+def conform(column: Column, schema: ColumnSchema, handle_unknown: str) -> Column:
+    """The new column in the form its features expect.
+
+    Raises
+    ------
+    ValueError
+        For a missing value where training had none and, with ``handle_unknown="error"``, for an
+        unknown category; column and row are named.
+    TypeError
+        For text where training had numbers and the reverse.
+    """
+    missing = column.missing
+    if missing is not None and not schema.has_missing:
+        raise ValueError(
+            f"column {schema.name!r} is missing in row {int(np.argmax(missing))}; no value of it "
+            "was missing in training"
+        )
+    if schema.kind == "categorical":
+        return _conform_levels(column, schema, handle_unknown)
+    if isinstance(column, CategoricalColumn) and schema.kind != "empty":
+        row = int(np.argmax(column.codes >= 0))
+        raise TypeError(
+            f"column {schema.name!r} held numbers in training; it holds the category "
+            f"{column.levels[column.codes[row]]!r} in row {row}"
+        )
+    return column
+
+
+def _conform_levels(column: Column, schema: ColumnSchema, handle_unknown: str) -> CategoricalColumn:
+    if isinstance(column, NumericColumn):
+        column = column.as_categorical()
+        if column.levels and all(isinstance(level, str) for level in schema.levels):
+            raise TypeError(f"column {schema.name!r} held text in training; it holds numbers now")
+    if handle_unknown == "error":
+        known = frozenset(schema.levels)
+        unknown = np.array([*(level not in known for level in column.levels), False])
+        rows = unknown[column.codes]  # the last entry serves code -1
+        if rows.any():
+            row = int(np.argmax(rows))
+            raise ValueError(
+                f"column {schema.name!r} holds the unknown category "
+                f"{column.levels[column.codes[row]]!r} in row {row}"
+            )
+    return column

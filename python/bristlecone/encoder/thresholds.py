@@ -1,0 +1,164 @@
+"""Where a numeric column is cut: gaps between its distinct values, all or a chosen few."""
+
+from __future__ import annotations
+
+import math
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.cluster import KMeans
+
+__all__ = [
+    "choose_gaps",
+    "format_threshold",
+    "midpoints",
+    "weighted_distinct",
+    "weighted_mean",
+    "weighted_quantiles",
+]
+
+Floats = NDArray[np.float64]
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+
+def weighted_distinct(
+    values: NDArray[Scalar], weight: Floats | None
+) -> tuple[NDArray[Scalar], Floats]:
+    """Distinct values in rising order and the weight of each.
+
+    The sums do not depend on the order of the rows, not even in the last bit: everything that is
+    derived from them is the same after a permutation.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,), n >= 1
+    weight : float64 ndarray of shape (n,) or None
+        None counts every row as one.
+
+    Returns
+    -------
+    distinct : ndarray of shape (k,), dtype of ``values``
+    total : float64 ndarray of shape (k,)
+    """
+    if weight is None:
+        distinct, count = np.unique(values, return_counts=True)
+        return distinct, count.astype(np.float64)
+    order = np.lexsort((weight, values))
+    values, weight = values[order], weight[order]
+    start = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
+    return values[start], np.add.reduceat(weight, start)
+
+
+def weighted_mean(distinct: Floats, total: Floats) -> float:
+    """Mean of the distinct values, between the least and the greatest of them."""
+    # a power of two keeps the sum within range and changes no digit
+    exponent = math.frexp(np.abs(distinct).max())[1]
+    mean = math.ldexp(np.sum(np.ldexp(distinct, -exponent) * total) / np.sum(total), exponent)
+    return float(min(max(mean, distinct[0]), distinct[-1]))
+
+
+def weighted_quantiles(
+    distinct: Floats, total: Floats, probability: Floats, unit: float = 1.0
+) -> Floats:
+    """Linear quantiles of weighted values; integer weights equal repeated rows.
+
+    The sorted rows are laid out on a line, each as long as its weight, W in all; the p-quantile
+    is the mean over the window of length ``unit`` that starts at p·(W − unit). With unit weights
+    this is ``numpy.quantile`` (method "linear"; Hyndman & Fan 1996, type 7).
+
+    Parameters
+    ----------
+    distinct, total : float64 ndarrays of shape (k,)
+        From ``weighted_distinct``.
+    probability : float64 ndarray of shape (m,)
+        In [0, 1].
+    unit : float
+        At most the least row weight, so that a window meets at most two distinct values.
+
+    Returns
+    -------
+    float64 ndarray of shape (m,)
+    """
+    end = np.cumsum(total)
+    position = (end[-1] - unit) * probability
+    index = np.minimum(np.searchsorted(end, position, side="right"), len(end) - 1)
+    low, high = distinct[index], distinct[np.minimum(index + 1, len(end) - 1)]
+    share_low = np.minimum((end[index] - position) / unit, 1.0)
+    share_high = 1.0 - share_low
+    # from the nearer end, as numpy does, so that ties with a midpoint fall alike
+    step = high - low
+    return np.where(share_high < 0.5, low + step * share_high, high - step * share_low)
+
+
+def midpoints(distinct: Floats) -> Floats:
+    """Threshold of each gap: ``distinct[i] <= t[i] < distinct[i + 1]``."""
+    low, high = distinct[:-1], distinct[1:]
+    middle = low / 2 + high / 2  # the sum of the two could overflow
+    # between neighbouring floats the middle may round up to the higher one
+    return np.where(middle < high, middle, low) + 0.0
+
+
+def choose_gaps(
+    distinct: Floats, total: Floats, method: str, n_thresholds: int, unit: float
+) -> NDArray[np.int64]:
+    """Indices of the gaps between distinct values where a column is cut, rising.
+
+    Parameters
+    ----------
+    distinct, total : float64 ndarrays of shape (k,)
+        From ``weighted_distinct``.
+    method : "quantiles", "midpoints" or "kmeans"
+        ``midpoints`` takes every gap, as do the others when there are at most ``n_thresholds``.
+        ``quantiles``: the first midpoint not below each i/(n_thresholds + 1) quantile, or the
+        last (the binarisation of Huisman, van der Linden & Demirović, AAAI-24).
+        ``kmeans``: the gap between each two neighbours of ``n_thresholds + 1`` clusters.
+    n_thresholds : int
+    unit : float
+        See ``weighted_quantiles``.
+    """
+    cuts = midpoints(distinct)
+    if method == "midpoints" or len(cuts) <= n_thresholds:
+        return np.arange(len(cuts))
+    if method == "quantiles":
+        probability = np.arange(1, n_thresholds + 1) / (n_thresholds + 1)
+        quantile = weighted_quantiles(distinct, total, probability, unit)
+        gaps = np.searchsorted(cuts, quantile, side="left")
+    else:
+        gaps = _cluster_gaps(distinct, total, n_thresholds + 1)
+    return np.unique(np.minimum(gaps, len(cuts) - 1))
+
+
+def _cluster_gaps(distinct: Floats, total: Floats, n_clusters: int) -> NDArray[np.int64]:
+    centred = distinct / 2 - distinct[0] / 2
+    position = (centred / centred[-1])[:, np.newaxis]
+    # first centres evenly spaced in rank: distinct, near the data, and no randomness
+    rank = (np.arange(n_clusters) + 0.5) / n_clusters * len(distinct)
+    centres = position[rank.astype(np.int64)]
+    label = KMeans(n_clusters, init=centres, n_init=1).fit(position, sample_weight=total).labels_
+    return np.flatnonzero(label[1:] != label[:-1])
+
+
+def format_threshold(value: float, low: float, high: float) -> str:
+    """Short text for a threshold: itself if seven digits suffice, else a number in [low, high).
+
+    Either way the text separates the same training values as ``value`` does, so no two
+    thresholds of a column look alike and a rule read off the page is right.
+
+    Examples
+    --------
+    >>> format_threshold(52.5, 52.0, 53.0)
+    '52.5'
+    >>> format_threshold(1 / 3, 0.3, 0.4)
+    '0.333333'
+    """
+    text = f"{value:.7g}"
+    digits = 6
+    while float(text) != value:
+        text = f"{value:.{digits}g}"
+        if low <= float(text) < high:
+            break
+        digits += 1
+    if "e" in text and 1e-5 <= abs(value) < 1e15:
+        return np.format_float_positional(float(text), trim="-")
+    return text

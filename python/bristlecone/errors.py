@@ -1,0 +1,31 @@
+"""Warnings and errors of the package, so that a caller can filter or catch exactly one kind."""
+
+from sklearn.exceptions import ConvergenceWarning
+
+__all__ = [
+    "BristleconeWarning",
+    "ConstantFeatureWarning",
+    "InvalidParameterError",
+    "ModelFormatError",
+    "SearchLimitWarning",
+]
+
+
+class BristleconeWarning(UserWarning):
+    """Base of every warning raised by the package."""
+
+
+class SearchLimitWarning(BristleconeWarning, ConvergenceWarning):
+    """The search stopped at a limit: the tree is the best found so far, not proven optimal."""
+
+
+class ConstantFeatureWarning(BristleconeWarning):
+    """A feature takes one value on the training rows and cannot be used for a split."""
+
+
+class InvalidParameterError(ValueError, TypeError):
+    """A parameter of an estimator has a type or a value that is not accepted."""
+
+
+class ModelFormatError(ValueError):
+    """A saved model is truncated, of another version, or inconsistent; the field is named."""

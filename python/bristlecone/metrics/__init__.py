@@ -1,0 +1,38 @@
+"""Metrics of survival predictions.
+
+Everything takes arrays. ``ties="sksurv"`` (the default) agrees with scikit-survival;
+``ties="paper"`` follows OSST (Zhang, Xin, Seltzer, Rudin, "Optimal Sparse Survival Trees",
+AISTATS 2024): every row with time >= t is at risk in the censoring distribution G, an event and a
+censoring at the same time are not compared, and tied predictions are worth 0 in the AUC.
+
+A sample with its outcome (``survival_train``, ``survival_test``) is a structured array with one
+boolean field (event) and one float field (time), or a tuple ``(event, time)``; delayed entry is
+allowed in the training sample alone, whose risk sets then follow it. Where a value is not
+defined (no comparable pair, one class only, G zero or unknown where it is needed) there is a
+ValueError that says so, never a NaN.
+"""
+
+from bristlecone.metrics.auc import cumulative_dynamic_auc
+from bristlecone.metrics.brier import brier_score, ibs_ratio, integrated_brier_score
+from bristlecone.metrics.calibration import d_calibration, one_time_calibration
+from bristlecone.metrics.concordance import (
+    concordance_index_censored,
+    concordance_index_ipcw,
+    concordance_index_td,
+    concordance_index_td_ipcw,
+)
+from bristlecone.metrics.logrank import logrank_test
+
+__all__ = [
+    "brier_score",
+    "concordance_index_censored",
+    "concordance_index_ipcw",
+    "concordance_index_td",
+    "concordance_index_td_ipcw",
+    "cumulative_dynamic_auc",
+    "d_calibration",
+    "ibs_ratio",
+    "integrated_brier_score",
+    "logrank_test",
+    "one_time_calibration",
+]

@@ -1,0 +1,315 @@
+"""Brier score under censoring, its integral over time, and the ratio to Kaplan–Meier."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bristlecone.curves import Outcome, StepFunction, _as_survival, censoring_survival
+from bristlecone.curves import kaplan_meier as _kaplan_meier
+from bristlecone.metrics._inputs import (
+    Curves,
+    as_curves,
+    censoring_at,
+    check_times,
+    inverse_or_zero,
+)
+
+
+def brier_score(
+    survival_train: Outcome,
+    survival_test: Outcome,
+    estimate: ArrayLike | Sequence[Callable],
+    times: ArrayLike,
+    *,
+    ties: str = "sksurv",
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Brier score at given times, weighted by the inverse probability of censoring.
+
+    BS(t) = mean of S_i(t)² 1{t_i <= t, event} / G(t_i) + (1 − S_i(t))² 1{t_i > t} / G(t),
+    where 1/G is 0 at G = 0 (OSST eq. 2). O(n · n_times).
+
+    Parameters
+    ----------
+    survival_train : structured array or tuple of (event, time)
+        Training outcomes, from which G, the censoring distribution, is estimated.
+    survival_test : structured array or tuple of (event, time), n rows
+        Outcomes of the rows to score.
+    estimate : array-like of shape (n, n_times), or sequence of n callables
+        Predicted survival probabilities at ``times``; shape (n,) will do for a single time.
+    times : array-like of shape (n_times,)
+        Strictly ascending. With ``ties="sksurv"`` within [min, max) of the test times, as in
+        scikit-survival; with "paper" within [0, max].
+    ties : {"sksurv", "paper"}, default="sksurv"
+        Risk sets of G, see :func:`bristlecone.curves.censoring_survival`.
+
+    Returns
+    -------
+    times : ndarray of shape (n_times,)
+        As given.
+    scores : ndarray of shape (n_times,)
+        Brier score at each time.
+
+    Raises
+    ------
+    ValueError
+        If a time is out of range; if G is needed after the last training time and unknown there
+        (rows censored later need no G of their own); or if an argument is not as described.
+
+    References
+    ----------
+    Graf et al., "Assessment and comparison of prognostic classification schemes for survival
+    data", Statistics in Medicine 18 (1999).
+    """
+    event, time, _ = _as_survival(survival_test, "survival_test")
+    times = check_times(times)
+    curves = as_curves(estimate, times, time.size, "estimate")
+    censoring = censoring_survival(survival_train, ties=ties)
+    _check_follow_up(times, time, ties)
+    return times, _scores(event, time, curves, censoring)
+
+
+def integrated_brier_score(
+    survival_train: Outcome,
+    survival_test: Outcome,
+    estimate: ArrayLike | Sequence[Callable],
+    times: ArrayLike | None = None,
+    *,
+    ties: str = "sksurv",
+    method: str = "trapezoid",
+    limits: tuple[float, float] | None = None,
+) -> float:
+    """Integral of the Brier score over time, divided by the length of the interval.
+
+    Parameters
+    ----------
+    survival_train, survival_test, ties
+        As in :func:`brier_score`.
+    estimate : array-like of shape (n, n_times), or sequence of n callables
+        Predicted survival probabilities at ``times``. For ``method="step"`` they hold from each
+        time to the next, and S is 1 before the first; callables without ``times`` are taken
+        at their own steps ``.x``, which is exact.
+    times : array-like of shape (n_times,)
+        Strictly ascending; may be left out for callables with ``method="step"``.
+    method : {"trapezoid", "step"}, default="trapezoid"
+        "trapezoid" joins the scores at ``times`` (two at least) by straight lines, as
+        scikit-survival does. "step" is the exact integral of the step functions S and G (OSST
+        eq. 1, SurTree eq. 25); O(n log n + n_curves · n_times).
+    limits : tuple of (float, float), optional
+        Interval of the exact integral, by default [0, last test time] as in OSST. The SurTree
+        paper uses the 10 % and 90 % quantiles of the test times, and the test rows for G.
+
+    Returns
+    -------
+    float
+        Integrated Brier score.
+
+    Raises
+    ------
+    ValueError
+        As in :func:`brier_score`, or if ``limits`` are given without ``method="step"`` or are not
+        0 <= lower < upper.
+
+    References
+    ----------
+    Zhang, Xin, Seltzer, Rudin, "Optimal Sparse Survival Trees", AISTATS 2024, eqs. 1–2.
+    Huisman, van der Linden, Demirović, "Optimal Survival Trees", AAAI 2024, eq. 25.
+    """
+    event, time, _ = _as_survival(survival_test, "survival_test")
+    _check_method(method, limits)
+    if method == "trapezoid" and times is None:
+        raise ValueError("times is needed with method='trapezoid'")
+    curves = as_curves(estimate, times, time.size, "estimate")
+    censoring = censoring_survival(survival_train, ties=ties)
+    return _integrated(event, time, curves, censoring, method, limits, ties)
+
+
+def ibs_ratio(
+    survival_train: Outcome,
+    survival_test: Outcome,
+    estimate: ArrayLike | Sequence[Callable],
+    times: ArrayLike | None = None,
+    *,
+    ties: str = "sksurv",
+    method: str = "trapezoid",
+    limits: tuple[float, float] | None = None,
+) -> float:
+    """1 − IBS/IBS_KM, the share of the integrated Brier score explained (OSST eq. 42).
+
+    IBS_KM is the score of the Kaplan–Meier curve of the training data, given to every row.
+    Higher is better, 0 is no better than that curve.
+
+    Parameters
+    ----------
+    survival_train, survival_test, estimate, times, ties, method, limits
+        As in :func:`integrated_brier_score`.
+
+    Returns
+    -------
+    float
+        The ratio, at most 1.
+
+    Raises
+    ------
+    ValueError
+        As in :func:`integrated_brier_score`, or if IBS_KM is zero.
+    """
+    score = integrated_brier_score(
+        survival_train,
+        survival_test,
+        estimate,
+        times,
+        ties=ties,
+        method=method,
+        limits=limits,
+    )
+    event, time, _ = _as_survival(survival_test, "survival_test")
+    baseline = _kaplan_meier(survival_train)
+    if method == "trapezoid":
+        x = check_times(times)  # type: ignore[arg-type]
+        survival = np.asarray(baseline(x))
+    else:
+        x, survival = baseline.x, baseline.y
+    curves = Curves(np.zeros(time.size, dtype=np.intp), x, survival[np.newaxis])
+    censoring = censoring_survival(survival_train, ties=ties)
+    reference = _integrated(event, time, curves, censoring, method, limits, ties)
+    if not reference > 0:
+        raise ValueError("the Kaplan–Meier curve scores zero: the ratio is not defined")
+    return float(1 - score / reference)
+
+
+def _check_method(method: str, limits: tuple[float, float] | None) -> None:
+    if method not in ("trapezoid", "step"):
+        raise ValueError(f"method must be 'trapezoid' or 'step', got {method!r}")
+    if limits is None:
+        return
+    if method != "step":
+        raise ValueError("limits need method='step'; the trapezoid rule runs over times")
+    lower, upper = limits
+    if not 0 <= lower < upper < np.inf:
+        raise ValueError(f"limits must be finite with 0 <= lower < upper, got {limits}")
+
+
+def _check_follow_up(times: NDArray[np.float64], test_time: NDArray[np.float64], ties: str) -> None:
+    first, last = test_time.min(), test_time.max()
+    if ties == "sksurv" and (times[0] < first or times[-1] >= last):
+        raise ValueError(f"times must lie within [{first:g}, {last:g}), the follow-up of the test")
+    if times[-1] > last:
+        raise ValueError(f"times must not exceed the last test time {last:g}")
+
+
+def _integrated(
+    event: NDArray[np.bool_],
+    time: NDArray[np.float64],
+    curves: Curves,
+    censoring: StepFunction,
+    method: str,
+    limits: tuple[float, float] | None,
+    ties: str,
+) -> float:
+    if method == "step":
+        limits = limits or (0.0, float(time.max()))
+        return _step_integral(event, time, curves, censoring, limits)
+    x = curves.x
+    _check_follow_up(x, time, ties)
+    if x.size < 2:
+        raise ValueError("the trapezoid rule needs at least two times")
+    scores = _scores(event, time, curves, censoring)
+    return float(np.diff(x) @ (scores[1:] + scores[:-1]) / 2 / (x[-1] - x[0]))
+
+
+def _event_weight(
+    event: NDArray[np.bool_], time: NDArray[np.float64], last: float, censoring: StepFunction
+) -> NDArray[np.float64]:
+    """1/G(t_i) at the events up to ``last`` (0 where G is), 0 elsewhere."""
+    needed = event & (time <= last)
+    weight = np.zeros(time.size)
+    weight[needed] = inverse_or_zero(censoring_at(censoring, time[needed], "test event time"))
+    return weight
+
+
+def _scores(
+    event: NDArray[np.bool_],
+    time: NDArray[np.float64],
+    curves: Curves,
+    censoring: StepFunction,
+) -> NDArray[np.float64]:
+    """BS at ``curves.x``: the rows of a curve enter through their sums alone."""
+    times = curves.x
+    weight = _event_weight(event, time, times[-1], censoring)
+    alive_weight = inverse_or_zero(censoring_at(censoring, times, "time"))
+    column = np.searchsorted(times, time, side="left")  # the first time with t_i <= t
+    total = np.zeros(times.size)
+    for rows, index, survival in curves.blocks():
+        cells = _Cells(index, column[rows], (len(survival), times.size + 1))
+        died = cells.sum(weight[rows]).cumsum(axis=1)[:, :-1]
+        alive = cells.sum_after(np.ones(rows.size))[:, :-1]
+        total += (survival**2 * died + (1 - survival) ** 2 * alive * alive_weight).sum(axis=0)
+    return total / time.size
+
+
+def _step_integral(
+    event: NDArray[np.bool_],
+    time: NDArray[np.float64],
+    curves: Curves,
+    censoring: StepFunction,
+    limits: tuple[float, float],
+) -> float:
+    """Mean of ∫ S_i² 1{t >= t_i} w_i dt + ∫ (1 − S_i)² 1{t < t_i} / G(t) dt over ``limits``.
+
+    On piece p between two steps of the predictions S is constant, so that only the length
+    of the piece after t_i and ∫ 1/G over the piece before t_i are needed.
+    """
+    lower, upper = limits
+    weight = _event_weight(event, time, upper, censoring)
+    own = np.clip(time, lower, upper)
+    censoring_at(censoring, own[time > lower], "time at risk")
+    knots = np.union1d(0.0, censoring.x)
+    slope = inverse_or_zero(np.asarray(censoring(knots)))
+    area = np.concatenate([[0.0], np.cumsum(slope[:-1] * np.diff(knots))])
+
+    def integral(t: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.interp(t, knots, area)
+
+    edges = np.clip(np.concatenate([[0.0], curves.x, [np.inf]]), lower, upper)
+    piece = np.searchsorted(curves.x, time, side="right")
+    length, inverse_g = np.diff(edges), np.diff(integral(edges))
+    after = weight * (edges[piece + 1] - own)
+    before = integral(own) - integral(edges[piece])
+    total = 0.0
+    for rows, index, survival in curves.blocks():
+        survival = np.concatenate([np.ones((len(survival), 1)), survival], axis=1)
+        cells = _Cells(index, piece[rows], survival.shape)
+        dead = cells.sum_before(weight[rows]) * length + cells.sum(after[rows])
+        alive = cells.sum_after(np.ones(rows.size)) * inverse_g + cells.sum(before[rows])
+        total += float((survival**2 * dead + (1 - survival) ** 2 * alive).sum())
+    return total / (time.size * (upper - lower))
+
+
+class _Cells:
+    """Sums of row values by (curve, column)."""
+
+    def __init__(
+        self, index: NDArray[np.intp], column: NDArray[np.intp], shape: tuple[int, ...]
+    ) -> None:
+        self.shape = shape
+        self.cell = index * shape[1] + column
+
+    def sum(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values of the rows in the column."""
+        size = self.shape[0] * self.shape[1]
+        return (
+            np.bincount(self.cell, values, size).reshape(self.shape).astype(np.float64, copy=False)
+        )
+
+    def sum_before(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values of the rows in the columns before."""
+        upto = self.sum(values).cumsum(axis=1)
+        return np.concatenate([np.zeros((self.shape[0], 1)), upto[:, :-1]], axis=1)
+
+    def sum_after(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values of the rows in the columns after."""
+        upto = self.sum(values).cumsum(axis=1)
+        return upto[:, -1:] - upto

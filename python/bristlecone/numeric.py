@@ -1,0 +1,135 @@
+"""Complete numeric columns as they are, for trees that choose thresholds themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone.encoder.columns import CategoricalColumn, Column, Table, read_table
+from bristlecone.serialise import Fields
+
+__all__ = ["NumericColumns"]
+
+_READER = "encoder=None"
+
+
+class NumericColumns:
+    """Stands where an encoder would: numbers in, the same numbers out.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : array of str, shape (n_features_in_,)
+        Their names; only when ``X`` had names.
+    constant_features_in_ : list of str
+        Names of columns with a single value.
+    """
+
+    def fit(self, X: Any) -> NumericColumns:
+        """Remember the columns.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a column that is not numeric or not complete (column and row are named), and for
+            anything that is not a table of columns with distinct names.
+        """
+        table = read_table(X, _READER)
+        values = _matrix(table.columns)
+        self._remember([column.name for column in table.columns], table.named)
+        constant = values.min(axis=0) == values.max(axis=0)
+        self.constant_features_in_ = [
+            name for name, is_constant in zip(self._names, constant, strict=True) if is_constant
+        ]
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Numbers of every row, shape (n, n_features_in_); columns are found by name.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As in ``fit``, and for columns other than those of ``fit``.
+        """
+        return _matrix(self._aligned(read_table(X, _READER)))
+
+    def get_feature_names_out(self) -> NDArray[np.object_]:
+        """Names of the columns; x0, x1, ... when ``X`` had no names."""
+        return np.array(self._names, dtype=object)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types from which ``from_fields`` makes the same columns."""
+        return {
+            "columns": self._names,
+            "named": hasattr(self, "feature_names_in_"),
+            "constant": self.constant_features_in_,
+        }
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> NumericColumns:
+        """Columns from ``to_dict``.
+
+        Raises
+        ------
+        ModelFormatError
+            When a field is missing, unknown or of another type; it is named.
+        """
+        columns = cls()
+        named = fields.take("named")
+        if not isinstance(named, bool):
+            raise fields.fail("named", "is not true or false")
+        columns._remember(fields.texts("columns"), named)
+        columns.constant_features_in_ = fields.texts("constant")
+        if len(set(columns._names)) < columns.n_features_in_:
+            raise fields.fail("columns", "repeats a name")
+        if not set(columns.constant_features_in_) <= set(columns._names):
+            raise fields.fail("constant", "names an unknown column")
+        fields.finish()
+        return columns
+
+    def _remember(self, names: list[str], named: bool) -> None:
+        self._names = names
+        self.n_features_in_ = len(names)
+        if named:
+            self.feature_names_in_ = self.get_feature_names_out()
+
+    def _aligned(self, table: Table) -> list[Column]:
+        if not (table.named and hasattr(self, "feature_names_in_")):
+            if len(table.columns) != self.n_features_in_:
+                raise ValueError(
+                    f"X has {len(table.columns)} features, but the tree is expecting "
+                    f"{self.n_features_in_} features as input"
+                )
+            return table.columns
+        found = {column.name: column for column in table.columns}
+        absent = [repr(name) for name in self._names if name not in found]
+        extra = [repr(name) for name in found if name not in set(self._names)]
+        if absent or extra:
+            told = [f"missing: {', '.join(absent)}"] if absent else []
+            told += [f"not seen in training: {', '.join(extra)}"] if extra else []
+            raise ValueError(f"the columns of X differ from those of fit; {'; '.join(told)}")
+        return [found[name] for name in self._names]
+
+
+def _matrix(columns: list[Column]) -> NDArray[np.float64]:
+    """The columns side by side, column-major; all must be complete numbers."""
+    matrix = np.empty((columns[0].n_rows, len(columns)), order="F")
+    for position, column in enumerate(columns):
+        if isinstance(column, CategoricalColumn):
+            text = np.array([*(isinstance(level, str) for level in column.levels), False])
+            row = int(np.argmax(text[column.codes] if text.any() else column.codes >= 0))
+            raise TypeError(
+                f"column {column.name!r} holds {column.levels[column.codes[row]]!r} in row {row}; "
+                f"{_READER} takes only numbers (encoder='auto' takes categories too)"
+            )
+        if column.missing is not None:
+            row = int(np.argmax(column.missing))
+            raise ValueError(
+                f"column {column.name!r} is missing in row {row}; {_READER} takes only complete "
+                "columns (encoder='auto' takes missing values too)"
+            )
+        matrix[:, position] = column.values
+    return matrix

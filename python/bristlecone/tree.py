@@ -1,0 +1,231 @@
+"""The fitted binary tree: parallel arrays in preorder, named as scikit-learn names them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+__all__ = ["NO_CHILD", "NO_FEATURE", "Tree"]
+
+NO_CHILD = -1
+NO_FEATURE = -2
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """Immutable binary tree; node 0 is the root and the nodes are in preorder.
+
+    A node sends a row to its left child when its question is answered "yes": when the boolean
+    feature is true or, in a tree with thresholds, when ``x <= threshold``. Everything else,
+    a missing number included, goes right.
+
+    Parameters
+    ----------
+    children_left, children_right : array of int, shape (node_count,)
+        Node ids of the children, -1 at a leaf.
+    feature : array of int, shape (node_count,)
+        Column the node asks about, -2 at a leaf.
+    n_node_samples : array of int, shape (node_count,)
+        Training rows that reach the node.
+    weighted_n_node_samples : array of float, shape (node_count,)
+        Weight of these rows.
+    threshold : array of float, shape (node_count,), optional
+        Cut point of every inner node, NaN at a leaf; None when the columns are boolean.
+
+    Raises
+    ------
+    ValueError
+        When the arrays do not describe one tree in preorder; the array and node are named.
+    """
+
+    children_left: NDArray[np.int64]
+    children_right: NDArray[np.int64]
+    feature: NDArray[np.int64]
+    n_node_samples: NDArray[np.int64]
+    weighted_n_node_samples: NDArray[np.float64]
+    threshold: NDArray[np.float64] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("children_left", "children_right", "feature", "n_node_samples"):
+            self._freeze(name, np.int64)
+        self._freeze("weighted_n_node_samples", np.float64)
+        if self.threshold is not None:
+            self._freeze("threshold", np.float64)
+        self._check_structure()
+
+    def _freeze(self, name: str, dtype: type) -> None:
+        array: NDArray[Any] = np.array(getattr(self, name), dtype=dtype)
+        if array.shape != np.shape(self.children_left) or array.ndim != 1 or not array.size:
+            raise ValueError(
+                f"{name} has shape {array.shape}; expected one value per node, as in "
+                f"children_left of shape {np.shape(self.children_left)}"
+            )
+        array.setflags(write=False)
+        object.__setattr__(self, name, array)
+
+    def _check_structure(self) -> None:
+        count = self.node_count
+        size = [1] * count
+        for node in range(count - 1, -1, -1):
+            left, right = int(self.children_left[node]), int(self.children_right[node])
+            leaf = left == NO_CHILD
+            if not leaf:
+                if left != node + 1 or left >= count:
+                    raise ValueError(f"children_left[{node}] is {left}; preorder needs {node + 1}")
+                after_left = left + size[left]
+                if right != after_left or right >= count:
+                    raise ValueError(
+                        f"children_right[{node}] is {right}; preorder needs {after_left} "
+                        f"in a tree of {count} nodes"
+                    )
+                size[node] = 1 + size[left] + size[right]
+            elif right != NO_CHILD:
+                raise ValueError(f"children_right[{node}] is {right} but children_left is -1")
+            feature = int(self.feature[node])
+            if feature != NO_FEATURE if leaf else feature < 0:
+                raise ValueError(f"feature[{node}] is {feature} at a {'leaf' if leaf else 'split'}")
+            if self.threshold is not None and leaf != bool(np.isnan(self.threshold[node])):
+                raise ValueError(f"threshold[{node}] is {self.threshold[node]}")
+        if size[0] != count:
+            raise ValueError(f"children_left: only {size[0]} of {count} nodes hang from the root")
+
+    @classmethod
+    def grown(
+        cls,
+        children_left: NDArray[np.int64],
+        children_right: NDArray[np.int64],
+        feature: NDArray[np.int64],
+        rows: NDArray[Any],
+        weight: NDArray[np.float64] | None = None,
+        threshold: NDArray[np.float64] | None = None,
+    ) -> Tree:
+        """Tree of the given structure with the training rows counted in every node.
+
+        Parameters
+        ----------
+        children_left, children_right, feature, threshold : array, shape (node_count,)
+            As in the class.
+        rows : array, shape (n, n_columns)
+            Training rows: boolean, or numbers when thresholds are given.
+        weight : array of float, shape (n,), optional
+            Row weights; None means one each.
+        """
+        nodes = len(feature)
+        bare = cls(
+            children_left,
+            children_right,
+            feature,
+            np.zeros(nodes, dtype=np.int64),
+            np.zeros(nodes),
+            threshold,
+        )
+        leaf = bare.apply(rows)
+        count = np.bincount(leaf, minlength=nodes)
+        total = np.bincount(leaf, weights=weight, minlength=nodes).astype(np.float64)
+        for node in range(nodes - 1, -1, -1):
+            if not bare.is_leaf[node]:
+                children = [bare.children_left[node], bare.children_right[node]]
+                count[node] = count[children].sum()
+                total[node] = total[children].sum()
+        return cls(
+            bare.children_left,
+            bare.children_right,
+            bare.feature,
+            count,
+            total,
+            bare.threshold,
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Rebuilding through the constructor keeps the arrays read-only and leaves caches out.
+        return Tree, (
+            self.children_left,
+            self.children_right,
+            self.feature,
+            self.n_node_samples,
+            self.weighted_n_node_samples,
+            self.threshold,
+        )
+
+    @property
+    def node_count(self) -> int:
+        """Number of nodes."""
+        return self.children_left.size
+
+    @cached_property
+    def is_leaf(self) -> NDArray[np.bool_]:
+        """Whether the node is a leaf, shape (node_count,)."""
+        return self.children_left == NO_CHILD
+
+    @cached_property
+    def leaves(self) -> NDArray[np.int64]:
+        """Node ids of the leaves, left to right."""
+        return np.flatnonzero(self.is_leaf)
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return self.leaves.size
+
+    @cached_property
+    def node_depth(self) -> NDArray[np.int64]:
+        """Depth of every node, 0 at the root, shape (node_count,)."""
+        depth = np.zeros(self.node_count, dtype=np.int64)
+        for node in np.flatnonzero(~self.is_leaf):
+            depth[[self.children_left[node], self.children_right[node]]] = depth[node] + 1
+        return depth
+
+    @property
+    def max_depth(self) -> int:
+        """Depth of the deepest leaf; 0 for a single leaf."""
+        return int(self.node_depth.max())
+
+    def apply(self, rows: NDArray[Any]) -> NDArray[np.int64]:
+        """Node id of the leaf every row falls in.
+
+        Parameters
+        ----------
+        rows : array, shape (n, n_columns)
+            Boolean columns, or numbers when the tree has thresholds.
+
+        Returns
+        -------
+        array of int, shape (n,)
+
+        Notes
+        -----
+        O(n · depth), one vectorised step per level.
+        """
+        node = np.zeros(len(rows), dtype=np.int64)
+        for _ in range(self.max_depth):
+            moving = np.flatnonzero(~self.is_leaf[node])
+            at = node[moving]
+            value = rows[moving, self.feature[at]]
+            yes = value if self.threshold is None else value <= self.threshold[at]
+            node[moving] = np.where(yes, self.children_left[at], self.children_right[at])
+        return node
+
+    def decision_path(self, rows: NDArray[Any]) -> csr_matrix:
+        """Nodes every row passes through, its leaf included.
+
+        Returns
+        -------
+        scipy.sparse.csr_matrix of int, shape (n, node_count)
+            1 where the row passes through the node.
+        """
+        paths: list[list[int]] = [[0]] * self.node_count
+        for node in np.flatnonzero(~self.is_leaf):
+            for child in (self.children_left[node], self.children_right[node]):
+                paths[child] = [*paths[node], int(child)]
+        ends = np.cumsum([0] + [len(path) for path in paths])
+        nodes = np.concatenate([np.asarray(path) for path in paths])
+        indicator = csr_matrix(
+            (np.ones(nodes.size, dtype=np.int64), nodes, ends),
+            shape=(self.node_count, self.node_count),
+        )
+        return indicator[self.apply(rows)]

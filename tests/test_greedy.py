@@ -1,0 +1,340 @@
+"""Greedy trees: the split of every node against slow definitions and scikit-survival."""
+
+import json
+import os
+import signal
+import threading
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from bristlecone import curves
+from bristlecone.datasets import load
+from bristlecone.encoder import BinaryEncoder
+from bristlecone.errors import ConstantFeatureWarning, ModelFormatError
+from bristlecone.export import export_text
+from bristlecone.greedy import GreedySurvivalTree
+from bristlecone.metrics import logrank_test
+from bristlecone.serialise import loads
+from sklearn.base import clone
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sksurv.compare import compare_survival
+from sksurv.tree import SurvivalTree
+from sksurv.util import Surv
+
+CRITERIA = ("likelihood", "logrank")
+
+
+def sample(n=120, seed=0):
+    """Columns with and without ties, y with ties, and integer weights."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.normal(size=n), rng.integers(0, 5, size=n), rng.normal(size=n) > 0.3])
+    X = X.astype(np.float32).astype(float)  # scikit-survival reads single precision
+    lived = np.ceil(10 * rng.exponential(np.exp(-0.8 * X[:, 0] - 0.4 * (X[:, 1] == 2))))
+    followed = np.ceil(rng.uniform(0, 40, size=n))
+    y = Surv.from_arrays(lived <= followed, np.minimum(lived, followed))
+    return X, y, rng.integers(1, 4, size=n)
+
+
+def log_rank(rows, left, y, weight):
+    """Statistic of ``bristlecone.metrics``, 0 where it has none."""
+    rows = np.repeat(rows, weight[rows])
+    side = left[rows]
+    try:
+        return logrank_test(y["event"][rows], y["time"][rows], side).statistic
+    except ValueError:
+        return 0.0
+
+
+def likelihood_gain(rows, left, y, weight):
+    """Fall of the likelihood loss."""
+    hazard = curves.nelson_aalen(y, weight.astype(float))(y["time"])
+    hazard = weight * np.where(hazard > 0, hazard, 1 / (weight.sum() + 1))
+
+    def fit(part):
+        events = (weight * y["event"])[part].sum()
+        return events * np.log(events / hazard[part].sum()) if events else 0.0
+
+    return fit(rows[left[rows]]) + fit(rows[~left[rows]]) - fit(rows)
+
+
+GAIN = {"likelihood": likelihood_gain, "logrank": log_rank}
+
+
+def rows_of_nodes(model, X):
+    path = model.decision_path(X).toarray().astype(bool)
+    return [np.flatnonzero(column) for column in path.T]
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("encoder", ["auto", None])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_every_split_is_the_best_of_its_node(criterion, encoder, weighted):
+    X, y, weight = sample()
+    weight = weight if weighted else np.ones(len(X), dtype=int)
+    model = GreedySurvivalTree(
+        criterion=criterion, encoder=encoder, max_depth=3, min_samples_leaf=4
+    ).fit(X, y, sample_weight=weight)
+    tree = model.tree_
+    columns = model.encoder_.transform(X)
+    assert model.n_leaves_ > 4
+    for node, rows in enumerate(rows_of_nodes(model, X)):
+        gains = [0.0]
+        for column in columns.T:
+            for cut in np.unique(column[rows])[:-1]:
+                left = (column <= cut) if encoder is None else column.astype(bool)
+                if min(left[rows].sum(), (~left[rows]).sum()) >= 4:
+                    gains.append(GAIN[criterion](rows, left, y, weight))
+        if tree.is_leaf[node]:
+            assert tree.node_depth[node] == 3 or max(gains) < 1e-9
+            continue
+        chosen = columns[:, tree.feature[node]]
+        left = chosen <= tree.threshold[node] if encoder is None else chosen.astype(bool)
+        gain = GAIN[criterion](rows, left, y, weight)
+        assert gain == pytest.approx(max(gains), rel=1e-9)
+        assert gain > 1e-6
+
+
+def test_log_rank_of_the_root_is_that_of_scikit_survival():
+    X, y, _ = sample()
+    model = GreedySurvivalTree(criterion="logrank", encoder=None, max_depth=1).fit(X, y)
+    column, threshold = X[:, model.tree_.feature[0]], model.tree_.threshold[0]
+    found = compare_survival(y, (column <= threshold).astype(int))[0]
+    every = [
+        compare_survival(y, (values <= cut).astype(int))[0]
+        for values in X.T
+        for cut in np.unique(values)[:-1]
+    ]
+    assert found == pytest.approx(max(every), rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_log_rank_trees_are_those_of_scikit_survival(seed):
+    X, y, _ = sample(n=300, seed=seed)
+    # Leaves large enough that no two splits part a node alike: scikit-survival draws lots then.
+    limits = {"max_depth": 3, "min_samples_leaf": 15}
+    theirs = SurvivalTree(**limits, min_samples_split=30).fit(X, y).tree_
+    ours = GreedySurvivalTree(**limits, criterion="logrank", encoder=None).fit(X, y).tree_
+    np.testing.assert_array_equal(ours.children_left, theirs.children_left)
+    np.testing.assert_array_equal(ours.children_right, theirs.children_right)
+    np.testing.assert_array_equal(ours.feature, theirs.feature)
+    inner = ~ours.is_leaf
+    np.testing.assert_allclose(ours.threshold[inner], theirs.threshold[inner], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "single_leaf", "one_split"),
+    [
+        ("gbsg2", 0.6965823489590519, 0.6497759197081169),
+        ("veterans", 0.5748456947359405, 0.4639605931766774),
+    ],
+)
+def test_one_split_by_likelihood_has_the_published_optimum(name, single_leaf, one_split):
+    data = load(name)
+    for depth, value in ((0, single_leaf), (1, one_split)):
+        model = GreedySurvivalTree(max_depth=depth).fit(data.X, data.y)
+        assert model.objective_value_ == pytest.approx(value, rel=1e-12)
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_objective_is_the_mean_likelihood_loss(criterion):
+    X, y, weight = sample()
+    model = GreedySurvivalTree(criterion=criterion, encoder=None).fit(X, y, sample_weight=weight)
+    hazard = curves.nelson_aalen(y, weight.astype(float))(y["time"])
+    floored = np.where(hazard > 0, hazard, 1 / (weight.sum() + 1))
+    theta = model.predict(X)
+    loss = theta * floored - y["event"] * (1 + np.log(theta * floored))
+    # A leaf without events has half an event in θ but none in its loss.
+    barren = {leaf.node for leaf in model.leaf_statistics_ if leaf.events == 0}
+    loss[np.isin(model.apply(X), list(barren))] = 0.0
+    expected = (weight * loss).sum() / weight.sum()
+    assert model.objective_value_ == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_thresholds_are_midway_between_neighbours_in_the_node(criterion):
+    X, y, _ = sample()
+    model = GreedySurvivalTree(criterion=criterion, encoder=None).fit(X, y)
+    tree = model.tree_
+    for node, rows in enumerate(rows_of_nodes(model, X)):
+        if not tree.is_leaf[node]:
+            values = np.unique(X[rows, tree.feature[node]])
+            assert tree.threshold[node] in (values[:-1] + values[1:]) / 2
+
+
+def test_neighbouring_floats_and_extreme_values_are_told_apart():
+    event, time = np.ones(4, dtype=bool), np.array([1.0, 2.0, 8.0, 9.0])
+    huge = np.finfo(float).max
+    for low, high in ((1.0, np.nextafter(1.0, 2.0)), (-0.0, 5e-324), (-huge, huge)):
+        X = np.array([[low], [low], [high], [high]])
+        model = GreedySurvivalTree(max_depth=1, encoder=None).fit(X, (event, time))
+        assert model.apply(X).tolist() == [1, 1, 2, 2]
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_leaf_budget_splits_the_most_valuable_node_first(criterion):
+    X, y, _ = sample()
+    weight = np.ones(len(X), dtype=int)
+    free = GreedySurvivalTree(criterion=criterion, encoder=None, max_depth=None)
+    trees = [clone(free).set_params(max_leaf_nodes=k).fit(X, y) for k in range(1, 7)]
+    assert [model.n_leaves_ for model in trees] == [1, 2, 3, 4, 5, 6]
+    for smaller, larger in pairwise(trees):
+        before, after = smaller.apply(X), larger.apply(X)
+        split = [node for node in np.unique(before) if len(set(after[before == node])) == 2]
+        assert len(split) == 1
+        gains = {}
+        for node in np.unique(before):
+            rows = np.flatnonzero(before == node)
+            gains[node] = max(
+                (
+                    GAIN[criterion](rows, column <= cut, y, weight)
+                    for column in X.T
+                    for cut in np.unique(column[rows])[:-1]
+                ),
+                default=0.0,
+            )
+        assert gains[split[0]] == pytest.approx(max(gains.values()), rel=1e-9)
+    budget = clone(free).set_params(max_leaf_nodes=10_000).fit(X, y)
+    np.testing.assert_array_equal(budget.apply(X), free.fit(X, y).apply(X))
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_unlimited_trees_stop_where_nothing_is_gained(criterion):
+    X, y, _ = sample()
+    model = GreedySurvivalTree(criterion=criterion, encoder=None, max_depth=None).fit(X, y)
+    weight = np.ones(len(X), dtype=int)
+    assert model.depth_ > 5
+    for leaf in model.leaf_statistics_:
+        rows = np.flatnonzero(model.apply(X) == leaf.node)
+        for column in X.T:
+            for cut in np.unique(column[rows])[:-1]:
+                assert GAIN[criterion](rows, column <= cut, y, weight) < 1e-9
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_leaves_have_the_fewest_rows_asked_for(criterion):
+    X, y, weight = sample()
+    model = GreedySurvivalTree(
+        criterion=criterion, encoder=None, max_depth=None, min_samples_leaf=7
+    ).fit(X, y, sample_weight=weight)
+    assert min(leaf.n_samples for leaf in model.leaf_statistics_) == 7
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_of_equal_columns_the_first_is_asked_about(criterion):
+    X, y, _ = sample()
+    X = np.column_stack([X[:, 0], X, -X])
+    model = GreedySurvivalTree(criterion=criterion, encoder=None).fit(X, y)
+    # Column 1 repeats column 0, the last three exchange the sides of the others.
+    assert model.n_leaves_ > 4
+    assert set(model.tree_.feature) <= {-2, 0, 2, 3}
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_equal_outcomes_give_a_single_leaf(criterion):
+    X, _, _ = sample()
+    outcome = np.ones(len(X), dtype=bool), np.full(len(X), 3.0)
+    model = GreedySurvivalTree(criterion=criterion, encoder=None, max_depth=None).fit(X, outcome)
+    assert model.n_leaves_ == 1
+
+
+def test_booleans_are_features_as_they_are():
+    X, y, _ = sample()
+    flags = pd.DataFrame({"high": X[:, 0] > 0, "two": X[:, 1] == 2})
+    model = GreedySurvivalTree(max_depth=1).fit(flags, y)
+    assert model.tree_.threshold is None
+    chosen = flags.iloc[:, model.tree_.feature[0]]
+    np.testing.assert_array_equal(model.apply(flags), np.where(chosen, 1, 2))
+
+
+def test_transformers_stand_in_for_the_encoder():
+    X, y, _ = sample()
+
+    def halves(X):
+        return np.greater(X, np.median(X, axis=0)).astype(int)
+
+    encoder = FunctionTransformer(halves, feature_names_out="one-to-one")
+    model = GreedySurvivalTree(encoder=encoder).fit(X, y)
+    same = GreedySurvivalTree(encoder=None).fit(halves(X), y)
+    assert model.tree_.threshold is None
+    assert model.objective_value_ == pytest.approx(same.objective_value_, rel=1e-12)
+    with pytest.raises(ValueError, match="nothing but 0 and 1"):
+        GreedySurvivalTree(encoder=StandardScaler()).fit(X, y)
+    with pytest.raises(TypeError, match="parameter encoder is a FunctionTransformer"):
+        model.to_json()
+
+
+def test_columns_that_are_not_complete_numbers_are_named():
+    X, y, _ = sample()
+    frame = pd.DataFrame(X, columns=["age", "grade", "sex"])
+    model = GreedySurvivalTree(encoder=None).fit(frame, y)
+    for column, value, message in (
+        ("grade", "high", "column 'grade' holds 'high' in row 3; encoder=None takes only numbers"),
+        ("age", np.nan, "column 'age' is missing in row 3; encoder=None takes only complete"),
+        ("age", np.inf, "column 'age' is infinite"),
+    ):
+        broken = frame.astype({column: object})
+        broken.loc[3, column] = value
+        for call in (model.predict, lambda X: GreedySurvivalTree(encoder=None).fit(X, y)):
+            with pytest.raises((TypeError, ValueError), match=message):
+                call(broken)
+
+
+@pytest.mark.parametrize("encoder", ["auto", None])
+def test_constant_columns_warn(encoder):
+    X, y, _ = sample()
+    frame = pd.DataFrame(X, columns=["age", "grade", "sex"]).assign(site=1.0)
+    with pytest.warns(ConstantFeatureWarning, match="'site'"):
+        model = GreedySurvivalTree(encoder=encoder).fit(frame, y)
+    assert model.n_leaves_ > 1
+    with pytest.warns(ConstantFeatureWarning, match="single leaf"):
+        assert GreedySurvivalTree(encoder=encoder).fit(frame[["site"]], y).n_leaves_ == 1
+
+
+def test_text_shows_thresholds_in_the_names_of_the_columns():
+    X, y, _ = sample()
+    frame = pd.DataFrame(X, columns=["age", "grade", "sex"])
+    model = GreedySurvivalTree(encoder=None, max_depth=1).fit(frame, y)
+    name = frame.columns[model.tree_.feature[0]]
+    assert export_text(model).startswith(f"{name} <= {model.tree_.threshold[0]:.10g}\n")
+
+
+def test_saved_columns_are_checked():
+    X, y, _ = sample()
+    model = GreedySurvivalTree(encoder=None).fit(X, y)
+    for field, value, message in (
+        ("columns", ["x0", "x0", "x1"], "encoder.columns repeats"),
+        ("columns", ["x0"], "of 1 columns"),
+        ("named", "no", "encoder.named"),
+        ("constant", ["x9"], "encoder.constant"),
+        ("extra", 1, "encoder.extra is not known"),
+    ):
+        document = json.loads(model.to_json())
+        document["encoder"][field] = value
+        with pytest.raises(ModelFormatError, match=message):
+            loads(json.dumps(document))
+
+
+def test_encoder_parameters_are_those_of_the_tree():
+    X, y, _ = sample()
+    model = GreedySurvivalTree(encoder=BinaryEncoder(n_thresholds=1)).fit(X, y)
+    again = loads(model.to_json())
+    assert again.encoder_.n_thresholds == 1
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs POSIX signals")
+def test_an_interrupt_ends_a_fit_and_keeps_the_earlier_one():
+    X, y, _ = sample()
+    model = GreedySurvivalTree(criterion="logrank", encoder=None, max_depth=None).fit(X, y)
+    before = model.predict(X)
+    rng = np.random.default_rng(0)
+    many = rng.normal(size=(100_000, 10))
+    outcome = np.ones(len(many), dtype=bool), rng.exponential(size=len(many))
+    timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(many, outcome)
+    timer.join()
+    np.testing.assert_array_equal(model.predict(X), before)
