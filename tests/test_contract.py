@@ -3,15 +3,22 @@
 import inspect
 
 import pytest
+from bristlecone.greedy import GreedySurvivalTree
 from bristlecone.optimal import OptimalSurvivalTree
 from survival_contract import CHECKS, sample
 
 
-def make_optimal(**parameters):
-    return OptimalSurvivalTree(**{"max_depth": 2, **parameters})
+def factory(cls, **fixed):
+    """Makes an estimator of small depth; what a test asks for comes first."""
+    return lambda **parameters: cls(**{"max_depth": 2, **fixed, **parameters})
 
 
-FACTORIES = {"OptimalSurvivalTree": make_optimal}
+FACTORIES = {
+    "optimal": factory(OptimalSurvivalTree),
+    "greedy": factory(GreedySurvivalTree),
+    "greedy by log-rank": factory(GreedySurvivalTree, criterion="logrank"),
+    "greedy over thresholds": factory(GreedySurvivalTree, encoder=None),
+}
 
 
 @pytest.mark.parametrize("estimator", FACTORIES)
@@ -23,30 +30,36 @@ def test_contract(estimator, check, tmp_path):
     check(FACTORIES[estimator], **places)
 
 
+IMPOSSIBLE = {
+    "max_depth": [-1, 2.0, True],
+    "max_leaf_nodes": [0],
+    "min_samples_leaf": [0, None],
+    "leaf_curve": ["weibull", None],
+    "encoder": ["quantiles", 3],
+    "random_state": ["seed"],
+    "verbose": [-1],
+}
+IMPOSSIBLE_FOR = {
+    "optimal": {
+        "objective": ["brier", None],
+        "max_depth": [None],
+        "leaf_penalty": [-0.1, float("nan"), "0.1"],
+        "time_limit": [-1, float("inf")],
+        "memory_limit": [0, 1e9],
+        "n_jobs": [0, 1.5],
+    },
+    "greedy": {"criterion": ["gini", None]},
+}
+
+
 @pytest.mark.parametrize(
     ("estimator", "name", "value"),
     [
-        ("OptimalSurvivalTree", "objective", "brier"),
-        ("OptimalSurvivalTree", "objective", None),
-        ("OptimalSurvivalTree", "max_depth", -1),
-        ("OptimalSurvivalTree", "max_depth", 2.0),
-        ("OptimalSurvivalTree", "max_depth", True),
-        ("OptimalSurvivalTree", "max_depth", None),
-        ("OptimalSurvivalTree", "max_leaf_nodes", 0),
-        ("OptimalSurvivalTree", "min_samples_leaf", 0),
-        ("OptimalSurvivalTree", "min_samples_leaf", None),
-        ("OptimalSurvivalTree", "leaf_penalty", -0.1),
-        ("OptimalSurvivalTree", "leaf_penalty", float("nan")),
-        ("OptimalSurvivalTree", "leaf_penalty", "0.1"),
-        ("OptimalSurvivalTree", "leaf_curve", "weibull"),
-        ("OptimalSurvivalTree", "time_limit", -1),
-        ("OptimalSurvivalTree", "memory_limit", 0),
-        ("OptimalSurvivalTree", "memory_limit", 1e9),
-        ("OptimalSurvivalTree", "n_jobs", 0),
-        ("OptimalSurvivalTree", "n_jobs", 1.5),
-        ("OptimalSurvivalTree", "encoder", "quantiles"),
-        ("OptimalSurvivalTree", "random_state", "seed"),
-        ("OptimalSurvivalTree", "verbose", -1),
+        (estimator, name, value)
+        for estimator, own in IMPOSSIBLE_FOR.items()
+        for table in (IMPOSSIBLE, own)
+        for name, values in table.items()
+        for value in values
     ],
 )
 def test_unknown_parameter_values_name_the_parameter(estimator, name, value):
@@ -55,3 +68,9 @@ def test_unknown_parameter_values_name_the_parameter(estimator, name, value):
     with pytest.raises(ValueError, match=f"^{name}"):
         model.fit(X, y)
     assert not hasattr(model, "tree_")
+
+
+@pytest.mark.parametrize("estimator", IMPOSSIBLE_FOR)
+def test_every_parameter_is_in_the_tables_above(estimator):
+    names = set(FACTORIES[estimator]().get_params())
+    assert names == set(IMPOSSIBLE) | set(IMPOSSIBLE_FOR[estimator])

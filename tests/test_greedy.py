@@ -16,6 +16,7 @@ from bristlecone.errors import ConstantFeatureWarning, ModelFormatError
 from bristlecone.export import export_text
 from bristlecone.greedy import GreedySurvivalTree
 from bristlecone.metrics import logrank_test
+from bristlecone.optimal import OptimalSurvivalTree
 from bristlecone.serialise import loads
 from sklearn.base import clone
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -135,6 +136,22 @@ def test_one_split_by_likelihood_has_the_published_optimum(name, single_leaf, on
     for depth, value in ((0, single_leaf), (1, one_split)):
         model = GreedySurvivalTree(max_depth=depth).fit(data.X, data.y)
         assert model.objective_value_ == pytest.approx(value, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["gbsg2", "lung", "veterans"])
+def test_no_greedy_tree_is_better_than_the_optimal_one(name):
+    data = load(name)
+    for depth in (1, 2, 3):
+        best = OptimalSurvivalTree(max_depth=depth).fit(data.X, data.y).objective_value_
+        by_likelihood, by_logrank = (
+            GreedySurvivalTree(criterion=criterion, max_depth=depth)
+            .fit(data.X, data.y)
+            .objective_value_
+            for criterion in CRITERIA
+        )
+        assert min(by_likelihood, by_logrank) > best - 1e-12
+        if depth == 1:
+            assert by_likelihood == pytest.approx(best, rel=1e-12)
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)

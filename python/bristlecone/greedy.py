@@ -12,10 +12,10 @@ from sklearn.base import BaseEstimator
 
 from bristlecone import _core
 from bristlecone._encoded import EncodedTreeMixin, binary_features
+from bristlecone._numeric import NumericColumns
 from bristlecone._survival import LEAF_CURVES
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.leaves import LeafStatistics
-from bristlecone.numeric import NumericColumns
 from bristlecone.serialise import Fields, register
 from bristlecone.tree import Tree
 from bristlecone.validation import (
@@ -103,8 +103,8 @@ class GreedySurvivalTree(EncodedTreeMixin, BaseEstimator):
     >>> X = np.array([[0.5], [1.5], [3.5], [4.5]])
     >>> event, time = np.array([True, True, True, False]), np.array([1.0, 2.0, 5.0, 6.0])
     >>> tree = GreedySurvivalTree(max_depth=1, encoder=None).fit(X, (event, time))
-    >>> tree.tree_.threshold[0]
-    np.float64(2.5)
+    >>> float(tree.tree_.threshold[0])
+    4.0
     """
 
     def __init__(

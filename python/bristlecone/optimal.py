@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 import warnings
 from typing import Any
@@ -228,7 +229,9 @@ class OptimalSurvivalTree(EncodedTreeMixin, BaseEstimator):
     @property
     def relative_gap_(self) -> float:
         """The gap as a share of the objective."""
-        return self.gap_ / self.objective_value_ if self.gap_ else 0.0
+        if self.gap_ == 0:
+            return 0.0
+        return self.gap_ / abs(self.objective_value_) if self.objective_value_ else math.inf
 
     @property
     def n_binary_features_(self) -> int:
@@ -284,7 +287,7 @@ class OptimalSurvivalTree(EncodedTreeMixin, BaseEstimator):
 
     def _saved_fields(self) -> dict[str, Any]:
         return {
-            "encoder": self._encoder_field(),
+            "encoder": self.encoder_.to_dict(),
             "search": {
                 "objective_value": self.objective_value_,
                 "lower_bound": self.lower_bound_,
@@ -298,8 +301,9 @@ class OptimalSurvivalTree(EncodedTreeMixin, BaseEstimator):
     def _read_fields(self, fields: Fields) -> None:
         self.encoder_ = BinaryEncoder.from_dict(fields.take("encoder"))
         search = fields.object("search")
-        self.objective_value_ = search.number("objective_value")
-        self.lower_bound_ = search.number("lower_bound")
+        # A loss of zero may be rounded to either side.
+        self.objective_value_ = search.number("objective_value", minimum=-math.inf)
+        self.lower_bound_ = search.number("lower_bound", minimum=-math.inf)
         self.status_ = search.text("status", _STATUSES)
         self.n_nodes_explored_ = search.integer("n_nodes_explored")
         self.trace_ = search.rows("trace", 3)

@@ -196,9 +196,10 @@ def _layout(tree: dict[str, Any], leaves: dict[int, _Leaf]) -> _Node:
             placed += 1
             return _Node(node, _MARGIN + (placed - 0.5) * _LEAF_WIDTH, depth)
         question = node["question"]
+        negated = f"not ({question})" if " " in question else f"not {question}"
         children = [
             place(node["yes"], depth + 1, [*path, question]),
-            place(node["no"], depth + 1, [*path, f"not ({question})"]),
+            place(node["no"], depth + 1, [*path, negated]),
         ]
         return _Node(node, (children[0].x + children[1].x) / 2, depth, children)
 

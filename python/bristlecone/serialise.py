@@ -443,6 +443,10 @@ def _read_leaf(fields: Fields, node: int, tree: Tree, baseline: Baseline) -> Lea
     for name, holds in expected.items():
         if not holds:
             raise fields.fail(name, "contradicts the tree or the other fields")
+    # Both have a factor or term per event time: 1 − d/n and d/n.
+    product = np.cumprod(1 - np.diff(leaf.nelson_aalen, prepend=0.0))
+    if not np.allclose(leaf.kaplan_meier, product, rtol=0.0, atol=1e-9):
+        raise fields.fail("kaplan_meier", "does not go with nelson_aalen")
     if leaf.theta != hazard_ratio(leaf.events, leaf.hazard):
         raise fields.fail("theta", "is not events / hazard")
     return leaf

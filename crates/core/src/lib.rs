@@ -5,6 +5,7 @@
 pub mod survival;
 pub mod data;
 pub mod error;
+pub mod greedy;
 pub mod search;
 pub mod simd;
 pub mod task;

@@ -1,5 +1,6 @@
 //! Greedy trees for Python.
 
+use crate::search::to_py;
 use bristlecone_core::greedy::{
     Grown, Interrupted, Limits, dense_ranks, grow_by_likelihood, grow_by_logrank,
 };
@@ -67,7 +68,7 @@ pub fn grow_greedy<'py>(
         likelihood: match criterion {
             "likelihood" => {
                 let task = Likelihood::new(&obs, 0.0);
-                Some(task.map_err(|error| PyValueError::new_err(error.to_string()))?)
+                Some(task.map_err(to_py)?)
             }
             "logrank" => None,
             other => {
@@ -96,10 +97,8 @@ pub fn grow_greedy<'py>(
                 let threshold = |node: usize| match grown.tree.feature[node] {
                     LEAF => f64::NAN,
                     column => {
-                        let values = &columns[column as usize].1;
-                        let [below, above] =
-                            [grown.below[node], grown.above[node]].map(|code| values[code as usize]);
-                        midpoint(below, above)
+                        let value = |code: u32| columns[column as usize].1[code as usize];
+                        midpoint(value(grown.below[node]), value(grown.above[node]))
                     }
                 };
                 let threshold: Vec<f64> = (0..grown.tree.n_nodes()).map(threshold).collect();

@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 
+mod greedy;
 mod search;
 mod survival;
 
@@ -12,6 +13,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(search::backends, m)?)?;
     m.add_function(wrap_pyfunction!(search::solve_likelihood, m)?)?;
     m.add_function(wrap_pyfunction!(search::solve_accuracy, m)?)?;
+    m.add_function(wrap_pyfunction!(greedy::grow_greedy, m)?)?;
     m.add_function(wrap_pyfunction!(survival::risk_table, m)?)?;
     Ok(())
 }

@@ -248,8 +248,9 @@ fn statistic(u: f64, v: f64, pull: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{Problem, Random};
+    use super::super::tests::Problem;
     use super::*;
+    use bristlecone_oracle::instances::Random;
 
     /// Both kernels at every threshold of random nodes.
     #[test]
@@ -259,7 +260,7 @@ mod tests {
             let problem = Problem::random(seed, 80);
             let mut order: Vec<u32> = (0..problem.time.len() as u32).collect();
             order.sort_by(|&a, &b| problem.time[a as usize].total_cmp(&problem.time[b as usize]));
-            let random = &mut Random(seed + 1);
+            let random = &mut Random::new(seed + 1);
             let node: Vec<u32> = (0..order.len() as u32).filter(|_| random.below(4) > 0).collect();
             let rows: Vec<usize> = node.iter().map(|&i| order[i as usize] as usize).collect();
             let mut log_rank = LogRank::new(&problem.observations(), &order);
@@ -290,5 +291,31 @@ mod tests {
             }
         }
         assert!(positive > 1000);
+    }
+
+    /// V of a few rows against many is a small difference of large sums when the many are added.
+    #[test]
+    fn small_sides_are_exact_at_both_ends() {
+        let n = 10_000;
+        let time: Vec<f64> = (0..n).map(f64::from).collect();
+        let event: Vec<bool> = (0..n).map(|i| i % 3 > 0).collect();
+        let obs = Observations { time: &time, event: &event, weight: None, entry: None };
+        let rows: Vec<u32> = (0..n as u32).collect();
+        let mut log_rank = LogRank::new(&obs, &rows);
+        assert!(log_rank.enter(&rows));
+        let mut order: Vec<Entry> =
+            rows.iter().map(|&i| Entry { code: i, row: i * 2_357 % n as u32 }).collect();
+        let cuts: Vec<usize> = (1..n as usize).collect();
+        let mut swept = vec![0.0; cuts.len()];
+        log_rank.sweep_from_both_ends(&order, &cuts, &mut swept);
+        for _ in ["first rows", "last rows"] {
+            let mut scanned = [0.0; 20];
+            log_rank.scan(&order, &cuts[..20], &mut scanned);
+            for (found, expected) in swept.iter().zip(scanned) {
+                assert!((found - expected).abs() <= 1e-13 * expected);
+            }
+            order.reverse();
+            swept.reverse();
+        }
     }
 }

@@ -73,7 +73,14 @@ pub fn grow_by_logrank(
     limits: &Limits,
     interrupted: impl FnMut() -> bool,
 ) -> Result<Grown, Interrupted> {
-    // Sums run in an order that does not depend on the order of the caller's rows.
+    let order = canonical_order(obs);
+    let columns = Columns::new(obs.len(), n_columns, |r, c| code(order[r] as usize, c));
+    grow(LogRank::new(obs, &order), columns, &vec![1; obs.len()], limits, interrupted)
+}
+
+/// Rows in the order of time and all else that sums depend on, so that no sum over them depends
+/// on the order in which the caller has them.
+fn canonical_order(obs: &Observations) -> Vec<u32> {
     let entry = |i: usize| obs.entry.map_or(0.0, |v| v[i]);
     let mut order: Vec<u32> = (0..obs.len() as u32).collect();
     order.sort_by(|&a, &b| {
@@ -81,14 +88,15 @@ pub fn grow_by_logrank(
         let by_time = obs.time[a].total_cmp(&obs.time[b]).then(obs.event[a].cmp(&obs.event[b]));
         by_time.then(obs.weight(a).total_cmp(&obs.weight(b))).then(entry(a).total_cmp(&entry(b)))
     });
-    let columns = Columns::new(obs.len(), n_columns, |r, c| code(order[r] as usize, c));
-    grow(LogRank::new(obs, &order), columns, &vec![1; obs.len()], limits, interrupted)
+    order
 }
 
 /// Grows a tree by the fall of the likelihood loss: `statistics` are the events and the
 /// baseline hazard of every row in any fixed units, `counts` the rows each row stands for.
 ///
-/// O(columns · rows) per level; otherwise as [`grow_by_logrank`].
+/// O(columns · rows) per level; otherwise as [`grow_by_logrank`]. On the rows of a
+/// [`Sample`](crate::data::Sample) with the statistics of the likelihood task it gives a tree to
+/// start the search from.
 ///
 /// # Errors
 /// [`Interrupted`] as soon as `interrupted` says so.
@@ -96,7 +104,7 @@ pub fn grow_by_likelihood(
     n_columns: usize,
     code: impl Fn(usize, usize) -> u32,
     statistics: &[[i64; 2]],
-    counts: &[usize],
+    counts: &[i64],
     limits: &Limits,
     interrupted: impl FnMut() -> bool,
 ) -> Result<Grown, Interrupted> {
@@ -125,7 +133,7 @@ type Node = Option<(Split, [usize; 2])>;
 fn grow(
     mut criterion: impl Criterion,
     mut columns: Columns,
-    counts: &[usize],
+    counts: &[i64],
     limits: &Limits,
     mut interrupted: impl FnMut() -> bool,
 ) -> Result<Grown, Interrupted> {
@@ -134,6 +142,7 @@ fn grow(
     let mut frontier = Vec::new();
     let mut created = vec![(0..counts.len(), 0)];
     let most_leaves = limits.max_leaf_nodes.unwrap_or(usize::MAX);
+    let smallest_leaf = i64::try_from(limits.min_samples_leaf).unwrap_or(i64::MAX);
     let mut leaves = 1;
     loop {
         for (rows, depth) in created.drain(..) {
@@ -145,13 +154,13 @@ fn grow(
                     &mut columns,
                     rows.clone(),
                     counts,
-                    limits.min_samples_leaf,
+                    smallest_leaf,
                     &mut interrupted,
                 )?;
                 frontier.extend(split.map(|split| Open { node, depth, rows, split }));
             }
         }
-        if leaves == most_leaves || frontier.is_empty() {
+        if leaves >= most_leaves || frontier.is_empty() {
             return Ok(in_preorder(nodes));
         }
         let next = match limits.max_leaf_nodes {
@@ -193,13 +202,13 @@ impl Scratch {
         criterion: &mut impl Criterion,
         columns: &mut Columns,
         node: Range<usize>,
-        counts: &[usize],
-        min_samples_leaf: usize,
+        counts: &[i64],
+        smallest_leaf: i64,
         interrupted: &mut impl FnMut() -> bool,
     ) -> Result<Option<Split>, Interrupted> {
         let rows = columns.rows(node.clone());
-        let count: usize = rows.iter().map(|&row| counts[row as usize]).sum();
-        if count < min_samples_leaf.saturating_mul(2) || !criterion.enter(rows) {
+        let count: i64 = rows.iter().map(|&row| counts[row as usize]).sum();
+        if count < smallest_leaf.saturating_mul(2) || !criterion.enter(rows) {
             return Ok(None);
         }
         let mut best: Option<Split> = None;
@@ -212,7 +221,7 @@ impl Scratch {
             let mut left = 0;
             for (i, pair) in order.windows(2).enumerate() {
                 left += counts[pair[0].row as usize];
-                let large = left >= min_samples_leaf && count - left >= min_samples_leaf;
+                let large = left >= smallest_leaf && count - left >= smallest_leaf;
                 if large && pair[0].code != pair[1].code {
                     self.cuts.push(i + 1);
                 }

@@ -3,18 +3,7 @@
 use super::*;
 use crate::survival::Observations;
 use crate::task::{Task, likelihood};
-
-/// SplitMix64 (Steele, Lea, Flood 2014).
-pub(super) struct Random(pub u64);
-
-impl Random {
-    pub fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % n as u64) as usize
-    }
-}
+use bristlecone_oracle::instances::Random;
 
 /// A small sample with ties in the times and the columns.
 #[derive(Clone)]
@@ -28,7 +17,7 @@ pub(super) struct Problem {
 
 impl Problem {
     pub fn random(seed: u64, max_rows: usize) -> Self {
-        let random = &mut Random(seed);
+        let random = &mut Random::new(seed);
         let n = 2 + random.below(max_rows - 1);
         let n_times = 1 + random.below(n);
         let time: Vec<f64> = (0..n).map(|_| random.below(n_times) as f64 + 1.0).collect();
@@ -221,7 +210,7 @@ fn slow_grow(problem: &Problem, by: By, limits: &Limits) -> Preorder {
 fn trees_are_those_of_the_slow_grower() {
     for seed in 0..200 {
         let problem = Problem::random(seed, 40);
-        let random = &mut Random(seed + 1);
+        let random = &mut Random::new(seed + 1);
         let limits = Limits {
             max_depth: [None, Some(0), Some(1), Some(3)][random.below(4)],
             max_leaf_nodes: [None, Some(1), Some(2), Some(5)][random.below(4)],
@@ -239,14 +228,24 @@ fn the_order_of_rows_does_not_matter() {
     for seed in 0..50 {
         let problem = Problem::random(seed, 400);
         let n = problem.time.len();
-        let mut order: Vec<usize> = (0..n).collect();
-        let random = &mut Random(seed);
-        for i in (1..n).rev() {
-            order.swap(i, random.below(i + 1));
-        }
+        let order = Random::new(seed).permutation(n);
         for by in CRITERIA {
             assert_eq!(problem.grow(by, &FREE), problem.take(&order).grow(by, &FREE));
         }
+    }
+}
+
+#[test]
+fn sums_run_in_one_order_of_rows() {
+    for seed in 0..50 {
+        let problem = Problem::random(seed, 60);
+        let shuffled = problem.take(&Random::new(seed).permutation(problem.time.len()));
+        let sorted = |problem: &Problem| {
+            let order = canonical_order(&problem.observations());
+            let sorted = problem.take(&order.iter().map(|&i| i as usize).collect::<Vec<_>>());
+            (sorted.time, sorted.event, sorted.weight, sorted.entry)
+        };
+        assert_eq!(sorted(&problem), sorted(&shuffled));
     }
 }
 
@@ -326,6 +325,19 @@ fn nothing_to_gain_is_a_leaf() {
     problem.entry = None;
     for by in CRITERIA {
         assert_eq!(problem.grow(by, &FREE).tree, Tree::leaf());
+    }
+}
+
+#[test]
+fn equal_sides_are_not_split() {
+    for seed in 0..50 {
+        let problem = Problem::random(seed, 40);
+        let n = problem.time.len();
+        let mut twice = problem.take(&(0..2 * n).map(|i| i % n).collect::<Vec<_>>());
+        twice.codes = vec![(0..2 * n as u32).map(|i| u32::from(i >= n as u32)).collect()];
+        for by in CRITERIA {
+            assert_eq!(twice.grow(by, &FREE).tree, Tree::leaf());
+        }
     }
 }
 

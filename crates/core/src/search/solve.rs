@@ -61,16 +61,22 @@ impl<T: LaneTask + Superadditive> Search<'_, T> {
         // Every tree is a coarsening of the partition into distinct rows.
         let floor: i64 = (0..sample.n_rows()).map(|r| task.leaf_cost(sample.statistics(r))).sum();
         let mut best = Found { cost: task.leaf_cost(&sample.total()), tree: Tree::leaf() };
-        self.record(best.cost, floor);
+        self.record(&best, floor);
         let outcome = self.improve(&mut best, floor);
         let (cost_bound, status) = match outcome {
-            Ok(()) => (best.cost, Status::Optimal),
+            Ok(()) => (i64::MAX, Status::Optimal),
             Err(Stop::Time) => (floor, Status::TimeLimit),
             Err(Stop::Memory) => (floor, Status::MemoryLimit),
             Err(Stop::Interrupt) => (floor, Status::Interrupted),
         };
-        self.record(best.cost, cost_bound);
+        self.record(&best, cost_bound);
         let objective = self.objective(&best.tree);
+        if let (Some(planted), Status::Optimal) = (self.settings.planted, status) {
+            assert!(
+                objective <= planted + 1e-9 * planted.abs().max(1.0),
+                "a tree of objective {planted} was pruned: {objective} was returned as optimal"
+            );
+        }
         let precision = lattice::choose_precision(task, sample, 1, self.settings);
         let backend = self.settings.backend.unwrap_or_else(|| crate::simd::Backend::available()[0]);
         Solution {
@@ -79,7 +85,7 @@ impl<T: LaneTask + Superadditive> Search<'_, T> {
             lower_bound: if status == Status::Optimal {
                 objective
             } else {
-                task.objective_of_cost(cost_bound).min(objective)
+                self.bound(cost_bound).min(objective)
             },
             status,
             nodes: self.monitor.nodes(),
@@ -96,6 +102,9 @@ impl<T: LaneTask + Superadditive> Search<'_, T> {
         let budget = settings.max_leaves.filter(|&l| l < full_leaves(settings.max_depth));
         let max_depth = settings.max_depth.min(budget.map_or(usize::MAX, |l| l - 1));
         let single_leaf = best.cost;
+        if single_leaf <= floor.saturating_add(self.task.split_price()) {
+            return Ok(());
+        }
         let mut warm_ups = Vec::new();
         if max_depth > 3 && settings.trivial_bound {
             warm_ups.extend([2, 3]);
@@ -110,9 +119,10 @@ impl<T: LaneTask + Superadditive> Search<'_, T> {
             let shallow = self.subproblem(self.sample, depth, &budgets)?.remove(0);
             if shallow.cost < best.cost {
                 *best = shallow;
-                self.record(best.cost, floor);
+                self.record(best, floor);
             }
-            if best.cost <= floor {
+            let ties = self.task.tie_price() * (best.tree.n_leaves() as i64 - 1);
+            if best.cost - ties <= floor {
                 return Ok(());
             }
         }
@@ -173,12 +183,20 @@ impl<T: LaneTask + Superadditive> Search<'_, T> {
         Ok(best)
     }
 
-    fn record(&mut self, cost: i64, floor: i64) {
+    fn record(&mut self, best: &Found, cost_bound: i64) {
+        let objective = self.objective(&best.tree);
         self.trace.push(TracePoint {
             seconds: self.monitor.seconds(),
-            objective: self.task.objective_of_cost(cost),
-            lower_bound: self.task.objective_of_cost(floor.min(cost)),
+            objective,
+            lower_bound: self.bound(cost_bound).min(objective),
         });
+    }
+
+    /// The objective that corresponds to a bound on the cost, rounded down by more than
+    /// the fixed point can be off.
+    fn bound(&self, cost: i64) -> f64 {
+        let value = self.task.objective_of_cost(cost);
+        value - 1e-9 * value.abs().max(1.0)
     }
 
     /// The objective of a tree, from the rows.

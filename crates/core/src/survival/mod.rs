@@ -91,7 +91,9 @@ impl RiskTable {
     pub fn nelson_aalen(&self) -> Vec<f64> {
         let mut hazard = 0.0;
         self.steps(|d, _, n| {
-            hazard += d / n;
+            if d > 0.0 {
+                hazard += d / n;
+            }
             hazard
         })
     }
@@ -100,7 +102,9 @@ impl RiskTable {
     pub fn kaplan_meier(&self) -> Vec<f64> {
         let mut survival = 1.0;
         self.steps(|d, _, n| {
-            survival *= 1.0 - d / n;
+            if d > 0.0 {
+                survival *= (1.0 - d / n).max(0.0);
+            }
             survival
         })
     }

@@ -5,6 +5,12 @@ use super::{LaneTask, ScalarTask, Superadditive, Task};
 use crate::error::Error;
 use crate::simd::Lanes;
 
+/// Bits of a whole unit of cost left to tie prices: 15 splits of a depth-4 tree fit.
+const TIE_BITS: u32 = 4;
+
+/// Totals that leave lanes room for tie prices.
+const MAX_TOTAL_BITS: u32 = 47;
+
 /// The accuracy task: one channel per class, the leaf predicts its heaviest class.
 #[derive(Clone, Debug)]
 pub struct Accuracy {
@@ -14,6 +20,7 @@ pub struct Accuracy {
     up: u32,
     scale: f64,
     price: i64,
+    tie: i64,
     total_weight: f64,
     penalty: f64,
     labels: Vec<usize>,
@@ -34,7 +41,7 @@ impl Accuracy {
         }
         let ones = vec![1.0; labels.len()];
         let weight = weights.unwrap_or(&ones);
-        let fixed = Fixed::new(weight);
+        let fixed = Fixed::new(weight, MAX_TOTAL_BITS);
         let mut statistics = vec![0i64; labels.len() * n_classes];
         for (i, (&k, &w)) in labels.iter().zip(&fixed.values).enumerate() {
             statistics[i * n_classes + k] = w;
@@ -48,12 +55,15 @@ impl Accuracy {
         let total_weight = weight.iter().sum::<f64>();
         let price =
             (leaf_penalty * total_weight * scale).min((1i64 << 56) as f64).round() as i64;
+        // Costs differ by whole units only when the penalty is a whole number of them.
+        let tie = if price % (1 << up) == 0 { 1i64 << (up - TIE_BITS) } else { 0 };
         Ok(Accuracy {
             n_classes,
             statistics,
             up,
             scale,
             price,
+            tie,
             total_weight,
             penalty: leaf_penalty,
             labels: labels.to_vec(),
@@ -78,7 +88,7 @@ impl Task for Accuracy {
     }
 
     fn combine(&self, a: &i64, b: &i64) -> i64 {
-        a + b + self.price
+        a + b + self.split_price()
     }
 
     fn dominates(&self, a: &i64, b: &i64) -> bool {
@@ -97,7 +107,11 @@ impl ScalarTask for Accuracy {
     }
 
     fn split_price(&self) -> i64 {
-        self.price
+        self.price + self.tie
+    }
+
+    fn tie_price(&self) -> i64 {
+        self.tie
     }
 
     fn scale(&self) -> f64 {
@@ -127,8 +141,8 @@ impl LaneTask for Accuracy {
     type Constants<L: Lanes> = ();
 
     fn max_lane_sum(&self, single: bool) -> i64 {
-        // Integers that the reals of the lanes hold exactly.
-        if single { 1 << 24 } else { 1 << 51 }
+        // Integers that the reals of the lanes hold exactly, tie prices included.
+        if single { 1 << (24 - TIE_BITS) } else { 1 << MAX_TOTAL_BITS }
     }
 
     fn lane_unit(&self, shift: &[u32]) -> f64 {
@@ -141,7 +155,7 @@ impl LaneTask for Accuracy {
     }
 
     #[inline(always)]
-    unsafe fn lane_constants<L: Lanes>(&self, _: &[i64], _: &[u32]) {}
+    unsafe fn lane_constants<L: Lanes>(&self, _: &[u32]) {}
 
     #[inline(always)]
     unsafe fn lane_start<L: Lanes>(&self) -> [L::Int; 2] {

@@ -1,7 +1,7 @@
 //! Fixed-point statistics: real per-row values as integers whose sums are exact.
 
-/// Totals of a channel stay at or below this, where f64 and all lanes convert exactly.
-pub const MAX_TOTAL: i64 = 1 << 51;
+/// Largest total of a channel that f64 and all lanes convert exactly.
+pub const MAX_TOTAL_BITS: u32 = 51;
 
 /// Values times 2^`exponent`, rounded to integers.
 #[derive(Clone, Debug)]
@@ -14,19 +14,19 @@ pub struct Fixed {
 
 impl Fixed {
     /// Scales non-negative finite `values` by the largest power of two that keeps their sum
-    /// within [`MAX_TOTAL`]; integer values are kept as they are.
-    pub fn new(values: &[f64]) -> Self {
+    /// within 2^`bits`; integer values are kept as they are.
+    pub fn new(values: &[f64], bits: u32) -> Self {
         let sorted_sum = {
             let mut sorted = values.to_vec();
             sorted.sort_unstable_by(f64::total_cmp);
             sorted.iter().sum::<f64>()
         };
         let whole = values.iter().all(|v| v.fract() == 0.0);
-        let exponent = if sorted_sum == 0.0 || whole && sorted_sum <= MAX_TOTAL as f64 {
+        let exponent = if sorted_sum == 0.0 || whole && sorted_sum <= power_of_two(bits as i32) {
             0
         } else {
-            // One spare bit for the rounding of the values and of the sum.
-            49 - sorted_sum.log2().floor() as i32
+            // Two spare bits for the rounding of the values and of the sum.
+            bits as i32 - 2 - sorted_sum.log2().floor() as i32
         };
         let scale = power_of_two(exponent);
         Fixed { values: values.iter().map(|v| (v * scale).round() as i64).collect(), exponent }
@@ -49,12 +49,12 @@ mod tests {
 
     #[test]
     fn integers_stay_and_reals_use_the_range() {
-        let whole = Fixed::new(&[1.0, 0.0, 7.0]);
+        let whole = Fixed::new(&[1.0, 0.0, 7.0], 51);
         assert_eq!((whole.values.as_slice(), whole.exponent), (&[1, 0, 7][..], 0));
-        let real = Fixed::new(&[0.1, 0.7, 1e-9]);
+        let real = Fixed::new(&[0.1, 0.7, 1e-9], 51);
         let total: i64 = real.values.iter().sum();
-        assert!(total <= MAX_TOTAL && total > MAX_TOTAL / 8);
+        assert!(total <= 1 << 51 && total > 1 << 48);
         assert!((real.values[1] as f64 / real.scale() - 0.7).abs() < 1e-15);
-        assert_eq!(Fixed::new(&[0.0]).values, [0]);
+        assert_eq!(Fixed::new(&[0.0], 51).values, [0]);
     }
 }

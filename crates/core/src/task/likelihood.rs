@@ -6,7 +6,7 @@
 //! the search minimises Σ ES·ln(HS/ES), here relative to the single leaf:
 //! cost = ES·ln((HS/ES)/(HS₀/ES₀)). See docs/maths/likelihood.md.
 
-use super::fixed::{Fixed, power_of_two};
+use super::fixed::{Fixed, MAX_TOTAL_BITS, power_of_two};
 use super::{LaneTask, ScalarTask, Superadditive, Task};
 use crate::error::Error;
 use crate::simd::{LaneInt, LaneReal, Lanes};
@@ -59,7 +59,8 @@ impl Likelihood {
             })
             .collect();
         let column = |c: usize| rows.iter().map(|r| r[c]).collect::<Vec<f64>>();
-        let (events, hazards) = (Fixed::new(&column(0)), Fixed::new(&column(1)));
+        let fixed = |c| Fixed::new(&column(c), MAX_TOTAL_BITS);
+        let (events, hazards) = (fixed(0), fixed(1));
         let statistics: Vec<i64> =
             events.values.iter().zip(&hazards.values).flat_map(|(&e, &h)| [e, h]).collect();
         let total = [events.values.iter().sum(), hazards.values.iter().sum()];
@@ -207,9 +208,9 @@ impl LaneTask for Likelihood {
     }
 
     #[inline(always)]
-    unsafe fn lane_constants<L: Lanes>(&self, total: &[i64], shift: &[u32]) -> L::Real {
+    unsafe fn lane_constants<L: Lanes>(&self, shift: &[u32]) -> L::Real {
         let shift = (shift[1] as f64 - shift[0] as f64) * std::f64::consts::LN_2;
-        let baseline = (total[0] as f64 / total[1] as f64).ln() + shift;
+        let baseline = (self.total[0] as f64 / self.total[1] as f64).ln() + shift;
         // SAFETY: the caller's contract.
         unsafe { L::splat_real(L::R::from_f64(baseline)) }
     }
@@ -247,7 +248,7 @@ fn worst_square_ratio(mut records: Vec<(f64, f64)>, kappa: f64) -> f64 {
     for r in &mut records {
         r.0 = (r.0 / kappa).max(1.0);
     }
-    records.sort_unstable_by(|x, y| (x.1 * y.0).total_cmp(&(y.1 * x.0)));
+    records.sort_unstable_by(|x, y| (x.1 / x.0).total_cmp(&(y.1 / y.0)));
     let (mut b, mut h, mut worst) = (0.0, 0.0, 0.0f64);
     for r in records {
         b += r.0;

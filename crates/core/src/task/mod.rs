@@ -47,8 +47,14 @@ pub trait ScalarTask: Task<Cost = i64> {
     /// Whether some partition of rows with these sums might cost less than the leaf.
     fn splits_help(&self, sums: &[i64]) -> bool;
 
-    /// Price of a split (for a penalty per leaf: the penalty).
+    /// Price of a split: for a penalty per leaf the penalty, plus the tie price.
     fn split_price(&self) -> i64;
+
+    /// Part of the price that only breaks ties: where costs are whole numbers, a fraction
+    /// per split too small to matter makes the tree with fewest leaves the cheapest.
+    fn tie_price(&self) -> i64 {
+        0
+    }
 
     /// Cost units per unit of the (unnormalised) objective.
     fn scale(&self) -> f64;
@@ -57,7 +63,7 @@ pub trait ScalarTask: Task<Cost = i64> {
     /// themselves: `leaf_of[row]` names the leaf of each row, in `0..n_leaves`.
     fn objective(&self, leaf_of: &[usize], n_leaves: usize) -> f64;
 
-    /// The objective value of a total cost (leaf costs plus split prices).
+    /// The objective value of a total cost (leaf costs plus split prices less tie prices).
     fn objective_of_cost(&self, cost: i64) -> f64;
 }
 
@@ -94,8 +100,7 @@ pub trait LaneTask: ScalarTask {
 
     /// # Safety
     /// As for all methods of [`Lanes`].
-    unsafe fn lane_constants<L: Lanes>(&self, total: &[i64], shift: &[u32])
-    -> Self::Constants<L>;
+    unsafe fn lane_constants<L: Lanes>(&self, shift: &[u32]) -> Self::Constants<L>;
 
     /// # Safety
     /// As for all methods of [`Lanes`].
@@ -112,8 +117,7 @@ pub trait LaneTask: ScalarTask {
         sums: L::Int,
     ) -> Self::State<L>;
 
-    /// Leaf losses, relative to a constant multiple of the statistics that cancels over
-    /// the leaves of a tree.
+    /// Leaf losses, in lane units.
     ///
     /// # Safety
     /// As for all methods of [`Lanes`].

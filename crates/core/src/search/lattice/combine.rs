@@ -26,8 +26,7 @@ pub struct Problem<'a, T, I, R> {
     pub min_leaf: usize,
     pub geometry: Geometry,
     pub rows: Rows<I>,
-    /// Exact totals of the task's channels and the bits the lanes dropped.
-    pub exact_total: Vec<i64>,
+    /// Low bits that the lanes drop, per channel.
     pub shift: Vec<u32>,
     /// Lane totals per channel.
     pub totals: Vec<I>,
@@ -253,7 +252,7 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Problem<'_, T, I, R> {
             for (c, yes) in yes.iter_mut().enumerate().take(self.task.channels()) {
                 yes.write(cells::<L, M>(source, c, h));
             }
-            let constants = self.task.lane_constants::<L>(&self.exact_total, &self.shift);
+            let constants = self.task.lane_constants::<L>(&self.shift);
             let infinity = L::splat_real(R::INFINITY);
             let mut value = [infinity; 16];
             for s in 0..patterns {

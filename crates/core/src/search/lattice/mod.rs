@@ -470,7 +470,7 @@ fn solve_with<T: LaneTask, I: LaneInt, R: LaneReal>(
     }
     let error = lane_error(&problem, sample);
     let unit = task.lane_unit(&problem.shift);
-    refine::refine(&problem, sample, &best, unit, error, budgets, settings, monitor)
+    refine::refine(&problem, sample, &best, unit, error, budgets, monitor)
 }
 
 /// Error bound of any tree's total in lane units: the task's, and that of adding prices.
@@ -481,7 +481,12 @@ fn lane_error<T: LaneTask, I: LaneInt, R: LaneReal>(
     let leaves = 1usize << problem.depth;
     let (roundoff, ln_error) = (R::ROUNDOFF, R::LN_ERROR);
     let task = problem.task.lane_error(&sample.sums, &problem.shift, leaves, roundoff, ln_error);
-    task + 8.0 * roundoff * problem.price.to_f64() * (leaves - 1) as f64
+    let price = problem.task.split_price() as f64 / problem.task.lane_unit(&problem.shift);
+    if task == 0.0 && (price * 16.0).fract() == 0.0 {
+        // Whole costs and prices in sixteenths: every value that can win is exact.
+        return 0.0;
+    }
+    task + 8.0 * roundoff * price * (leaves - 1) as f64
 }
 
 /// An exact statistic as the lanes see it.
@@ -496,8 +501,7 @@ fn build<'a, T: LaneTask, I: LaneInt, R: LaneReal>(
     budgets: &[usize],
     settings: &Settings,
 ) -> Problem<'a, T, I, R> {
-    let exact_total = sample.total();
-    let shift = shifts(task, &exact_total, size_of::<I>() == 4);
+    let shift = shifts(task, &sample.total(), size_of::<I>() == 4);
     let count_rows = settings.min_leaf > 1;
     let channels = task.channels() + usize::from(count_rows);
     // Totals of what the lanes add, not of the exact statistics: differences stay exact.
@@ -527,7 +531,6 @@ fn build<'a, T: LaneTask, I: LaneInt, R: LaneReal>(
         min_leaf: settings.min_leaf,
         geometry: Geometry::new(sample.n_columns(), depth.min(3)),
         rows,
-        exact_total,
         shift,
         totals: totals.into_iter().map(I::from_i64).collect(),
         sums: Default::default(),

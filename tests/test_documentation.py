@@ -1,0 +1,76 @@
+"""Every example of README.md and docs/guide is run, and prints what the page says it prints."""
+
+import contextlib
+import doctest
+import io
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from bristlecone.cli import main
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
+
+# The file that the page on the command line speaks of.
+STUDY = "id;age;days;status\n" + "".join(
+    f"{i};{age};{days};{status}\n"
+    for i, (age, days, status) in enumerate(
+        [(50, 10, "dead"), (60, 4, "dead"), (55, 20, "alive"), (70, 2, "dead"), (40, 30, "lost")]
+    )
+)
+
+
+def printed(run, *arguments):
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+        run(*arguments)
+    return out.getvalue()
+
+
+def same(expected, got):
+    """Whether the text is the expected one; "..." stands for anything within it."""
+    return doctest.OutputChecker().check_output(expected, got, doctest.ELLIPSIS)
+
+
+def without_seconds(text):
+    return re.sub(r"^(seconds +)[\d.e-]+$", r"\1...", text, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_examples_run_and_print_what_is_written(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("study.csv").write_text(STUDY)
+    namespace = {"__name__": page.stem}
+    executed = 0
+    for kind, content, expected in BLOCK.findall(page.read_text(encoding="utf-8")):
+        if kind == "python":
+            code = compile(content, page.name, "exec")
+            got = printed(exec, code, namespace)
+            assert same(expected, got), f"{content}\nprinted\n{got}"
+            executed += 1
+        elif kind == "console":
+            for session in re.split(r"^\$ ", content, flags=re.MULTILINE)[1:]:
+                command, _, written = session.partition("\n")
+                program, *arguments = shlex.split(command)
+                assert program == "bristlecone"
+                got = printed(main, arguments)
+                assert same(without_seconds(written), without_seconds(got)), f"{command}\n{got}"
+                executed += 1
+    assert executed
+
+
+def test_readme_has_exactly_the_two_set_up_commands():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert [content for kind, content, _ in BLOCK.findall(readme) if kind == "sh"] == [
+        "python -m pip install . && bristlecone fit gbsg2 --max-depth 3\n",
+        "python -m pip install '.[test]' && python -m pytest\n",
+    ]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_to_files(page):
+    for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
