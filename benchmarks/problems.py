@@ -76,8 +76,9 @@ def survset(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
     Start-stop sets are read as the SurTree study reads them: `time2` is ignored.
     """
-    from bristlecone import BinaryEncoder
     from SurvSet.data import SurvLoader
+
+    from bristlecone import BinaryEncoder
 
     frame = SurvLoader().load_dataset(name)["df"]
     features = frame.drop(columns=["pid", "event", "time", "time2"], errors="ignore")

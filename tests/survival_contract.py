@@ -11,15 +11,16 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from bristlecone import curves
-from bristlecone.datasets import load
-from bristlecone.metrics import concordance_index_censored
-from bristlecone.serialise import load_model, save_model
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
+
+from bristlecone import curves
+from bristlecone.datasets import load
+from bristlecone.metrics import concordance_index_censored
+from bristlecone.serialise import load_model, save_model
 
 PREDICTIONS = (
     "apply",

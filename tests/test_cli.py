@@ -5,11 +5,15 @@ import os
 import re
 import subprocess
 import sys
+from datetime import date
 
 import numpy as np
 import pytest
+
 from bristlecone import datasets, optimal
 from bristlecone.cli import main
+from bristlecone.export import export_text
+from bristlecone.greedy import GreedySurvivalTree
 from bristlecone.optimal import OptimalSurvivalTree
 from bristlecone.serialise import load_model
 
@@ -111,6 +115,16 @@ def test_parquet_gives_the_tree_of_the_same_csv(capsys, folder):
     tree = from_csv.partition("\n\n")[2].partition("\n\n")[0]
     assert tree == from_parquet.partition("\n\n")[2].partition("\n\n")[0]
     assert "age" in tree
+
+
+def test_a_column_of_dates_is_refused_by_name(capsys, folder):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    table = pa.table({"born": [date(1950, 1, 2)] * 3, "days": [1, 2, 3], "status": [1, 0, 1]})
+    parquet.write_table(table, "study.parquet")
+    message = refused(capsys, folder, "fit", "study.parquet", *FIT)
+    assert "column 'born' holds a date in row 0" in message
 
 
 def test_options_reach_estimator_and_encoder(capsys, folder):
@@ -217,6 +231,19 @@ def test_show_prints_what_fit_printed(capsys, folder):
     assert shown == fitted.replace("rossi:", "m.json:")
 
 
+def test_a_greedy_tree_can_be_shown_and_applied_too(capsys, folder):
+    rossi = datasets.load("rossi", as_frame="plain")
+    tree = GreedySurvivalTree(max_depth=1).fit(rossi.X, rossi.y)
+    (folder / "m.json").write_text(tree.to_json())
+    status, out, _ = run(capsys, "show", "m.json")
+    assert status == 0
+    assert out == f"m.json: 432 rows, 114 events, 7 columns\n\n{export_text(tree)}"
+    status, out, _ = run(capsys, "predict", "m.json", "rossi")
+    assert status == 0
+    risks = [float(line.split(",")[1]) for line in out.splitlines()[1:]]
+    np.testing.assert_array_equal(risks, tree.predict(rossi.X))
+
+
 def test_datasets_lists_and_describes(capsys):
     status, out, _ = run(capsys, "datasets")
     assert status == 0
@@ -237,6 +264,7 @@ def test_datasets_lists_and_describes(capsys):
         (("grow",), "invalid choice: 'grow'"),
         (("fit",), "arguments are required: DATA"),
         (("fit", "gbsg2", "--depth", "3"), "unrecognized arguments: --depth 3"),
+        (("fit", "gbsg2", "--max-d", "3"), "unrecognized arguments: --max-d 3"),
         (("fit", "gbsg2", "--max-depth", "deep"), "--max-depth: invalid integer value: 'deep'"),
         (("fit", "gbsg2", "--max-depth", "-1"), "max_depth must be"),
         (("fit", "gbsg2", "--max-depth", "none"), "max_depth"),

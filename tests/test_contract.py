@@ -3,9 +3,10 @@
 import inspect
 
 import pytest
+from survival_contract import CHECKS, sample
+
 from bristlecone.greedy import GreedySurvivalTree
 from bristlecone.optimal import OptimalSurvivalTree
-from survival_contract import CHECKS, sample
 
 
 def factory(cls, **fixed):

@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+
 from bristlecone import curves
 from bristlecone.curves import (
     StepFunction,

@@ -5,6 +5,7 @@ from importlib import resources
 
 import numpy as np
 import pytest
+
 from bristlecone import _core, datasets
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.frame import Frame

@@ -9,12 +9,13 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from bristlecone import _core, datasets
-from bristlecone.encoder import BinaryEncoder, Flag, Level, Missing, Other, Threshold
-from bristlecone.encoder import thresholds as cutting
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
+
+from bristlecone import _core, datasets
+from bristlecone.encoder import BinaryEncoder, Flag, Level, Missing, Other, Threshold
+from bristlecone.encoder import thresholds as cutting
 
 
 def names(encoder):

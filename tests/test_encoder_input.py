@@ -11,15 +11,16 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from bristlecone.encoder import BinaryEncoder, binary
-from bristlecone.encoder import thresholds as cutting
-from bristlecone.errors import BristleconeWarning, InvalidParameterError, ModelFormatError
-from bristlecone.frame import Frame
 from scipy.sparse import csr_array
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from bristlecone.encoder import BinaryEncoder, binary
+from bristlecone.encoder import thresholds as cutting
+from bristlecone.errors import BristleconeWarning, InvalidParameterError, ModelFormatError
+from bristlecone.frame import Frame
 
 
 def names(encoder):

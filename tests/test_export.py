@@ -5,9 +5,10 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import NotFittedError
+
 from bristlecone.export import export_dict, export_text
 from bristlecone.optimal import OptimalSurvivalTree
-from sklearn.exceptions import NotFittedError
 
 # Event times of rows with and without the gene; within the latter age decides.
 X = pd.DataFrame(

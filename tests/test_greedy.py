@@ -9,6 +9,12 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sksurv.compare import compare_survival
+from sksurv.tree import SurvivalTree
+from sksurv.util import Surv
+
 from bristlecone import curves
 from bristlecone.datasets import load
 from bristlecone.encoder import BinaryEncoder
@@ -18,11 +24,6 @@ from bristlecone.greedy import GreedySurvivalTree
 from bristlecone.metrics import logrank_test
 from bristlecone.optimal import OptimalSurvivalTree
 from bristlecone.serialise import loads
-from sklearn.base import clone
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
-from sksurv.compare import compare_survival
-from sksurv.tree import SurvivalTree
-from sksurv.util import Surv
 
 CRITERIA = ("likelihood", "logrank")
 

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+
 from bristlecone import metrics
 from bristlecone.curves import StepFunction, kaplan_meier
 from bristlecone.metrics import (

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from bristlecone import curves, metrics
 
 sksurv_metrics = pytest.importorskip("sksurv.metrics")

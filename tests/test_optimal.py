@@ -9,15 +9,16 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer
+from survival_contract import assert_same_predictions, sample
+
 from bristlecone import curves
 from bristlecone.datasets import load
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.errors import BristleconeWarning, ConstantFeatureWarning, SearchLimitWarning
 from bristlecone.optimal import OptimalSurvivalTree
 from bristlecone.serialise import dumps, loads
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer
-from survival_contract import assert_same_predictions, sample
 
 
 def loss_of_leaves(model, y):

@@ -7,11 +7,12 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import NotFittedError
+
 from bristlecone import datasets
 from bristlecone.cli import main
 from bristlecone.optimal import OptimalSurvivalTree
 from bristlecone.report import certificate, html_report
-from sklearn.exceptions import NotFittedError
 
 VOID = {"meta", "rect", "path"}
 

@@ -7,13 +7,14 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from survival_contract import assert_same_predictions, sample
+
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.errors import ModelFormatError
 from bristlecone.optimal import OptimalSurvivalTree
 from bristlecone.serialise import FORMAT, VERSION, dumps, load_model, loads, save_model
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
-from survival_contract import assert_same_predictions, sample
 
 
 @pytest.fixture(scope="module")

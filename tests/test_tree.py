@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+
 from bristlecone.tree import Tree
 
 #        0: x1?

@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+
 from bristlecone import validation
 from bristlecone.errors import InvalidParameterError
 from bristlecone.validation import check_sample_weight, check_survival, check_training_data

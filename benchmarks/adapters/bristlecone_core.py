@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import bristlecone
 import numpy as np
-from bristlecone import _core
 
+import bristlecone
 from benchmarks.adapters import Outcome, Setting
 from benchmarks.problems import Problem
+from bristlecone import _core
 
 
 class Adapter:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bristlecone
-
 from benchmarks.adapters import Outcome, Setting
 from benchmarks.problems import Problem
 

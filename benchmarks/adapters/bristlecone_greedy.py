@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import bristlecone
-
+from sklearn.base import clone
 from benchmarks.adapters import Outcome, Setting
 from benchmarks.problems import Problem
 
@@ -14,13 +14,16 @@ class Adapter:
     version = bristlecone.__version__
 
     def __init__(self, problem: Problem, setting: Setting, variant: str) -> None:
-        self._parameters = {"max_depth": setting.max_depth, "criterion": variant}
+        # As scikit-survival's defaults: every threshold of a column, three rows in a leaf.
+        self._blank = bristlecone.GreedySurvivalTree(
+            criterion=variant, max_depth=setting.max_depth, min_samples_leaf=3, encoder=None
+        )
         self._X = problem.X
         self._y = (problem.target["event"], problem.target["time"])
 
     def fit(self) -> None:
         """Train a fresh estimator."""
-        self._model = bristlecone.GreedySurvivalTree(**self._parameters).fit(self._X, self._y)
+        self._model = clone(self._blank).fit(self._X, self._y)
 
     def outcome(self) -> Outcome:
         """Return the leaves; a greedy tree proves nothing."""

@@ -1,5 +1,28 @@
 """Optimal and soft survival trees."""
 
 from bristlecone._core import __version__
+from bristlecone.encoder import BinaryEncoder
+from bristlecone.errors import (
+    BristleconeWarning,
+    ConstantFeatureWarning,
+    InvalidParameterError,
+    ModelFormatError,
+    SearchLimitWarning,
+)
+from bristlecone.greedy import GreedySurvivalTree
+from bristlecone.optimal import OptimalSurvivalTree
+from bristlecone.serialise import load_model, save_model
 
-__all__ = ["__version__"]
+__all__ = [
+    "BinaryEncoder",
+    "BristleconeWarning",
+    "ConstantFeatureWarning",
+    "GreedySurvivalTree",
+    "InvalidParameterError",
+    "ModelFormatError",
+    "OptimalSurvivalTree",
+    "SearchLimitWarning",
+    "__version__",
+    "load_model",
+    "save_model",
+]

@@ -89,7 +89,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         return _fail(f"{where}{error.strerror or error}")
-    except (ValueError, TypeError, ImportError, MemoryError) as error:
+    except (ValueError, TypeError, ImportError, MemoryError, RuntimeError) as error:
         return _fail(str(error) or type(error).__name__)
 
 
@@ -112,6 +112,9 @@ def _warnings_as_lines() -> Iterator[None]:
 
 
 class _Parser(argparse.ArgumentParser):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(allow_abbrev=False, **options)
+
     def error(self, message: str) -> NoReturn:
         raise ValueError(f"{message} (see {self.prog} --help)")
 

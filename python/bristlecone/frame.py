@@ -209,7 +209,8 @@ def read_parquet(path: str | PathLike[str]) -> Frame:
     Returns
     -------
     Frame
-        As from ``read_csv``; columns of dates and nested values are kept as they are.
+        As from ``read_csv``; dates and nested values are kept as objects, for whoever uses the
+        column to accept or refuse.
 
     Raises
     ------
@@ -248,6 +249,4 @@ def _from_series(series: nw.Series[Any]) -> NDArray[Any]:
         return series.to_numpy()
     if series.dtype.is_numeric():
         return series.cast(nw.Float64).to_numpy()
-    if series.dtype.is_temporal():
-        return series.to_numpy()
     return np.fromiter(series.to_list(), dtype=object, count=len(series))

@@ -2,11 +2,11 @@
 //!
 //! The crate knows no Python, prints nothing and keeps no global state.
 
-pub mod survival;
 pub mod data;
 pub mod error;
 pub mod greedy;
 pub mod search;
 pub mod simd;
+pub mod survival;
 pub mod task;
 pub mod tree;

@@ -1,8 +1,10 @@
 //! Binary data: bit-packed rows, merging of identical rows, reduction of columns.
 
 mod sample;
+mod transpose;
 
 pub use sample::{Column, Sample};
+pub use transpose::column_bitsets;
 
 use crate::error::Error;
 
@@ -19,7 +21,10 @@ impl BinaryMatrix {
     /// Packs `n_rows × n_features` bytes, row-major; any nonzero byte is true.
     pub fn from_bytes(n_rows: usize, n_features: usize, bytes: &[u8]) -> Result<Self, Error> {
         if bytes.len() != n_rows * n_features {
-            return Err(Error::invalid("features", "the matrix does not have rows × columns bytes"));
+            return Err(Error::invalid(
+                "features",
+                "the matrix does not have rows × columns bytes",
+            ));
         }
         let words = n_features.div_ceil(64).max(1);
         let mut bits = vec![0u64; n_rows * words];

@@ -1,6 +1,6 @@
 //! The data as the search sees them: distinct rows, useful columns, summed statistics.
 
-use super::BinaryMatrix;
+use super::{BinaryMatrix, column_bitsets};
 use rustc_hash::FxHashMap;
 
 /// A column of a [`Sample`] and where it comes from.
@@ -159,19 +159,9 @@ fn useful_columns(features: &BinaryMatrix, rows: &[u32]) -> Vec<Column> {
     let n = rows.len();
     let words = n.div_ceil(64).max(1);
     let f_count = features.n_features();
-    // Transpose by blocks of 64 rows: each row contributes one bit to each set feature.
-    let mut bitsets = vec![0u64; f_count * words];
-    for (i, &r) in rows.iter().enumerate() {
-        for (w, &word) in features.row(r as usize).iter().enumerate() {
-            let mut rest = word;
-            while rest != 0 {
-                let f = w * 64 + rest.trailing_zeros() as usize;
-                bitsets[f * words + i / 64] |= 1 << (i % 64);
-                rest &= rest - 1;
-            }
-        }
-    }
-    let last_mask = if n % 64 == 0 { u64::MAX } else { (1 << (n % 64)) - 1 };
+    let mut bitsets = Vec::new();
+    column_bitsets(n, f_count, |i| features.row(rows[i] as usize), &mut bitsets);
+    let last_mask = if n.is_multiple_of(64) { u64::MAX } else { (1 << (n % 64)) - 1 };
     let mut seen: FxHashMap<Vec<u64>, ()> = FxHashMap::default();
     let mut columns = Vec::new();
     for f in 0..f_count {
@@ -222,7 +212,8 @@ mod tests {
         let forward = Sample::new(&BinaryMatrix::from_bytes(70, 66, &bytes).unwrap(), &stats, 1);
         let reversed: Vec<u8> = bytes.chunks(66).rev().flatten().copied().collect();
         let stats: Vec<i64> = (0..70).rev().collect();
-        let backward = Sample::new(&BinaryMatrix::from_bytes(70, 66, &reversed).unwrap(), &stats, 1);
+        let backward =
+            Sample::new(&BinaryMatrix::from_bytes(70, 66, &reversed).unwrap(), &stats, 1);
         assert_eq!(forward.bits, backward.bits);
         assert_eq!(forward.sums, backward.sums);
     }

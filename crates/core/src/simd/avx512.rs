@@ -91,8 +91,7 @@ impl Lanes for Single {
             let r = _mm512_rcp14_ps(b);
             let r = _mm512_mul_ps(r, _mm512_fnmadd_ps(b, r, _mm512_set1_ps(2.0)));
             let bits = _mm512_castps_si512(_mm512_mul_ps(a, r));
-            let exponent =
-                _mm512_sub_epi32(_mm512_srli_epi32::<23>(bits), _mm512_set1_epi32(127));
+            let exponent = _mm512_sub_epi32(_mm512_srli_epi32::<23>(bits), _mm512_set1_epi32(127));
             let one = _mm512_set1_ps(1.0);
             // (bits & mantissa) | one
             let mantissa = _mm512_ternarylogic_epi32::<0xf8>(
@@ -106,11 +105,7 @@ impl Lanes for Single {
                 p = _mm512_fmadd_ps(p, t, _mm512_set1_ps(LN_POLY_F32[k]));
             }
             p = _mm512_fmadd_ps(p, t, _mm512_add_ps(shift, _mm512_set1_ps(LN_POLY_F32[0])));
-            _mm512_fmadd_ps(
-                _mm512_cvtepi32_ps(exponent),
-                _mm512_set1_ps(std::f32::consts::LN_2),
-                p,
-            )
+            _mm512_fmadd_ps(_mm512_cvtepi32_ps(exponent), _mm512_set1_ps(std::f32::consts::LN_2), p)
         }
     }
     #[inline(always)]
@@ -289,8 +284,7 @@ impl Lanes for Double {
                 bits,
                 _mm512_set1_epi64(SQRT_HALF_BITS as i64),
             ));
-            let m =
-                _mm512_castsi512_pd(_mm512_sub_epi64(bits, _mm512_slli_epi64::<52>(exponent)));
+            let m = _mm512_castsi512_pd(_mm512_sub_epi64(bits, _mm512_slli_epi64::<52>(exponent)));
             let one = _mm512_set1_pd(1.0);
             let s = _mm512_div_pd(_mm512_sub_pd(m, one), _mm512_add_pd(m, one));
             let s2 = _mm512_mul_pd(s, s);

@@ -251,12 +251,14 @@ mod tests {
                 fa(i) + 1000 * (0b1010_0110_1100_0101 >> i & 1)
             });
             let mut reals = vec![L::R::from_f64(0.0); 16];
-            let (one, two) = (L::splat_real(L::R::from_f64(1.0)), L::splat_real(L::R::from_f64(2.0)));
+            let (one, two) =
+                (L::splat_real(L::R::from_f64(1.0)), L::splat_real(L::R::from_f64(2.0)));
             L::store_real(reals.as_mut_ptr(), L::if_less(va, vb, one, two));
             for i in 0..n {
                 assert_eq!(reals[i].to_f64(), if fa(i) < fb(i) { 1.0 } else { 2.0 });
             }
-            for (x, y) in [(1.0, 3.0), (1e6, 1.0), (3.0, 2e9), (7.0, 7.0), (1.0, 1.5), (0.99, 1.0)] {
+            for (x, y) in [(1.0, 3.0), (1e6, 1.0), (3.0, 2e9), (7.0, 7.0), (1.0, 1.5), (0.99, 1.0)]
+            {
                 let splat = |v| L::splat_real(L::R::from_f64(v));
                 L::store_real(reals.as_mut_ptr(), L::ln_ratio(splat(x), splat(y), splat(0.25)));
                 let exact = f64::ln(L::R::from_f64(x).to_f64() / y) + 0.25;

@@ -53,8 +53,7 @@ impl Accuracy {
         let up = 54 - (total as f64).log2().ceil() as u32;
         let scale = fixed.scale() * (1i64 << up) as f64;
         let total_weight = weight.iter().sum::<f64>();
-        let price =
-            (leaf_penalty * total_weight * scale).min((1i64 << 56) as f64).round() as i64;
+        let price = (leaf_penalty * total_weight * scale).min((1i64 << 56) as f64).round() as i64;
         // Costs differ by whole units only when the penalty is a whole number of them.
         let tie = if price % (1 << up) == 0 { 1i64 << (up - TIE_BITS) } else { 0 };
         Ok(Accuracy {
@@ -123,7 +122,8 @@ impl ScalarTask for Accuracy {
         for (i, (&leaf, &k)) in leaf_of.iter().zip(&self.labels).enumerate() {
             per_class[leaf * self.n_classes + k] += self.weights.as_ref().map_or(1.0, |w| w[i]);
         }
-        let wrong = |leaf: &[f64]| leaf.iter().sum::<f64>() - leaf.iter().copied().fold(0.0, f64::max);
+        let wrong =
+            |leaf: &[f64]| leaf.iter().sum::<f64>() - leaf.iter().copied().fold(0.0, f64::max);
         per_class.chunks_exact(self.n_classes).map(wrong).sum::<f64>() / self.total_weight
             + self.penalty * n_leaves as f64
     }

@@ -1,5 +1,6 @@
 //! Summing the statistics of the rows of an itemset, one lane per further column.
 
+use crate::data::column_bitsets;
 use crate::simd::{LaneInt, Lanes};
 
 /// Rows as the kernel reads them: a record of statistics followed by the packed columns,
@@ -80,19 +81,9 @@ impl<I: LaneInt> Rows<I> {
     }
 
     fn transpose(&mut self) {
-        self.columns.clear();
-        self.columns.resize(self.n_columns * self.words, 0);
-        for r in 0..self.n_rows {
-            let bits = &self.data[r * self.record + self.stats_words..(r + 1) * self.record];
-            for (w, &word) in bits.iter().enumerate() {
-                let mut rest = word;
-                while rest != 0 {
-                    let c = w * 64 + rest.trailing_zeros() as usize;
-                    self.columns[c * self.words + r / 64] |= 1 << (r % 64);
-                    rest &= rest - 1;
-                }
-            }
-        }
+        let (data, record, at) = (&self.data, self.record, self.stats_words);
+        let row = |r: usize| &data[r * record + at..(r + 1) * record];
+        column_bitsets(self.n_rows, self.n_columns, row, &mut self.columns);
     }
 
     /// Sums over the rows in both `a` and `b`, for every column `first..` one lane:

@@ -61,8 +61,15 @@ impl<R: LaneReal> Best<R> {
 
 /// Position of (slot, pattern, lane) of an itemset row in a [`Best`] of level `m`.
 #[inline(always)]
-pub fn best_at(row: Row, slots: usize, m: usize, slot: usize, pattern: usize, lane: usize) -> usize {
-    (row.start * slots << m) + ((slot << m) + pattern) * row.len + (lane - row.first)
+pub fn best_at(
+    row: Row,
+    slots: usize,
+    m: usize,
+    slot: usize,
+    pattern: usize,
+    lane: usize,
+) -> usize {
+    ((row.start * slots) << m) + ((slot << m) + pattern) * row.len + (lane - row.first)
 }
 
 /// Most channels a kernel handles, the row count included.
@@ -118,18 +125,19 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Problem<'_, T, I, R> {
         }
     }
 
-    /// Makes `view` the prefix `shorter` with `column` appended.
+    /// Makes `view` the prefix `shorter`, of `SIZE` columns, with `column` appended.
     #[inline(always)]
-    pub fn extend(&self, shorter: &View<I>, column: usize, view: &mut View<I>) {
-        let half = 1 << shorter.size;
-        view.size = shorter.size + 1;
+    pub fn extend<const SIZE: usize>(&self, shorter: &View<I>, column: usize, view: &mut View<I>) {
+        debug_assert_eq!(shorter.size, SIZE);
+        let half = 1 << SIZE;
+        view.size = SIZE + 1;
         view.columns = shorter.columns;
-        view.columns[shorter.size] = column;
+        view.columns[SIZE] = column;
         view.rows = shorter.rows;
         for s in 0..half {
             let mut members = [0usize; 3];
             let mut size = 0;
-            for bit in 0..shorter.size {
+            for bit in 0..SIZE {
                 if s >> bit & 1 == 1 {
                     members[size] = shorter.columns[bit];
                     size += 1;
@@ -149,7 +157,7 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Problem<'_, T, I, R> {
         }
         for c in 0..self.channels {
             let mut cells = view.positive[c];
-            for bit in 0..view.size {
+            for bit in 0..=SIZE {
                 for s in 0..2 * half {
                     if s >> bit & 1 == 0 {
                         cells[s] = cells[s].minus(cells[s | 1 << bit]);
@@ -256,7 +264,8 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Problem<'_, T, I, R> {
             let infinity = L::splat_real(R::INFINITY);
             let mut value = [infinity; 16];
             for s in 0..patterns {
-                let (mut with, mut without) = (self.task.lane_start::<L>(), self.task.lane_start::<L>());
+                let (mut with, mut without) =
+                    (self.task.lane_start::<L>(), self.task.lane_start::<L>());
                 for c in 0..self.task.channels() {
                     let cell = yes[c].assume_init_ref()[s];
                     with = self.task.lane_fold::<L>(with, c, cell);
@@ -373,7 +382,11 @@ struct Source<I> {
 /// # Safety
 /// As for [`Problem::combine`]; the row of every subset of the prefix has lane `h`.
 #[inline(always)]
-unsafe fn cells<L: Lanes, const M: usize>(source: &Source<L::I>, c: usize, h: usize) -> [L::Int; 8] {
+unsafe fn cells<L: Lanes, const M: usize>(
+    source: &Source<L::I>,
+    c: usize,
+    h: usize,
+) -> [L::Int; 8] {
     let patterns = 1usize << (M - 1);
     // SAFETY: the caller's contract.
     unsafe {

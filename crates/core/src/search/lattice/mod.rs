@@ -94,7 +94,7 @@ pub fn choose_precision<T: LaneTask>(
     let (roundoff, ln_error) = (f32::ROUNDOFF, f32::LN_ERROR);
     let error = task.lane_error(&sample.sums, &shift, 1 << depth, roundoff, ln_error);
     let scale = total[0].max(1) as f64 / (1u64 << shift[0]) as f64;
-    if error <= 1e-4 * scale { Precision::Single } else { Precision::Double }
+    if error <= 5e-3 * scale { Precision::Single } else { Precision::Double }
 }
 
 /// Low bits each channel drops so that its total fits the lanes.
@@ -125,7 +125,8 @@ struct Worker<I, R> {
     above: Best<R>,
 }
 
-type Run<T, I, R> = unsafe fn(&Shared<'_, '_, T, I, R>, Phase, &mut Worker<I, R>, &mut [I]) -> Result<(), Stop>;
+type Run<T, I, R> =
+    unsafe fn(&Shared<'_, '_, T, I, R>, Phase, &mut Worker<I, R>, &mut [I]) -> Result<(), Stop>;
 
 /// What all threads share.
 struct Shared<'a, 'b, T, I, R> {
@@ -308,13 +309,13 @@ unsafe fn leaves<L: Lanes, T: LaneTask, const M: usize>(
             return Ok(());
         }
         monitor.check()?;
-        let [root, one, two, three] = &mut worker.views;
-        problem.extend(root, f, one);
+        let [root, one, two, _] = &mut worker.views;
+        problem.extend::<0>(root, f, one);
         if M == 2 {
             level!(rows, rows.column(f), rows.column(f), f + 1);
             continue;
         }
-        problem.extend(one, g, two);
+        problem.extend::<1>(one, g, two);
         if worker.rows_of != f {
             worker.rows.restrict(rows, f);
             worker.rows_of = f;
@@ -323,10 +324,9 @@ unsafe fn leaves<L: Lanes, T: LaneTask, const M: usize>(
             level!(worker.rows, worker.rows.column(g), worker.rows.column(g), g + 1);
             continue;
         }
-        let _ = three;
         for k in g + 1..n {
             let [_, _, two, three] = &mut worker.views;
-            problem.extend(two, k, three);
+            problem.extend::<2>(two, k, three);
             level!(worker.rows, worker.rows.column(g), worker.rows.column(k), k + 1);
         }
     }
@@ -353,13 +353,13 @@ unsafe fn inner<L: Lanes, T: LaneTask, const M: usize>(
     }
     for f in 0..n {
         shared.monitor.check()?;
-        problem.extend(root, f, one);
+        problem.extend::<0>(root, f, one);
         if M == 2 {
             level(one);
             continue;
         }
         for g in f + 1..n {
-            problem.extend(one, g, two);
+            problem.extend::<1>(one, g, two);
             level(two);
         }
     }
@@ -428,7 +428,8 @@ fn solve_with<T: LaneTask, I: LaneInt, R: LaneReal>(
             Best(vec![R::INFINITY; (positions * problem.slots[m]) << m])
         };
         for level in (1..=depth).rev() {
-            let below = if level < depth { std::mem::take(&mut best[level]) } else { Best(Vec::new()) };
+            let below =
+                if level < depth { std::mem::take(&mut best[level]) } else { Best(Vec::new()) };
             let shared = Shared {
                 problem: &problem,
                 below: &below,
@@ -547,10 +548,7 @@ fn build<'a, T: LaneTask, I: LaneInt, R: LaneReal>(
 /// level m stand for at most 1, 2, … leaves, of which the first is the leaf itself, so that
 /// the best splits have one slot fewer.
 #[allow(clippy::type_complexity)]
-fn leaf_budgets(
-    depth: usize,
-    budgets: &[usize],
-) -> ([Vec<(usize, usize, usize)>; 5], [usize; 5]) {
+fn leaf_budgets(depth: usize, budgets: &[usize]) -> ([Vec<(usize, usize, usize)>; 5], [usize; 5]) {
     let mut combinations: [Vec<(usize, usize, usize)>; 5] = Default::default();
     let mut slots = [0; 5];
     let most = budgets.iter().copied().max().unwrap_or(1);

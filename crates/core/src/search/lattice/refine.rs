@@ -32,8 +32,11 @@ struct Node {
     split: Option<(usize, usize, usize)>,
 }
 
-/// Column and required value, at most four, ascending in column.
-type Itemset = ([(usize, bool); 4], usize);
+/// Columns and required values, ascending in column; unused places are zero.
+type Literals = [(usize, bool); 4];
+
+/// Literals and how many of them are used.
+type Itemset = (Literals, usize);
 
 struct Refiner<'a, T, I, R> {
     problem: &'a Problem<'a, T, I, R>,
@@ -46,7 +49,7 @@ struct Refiner<'a, T, I, R> {
     exact_lanes: bool,
     monitor: &'a Monitor<'a>,
     arena: Vec<Node>,
-    memo: FxHashMap<([(usize, bool); 4], usize, usize), usize>,
+    memo: FxHashMap<(Literals, usize, usize), usize>,
 }
 
 /// The exact best tree for each leaf budget.

@@ -1,0 +1,72 @@
+//! Bit-matrix transposition: packed rows to column bitsets.
+
+/// Column bitsets (`[column][words_of(rows)]`) of packed rows; `row(r)` gives row `r`.
+pub fn column_bitsets<'a>(
+    n_rows: usize,
+    n_columns: usize,
+    row: impl Fn(usize) -> &'a [u64],
+    out: &mut Vec<u64>,
+) {
+    let words = n_rows.div_ceil(64).max(1);
+    out.clear();
+    out.resize(n_columns * words, 0);
+    let mut block = [0u64; 64];
+    for w in 0..n_rows.div_ceil(64) {
+        let rows = (n_rows - w * 64).min(64);
+        for group in 0..n_columns.div_ceil(64) {
+            block.fill(0);
+            for (r, word) in block.iter_mut().enumerate().take(rows) {
+                *word = row(w * 64 + r)[group];
+            }
+            transpose(&mut block);
+            let columns = (n_columns - group * 64).min(64);
+            for (c, &word) in block.iter().enumerate().take(columns) {
+                out[(group * 64 + c) * words + w] = word;
+            }
+        }
+    }
+}
+
+/// Transposes a 64 × 64 bit matrix in place by swapping ever smaller quadrants.
+fn transpose(block: &mut [u64; 64]) {
+    let mut width = 32;
+    let mut mask = 0x0000_0000_ffff_ffff_u64;
+    while width != 0 {
+        let mut i = 0;
+        while i < 64 {
+            let swap = ((block[i] >> width) ^ block[i + width]) & mask;
+            block[i] ^= swap << width;
+            block[i + width] ^= swap;
+            i = (i + width + 1) & !width;
+        }
+        width >>= 1;
+        mask ^= mask << width;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bitsets_hold_the_columns() {
+        let (n_rows, n_columns) = (131, 70);
+        let bit = |r: usize, c: usize| (r * 7 + c * 13 + r * c) % 5 < 2;
+        let rows: Vec<[u64; 2]> = (0..n_rows)
+            .map(|r| {
+                let mut row = [0u64; 2];
+                for c in 0..n_columns {
+                    row[c / 64] |= u64::from(bit(r, c)) << (c % 64);
+                }
+                row
+            })
+            .collect();
+        let mut out = Vec::new();
+        column_bitsets(n_rows, n_columns, |r| &rows[r], &mut out);
+        for c in 0..n_columns {
+            for r in 0..n_rows {
+                assert_eq!(out[c * 3 + r / 64] >> (r % 64) & 1 == 1, bit(r, c));
+            }
+        }
+    }
+}

@@ -1,0 +1,43 @@
+# One command each; `just` lists them.
+default:
+    @just --list
+
+# Build the extension into the active virtual environment.
+build:
+    maturin develop --release
+
+# The usual tests: under a minute.
+test: build
+    cargo test --release -p bristlecone-core -p bristlecone-oracle
+    python -m pytest -m "not slow"
+
+# All tests.
+test-slow: build
+    cargo test --release -p bristlecone-core -p bristlecone-oracle
+    python -m pytest
+
+# Formatting, lints, types.
+lint:
+    cargo fmt --all --check
+    cargo clippy --workspace --all-targets --release -- -D warnings
+    ruff check .
+    ruff format --check .
+    mypy
+
+# Format everything.
+format:
+    cargo fmt --all
+    ruff check --fix .
+    ruff format .
+
+# Benchmarks against other libraries; see benchmarks/README.md.
+bench *args: build
+    python -m benchmarks.run {{ args }}
+
+# README, guide and docstring examples.
+docs: build
+    python -m pytest tests/test_documentation.py
+
+# What continuous integration runs.
+ci:
+    .ci/run

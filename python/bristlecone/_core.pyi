@@ -1,0 +1,73 @@
+"""Types of the Rust engine's binding."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__version__: str
+
+class Solution:
+    """Result of a search; arrays describe the tree in preorder, left = feature true."""
+
+    feature: NDArray[np.int64]
+    children_left: NDArray[np.int64]
+    children_right: NDArray[np.int64]
+    objective: float
+    lower_bound: float
+    status: str
+    n_nodes_explored: int
+    n_distinct_rows: int
+    n_active_features: int
+    kernel: str
+    trace: list[tuple[float, float, float]]
+
+def backends() -> list[str]: ...
+def risk_table(
+    time: NDArray[np.float64],
+    event: NDArray[np.bool_],
+    weight: NDArray[np.float64] | None = None,
+    entry: NDArray[np.float64] | None = None,
+) -> dict[str, NDArray[np.float64]]: ...
+def solve_likelihood(
+    features: NDArray[np.uint8],
+    time: NDArray[np.float64],
+    event: NDArray[np.bool_],
+    weight: NDArray[np.float64] | None = None,
+    *,
+    max_depth: int,
+    max_leaf_nodes: int | None,
+    min_samples_leaf: int,
+    leaf_penalty: float,
+    n_threads: int,
+    time_limit: float | None,
+    memory_limit: int | None,
+    options: Mapping[str, Any] | None,
+) -> Solution: ...
+def solve_accuracy(
+    features: NDArray[np.uint8],
+    labels: NDArray[np.int64],
+    n_classes: int,
+    weight: NDArray[np.float64] | None = None,
+    *,
+    max_depth: int,
+    max_leaf_nodes: int | None,
+    min_samples_leaf: int,
+    leaf_penalty: float,
+    n_threads: int,
+    time_limit: float | None,
+    memory_limit: int | None,
+    options: Mapping[str, Any] | None,
+) -> Solution: ...
+def grow_greedy(
+    features: NDArray[np.uint8] | NDArray[np.float64],
+    time: NDArray[np.float64],
+    event: NDArray[np.bool_],
+    weight: NDArray[np.float64] | None = None,
+    *,
+    criterion: str,
+    max_depth: int | None,
+    max_leaf_nodes: int | None,
+    min_samples_leaf: int,
+) -> dict[str, Any]: ...
