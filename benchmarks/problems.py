@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+# Features, event, time.
+Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 CATALOGUE = Path(__file__).with_name("problems.json")
 
@@ -42,7 +46,8 @@ class Problem:
 
     def save(self, path: Path) -> None:
         """Write the arrays to an .npz file."""
-        np.savez(path, X=self.X, **self.target)
+        arrays: dict[str, Any] = {"X": self.X, **self.target}
+        np.savez(path, **arrays)
 
     @classmethod
     def load(cls, path: Path) -> Problem:
@@ -71,7 +76,7 @@ def build(name: str) -> Problem:
     return Problem(name, np.ascontiguousarray(X), target)
 
 
-def survset(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def survset(name: str) -> Arrays:
     """Return a set of the SurvSet package, encoded by the default BinaryEncoder.
 
     Start-stop sets are read as the SurTree study reads them: `time2` is ignored.
@@ -86,7 +91,7 @@ def survset(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return X, frame["event"].to_numpy(), frame["time"].to_numpy()
 
 
-def bernoulli(rows: int, features: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def bernoulli(rows: int, features: int, seed: int) -> Arrays:
     """Return independent fair 0/1 features; three of them act on the hazard."""
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 2, size=(rows, features), dtype=np.uint8)
@@ -94,7 +99,7 @@ def bernoulli(rows: int, features: int, seed: int) -> tuple[np.ndarray, np.ndarr
     return X, *_exponential(rng, log_hazard)
 
 
-def normal(rows: int, features: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def normal(rows: int, features: int, seed: int) -> Arrays:
     """Return independent standard normal features; three of them act on the hazard.
 
     The values are exact in float32, so that libraries of either precision see the same numbers.
@@ -112,4 +117,8 @@ def _exponential(rng: np.random.Generator, log_hazard: np.ndarray) -> tuple[np.n
     return survival <= censoring, np.minimum(survival, censoring)
 
 
-SOURCES = {"survset": survset, "bernoulli": bernoulli, "normal": normal}
+SOURCES: dict[str, Callable[..., Arrays]] = {
+    "survset": survset,
+    "bernoulli": bernoulli,
+    "normal": normal,
+}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import bristlecone
 from sklearn.base import clone
+
+import bristlecone
 from benchmarks.adapters import Outcome, Setting
 from benchmarks.problems import Problem
 

@@ -8,13 +8,17 @@
 //! their summed values are candidates for splitting the smaller itemset on that column.
 
 use super::accumulate::Rows;
+use super::budgets::Combination;
 use super::geometry::{Geometry, Row};
 use crate::simd::{LaneInt, LaneReal, Lanes};
 use crate::task::LaneTask;
 use std::mem::MaybeUninit;
 
-/// Most leaf budgets a level below the root keeps (2^3 for the children of the root).
-pub const MAX_SLOTS: usize = 8;
+/// Longest prefix: the columns of a leaf of the deepest tree but the lane.
+pub const PREFIX: usize = super::MAX_DEPTH - 1;
+
+/// Sign patterns of the longest prefix; also the most leaves of a child of the root.
+pub const PATTERNS: usize = 1 << PREFIX;
 
 /// Everything the kernels read. Levels: 0 is the root, `depth` the leaves.
 pub struct Problem<'a, T, I, R> {
@@ -31,14 +35,14 @@ pub struct Problem<'a, T, I, R> {
     /// Lane totals per channel.
     pub totals: Vec<I>,
     /// Sums of positive itemsets, `[level − 1][channel · total + position]`.
-    pub sums: [Vec<I>; 3],
+    pub sums: [Vec<I>; PREFIX],
     /// Price of a split in lane units.
     pub price: R,
     /// How leaf budgets of the two sides of a split make a budget: for the cells of level
     /// m, (budget slot, budget slot, slot of the level above).
-    pub budgets: [Vec<(usize, usize, usize)>; 5],
+    pub budgets: [Vec<Combination>; super::MAX_DEPTH + 1],
     /// Budget slots of the best splits of level m.
-    pub slots: [usize; 5],
+    pub slots: [usize; super::MAX_DEPTH + 1],
     /// Whether the number of leaves is free: one slot per level, leaf and split in one.
     pub unlimited: bool,
 }
@@ -80,12 +84,12 @@ pub const MAX_CHANNELS: usize = 33;
 #[derive(Clone, Debug)]
 pub struct View<I> {
     size: usize,
-    columns: [usize; 3],
-    rows: [Row; 8],
+    columns: [usize; PREFIX],
+    rows: [Row; PATTERNS],
     /// Sums over the rows where the subset is true, `[channel][subset]`.
-    positive: [[I; 8]; MAX_CHANNELS],
+    positive: [[I; PATTERNS]; MAX_CHANNELS],
     /// Sums by sign pattern of the prefix, `[channel][pattern]`.
-    cells: [[I; 8]; MAX_CHANNELS],
+    cells: [[I; PATTERNS]; MAX_CHANNELS],
 }
 
 impl<I: LaneInt> View<I> {
@@ -93,10 +97,10 @@ impl<I: LaneInt> View<I> {
     pub fn root(geometry: &Geometry, totals: &[I]) -> Self {
         let mut view = View {
             size: 0,
-            columns: [0; 3],
-            rows: [geometry.row(&[]); 8],
-            positive: [[I::default(); 8]; MAX_CHANNELS],
-            cells: [[I::default(); 8]; MAX_CHANNELS],
+            columns: [0; PREFIX],
+            rows: [geometry.row(&[]); PATTERNS],
+            positive: [[I::default(); PATTERNS]; MAX_CHANNELS],
+            cells: [[I::default(); PATTERNS]; MAX_CHANNELS],
         };
         for (c, &total) in totals.iter().enumerate() {
             view.positive[c][0] = total;
@@ -135,7 +139,7 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Problem<'_, T, I, R> {
         view.columns[SIZE] = column;
         view.rows = shorter.rows;
         for s in 0..half {
-            let mut members = [0usize; 3];
+            let mut members = [0usize; PREFIX];
             let mut size = 0;
             for bit in 0..SIZE {
                 if s >> bit & 1 == 1 {
@@ -150,8 +154,8 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Problem<'_, T, I, R> {
                 view.positive[c][s + half] = level[c * total + row.start + (column - row.first)];
             }
             members[size] = column;
-            // The rows of three columns are the caller's scratch on the last level.
-            if size < 2 {
+            // The rows of the longest prefix are the caller's scratch.
+            if size + 1 < PREFIX {
                 view.rows[s + half] = self.geometry.row(&members[..=size]);
             }
         }
@@ -192,7 +196,7 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Problem<'_, T, I, R> {
         if first >= n {
             return;
         }
-        let mut source = Source { at: [std::ptr::null(); 8], stride: [0; 8] };
+        let mut source = Source { at: [std::ptr::null(); PATTERNS], stride: [0; PATTERNS] };
         for s in 0..patterns {
             if LEAVES && s == patterns - 1 {
                 (source.at[s], source.stride[s]) = (last.as_ptr(), stride);
@@ -205,7 +209,7 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Problem<'_, T, I, R> {
             }
         }
         let out_slots = self.slots[M - 1];
-        let mut least = [[R::INFINITY; 8]; 16];
+        let mut least = [[R::INFINITY; PATTERNS]; 2 * PATTERNS];
         let mut h = first;
         // SAFETY: lanes stay within the rows and their padding; the rest is the caller's.
         unsafe {
@@ -250,19 +254,19 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Problem<'_, T, I, R> {
         h: usize,
         below: &Best<R>,
         above: &mut Best<R>,
-        least: &mut [[R; 8]; 16],
+        least: &mut [[R; PATTERNS]; 2 * PATTERNS],
     ) {
         let patterns = 1usize << (M - 1);
         // SAFETY: lanes stay within rows and padding (see `PAD`); the rest is the caller's.
         unsafe {
             // Cells by pattern of the prefix: lane column true, lane column false.
-            let mut yes = [const { MaybeUninit::<[L::Int; 8]>::uninit() }; MAX_CHANNELS];
+            let mut yes = [const { MaybeUninit::<[L::Int; PATTERNS]>::uninit() }; MAX_CHANNELS];
             for (c, yes) in yes.iter_mut().enumerate().take(self.task.channels()) {
                 yes.write(cells::<L, M>(source, c, h));
             }
             let constants = self.task.lane_constants::<L>(&self.shift);
             let infinity = L::splat_real(R::INFINITY);
-            let mut value = [infinity; 16];
+            let mut value = [infinity; 2 * PATTERNS];
             for s in 0..patterns {
                 let (mut with, mut without) =
                     (self.task.lane_start::<L>(), self.task.lane_start::<L>());
@@ -301,7 +305,7 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Problem<'_, T, I, R> {
                 let (_, _, out) = self.budgets[M][0];
                 self.offer::<L, M>(view, h, &value, &value, out, above, least);
             } else {
-                let mut by_budget = [[infinity; 16]; MAX_SLOTS];
+                let mut by_budget = [[infinity; 2 * PATTERNS]; PATTERNS];
                 by_budget[0] = value;
                 let price = L::splat_real(self.price);
                 for slot in 0..self.slots[M] {
@@ -332,25 +336,28 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Problem<'_, T, I, R> {
         &self,
         view: &View<I>,
         h: usize,
-        a: &[L::Real; 16],
-        b: &[L::Real; 16],
+        a: &[L::Real; 2 * PATTERNS],
+        b: &[L::Real; 2 * PATTERNS],
         out: usize,
         above: &mut Best<R>,
-        least: &mut [[R; 8]; 16],
+        least: &mut [[R; PATTERNS]; 2 * PATTERNS],
     ) {
         let patterns = 1usize << (M - 1);
         let slots = self.slots[M - 1];
         // SAFETY: rows of the level above have lane h and its padding.
         unsafe {
-            let mut lanes = [L::splat_real(R::INFINITY); 8];
-            for s in 0..patterns {
-                lanes[s] = L::add_real(a[2 * s], b[2 * s + 1]);
-            }
-            let mut across = [R::INFINITY; 8];
-            L::min_across(&lanes, patterns, &mut across);
-            for (least, &value) in least[out].iter_mut().zip(&across).take(patterns) {
-                if value < *least {
-                    *least = value;
+            for group in (0..patterns).step_by(8) {
+                let size = (patterns - group).min(8);
+                let mut lanes = [L::splat_real(R::INFINITY); 8];
+                for (s, lane) in lanes.iter_mut().enumerate().take(size) {
+                    *lane = L::add_real(a[2 * (group + s)], b[2 * (group + s) + 1]);
+                }
+                let mut across = [R::INFINITY; 8];
+                L::min_across(&lanes, size, &mut across);
+                for (least, &value) in least[out][group..].iter_mut().zip(&across).take(size) {
+                    if value < *least {
+                        *least = value;
+                    }
                 }
             }
             for i in 0..M - 1 {
@@ -373,8 +380,8 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Problem<'_, T, I, R> {
 
 /// For every subset of a prefix, the (virtual) position of lane 0 of its sums.
 struct Source<I> {
-    at: [*const I; 8],
-    stride: [usize; 8],
+    at: [*const I; PATTERNS],
+    stride: [usize; PATTERNS],
 }
 
 /// Statistics of the cells in which the lane's column is true, by pattern of the prefix.
@@ -386,11 +393,11 @@ unsafe fn cells<L: Lanes, const M: usize>(
     source: &Source<L::I>,
     c: usize,
     h: usize,
-) -> [L::Int; 8] {
+) -> [L::Int; PATTERNS] {
     let patterns = 1usize << (M - 1);
     // SAFETY: the caller's contract.
     unsafe {
-        let mut cell = [L::splat(L::I::default()); 8];
+        let mut cell = [L::splat(L::I::default()); PATTERNS];
         for s in 0..patterns {
             cell[s] = L::load(source.at[s].wrapping_add(c * source.stride[s]).wrapping_add(h));
         }

@@ -4,15 +4,19 @@
 //! name a row of the tables of level m; the last one is the lane within the row. Rows hold
 //! only the lanes beyond the prefix, plus padding for a vector that runs over the end.
 
+use super::combine::PREFIX;
+
 /// Lanes of padding behind every row: no vector overruns its row by more.
 pub const PAD: usize = 8;
 
-/// Prefixes and row positions of the levels 1 to 3.
+/// Prefixes and row positions of the levels below the deepest.
 #[derive(Clone, Debug)]
 pub struct Geometry {
     /// Number of columns.
     pub n: usize,
-    level: [Level; 3],
+    level: [Level; PREFIX],
+    /// Rows of level 4 before those of each pair.
+    triples: Vec<usize>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -34,13 +38,14 @@ pub struct Row {
 }
 
 impl Geometry {
-    /// Lays out the levels up to `levels` (at most 3) for `n` columns.
+    /// Lays out the levels up to `levels` (at most [`PREFIX`]) for `n` columns.
     pub fn new(n: usize, levels: usize) -> Self {
-        let mut level = <[Level; 3]>::default();
-        let firsts: [Box<dyn Iterator<Item = usize>>; 3] = [
+        let mut level = <[Level; PREFIX]>::default();
+        let firsts: [Box<dyn Iterator<Item = usize>>; PREFIX] = [
             Box::new(std::iter::once(0)),
             Box::new(1..=n),
             Box::new((0..n).flat_map(move |f| f + 2..=n)),
+            Box::new((0..n).flat_map(move |f| (f + 1..n).flat_map(move |g| g + 2..=n))),
         ];
         for (level, firsts) in level.iter_mut().zip(firsts).take(levels) {
             for first in firsts {
@@ -48,7 +53,15 @@ impl Geometry {
                 level.total += n - first + PAD;
             }
         }
-        Geometry { n, level }
+        let mut triples = Vec::new();
+        if levels == PREFIX {
+            let mut before = 0;
+            for g in (0..n).flat_map(|f| f + 1..n) {
+                triples.push(before);
+                before += n - g - 1;
+            }
+        }
+        Geometry { n, level, triples }
     }
 
     /// Positions of level `m`, all rows together.
@@ -61,9 +74,13 @@ impl Geometry {
         match m {
             1 => n + PAD,
             2 => n * (n.saturating_sub(1)) / 2 + n * PAD,
-            _ => {
+            3 => {
                 let pairs = n * n.saturating_sub(1) / 2;
                 pairs * n.saturating_sub(2) / 3 + pairs * PAD
+            }
+            _ => {
+                let triples = n * n.saturating_sub(1) * n.saturating_sub(2) / 6;
+                triples * n.saturating_sub(3) / 4 + triples * PAD
             }
         }
     }
@@ -81,7 +98,8 @@ impl Geometry {
             [] => (0, 0),
             [f] => (f, f + 1),
             [f, g] => (self.pair(f, g), g + 1),
-            _ => unreachable!("levels end at three"),
+            [f, g, k] => (self.triples[self.pair(f, g)] + (k - g - 1), k + 1),
+            _ => unreachable!("no level has a longer prefix"),
         };
         let start = self.level[prefix.len()].start[index];
         Row { start, first, len: self.n - first + PAD }
@@ -94,7 +112,7 @@ mod tests {
 
     #[test]
     fn rows_are_disjoint_and_cover_the_level() {
-        let geometry = Geometry::new(7, 3);
+        let geometry = Geometry::new(7, 4);
         let mut taken = vec![false; geometry.total(3)];
         for f in 0..7 {
             for g in f + 1..7 {
@@ -106,7 +124,19 @@ mod tests {
             }
         }
         assert!(taken.into_iter().all(|t| t));
-        for m in 1..=3 {
+        let mut taken = vec![false; geometry.total(4)];
+        for f in 0..7 {
+            for g in f + 1..7 {
+                for k in g + 1..7 {
+                    let row = geometry.row(&[f, g, k]);
+                    for place in &mut taken[row.start..row.start + row.len] {
+                        assert!(!std::mem::replace(place, true));
+                    }
+                }
+            }
+        }
+        assert!(taken.into_iter().all(|t| t));
+        for m in 1..=4 {
             assert_eq!(geometry.total(m), Geometry::positions(7, m));
         }
     }

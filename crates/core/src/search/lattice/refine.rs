@@ -6,7 +6,8 @@
 //! these are descended into, in exact integer costs. Ties go to fewer leaves, then to the
 //! first column, so the tree does not depend on backend or threads.
 
-use super::combine::{Best, Problem, best_at};
+use super::MAX_DEPTH;
+use super::combine::{Best, PREFIX, Problem, best_at};
 use crate::data::Sample;
 use crate::search::{Monitor, Stop};
 use crate::simd::{LaneInt, LaneReal};
@@ -33,7 +34,7 @@ struct Node {
 }
 
 /// Columns and required values, ascending in column; unused places are zero.
-type Literals = [(usize, bool); 4];
+type Literals = [(usize, bool); MAX_DEPTH];
 
 /// Literals and how many of them are used.
 type Itemset = (Literals, usize);
@@ -41,7 +42,7 @@ type Itemset = (Literals, usize);
 struct Refiner<'a, T, I, R> {
     problem: &'a Problem<'a, T, I, R>,
     sample: &'a Sample,
-    best: &'a [Best<R>; 4],
+    best: &'a [Best<R>; MAX_DEPTH],
     /// Cost units per lane unit.
     unit: f64,
     /// Costs whose lane values differ by no more than this may be in either order.
@@ -57,7 +58,7 @@ struct Refiner<'a, T, I, R> {
 pub fn refine<T: LaneTask, I: LaneInt, R: LaneReal>(
     problem: &Problem<T, I, R>,
     sample: &Sample,
-    best: &[Best<R>; 4],
+    best: &[Best<R>; MAX_DEPTH],
     unit: f64,
     error: f64,
     budgets: &[usize],
@@ -78,7 +79,7 @@ pub fn refine<T: LaneTask, I: LaneInt, R: LaneReal>(
     let rows: Vec<u32> = (0..sample.n_rows() as u32).collect();
     let mut found = Vec::with_capacity(budgets.len());
     for &budget in budgets {
-        let node = refiner.exact(([(0, false); 4], 0), &rows, budget)?;
+        let node = refiner.exact(([(0, false); MAX_DEPTH], 0), &rows, budget)?;
         let cost = refiner.arena[node].cost;
         found.push(Found { cost, tree: refiner.tree(node) });
     }
@@ -251,7 +252,7 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
             (leaves - 2).min(slots - 1)
         };
         let mut pattern = 0;
-        let mut columns = [0usize; 3];
+        let mut columns = [0usize; PREFIX];
         for (i, &(c, value)) in literals.iter().enumerate() {
             pattern |= usize::from(value) << i;
             columns[i] = c;
@@ -267,7 +268,7 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
         let problem = self.problem;
         let mut sums = vec![0i64; problem.channels];
         for subset in 0..1usize << literals.len() {
-            let mut members = [0usize; 4];
+            let mut members = [0usize; MAX_DEPTH];
             let mut size = 0;
             let (mut negative, mut skip) = (false, false);
             for (i, &(c, value)) in literals.iter().enumerate() {
