@@ -141,9 +141,10 @@ def test_bad_outcomes_are_named(y, error, message):
 @pytest.mark.parametrize(
     ("weight", "message"),
     [
-        ([1.0], "sample_weight has 1 values for 5 rows"),
-        ([1, 1, 1, -1, 1], "sample_weight is negative in row 3"),
+        ([1.0], r"sample_weight has shape \(1,\); expected \(5,\)"),
+        ([1, 1, 1, -1, 1], "sample_weight is -1.0 in row 3"),
         ([1, 1, np.nan, 1, 1], "sample_weight is nan in row 2"),
+        ([1, 1, 1e308, 1, 1], r"sample_weight is 1e\+308 in row 2"),
         ([0, 0, 0, 0, 0], "sample_weight is zero in every row"),
     ],
 )

@@ -494,6 +494,9 @@ ALL_CENSORED_LAST = (np.array([True, False]), np.array([1.0, 4.0]))
         (lambda: concordance_index_censored(*Y, [1, 2, np.nan, 4]), "estimate is nan in row 2"),
         (lambda: concordance_index_censored(*Y, [1, 2, np.inf, 4]), "estimate is inf in row 2"),
         (lambda: concordance_index_censored(*Y, RISK, ties="both"), "ties must be"),
+        (lambda: concordance_index_censored(*Y, RISK, tied_tol=np.nan), "tied_tol must be"),
+        (lambda: concordance_index_td(*Y, CURVES, AT, tied_tol=-1.0), "tied_tol must be"),
+        (lambda: cumulative_dynamic_auc(Y, Y, RISK, AT, tied_tol=np.nan), "tied_tol must be"),
         (lambda: concordance_index_ipcw(Y, LATER, [1, 2]), "test event time 9 is after the last"),
         (
             lambda: concordance_index_ipcw(ALL_CENSORED_LAST, LATER, [1, 2]),

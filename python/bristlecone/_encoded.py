@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import has_fit_parameter
@@ -22,7 +23,8 @@ class EncodedTreeMixin(SurvivalTreeMixin):
     """Rows of the tree are what the fitted ``encoder_`` makes of ``X``.
 
     The parameter ``encoder`` is "auto" for ``BinaryEncoder()`` or a transformer with
-    ``get_feature_names_out`` whose output is two-dimensional and holds nothing but 0 and 1.
+    ``get_feature_names_out`` whose output, dense or sparse, is two-dimensional and holds nothing
+    but 0 and 1.
     """
 
     encoder: Any
@@ -41,7 +43,10 @@ class EncodedTreeMixin(SurvivalTreeMixin):
     def _check_encoder(self) -> None:
         methods = ("fit", "transform", "get_feature_names_out")
         automatic = isinstance(self.encoder, str) and self.encoder == "auto"
-        if not automatic and not all(hasattr(self.encoder, name) for name in methods):
+        if not automatic and (
+            isinstance(self.encoder, type)
+            or not all(hasattr(self.encoder, name) for name in methods)
+        ):
             raise InvalidParameterError(
                 "encoder must be 'auto' or a transformer such as BinaryEncoder(); "
                 f"got {self.encoder!r}"
@@ -86,7 +91,8 @@ def binary_features(encoder: Any, X: Any) -> NDArray[np.uint8]:
     ValueError
         When the encoder makes anything else.
     """
-    features = np.asarray(encoder.transform(X))
+    features = encoder.transform(X)
+    features = np.asarray(features.toarray() if issparse(features) else features)
     if features.ndim != 2 or not (features.dtype == np.bool_ or np.isin(features, (0, 1)).all()):
         raise ValueError(
             f"encoder made an array of shape {features.shape} and dtype {features.dtype}; "

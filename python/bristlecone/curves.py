@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bristlecone import _core
+from bristlecone.validation import check_sample_weight
 
 __all__ = [
     "StepFunction",
@@ -308,14 +309,9 @@ def _read_only(values: ArrayLike) -> NDArray[np.float64]:
 
 def _risk_table(y: Outcome, sample_weight: ArrayLike | None) -> dict[str, NDArray[np.float64]]:
     event, time, entry = _as_survival(y, entry_allowed=True)
-    weight = None
-    if sample_weight is not None:
-        weight = _row_values(sample_weight, "sample_weight", time.size)
-        if weight.min() < 0:
-            raise ValueError(f"sample_weight is negative in row {int(weight.argmin())}")
+    weight = check_sample_weight(sample_weight, time.size)
+    if weight is not None and not weight.all():
         kept = weight > 0
-        if not kept.any():
-            raise ValueError("sample_weight is zero in every row")
         event, time, weight = event[kept], time[kept], weight[kept]
         entry = None if entry is None else entry[kept]
     return _core.risk_table(time, event, weight, entry)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from typing import Any
 
@@ -208,7 +209,8 @@ class GreedySurvivalTree(EncodedTreeMixin, BaseEstimator):
         check_integer("min_samples_leaf", self.min_samples_leaf, 1)
         check_choice("leaf_curve", self.leaf_curve, LEAF_CURVES)
         check_seed("random_state", self.random_state)
-        check_integer("verbose", int(self.verbose) if self.verbose is True else self.verbose, 0)
+        if not isinstance(self.verbose, bool):
+            check_integer("verbose", self.verbose, 0)
         if self.encoder is not None:
             self._check_encoder()
 
@@ -232,7 +234,8 @@ class GreedySurvivalTree(EncodedTreeMixin, BaseEstimator):
         else:
             self.encoder_ = BinaryEncoder.from_dict(fields.take("encoder"))
         growth = fields.object("growth")
-        self.objective_value_ = growth.number("objective_value")
+        # A loss of zero may be rounded to either side.
+        self.objective_value_ = growth.number("objective_value", minimum=-math.inf)
         self.fit_time_ = growth.number("fit_time")
         growth.finish()
 

@@ -194,7 +194,7 @@ class OptimalSurvivalTree(EncodedTreeMixin, BaseEstimator):
             data.event,
             data.weight,
             max_depth=self._depth_limit(features),
-            max_leaf_nodes=self.max_leaf_nodes,
+            max_leaf_nodes=self._leaf_limit(features),
             min_samples_leaf=self.min_samples_leaf,
             leaf_penalty=float(self.leaf_penalty),
             n_threads=thread_count(self.n_jobs),
@@ -263,6 +263,9 @@ class OptimalSurvivalTree(EncodedTreeMixin, BaseEstimator):
         if self.max_leaf_nodes is not None:
             most = min(most, self.max_leaf_nodes - 1)
         return most if self.max_depth is None else min(self.max_depth, most)
+
+    def _leaf_limit(self, features: NDArray[np.uint8]) -> int | None:
+        return None if self.max_leaf_nodes is None else min(self.max_leaf_nodes, features.shape[0])
 
     def _report(self) -> None:
         """Log the fit and warn when a limit stopped it; called by ``fit`` itself."""

@@ -33,6 +33,9 @@ _FORMS = (
     "'event' and 'time', or a pair (event, time)"
 )
 
+# Between these no sum, product or ratio of weights overflows or vanishes.
+_LEAST_WEIGHT, _MOST_WEIGHT = 1e-100, 1e100
+
 
 class Survival(NamedTuple):
     """Right-censored outcomes: ``event`` bool (n,), ``time`` float64 (n,), finite, >= 0."""
@@ -76,9 +79,15 @@ def check_survival(y: Any) -> Survival:
         return _from_fields(y)
     if nw.dependencies.is_into_dataframe(y):
         return _from_frame(nw.from_native(y, eager_only=True))
-    if isinstance(y, (tuple, list)) and len(y) == 2 and not np.isscalar(y[0]):
-        event = _as_event(_as_array(y[0]), "event, the first of the pair y,")
-        time = _as_time(_as_array(y[1]), "time, the second of the pair y,")
+    # Two tuples are two rows, not two columns.
+    if (
+        isinstance(y, (tuple, list))
+        and len(y) == 2
+        and not (np.isscalar(y[0]) or isinstance(y[0], tuple))
+    ):
+        labels = "event, the first of the pair y,", "time, the second of the pair y,"
+        event = _as_event(_as_array(y[0], labels[0]), labels[0])
+        time = _as_time(_as_array(y[1], labels[1]), labels[1])
         if len(event) != len(time):
             raise ValueError(f"y: event has {len(event)} rows but time has {len(time)}")
         return Survival(event, time)
@@ -110,9 +119,10 @@ def _from_frame(frame: nw.DataFrame[Any]) -> Survival:
         event_name, time_name = "event", "time"
     else:
         event_name, time_name = _recognise_columns(frame)
+    event_label, time_label = f"column {event_name!r} of y", f"column {time_name!r} of y"
     return Survival(
-        _as_event(_column(frame, event_name), f"column {event_name!r} of y"),
-        _as_time(_column(frame, time_name), f"column {time_name!r} of y"),
+        _as_event(_as_array(frame[event_name], event_label), event_label),
+        _as_time(_as_array(frame[time_name], time_label), time_label),
     )
 
 
@@ -133,22 +143,24 @@ def _recognise_columns(frame: nw.DataFrame[Any]) -> tuple[str, str]:
     return two_valued[0], others[0]
 
 
-def _column(frame: nw.DataFrame[Any], name: str) -> NDArray[Any]:
-    missing = frame[name].is_null().to_numpy()
-    if missing.any():
-        raise ValueError(f"column {name!r} of y is missing in row {int(np.argmax(missing))}")
-    return frame[name].to_numpy()
-
-
 def _reject_entry(names: Iterable[str]) -> None:
     if "entry" in names:
         raise ValueError("y has an 'entry' column: delayed entry is not supported yet")
 
 
-def _as_array(values: Any) -> NDArray[Any]:
+def _as_array(values: Any, label: str) -> NDArray[Any]:
+    """Array of a series or array-like; objects that are all numbers become numbers."""
     if nw.dependencies.is_into_series(values):
-        return nw.from_native(values, series_only=True).to_numpy()
-    return np.asarray(values)
+        values = nw.from_native(values, series_only=True)
+    if isinstance(values, nw.Series):
+        missing = values.is_null().to_numpy()
+        if missing.any():
+            raise ValueError(f"{label} is missing in row {int(np.argmax(missing))}")
+        values = values.to_numpy()
+    array = np.asarray(values)
+    if array.dtype == object and all(isinstance(x, (Real, np.bool_)) for x in array.flat):
+        return np.array(array.tolist())
+    return array
 
 
 def _as_event(values: NDArray[Any], label: str) -> NDArray[np.bool_]:
@@ -169,6 +181,9 @@ def _as_event(values: NDArray[Any], label: str) -> NDArray[np.bool_]:
 
 def _as_time(values: NDArray[Any], label: str) -> NDArray[np.float64]:
     _check_one_dimensional(values, label)
+    if values.dtype == object:
+        row = next((row for row, x in enumerate(values) if not isinstance(x, Real)), 0)
+        raise ValueError(f"{label} holds {values[row]!r} in row {row}; expected numbers")
     if values.dtype.kind not in "iuf":
         raise ValueError(f"{label} has dtype {values.dtype}; expected numbers")
     time = np.ascontiguousarray(values, dtype=np.float64)
@@ -197,12 +212,12 @@ def check_sample_weight(sample_weight: Any, n_samples: int) -> NDArray[np.float6
     Raises
     ------
     ValueError
-        When the length differs, or a weight is missing, infinite or negative (the row is
-        named), or no weight is positive.
+        When the length differs, or a weight is missing, infinite, negative or positive but
+        outside [1e-100, 1e100] (the row is named), or no weight is positive.
     """
     if sample_weight is None:
         return None
-    values = _as_array(sample_weight)
+    values = _as_array(sample_weight, "sample_weight")
     if values.shape != (n_samples,):
         raise ValueError(
             f"sample_weight has shape {values.shape}; expected ({n_samples},), one per row"
@@ -215,6 +230,13 @@ def check_sample_weight(sample_weight: Any, n_samples: int) -> NDArray[np.float6
         row = int(np.argmax(wrong))
         raise ValueError(
             f"sample_weight is {weight[row]} in row {row}; weights must be finite and not negative"
+        )
+    extreme = (weight > _MOST_WEIGHT) | ((weight < _LEAST_WEIGHT) & (weight > 0))
+    if extreme.any():
+        row = int(np.argmax(extreme))
+        raise ValueError(
+            f"sample_weight is {weight[row]} in row {row}; weights must be zero or lie between "
+            f"{_LEAST_WEIGHT} and {_MOST_WEIGHT}"
         )
     if not weight.any():
         raise ValueError("sample_weight is zero in every row")
@@ -250,8 +272,12 @@ def check_training_data(X: Any, y: Any, sample_weight: Any = None) -> TrainingDa
 
 
 def _row_count(X: Any) -> int:
-    is_list = isinstance(X, (list, tuple))
-    shape: tuple[int, ...] = np.shape(X) if is_list else getattr(X, "shape", ())
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    if isinstance(X, (list, tuple)):
+        try:
+            shape = np.shape(X)
+        except ValueError:
+            raise ValueError("the rows of X differ in length or hold lists") from None
     if len(shape) != 2:
         raise TypeError(
             f"X is a {type(X).__name__}{f' of shape {shape}' if shape else ''}; expected a "
@@ -269,7 +295,7 @@ def _take(X: Any, kept: NDArray[np.bool_]) -> Any:
 
 
 def check_integer(name: str, value: Any, minimum: int, *, optional: bool = False) -> None:
-    """Raise InvalidParameterError unless ``value`` is an integer >= minimum (or None)."""
+    """Raise InvalidParameterError unless ``value`` is an int64 >= minimum (or None)."""
     if optional and value is None:
         return
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral) or value < minimum:
@@ -277,6 +303,8 @@ def check_integer(name: str, value: Any, minimum: int, *, optional: bool = False
             f"{name} must be an integer of at least {minimum}{' or None' if optional else ''}; "
             f"got {value!r}"
         )
+    if value >= 2**63:
+        raise InvalidParameterError(f"{name} must be less than 2**63; got {value!r}")
 
 
 def check_real(name: str, value: Any, minimum: float, *, optional: bool = False) -> None:
@@ -323,6 +351,7 @@ def thread_count(n_jobs: int | None) -> int:
         raise InvalidParameterError(
             f"n_jobs must be an integer other than 0 or None; got {n_jobs!r}"
         )
+    check_integer("n_jobs", n_jobs, -(2**63))
     if n_jobs > 0:
         return int(n_jobs)
     return max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))

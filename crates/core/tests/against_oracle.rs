@@ -16,7 +16,7 @@ use bristlecone_core::task::{ScalarTask, Task};
 use bristlecone_oracle::accuracy::misclassified;
 use bristlecone_oracle::instances::{Instance, Random};
 use bristlecone_oracle::{
-    Limits, Tree, admit_tree, best, best_by_leaves, best_tree, pareto_front, score_tree,
+    Limits, Tree, admit_tree, best, best_by_leaves, best_tree, pareto_front, score_tree, survival,
 };
 
 /// Instances per test, in units that suit each; unoptimised builds do a tenth.
@@ -97,7 +97,7 @@ impl Question {
                 solve(&task, &matrix, settings, &monitor)
             }
             OfAccuracy => {
-                let task = accuracy(instance, self.leaf_penalty)?;
+                let task = accuracy(instance, self.leaf_penalty, settings)?;
                 solve(&task, &matrix, settings, &monitor)
             }
         }
@@ -126,9 +126,14 @@ fn likelihood(instance: &Instance, leaf_penalty: f64) -> Result<Likelihood, Erro
     Likelihood::new(&observations, leaf_penalty)
 }
 
-fn accuracy(instance: &Instance, leaf_penalty: f64) -> Result<Accuracy, Error> {
+fn accuracy(
+    instance: &Instance,
+    leaf_penalty: f64,
+    settings: &Settings,
+) -> Result<Accuracy, Error> {
     let weight = Some(instance.sample.weight.as_slice());
-    Accuracy::new(&instance.labels, instance.n_classes, weight, leaf_penalty)
+    let most_leaves = settings.most_leaves();
+    Accuracy::new(&instance.labels, instance.n_classes, weight, leaf_penalty, most_leaves)
 }
 
 fn oracle_tree(tree: &bristlecone_core::tree::Tree) -> Tree {
@@ -241,8 +246,12 @@ fn same_tree(base: &Settings) -> Vec<Vec<Settings>> {
 fn same_objective(base: &Settings) -> Vec<Settings> {
     let mut all: Vec<Settings> = same_tree(base).into_iter().map(|mut s| s.remove(0)).collect();
     all.push(Settings { trivial_bound: false, ..base.clone() });
-    // No memory for tables: branching down to single splits.
-    all.push(Settings { memory_limit: Some(0), ..base.clone() });
+    // Branching where a lattice would do, down to single splits; with and without bounds.
+    for lattice_depth in [1, 2, 3] {
+        all.push(Settings { lattice_depth, ..base.clone() });
+        all.push(Settings { lattice_depth, cache: false, ..base.clone() });
+        all.push(Settings { lattice_depth, equivalent_points: false, ..base.clone() });
+    }
     all
 }
 
@@ -470,7 +479,8 @@ fn fronts_of_a_total_order_equal_the_oracle() {
         let (limits, penalty) = (&question.limits, question.leaf_penalty);
         let tree = match question.objective {
             OfLikelihood => likelihood(instance, penalty).map(|t| by_fronts(&t, instance, limits)),
-            OfAccuracy => accuracy(instance, penalty).map(|t| by_fronts(&t, instance, limits)),
+            OfAccuracy => accuracy(instance, penalty, &question.settings())
+                .map(|t| by_fronts(&t, instance, limits)),
         };
         let optimum = question.optimum(instance);
         let Some(tree) = tree.map_err(|e| e.to_string())? else {
@@ -500,4 +510,46 @@ fn ties_go_to_the_fewest_leaves() {
             format!("{leaves} leaves instead of {}", fewest.n_leaves())
         })
     });
+}
+
+/// Labels are the parity of features 5 to 9, which takes 32 leaves. The first of features
+/// 0 to 4 that is true tells them too, in 6 leaves, but is wrong about one row.
+fn parity_or_list(repeats: usize) -> Instance {
+    let random = &mut Random::new(0);
+    let mut instance = Instance::random(0, 1, 0).select(&[], &[]);
+    for first in 0..6 {
+        let rows_before = instance.labels.len();
+        for pattern in 0..32 * repeats {
+            let bits: Vec<bool> = (0..5).map(|bit| pattern >> bit & 1 == 1).collect();
+            let label = bits.iter().filter(|&&bit| bit).count() % 2;
+            let exception = first == 5 && instance.labels.len() == rows_before;
+            if (label == first % 2) != exception {
+                let listed = (0..5).map(|i| i == first || i > first && random.chance(0.5));
+                instance.features.push(listed.chain(bits).collect());
+                instance.labels.push(label);
+            }
+        }
+    }
+    let n = instance.labels.len();
+    instance.sample = survival::Sample {
+        time: vec![1.0; n],
+        event: vec![true; n],
+        weight: vec![1.0; n],
+        entry: None,
+    };
+    instance
+}
+
+#[test]
+fn an_error_costs_more_than_any_number_of_leaves_without_penalty() {
+    let instance = parity_or_list(4);
+    let question = Question {
+        objective: OfAccuracy,
+        limits: Limits { max_depth: 5, max_leaves: None, min_leaf: 1 },
+        leaf_penalty: 0.0,
+    };
+    let parity = (5..10).rev().fold(Tree::leaf(), |tree, bit| Tree::split(bit, &tree, &tree));
+    let (features, rows) = (&instance.features, &instance.rows());
+    assert_eq!(score_tree(&parity, features, rows, question.cost(&instance)), Ok(0.0));
+    assert_eq!(question.solution(&instance, &question.settings()).unwrap().objective, 0.0);
 }

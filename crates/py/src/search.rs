@@ -109,6 +109,9 @@ impl Limits {
                         other => return Err(PyValueError::new_err(format!("precision: {other}"))),
                     }
                 }
+                "equivalent_points" => settings.equivalent_points = value.extract()?,
+                "lattice_depth" => settings.lattice_depth = value.extract()?,
+                "cache" => settings.cache = value.extract()?,
                 "trivial_bound" => settings.trivial_bound = value.extract()?,
                 "planted" => settings.planted = value.extract()?,
                 other => return Err(PyValueError::new_err(format!("unknown option {other:?}"))),
@@ -172,7 +175,9 @@ pub fn solve_accuracy(
     if weight.is_some_and(|w| w.len() != labels.len()) {
         return Err(PyValueError::new_err("labels and weight differ in length"));
     }
-    let task = Accuracy::new(&labels, n_classes, weight, limits.leaf_penalty).map_err(to_py)?;
+    let most_leaves = limits.settings(py)?.most_leaves();
+    let task = Accuracy::new(&labels, n_classes, weight, limits.leaf_penalty, most_leaves);
+    let task = task.map_err(to_py)?;
     run(py, &task, &matrix, &limits)
 }
 

@@ -13,6 +13,7 @@ from bristlecone.curves import (
     kaplan_meier,
 )
 from bristlecone.metrics._inputs import as_float, check_times, positive_censoring_at
+from bristlecone.validation import check_real
 
 
 def cumulative_dynamic_auc(
@@ -78,6 +79,7 @@ def cumulative_dynamic_auc(
             f"estimate must have shape ({time.size},) or ({time.size}, {times.size}), "
             f"got {estimate.shape}"
         )
+    check_real("tied_tol", tied_tol, 0.0)
     tied_worth = 0.5 if _check_ties(ties) == "sksurv" else 0.0
     needed = event & (time <= times[-1])
     weight = np.zeros(time.size)

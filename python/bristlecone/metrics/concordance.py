@@ -17,6 +17,7 @@ from bristlecone.curves import (
     censoring_survival,
 )
 from bristlecone.metrics._inputs import BLOCK_CELLS, Curves, as_curves, positive_censoring_at
+from bristlecone.validation import check_real
 
 
 class Concordance(NamedTuple):
@@ -282,6 +283,7 @@ def _concordance(
     tied_tol: float,
     ties: str,
 ) -> Concordance:
+    check_real("tied_tol", tied_tol, 0.0)
     key = _times_in_order(event, time, ties)
     rows = np.flatnonzero(event)
     order = np.argsort(key, kind="stable")
@@ -325,6 +327,7 @@ def _concordance_td(
     tied_tol: float,
     ties: str,
 ) -> Concordance:
+    check_real("tied_tol", tied_tol, 0.0)
     curves = curves.merged()
     n_curves = len(curves.y)
     key = _times_in_order(event, time, ties)

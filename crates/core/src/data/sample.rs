@@ -25,6 +25,8 @@ pub struct Sample {
     pub sums: Vec<i64>,
     /// Number of the caller's rows merged into each row.
     pub counts: Vec<i64>,
+    /// Index of each row in the sample that this one was restricted from, first to last.
+    pub ids: Vec<u32>,
     /// Channels per row.
     pub channels: usize,
     words: usize,
@@ -66,7 +68,8 @@ impl Sample {
         }
         let columns = useful_columns(features, &distinct);
         let (words, bits) = pack(features, &distinct, &columns);
-        Sample { columns, sums, counts, channels, words, bits }
+        let ids = (0..distinct.len() as u32).collect();
+        Sample { columns, sums, counts, ids, channels, words, bits }
     }
 
     /// The rows in which column `c` has the given value, with the columns reduced again.
@@ -89,6 +92,7 @@ impl Sample {
                 .collect(),
             sums: rows.iter().flat_map(|&r| self.statistics(r as usize)).copied().collect(),
             counts: rows.iter().map(|&r| self.counts[r as usize]).collect(),
+            ids: rows.iter().map(|&r| self.ids[r as usize]).collect(),
             channels: self.channels,
             words,
             bits,

@@ -1,5 +1,6 @@
 //! Search for the best tree: limits, results, and the entry point.
 
+pub mod branch;
 pub mod fronts;
 pub mod lattice;
 pub mod monitor;
@@ -30,6 +31,12 @@ pub struct Settings {
     pub precision: Option<Precision>,
     /// Try the objective's trivial bound on shallow trees before building deep lattices.
     pub trivial_bound: bool,
+    /// Bound nodes by the finest partition of their rows (equivalent points, look-ahead).
+    pub equivalent_points: bool,
+    /// Deepest lattice to use; nodes with more depth left are branched on.
+    pub lattice_depth: usize,
+    /// Remember solved nodes above the lattice.
+    pub cache: bool,
     /// Debug mode: objective of a known tree. The search panics when a bound excludes it.
     pub planted: Option<f64>,
 }
@@ -45,6 +52,9 @@ impl Default for Settings {
             backend: None,
             precision: None,
             trivial_bound: true,
+            equivalent_points: true,
+            lattice_depth: lattice::MAX_DEPTH,
+            cache: true,
             planted: None,
         }
     }
@@ -72,6 +82,16 @@ pub enum Status {
     Interrupted,
 }
 
+impl From<Stop> for Status {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Time => Status::TimeLimit,
+            Stop::Memory => Status::MemoryLimit,
+            Stop::Interrupt => Status::Interrupted,
+        }
+    }
+}
+
 impl Status {
     /// Name as users see it.
     pub fn name(self) -> &'static str {
@@ -93,6 +113,8 @@ pub struct TracePoint {
     pub objective: f64,
     /// Valid lower bound so far.
     pub lower_bound: f64,
+    /// Leaves evaluated so far.
+    pub nodes: u64,
 }
 
 /// The best tree found and the evidence for it.

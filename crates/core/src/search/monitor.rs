@@ -1,5 +1,6 @@
 //! Deadlines and interrupts, looked at from inside the search.
 
+use super::TracePoint;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -19,6 +20,7 @@ pub struct Monitor<'a> {
     start: Instant,
     deadline: Option<Instant>,
     interrupted: &'a (dyn Fn() -> bool + Sync),
+    progress: Option<&'a (dyn Fn(&TracePoint) + Sync)>,
     state: AtomicU8,
     nodes: AtomicU64,
 }
@@ -31,8 +33,21 @@ impl<'a> Monitor<'a> {
             start,
             deadline: time_limit.and_then(|limit| start.checked_add(limit)),
             interrupted,
+            progress: None,
             state: AtomicU8::new(0),
             nodes: AtomicU64::new(0),
+        }
+    }
+
+    /// Calls `progress` whenever the incumbent or the bound may have improved.
+    pub fn with_progress(self, progress: &'a (dyn Fn(&TracePoint) + Sync)) -> Self {
+        Monitor { progress: Some(progress), ..self }
+    }
+
+    /// Tells the caller how far the search is.
+    pub fn report(&self, point: &TracePoint) {
+        if let Some(progress) = self.progress {
+            progress(&TracePoint { seconds: self.seconds(), nodes: self.nodes(), ..*point });
         }
     }
 

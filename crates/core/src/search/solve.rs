@@ -1,16 +1,20 @@
 //! The entry point: from rows and a task to a certified tree.
 
+use super::branch::Branch;
 use super::lattice::{self, Found};
 use super::{Monitor, Settings, Solution, Status, Stop, TracePoint};
 use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
+use crate::simd::Backend;
 use crate::task::{LaneTask, Superadditive};
 use crate::tree::{LEAF, Tree};
 
-/// Bytes of lattice tables allowed without a memory limit.
-const DEFAULT_TABLE_BYTES: usize = 600 << 20;
-
 impl Settings {
+    /// Most leaves of any allowed tree.
+    pub fn most_leaves(&self) -> usize {
+        full_leaves(self.max_depth).min(self.max_leaves.unwrap_or(usize::MAX))
+    }
+
     /// Rejects impossible settings for `n_rows` rows.
     pub fn check(&self, n_rows: usize) -> Result<(), Error> {
         let invalid = |name, reason: &str| Err(Error::invalid(name, reason));
@@ -42,7 +46,10 @@ pub fn solve<T: LaneTask + Superadditive>(
         return Err(Error::invalid("y", "too many classes for this search (32 at most)"));
     }
     let sample = Sample::new(features, task.statistics(), task.channels());
-    let mut search = Search { task, features, sample: &sample, settings, monitor, trace: vec![] };
+    let best = Found { cost: task.leaf_cost(&sample.total()), tree: Tree::leaf() };
+    let trace = Vec::new();
+    let search =
+        Search { task, features, sample: &sample, settings, monitor, trace, best, lower: i64::MIN };
     Ok(search.run())
 }
 
@@ -53,149 +60,132 @@ struct Search<'a, T> {
     settings: &'a Settings,
     monitor: &'a Monitor<'a>,
     trace: Vec<TracePoint>,
+    best: Found,
+    /// Proven lower bound on the cost.
+    lower: i64,
 }
 
 impl<T: LaneTask + Superadditive> Search<'_, T> {
-    fn run(&mut self) -> Solution {
-        let (task, sample) = (self.task, self.sample);
-        // Every tree is a coarsening of the partition into distinct rows.
-        let floor: i64 = (0..sample.n_rows()).map(|r| task.leaf_cost(sample.statistics(r))).sum();
-        let mut best = Found { cost: task.leaf_cost(&sample.total()), tree: Tree::leaf() };
-        self.record(&best, floor);
-        let outcome = self.improve(&mut best, floor);
-        let (cost_bound, status) = match outcome {
-            Ok(()) => (i64::MAX, Status::Optimal),
-            Err(Stop::Time) => (floor, Status::TimeLimit),
-            Err(Stop::Memory) => (floor, Status::MemoryLimit),
-            Err(Stop::Interrupt) => (floor, Status::Interrupted),
+    fn run(mut self) -> Solution {
+        let (task, sample, settings) = (self.task, self.sample, self.settings);
+        let mut branch = Branch::new(task, sample, settings, self.monitor);
+        self.lower = branch.floor(sample).min(self.best.cost);
+        self.record();
+        let stop = self.improve(&mut branch);
+        let objective = self.objective(&self.best.tree);
+        let (status, lower_bound) = match stop {
+            None => (Status::Optimal, objective),
+            Some(stop) => {
+                let bound = self.bound(self.lower).min(objective);
+                (Status::from(stop), bound)
+            }
         };
-        self.record(&best, cost_bound);
-        let objective = self.objective(&best.tree);
-        if let (Some(planted), Status::Optimal) = (self.settings.planted, status) {
+        if let (Some(planted), Status::Optimal) = (settings.planted, status) {
             assert!(
                 objective <= planted + 1e-9 * planted.abs().max(1.0),
                 "a tree of objective {planted} was pruned: {objective} was returned as optimal"
             );
         }
-        let precision = lattice::choose_precision(task, sample, 1, self.settings);
-        let backend = self.settings.backend.unwrap_or_else(|| crate::simd::Backend::available()[0]);
+        self.push(objective, lower_bound);
+        let precision = lattice::choose_precision(task, sample, 1, settings);
+        let backend = settings.backend.unwrap_or_else(|| Backend::available()[0]);
         Solution {
-            tree: best.tree,
+            tree: self.best.tree,
             objective,
-            lower_bound: if status == Status::Optimal {
-                objective
-            } else {
-                self.bound(cost_bound).min(objective)
-            },
+            lower_bound,
             status,
             nodes: self.monitor.nodes(),
             n_distinct_rows: sample.n_rows(),
             n_columns: sample.n_columns(),
-            trace: std::mem::take(&mut self.trace),
+            trace: self.trace,
             kernel: format!("{}-{:?}", backend.name(), precision).to_lowercase(),
         }
     }
 
-    /// Shallow trees first where they are nearly free, then the depth asked for.
-    fn improve(&mut self, best: &mut Found, floor: i64) -> Result<(), Stop> {
-        let settings = self.settings;
+    /// Shallow trees and a greedy dive first where they are nearly free, then the search.
+    fn improve(&mut self, branch: &mut Branch<T>) -> Option<Stop> {
+        let (settings, sample) = (self.settings, self.sample);
         let budget = settings.max_leaves.filter(|&l| l < full_leaves(settings.max_depth));
         let max_depth = settings.max_depth.min(budget.map_or(usize::MAX, |l| l - 1));
-        let single_leaf = best.cost;
+        let (single_leaf, floor) = (self.best.cost, self.lower);
         if single_leaf <= floor.saturating_add(self.task.split_price()) {
-            return Ok(());
+            self.lower = single_leaf;
+            return None;
         }
-        let mut warm_ups = Vec::new();
         if max_depth > 3 && settings.trivial_bound {
-            warm_ups.extend([2, 3]);
-        }
-        for depth in warm_ups {
-            // Depth three pays for itself only when the trivial bound is within reach.
-            if depth == 3 && (best.cost - floor) as f64 > 0.25 * (single_leaf - floor) as f64 {
-                break;
-            }
-            let allowed = budget.unwrap_or(usize::MAX).min(full_leaves(depth));
-            let budgets = [if allowed == full_leaves(depth) { usize::MAX } else { allowed }];
-            let shallow = self.subproblem(self.sample, depth, &budgets)?.remove(0);
-            if shallow.cost < best.cost {
-                *best = shallow;
-                self.record(best, floor);
-            }
-            let ties = self.task.tie_price() * (best.tree.n_leaves() as i64 - 1);
-            if best.cost - ties <= floor {
-                return Ok(());
-            }
-        }
-        let budgets = [budget.unwrap_or(usize::MAX)];
-        let found = self.subproblem(self.sample, max_depth, &budgets)?.remove(0);
-        if found.cost < best.cost {
-            *best = found;
-        }
-        Ok(())
-    }
-
-    /// Exact optima of a sample for each budget: one lattice, or all root splits above it.
-    fn subproblem(
-        &self,
-        sample: &Sample,
-        depth: usize,
-        budgets: &[usize],
-    ) -> Result<Vec<Found>, Stop> {
-        self.monitor.check()?;
-        let depth = depth.min(sample.n_columns());
-        let (settings, channels) = (self.settings, self.task.channels() + 1);
-        let bytes = lattice::table_bytes(sample.n_columns(), depth, channels, settings.n_threads);
-        let fits = bytes <= settings.memory_limit.unwrap_or(DEFAULT_TABLE_BYTES);
-        if depth <= lattice::MAX_DEPTH && (fits || depth <= 1) {
-            return lattice::solve(self.task, sample, depth, budgets, settings, self.monitor);
-        }
-        let unlimited = budgets == [usize::MAX];
-        let most = budgets.iter().copied().max().unwrap_or(1);
-        let child_budgets: Vec<usize> =
-            if unlimited { vec![usize::MAX] } else { (1..most).collect() };
-        let leaf = lattice::solve(self.task, sample, 0, &[1], settings, self.monitor)?.remove(0);
-        let mut best = vec![leaf; budgets.len()];
-        for c in 0..sample.n_columns() {
-            let yes = self.subproblem(&sample.restrict(c, true), depth - 1, &child_budgets)?;
-            let no = self.subproblem(&sample.restrict(c, false), depth - 1, &child_budgets)?;
-            let column = sample.columns[c];
-            for (best, &budget) in best.iter_mut().zip(budgets) {
-                let shares: Vec<(usize, usize)> = if unlimited {
-                    vec![(0, 0)]
-                } else {
-                    (1..budget).map(|a| (a - 1, budget - a - 1)).collect()
-                };
-                for (a, b) in shares {
-                    let (yes, no) = (&yes[a], &no[b]);
-                    if yes.cost == i64::MAX || no.cost == i64::MAX {
-                        continue;
-                    }
-                    let cost = self.task.combine(&yes.cost, &no.cost);
-                    let leaves = yes.tree.n_leaves() + no.tree.n_leaves();
-                    if (cost, leaves) < (best.cost, best.tree.n_leaves()) {
-                        let (l, r) = (&yes.tree, &no.tree);
-                        let (l, r) = if column.flipped { (r, l) } else { (l, r) };
-                        *best = Found { cost, tree: Tree::split(column.feature, l, r) };
-                    }
+            for depth in [2, 3] {
+                // Depth three pays for itself only when the trivial bound is within reach.
+                let gap = (self.best.cost - floor) as f64;
+                if depth == 3 && gap > 0.25 * (single_leaf - floor) as f64 {
+                    break;
+                }
+                let allowed = budget.unwrap_or(usize::MAX).min(full_leaves(depth));
+                let budgets = [if allowed == full_leaves(depth) { usize::MAX } else { allowed }];
+                let mut answer = branch.solve(sample, depth, &budgets, None, &mut |_, _| {});
+                if answer.stop.is_some() {
+                    return answer.stop;
+                }
+                self.offer(answer.found.remove(0));
+                let ties = self.task.tie_price() * (self.best.tree.n_leaves() as i64 - 1);
+                if self.best.cost - ties <= floor {
+                    self.lower = self.best.cost;
+                    return None;
                 }
             }
         }
-        Ok(best)
+        if max_depth > 4 && budget.is_none() {
+            match branch.dive(sample, max_depth) {
+                Ok(tree) => self.offer(tree),
+                Err(stop) => return Some(stop),
+            }
+        }
+        let budgets = [budget.unwrap_or(usize::MAX)];
+        let start = Some(self.best.clone());
+        let mut answer = branch.solve(sample, max_depth, &budgets, start, &mut |tree, lower| {
+            let better = tree.cost < self.best.cost;
+            if better {
+                self.best = tree.clone();
+            }
+            if better || lower > self.lower {
+                self.lower = self.lower.max(lower.min(self.best.cost));
+                self.record();
+            }
+            self.monitor.report(self.trace.last().expect("recorded at the start"));
+        });
+        self.offer(answer.found.remove(0));
+        self.lower = self.lower.max(answer.lower[0].min(self.best.cost));
+        // Limits that left nothing open do not matter.
+        if self.lower >= self.best.cost { None } else { answer.stop.or(Some(Stop::Memory)) }
     }
 
-    fn record(&mut self, best: &Found, cost_bound: i64) {
-        let objective = self.objective(&best.tree);
-        self.trace.push(TracePoint {
-            seconds: self.monitor.seconds(),
-            objective,
-            lower_bound: self.bound(cost_bound).min(objective),
-        });
+    fn offer(&mut self, tree: Found) {
+        if tree.cost < self.best.cost {
+            self.best = tree;
+            self.record();
+        }
+    }
+
+    fn record(&mut self) {
+        let objective = self.objective(&self.best.tree);
+        self.push(objective, self.bound(self.lower).min(objective));
+        self.monitor.report(self.trace.last().expect("just pushed"));
+    }
+
+    fn push(&mut self, objective: f64, lower_bound: f64) {
+        let seconds = self.monitor.seconds();
+        let nodes = self.monitor.nodes();
+        self.trace.push(TracePoint { seconds, objective, lower_bound, nodes });
     }
 
     /// The objective that corresponds to a bound on the cost, rounded down by more than
     /// the fixed point can be off.
     fn bound(&self, cost: i64) -> f64 {
-        let value = self.task.objective_of_cost(cost);
+        // Tasks with tie prices promise trees of few leaves.
+        let ties = match self.task.tie_price() {
+            0 => 0,
+            tie => tie * (self.settings.most_leaves() as i64 - 1),
+        };
+        let value = self.task.objective_of_cost(cost.saturating_sub(ties));
         value - 1e-9 * value.abs().max(1.0)
     }
 

@@ -5,11 +5,11 @@ use super::{LaneTask, ScalarTask, Superadditive, Task};
 use crate::error::Error;
 use crate::simd::Lanes;
 
-/// Bits of a whole unit of cost left to tie prices: 15 splits of a depth-4 tree fit.
-const TIE_BITS: u32 = 4;
+/// Bits of a whole unit of cost left to tie prices: the 31 splits of a depth-5 tree fit.
+const TIE_BITS: u32 = 5;
 
 /// Totals that leave lanes room for tie prices.
-const MAX_TOTAL_BITS: u32 = 47;
+const MAX_TOTAL_BITS: u32 = 46;
 
 /// The accuracy task: one channel per class, the leaf predicts its heaviest class.
 #[derive(Clone, Debug)]
@@ -29,12 +29,14 @@ pub struct Accuracy {
 
 impl Accuracy {
     /// `labels` in `0..n_classes`; `leaf_penalty` is per leaf in the normalised objective
-    /// (misclassified weight / total weight).
+    /// (misclassified weight / total weight). Trees will have at most `max_leaves` leaves;
+    /// when these are few, ties go to the fewest.
     pub fn new(
         labels: &[usize],
         n_classes: usize,
         weights: Option<&[f64]>,
         leaf_penalty: f64,
+        max_leaves: usize,
     ) -> Result<Self, Error> {
         if let Some(bad) = labels.iter().position(|&k| k >= n_classes) {
             return Err(Error::invalid("y", format!("the label of row {bad} is out of range")));
@@ -55,7 +57,8 @@ impl Accuracy {
         let total_weight = weight.iter().sum::<f64>();
         let price = (leaf_penalty * total_weight * scale).min((1i64 << 56) as f64).round() as i64;
         // Costs differ by whole units only when the penalty is a whole number of them.
-        let tie = if price % (1 << up) == 0 { 1i64 << (up - TIE_BITS) } else { 0 };
+        let whole = price % (1 << up) == 0;
+        let tie = if whole && max_leaves <= 1 << TIE_BITS { 1i64 << (up - TIE_BITS) } else { 0 };
         Ok(Accuracy {
             n_classes,
             statistics,
@@ -187,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_leaf_predicts_its_heaviest_class() {
-        let task = Accuracy::new(&[0, 1, 2, 1], 3, Some(&[1.0, 2.0, 0.5, 0.25]), 0.0).unwrap();
+        let task = Accuracy::new(&[0, 1, 2, 1], 3, Some(&[1.0, 2.0, 0.5, 0.25]), 0.0, 4).unwrap();
         let mut sums = [0i64; 3];
         for record in task.statistics().chunks(3) {
             for (s, v) in sums.iter_mut().zip(record) {

@@ -178,14 +178,18 @@ impl LaneTask for Likelihood {
         let (e_unit, h_unit) = (unit(0), unit(1));
         let records: Vec<(f64, f64)> =
             rows.chunks_exact(2).map(|r| (r[0] as f64 * e_unit, r[1] as f64 * h_unit)).collect();
-        let (e_total, h_total) = (self.total[0] as f64 * e_unit, self.total[1] as f64 * h_unit);
+        let e_total: f64 = records.iter().map(|r| r.0).sum();
+        let h_total: f64 = records.iter().map(|r| r.1).sum();
         // R bounds |ln| of any leaf's hazard ratio to the whole sample.
         let with_events = || records.iter().filter(|r| r.0 > 0.0);
         let least_events = with_events().map(|r| r.0).fold(f64::INFINITY, f64::min);
         let least_ratio = with_events().map(|r| r.1 / r.0).fold(f64::INFINITY, f64::min);
-        let r =
-            (e_total / least_events).ln().abs().max((least_ratio * e_total / h_total).ln().abs())
-                + 1.0;
+        if e_total == 0.0 {
+            return 0.0;
+        }
+        let baseline = (self.total[0] as f64 * e_unit) / (self.total[1] as f64 * h_unit);
+        let largest = (h_total / least_events * baseline).ln().abs();
+        let r = largest.max((least_ratio * baseline).ln().abs()) + 1.0;
         // Rounding: three operations per leaf, at most five levels of sums.
         let mut error = e_total * (ln_error + 3.0 * roundoff * (r + 2.0) + 5.0 * roundoff * r);
         if shift[0] > 0 {

@@ -35,14 +35,27 @@ pub fn fits_channels(channels: usize) -> bool {
     channels < MAX_CHANNELS
 }
 
-/// Bytes of the tables of a lattice, without the rows.
-pub fn table_bytes(n_columns: usize, depth: usize, channels: usize, n_threads: usize) -> usize {
-    let level = |m: usize| Geometry::positions(n_columns, m);
+/// Bytes that a lattice takes: its tables and its copies of the rows.
+pub fn bytes(sample: &Sample, depth: usize, channels: usize, settings: &Settings) -> usize {
+    let (n, n_threads) = (sample.n_columns(), settings.n_threads.max(1));
+    let level = |m: usize| Geometry::positions(n, m);
     let sums: usize = (1..depth).map(level).sum::<usize>() * channels;
     let best: usize = (1..depth).map(|m| level(m) << m).sum();
     let last = if depth > 1 { level(depth - 1) << (depth - 1) } else { 0 };
-    // Eight bytes for the wider lanes; single ones need half.
-    8 * (sums + best + last * (n_threads - 1))
+    let element = if settings.precision == Some(Precision::Single) { 4 } else { 8 };
+    // A record and a bitset entry per row, and up to as much again in each thread.
+    let row = channels * element + 2 * n.div_ceil(64) * 8;
+    element * (sums + best + last * (n_threads - 1)) + sample.n_rows() * row * (1 + n_threads)
+}
+
+/// What a lattice finds.
+#[derive(Clone, Debug)]
+pub struct Solved {
+    /// The exact best tree for each budget.
+    pub found: Vec<Found>,
+    /// Approximate best cost with each column at the root, for ordering a search; empty
+    /// for trees of depth 0 or 1.
+    pub root_values: Vec<f64>,
 }
 
 /// Best trees of depth at most `depth` for each leaf budget in `budgets`
@@ -54,7 +67,7 @@ pub fn solve<T: LaneTask>(
     budgets: &[usize],
     settings: &Settings,
     monitor: &Monitor,
-) -> Result<Vec<Found>, Stop> {
+) -> Result<Solved, Stop> {
     let most_leaves = budgets.iter().copied().max().unwrap_or(1);
     let depth = depth.min(sample.n_columns()).min(MAX_DEPTH).min(most_leaves - 1);
     let backend = settings.backend.unwrap_or_else(|| Backend::available()[0]);
@@ -82,18 +95,18 @@ pub fn choose_precision<T: LaneTask>(
         return precision;
     }
     let total = sample.total();
-    let shift = shifts(task, &total, true);
+    let shift = shifts(task, &total, sample.n_rows(), true);
     let (roundoff, ln_error) = (f32::ROUNDOFF, f32::LN_ERROR);
     let error = task.lane_error(&sample.sums, &shift, 1 << depth, roundoff, ln_error);
     let scale = total[0].max(1) as f64 / (1u64 << shift[0]) as f64;
     if error <= 5e-3 * scale { Precision::Single } else { Precision::Double }
 }
 
-/// Low bits each channel drops so that its total fits the lanes.
-fn shifts<T: LaneTask>(task: &T, total: &[i64], single: bool) -> Vec<u32> {
+/// Low bits each channel drops so that its total, rounded up row by row, fits the lanes.
+fn shifts<T: LaneTask>(task: &T, total: &[i64], n_rows: usize, single: bool) -> Vec<u32> {
     let most = task.max_lane_sum(single);
-    let fits = |t: i64, s: u32| (t >> s) + (1 << 20).min(most / 1024) <= most;
-    let needed = |&t: &i64| if t <= most { 0 } else { (0..63).find(|&s| fits(t, s)).unwrap_or(63) };
+    let fits = |t: i64, s: u32| (t >> s) + n_rows as i64 / 2 + 1 <= most;
+    let needed = |&t: &i64| if t <= most { 0 } else { (1..63).find(|&s| fits(t, s)).unwrap_or(63) };
     total.iter().map(needed).collect()
 }
 
@@ -106,7 +119,7 @@ fn solve_with<T: LaneTask, I: LaneInt, R: LaneReal>(
     settings: &Settings,
     monitor: &Monitor,
     pass: Pass<T, I, R>,
-) -> Result<Vec<Found>, Stop> {
+) -> Result<Solved, Stop> {
     let mut problem = build(task, sample, depth, budgets, settings);
     let everything = problem.rows.everything();
     let nothing = Best(Vec::new());
@@ -189,8 +202,8 @@ fn lane_error<T: LaneTask, I: LaneInt, R: LaneReal>(
     let (roundoff, ln_error) = (R::ROUNDOFF, R::LN_ERROR);
     let task = problem.task.lane_error(&sample.sums, &problem.shift, leaves, roundoff, ln_error);
     let price = problem.task.split_price() as f64 / problem.task.lane_unit(&problem.shift);
-    if task == 0.0 && (price * 16.0).fract() == 0.0 {
-        // Whole costs and prices in sixteenths: every value that can win is exact.
+    if task == 0.0 && (price * 32.0).fract() == 0.0 {
+        // Whole costs and prices in thirty-seconds: every value that can win is exact.
         return 0.0;
     }
     task + 8.0 * roundoff * price * (leaves - 1) as f64
@@ -208,7 +221,7 @@ fn build<'a, T: LaneTask, I: LaneInt, R: LaneReal>(
     budgets: &[usize],
     settings: &Settings,
 ) -> Problem<'a, T, I, R> {
-    let shift = shifts(task, &sample.total(), size_of::<I>() == 4);
+    let shift = shifts(task, &sample.total(), sample.n_rows(), size_of::<I>() == 4);
     let count_rows = settings.min_leaf > 1;
     let channels = task.channels() + usize::from(count_rows);
     // Totals of what the lanes add, not of the exact statistics: differences stay exact.

@@ -6,7 +6,7 @@
 //! these are descended into, in exact integer costs. Ties go to fewer leaves, then to the
 //! first column, so the tree does not depend on backend or threads.
 
-use super::MAX_DEPTH;
+use super::{MAX_DEPTH, Solved};
 use super::combine::{Best, PREFIX, Problem, best_at};
 use crate::data::Sample;
 use crate::search::{Monitor, Stop};
@@ -63,7 +63,7 @@ pub fn refine<T: LaneTask, I: LaneInt, R: LaneReal>(
     error: f64,
     budgets: &[usize],
     monitor: &Monitor,
-) -> Result<Vec<Found>, Stop> {
+) -> Result<Solved, Stop> {
     let mut refiner = Refiner {
         problem,
         sample,
@@ -83,7 +83,7 @@ pub fn refine<T: LaneTask, I: LaneInt, R: LaneReal>(
         let cost = refiner.arena[node].cost;
         found.push(Found { cost, tree: refiner.tree(node) });
     }
-    Ok(found)
+    Ok(Solved { found, root_values: refiner.root_values(budgets) })
 }
 
 impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
@@ -228,6 +228,17 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
             }
         }
         Ok(best)
+    }
+
+    /// Approximate best cost with each column at the root and the largest of the budgets.
+    fn root_values(&self, budgets: &[usize]) -> Vec<f64> {
+        if self.problem.depth < 2 {
+            return Vec::new();
+        }
+        let most = budgets.iter().copied().max().unwrap_or(1) - 1;
+        let root = ([(0, false); MAX_DEPTH], 0);
+        let side = |c, value| self.lane_value(with(root, c, value), most);
+        (0..self.sample.n_columns()).map(|c| side(c, true) + side(c, false)).collect()
     }
 
     /// Approximate optimum of an itemset below the root, in cost units.

@@ -1,0 +1,322 @@
+//! Branch and bound above the lattice, for trees deeper than one lattice reaches.
+//!
+//! A node is a set of rows with a depth and leaf budgets. A node that a lattice can solve
+//! is solved by it; any other tries every column at its root, best first by the values of
+//! a shallow lattice, and combines the two sides. What is proven and what is not travels
+//! with every answer, so a search that is stopped anywhere still gives its best tree and a
+//! valid bound.
+
+use super::lattice::{self, Found};
+use super::{Monitor, Settings, Stop};
+use crate::data::Sample;
+use crate::task::{LaneTask, Superadditive};
+use crate::tree::Tree;
+use rustc_hash::FxHashMap;
+
+/// Bytes of lattice tables allowed without a memory limit.
+const DEFAULT_BYTES: usize = 600 << 20;
+
+/// Look-ahead of the greedy dive and of the order of columns.
+const LOOK_AHEAD: usize = 3;
+
+/// Trees and bounds for each budget of a node; proven where the two meet.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// Best tree found.
+    pub found: Vec<Found>,
+    /// No allowed tree costs less.
+    pub lower: Vec<i64>,
+    /// Why the search of this node ended early, if it did.
+    pub stop: Option<Stop>,
+}
+
+/// Rows (as a hash), remaining depth, budgets (first and last).
+type Key = (u128, usize, usize, usize, usize);
+
+/// The search of one problem.
+pub struct Branch<'a, T> {
+    task: &'a T,
+    settings: &'a Settings,
+    monitor: &'a Monitor<'a>,
+    /// Cost of each distinct row as a leaf of its own: no tree separates them further.
+    row_costs: Vec<i64>,
+    cache: FxHashMap<Key, Answer>,
+    cache_bytes: usize,
+}
+
+impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
+    /// Prepares for `sample`, whose rows all nodes' rows come from.
+    pub fn new(
+        task: &'a T,
+        sample: &Sample,
+        settings: &'a Settings,
+        monitor: &'a Monitor<'a>,
+    ) -> Self {
+        let row_cost = |r| task.leaf_cost(sample.statistics(r));
+        Branch {
+            task,
+            settings,
+            monitor,
+            row_costs: (0..sample.n_rows()).map(row_cost).collect(),
+            cache: FxHashMap::default(),
+            cache_bytes: 0,
+        }
+    }
+
+    /// Cost of the finest partition of a node's rows: below any tree's (equivalent points).
+    pub fn floor(&self, sample: &Sample) -> i64 {
+        if self.settings.equivalent_points {
+            // Costs are rounded to whole units, so each may be half a unit too high.
+            sample.ids.iter().map(|&r| self.row_costs[r as usize] - 1).sum()
+        } else {
+            i64::MIN / 4
+        }
+    }
+
+    /// The single leaf, or nothing where there are too few rows for one.
+    fn leaf(&self, sample: &Sample) -> Found {
+        let rows: i64 = sample.counts.iter().sum();
+        let allowed = rows >= self.settings.min_leaf as i64;
+        let cost = if allowed { self.task.leaf_cost(&sample.total()) } else { i64::MAX };
+        Found { cost, tree: Tree::leaf() }
+    }
+
+    /// Splits that could pay for themselves: the depth beyond which no tree improves.
+    fn useful_depth(&self, sample: &Sample, leaf: &Found, depth: usize, most: usize) -> usize {
+        let depth = depth.min(sample.n_columns()).min(most - 1);
+        let price = self.task.split_price();
+        if price <= 0 || leaf.cost == i64::MAX || !self.settings.equivalent_points {
+            return depth;
+        }
+        depth.min(usize::try_from((leaf.cost - self.floor(sample)) / price).unwrap_or(0))
+    }
+
+    /// Deepest lattice on this sample that the memory limit allows.
+    fn lattice_depth(&self, sample: &Sample) -> usize {
+        let limit = self.settings.memory_limit.unwrap_or(DEFAULT_BYTES);
+        let left = limit.saturating_sub(self.cache_bytes);
+        let channels = self.task.channels() + 1;
+        let fits = |d: &usize| lattice::bytes(sample, *d, channels, self.settings) <= left;
+        let deepest = self.settings.lattice_depth.clamp(1, lattice::MAX_DEPTH);
+        (1..=deepest).rev().find(fits).unwrap_or(0)
+    }
+
+    /// Greedy tree that chooses each split by the best tree of a few levels below it.
+    pub fn dive(&self, sample: &Sample, depth: usize) -> Result<Found, Stop> {
+        let reach = depth.min(LOOK_AHEAD).min(self.lattice_depth(sample).max(1));
+        let budgets = [usize::MAX];
+        let solved =
+            lattice::solve(self.task, sample, reach, &budgets, self.settings, self.monitor)?;
+        let near = solved.found.into_iter().next().expect("one budget");
+        if reach == depth || near.tree.n_nodes() == 1 || solved.root_values.is_empty() {
+            return Ok(near);
+        }
+        let values = &solved.root_values;
+        let best = (0..values.len()).min_by(|&a, &b| values[a].total_cmp(&values[b]));
+        let c = best.expect("a tree with a split has a column");
+        let yes = self.dive(&sample.restrict(c, true), depth - 1)?;
+        let no = self.dive(&sample.restrict(c, false), depth - 1)?;
+        let far = self.join(sample, c, &yes, &no);
+        Ok(if far.cost < near.cost { far } else { near })
+    }
+
+    /// A split on column `c` of `sample` above two trees.
+    fn join(&self, sample: &Sample, c: usize, yes: &Found, no: &Found) -> Found {
+        if yes.cost == i64::MAX || no.cost == i64::MAX {
+            return Found { cost: i64::MAX, tree: Tree::leaf() };
+        }
+        let column = sample.columns[c];
+        let (l, r) = (&yes.tree, &no.tree);
+        let (l, r) = if column.flipped { (r, l) } else { (l, r) };
+        let cost = self.task.combine(&yes.cost, &no.cost);
+        Found { cost, tree: Tree::split(column.feature, l, r) }
+    }
+
+    /// Best trees on the rows of `sample` for each budget (ascending, or `[usize::MAX]`).
+    ///
+    /// `improved` is told the best tree and the lower bound of the last budget whenever a
+    /// column of this node (not of the ones below) has been dealt with.
+    pub fn solve(
+        &mut self,
+        sample: &Sample,
+        depth: usize,
+        budgets: &[usize],
+        start: Option<Found>,
+        improved: &mut dyn FnMut(&Found, i64),
+    ) -> Answer {
+        let leaf = self.leaf(sample);
+        let most = budgets.iter().copied().max().unwrap_or(1);
+        let depth = self.useful_depth(sample, &leaf, depth, most);
+        let floor = self.floor(sample).min(leaf.cost);
+        let proven = |found: Vec<Found>| {
+            let lower = found.iter().map(|f| f.cost).collect();
+            Answer { found, lower, stop: None }
+        };
+        if depth == 0 {
+            return proven(vec![leaf; budgets.len()]);
+        }
+        let unproven = |stop| Answer {
+            found: vec![leaf.clone(); budgets.len()],
+            lower: vec![floor; budgets.len()],
+            stop: Some(stop),
+        };
+        if let Err(stop) = self.monitor.check() {
+            return unproven(stop);
+        }
+        let reach = self.lattice_depth(sample);
+        if reach == 0 {
+            return unproven(Stop::Memory);
+        }
+        if depth <= reach {
+            let solved =
+                lattice::solve(self.task, sample, depth, budgets, self.settings, self.monitor);
+            return match solved {
+                Ok(solved) => proven(solved.found),
+                Err(stop) => unproven(stop),
+            };
+        }
+        let key = self.key(sample, depth, budgets);
+        if let Some(known) = self.settings.cache.then(|| self.cache.get(&key)).flatten() {
+            return known.clone();
+        }
+        let mut answer = unproven(Stop::Time);
+        answer.stop = None;
+        let offer = |answer: &mut Answer, slot: usize, tree: Found| {
+            let best = &mut answer.found[slot];
+            if (tree.cost, tree.tree.n_leaves()) < (best.cost, best.tree.n_leaves()) {
+                *best = tree;
+            }
+        };
+        if let (Some(start), [_]) = (start, budgets) {
+            offer(&mut answer, 0, start);
+        }
+        let order = match self.order(sample, reach) {
+            Ok(order) => order,
+            Err(stop) => return Answer { stop: Some(stop), ..answer },
+        };
+        let unlimited = budgets == [usize::MAX];
+        let child_budgets: Vec<usize> =
+            if unlimited { vec![usize::MAX] } else { (1..most).collect() };
+        let price = self.task.split_price();
+        // What is proven of the columns dealt with, and a bound for those still open.
+        let mut proven_so_far = vec![leaf.cost; budgets.len()];
+        let mut open: Vec<i64> = order
+            .iter()
+            .map(|&c| {
+                let child = |value| self.side_bound(sample, c, value);
+                child(true).saturating_add(child(false)).saturating_add(price)
+            })
+            .collect();
+        for (at, &c) in order.iter().enumerate() {
+            let column_bound = std::mem::replace(&mut open[at], i64::MAX);
+            let single = budgets.len() == 1;
+            if single && column_bound >= answer.found[0].cost {
+                proven_so_far[0] = proven_so_far[0].min(column_bound);
+                continue;
+            }
+            let sides = [sample.restrict(c, true), sample.restrict(c, false)];
+            // The smaller side first: it is cheaper, and may already rule the column out.
+            let first = usize::from(sides[1].n_rows() < sides[0].n_rows());
+            let mut ignore = |_: &Found, _: i64| {};
+            let one = self.solve(&sides[first], depth - 1, &child_budgets, None, &mut ignore);
+            let other_floor = self.side_bound(sample, c, first == 1);
+            let bound = one.lower[one.lower.len() - 1]
+                .saturating_add(other_floor)
+                .saturating_add(price);
+            if single && bound >= answer.found[0].cost && one.stop.is_none() {
+                proven_so_far[0] = proven_so_far[0].min(bound);
+                continue;
+            }
+            let two = self.solve(&sides[1 - first], depth - 1, &child_budgets, None, &mut ignore);
+            let (yes, no) = if first == 0 { (&one, &two) } else { (&two, &one) };
+            for (slot, &budget) in budgets.iter().enumerate() {
+                let shares: Vec<(usize, usize)> = if unlimited {
+                    vec![(0, 0)]
+                } else {
+                    (1..budget).map(|a| (a - 1, budget - a - 1)).collect()
+                };
+                for (a, b) in shares {
+                    let lower = yes.lower[a].saturating_add(no.lower[b]).saturating_add(price);
+                    proven_so_far[slot] = proven_so_far[slot].min(lower);
+                    offer(&mut answer, slot, self.join(sample, c, &yes.found[a], &no.found[b]));
+                }
+            }
+            answer.stop = one.stop.or(two.stop);
+            let still_open = open.iter().copied().min().unwrap_or(i64::MAX);
+            for (lower, proven) in answer.lower.iter_mut().zip(&proven_so_far) {
+                *lower = (*lower).max((*proven).min(still_open));
+            }
+            let last = answer.found.len() - 1;
+            improved(&answer.found[last], answer.lower[last]);
+            if answer.stop.is_some() {
+                return answer;
+            }
+        }
+        for (lower, (proven, best)) in
+            answer.lower.iter_mut().zip(proven_so_far.iter().zip(&answer.found))
+        {
+            *lower = (*proven).min(best.cost);
+        }
+        self.remember(key, &answer);
+        answer
+    }
+
+    /// Bound on the best tree of one side of a split: its leaf, or its finest partition
+    /// and one more split (look-ahead).
+    fn side_bound(&self, sample: &Sample, c: usize, value: bool) -> i64 {
+        if !self.settings.equivalent_points {
+            return i64::MIN / 8;
+        }
+        let mut sums = vec![0i64; sample.channels];
+        let mut floor = 0i64;
+        for r in (0..sample.n_rows()).filter(|&r| sample.get(r, c) == value) {
+            for (sum, v) in sums.iter_mut().zip(sample.statistics(r)) {
+                *sum += v;
+            }
+            floor += self.row_costs[sample.ids[r] as usize] - 1;
+        }
+        self.task.leaf_cost(&sums).min(floor.saturating_add(self.task.split_price()))
+    }
+
+    /// Columns by the value of the best shallow tree with each at the root.
+    fn order(&self, sample: &Sample, reach: usize) -> Result<Vec<usize>, Stop> {
+        let depth = reach.min(LOOK_AHEAD);
+        let mut order: Vec<usize> = (0..sample.n_columns()).collect();
+        let budgets = [usize::MAX];
+        let values =
+            lattice::solve(self.task, sample, depth, &budgets, self.settings, self.monitor)?
+                .root_values;
+        if !values.is_empty() {
+            order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
+        }
+        Ok(order)
+    }
+
+    fn key(&self, sample: &Sample, depth: usize, budgets: &[usize]) -> Key {
+        let hash = sample.ids.iter().fold(0u128, |sum, &r| sum.wrapping_add(random_number(r)));
+        (hash, sample.n_rows(), depth, budgets[0], budgets[budgets.len() - 1])
+    }
+
+    fn remember(&mut self, key: Key, answer: &Answer) {
+        let trees: usize = answer.found.iter().map(|f| 24 * f.tree.n_nodes() + 96).sum();
+        let bytes = trees + 8 * answer.lower.len() + size_of::<Key>() + size_of::<Answer>() + 64;
+        let limit = self.settings.memory_limit.unwrap_or(DEFAULT_BYTES) / 4;
+        if self.settings.cache && self.cache_bytes + bytes <= limit {
+            self.cache_bytes += bytes;
+            self.cache.insert(key, answer.clone());
+        }
+    }
+}
+
+/// A fixed 128-bit number per row; sums of them identify sets of rows.
+fn random_number(row: u32) -> u128 {
+    let mix = |mut x: u64| {
+        // splitmix64
+        x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ (x >> 31)
+    };
+    let low = mix(u64::from(row));
+    u128::from(low) | u128::from(mix(low ^ 0x5851_f42d_4c95_7f2d)) << 64
+}
