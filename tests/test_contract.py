@@ -5,6 +5,7 @@ import inspect
 import pytest
 from survival_contract import CHECKS, sample
 
+from bristlecone.encoder import BinaryEncoder
 from bristlecone.greedy import GreedySurvivalTree
 from bristlecone.optimal import OptimalSurvivalTree
 
@@ -32,11 +33,11 @@ def test_contract(estimator, check, tmp_path):
 
 
 IMPOSSIBLE = {
-    "max_depth": [-1, 2.0, True],
-    "max_leaf_nodes": [0],
-    "min_samples_leaf": [0, None],
+    "max_depth": [-1, 2.0, True, 2**63],
+    "max_leaf_nodes": [0, 10**30],
+    "min_samples_leaf": [0, None, 2**63],
     "leaf_curve": ["weibull", None],
-    "encoder": ["quantiles", 3],
+    "encoder": ["quantiles", 3, BinaryEncoder],
     "random_state": ["seed"],
     "verbose": [-1],
 }
@@ -46,8 +47,8 @@ IMPOSSIBLE_FOR = {
         "max_depth": [None],
         "leaf_penalty": [-0.1, float("nan"), "0.1"],
         "time_limit": [-1, float("inf")],
-        "memory_limit": [0, 1e9],
-        "n_jobs": [0, 1.5],
+        "memory_limit": [0, 1e9, 2**63],
+        "n_jobs": [0, 1.5, 2**63],
     },
     "greedy": {"criterion": ["gini", None]},
 }
@@ -69,6 +70,13 @@ def test_unknown_parameter_values_name_the_parameter(estimator, name, value):
     with pytest.raises(ValueError, match=f"^{name}"):
         model.fit(X, y)
     assert not hasattr(model, "tree_")
+
+
+@pytest.mark.parametrize("verbose", [False, True])
+@pytest.mark.parametrize("estimator", IMPOSSIBLE_FOR)
+def test_verbosity_may_be_a_boolean(estimator, verbose):
+    X, y = sample(n=20)
+    assert FACTORIES[estimator](verbose=verbose).fit(X, y).n_leaves_ > 1
 
 
 @pytest.mark.parametrize("estimator", IMPOSSIBLE_FOR)

@@ -342,6 +342,14 @@ def test_encoder_parameters_are_those_of_the_tree():
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
 
 
+@pytest.mark.parametrize("rounded", [-1e-16, 0.0, 1e-16])
+def test_a_loss_of_zero_is_saved_to_whichever_side_it_is_rounded(rounded):
+    model = GreedySurvivalTree().fit(np.eye(3), ([True, True, True], [1.0, 2.0, 3.0]))
+    assert model.objective_value_ == pytest.approx(0, abs=1e-15)
+    model.objective_value_ = rounded
+    assert loads(model.to_json()).objective_value_ == rounded
+
+
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs POSIX signals")
 def test_an_interrupt_ends_a_fit_and_keeps_the_earlier_one():
     X, y, _ = sample()

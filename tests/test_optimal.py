@@ -9,6 +9,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer
 from survival_contract import assert_same_predictions, sample
@@ -93,6 +94,16 @@ def test_leaf_budget_holds_and_stands_in_for_the_depth():
         assert model.objective_value_ > unlimited.objective_value_
     free = OptimalSurvivalTree(max_depth=None, max_leaf_nodes=3).fit(X, y)
     assert_same_predictions(free, model, X)
+
+
+def test_a_leaf_budget_beyond_the_number_of_rows_is_none():
+    # Tables of that many budgets would not fit into any memory.
+    rng = np.random.default_rng(0)
+    B, y = rng.random((60, 45)) < 0.5, (np.ones(60, dtype=bool), rng.exponential(size=60))
+    with pytest.warns(SearchLimitWarning, match="time_limit"):
+        model = OptimalSurvivalTree(max_depth=None, max_leaf_nodes=10**15, time_limit=0.05)
+        model.fit(B, y)
+    assert model.lower_bound_ < model.objective_value_
 
 
 def test_leaf_penalty_is_charged_per_leaf():
@@ -193,6 +204,9 @@ def test_any_transformer_into_zeros_and_ones_is_an_encoder():
     assert model.n_leaves_ == 2
     with pytest.raises(TypeError, match=r"encoder is a KBinsDiscretizer|parameter encoder"):
         model.to_json()
+    sparse = clone(bins).set_params(encode="onehot")
+    same = OptimalSurvivalTree(max_depth=1, encoder=sparse).fit(X, y)
+    assert_same_predictions(model, same, X)
     plain = FunctionTransformer(feature_names_out="one-to-one")
     with pytest.raises(ValueError, match=r"encoder made an array .*nothing but 0 and 1"):
         OptimalSurvivalTree(encoder=plain).fit(X, y)

@@ -203,7 +203,7 @@ def test_every_field_is_needed_and_no_other_is_known(document):
         ("baseline.unique_times", 3.0, "baseline.unique_times is not a list"),
         ("baseline.event_times", [], "baseline.event_times is empty"),
         ("baseline.event_times.0", 0.25, "baseline.event_times"),
-        ("baseline.event_times", lambda times: times[1:], "baseline.cumulative_hazard does not"),
+        ("baseline.event_times", lambda times: times[1:], "baseline.cumulative_hazard rises"),
         ("baseline.cumulative_hazard.5", 1e6, r"baseline.cumulative_hazard\[6\] is not monotone"),
         ("baseline.cumulative_hazard", lambda hazard: hazard[:-1], "one value per time"),
         ("tree.children_left.0", 0, r"tree.children_left\[0\] is 0"),
@@ -243,6 +243,41 @@ def test_every_field_is_needed_and_no_other_is_known(document):
 def test_tampered_fields_are_named(document, path, value, message):
     with pytest.raises(ModelFormatError, match=message):
         loads(tampered(document, path, value))
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("bristlecone", "9.9"),
+        ("parameters.max_depth", 1),
+        ("encoder.features.3.value", 1e6),
+        ("encoder.features.3.condition", "<= 7"),
+        ("encoder.parameters.min_support", 0.2),
+        ("search.n_nodes_explored", 1),
+        ("tree.feature.0", lambda feature: feature + 1),
+        ("leaves.1.n_events", lambda events: events - 1),
+        ("leaves.2.kaplan_meier.0", lambda survival: survival + 1e-12),
+        ("checksum", "0" * 64),
+    ],
+)
+def test_what_contradicts_nothing_is_found_by_the_checksum(document, path, value):
+    with pytest.raises(ModelFormatError, match="checksum does not match"):
+        loads(tampered(document, path, value))
+
+
+def test_the_layout_of_the_file_is_free(model, document, rows):
+    again = loads(json.dumps(document, indent=3, sort_keys=True, ensure_ascii=False))
+    assert_same_predictions(model, again, rows[0])
+
+
+def test_weights_of_any_scale_are_saved():
+    # The least of them raise the baseline hazard by less than a rounding error.
+    X, y = sample()
+    weight = np.where(np.arange(len(X)) % 2, 1e-100, 1e100)
+    model = OptimalSurvivalTree(max_depth=1).fit(X, y, sample_weight=weight)
+    hazard = model.baseline_.cumulative_hazard[np.isin(model.unique_times_, model.event_times_)]
+    assert (np.diff(hazard) == 0).any()
+    assert_same_predictions(model, loads(dumps(model)), X)
 
 
 def test_huge_numbers_are_not_infinite(document):

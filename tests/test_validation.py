@@ -45,6 +45,8 @@ OUTCOMES = {
     "pair": (EVENT, TIME),
     "pair of lists": ([1, 0, 1, 0], [3, 0, 2, 8]),
     "pair as list": [EVENT, TIME],
+    "objects": pd.DataFrame(columns()).astype(object),
+    "pair of objects": (EVENT.astype(object), TIME.astype(object)),
     "pair of pandas series": (pd.Series(EVENT), pd.Series(TIME)),
     "pair of polars series": (pl.Series(EVENT), pl.Series(TIME)),
 }
@@ -74,6 +76,8 @@ def test_all_events_need_no_second_value_where_the_event_is_named():
         (TIME, r"y is a ndarray of shape \(4,\)"),
         (np.stack([EVENT, TIME], axis=1), r"y is a ndarray of shape \(4, 2\)"),
         ([(True, 3.0), (False, 1.0), (True, 2.0)], "y is a list"),
+        ([(True, 3.0), (False, 1.0)], "y is a list"),
+        ([True, False], "y is a list"),
         (("event", "time"), "y is a tuple"),
         (pd.Series(TIME), "y is a Series"),
         (structured(("t", TIME, float), ("u", TIME, float)), "fields 't' .*one boolean field"),
@@ -133,6 +137,8 @@ def test_impossible_times_name_column_and_row(wrong):
     ("time", "message"),
     [
         (list("abcd"), "expected numbers"),
+        ([3.0, None, 2.0, 8.0], "holds None in row 1; expected numbers"),
+        (pd.Series([3.0, None, 2.0, 8.0], dtype="Float64"), "time, .* is missing in row 1"),
         (pd.to_datetime(["2020-01-01"] * 4), "expected numbers"),
         (TIME.reshape(4, 1), r"shape \(4, 1\)"),
         (EVENT, "dtype bool; expected numbers"),
@@ -160,6 +166,8 @@ def test_missing_cells_of_a_frame_name_the_row():
         ([1, -2, 3, 4], "is -2.0 in row 1"),
         ([1, 2, np.nan, 4], "is nan in row 2"),
         ([1, 2, 3, np.inf], "is inf in row 3"),
+        ([1, 1e-101, 3, 4], "is 1e-101 in row 1; weights must be zero or lie between"),
+        ([1, 2, 3, 1.5e100], r"is 1.5e\+100 in row 3; weights must be zero or lie between"),
         ([0, 0, 0, 0], "zero in every row"),
         (list("abcd"), "expected numbers"),
     ],
@@ -207,6 +215,11 @@ def test_weights_must_leave_two_rows_and_an_event():
 def test_rows_must_come_as_a_table(X):
     with pytest.raises(TypeError, match=r"^X is a"):
         check_training_data(X, (EVENT, TIME))
+
+
+def test_rows_of_different_lengths_are_no_table():
+    with pytest.raises(ValueError, match="rows of X differ in length"):
+        check_training_data([[1, 2], [3], [4, 5], [6, 7]], (EVENT, TIME))
 
 
 def test_threads_follow_the_convention_of_n_jobs():

@@ -66,10 +66,8 @@ class SurvivalTreeMixin(ABC):
 
     def _set_leaves(self, tree: Tree, rows: NDArray[Any], data: TrainingData) -> None:
         """Set the tree and what follows from it and its training rows."""
-        baseline = baseline_hazard(data.time, data.event, data.weight)
-        self.leaf_statistics_ = leaf_statistics(
-            tree.apply(rows), data.time, data.event, data.weight, baseline
-        )
+        baseline = baseline_hazard(data)
+        self.leaf_statistics_ = leaf_statistics(tree.apply(rows), data, baseline)
         self.baseline_ = baseline
         self.tree_ = tree
 
@@ -277,6 +275,8 @@ class SurvivalTreeMixin(ABC):
     def score(self, X: Any, y: Any) -> float:
         """Harrell's concordance index of ``predict(X)``.
 
+        With delayed entry, an event is compared with the rows under observation at its time.
+
         Parameters
         ----------
         X : DataFrame or array, shape (n, n_features_in_)
@@ -295,10 +295,10 @@ class SurvivalTreeMixin(ABC):
             When no two rows can be compared.
         """
         risk = self.predict(X)
-        event, time = check_survival(y)
+        event, time, entry = check_survival(y)
         if len(event) != len(risk):
             raise ValueError(f"X has {len(risk)} rows but y has {len(event)}")
-        return float(concordance_index_censored(event, time, risk).cindex)
+        return float(concordance_index_censored(event, time, risk, entry=entry).cindex)
 
     def to_json(self) -> str:
         """Fitted model as versioned JSON; see :mod:`bristlecone.serialise`."""

@@ -6,14 +6,24 @@ and Crowley (1992); the nonparametric curves come from ``_core.risk_table``, the
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone import _core
+from bristlecone.curves import StepFunction
+from bristlecone.validation import TrainingData
 
-__all__ = ["Baseline", "LeafStatistics", "baseline_hazard", "hazard_ratio", "leaf_statistics"]
+__all__ = [
+    "Baseline",
+    "LeafStatistics",
+    "baseline_hazard",
+    "hazard_ratio",
+    "leaf_statistics",
+    "row_hazard",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +58,7 @@ class LeafStatistics:
     weight, events : float
         The same two, weighted.
     hazard : float
-        Sum of weight times the baseline Λ at the row's time.
+        Sum of weight times the baseline hazard of the row: Λ at its time, less Λ at its entry.
     theta : float
         Hazard relative to the baseline, ``events / hazard``; ``0.5 / hazard`` without events.
     event_times, kaplan_meier, nelson_aalen : array of float, shape (n_event_times,)
@@ -73,53 +83,59 @@ def hazard_ratio(events: float, hazard: float) -> float:
     return (events if events > 0 else 0.5) / hazard
 
 
-def baseline_hazard(
-    time: NDArray[np.float64],
-    event: NDArray[np.bool_],
-    weight: NDArray[np.float64] | None = None,
-) -> Baseline:
-    """Baseline of the training rows; all arrays of shape (n,), weights positive."""
-    table = _core.risk_table(time, event, weight)
+def baseline_hazard(data: TrainingData) -> Baseline:
+    """Baseline of the training rows; O(n log n)."""
+    table = _core.risk_table(data.time, data.event, data.weight, data.entry)
     return Baseline(table["time"], table["time"][table["events"] > 0], table["nelson_aalen"])
 
 
+def row_hazard(data: TrainingData, baseline: Baseline) -> NDArray[np.float64]:
+    """Baseline hazard of every row between its entry and its time, shape (n,).
+
+    Where that is zero it is 1/(W + 1), W the total weight, so that no hazard sum is zero and
+    every logarithm finite; the engine's search has the same floor.
+    """
+    cumulative = StepFunction(baseline.unique_times, baseline.cumulative_hazard, before=0.0)
+    hazard = np.asarray(cumulative(data.time))
+    if data.entry is not None:
+        hazard = hazard - cumulative(data.entry)
+    total = len(hazard) if data.weight is None else np.sum(data.weight)
+    return np.where(hazard > 0, hazard, 1 / (total + 1))
+
+
 def leaf_statistics(
-    leaf: NDArray[np.int64],
-    time: NDArray[np.float64],
-    event: NDArray[np.bool_],
-    weight: NDArray[np.float64] | None,
-    baseline: Baseline,
+    leaf: NDArray[np.int64], data: TrainingData, baseline: Baseline
 ) -> tuple[LeafStatistics, ...]:
     """Statistics of every leaf, in the order of the node ids.
 
-    Sums run over distinct times, so that they do not depend on the order of the rows.
+    No sum depends on the order of the rows.
 
     Parameters
     ----------
     leaf : array of int, shape (n,)
         Leaf of every training row; every leaf has at least one.
-    time, event, weight : array, shape (n,)
-        The rows the baseline was made of.
+    data : TrainingData
+        The rows.
     baseline : Baseline
         Of all rows.
     """
-    total = float(len(time)) if weight is None else float(np.sum(weight))
-    # Before the first event Λ is 0; with the floor no leaf has a hazard sum of zero.
-    floored = np.where(baseline.cumulative_hazard > 0, baseline.cumulative_hazard, 1 / (total + 1))
+    hazards = row_hazard(data, baseline)
+    if data.weight is not None:
+        hazards = hazards * data.weight
     leaves = []
     for node in np.unique(leaf):
         rows = np.flatnonzero(leaf == node)
-        table = _core.risk_table(time[rows], event[rows], None if weight is None else weight[rows])
-        at = np.searchsorted(baseline.unique_times, table["time"])
-        leaving = table["events"] + table["censored"]
-        events, hazard = float(table["events"].sum()), float(np.sum(leaving * floored[at]))
+        weight, entry = (None if x is None else x[rows] for x in (data.weight, data.entry))
+        table = _core.risk_table(data.time[rows], data.event[rows], weight, entry)
+        # Rounded once, at the end.
+        events, hazard = float(table["events"].sum()), math.fsum(hazards[rows])
         happened = table["events"] > 0
         leaves.append(
             LeafStatistics(
                 node=int(node),
                 n_samples=rows.size,
-                n_events=int(event[rows].sum()),
-                weight=float(leaving.sum()),
+                n_events=int(data.event[rows].sum()),
+                weight=float((table["events"] + table["censored"]).sum()),
                 events=events,
                 hazard=hazard,
                 theta=hazard_ratio(events, hazard),

@@ -33,15 +33,23 @@ _FORMS = (
     "'event' and 'time', or a pair (event, time)"
 )
 
+# Name of the field or column of delayed entry.
+_ENTRY = "entry"
+
 # Between these no sum, product or ratio of weights overflows or vanishes.
 _LEAST_WEIGHT, _MOST_WEIGHT = 1e-100, 1e100
 
 
 class Survival(NamedTuple):
-    """Right-censored outcomes: ``event`` bool (n,), ``time`` float64 (n,), finite, >= 0."""
+    """Right-censored outcomes: ``event`` bool (n,), ``time`` float64 (n,), finite, >= 0.
+
+    ``entry`` float64 (n,) is the time from which a row was observed, 0 <= entry < time; None when
+    every row was from the start.
+    """
 
     event: NDArray[np.bool_]
     time: NDArray[np.float64]
+    entry: NDArray[np.float64] | None = None
 
 
 class TrainingData(NamedTuple):
@@ -51,6 +59,7 @@ class TrainingData(NamedTuple):
     event: NDArray[np.bool_]
     time: NDArray[np.float64]
     weight: NDArray[np.float64] | None
+    entry: NDArray[np.float64] | None = None
 
 
 def check_survival(y: Any) -> Survival:
@@ -65,6 +74,9 @@ def check_survival(y: Any) -> Survival:
           two-valued column (the event) and one numeric column (the time);
         * pair ``(event, time)`` of array-likes.
 
+        A further field or column ``entry`` of numbers is the time from which a row was observed
+        (delayed entry, left truncation).
+
     Returns
     -------
     Survival
@@ -72,8 +84,8 @@ def check_survival(y: Any) -> Survival:
     Raises
     ------
     ValueError
-        When the form is not recognised, the event is not two-valued, or a time is missing,
-        infinite or negative; the column and row are named.
+        When the form is not recognised, the event is not two-valued, a time is missing,
+        infinite or negative, or an entry is not before its time; the column and row are named.
     """
     if isinstance(y, np.ndarray) and y.dtype.names:
         return _from_fields(y)
@@ -96,33 +108,38 @@ def check_survival(y: Any) -> Survival:
 
 
 def _from_fields(y: NDArray[Any]) -> Survival:
-    names = y.dtype.names or ()
-    _reject_entry(names)
+    names = [name for name in y.dtype.names or () if name != _ENTRY]
     events = [name for name in names if y.dtype[name].kind == "b"]
     times = [name for name in names if y.dtype[name].kind in "iuf"]
     if len(names) != 2 or len(events) != 1 or len(times) != 1:
         fields = ", ".join(f"{name!r} ({y.dtype[name]})" for name in names)
         raise ValueError(
             f"y has the fields {fields}; expected one boolean field (event) and one float "
-            "field (time)"
+            f"field (time), and at most {_ENTRY!r} besides"
         )
+    label = f"field {_ENTRY!r} of y"
+    time = _as_time(y[times[0]], f"field {times[0]!r} of y")
     return Survival(
         _as_event(y[events[0]], f"field {events[0]!r} of y"),
-        _as_time(y[times[0]], f"field {times[0]!r} of y"),
+        time,
+        _as_entry(y[_ENTRY], label, time) if _ENTRY in (y.dtype.names or ()) else None,
     )
 
 
 def _from_frame(frame: nw.DataFrame[Any]) -> Survival:
-    names = frame.columns
-    _reject_entry(names)
-    if set(names) == {"event", "time"}:
+    entry_label = f"column {_ENTRY!r} of y"
+    entry = _as_array(frame[_ENTRY], entry_label) if _ENTRY in frame.columns else None
+    frame = frame.drop(_ENTRY, strict=False)
+    if set(frame.columns) == {"event", "time"}:
         event_name, time_name = "event", "time"
     else:
         event_name, time_name = _recognise_columns(frame)
     event_label, time_label = f"column {event_name!r} of y", f"column {time_name!r} of y"
+    time = _as_time(_as_array(frame[time_name], time_label), time_label)
     return Survival(
         _as_event(_as_array(frame[event_name], event_label), event_label),
-        _as_time(_as_array(frame[time_name], time_label), time_label),
+        time,
+        None if entry is None else _as_entry(entry, entry_label, time),
     )
 
 
@@ -138,14 +155,9 @@ def _recognise_columns(frame: nw.DataFrame[Any]) -> tuple[str, str]:
     if len(names) != 2 or len(two_valued) != 1 or len(others) != 1:
         raise ValueError(
             f"y has the columns {_listed(names)}; expected 'event' and 'time', or exactly one "
-            "two-valued column and one numeric column"
+            f"two-valued column and one numeric column, and at most {_ENTRY!r} besides"
         )
     return two_valued[0], others[0]
-
-
-def _reject_entry(names: Iterable[str]) -> None:
-    if "entry" in names:
-        raise ValueError("y has an 'entry' column: delayed entry is not supported yet")
 
 
 def _as_array(values: Any, label: str) -> NDArray[Any]:
@@ -194,6 +206,20 @@ def _as_time(values: NDArray[Any], label: str) -> NDArray[np.float64]:
             f"{label} is {time[row]} in row {row}; times must be finite and not negative"
         )
     return time
+
+
+def _as_entry(
+    values: NDArray[Any], label: str, time: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    entry = _as_time(values, label)
+    late = entry >= time
+    if late.any():
+        row = int(np.argmax(late))
+        raise ValueError(
+            f"{label} is {entry[row]} in row {row}, where the time is {time[row]}; a row must "
+            "enter before its time"
+        )
+    return entry
 
 
 def _check_one_dimensional(values: NDArray[Any], label: str) -> None:
@@ -255,20 +281,21 @@ def check_training_data(X: Any, y: Any, sample_weight: Any = None) -> TrainingDa
         ``check_sample_weight``.
     """
     n_samples = _row_count(X)
-    event, time = check_survival(y)
+    event, time, entry = check_survival(y)
     if len(event) != n_samples:
         raise ValueError(f"X has {n_samples} rows but y has {len(event)}")
     weight = check_sample_weight(sample_weight, n_samples)
     if weight is not None and not weight.all():
         kept = weight > 0
         X, event, time, weight = _take(X, kept), event[kept], time[kept], weight[kept]
+        entry = None if entry is None else entry[kept]
     if len(event) < 2:
         raise ValueError(
             f"n_samples={len(event)}: a survival tree needs at least two rows of positive weight"
         )
     if not event.any():
         raise ValueError("y has no event: every row is censored")
-    return TrainingData(X, event, time, weight)
+    return TrainingData(X, event, time, weight, entry)
 
 
 def _row_count(X: Any) -> int:
@@ -303,7 +330,7 @@ def check_integer(name: str, value: Any, minimum: int, *, optional: bool = False
             f"{name} must be an integer of at least {minimum}{' or None' if optional else ''}; "
             f"got {value!r}"
         )
-    if value >= 2**63:
+    if int(value) >= 2**63:
         raise InvalidParameterError(f"{name} must be less than 2**63; got {value!r}")
 
 

@@ -12,6 +12,8 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<search::PySolution>()?;
     m.add_function(wrap_pyfunction!(search::backends, m)?)?;
     m.add_function(wrap_pyfunction!(search::solve_likelihood, m)?)?;
+    m.add_function(wrap_pyfunction!(search::path_likelihood, m)?)?;
+    m.add_function(wrap_pyfunction!(search::forecast_likelihood, m)?)?;
     m.add_function(wrap_pyfunction!(search::solve_accuracy, m)?)?;
     m.add_function(wrap_pyfunction!(greedy::grow_greedy, m)?)?;
     m.add_function(wrap_pyfunction!(survival::risk_table, m)?)?;

@@ -1,17 +1,21 @@
 //! One door to the core for long calls: arrays checked, GIL released, Ctrl-C honoured,
 //! panics turned into exceptions.
 
-use bristlecone_core::data::BinaryMatrix;
-use bristlecone_core::search::{Monitor, Precision, Settings, Solution, solve};
+use bristlecone_core::data::{BinaryMatrix, Sample};
+use bristlecone_core::error::Error as CoreError;
+use bristlecone_core::search::{
+    Monitor, Precision, Settings, Solution, TracePoint, forecast, solve, solve_path,
+};
 use bristlecone_core::simd::Backend;
 use bristlecone_core::survival::Observations;
 use bristlecone_core::task::accuracy::Accuracy;
 use bristlecone_core::task::likelihood::Likelihood;
-use bristlecone_core::task::{LaneTask, Superadditive};
+use bristlecone_core::task::{LaneTask, Superadditive, Task};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -127,30 +131,98 @@ fn backend(name: &str) -> PyResult<Backend> {
     })
 }
 
+/// The likelihood task of arrays from Python.
+fn likelihood(
+    time: &PyReadonlyArray1<'_, f64>,
+    event: &PyReadonlyArray1<'_, bool>,
+    weight: Option<&PyReadonlyArray1<'_, f64>>,
+    entry: Option<&PyReadonlyArray1<'_, f64>>,
+    leaf_penalty: f64,
+) -> PyResult<Likelihood> {
+    let obs = Observations {
+        time: time.as_slice()?,
+        event: event.as_slice()?,
+        weight: weight.map(|w| w.as_slice()).transpose()?,
+        entry: entry.map(|v| v.as_slice()).transpose()?,
+    };
+    let n = obs.len();
+    if obs.event.len() != n
+        || obs.weight.is_some_and(|w| w.len() != n)
+        || obs.entry.is_some_and(|v| v.len() != n)
+    {
+        return Err(PyValueError::new_err("time, event, weight and entry differ in length"));
+    }
+    Likelihood::new(&obs, leaf_penalty).map_err(to_py)
+}
+
 /// Best tree by survival likelihood; see `OptimalSurvivalTree`.
+///
+/// `callback(seconds, objective, lower_bound, nodes)` is called whenever the incumbent or
+/// the bound may have improved.
 #[pyfunction]
-#[pyo3(signature = (features, time, event, weight=None, **limits))]
+#[pyo3(signature = (features, time, event, weight=None, *, entry=None, callback=None, **limits))]
+#[allow(clippy::too_many_arguments, reason = "the parameters of the estimator")]
 pub fn solve_likelihood(
     py: Python<'_>,
     features: PyReadonlyArray2<'_, u8>,
     time: PyReadonlyArray1<'_, f64>,
     event: PyReadonlyArray1<'_, bool>,
     weight: Option<PyReadonlyArray1<'_, f64>>,
+    entry: Option<PyReadonlyArray1<'_, f64>>,
+    callback: Option<Py<PyAny>>,
     limits: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<PySolution> {
     let limits = parse(limits)?;
     let matrix = matrix(&features, time.len()?)?;
-    let obs = Observations {
-        time: time.as_slice()?,
-        event: event.as_slice()?,
-        weight: weight.as_ref().map(|w| w.as_slice()).transpose()?,
-        entry: None,
-    };
-    if obs.event.len() != obs.len() || obs.weight.is_some_and(|w| w.len() != obs.len()) {
-        return Err(PyValueError::new_err("time, event and weight differ in length"));
-    }
-    let task = Likelihood::new(&obs, limits.leaf_penalty).map_err(to_py)?;
-    run(py, &task, &matrix, &limits)
+    let task = likelihood(&time, &event, weight.as_ref(), entry.as_ref(), limits.leaf_penalty)?;
+    Ok(PySolution(run(py, &task, &matrix, &limits, callback, solve)?))
+}
+
+/// The best tree with at most k leaves for k = 1, 2, …, from one search.
+#[pyfunction]
+#[pyo3(signature = (features, time, event, weight=None, *, entry=None, **limits))]
+pub fn path_likelihood(
+    py: Python<'_>,
+    features: PyReadonlyArray2<'_, u8>,
+    time: PyReadonlyArray1<'_, f64>,
+    event: PyReadonlyArray1<'_, bool>,
+    weight: Option<PyReadonlyArray1<'_, f64>>,
+    entry: Option<PyReadonlyArray1<'_, f64>>,
+    limits: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Vec<PySolution>> {
+    let limits = parse(limits)?;
+    let matrix = matrix(&features, time.len()?)?;
+    let task = likelihood(&time, &event, weight.as_ref(), entry.as_ref(), limits.leaf_penalty)?;
+    let path = run(py, &task, &matrix, &limits, None, solve_path)?;
+    Ok(path.into_iter().map(PySolution).collect())
+}
+
+/// What a search would take: dict of seconds, bytes, cells, row_visits, n_distinct_rows
+/// and n_active_features.
+#[pyfunction]
+#[pyo3(signature = (features, time, event, weight=None, *, entry=None, **limits))]
+pub fn forecast_likelihood<'py>(
+    py: Python<'py>,
+    features: PyReadonlyArray2<'_, u8>,
+    time: PyReadonlyArray1<'_, f64>,
+    event: PyReadonlyArray1<'_, bool>,
+    weight: Option<PyReadonlyArray1<'_, f64>>,
+    entry: Option<PyReadonlyArray1<'_, f64>>,
+    limits: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let limits = parse(limits)?;
+    let matrix = matrix(&features, time.len()?)?;
+    let task = likelihood(&time, &event, weight.as_ref(), entry.as_ref(), limits.leaf_penalty)?;
+    let sample = Sample::new(&matrix, task.statistics(), task.channels());
+    let expected = forecast(&task, &sample, &limits.settings(py)?);
+    let out = PyDict::new(py);
+    out.set_item("seconds", expected.seconds)?;
+    out.set_item("bytes", expected.bytes)?;
+    out.set_item("cells", expected.cells)?;
+    out.set_item("row_visits", expected.row_visits)?;
+    out.set_item("n_distinct_rows", sample.n_rows())?;
+    out.set_item("n_active_features", sample.n_columns())?;
+    Ok(out)
 }
 
 /// Tree with the least misclassified weight, for labels `0..n_classes`.
@@ -178,7 +250,7 @@ pub fn solve_accuracy(
     let most_leaves = limits.settings(py)?.most_leaves();
     let task = Accuracy::new(&labels, n_classes, weight, limits.leaf_penalty, most_leaves);
     let task = task.map_err(to_py)?;
-    run(py, &task, &matrix, &limits)
+    Ok(PySolution(run(py, &task, &matrix, &limits, None, solve)?))
 }
 
 fn parse(limits: Option<&Bound<'_, PyDict>>) -> PyResult<Limits> {
@@ -193,20 +265,25 @@ fn matrix(features: &PyReadonlyArray2<'_, u8>, n_rows: usize) -> PyResult<Binary
     BinaryMatrix::from_bytes(shape.0, shape.1, features.as_slice()?).map_err(to_py)
 }
 
-pub(crate) fn to_py(error: bristlecone_core::error::Error) -> PyErr {
+pub(crate) fn to_py(error: CoreError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
+
+/// A search of the core: `solve` or `solve_path`.
+type Search<T, R> = fn(&T, &BinaryMatrix, &Settings, &Monitor) -> Result<R, CoreError>;
 
 /// Runs a search on a thread of its own while this one looks out for signals.
 ///
 /// The first Ctrl-C asks the search to stop and keeps its result; a second one within a
-/// second raises once the search has ended.
-fn run<T: LaneTask + Superadditive + Send>(
+/// second raises once the search has ended. A callback that raises ends the search too.
+fn run<T: LaneTask + Superadditive, R: Send>(
     py: Python<'_>,
     task: &T,
     matrix: &BinaryMatrix,
     limits: &Limits,
-) -> PyResult<PySolution> {
+    callback: Option<Py<PyAny>>,
+    search: Search<T, R>,
+) -> PyResult<R> {
     let settings = limits.settings(py)?;
     let interrupted = AtomicBool::new(false);
     let time_limit = match limits.time_limit {
@@ -215,17 +292,26 @@ fn run<T: LaneTask + Superadditive + Send>(
             PyValueError::new_err(format!("time_limit: {seconds} is not a number of seconds"))
         })?),
     };
+    let callback_error: Mutex<Option<PyErr>> = Mutex::new(None);
     let mut first_signal: Option<Instant> = None;
     let mut raised: Option<PyErr> = None;
     let outcome = py.detach(|| {
         std::thread::scope(|scope| {
             let (done, finished) = channel();
-            let interrupted = &interrupted;
-            let settings = &settings;
+            let (interrupted, settings) = (&interrupted, &settings);
+            let (callback, callback_error) = (&callback, &callback_error);
             let worker = scope.spawn(move || {
                 let check = || interrupted.load(Ordering::Relaxed);
-                let monitor = Monitor::new(time_limit, &check);
-                let result = solve(task, matrix, settings, &monitor);
+                let progress = |p: &TracePoint| {
+                    let Some(callback) = callback else { return };
+                    let point = (p.seconds, p.objective, p.lower_bound, p.nodes);
+                    if let Err(error) = Python::attach(|py| callback.call1(py, point)) {
+                        callback_error.lock().expect("not poisoned").get_or_insert(error);
+                        interrupted.store(true, Ordering::Relaxed);
+                    }
+                };
+                let monitor = Monitor::new(time_limit, &check).with_progress(&progress);
+                let result = search(task, matrix, settings, &monitor);
                 // The receiver outlives this thread.
                 let _ = done.send(());
                 result
@@ -245,11 +331,11 @@ fn run<T: LaneTask + Superadditive + Send>(
             worker.join()
         })
     });
-    if let Some(signal) = raised {
-        return Err(signal);
+    if let Some(error) = raised.or(callback_error.into_inner().expect("not poisoned")) {
+        return Err(error);
     }
     match outcome {
-        Ok(result) => Ok(PySolution(result.map_err(to_py)?)),
+        Ok(result) => result.map_err(to_py),
         Err(panic) => {
             let text = panic
                 .downcast_ref::<String>()

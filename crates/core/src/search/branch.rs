@@ -14,7 +14,7 @@ use crate::tree::Tree;
 use rustc_hash::FxHashMap;
 
 /// Bytes of lattice tables allowed without a memory limit.
-const DEFAULT_BYTES: usize = 600 << 20;
+pub const DEFAULT_BYTES: usize = 600 << 20;
 
 /// Look-ahead of the greedy dive and of the order of columns.
 const LOOK_AHEAD: usize = 3;
@@ -38,7 +38,8 @@ pub struct Branch<'a, T> {
     task: &'a T,
     settings: &'a Settings,
     monitor: &'a Monitor<'a>,
-    /// Cost of each distinct row as a leaf of its own: no tree separates them further.
+    /// Cost of each distinct row as a leaf of its own, rounded down: no tree separates them
+    /// further.
     row_costs: Vec<i64>,
     cache: FxHashMap<Key, Answer>,
     cache_bytes: usize,
@@ -52,7 +53,7 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
         settings: &'a Settings,
         monitor: &'a Monitor<'a>,
     ) -> Self {
-        let row_cost = |r| task.leaf_cost(sample.statistics(r));
+        let row_cost = |r| task.leaf_cost(sample.statistics(r)) - task.cost_rounding();
         Branch {
             task,
             settings,
@@ -66,8 +67,7 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
     /// Cost of the finest partition of a node's rows: below any tree's (equivalent points).
     pub fn floor(&self, sample: &Sample) -> i64 {
         if self.settings.equivalent_points {
-            // Costs are rounded to whole units, so each may be half a unit too high.
-            sample.ids.iter().map(|&r| self.row_costs[r as usize] - 1).sum()
+            sample.ids.iter().map(|&r| self.row_costs[r as usize]).sum()
         } else {
             i64::MIN / 4
         }
@@ -220,9 +220,8 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
             let mut ignore = |_: &Found, _: i64| {};
             let one = self.solve(&sides[first], depth - 1, &child_budgets, None, &mut ignore);
             let other_floor = self.side_bound(sample, c, first == 1);
-            let bound = one.lower[one.lower.len() - 1]
-                .saturating_add(other_floor)
-                .saturating_add(price);
+            let bound =
+                one.lower[one.lower.len() - 1].saturating_add(other_floor).saturating_add(price);
             if single && bound >= answer.found[0].cost && one.stop.is_none() {
                 proven_so_far[0] = proven_so_far[0].min(bound);
                 continue;
@@ -273,7 +272,7 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
             for (sum, v) in sums.iter_mut().zip(sample.statistics(r)) {
                 *sum += v;
             }
-            floor += self.row_costs[sample.ids[r] as usize] - 1;
+            floor += self.row_costs[sample.ids[r] as usize];
         }
         self.task.leaf_cost(&sums).min(floor.saturating_add(self.task.split_price()))
     }

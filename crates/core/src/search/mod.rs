@@ -1,13 +1,15 @@
 //! Search for the best tree: limits, results, and the entry point.
 
 pub mod branch;
+mod forecast;
 pub mod fronts;
 pub mod lattice;
 pub mod monitor;
 mod solve;
 
+pub use forecast::{Forecast, forecast};
 pub use monitor::{Monitor, Stop};
-pub use solve::solve;
+pub use solve::{solve, solve_path};
 
 use crate::simd::Backend;
 use crate::tree::Tree;

@@ -53,6 +53,49 @@ pub fn solve<T: LaneTask + Superadditive>(
     Ok(search.run())
 }
 
+/// The best tree with at most k leaves for k = 1, 2, …, from one search; each with its own
+/// bound and status.
+///
+/// The numbers of leaves end at `settings.max_leaves`, at what the depth allows, or at the
+/// number of distinct rows.
+pub fn solve_path<T: LaneTask + Superadditive>(
+    task: &T,
+    features: &BinaryMatrix,
+    settings: &Settings,
+    monitor: &Monitor,
+) -> Result<Vec<Solution>, Error> {
+    settings.check(features.n_rows())?;
+    if !lattice::fits_channels(task.channels()) {
+        return Err(Error::invalid("y", "too many classes for this search (32 at most)"));
+    }
+    let sample = Sample::new(features, task.statistics(), task.channels());
+    let most = settings.most_leaves().min(sample.n_rows()).max(1);
+    let budgets: Vec<usize> = (1..=most).collect();
+    let mut branch = Branch::new(task, &sample, settings, monitor);
+    let mut answer = branch.solve(&sample, settings.max_depth, &budgets, None, &mut |_, _| {});
+    if let Some(stop) = answer.stop {
+        // What shallow trees offer is there at once, and better than a leaf.
+        let unwatched = Monitor::new(None, &|| false);
+        let mut branch = Branch::new(task, &sample, settings, &unwatched);
+        let depth = settings.max_depth.min(2);
+        let shallow = branch.solve(&sample, depth, &budgets, None, &mut |_, _| {});
+        for (best, other) in answer.found.iter_mut().zip(shallow.found) {
+            if other.cost < best.cost {
+                *best = other;
+            }
+        }
+        answer.stop = Some(stop);
+    }
+    let path = answer.found.into_iter().zip(answer.lower).enumerate().map(|(k, (best, lower))| {
+        let settings = &Settings { max_leaves: Some(k + 1), ..settings.clone() };
+        let proven = lower >= best.cost;
+        let stop = if proven { None } else { answer.stop.or(Some(Stop::Memory)) };
+        let (sample, trace) = (&sample, Vec::new());
+        Search { task, features, sample, settings, monitor, trace, best, lower }.finish(stop)
+    });
+    Ok(path.collect())
+}
+
 struct Search<'a, T> {
     task: &'a T,
     features: &'a BinaryMatrix,
@@ -67,11 +110,16 @@ struct Search<'a, T> {
 
 impl<T: LaneTask + Superadditive> Search<'_, T> {
     fn run(mut self) -> Solution {
-        let (task, sample, settings) = (self.task, self.sample, self.settings);
-        let mut branch = Branch::new(task, sample, settings, self.monitor);
-        self.lower = branch.floor(sample).min(self.best.cost);
+        let mut branch = Branch::new(self.task, self.sample, self.settings, self.monitor);
+        self.lower = branch.floor(self.sample).min(self.best.cost);
         self.record();
         let stop = self.improve(&mut branch);
+        self.finish(stop)
+    }
+
+    /// The solution with its certificate, from the best tree and bound.
+    fn finish(mut self, stop: Option<Stop>) -> Solution {
+        let (task, sample, settings) = (self.task, self.sample, self.settings);
         let objective = self.objective(&self.best.tree);
         let (status, lower_bound) = match stop {
             None => (Status::Optimal, objective),

@@ -108,6 +108,10 @@ impl ScalarTask for Accuracy {
         self.leaf_cost(sums) > 0
     }
 
+    fn cost_rounding(&self) -> i64 {
+        0
+    }
+
     fn split_price(&self) -> i64 {
         self.price + self.tie
     }

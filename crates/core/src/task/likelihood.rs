@@ -125,6 +125,10 @@ impl ScalarTask for Likelihood {
         sums[0] > 0
     }
 
+    fn cost_rounding(&self) -> i64 {
+        1
+    }
+
     fn split_price(&self) -> i64 {
         self.price
     }

@@ -50,6 +50,9 @@ pub trait ScalarTask: Task<Cost = i64> {
     /// Price of a split: for a penalty per leaf the penalty, plus the tie price.
     fn split_price(&self) -> i64;
 
+    /// Most units that rounding a leaf's cost can add to it.
+    fn cost_rounding(&self) -> i64;
+
     /// Part of the price that only breaks ties: where costs are whole numbers, a fraction
     /// per split too small to matter makes the tree with fewest leaves the cheapest.
     fn tie_price(&self) -> i64 {

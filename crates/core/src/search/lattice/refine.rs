@@ -6,8 +6,8 @@
 //! these are descended into, in exact integer costs. Ties go to fewer leaves, then to the
 //! first column, so the tree does not depend on backend or threads.
 
-use super::{MAX_DEPTH, Solved};
 use super::combine::{Best, PREFIX, Problem, best_at};
+use super::{MAX_DEPTH, Solved};
 use crate::data::Sample;
 use crate::search::{Monitor, Stop};
 use crate::simd::{LaneInt, LaneReal};
