@@ -82,6 +82,7 @@ def runs(study: dict[str, Any], repeats: int) -> Iterator[dict[str, Any]]:
                         "path": str(path),
                         "library": library,
                         "variant": variant,
+                        "cpus": int(variant.split("-")[0]) if variant.endswith("-threads") else 1,
                         "objective": study["objective"],
                         "max_depth": depth,
                         "repeats": repeats,

@@ -7,7 +7,7 @@ there), trains in `fit` (inside the clock) and answers `outcome` afterwards.
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -45,6 +45,8 @@ class Outcome:
         In the library's own accounting.
     nodes : int or None
         Search nodes.
+    trace : list of (seconds, objective, lower_bound)
+        Improvements during the search; empty where the library keeps none.
     """
 
     leaves: np.ndarray
@@ -52,6 +54,7 @@ class Outcome:
     objective: float | None = None
     lower_bound: float | None = None
     nodes: int | None = None
+    trace: list[tuple[float, float, float]] = field(default_factory=list)
 
 
 class Adapter(Protocol):

@@ -1,4 +1,7 @@
-"""The engine alone, without the estimator; the variant names the kernel (default: the fastest)."""
+"""The engine alone, without the estimator.
+
+The variant names the kernel (default: the fastest), or a number of threads as in "2-threads".
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from bristlecone import _core
 
 
 class Adapter:
-    """One call of the binding, one thread."""
+    """One call of the binding."""
 
     version = bristlecone.__version__
 
@@ -20,15 +23,17 @@ class Adapter:
         self._X = problem.X
         self._target = (problem.target["time"], problem.target["event"], None)
         self._depth = setting.max_depth
+        threads, _, unit = variant.partition("-")
+        backend = None if unit == "threads" else variant
         self._keywords = {
             "max_depth": setting.max_depth,
             "max_leaf_nodes": None,
             "min_samples_leaf": 1,
             "leaf_penalty": 0.0,
-            "n_threads": 1,
+            "n_threads": int(threads) if unit == "threads" else 1,
             "time_limit": None,
             "memory_limit": None,
-            "options": {"backend": variant} if variant else None,
+            "options": {"backend": backend} if backend else None,
         }
 
     def fit(self) -> None:
@@ -51,4 +56,5 @@ class Adapter:
             objective=solution.objective,
             lower_bound=solution.lower_bound,
             nodes=solution.n_nodes_explored,
+            trace=[tuple(point[:3]) for point in solution.trace],
         )

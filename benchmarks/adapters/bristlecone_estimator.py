@@ -34,4 +34,5 @@ class Adapter:
             objective=model.objective_value_,
             lower_bound=model.lower_bound_,
             nodes=model.n_nodes_explored_,
+            trace=[tuple(point) for point in model.trace_],
         )

@@ -7,10 +7,12 @@ from bristlecone.errors import (
     ConstantFeatureWarning,
     InvalidParameterError,
     ModelFormatError,
+    SearchCostWarning,
     SearchLimitWarning,
 )
 from bristlecone.greedy import GreedySurvivalTree
 from bristlecone.optimal import OptimalSurvivalTree
+from bristlecone.search import SearchCost, SearchProgress
 from bristlecone.serialise import load_model, save_model
 
 __all__ = [
@@ -21,7 +23,10 @@ __all__ = [
     "InvalidParameterError",
     "ModelFormatError",
     "OptimalSurvivalTree",
+    "SearchCost",
+    "SearchCostWarning",
     "SearchLimitWarning",
+    "SearchProgress",
     "__version__",
     "load_model",
     "save_model",

@@ -1,6 +1,6 @@
 """Types of the Rust engine's binding."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,8 @@ def solve_likelihood(
     event: NDArray[np.bool_],
     weight: NDArray[np.float64] | None = None,
     *,
+    entry: NDArray[np.float64] | None = None,
+    callback: Callable[[float, float, float, int], object] | None = None,
     max_depth: int,
     max_leaf_nodes: int | None,
     min_samples_leaf: int,
@@ -45,6 +47,38 @@ def solve_likelihood(
     memory_limit: int | None,
     options: Mapping[str, Any] | None,
 ) -> Solution: ...
+def path_likelihood(
+    features: NDArray[np.uint8],
+    time: NDArray[np.float64],
+    event: NDArray[np.bool_],
+    weight: NDArray[np.float64] | None = None,
+    *,
+    entry: NDArray[np.float64] | None = None,
+    max_depth: int,
+    max_leaf_nodes: int | None,
+    min_samples_leaf: int,
+    leaf_penalty: float,
+    n_threads: int,
+    time_limit: float | None,
+    memory_limit: int | None,
+    options: Mapping[str, Any] | None,
+) -> list[Solution]: ...
+def forecast_likelihood(
+    features: NDArray[np.uint8],
+    time: NDArray[np.float64],
+    event: NDArray[np.bool_],
+    weight: NDArray[np.float64] | None = None,
+    *,
+    entry: NDArray[np.float64] | None = None,
+    max_depth: int,
+    max_leaf_nodes: int | None,
+    min_samples_leaf: int,
+    leaf_penalty: float,
+    n_threads: int,
+    time_limit: float | None,
+    memory_limit: int | None,
+    options: Mapping[str, Any] | None,
+) -> dict[str, float]: ...
 def solve_accuracy(
     features: NDArray[np.uint8],
     labels: NDArray[np.int64],

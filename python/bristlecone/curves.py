@@ -346,10 +346,17 @@ def _as_survival(
         return event, time, None
     if not entry_allowed:
         raise ValueError(f"{name} has a field 'entry'; delayed entry is not supported here")
-    entry = _row_values(y["entry"], f"{name}: entry", time.size)
+    return event, time, _entry_before(time, y["entry"], prefix=f"{name}: ")
+
+
+def _entry_before(
+    time: NDArray[np.float64], entry: ArrayLike, prefix: str = ""
+) -> NDArray[np.float64]:
+    """Finite entry times, each before its row's time."""
+    entry = _row_values(entry, f"{prefix}entry", time.size)
     if not (entry < time).all():
-        raise ValueError(f"{name}: entry is not before time in row {int((entry >= time).argmax())}")
-    return event, time, entry
+        raise ValueError(f"{prefix}entry is not before time in row {int((entry >= time).argmax())}")
+    return entry
 
 
 def _event_and_time(

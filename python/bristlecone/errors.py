@@ -7,6 +7,7 @@ __all__ = [
     "ConstantFeatureWarning",
     "InvalidParameterError",
     "ModelFormatError",
+    "SearchCostWarning",
     "SearchLimitWarning",
 ]
 
@@ -17,6 +18,10 @@ class BristleconeWarning(UserWarning):
 
 class SearchLimitWarning(BristleconeWarning, ConvergenceWarning):
     """The search stopped at a limit: the tree is the best found so far, not proven optimal."""
+
+
+class SearchCostWarning(BristleconeWarning):
+    """A search is forecast to need more time or memory than it may have."""
 
 
 class ConstantFeatureWarning(BristleconeWarning):

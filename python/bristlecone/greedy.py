@@ -140,7 +140,7 @@ class GreedySurvivalTree(EncodedTreeMixin, BaseEstimator):
         y : structured array, DataFrame or pair
             A structured array of one boolean (event) and one float field (time), a DataFrame with
             columns ``event`` and ``time`` (or exactly one two-valued and one numeric column), or
-            a pair ``(event, time)``.
+            a pair ``(event, time)``. Delayed entry (``entry``) is refused.
         sample_weight : array-like of float, shape (n,), optional
             Row weights, finite and not negative; rows of weight zero are left out. Integer
             weights equal repetition of rows (with ``min_samples_leaf=1``).
@@ -166,6 +166,10 @@ class GreedySurvivalTree(EncodedTreeMixin, BaseEstimator):
         start = time.perf_counter()
         self._check_parameters()
         data = check_training_data(X, y, sample_weight)
+        if data.entry is not None:
+            raise ValueError(
+                "y has an 'entry': GreedySurvivalTree has no delayed entry; OptimalSurvivalTree has"
+            )
         encoder = self._fitted_encoder(data.X, data.weight)
         rows = _rows(encoder, data.X)
         grown = _core.grow_greedy(

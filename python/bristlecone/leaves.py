@@ -127,7 +127,7 @@ def leaf_statistics(
         rows = np.flatnonzero(leaf == node)
         weight, entry = (None if x is None else x[rows] for x in (data.weight, data.entry))
         table = _core.risk_table(data.time[rows], data.event[rows], weight, entry)
-        # Rounded once, at the end.
+        # fsum rounds once, whatever the order.
         events, hazard = float(table["events"].sum()), math.fsum(hazards[rows])
         happened = table["events"] > 0
         leaves.append(

@@ -7,9 +7,9 @@ censoring at the same time are not compared, and tied predictions are worth 0 in
 
 A sample with its outcome (``survival_train``, ``survival_test``) is a structured array with one
 boolean field (event) and one float field (time), or a tuple ``(event, time)``; delayed entry is
-allowed in the training sample alone, whose risk sets then follow it. Where a value is not
-defined (no comparable pair, one class only, G zero or unknown where it is needed) there is a
-ValueError that says so, never a NaN.
+allowed in the training sample, whose risk sets then follow it, and in
+``concordance_index_censored``. Where a value is not defined (no comparable pair, one class only,
+G zero or unknown where it is needed) there is a ValueError that says so, never a NaN.
 """
 
 from bristlecone.metrics.auc import cumulative_dynamic_auc

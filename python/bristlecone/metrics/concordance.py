@@ -12,6 +12,7 @@ from bristlecone.curves import (
     Outcome,
     _as_survival,
     _check_ties,
+    _entry_before,
     _event_and_time,
     _row_values,
     censoring_survival,
@@ -49,11 +50,12 @@ def concordance_index_censored(
     tied_tol: float = 1e-8,
     *,
     ties: str = "sksurv",
+    entry: ArrayLike | None = None,
 ) -> Concordance:
     """Harrell's concordance index; O(n log n).
 
     Pairs (i, j) with t_i < t_j and an event of i are comparable, concordant when the estimate of i
-    is higher.
+    is higher. With delayed entry j must have been under observation: entry_j < t_i.
 
     Parameters
     ----------
@@ -68,6 +70,8 @@ def concordance_index_censored(
     ties : {"sksurv", "paper"}, default="sksurv"
         With "sksurv" an event and a censoring at the same time are comparable (the censored row
         lived longer), with "paper" they are not.
+    entry : array-like of shape (n,), optional
+        Time from which a row was under observation, before its time.
 
     Returns
     -------
@@ -85,7 +89,11 @@ def concordance_index_censored(
     """
     event, time = _event_and_time(event, time)
     estimate = _row_values(estimate, "estimate", time.size)
-    return _concordance(event, time, estimate, np.ones(time.size), tied_tol, ties)
+    weight = np.ones(time.size)
+    if entry is None:
+        return _concordance(event, time, estimate, weight, tied_tol, ties)
+    entry = _entry_before(time, entry)
+    return _concordance(event, time, estimate, weight, tied_tol, ties, entry)
 
 
 def concordance_index_ipcw(
@@ -257,12 +265,17 @@ def _summary(
     concordant: NDArray[np.int64],
     tied: NDArray[np.int64],
     weight: NDArray[np.float64],
+    waiting: NDArray[np.intp] | int = 0,
 ) -> Concordance:
-    """Sum over the events ``rows`` from their numbers of concordant and tied pairs."""
+    """Sum over the events ``rows`` from their numbers of concordant and tied pairs.
+
+    Of the rows after an event, ``waiting`` had not entered yet and are not compared.
+    """
     ordered = np.sort(key)
     later = key.size - np.searchsorted(ordered, key[rows], side="right")
     # Keys of one time are consecutive: the even one and, for its censorings, the odd one.
     same_time = np.searchsorted(ordered, key[rows] + 1, side="right") - (key.size - later)
+    later = later - waiting
     pairs = weight[rows] @ later
     if not pairs > 0:
         raise ValueError("no pair is comparable: the concordance index is not defined")
@@ -282,19 +295,32 @@ def _concordance(
     weight: NDArray[np.float64],
     tied_tol: float,
     ties: str,
+    entry: NDArray[np.float64] | None = None,
 ) -> Concordance:
     check_real("tied_tol", tied_tol, 0.0)
     key = _times_in_order(event, time, ties)
     rows = np.flatnonzero(event)
-    order = np.argsort(key, kind="stable")
-    start = np.searchsorted(key[order], key[rows], side="right")
     values, code = np.unique(estimate, return_inverse=True)
-    code = code[order]
     lower = np.searchsorted(values, estimate[rows] - tied_tol, side="left")
     upper = np.searchsorted(values, estimate[rows] + tied_tol, side="right")
-    concordant = _count_below(code, start, lower)
-    tied = _count_below(code, start, upper) - concordant
-    return _summary(rows, key, concordant, tied, weight)
+
+    def pairs(
+        order: NDArray[np.intp], start: NDArray[np.intp]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Concordant and tied pairs of every event with ``order[start:]``."""
+        concordant = _count_below(code[order], start, lower)
+        return concordant, _count_below(code[order], start, upper) - concordant
+
+    order = np.argsort(key, kind="stable")
+    concordant, tied = pairs(order, np.searchsorted(key[order], key[rows], side="right"))
+    if entry is None:
+        return _summary(rows, key, concordant, tied, weight)
+    # Rows that enter at or after an event are all among the rows after it.
+    order = np.argsort(entry, kind="stable")
+    start = np.searchsorted(entry[order], time[rows], side="left")
+    not_concordant, not_tied = pairs(order, start)
+    waiting = entry.size - start
+    return _summary(rows, key, concordant - not_concordant, tied - not_tied, weight, waiting)
 
 
 def _count_below(

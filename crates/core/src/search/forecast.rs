@@ -41,12 +41,13 @@ pub fn forecast<T: LaneTask>(task: &T, sample: &Sample, settings: &Settings) -> 
     let depth = settings.max_depth.min(n).min(most_leaves.saturating_sub(1));
     let channels = task.channels() + 1;
     let limit = settings.memory_limit.unwrap_or(super::branch::DEFAULT_BYTES);
-    let bytes = |d: usize| lattice::bytes(sample, d, channels, settings);
+    let precision = lattice::choose_precision(task, sample, 1, settings);
+    let n_threads = settings.n_threads.max(1);
+    let bytes = |d: usize| lattice::bytes(sample, d, channels, n_threads, precision);
     let deepest = settings.lattice_depth.clamp(1, lattice::MAX_DEPTH).min(depth);
     let reach = (1..=deepest).rev().find(|&d| bytes(d) <= limit).unwrap_or(depth.min(1));
     let backend = settings.backend.unwrap_or_else(|| Backend::available()[0]);
-    let (cell, visit) =
-        nanoseconds(backend, lattice::choose_precision(task, sample, reach, settings));
+    let (cell, visit) = nanoseconds(backend, precision);
     // Columns already split on are gone from the lattices below.
     let above = depth - reach;
     let columns = n.saturating_sub(above);
@@ -60,7 +61,7 @@ pub fn forecast<T: LaneTask>(task: &T, sample: &Sample, settings: &Settings) -> 
     // Each level splits the rows between two lattices.
     let row_visits =
         trues.iter().enumerate().map(visits).sum::<f64>() * lattices / 2f64.powi(above as i32);
-    let threads = settings.n_threads.max(1) as f64;
+    let threads = n_threads as f64;
     let seconds =
         (cells * cell + row_visits * visit) * 1e-9 / threads + sample.n_rows() as f64 * 1e-6;
     Forecast { seconds, bytes: bytes(reach) as f64, cells, row_visits }

@@ -36,13 +36,19 @@ pub fn fits_channels(channels: usize) -> bool {
 }
 
 /// Bytes that a lattice takes: its tables and its copies of the rows.
-pub fn bytes(sample: &Sample, depth: usize, channels: usize, settings: &Settings) -> usize {
-    let (n, n_threads) = (sample.n_columns(), settings.n_threads.max(1));
+pub fn bytes(
+    sample: &Sample,
+    depth: usize,
+    channels: usize,
+    n_threads: usize,
+    precision: Precision,
+) -> usize {
+    let n = sample.n_columns();
     let level = |m: usize| Geometry::positions(n, m);
     let sums: usize = (1..depth).map(level).sum::<usize>() * channels;
     let best: usize = (1..depth).map(|m| level(m) << m).sum();
     let last = if depth > 1 { level(depth - 1) << (depth - 1) } else { 0 };
-    let element = if settings.precision == Some(Precision::Single) { 4 } else { 8 };
+    let element = if precision == Precision::Single { 4 } else { 8 };
     // A record and a bitset entry per row, and up to as much again in each thread.
     let row = channels * element + 2 * n.div_ceil(64) * 8;
     element * (sums + best + last * (n_threads - 1)) + sample.n_rows() * row * (1 + n_threads)
@@ -105,7 +111,7 @@ pub fn choose_precision<T: LaneTask>(
 /// Low bits each channel drops so that its total, rounded up row by row, fits the lanes.
 fn shifts<T: LaneTask>(task: &T, total: &[i64], n_rows: usize, single: bool) -> Vec<u32> {
     let most = task.max_lane_sum(single);
-    let fits = |t: i64, s: u32| (t >> s) + n_rows as i64 / 2 + 1 <= most;
+    let fits = |t: i64, s: u32| (t >> s) + n_rows as i64 / 2 < most;
     let needed = |&t: &i64| if t <= most { 0 } else { (1..63).find(|&s| fits(t, s)).unwrap_or(63) };
     total.iter().map(needed).collect()
 }

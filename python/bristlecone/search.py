@@ -1,0 +1,77 @@
+"""What a search tells before it starts and while it runs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+__all__ = ["SearchCost", "SearchProgress", "relative_gap"]
+
+
+def relative_gap(objective: float, lower_bound: float) -> float:
+    """``objective - lower_bound`` as a share of ``|objective|``; inf of an objective of 0."""
+    gap = objective - lower_bound
+    if gap == 0:
+        return 0.0
+    return gap / abs(objective) if objective else math.inf
+
+
+@dataclass(frozen=True)
+class SearchProgress:
+    """How far a search is.
+
+    Parameters
+    ----------
+    seconds : float
+        Since the search started.
+    objective : float
+        Of the best tree so far.
+    lower_bound : float
+        No tree over the binary features is below this.
+    n_nodes_explored : int
+        Work so far.
+    """
+
+    seconds: float
+    objective: float
+    lower_bound: float
+    n_nodes_explored: int
+
+    @property
+    def gap(self) -> float:
+        """Distance of the objective from the lower bound."""
+        return self.objective - self.lower_bound
+
+    @property
+    def relative_gap(self) -> float:
+        """The gap as a share of the objective."""
+        return relative_gap(self.objective, self.lower_bound)
+
+
+@dataclass(frozen=True)
+class SearchCost:
+    """What a search would take if it ran to the end and nothing could be left out.
+
+    Parameters
+    ----------
+    seconds : float
+        On this machine, good to a factor of about three; bounds may make the search faster.
+    memory : int
+        Bytes of its tables.
+    n_features : int
+        Binary features, without those that equal another one or its complement.
+    n_distinct_rows : int
+        Training rows that differ in the binary features.
+    max_depth : int
+        Depth that the parameters, the features and the rows allow.
+    suggestion : str or None
+        Parameters with which the search would fit its limits; None when it fits as it is, or when
+        nothing smaller was found that fits.
+    """
+
+    seconds: float
+    memory: int
+    n_features: int
+    n_distinct_rows: int
+    max_depth: int
+    suggestion: str | None = None
