@@ -45,7 +45,7 @@ IMPOSSIBLE_FOR = {
     "optimal": {
         "objective": ["brier", None],
         "max_depth": [None],
-        "leaf_penalty": [-0.1, float("nan"), "0.1"],
+        "leaf_penalty": [-0.1, float("nan"), "0.1", 10**400],
         "time_limit": [-1, float("inf")],
         "memory_limit": [0, 1e9, 2**63],
         "n_jobs": [0, 1.5, 2**63],

@@ -54,7 +54,8 @@ OUTCOMES = {
 
 @pytest.mark.parametrize("form", OUTCOMES)
 def test_every_form_of_outcomes_reads_the_same(form):
-    event, time = check_survival(OUTCOMES[form])
+    event, time, entry = check_survival(OUTCOMES[form])
+    assert entry is None
     np.testing.assert_array_equal(event, EVENT)
     np.testing.assert_array_equal(time, TIME)
     assert event.dtype == np.bool_ and time.dtype == np.float64
@@ -86,10 +87,9 @@ def test_all_events_need_no_second_value_where_the_event_is_named():
             "fields 'e' .bool.*one boolean field",
         ),
         (
-            structured(("e", EVENT, bool), ("t", TIME, float), ("entry", 0 * TIME, float)),
-            "'entry' column: delayed entry is not supported yet",
+            structured(("e", EVENT, bool), ("t", TIME, float), ("since", 0 * TIME, float)),
+            "'since' .*and at most 'entry' besides",
         ),
-        (pd.DataFrame(columns() | {"entry": TIME - 1}), "delayed entry is not supported yet"),
         (pd.DataFrame(columns() | {"age": TIME}), "columns 'event', 'time', 'age'; expected"),
         (pd.DataFrame({"time": TIME}), "columns 'time'; expected 'event' and 'time'"),
         (pd.DataFrame(columns(event=TIME + 1, names=("a", "b"))), "'a', 'b'.*exactly one two-v"),
@@ -195,7 +195,8 @@ def test_no_weights_stay_none_and_series_become_floats():
     ids=["numpy", "list", "pandas", "polars"],
 )
 def test_rows_of_weight_zero_are_left_out(X):
-    kept, event, time, weight = check_training_data(X, (EVENT, TIME), [1, 0, 2, 0])
+    kept, event, time, weight, entry = check_training_data(X, (EVENT, TIME), [1, 0, 2, 0])
+    assert entry is None
     np.testing.assert_array_equal(np.asarray(kept), [[0, 1], [4, 5]])
     assert type(kept) is type(X)
     np.testing.assert_array_equal(event, [True, True])

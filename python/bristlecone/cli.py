@@ -12,7 +12,7 @@ import io
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
@@ -30,6 +30,7 @@ from bristlecone.files import check_target, write_files
 from bristlecone.frame import Frame, read_csv, read_parquet
 from bristlecone.optimal import OptimalSurvivalTree
 from bristlecone.report import certificate, html_report
+from bristlecone.search import SearchCost, SearchProgress, readable_bytes, readable_seconds
 from bristlecone.serialise import load_model
 
 __all__ = ["main"]
@@ -146,10 +147,12 @@ def _add_fit(parser: argparse.ArgumentParser) -> None:
     add("data", metavar="DATA", help="CSV or Parquet file, or the name of a bundled set")
     add("--time", metavar="COL", help="column of times (bundled sets: time)")
     add("--event", metavar="COL", help="column of events, 1 or true (bundled sets: event)")
+    add("--entry", metavar="COL", help="column of times from which the rows were observed")
     add("--event-value", metavar="V", help="value of the event column that means an event")
     add("--drop", metavar="COL", nargs="+", action="extend", default=[], help="columns to ignore")
     add("--report", metavar="HTML", help="write a report to this file")
     add("--model", metavar="JSON", help="save the tree to this file")
+    add("--estimate", action="store_true", help="print what the search would take, and stop")
 
     tree = parser.add_argument_group("tree")
     left_out = argparse.SUPPRESS
@@ -166,6 +169,12 @@ def _add_fit(parser: argparse.ArgumentParser) -> None:
     search.add_argument("--time-limit", type=float, default=left_out, metavar="SECONDS")
     search.add_argument("--memory-limit", type=int, default=left_out, metavar="BYTES")
     search.add_argument("--n-jobs", type=int, default=left_out, metavar="N", help="threads")
+    search.add_argument(
+        "--progress",
+        action="store_true",
+        help="show best tree and bound from the start, on a terminal or not (by default on a "
+        "terminal, after a second)",
+    )
 
     encoder = parser.add_argument_group("binary features")
     encoder.add_argument("--thresholds", default=left_out, help="quantiles, midpoints or kmeans")
@@ -202,13 +211,19 @@ def _fit(arguments: argparse.Namespace) -> int:
     time_name, event_name = (_outcome_name(arguments, role, frame, bundled) for role in _OUTCOME)
     if time_name == event_name:
         raise ValueError(f"--time and --event are the same column {time_name!r}")
+    outcome = [time_name, event_name]
+    if arguments.entry is not None:
+        _check_column(frame, arguments.entry, "--entry")
+        if arguments.entry in outcome:
+            raise ValueError(f"--entry: {arguments.entry!r} is the column of --time or --event")
+        outcome.append(arguments.entry)
     for name in arguments.drop:
         _check_column(frame, name, "--drop")
-        if name in (time_name, event_name):
-            raise ValueError(f"--drop: {name!r} is the column of --time or --event")
-    X = frame.drop([time_name, event_name, *arguments.drop])
+        if name in outcome:
+            raise ValueError(f"--drop: {name!r} is the column of --time, --event or --entry")
+    X = frame.drop([*outcome, *arguments.drop])
     if not X.columns:
-        raise ValueError(f"{arguments.data} has no columns besides time and event")
+        raise ValueError(f"{arguments.data} has no columns besides {_listed(outcome)}")
     targets = {
         option: _output(option, path, arguments.data)
         for option, path in (("--model", arguments.model), ("--report", arguments.report))
@@ -216,17 +231,20 @@ def _fit(arguments: argparse.Namespace) -> int:
     }
     if len(set(targets.values())) < len(targets):
         raise ValueError("--model and --report are the same file")
-    y = (
-        _event(frame[event_name], event_name, arguments.event_value),
-        _time(frame[time_name], time_name),
-    )
+    y = _survival(frame, *outcome, event_value=arguments.event_value)
 
     given = vars(arguments)
     parameters = {name: given[name] for name in _FIT_OPTIONS if name in given}
     encoding = {name: given[name] for name in _ENCODER_OPTIONS if name in given}
     if encoding:
         parameters["encoder"] = BinaryEncoder(**encoding)
-    estimator = OptimalSurvivalTree(**parameters).fit(X, y)
+    estimator = OptimalSurvivalTree(**parameters)
+    cost = estimator.estimate_cost(X, y)
+    if arguments.estimate:
+        print(_forecast(cost), end="")
+        return 0
+    with _progress(arguments.progress) as callback:
+        estimator.fit(X, y, callback=callback)
 
     about = _size(estimator)
     print(f"{arguments.data}: {about}\n\n{export_text(estimator)}\n{_proof(estimator)}", end="")
@@ -315,6 +333,57 @@ def _datasets(arguments: argparse.Namespace) -> int:
     return 0
 
 
+class _ProgressLine:
+    """One line on standard error that is written anew while the search goes on."""
+
+    def __init__(self, start: float) -> None:
+        self._next = start
+        self._width = 0
+
+    def show(self, progress: SearchProgress) -> None:
+        if progress.seconds < self._next:
+            return
+        self._next = progress.seconds + 0.1
+        text = (
+            f"{progress.seconds:.1f} s: objective {progress.objective:.6g}, lower bound "
+            f"{progress.lower_bound:.6g}, gap {100 * progress.relative_gap:.3g} %"
+        )
+        # Blanks cover what a longer text has left.
+        print(f"\r{text:{self._width}}", end="", file=sys.stderr, flush=True)
+        self._width = len(text)
+
+    def end(self) -> None:
+        if self._width:
+            print(file=sys.stderr)
+
+
+@contextmanager
+def _progress(forced: bool) -> Iterator[Callable[[SearchProgress], None] | None]:
+    """Callback that shows progress: on a terminal after a second; anywhere, at once if forced.
+
+    Warnings wait until the line has ended.
+    """
+    line = _ProgressLine(0.0 if forced else 1.0)
+    with warnings.catch_warnings(record=True) as held:
+        try:
+            yield line.show if forced or sys.stderr.isatty() else None
+        finally:
+            line.end()
+    for warning in held:
+        warnings.warn(warning.message, stacklevel=1)
+
+
+def _forecast(cost: SearchCost) -> str:
+    rows = {
+        "binary features": cost.n_features,
+        "distinct rows": cost.n_distinct_rows,
+        "depth": cost.max_depth,
+        "time": readable_seconds(cost.seconds),
+        "memory": readable_bytes(cost.memory),
+    }
+    return "".join(f"{name:16}{value}\n" for name, value in rows.items())
+
+
 def _size(estimator: Any) -> str:
     leaves = estimator.leaf_statistics_
     rows, events = sum(leaf.n_samples for leaf in leaves), sum(leaf.n_events for leaf in leaves)
@@ -379,12 +448,39 @@ def _outcome_name(arguments: argparse.Namespace, role: str, frame: Frame, bundle
     return name
 
 
-def _time(values: NDArray[Any], name: str) -> NDArray[np.float64]:
+def _survival(
+    frame: Frame,
+    time_name: str,
+    event_name: str,
+    entry_name: str | None = None,
+    *,
+    event_value: str | None,
+) -> NDArray[np.void]:
+    """Outcomes as the estimators take them."""
+    event = _event(frame[event_name], event_name, event_value)
+    time = _time(frame[time_name], time_name, "--time")
+    columns: dict[str, NDArray[Any]] = {"event": event, "time": time}
+    if entry_name is not None:
+        entry = columns["entry"] = _time(frame[entry_name], entry_name, "--entry")
+        late = entry >= time
+        if late.any():
+            row = int(np.argmax(late))
+            raise ValueError(
+                f"column {entry_name!r} is {entry[row]:g} in row {row}, where {time_name!r} is "
+                f"{time[row]:g}; a row must enter before its time"
+            )
+    y = np.empty(len(event), dtype=[(name, values.dtype) for name, values in columns.items()])
+    for name, values in columns.items():
+        y[name] = values
+    return y
+
+
+def _time(values: NDArray[Any], name: str, option: str) -> NDArray[np.float64]:
     _check_present(values, name)
     if values.dtype.kind not in "iuf":
         row = next((k for k, value in enumerate(values) if not _is_number(value)), 0)
         raise ValueError(
-            f"--time: column {name!r} is not numeric; row {row} holds {_shown(values[row])}"
+            f"{option}: column {name!r} is not numeric; row {row} holds {_shown(values[row])}"
         )
     time = values.astype(np.float64)
     wrong = ~(np.isfinite(time) & (time >= 0))

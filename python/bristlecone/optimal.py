@@ -6,20 +6,30 @@ import logging
 import math
 import time
 import warnings
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from bristlecone import _core
 from bristlecone._encoded import EncodedTreeMixin, binary_features
 from bristlecone._survival import LEAF_CURVES
 from bristlecone.encoder import BinaryEncoder
-from bristlecone.errors import InvalidParameterError, SearchLimitWarning
+from bristlecone.errors import InvalidParameterError, SearchCostWarning, SearchLimitWarning
+from bristlecone.search import (
+    SearchCost,
+    SearchProgress,
+    readable_bytes,
+    readable_seconds,
+    relative_gap,
+)
 from bristlecone.serialise import Fields, register
 from bristlecone.tree import Tree
 from bristlecone.validation import (
+    TrainingData,
     check_choice,
     check_integer,
     check_real,
@@ -33,6 +43,20 @@ __all__ = ["OptimalSurvivalTree"]
 logger = logging.getLogger(__name__)
 
 _STATUSES = ("optimal", "time_limit", "memory_limit", "interrupted")
+
+# What a search may take before ``estimate_cost`` calls it hopeless, when no limit is set. The
+# bytes are what the engine allows itself.
+_MOST_SECONDS, _MOST_BYTES = 3600.0, 600 << 20
+
+Found = TypeVar("Found")
+
+
+class _Problem(NamedTuple):
+    """Training rows with the fitted encoder and the binary features it made of them."""
+
+    data: TrainingData
+    encoder: Any
+    features: NDArray[np.uint8]
 
 
 @register
@@ -63,7 +87,8 @@ class OptimalSurvivalTree(EncodedTreeMixin, BaseEstimator):
     time_limit : float or None, default=None
         Seconds after which the search stops with the best tree so far.
     memory_limit : int or None, default=None
-        Bytes the search may use before it stops likewise.
+        Bytes the tables of the search may take; None is 600 MiB. With less it is slower, and with
+        too little for any table it stops likewise.
     n_jobs : int or None, default=None
         Threads: None is one, -1 all. The tree of a completed search does not depend on it.
     encoder : "auto" or transformer, default="auto"
@@ -150,7 +175,14 @@ class OptimalSurvivalTree(EncodedTreeMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> OptimalSurvivalTree:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        callback: Callable[[SearchProgress], object] | None = None,
+    ) -> OptimalSurvivalTree:
         """Find the best tree.
 
         Parameters
@@ -160,10 +192,16 @@ class OptimalSurvivalTree(EncodedTreeMixin, BaseEstimator):
         y : structured array, DataFrame or pair
             A structured array of one boolean (event) and one float field (time), a DataFrame with
             columns ``event`` and ``time`` (or exactly one two-valued and one numeric column), or
-            a pair ``(event, time)``.
+            a pair ``(event, time)``. A further field or column ``entry`` is the time from which
+            a row was observed (delayed entry, left truncation): the row is at risk at t when
+            ``entry < t <= time``.
         sample_weight : array-like of float, shape (n,), optional
             Row weights, finite and not negative; rows of weight zero are left out. Integer
             weights equal repetition of rows (with ``min_samples_leaf=1``).
+        callback : callable, optional
+            Called with a :class:`~bristlecone.search.SearchProgress` whenever the best tree or
+            the lower bound may have improved, from a thread of the search, which waits for it.
+            An exception it raises ends the search and ``fit``.
 
         Returns
         -------
@@ -175,6 +213,8 @@ class OptimalSurvivalTree(EncodedTreeMixin, BaseEstimator):
         ValueError, TypeError
             For unknown values of parameters, rows that do not fit together, and columns that
             cannot be read; parameter, column or row is named, and an earlier fit is kept.
+        KeyboardInterrupt
+            At a second Ctrl-C within a second; an earlier fit is kept.
 
         Warns
         -----
@@ -184,42 +224,182 @@ class OptimalSurvivalTree(EncodedTreeMixin, BaseEstimator):
             When a column of ``X`` takes a single value.
         """
         start = time.perf_counter()
-        self._check_parameters()
-        data = check_training_data(X, y, sample_weight)
-        encoder = self._fitted_encoder(data.X, data.weight)
-        features = binary_features(encoder, data.X)
-        solution = _core.solve_likelihood(
-            features,
-            data.time,
-            data.event,
-            data.weight,
-            max_depth=self._depth_limit(features),
-            max_leaf_nodes=self._leaf_limit(features),
-            min_samples_leaf=self.min_samples_leaf,
-            leaf_penalty=float(self.leaf_penalty),
-            n_threads=thread_count(self.n_jobs),
-            time_limit=None if self.time_limit is None else float(self.time_limit),
-            memory_limit=self.memory_limit,
-            options=None,
+        problem = self._problem(X, y, sample_weight)
+        solution = self._run(_core.solve_likelihood, problem, callback=_reporter(callback))
+        self._set_solution(solution, problem, start)
+        self._warn_of_constants()
+        _report([self])
+        return self
+
+    def size_path(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None
+    ) -> list[OptimalSurvivalTree]:
+        """Best tree of every size, from one search.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in ``fit``.
+
+        Returns
+        -------
+        list of OptimalSurvivalTree
+            Entry k is what ``fit`` with ``max_leaf_nodes=k + 1`` finds: the best tree with at
+            most k + 1 leaves, with its own objective, bound and status. The parameters are
+            those of this estimator, which is left as it is; the fitted encoder is shared. The
+            sizes end at ``max_leaf_nodes``, at what ``max_depth`` allows, or at the number of
+            distinct rows. The limits hold for the search as a whole, and so does ``fit_time_``.
+
+        Raises
+        ------
+        ValueError, TypeError, KeyboardInterrupt
+            As in ``fit``.
+
+        Warns
+        -----
+        SearchLimitWarning
+            Once, when a limit or Ctrl-C stopped the search before every tree was proven.
+        ConstantFeatureWarning
+            As in ``fit``.
+        """
+        start = time.perf_counter()
+        problem = self._problem(X, y, sample_weight)
+        path = []
+        for leaves, solution in enumerate(self._run(_core.path_likelihood, problem), start=1):
+            tree = clone(self).set_params(max_leaf_nodes=leaves)
+            tree._set_solution(solution, problem, start)
+            path.append(tree)
+        path[0]._warn_of_constants()
+        _report(path)
+        return path
+
+    def estimate_cost(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> SearchCost:
+        """Forecast what ``fit`` would take, without the search.
+
+        Encodes the rows and counts; for a search that cannot leave anything out, hence often too
+        much, above all with a ``leaf_penalty``.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in ``fit``.
+
+        Returns
+        -------
+        SearchCost
+            Seconds, bytes and what they follow from.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As in ``fit``.
+
+        Warns
+        -----
+        SearchCostWarning
+            When the forecast is beyond ``time_limit`` (an hour without one) or ``memory_limit``
+            (600 MiB without one); a smaller setting that fits is given, if there is one.
+        """
+        problem = self._problem(X, y, sample_weight)
+        cost = self._forecast(problem)
+        if self._affordable(cost):
+            return cost
+        suggestion = self._smaller_setting(problem, cost)
+        seconds, memory = self._allowance()
+        warnings.warn(
+            f"the search is forecast to take {cost}, where {readable_seconds(seconds)}, "
+            f"{readable_bytes(memory)} are allowed"
+            + (f"; smaller is {suggestion}" if suggestion else ""),
+            SearchCostWarning,
+            stacklevel=2,
         )
+        return replace(cost, suggestion=suggestion)
+
+    def _problem(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> _Problem:
+        self._check_parameters()
+        return self._encoded(check_training_data(X, y, sample_weight))
+
+    def _encoded(self, data: TrainingData) -> _Problem:
+        encoder = self._fitted_encoder(data.X, data.weight)
+        return _Problem(data, encoder, binary_features(encoder, data.X))
+
+    def _run(self, search: Callable[..., Found], problem: _Problem, **options: Any) -> Found:
+        """Call a function of the engine with the problem and the parameters."""
+        data, features = problem.data, problem.features
+        settings = {
+            "entry": data.entry,
+            "max_depth": self._depth_limit(features),
+            "max_leaf_nodes": self._leaf_limit(features),
+            "min_samples_leaf": self.min_samples_leaf,
+            "leaf_penalty": float(self.leaf_penalty),
+            "n_threads": thread_count(self.n_jobs),
+            "time_limit": None if self.time_limit is None else float(self.time_limit),
+            "memory_limit": self.memory_limit,
+            "options": None,
+        }
+        return search(features, data.time, data.event, data.weight, **{**settings, **options})
+
+    def _set_solution(self, solution: _core.Solution, problem: _Problem, start: float) -> None:
         tree = Tree.grown(
             solution.children_left,
             solution.children_right,
             solution.feature,
-            features,
-            data.weight,
+            problem.features,
+            problem.data.weight,
         )
-        self._set_leaves(tree, features, data)
-        self.encoder_ = encoder
+        self._set_leaves(tree, problem.features, problem.data)
+        self.encoder_ = problem.encoder
         self.objective_value_ = solution.objective
         self.lower_bound_ = solution.lower_bound
         self.status_ = solution.status
         self.n_nodes_explored_ = solution.n_nodes_explored
         self.trace_ = [tuple(entry) for entry in solution.trace]
         self.fit_time_ = time.perf_counter() - start
-        self._warn_of_constants()
-        self._report()
-        return self
+
+    def _forecast(self, problem: _Problem, max_depth: int | None = None) -> SearchCost:
+        depth = self._depth_limit(problem.features) if max_depth is None else max_depth
+        forecast = self._run(_core.forecast_likelihood, problem, max_depth=depth)
+        seconds = forecast["seconds"]
+        return SearchCost(
+            # Counts beyond all numbers divide into NaN.
+            seconds=math.inf if math.isnan(seconds) else seconds,
+            memory=int(forecast["bytes"]),
+            n_features=int(forecast["n_active_features"]),
+            n_distinct_rows=int(forecast["n_distinct_rows"]),
+            max_depth=depth,
+        )
+
+    def _allowance(self) -> tuple[float, int]:
+        """Seconds and bytes a search may take before it is called hopeless."""
+        seconds = _MOST_SECONDS if self.time_limit is None else self.time_limit
+        return seconds, _MOST_BYTES if self.memory_limit is None else self.memory_limit
+
+    def _affordable(self, cost: SearchCost) -> bool:
+        seconds, memory = self._allowance()
+        return cost.seconds <= seconds and cost.memory <= memory
+
+    def _smaller_setting(self, problem: _Problem, cost: SearchCost) -> str | None:
+        """The most depth that can be afforded, or fewer features if not even depth 2 can."""
+        suggestion = None
+        for depth in range(2, cost.max_depth):
+            smaller = self._forecast(problem, depth)
+            if not self._affordable(smaller):
+                break
+            suggestion = f"max_depth={depth} ({smaller})"
+        if suggestion is not None:
+            return suggestion
+        encoder = BinaryEncoder() if isinstance(self.encoder, str) else clone(self.encoder)
+        if not isinstance(encoder, BinaryEncoder):
+            return None
+        fewer = clone(self).set_params(max_depth=min(2, cost.max_depth), encoder=encoder)
+        count = cost.n_features // 2
+        while count > 0:
+            encoder.set_params(max_features=count)
+            smaller = fewer._forecast(fewer._encoded(problem.data))
+            if self._affordable(smaller):
+                return f"max_depth={fewer.max_depth}, encoder={encoder!r} ({smaller})"
+            count //= 2
+        return None
 
     @property
     def gap_(self) -> float:
@@ -229,9 +409,7 @@ class OptimalSurvivalTree(EncodedTreeMixin, BaseEstimator):
     @property
     def relative_gap_(self) -> float:
         """The gap as a share of the objective."""
-        if self.gap_ == 0:
-            return 0.0
-        return self.gap_ / abs(self.objective_value_) if self.objective_value_ else math.inf
+        return relative_gap(self.objective_value_, self.lower_bound_)
 
     @property
     def n_binary_features_(self) -> int:
@@ -267,27 +445,6 @@ class OptimalSurvivalTree(EncodedTreeMixin, BaseEstimator):
     def _leaf_limit(self, features: NDArray[np.uint8]) -> int | None:
         return None if self.max_leaf_nodes is None else min(self.max_leaf_nodes, features.shape[0])
 
-    def _report(self) -> None:
-        """Log the fit and warn when a limit stopped it; called by ``fit`` itself."""
-        logger.log(
-            logging.INFO if self.verbose else logging.DEBUG,
-            "%s: objective %.6g, lower bound %.6g, %d leaves, depth %d, %d binary features, %.3f s",
-            self.status_,
-            self.objective_value_,
-            self.lower_bound_,
-            self.n_leaves_,
-            self.depth_,
-            self.n_binary_features_,
-            self.fit_time_,
-        )
-        if self.status_ != "optimal":
-            warnings.warn(
-                f"the search stopped ({self.status_}) with objective {self.objective_value_:.6g} "
-                f"and lower bound {self.lower_bound_:.6g}: gap {self.gap_:.3g}",
-                SearchLimitWarning,
-                stacklevel=3,
-            )
-
     def _saved_fields(self) -> dict[str, Any]:
         return {
             "encoder": self.encoder_.to_dict(),
@@ -314,3 +471,39 @@ class OptimalSurvivalTree(EncodedTreeMixin, BaseEstimator):
         search.finish()
         if self.gap_ < 0 or (self.status_ == "optimal" and self.gap_ > 1e-9):
             raise search.fail("lower_bound", "contradicts objective_value or status")
+
+
+def _reporter(
+    callback: Callable[[SearchProgress], object] | None,
+) -> Callable[[float, float, float, int], object] | None:
+    if callback is None:
+        return None
+    if not callable(callback):
+        raise InvalidParameterError(f"callback must be callable or None; got {callback!r}")
+    return lambda *point: callback(SearchProgress(*point))
+
+
+def _report(trees: Sequence[OptimalSurvivalTree]) -> None:
+    """Log fits and warn when a limit stopped them; called by the method of the user's call."""
+    for tree in trees:
+        logger.log(
+            logging.INFO if tree.verbose else logging.DEBUG,
+            "%s: objective %.6g, lower bound %.6g, %d leaves, depth %d, %d binary features, %.3f s",
+            tree.status_,
+            tree.objective_value_,
+            tree.lower_bound_,
+            tree.n_leaves_,
+            tree.depth_,
+            tree.n_binary_features_,
+            tree.fit_time_,
+        )
+    unproven = [tree for tree in trees if tree.status_ != "optimal"]
+    if unproven:
+        worst = max(unproven, key=lambda tree: tree.gap_)
+        warnings.warn(
+            f"the search stopped ({worst.status_}) with objective {worst.objective_value_:.6g} "
+            f"and lower bound {worst.lower_bound_:.6g}: gap {worst.gap_:.3g}"
+            + (f"; {len(unproven)} of {len(trees)} trees are not proven" if trees[1:] else ""),
+            SearchLimitWarning,
+            stacklevel=3,
+        )

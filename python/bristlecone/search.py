@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-__all__ = ["SearchCost", "SearchProgress", "relative_gap"]
+__all__ = ["SearchCost", "SearchProgress", "readable_bytes", "readable_seconds", "relative_gap"]
+
+_YEAR = 365.25 * 86400
 
 
 def relative_gap(objective: float, lower_bound: float) -> float:
@@ -75,3 +77,26 @@ class SearchCost:
     n_distinct_rows: int
     max_depth: int
     suggestion: str | None = None
+
+    def __str__(self) -> str:
+        return f"{readable_seconds(self.seconds)}, {readable_bytes(self.memory)}"
+
+
+def readable_seconds(seconds: float) -> str:
+    """A span of time in the unit that suits it, to two digits: "0.52 s", "16 min"."""
+    if seconds > 1000 * _YEAR:
+        return "more than 1000 years"
+    units = ((_YEAR, "years"), (86400, "days"), (3600, "h"), (60, "min"))
+    size, unit = next(((size, unit) for size, unit in units if seconds >= 2 * size), (1, "s"))
+    return f"{_two_digits(seconds / size)} {unit}"
+
+
+def readable_bytes(count: float) -> str:
+    """A number of bytes in the unit that suits it, to two digits: "71 MB"."""
+    units = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+    size, unit = next(((size, unit) for size, unit in units if count >= size), (1, "bytes"))
+    return f"{_two_digits(count / size)} {unit}"
+
+
+def _two_digits(value: float) -> str:
+    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"

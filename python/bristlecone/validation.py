@@ -208,9 +208,7 @@ def _as_time(values: NDArray[Any], label: str) -> NDArray[np.float64]:
     return time
 
 
-def _as_entry(
-    values: NDArray[Any], label: str, time: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _as_entry(values: NDArray[Any], label: str, time: NDArray[np.float64]) -> NDArray[np.float64]:
     entry = _as_time(values, label)
     late = entry >= time
     if late.any():
@@ -338,12 +336,11 @@ def check_real(name: str, value: Any, minimum: float, *, optional: bool = False)
     """Raise InvalidParameterError unless ``value`` is a finite number >= minimum (or None)."""
     if optional and value is None:
         return
-    if (
-        isinstance(value, (bool, np.bool_))
-        or not isinstance(value, Real)
-        or not math.isfinite(value)
-        or value < minimum
-    ):
+    try:
+        number = float(value) if isinstance(value, Real) else math.nan
+    except OverflowError:
+        number = math.inf
+    if isinstance(value, (bool, np.bool_)) or not math.isfinite(number) or number < minimum:
         raise InvalidParameterError(
             f"{name} must be a finite number of at least {minimum}"
             f"{' or None' if optional else ''}; got {value!r}"

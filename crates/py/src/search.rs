@@ -92,6 +92,20 @@ struct Limits {
     options: Option<Py<PyDict>>,
 }
 
+/// Most classes of the lattice kernels.
+const MAX_CLASSES: usize = 32;
+
+const LIMITS: [&str; 8] = [
+    "max_depth",
+    "max_leaf_nodes",
+    "min_samples_leaf",
+    "leaf_penalty",
+    "n_threads",
+    "time_limit",
+    "memory_limit",
+    "options",
+];
+
 impl Limits {
     fn settings(&self, py: Python<'_>) -> PyResult<Settings> {
         let mut settings = Settings {
@@ -146,6 +160,11 @@ fn likelihood(
         entry: entry.map(|v| v.as_slice()).transpose()?,
     };
     let n = obs.len();
+    for (name, values) in [("time", Some(obs.time)), ("weight", obs.weight), ("entry", obs.entry)] {
+        if let Some(bad) = values.and_then(|v| v.iter().position(|x| !x.is_finite() || *x < 0.0)) {
+            return Err(PyValueError::new_err(format!("{name}: row {bad} is not a number >= 0")));
+        }
+    }
     if obs.event.len() != n
         || obs.weight.is_some_and(|w| w.len() != n)
         || obs.entry.is_some_and(|v| v.len() != n)
@@ -237,6 +256,9 @@ pub fn solve_accuracy(
     limits: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<PySolution> {
     let limits = parse(limits)?;
+    if n_classes > MAX_CLASSES {
+        return Err(PyValueError::new_err(format!("y: more than {MAX_CLASSES} classes")));
+    }
     let matrix = matrix(&features, labels.len()?)?;
     let labels: Vec<usize> = labels
         .as_slice()?
@@ -254,7 +276,19 @@ pub fn solve_accuracy(
 }
 
 fn parse(limits: Option<&Bound<'_, PyDict>>) -> PyResult<Limits> {
-    limits.ok_or_else(|| PyValueError::new_err("the limits are missing"))?.extract()
+    let limits = limits.ok_or_else(|| PyValueError::new_err("the limits are missing"))?;
+    if let Some(unknown) = limits
+        .keys()
+        .iter()
+        .find(|key| key.extract::<String>().map_or(true, |key| !LIMITS.contains(&key.as_str())))
+    {
+        return Err(PyValueError::new_err(format!("unknown limit {unknown}")));
+    }
+    let limits: Limits = limits.extract()?;
+    if !limits.leaf_penalty.is_finite() || limits.leaf_penalty < 0.0 {
+        return Err(PyValueError::new_err("leaf_penalty must be a number >= 0"));
+    }
+    Ok(limits)
 }
 
 fn matrix(features: &PyReadonlyArray2<'_, u8>, n_rows: usize) -> PyResult<BinaryMatrix> {

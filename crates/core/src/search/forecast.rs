@@ -38,11 +38,17 @@ fn nanoseconds(backend: Backend, precision: Precision) -> (f64, f64) {
 pub fn forecast<T: LaneTask>(task: &T, sample: &Sample, settings: &Settings) -> Forecast {
     let n = sample.n_columns();
     let most_leaves = settings.most_leaves();
-    let depth = settings.max_depth.min(n).min(most_leaves.saturating_sub(1));
+    let mut depth = settings.max_depth.min(n).min(most_leaves.saturating_sub(1));
+    if task.split_price() > task.tie_price() {
+        // No more splits than could pay for themselves; see `Branch`.
+        let rows = (0..sample.n_rows()).map(|r| task.leaf_cost(sample.statistics(r)));
+        let gain = task.leaf_cost(&sample.total()).saturating_sub(rows.sum());
+        depth = depth.min(usize::try_from(gain / task.split_price()).unwrap_or(0));
+    }
     let channels = task.channels() + 1;
     let limit = settings.memory_limit.unwrap_or(super::branch::DEFAULT_BYTES);
     let precision = lattice::choose_precision(task, sample, 1, settings);
-    let n_threads = settings.n_threads.max(1);
+    let n_threads = settings.threads();
     let bytes = |d: usize| lattice::bytes(sample, d, channels, n_threads, precision);
     let deepest = settings.lattice_depth.clamp(1, lattice::MAX_DEPTH).min(depth);
     let reach = (1..=deepest).rev().find(|&d| bytes(d) <= limit).unwrap_or(depth.min(1));
@@ -64,6 +70,8 @@ pub fn forecast<T: LaneTask>(task: &T, sample: &Sample, settings: &Settings) -> 
     let threads = n_threads as f64;
     let seconds =
         (cells * cell + row_visits * visit) * 1e-9 / threads + sample.n_rows() as f64 * 1e-6;
+    // Hopeless depths overflow, and an overflow times nothing is not a number.
+    let seconds = if seconds.is_finite() { seconds } else { f64::INFINITY };
     Forecast { seconds, bytes: bytes(reach) as f64, cells, row_visits }
 }
 

@@ -62,6 +62,14 @@ impl Default for Settings {
     }
 }
 
+impl Settings {
+    /// Threads to run: those asked for, but no more than the machine has.
+    pub fn threads(&self) -> usize {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        self.n_threads.clamp(1, cores)
+    }
+}
+
 /// Element width of the lattice kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precision {

@@ -72,19 +72,28 @@ pub fn solve_path<T: LaneTask + Superadditive>(
     let most = settings.most_leaves().min(sample.n_rows()).max(1);
     let budgets: Vec<usize> = (1..=most).collect();
     let mut branch = Branch::new(task, &sample, settings, monitor);
-    let mut answer = branch.solve(&sample, settings.max_depth, &budgets, None, &mut |_, _| {});
-    if let Some(stop) = answer.stop {
-        // What shallow trees offer is there at once, and better than a leaf.
-        let unwatched = Monitor::new(None, &|| false);
-        let mut branch = Branch::new(task, &sample, settings, &unwatched);
-        let depth = settings.max_depth.min(2);
-        let shallow = branch.solve(&sample, depth, &budgets, None, &mut |_, _| {});
-        for (best, other) in answer.found.iter_mut().zip(shallow.found) {
-            if other.cost < best.cost {
-                *best = other;
+    // Trees of k leaves have depth k − 1 at most: shallow lattices prove the first entries,
+    // and are there when a limit ends the deeper search.
+    let mut answer = branch.solve(&sample, 0, &budgets, None, &mut |_, _| {});
+    let floor = branch.floor(&sample);
+    answer.lower[1..].fill(floor);
+    let shallow = (1..settings.max_depth.min(lattice::MAX_DEPTH)).take_while(|&d| d + 1 < most);
+    for depth in shallow.chain([settings.max_depth]) {
+        let deeper = branch.solve(&sample, depth, &budgets, None, &mut |_, _| {});
+        answer.stop = deeper.stop;
+        for (k, best) in answer.found.iter_mut().enumerate() {
+            if (deeper.found[k].cost, deeper.found[k].tree.n_leaves())
+                < (best.cost, best.tree.n_leaves())
+            {
+                *best = deeper.found[k].clone();
+            }
+            if k <= depth && deeper.stop.is_none() || depth == settings.max_depth {
+                answer.lower[k] = answer.lower[k].max(deeper.lower[k].min(best.cost));
             }
         }
-        answer.stop = Some(stop);
+        if answer.stop.is_some() {
+            break;
+        }
     }
     let path = answer.found.into_iter().zip(answer.lower).enumerate().map(|(k, (best, lower))| {
         let settings = &Settings { max_leaves: Some(k + 1), ..settings.clone() };
@@ -200,7 +209,13 @@ impl<T: LaneTask + Superadditive> Search<'_, T> {
             }
             self.monitor.report(self.trace.last().expect("recorded at the start"));
         });
-        self.offer(answer.found.remove(0));
+        // Of equally good trees the search's own is taken: the dive's depends on lanes.
+        let last = answer.found.remove(0);
+        if last.cost == self.best.cost {
+            self.best = last;
+        } else {
+            self.offer(last);
+        }
         self.lower = self.lower.max(answer.lower[0].min(self.best.cost));
         // Limits that left nothing open do not matter.
         if self.lower >= self.best.cost { None } else { answer.stop.or(Some(Stop::Memory)) }
@@ -234,7 +249,7 @@ impl<T: LaneTask + Superadditive> Search<'_, T> {
             tie => tie * (self.settings.most_leaves() as i64 - 1),
         };
         let value = self.task.objective_of_cost(cost.saturating_sub(ties));
-        value - 1e-9 * value.abs().max(1.0)
+        (value - 1e-9 * value.abs().max(1.0)).max(self.task.least_objective())
     }
 
     /// The objective of a tree, from the rows.

@@ -81,7 +81,10 @@ impl RiskTable {
                 while waiting.last().is_some_and(|&i| entry[i] >= table.time[k]) {
                     not_entered += obs.weight(waiting.pop().expect("checked"));
                 }
-                table.at_risk[k] -= not_entered;
+                // Those who leave now are at risk, whatever cancels for weights of very
+                // different size.
+                let leaving_now = table.events[k] + table.censored[k];
+                table.at_risk[k] = (table.at_risk[k] - not_entered).max(leaving_now);
             }
         }
         table

@@ -135,6 +135,10 @@ impl ScalarTask for Accuracy {
             + self.penalty * n_leaves as f64
     }
 
+    fn least_objective(&self) -> f64 {
+        self.penalty
+    }
+
     fn objective_of_cost(&self, cost: i64) -> f64 {
         cost as f64 / self.scale / self.total_weight + self.penalty
     }
@@ -156,9 +160,24 @@ impl LaneTask for Accuracy {
         ((1i64 << self.up) as f64) * (1i64 << shift[0]) as f64
     }
 
-    fn lane_error(&self, _: &[i64], shift: &[u32], _: usize, _: f64, _: f64) -> f64 {
-        // Exact as long as nothing is shifted out.
-        if shift.iter().all(|&s| s == 0) { 0.0 } else { f64::INFINITY }
+    fn lane_error(
+        &self,
+        rows: &[i64],
+        shift: &[u32],
+        max_leaves: usize,
+        roundoff: f64,
+        _: f64,
+    ) -> f64 {
+        if shift.iter().any(|&s| s > 0) {
+            return f64::INFINITY;
+        }
+        // Whole costs and prices in thirty-seconds: every value that can win is exact. With
+        // other prices the sums round, each of at most the whole weight.
+        if self.split_price() % (1 << (self.up - TIE_BITS)) == 0 {
+            return 0.0;
+        }
+        let total: i64 = rows.iter().sum();
+        f64::from(2 * max_leaves.ilog2()) * roundoff * total as f64
     }
 
     #[inline(always)]

@@ -1,8 +1,5 @@
 //! Fixed-point statistics: real per-row values as integers whose sums are exact.
 
-/// Largest total of a channel that f64 and all lanes convert exactly.
-pub const MAX_TOTAL_BITS: u32 = 51;
-
 /// Values times 2^`exponent`, rounded to integers.
 #[derive(Clone, Debug)]
 pub struct Fixed {
@@ -10,6 +7,8 @@ pub struct Fixed {
     pub values: Vec<i64>,
     /// Binary exponent of the scale.
     pub exponent: i32,
+    /// Whether the values were integers already, so that nothing was rounded.
+    pub whole: bool,
 }
 
 impl Fixed {
@@ -22,14 +21,19 @@ impl Fixed {
             sorted.iter().sum::<f64>()
         };
         let whole = values.iter().all(|v| v.fract() == 0.0);
-        let exponent = if sorted_sum == 0.0 || whole && sorted_sum <= power_of_two(bits as i32) {
+        let whole = whole && sorted_sum <= power_of_two(bits as i32);
+        let exponent = if sorted_sum == 0.0 || whole {
             0
         } else {
             // Two spare bits for the rounding of the values and of the sum.
             bits as i32 - 2 - sorted_sum.log2().floor() as i32
         };
         let scale = power_of_two(exponent);
-        Fixed { values: values.iter().map(|v| (v * scale).round() as i64).collect(), exponent }
+        Fixed {
+            values: values.iter().map(|v| (v * scale).round() as i64).collect(),
+            exponent,
+            whole,
+        }
     }
 
     /// 2^exponent.

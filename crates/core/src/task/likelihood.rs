@@ -6,11 +6,15 @@
 //! the search minimises Σ ES·ln(HS/ES), here relative to the single leaf:
 //! cost = ES·ln((HS/ES)/(HS₀/ES₀)). See docs/maths/likelihood.md.
 
-use super::fixed::{Fixed, MAX_TOTAL_BITS, power_of_two};
+use super::fixed::{Fixed, power_of_two};
 use super::{LaneTask, ScalarTask, Superadditive, Task};
 use crate::error::Error;
 use crate::simd::{LaneInt, LaneReal, Lanes};
 use crate::survival::{Observations, RiskTable, step_value};
+
+/// Bits of a channel's total: as precise as 64-bit sums allow. Lanes drop what they cannot
+/// hold.
+const TOTAL_BITS: u32 = 61;
 
 /// The likelihood task of a sample: channels are events and summed hazard.
 #[derive(Clone, Debug)]
@@ -59,8 +63,12 @@ impl Likelihood {
             })
             .collect();
         let column = |c: usize| rows.iter().map(|r| r[c]).collect::<Vec<f64>>();
-        let fixed = |c| Fixed::new(&column(c), MAX_TOTAL_BITS);
-        let (events, hazards) = (fixed(0), fixed(1));
+        let fixed = |c| Fixed::new(&column(c), TOTAL_BITS);
+        let (events, mut hazards) = (fixed(0), fixed(1));
+        for (value, row) in hazards.values.iter_mut().zip(&rows) {
+            // No row with weight is without hazard, however light.
+            *value = (*value).max(i64::from(row[1] > 0.0));
+        }
         let statistics: Vec<i64> =
             events.values.iter().zip(&hazards.values).flat_map(|(&e, &h)| [e, h]).collect();
         let total = [events.values.iter().sum(), hazards.values.iter().sum()];
@@ -68,6 +76,14 @@ impl Likelihood {
             return Err(Error::invalid("event", "no event was observed"));
         }
         let weight = (0..n).map(|i| obs.weight(i)).sum::<f64>();
+        if !hazards.whole && (obs.weight.is_some() || obs.entry.is_some()) {
+            let unit = 1.0 / hazards.scale();
+            let records = || rows.iter().filter(|r| r[1] > 0.0).map(|r| (r[0], r[1]));
+            if rounding_error(records().collect(), unit, 32) > 1e-9 * weight {
+                let reason = "the weights (or hazards) span too wide a range for exact sums";
+                return Err(Error::invalid("sample_weight", reason));
+            }
+        }
         let events_total = total[0] as f64 / events.scale();
         // |cost| ≤ 64·ES₀ in all (hazard ratios stay within e^±64); 2^54 leaves room for
         // the prices of every split.
@@ -150,6 +166,10 @@ impl ScalarTask for Likelihood {
         leaves.iter().map(loss).sum::<f64>() / self.weight + self.penalty * n_leaves as f64
     }
 
+    fn least_objective(&self) -> f64 {
+        self.penalty
+    }
+
     fn objective_of_cost(&self, cost: i64) -> f64 {
         let single_leaf = self.objective(&vec![0; self.rows.len()], 1);
         single_leaf + cost as f64 / self.scale / self.weight
@@ -194,20 +214,18 @@ impl LaneTask for Likelihood {
         let baseline = (self.total[0] as f64 * e_unit) / (self.total[1] as f64 * h_unit);
         let largest = (h_total / least_events * baseline).ln().abs();
         let r = largest.max((least_ratio * baseline).ln().abs()) + 1.0;
-        // Rounding: three operations per leaf, at most five levels of sums.
-        let mut error = e_total * (ln_error + 3.0 * roundoff * (r + 2.0) + 5.0 * roundoff * r);
+        // Rounding per event, for depth d: four operations of a leaf and 2d − 3 sums, relative
+        // to the loss; three relative to the logarithm that `lane_constants` gives.
+        let relative = f64::from(2 * max_leaves.ilog2() + 1) * r + 3.0 * baseline.ln().abs();
+        let mut error = e_total * (ln_error + roundoff * relative);
         if shift[0] > 0 {
             error += 0.5 * records.len() as f64 * (r + 2.0);
         }
         if shift[1] > 0 {
-            // A leaf of m rows has its hazard off by m/2, its loss by at most
-            // (8/7)·ES·(m/2)/HS provided that every row's hazard is at least four units.
             if records.iter().any(|r| r.1 < 4.0) {
                 return f64::INFINITY;
             }
-            let kappa = (e_total / records.len() as f64).max(1.0);
-            error +=
-                max_leaves as f64 * 8.0 / 7.0 * 0.5 * kappa * worst_square_ratio(records, kappa);
+            error += rounding_error(records, 1.0, max_leaves);
         }
         error
     }
@@ -247,9 +265,19 @@ impl LaneTask for Likelihood {
     }
 }
 
-/// Largest (Σ b)²/(Σ h) over subsets of the rows, b = max(events/κ, 1): bounds
-/// ES·m/(κ·HS) for any leaf. The worst subset is a prefix in the order of h/b.
-fn worst_square_ratio(mut records: Vec<(f64, f64)>, kappa: f64) -> f64 {
+/// Bound on what rounding every row's hazard to a multiple of `unit` does to the summed
+/// loss of any partition into `leaves`, for records (events, hazard) of at least 4 units.
+///
+/// A leaf of m rows has its hazard off by at most m·unit/2 and its loss by at most
+/// (8/7)·ES·m·(unit/2)/HS. With b = max(events/κ, 1), ES·m ≤ κ(Σ b)²; the subset with the
+/// largest (Σ b)²/(Σ h) is a prefix in the order of h/b. Also m/HS ≤ 1/min h, and
+/// ES/HS ≤ max events/h.
+fn rounding_error(mut records: Vec<(f64, f64)>, unit: f64, leaves: usize) -> f64 {
+    let events: f64 = records.iter().map(|r| r.0).sum();
+    let least_hazard = records.iter().map(|r| r.1).fold(f64::INFINITY, f64::min);
+    let largest_rate = records.iter().map(|r| r.0 / r.1).fold(0.0, f64::max);
+    let n = records.len() as f64;
+    let kappa = (events / n.max(1.0)).max(f64::MIN_POSITIVE);
     for r in &mut records {
         r.0 = (r.0 / kappa).max(1.0);
     }
@@ -260,7 +288,8 @@ fn worst_square_ratio(mut records: Vec<(f64, f64)>, kappa: f64) -> f64 {
         h += r.1;
         worst = worst.max(b * b / h);
     }
-    worst
+    let bounds = [events / least_hazard, n * largest_rate, leaves as f64 * kappa * worst];
+    8.0 / 7.0 * bounds.into_iter().fold(f64::INFINITY, f64::min) * unit / 2.0
 }
 
 #[cfg(test)]

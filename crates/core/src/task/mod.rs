@@ -66,6 +66,9 @@ pub trait ScalarTask: Task<Cost = i64> {
     /// themselves: `leaf_of[row]` names the leaf of each row, in `0..n_leaves`.
     fn objective(&self, leaf_of: &[usize], n_leaves: usize) -> f64;
 
+    /// What no tree's objective is below, whatever the data.
+    fn least_objective(&self) -> f64;
+
     /// The objective value of a total cost (leaf costs plus split prices less tie prices).
     fn objective_of_cost(&self, cost: i64) -> f64;
 }
@@ -89,9 +92,10 @@ pub trait LaneTask: ScalarTask {
     fn lane_unit(&self, shift: &[u32]) -> f64;
 
     /// Bound on the error of the total lane loss of any tree with at most `max_leaves`
-    /// leaves against its exact cost, in lane units; `roundoff` and `ln_error` describe
-    /// the lanes, `rows` are the exact statistics of the distinct rows, `shift` how many
-    /// low bits the lanes drop.
+    /// leaves against its exact cost, in lane units, apart from the rounding of prices; 0
+    /// only if sums with prices are exact, too. `roundoff` and `ln_error` describe the
+    /// lanes, `rows` are the exact statistics of the distinct rows, `shift` how many low
+    /// bits the lanes drop. See docs/maths/lattice.md.
     fn lane_error(
         &self,
         rows: &[i64],

@@ -324,6 +324,7 @@ unsafe fn sweep<L: Lanes, T: LaneTask, const M: usize, const LEAVES: bool>(
                 cells!(worker.one.1, worker.one.1.column(g), worker.one.1.column(k), k + 1);
                 continue;
             }
+            shared.monitor.check()?;
             for j in k + 1..n {
                 let [_, _, _, three, four] = &mut worker.views;
                 problem.extend::<3>(three, j, four);

@@ -133,7 +133,7 @@ fn solve_with<T: LaneTask, I: LaneInt, R: LaneReal>(
         Vec::new()
     } else {
         let worker = || Worker::new(&problem, Best(Vec::new()));
-        (0..settings.n_threads.max(1)).map(|_| worker()).collect()
+        (0..settings.threads()).map(|_| worker()).collect()
     };
     for m in 1..depth {
         let mut sums = vec![I::default(); problem.channels * problem.geometry.total(m)];
@@ -207,12 +207,11 @@ fn lane_error<T: LaneTask, I: LaneInt, R: LaneReal>(
     let leaves = 1usize << problem.depth;
     let (roundoff, ln_error) = (R::ROUNDOFF, R::LN_ERROR);
     let task = problem.task.lane_error(&sample.sums, &problem.shift, leaves, roundoff, ln_error);
-    let price = problem.task.split_price() as f64 / problem.task.lane_unit(&problem.shift);
-    if task == 0.0 && (price * 32.0).fract() == 0.0 {
-        // Whole costs and prices in thirty-seconds: every value that can win is exact.
+    if task == 0.0 {
         return 0.0;
     }
-    task + 8.0 * roundoff * price * (leaves - 1) as f64
+    let price = problem.task.split_price() as f64 / problem.task.lane_unit(&problem.shift);
+    task + 2.0 * problem.depth as f64 * roundoff * price * (leaves - 1) as f64
 }
 
 /// An exact statistic as the lanes see it.

@@ -1,0 +1,191 @@
+//! Random questions, put to the search and to the oracle.
+//!
+//! A failure is reduced to the rows and features it needs before it is reported.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use bristlecone_core::data::BinaryMatrix;
+use bristlecone_core::error::Error;
+use bristlecone_core::search::{Monitor, Settings, Solution, Status, solve, solve_path};
+use bristlecone_core::survival::Observations;
+use bristlecone_core::task::accuracy::Accuracy;
+use bristlecone_core::task::likelihood::Likelihood;
+use bristlecone_oracle::accuracy::misclassified;
+use bristlecone_oracle::instances::{Instance, Random};
+use bristlecone_oracle::{Limits, Tree, best};
+
+/// Instances per test, in units that suit each; unoptimised builds do a tenth.
+pub const SCALE: u64 = if cfg!(debug_assertions) { 1 } else { 10 };
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Objective {
+    Likelihood,
+    Accuracy,
+}
+
+/// An objective within this of the least one (relative to the larger of 1 and itself) is
+/// certified as optimal: the resolution of statistics in fixed point.
+pub const CERTIFIED: f64 = 1e-9;
+
+/// What to ask about an instance.
+#[derive(Clone, Debug)]
+pub struct Question {
+    pub objective: Objective,
+    pub limits: Limits,
+    pub leaf_penalty: f64,
+}
+
+impl Question {
+    pub fn random(seed: u64, objective: Objective, depths: &[usize]) -> Question {
+        let random = &mut Random::new(!seed);
+        let min_leaf = if random.chance(0.5) { 1 } else { 1 + random.below(6) };
+        let max_leaves = random.chance(0.5).then(|| 1 + random.below(17));
+        let leaf_penalty = if random.chance(0.5) { 0.0 } else { 10f64.powf(-3.5 * random.unit()) };
+        let limits = Limits { max_depth: random.pick(depths), max_leaves, min_leaf };
+        Question { objective, limits, leaf_penalty }
+    }
+
+    pub fn settings(&self) -> Settings {
+        Settings {
+            max_depth: self.limits.max_depth,
+            max_leaves: self.limits.max_leaves,
+            min_leaf: self.limits.min_leaf,
+            ..Settings::default()
+        }
+    }
+
+    /// Normalised cost of a leaf, by the oracle.
+    pub fn cost<'a>(&self, instance: &'a Instance) -> impl Fn(&[usize]) -> f64 + 'a {
+        let sample = &instance.sample;
+        let (objective, penalty) = (self.objective, self.leaf_penalty);
+        let (hazard, total) = (sample.baseline_hazard(), sample.total_weight());
+        move |leaf| {
+            let loss = match objective {
+                Objective::Likelihood => sample.likelihood_loss(&hazard, leaf),
+                Objective::Accuracy => misclassified(leaf, &instance.labels, &sample.weight),
+            };
+            loss / total + penalty
+        }
+    }
+
+    /// The optimum, by the oracle; infinite when no tree is allowed.
+    pub fn optimum(&self, instance: &Instance) -> f64 {
+        best(&instance.features, &instance.rows(), &self.limits, self.cost(instance))
+    }
+
+    pub fn solve(&self, instance: &Instance, settings: &Settings) -> Result<Solution, Error> {
+        self.solve_until(instance, settings, &|| false)
+    }
+
+    pub fn solve_until(
+        &self,
+        instance: &Instance,
+        settings: &Settings,
+        interrupted: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Solution, Error> {
+        let (matrix, monitor) = (matrix(instance), Monitor::new(None, interrupted));
+        match self.objective {
+            Objective::Likelihood => {
+                let task = likelihood(instance, self.leaf_penalty)?;
+                solve(&task, &matrix, settings, &monitor)
+            }
+            Objective::Accuracy => {
+                let task = accuracy(instance, self.leaf_penalty, settings)?;
+                solve(&task, &matrix, settings, &monitor)
+            }
+        }
+    }
+
+    /// The best trees of every number of leaves, by one search.
+    pub fn solve_path_until(
+        &self,
+        instance: &Instance,
+        settings: &Settings,
+        interrupted: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Vec<Solution>, Error> {
+        let (matrix, monitor) = (matrix(instance), Monitor::new(None, interrupted));
+        match self.objective {
+            Objective::Likelihood => {
+                let task = likelihood(instance, self.leaf_penalty)?;
+                solve_path(&task, &matrix, settings, &monitor)
+            }
+            Objective::Accuracy => {
+                let task = accuracy(instance, self.leaf_penalty, settings)?;
+                solve_path(&task, &matrix, settings, &monitor)
+            }
+        }
+    }
+
+    /// The solution of an instance on which some tree is allowed.
+    pub fn solution(&self, instance: &Instance, settings: &Settings) -> Result<Solution, String> {
+        self.solve(instance, settings).map_err(|e| e.to_string())
+    }
+}
+
+pub fn matrix(instance: &Instance) -> BinaryMatrix {
+    let bytes: Vec<u8> = instance.features.iter().flatten().map(|&v| u8::from(v)).collect();
+    let matrix = BinaryMatrix::from_bytes(instance.rows().len(), instance.n_features(), &bytes);
+    matrix.expect("a byte per entry")
+}
+
+pub fn likelihood(instance: &Instance, leaf_penalty: f64) -> Result<Likelihood, Error> {
+    let sample = &instance.sample;
+    let observations = Observations {
+        time: &sample.time,
+        event: &sample.event,
+        weight: Some(&sample.weight),
+        entry: sample.entry.as_deref(),
+    };
+    Likelihood::new(&observations, leaf_penalty)
+}
+
+pub fn accuracy(
+    instance: &Instance,
+    leaf_penalty: f64,
+    settings: &Settings,
+) -> Result<Accuracy, Error> {
+    let weight = Some(instance.sample.weight.as_slice());
+    let most_leaves = settings.most_leaves();
+    Accuracy::new(&instance.labels, instance.n_classes, weight, leaf_penalty, most_leaves)
+}
+
+pub fn oracle_tree(tree: &bristlecone_core::tree::Tree) -> Tree {
+    Tree { feature: tree.feature.clone(), left: tree.left.clone(), right: tree.right.clone() }
+}
+
+/// Whether two objectives agree up to `relative` of the larger of 1 and the expected one.
+pub fn agree(what: &str, actual: f64, expected: f64, relative: f64) -> Result<(), String> {
+    let close = (actual - expected).abs() <= relative * expected.abs().max(1.0);
+    if close { Ok(()) } else { Err(format!("{what} {actual:?} instead of {expected:?}")) }
+}
+
+pub fn ensure(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(what()) }
+}
+
+pub fn agree_on_status(solution: &Solution, expected: Status) -> Result<(), String> {
+    ensure(solution.status == expected, || format!("{:?} not {expected:?}", solution.status))
+}
+
+/// Runs `check` on a random instance and question per seed; reduces and reports a failure.
+pub fn for_each(
+    seeds: u64,
+    (max_rows, max_features): (usize, usize),
+    depths: &[usize],
+    check: impl Fn(&Instance, &Question) -> Result<(), String>,
+) {
+    let guarded = |instance: &Instance, question: &Question| {
+        catch_unwind(AssertUnwindSafe(|| check(instance, question)))
+            .unwrap_or_else(|_| Err("panic".into()))
+    };
+    for seed in 0..seeds {
+        let instance = Instance::random(seed, max_rows, max_features);
+        let objective = if seed % 2 == 0 { Objective::Likelihood } else { Objective::Accuracy };
+        let question = Question::random(seed, objective, depths);
+        if guarded(&instance, &question).is_err() {
+            let smallest = instance.minimise(|smaller| guarded(smaller, &question).is_err());
+            let message = guarded(&smallest, &question).unwrap_err();
+            panic!("seed {seed}: {message}\n{question:?}\n{smallest:?}");
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! The search against the exhaustive reference, on thousands of small random instances.
+
+mod fronts;
+mod harness;
+mod optimum;
+mod stopped;
+mod switches;

@@ -1,0 +1,168 @@
+"""``estimate_cost``: a forecast before the search, and a smaller setting when it is hopeless."""
+
+import ast
+import re
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.preprocessing import FunctionTransformer
+from survival_contract import sample
+
+from bristlecone.cli import main
+from bristlecone.datasets import load
+from bristlecone.encoder import BinaryEncoder
+from bristlecone.errors import BristleconeWarning, SearchCostWarning
+from bristlecone.optimal import OptimalSurvivalTree
+from bristlecone.search import readable_bytes, readable_seconds
+
+GBSG2 = load("gbsg2")
+
+
+def hopeless(model, X=GBSG2.X, y=GBSG2.y):
+    with pytest.warns(SearchCostWarning) as caught:
+        cost = model.estimate_cost(X, y)
+    assert [warning.filename for warning in caught] == [__file__]
+    return cost, str(caught[0].message)
+
+
+def test_a_forecast_counts_what_the_search_would_see():
+    model = OptimalSurvivalTree(max_depth=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cost = model.estimate_cost(GBSG2.X, GBSG2.y)
+    assert not hasattr(model, "tree_")
+    fitted = model.fit(GBSG2.X, GBSG2.y)
+    assert cost.n_features == fitted.n_binary_features_ == 52
+    bits = fitted.encoder_.transform(GBSG2.X)
+    assert cost.n_distinct_rows == len(np.unique(bits, axis=0))
+    assert cost.max_depth == 3
+    assert 0 < cost.seconds < 10
+    assert 10_000 < cost.memory < 10**7
+    assert cost.suggestion is None
+
+
+def test_depth_and_features_cost_time_and_threads_save_it():
+    def seconds(**parameters):
+        model = OptimalSurvivalTree(time_limit=1e300, **parameters)
+        return model.estimate_cost(GBSG2.X, GBSG2.y).seconds
+
+    by_depth = [seconds(max_depth=depth) for depth in (2, 4, 6, 8)]
+    assert by_depth == sorted(by_depth)
+    assert by_depth[-1] > 1000 * by_depth[1]
+    few = BinaryEncoder(max_features=10)
+    assert seconds(max_depth=6, encoder=few) < 0.01 * by_depth[2]
+    assert seconds(max_depth=6, n_jobs=2) == pytest.approx(by_depth[2] / 2, rel=0.01)
+
+
+def test_rows_of_weight_zero_do_not_count():
+    weight = (np.arange(len(GBSG2.y)) < 100).astype(float)
+    model = OptimalSurvivalTree(max_depth=2)
+    cost = model.estimate_cost(GBSG2.X, GBSG2.y, sample_weight=weight)
+    assert cost.n_distinct_rows <= 100
+
+
+def test_a_hopeless_search_is_told_with_a_depth_that_fits():
+    model = OptimalSurvivalTree(max_depth=9)
+    cost, message = hopeless(model)
+    assert cost.seconds > 3600
+    assert readable_seconds(cost.seconds) in message
+    depth = int(re.match(r"max_depth=(\d)", cost.suggestion)[1])
+    assert cost.suggestion in message
+    smaller = model.set_params(max_depth=depth).estimate_cost(GBSG2.X, GBSG2.y)
+    assert smaller.suggestion is None
+    assert smaller.seconds <= 3600
+    hopeless(model.set_params(max_depth=depth + 1))
+
+
+def test_the_limits_decide_what_is_hopeless():
+    model = OptimalSurvivalTree(max_depth=5, time_limit=0.01)
+    cost, message = hopeless(model)
+    assert cost.suggestion.startswith("max_depth=4 ")
+    assert "where 0.01 s" in message
+    model.set_params(time_limit=None)
+    assert model.estimate_cost(GBSG2.X, GBSG2.y).suggestion is None
+    assert model.set_params(max_depth=9, time_limit=1e9).estimate_cost(GBSG2.X, GBSG2.y)
+
+
+def test_fewer_features_are_suggested_where_less_depth_does_not_help():
+    X, y = np.random.default_rng(0).random((300, 10)), (np.ones(300, dtype=bool), np.arange(300.0))
+    encoder = BinaryEncoder(thresholds="midpoints", min_support=0.0)
+    model = OptimalSurvivalTree(max_depth=4, encoder=encoder, time_limit=0.002)
+    cost, _ = hopeless(model, X, y)
+    match = re.match(r"max_depth=2, encoder=(BinaryEncoder\(.*\)) \(", cost.suggestion)
+    call = ast.parse(match[1], mode="eval").body
+    fewer = BinaryEncoder(**{k.arg: ast.literal_eval(k.value) for k in call.keywords})
+    assert fewer.get_params() == {**encoder.get_params(), "max_features": fewer.max_features}
+    assert fewer.max_features < cost.n_features
+    smaller = OptimalSurvivalTree(max_depth=2, encoder=fewer, time_limit=0.002)
+    assert smaller.estimate_cost(X, y).suggestion is None
+    assert model.encoder is encoder and encoder.max_features is None
+
+
+def test_there_may_be_nothing_to_suggest():
+    model = OptimalSurvivalTree(max_depth=2, time_limit=0)
+    cost, message = hopeless(model)
+    assert cost.suggestion is None
+    assert "smaller" not in message
+    X, y = sample()
+    own = FunctionTransformer(feature_names_out="one-to-one")
+    model = OptimalSurvivalTree(max_depth=2, memory_limit=10, encoder=own)
+    assert hopeless(model, X > 0, y)[0].suggestion is None
+
+
+def test_unlimited_depth_is_forecast_too():
+    model = OptimalSurvivalTree(max_depth=None, leaf_penalty=0.001)
+    rng = np.random.default_rng(0)
+    B, y = rng.random((1500, 1400)) < 0.5, (np.ones(1500, dtype=bool), np.arange(1500.0))
+    cost, message = hopeless(model, B, y)
+    assert cost.seconds == np.inf
+    assert "more than 1000 years" in message
+    assert cost.suggestion.startswith("max_depth=")
+
+
+def test_bad_input_is_refused_as_by_fit():
+    with pytest.raises(ValueError, match="max_depth"):
+        OptimalSurvivalTree(max_depth=-1).estimate_cost(GBSG2.X, GBSG2.y)
+    with pytest.raises(ValueError, match="rows but y has"):
+        OptimalSurvivalTree().estimate_cost(GBSG2.X, GBSG2.y[1:])
+    assert issubclass(SearchCostWarning, BristleconeWarning)
+
+
+def test_numbers_are_told_in_units_that_suit_them():
+    seconds = [0.0123, 1.25, 45, 119, 120, 7200, 3e5, 7e7, 1e30, np.inf]
+    assert [readable_seconds(s) for s in seconds] == [
+        "0.012 s", "1.2 s", "45 s", "119 s", "2 min", "2 h", "3.5 days", "2.2 years",
+        "more than 1000 years", "more than 1000 years",
+    ]  # fmt: skip
+    sizes = [0, 999, 1500, 71e6, 2e9]
+    assert [readable_bytes(n) for n in sizes] == ["0 bytes", "999 bytes", "1.5 kB", "71 MB", "2 GB"]
+
+
+# Command line
+
+
+def test_estimate_prints_the_forecast_and_stops(capsys, tmp_path):
+    model = tmp_path / "m.json"
+    status = main(["fit", "gbsg2", "--max-depth", "4", "--estimate", "--model", str(model)])
+    out, err = capsys.readouterr()
+    assert (status, err) == (0, "")
+    table = dict(re.split(r"\s{2,}|(?<=features)\s", line) for line in out.splitlines())
+    assert list(table) == ["binary features", "distinct rows", "depth", "time", "memory"]
+    assert table["binary features"] == "52"
+    assert table["distinct rows"] == "682"
+    assert table["depth"] == "4"
+    assert re.fullmatch(r"[\d.]+ s", table["time"])
+    assert re.fullmatch(r"[\d.]+ MB", table["memory"])
+    assert not model.exists()
+
+
+def test_a_hopeless_search_is_told_on_the_command_line_before_it_starts(capsys):
+    main(["fit", "gbsg2", "--max-depth", "9", "--estimate"])
+    warning = capsys.readouterr().err
+    assert re.match(r"bristlecone: warning: the search is forecast.* max_depth=\d ", warning)
+    assert warning.count("\n") == 1
+    main(["fit", "gbsg2", "--max-depth", "9", "--time-limit", "0.1"])
+    first, second, _ = capsys.readouterr().err.split("\n")
+    assert "is forecast to take" in first and "where 0.1 s" in first
+    assert "the search stopped (time_limit)" in second

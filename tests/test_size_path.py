@@ -1,0 +1,108 @@
+"""``OptimalSurvivalTree.size_path``: the best tree of every size from one search."""
+
+import warnings
+
+import numpy as np
+import pytest
+from survival_contract import assert_same_predictions, sample
+
+from bristlecone.datasets import load
+from bristlecone.encoder import BinaryEncoder
+from bristlecone.errors import ConstantFeatureWarning, SearchLimitWarning
+from bristlecone.optimal import OptimalSurvivalTree
+from bristlecone.serialise import dumps, loads
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"max_depth": 3},
+        {"max_depth": 3, "max_leaf_nodes": 5, "min_samples_leaf": 10},
+        {"max_depth": 3, "leaf_penalty": 0.01},
+        {"max_depth": None, "max_leaf_nodes": 4},
+        {"max_depth": 0},
+    ],
+    ids=str,
+)
+def test_every_entry_is_the_separate_fit_of_its_size(parameters):
+    X, y = sample()
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, size=len(X))
+    path = OptimalSurvivalTree(**parameters).size_path(X, y, weight)
+    assert len(path) == parameters.get("max_leaf_nodes") or 2 ** parameters["max_depth"]
+    for leaves, tree in enumerate(path, start=1):
+        assert tree.get_params() == {**path[0].get_params(), "max_leaf_nodes": leaves}
+        alone = OptimalSurvivalTree(**tree.get_params()).fit(X, y, sample_weight=weight)
+        assert tree.status_ == alone.status_ == "optimal"
+        assert tree.objective_value_ == pytest.approx(alone.objective_value_, rel=1e-12)
+        assert tree.lower_bound_ == pytest.approx(alone.lower_bound_, rel=1e-9)
+        assert tree.n_leaves_ <= leaves
+        assert_same_predictions(tree, alone, X)
+
+
+def test_more_leaves_are_never_worse():
+    data = load("gbsg2")
+    path = OptimalSurvivalTree(max_depth=4).size_path(data.X, data.y)
+    objective = [tree.objective_value_ for tree in path]
+    assert len(path) == 16
+    assert (np.diff(objective) < 0).all()
+    assert [tree.n_leaves_ for tree in path] == list(range(1, 17))
+    assert all(tree.relative_gap_ <= 1e-9 for tree in path)
+    full = OptimalSurvivalTree(max_depth=4).fit(data.X, data.y)
+    assert objective[-1] == pytest.approx(full.objective_value_, rel=1e-12)
+
+
+def test_trees_deeper_than_one_lattice_are_found_too():
+    X, y = sample()
+    model = OptimalSurvivalTree(
+        max_depth=6, max_leaf_nodes=8, encoder=BinaryEncoder(n_thresholds=2)
+    )
+    path = model.size_path(X, y)
+    last = model.fit(X, y)
+    assert path[-1].status_ == last.status_ == "optimal"
+    assert path[-1].objective_value_ == pytest.approx(last.objective_value_, rel=1e-12)
+
+
+def test_the_sizes_end_at_the_distinct_rows():
+    X = np.array([[0, 0], [0, 1], [1, 0], [0, 0]], dtype=bool)
+    path = OptimalSurvivalTree().size_path(X, ([True] * 4, [1.0, 2.0, 3.0, 4.0]))
+    assert [tree.n_leaves_ for tree in path] == [1, 2, 3]
+
+
+def test_the_estimator_is_left_alone_and_the_encoder_is_shared():
+    X, y = sample()
+    model = OptimalSurvivalTree(max_depth=2, encoder=BinaryEncoder(n_thresholds=4))
+    path = model.size_path(X, y)
+    assert not hasattr(model, "tree_")
+    assert model.max_leaf_nodes is None
+    assert len({id(tree.encoder_) for tree in path}) == 1
+    assert all(tree.fit_time_ > 0 for tree in path)
+    assert_same_predictions(path[2], loads(dumps(path[2])), X)
+
+
+def test_a_limit_is_told_once_and_every_entry_keeps_its_bound():
+    X, y = sample()
+    proven = OptimalSurvivalTree(max_depth=3).size_path(X, y)
+    with pytest.warns(SearchLimitWarning, match=r"time_limit.* of 8 trees are not pro") as caught:
+        path = OptimalSurvivalTree(max_depth=3, time_limit=0).size_path(X, y)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    assert len(path) == 8
+    assert path[-1].status_ == "time_limit"
+    for tree, best in zip(path, proven, strict=True):
+        assert tree.lower_bound_ <= best.objective_value_ + 1e-12
+        assert tree.objective_value_ >= best.objective_value_ - 1e-12
+        assert tree.predict(X).shape == (len(X),)
+
+
+def test_bad_input_and_constant_columns_are_told_as_by_fit():
+    X, y = sample()
+    with pytest.raises(ValueError, match="max_depth"):
+        OptimalSurvivalTree(max_depth=-1).size_path(X, y)
+    with pytest.raises(ValueError, match="X has 150 rows but y has 149"):
+        OptimalSurvivalTree().size_path(X, y[:-1])
+    with pytest.warns(ConstantFeatureWarning, match="'hospital'") as caught:
+        OptimalSurvivalTree(max_depth=1).size_path(X.assign(hospital=3), y)
+    assert [warning.filename for warning in caught] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        OptimalSurvivalTree(max_depth=1).size_path(X, y)
