@@ -104,20 +104,19 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
 
     /// Greedy tree that chooses each split by the best tree of a few levels below it.
     pub fn dive(&self, sample: &Sample, depth: usize) -> Result<Found, Stop> {
-        // A lattice one level short is a tenth of a wide one of depth five, and nearly as good.
-        let wide = depth == lattice::MAX_DEPTH && sample.n_columns() >= 40;
-        let look_ahead = if wide { depth - 1 } else { LOOK_AHEAD };
+        // Where one lattice of depth five is to follow, ones of depth four are cheap.
+        let wide = depth <= lattice::MAX_DEPTH && sample.n_columns() >= 40;
+        let look_ahead = if wide { LOOK_AHEAD + 1 } else { LOOK_AHEAD };
         let reach = depth.min(look_ahead).min(self.lattice_depth(sample).max(1));
         let budgets = [usize::MAX];
         let solved =
             lattice::solve(self.task, sample, reach, &budgets, self.settings, self.monitor)?;
         let near = solved.found.into_iter().next().expect("one budget");
-        if reach == depth || near.tree.n_nodes() == 1 || solved.root_values.is_empty() {
+        if reach == depth || near.tree.n_nodes() == 1 {
             return Ok(near);
         }
-        let values = &solved.root_values;
-        let best = (0..values.len()).min_by(|&a, &b| values[a].total_cmp(&values[b]));
-        let c = best.expect("a tree with a split has a column");
+        let root = near.tree.feature[0] as usize;
+        let c = sample.columns.partition_point(|column| column.feature < root);
         let yes = self.dive(&sample.restrict(c, true), depth - 1)?;
         let no = self.dive(&sample.restrict(c, false), depth - 1)?;
         let far = self.join(sample, c, &yes, &no);

@@ -68,16 +68,21 @@ impl<'a> Monitor<'a> {
 
     /// `Err` once the search must end; the first reason stays.
     pub fn check(&self) -> Result<(), Stop> {
-        let reason = match self.state.load(Ordering::Relaxed) {
-            0 if (self.interrupted)() => 2,
-            0 if self.deadline.is_some_and(|d| Instant::now() >= d) => 1,
-            seen => seen,
-        };
-        self.state.store(reason, Ordering::Relaxed);
-        match reason {
-            0 => Ok(()),
-            1 => Err(Stop::Time),
-            _ => Err(Stop::Interrupt),
+        let mut reason = self.state.load(Ordering::Relaxed);
+        if reason == 0 {
+            let seen = if (self.interrupted)() {
+                2
+            } else if self.deadline.is_some_and(|d| Instant::now() >= d) {
+                1
+            } else {
+                return Ok(());
+            };
+            let order = Ordering::Relaxed;
+            reason = match self.state.compare_exchange(0, seen, order, order) {
+                Ok(_) => seen,
+                Err(first) => first,
+            };
         }
+        Err(if reason == 1 { Stop::Time } else { Stop::Interrupt })
     }
 }

@@ -225,6 +225,9 @@ impl LaneTask for Likelihood {
             if records.iter().any(|r| r.1 < 4.0) {
                 return f64::INFINITY;
             }
+            // Events that were rounded too may each be half a unit more.
+            let more = if shift[0] > 0 { 0.5 } else { 0.0 };
+            let records = records.into_iter().map(|(e, h)| (e + more, h)).collect();
             error += rounding_error(records, 1.0, max_leaves);
         }
         error
