@@ -104,10 +104,7 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
 
     /// Greedy tree that chooses each split by the best tree of a few levels below it.
     pub fn dive(&self, sample: &Sample, depth: usize) -> Result<Found, Stop> {
-        // Where one lattice of depth five is to follow, ones of depth four are cheap.
-        let wide = depth <= lattice::MAX_DEPTH && sample.n_columns() >= 40;
-        let look_ahead = if wide { LOOK_AHEAD + 1 } else { LOOK_AHEAD };
-        let reach = depth.min(look_ahead).min(self.lattice_depth(sample).max(1));
+        let reach = depth.min(LOOK_AHEAD).min(self.lattice_depth(sample).max(1));
         let budgets = [usize::MAX];
         let solved =
             lattice::solve(self.task, sample, reach, &budgets, self.settings, self.monitor)?;
