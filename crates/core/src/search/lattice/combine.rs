@@ -52,17 +52,6 @@ pub struct Problem<'a, T, I, R> {
 #[derive(Clone, Debug, Default)]
 pub struct Best<R>(pub Vec<R>);
 
-impl<R: LaneReal> Best<R> {
-    /// Keeps the better value everywhere.
-    pub fn merge(&mut self, other: &Best<R>) {
-        for (a, &b) in self.0.iter_mut().zip(&other.0) {
-            if b < *a {
-                *a = b;
-            }
-        }
-    }
-}
-
 /// Position of (slot, pattern, lane) of an itemset row in a [`Best`] of level `m`.
 #[inline(always)]
 pub fn best_at(

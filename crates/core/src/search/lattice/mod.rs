@@ -133,7 +133,7 @@ fn solve_with<T: LaneTask, I: LaneInt, R: LaneReal>(
         Vec::new()
     } else {
         let worker = || Worker::new(&problem, Best(Vec::new()));
-        (0..settings.threads()).map(|_| worker()).collect()
+        (0..useful_threads(sample.n_columns(), depth, settings)).map(|_| worker()).collect()
     };
     for m in 1..depth {
         let mut sums = vec![I::default(); problem.channels * problem.geometry.total(m)];
@@ -145,7 +145,10 @@ fn solve_with<T: LaneTask, I: LaneInt, R: LaneReal>(
             next: AtomicUsize::new(0),
             monitor,
         };
-        run_all(&shared, Phase::Sums(m), &mut workers, pass)?;
+        run_all(&mut workers, |worker| {
+            // SAFETY: the pass was chosen for a backend that this machine has.
+            unsafe { pass(&shared, Phase::Sums(m), worker) }
+        })?;
         problem.sums[m - 1] = sums;
     }
     let mut best: [Best<R>; MAX_DEPTH] = Default::default();
@@ -160,18 +163,15 @@ fn solve_with<T: LaneTask, I: LaneInt, R: LaneReal>(
             monitor,
         };
         let positions = if level == 1 { 1 } else { problem.geometry.total(level - 1) };
-        for worker in &mut workers {
+        let entries = (positions * problem.slots[level - 1]) << (level - 1);
+        run_all(&mut workers, |worker| {
             worker.above.0.clear();
-            worker
-                .above
-                .0
-                .resize((positions * problem.slots[level - 1]) << (level - 1), R::INFINITY);
-        }
-        run_all(&shared, Phase::Cells(level), &mut workers, pass)?;
+            worker.above.0.resize(entries, R::INFINITY);
+            // SAFETY: the pass was chosen for a backend that this machine has.
+            unsafe { pass(&shared, Phase::Cells(level), worker) }
+        })?;
         let (first, others) = workers.split_first_mut().expect("at least one thread");
-        for other in others {
-            first.above.merge(&other.above);
-        }
+        merge(&mut first.above.0, others.iter().map(|w| w.above.0.as_slice()).collect());
         above[level - 1] = std::mem::take(&mut first.above);
     }
     let error = lane_error(&problem, sample);
@@ -180,23 +180,50 @@ fn solve_with<T: LaneTask, I: LaneInt, R: LaneReal>(
 }
 
 /// Runs a pass on every worker, on as many threads.
-fn run_all<T: LaneTask, I: LaneInt, R: LaneReal>(
-    shared: &Shared<'_, '_, T, I, R>,
-    phase: Phase,
-    workers: &mut [Worker<I, R>],
-    pass: Pass<T, I, R>,
+fn run_all<W: Send>(
+    workers: &mut [W],
+    pass: impl Fn(&mut W) -> Result<(), Stop> + Sync,
 ) -> Result<(), Stop> {
-    // SAFETY: the pass was chosen for a backend that this machine has.
-    let go = |worker: &mut Worker<I, R>| unsafe { pass(shared, phase, worker) };
     let (first, others) = workers.split_first_mut().expect("at least one thread");
+    let pass = &pass;
     std::thread::scope(|scope| {
-        let handles: Vec<_> = others.iter_mut().map(|worker| scope.spawn(|| go(worker))).collect();
-        let own = go(first);
+        let handles: Vec<_> =
+            others.iter_mut().map(|worker| scope.spawn(move || pass(worker))).collect();
+        let own = pass(first);
         handles
             .into_iter()
             .map(|h| h.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
             .fold(own, Result::and)
     })
+}
+
+/// Takes the minimum with every other table, entry by entry, on as many threads.
+fn merge<R: LaneReal>(table: &mut [R], others: Vec<&[R]>) {
+    if others.is_empty() {
+        return;
+    }
+    let part = table.len().div_ceil(others.len() + 1).max(1);
+    std::thread::scope(|scope| {
+        for (i, part_of_table) in table.chunks_mut(part).enumerate() {
+            let others = &others;
+            scope.spawn(move || {
+                for other in others {
+                    for (a, &b) in part_of_table.iter_mut().zip(&other[i * part..]) {
+                        *a = if b < *a { b } else { *a };
+                    }
+                }
+            });
+        }
+    });
+}
+
+/// Cells below which a second thread costs more than it does.
+const CELLS_PER_THREAD: usize = 1 << 20;
+
+/// Threads worth starting for a lattice of so many columns.
+fn useful_threads(n_columns: usize, depth: usize, settings: &Settings) -> usize {
+    let itemsets = (0..depth).fold(1, |c, i| c * n_columns.saturating_sub(i) / (i + 1));
+    settings.threads().min((itemsets << depth) / CELLS_PER_THREAD).max(1)
 }
 
 /// Error bound of any tree's total in lane units: the task's, and that of adding prices.
