@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from bristlecone import _core
 from bristlecone._encoded import EncodedTreeMixin, binary_features
 from bristlecone._numeric import NumericColumns
-from bristlecone._survival import LEAF_CURVES
+from bristlecone._survival import LEAF_CURVES, SurvivalTreeMixin
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.leaves import LeafStatistics
 from bristlecone.serialise import Fields, register
@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 
 @register
-class GreedySurvivalTree(EncodedTreeMixin, BaseEstimator):
+class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
     """Survival tree grown from the root, one best split after the other.
 
     Parameters

@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, clone
 
 from bristlecone import _core
 from bristlecone._encoded import EncodedTreeMixin, binary_features
-from bristlecone._survival import LEAF_CURVES
+from bristlecone._survival import LEAF_CURVES, SurvivalTreeMixin
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.errors import InvalidParameterError, SearchCostWarning, SearchLimitWarning
 from bristlecone.search import (
@@ -60,7 +60,7 @@ class _Problem(NamedTuple):
 
 
 @register
-class OptimalSurvivalTree(EncodedTreeMixin, BaseEstimator):
+class OptimalSurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
     """Survival tree of least loss among all trees over the binary features of the encoder.
 
     The loss is that of Huisman, van der Linden and Demirović, "Optimal Survival Trees: A Dynamic
