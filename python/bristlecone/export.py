@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-
 if TYPE_CHECKING:
     from bristlecone._base import TreeMixin
 

@@ -18,6 +18,7 @@ from bristlecone.errors import InvalidParameterError
 __all__ = [
     "Survival",
     "TrainingData",
+    "as_array",
     "check_choice",
     "check_integer",
     "check_real",
@@ -25,6 +26,8 @@ __all__ = [
     "check_seed",
     "check_survival",
     "check_training_data",
+    "row_count",
+    "take_rows",
     "thread_count",
 ]
 
@@ -98,8 +101,8 @@ def check_survival(y: Any) -> Survival:
         and not (np.isscalar(y[0]) or isinstance(y[0], tuple))
     ):
         labels = "event, the first of the pair y,", "time, the second of the pair y,"
-        event = _as_event(_as_array(y[0], labels[0]), labels[0])
-        time = _as_time(_as_array(y[1], labels[1]), labels[1])
+        event = _as_event(as_array(y[0], labels[0]), labels[0])
+        time = _as_time(as_array(y[1], labels[1]), labels[1])
         if len(event) != len(time):
             raise ValueError(f"y: event has {len(event)} rows but time has {len(time)}")
         return Survival(event, time)
@@ -128,16 +131,16 @@ def _from_fields(y: NDArray[Any]) -> Survival:
 
 def _from_frame(frame: nw.DataFrame[Any]) -> Survival:
     entry_label = f"column {_ENTRY!r} of y"
-    entry = _as_array(frame[_ENTRY], entry_label) if _ENTRY in frame.columns else None
+    entry = as_array(frame[_ENTRY], entry_label) if _ENTRY in frame.columns else None
     frame = frame.drop(_ENTRY, strict=False)
     if set(frame.columns) == {"event", "time"}:
         event_name, time_name = "event", "time"
     else:
         event_name, time_name = _recognise_columns(frame)
     event_label, time_label = f"column {event_name!r} of y", f"column {time_name!r} of y"
-    time = _as_time(_as_array(frame[time_name], time_label), time_label)
+    time = _as_time(as_array(frame[time_name], time_label), time_label)
     return Survival(
-        _as_event(_as_array(frame[event_name], event_label), event_label),
+        _as_event(as_array(frame[event_name], event_label), event_label),
         time,
         None if entry is None else _as_entry(entry, entry_label, time),
     )
@@ -160,7 +163,7 @@ def _recognise_columns(frame: nw.DataFrame[Any]) -> tuple[str, str]:
     return two_valued[0], others[0]
 
 
-def _as_array(values: Any, label: str) -> NDArray[Any]:
+def as_array(values: Any, label: str) -> NDArray[Any]:
     """Array of a series or array-like; objects that are all numbers become numbers."""
     if nw.dependencies.is_into_series(values):
         values = nw.from_native(values, series_only=True)
@@ -241,7 +244,7 @@ def check_sample_weight(sample_weight: Any, n_samples: int) -> NDArray[np.float6
     """
     if sample_weight is None:
         return None
-    values = _as_array(sample_weight, "sample_weight")
+    values = as_array(sample_weight, "sample_weight")
     if values.shape != (n_samples,):
         raise ValueError(
             f"sample_weight has shape {values.shape}; expected ({n_samples},), one per row"
@@ -278,14 +281,14 @@ def check_training_data(X: Any, y: Any, sample_weight: Any = None) -> TrainingDa
         For no rows, one row, lengths that differ, no event, and all of ``check_survival`` and
         ``check_sample_weight``.
     """
-    n_samples = _row_count(X)
+    n_samples = row_count(X)
     event, time, entry = check_survival(y)
     if len(event) != n_samples:
         raise ValueError(f"X has {n_samples} rows but y has {len(event)}")
     weight = check_sample_weight(sample_weight, n_samples)
     if weight is not None and not weight.all():
         kept = weight > 0
-        X, event, time, weight = _take(X, kept), event[kept], time[kept], weight[kept]
+        X, event, time, weight = take_rows(X, kept), event[kept], time[kept], weight[kept]
         entry = None if entry is None else entry[kept]
     if len(event) < 2:
         raise ValueError(
@@ -296,7 +299,8 @@ def check_training_data(X: Any, y: Any, sample_weight: Any = None) -> TrainingDa
     return TrainingData(X, event, time, weight, entry)
 
 
-def _row_count(X: Any) -> int:
+def row_count(X: Any) -> int:
+    """Number of rows of a data frame or of a two-dimensional array-like."""
     shape: tuple[int, ...] = getattr(X, "shape", ())
     if isinstance(X, (list, tuple)):
         try:
@@ -311,7 +315,8 @@ def _row_count(X: Any) -> int:
     return int(shape[0])
 
 
-def _take(X: Any, kept: NDArray[np.bool_]) -> Any:
+def take_rows(X: Any, kept: NDArray[np.bool_]) -> Any:
+    """Only the rows where the mask is true, in the container they came in."""
     if nw.dependencies.is_into_dataframe(X):
         return nw.from_native(X, eager_only=True).filter(kept.tolist()).to_native()
     if isinstance(X, (list, tuple)):
