@@ -86,9 +86,13 @@ def task_engine(
     task: str, data: dict[str, Any], features: NDArray[np.uint8], offset: float = 0.0
 ) -> Engine:
     """Engine for a task of the core's registry."""
-    functions = _core.solve, _core.solve_path, _core.forecast
-    solve, path, forecast = (partial(function, task, data, features) for function in functions)
-    return Engine(solve, path, forecast, offset)
+    arguments = task, data, features
+    return Engine(
+        partial(_core.solve, *arguments),
+        partial(_core.solve_path, *arguments),
+        partial(_core.forecast, *arguments),
+        offset,
+    )
 
 
 class SolverMixin(EncodedTreeMixin):
@@ -175,9 +179,7 @@ class SolverMixin(EncodedTreeMixin):
         path[0]._announce(path)
         return path
 
-    def estimate_cost(
-        self, X: Any, y: Any, sample_weight: Any = None, **data: Any
-    ) -> SearchCost:
+    def estimate_cost(self, X: Any, y: Any, sample_weight: Any = None, **data: Any) -> SearchCost:
         """Forecast what ``fit`` would take, without the search.
 
         Encodes the rows and counts; for a search that cannot leave anything out, hence often too

@@ -307,8 +307,10 @@ def row_count(X: Any) -> int:
             shape = np.shape(X)
         except ValueError:
             raise ValueError("the rows of X differ in length or hold lists") from None
+    elif _is_only_array_like(X):
+        shape = np.asarray(X).shape
     if len(shape) != 2:
-        raise TypeError(
+        raise InvalidParameterError(
             f"X is a {type(X).__name__}{f' of shape {shape}' if shape else ''}; expected a "
             "DataFrame or an array of rows and columns"
         )
@@ -321,7 +323,12 @@ def take_rows(X: Any, kept: NDArray[np.bool_]) -> Any:
         return nw.from_native(X, eager_only=True).filter(kept.tolist()).to_native()
     if isinstance(X, (list, tuple)):
         return [row for row, keep in zip(X, kept, strict=True) if keep]
-    return X[kept]
+    return np.asarray(X)[kept] if _is_only_array_like(X) else X[kept]
+
+
+def _is_only_array_like(X: Any) -> bool:
+    """Whether ``X`` turns into an array but has nothing else of one."""
+    return hasattr(X, "__array__") and not hasattr(X, "shape")
 
 
 def check_integer(name: str, value: Any, minimum: int, *, optional: bool = False) -> None:
