@@ -51,6 +51,12 @@ class SearchedTreeMixin:
             return min(self.gap_, self.reference_loss_)
         return self.gap_
 
+    def _remarks(self) -> list[tuple[str, str]]:
+        """What the numbers of the certificate do not say by themselves, as (name, text) pairs."""
+        if self.status_ != "reference_optimal":
+            return []
+        return [("guarantee", f"no tree is better by more than {self.guarantee_:.6g}")]
+
     def _set_search(
         self, solution: _core.Solution, start: float, reference_loss: float | None = None
     ) -> None:
@@ -107,10 +113,10 @@ def reporter(
 def report(trees: Sequence[Any], logger: logging.Logger) -> None:
     """Log fits and warn when a limit stopped them; called by the method of the user's call."""
     for tree in trees:
-        level = logging.INFO if tree.verbose else logging.DEBUG
         logger.log(
-            level,
-            "%s: objective %.6g, lower bound %.6g, %d leaves, depth %d, %d binary features, %.3f s",
+            logging.INFO if tree.verbose else logging.DEBUG,
+            "%s: objective %.6g, lower bound %.6g, %d leaves, depth %d, %d binary features, "
+            "%.3f s%s",
             tree.status_,
             tree.objective_value_,
             tree.lower_bound_,
@@ -118,9 +124,8 @@ def report(trees: Sequence[Any], logger: logging.Logger) -> None:
             tree.depth_,
             tree.n_binary_features_,
             tree.fit_time_,
+            "".join(f"; {name}: {text}" for name, text in tree._remarks()),
         )
-        for remark in tree._remarks():
-            logger.log(level, "%s", remark)
     unproven = [tree for tree in trees if tree.status_ not in ("optimal", "reference_optimal")]
     if unproven:
         worst = max(unproven, key=lambda tree: tree.gap_)

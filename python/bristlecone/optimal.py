@@ -509,17 +509,8 @@ class OptimalSurvivalTree(EncodedTreeMixin, SearchedTreeMixin, BaseEstimator):
     def _leaf_risk(self) -> NDArray[np.float64]:
         return self._objective().leaf_risk(self)
 
-    def _remarks(self) -> list[str]:
-        """What the numbers of the certificate do not say by themselves."""
-        remarks = []
-        if self.time_grid is not None:
-            remarks.append(f"objective over a time grid of {np.size(self.time_grid)} times")
-        if self.status_ == "reference_optimal":
-            remarks.append(
-                "optimal with respect to the reference model; no tree is better by more than "
-                f"{self.guarantee_:.6g}"
-            )
-        return remarks
+    def _remarks(self) -> list[tuple[str, str]]:
+        return self._objective().remarks(self) + super()._remarks()
 
     def _depth_limit(self, features: NDArray[np.uint8]) -> int:
         # No path asks a question twice, and every split leaves a row behind.

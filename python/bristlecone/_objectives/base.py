@@ -64,6 +64,11 @@ class Objective(ABC):
     def leaf_risk(tree: OptimalSurvivalTree) -> NDArray[np.float64]:
         """Risk score of every leaf, higher for earlier events."""
 
+    @staticmethod
+    def remarks(tree: OptimalSurvivalTree) -> list[tuple[str, str]]:
+        """What a reader of the objective value should know, as (name, text) pairs."""
+        return []
+
     @classmethod
     def curve(cls, leaf_curve: str) -> str:
         """Curve that a value of the parameter ``leaf_curve`` means."""

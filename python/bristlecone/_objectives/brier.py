@@ -76,3 +76,11 @@ class Brier(Objective):
     @staticmethod
     def leaf_risk(tree: OptimalSurvivalTree) -> NDArray[np.float64]:
         return tree._leaf_hazard(tree.event_times_).sum(axis=1)
+
+    @staticmethod
+    def remarks(tree: OptimalSurvivalTree) -> list[tuple[str, str]]:
+        loss = "integrated Brier score"
+        grid = check_time_grid(tree.time_grid)
+        if grid is not None:
+            loss += f" over a time grid of {grid.size} ({grid[0]:g} to {grid[-1]:g})"
+        return [("loss", loss)]
