@@ -17,14 +17,15 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from bristlecone import _core
+from bristlecone._cost import affordable, allowance, smaller_setting
 from bristlecone._encoded import EncodedTreeMixin, binary_features
+from bristlecone._searched import SearchedTreeMixin, report, reporter
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.errors import (
     InfeasibleError,
     InfeasibleWarning,
     InvalidParameterError,
     SearchCostWarning,
-    SearchLimitWarning,
 )
 from bristlecone.search import (
     SearchCost,
@@ -44,26 +45,13 @@ from bristlecone.validation import (
 
 __all__ = ["Callback", "Engine", "Problem", "SolverMixin", "task_engine"]
 
-_STATUSES = ("optimal", "time_limit", "memory_limit", "interrupted", "reference_optimal")
-
-# What a search may take before ``estimate_cost`` calls it hopeless, when no limit is set. The
-# bytes are what the engine allows itself.
-_MOST_SECONDS, _MOST_BYTES = 3600.0, 600 << 20
-
-# "Optimal" promises a gap of no more than this, of max(1, |objective|).
-_CLOSED = 1e-9
-
 Callback = Callable[[SearchProgress], object]
 Estimator = TypeVar("Estimator", bound="SolverMixin")
 
 
 class Problem(NamedTuple):
-    """Training rows (checked, with ``X`` and ``weight``), the fitted encoder, binary features.
+    """Training rows (checked, with ``X`` and ``weight``), the fitted encoder, binary features."""
 
-    ``start`` is the time at which the user's call began.
-    """
-
-    start: float
     data: Any
     encoder: Any
     features: NDArray[np.uint8]
@@ -95,7 +83,7 @@ def task_engine(
     )
 
 
-class SolverMixin(EncodedTreeMixin):
+class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
     """A tree of least objective over the binary features of the encoder.
 
     An estimator defines ``_training_data``, ``_engine`` and ``_set_leaves``, and its ``fit`` is
@@ -112,16 +100,13 @@ class SolverMixin(EncodedTreeMixin):
     random_state: Any
     verbose: int
 
-    objective_value_: float
-    lower_bound_: float
-    status_: str
-    n_nodes_explored_: int
-    trace_: list[tuple[float, ...]]
-    fit_time_: float
-
     @abstractmethod
-    def _training_data(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> Any:
-        """Checked training rows; attributes ``X`` and ``weight`` (or None) at least."""
+    def _training_data(self, *args: Any, **kwargs: Any) -> Any:
+        """Training rows from what ``fit`` was given, checked.
+
+        ``X``, ``y``, ``sample_weight`` and more by name; what is returned has ``X`` and ``weight``
+        (an array or None) at least.
+        """
 
     @abstractmethod
     def _engine(self, problem: Problem) -> Engine:
@@ -164,18 +149,20 @@ class SolverMixin(EncodedTreeMixin):
         ConstantFeatureWarning, InfeasibleWarning
             As in ``fit``.
         """
+        start = time.perf_counter()
         problem = self._problem(X, y, sample_weight, **data)
         engine = self._engine(problem)
         sizes = range(1, self._most_leaves(problem) + 1)
         path = [clone(self).set_params(max_leaf_nodes=leaves) for leaves in sizes]
         if engine.path is None:
             for tree in path:
-                tree._set_solution(tree._run(engine.solve, problem), problem, engine.offset)
+                solution = tree._run(engine.solve, problem)
+                tree._set_solution(solution, problem, start, engine.offset)
         else:
             solutions = self._run(engine.path, problem)
             path = path[: len(solutions)]
             for tree, solution in zip(path, solutions, strict=True):
-                tree._set_solution(solution, problem, engine.offset)
+                tree._set_solution(solution, problem, start, engine.offset)
         path[0]._announce(path)
         return path
 
@@ -208,10 +195,10 @@ class SolverMixin(EncodedTreeMixin):
         """
         problem = self._problem(X, y, sample_weight, **data)
         cost = self._forecast(problem)
-        if self._affordable(cost):
+        if affordable(self, cost):
             return cost
-        suggestion = self._smaller_setting(problem, cost)
-        seconds, memory = self._allowance()
+        suggestion = smaller_setting(self, problem, cost)
+        seconds, memory = allowance(self)
         warnings.warn(
             f"the search is forecast to take {cost}, where {readable_seconds(seconds)}, "
             f"{readable_bytes(memory)} are allowed"
@@ -267,20 +254,21 @@ class SolverMixin(EncodedTreeMixin):
             )
 
     def _problem(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> Problem:
-        start = time.perf_counter()
         self._check_parameters()
-        return self._encoded(start, self._training_data(X, y, sample_weight, **more))
+        return self._encoded(self._training_data(X, y, sample_weight, **more))
 
-    def _encoded(self, start: float, data: Any) -> Problem:
+    def _encoded(self, data: Any) -> Problem:
         encoder = self._fitted_encoder(data.X, data.weight)
-        return Problem(start, data, encoder, binary_features(encoder, data.X))
+        return Problem(data, encoder, binary_features(encoder, data.X))
 
-    def _search(self, problem: Problem, callback: Callback | None) -> None:
+    def _search(self, problem: Problem, start: float, callback: Callback | None) -> None:
         """Find the best tree and set what was found."""
         engine = self._engine(problem)
-        report = _reporter(callback, engine.offset)
-        solution = self._run(engine.solve, problem, callback=report)
-        self._set_solution(solution, problem, engine.offset)
+        told = reporter(callback)
+        if told is not None and engine.offset:
+            told = _shifted(told, engine.offset)
+        solution = self._run(engine.solve, problem, callback=told)
+        self._set_solution(solution, problem, start, engine.offset)
 
     def _run(self, search: Callable[..., Any], problem: Problem, **options: Any) -> Any:
         """Call a function of the engine with the parameters."""
@@ -296,7 +284,7 @@ class SolverMixin(EncodedTreeMixin):
         }
         return search(**{**settings, **options})
 
-    def _set_solution(self, solution: Any, problem: Problem, offset: float) -> None:
+    def _set_solution(self, solution: Any, problem: Problem, start: float, offset: float) -> None:
         if solution.status == "infeasible":
             self.__dict__.pop("tree_", None)
         else:
@@ -310,38 +298,22 @@ class SolverMixin(EncodedTreeMixin):
             self._set_leaves(tree, problem, solution)
             self.tree_ = tree
         self.encoder_ = problem.encoder
-        self.objective_value_ = solution.objective - offset
-        self.lower_bound_ = solution.lower_bound - offset
-        self.status_ = solution.status
-        self.n_nodes_explored_ = solution.n_nodes_explored
-        self.trace_ = [
-            (seconds, objective - offset, bound - offset)
-            for seconds, objective, bound in solution.trace
-        ]
-        self.fit_time_ = time.perf_counter() - problem.start
+        self._set_search(solution, start)
+        if offset:
+            self.objective_value_ -= offset
+            self.lower_bound_ -= offset
+            self.trace_ = [(at, value - offset, bound - offset) for at, value, bound in self.trace_]
 
     def _announce(self, trees: Sequence[SolverMixin]) -> None:
         """Log fits and warn of what their user must know; called by the method of the call."""
         self._warn_of_constants(stacklevel=4)
-        for tree in trees:
-            _log(tree)
-        infeasible = [tree for tree in trees if tree.status_ == "infeasible"]
-        if infeasible:
+        found = [tree for tree in trees if not tree._is_infeasible()]
+        report(found, logging.getLogger(type(self).__module__), stacklevel=4)
+        if len(found) < len(trees):
+            searches = f" in {len(trees) - len(found)} of {len(trees)} searches"
             warnings.warn(
-                "no tree satisfies the constraints"
-                + (f" in {len(infeasible)} of {len(trees)} searches" if trees[1:] else ""),
+                "no tree satisfies the constraints" + (searches if trees[1:] else ""),
                 InfeasibleWarning,
-                stacklevel=3,
-            )
-        unproven = [tree for tree in trees if tree.status_ not in ("optimal", "infeasible")]
-        if unproven:
-            worst = max(unproven, key=lambda tree: tree.gap_)
-            warnings.warn(
-                f"the search stopped ({worst.status_}) with objective "
-                f"{worst.objective_value_:.6g} and lower bound {worst.lower_bound_:.6g}: gap "
-                f"{worst.gap_:.3g}"
-                + (f"; {len(unproven)} of {len(trees)} trees are not proven" if trees[1:] else ""),
-                SearchLimitWarning,
                 stacklevel=3,
             )
 
@@ -357,38 +329,6 @@ class SolverMixin(EncodedTreeMixin):
             n_distinct_rows=int(forecast["n_distinct_rows"]),
             max_depth=depth,
         )
-
-    def _allowance(self) -> tuple[float, int]:
-        """Seconds and bytes a search may take before it is called hopeless."""
-        seconds = _MOST_SECONDS if self.time_limit is None else self.time_limit
-        return seconds, _MOST_BYTES if self.memory_limit is None else self.memory_limit
-
-    def _affordable(self, cost: SearchCost) -> bool:
-        seconds, memory = self._allowance()
-        return cost.seconds <= seconds and cost.memory <= memory
-
-    def _smaller_setting(self, problem: Problem, cost: SearchCost) -> str | None:
-        """The most depth that can be afforded, or fewer features if not even depth 2 can."""
-        suggestion = None
-        for depth in range(2, cost.max_depth):
-            smaller = self._forecast(problem, depth)
-            if not self._affordable(smaller):
-                break
-            suggestion = f"max_depth={depth} ({smaller})"
-        if suggestion is not None:
-            return suggestion
-        encoder = BinaryEncoder() if isinstance(self.encoder, str) else clone(self.encoder)
-        if not isinstance(encoder, BinaryEncoder):
-            return None
-        fewer = clone(self).set_params(max_depth=min(2, cost.max_depth), encoder=encoder)
-        count = cost.n_features // 2
-        while count > 0:
-            encoder.set_params(max_features=count)
-            smaller = fewer._forecast(fewer._encoded(problem.start, problem.data))
-            if self._affordable(smaller):
-                return f"max_depth={fewer.max_depth}, encoder={encoder!r} ({smaller})"
-            count //= 2
-        return None
 
     def _depth_limit(self, features: NDArray[np.uint8]) -> int:
         # No path asks a question twice, and every split leaves a row behind.
@@ -409,57 +349,13 @@ class SolverMixin(EncodedTreeMixin):
         return most if depth >= most.bit_length() else min(most, 1 << depth)
 
     def _saved_fields(self) -> dict[str, Any]:
-        return {
-            "encoder": self.encoder_.to_dict(),
-            "search": {
-                "objective_value": self.objective_value_,
-                "lower_bound": self.lower_bound_,
-                "status": self.status_,
-                "n_nodes_explored": self.n_nodes_explored_,
-                "trace": self.trace_,
-                "fit_time": self.fit_time_,
-            },
-        }
+        return {"encoder": self.encoder_.to_dict(), "search": self._search_fields()}
 
     def _read_fields(self, fields: Fields) -> None:
         self.encoder_ = BinaryEncoder.from_dict(fields.take("encoder"))
-        search = fields.object("search")
-        # A loss of zero may be rounded to either side.
-        self.objective_value_ = search.number("objective_value", minimum=-math.inf)
-        self.lower_bound_ = search.number("lower_bound", minimum=-math.inf)
-        self.status_ = search.text("status", _STATUSES)
-        self.n_nodes_explored_ = search.integer("n_nodes_explored")
-        self.trace_ = search.rows("trace", 3)
-        self.fit_time_ = search.number("fit_time")
-        search.finish()
-        closed = self.gap_ <= _CLOSED * max(1.0, abs(self.objective_value_))
-        if self.gap_ < 0 or (self.status_ == "optimal" and not closed):
-            raise search.fail("lower_bound", "contradicts objective_value or status")
+        self._read_search(fields.object("search"))
 
 
-def _reporter(
-    callback: Callback | None, offset: float
-) -> Callable[[float, float, float, int], object] | None:
-    if callback is None:
-        return None
-    if not callable(callback):
-        raise InvalidParameterError(f"callback must be callable or None; got {callback!r}")
-
-    def report(seconds: float, objective: float, bound: float, nodes: int) -> object:
-        return callback(SearchProgress(seconds, objective - offset, bound - offset, nodes))
-
-    return report
-
-
-def _log(tree: SolverMixin) -> None:
-    size = "no tree" if tree._is_infeasible() else f"{tree.n_leaves_} leaves, depth {tree.depth_}"
-    logging.getLogger(type(tree).__module__).log(
-        logging.INFO if tree.verbose else logging.DEBUG,
-        "%s: objective %.6g, lower bound %.6g, %s, %d binary features, %.3f s",
-        tree.status_,
-        tree.objective_value_,
-        tree.lower_bound_,
-        size,
-        tree.n_binary_features_,
-        tree.fit_time_,
-    )
+def _shifted(told: Callable[..., object], offset: float) -> Callable[..., object]:
+    """The engine's callback for an estimator whose objective lies ``offset`` below."""
+    return lambda at, value, bound, nodes: told(at, value - offset, bound - offset, nodes)

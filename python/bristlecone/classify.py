@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -187,8 +188,9 @@ class OptimalTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator):
         ConstantFeatureWarning
             When a column of ``X`` takes a single value.
         """
+        start = time.perf_counter()
         problem = self._problem(X, y, sample_weight)
-        self._search(problem, callback)
+        self._search(problem, start, callback)
         self._announce([self])
         return self
 
@@ -196,7 +198,7 @@ class OptimalTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator):
         check_choice("objective", self.objective, _SUMS)
         super()._check_parameters()
 
-    def _training_data(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> LabelledData:
+    def _training_data(self, X: Any, y: Any, sample_weight: Any) -> LabelledData:
         return check_labelled_data(X, y, sample_weight, self.class_weight)
 
     def _engine(self, problem: Problem) -> Engine:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -216,8 +217,9 @@ class CostSensitiveTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator
         ConstantFeatureWarning
             When a column of ``X`` takes a single value.
         """
+        start = time.perf_counter()
         problem = self._problem(X, y, sample_weight, costs=costs)
-        self._search(problem, callback)
+        self._search(problem, start, callback)
         self._announce([self])
         return self
 
@@ -266,15 +268,16 @@ class CostSensitiveTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator
         paid = table[np.arange(len(leaf)), self.leaf_labels_[leaf]] + self.leaf_prices_[leaf]
         return float(np.average(paid, weights=weight))
 
-    def _training_data(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> CostlyData:
+    def _training_data(
+        self, X: Any, y: Any, sample_weight: Any, *, costs: Any = None
+    ) -> CostlyData:
         data = check_labelled_data(X, y, sample_weight)
-        given = more.get("costs")
-        if given is not None:
+        if costs is not None:
             shape = row_count(X), len(data.classes)
             why = f"one row per row of X, one column per class of {data.classes.tolist()}"
-            given = check_amounts("costs", given, shape, why=why)[data.kept]
-        costs = self._costs(given, data.labels, len(data.classes))
-        return CostlyData(data.X, data.labels, data.classes, data.weight, costs)
+            costs = check_amounts("costs", costs, shape, why=why)[data.kept]
+        paid = self._costs(costs, data.labels, len(data.classes))
+        return CostlyData(data.X, data.labels, data.classes, data.weight, paid)
 
     def _costs(self, given: Any, labels: NDArray[np.int64], n_classes: int) -> NDArray[np.float64]:
         """Cost of every label for every row."""

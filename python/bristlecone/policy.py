@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -293,6 +294,7 @@ class PolicyTree(LabelTreeMixin, BaseEstimator):
         ConstantFeatureWarning
             When a column of ``X`` takes a single value.
         """
+        start = time.perf_counter()
         problem = self._problem(
             X,
             y,
@@ -301,7 +303,7 @@ class PolicyTree(LabelTreeMixin, BaseEstimator):
             propensity=propensity,
             predicted_outcomes=predicted_outcomes,
         )
-        self._search(problem, callback)
+        self._search(problem, start, callback)
         self._announce([self])
         return self
 
@@ -336,18 +338,25 @@ class PolicyTree(LabelTreeMixin, BaseEstimator):
         check_choice("teacher", self.teacher, _TEACHERS)
         super()._check_parameters()
 
-    def _training_data(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> PolicyData:
-        data = check_labelled_data(X, more["treatment"], sample_weight, name="treatment")
+    def _training_data(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        *,
+        treatment: Any,
+        propensity: Any = None,
+        predicted_outcomes: Any = None,
+    ) -> PolicyData:
+        data = check_labelled_data(X, treatment, sample_weight, name="treatment")
         n_samples = row_count(X)
         rewards = policy_rewards(
             check_numbers("y", y, n_samples)[data.kept],
             data.labels,
             len(data.classes),
             self.teacher,
-            **{
-                name: _kept(name, more.get(name), data.kept)
-                for name in ("propensity", "predicted_outcomes")
-            },
+            propensity=_kept("propensity", propensity, data.kept),
+            predicted_outcomes=_kept("predicted_outcomes", predicted_outcomes, data.kept),
         )
         return PolicyData(data.X, rewards, data.classes, data.weight)
 

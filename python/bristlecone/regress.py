@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -157,8 +158,9 @@ class OptimalTreeRegressor(SolverMixin, RegressorMixin, BaseEstimator):
         ConstantFeatureWarning
             When a column of ``X`` takes a single value.
         """
+        start = time.perf_counter()
         problem = self._problem(X, y, sample_weight)
-        self._search(problem, callback)
+        self._search(problem, start, callback)
         self._announce([self])
         return self
 
@@ -178,7 +180,7 @@ class OptimalTreeRegressor(SolverMixin, RegressorMixin, BaseEstimator):
         leaf = self._leaf_of(X)
         return self.leaf_means_[leaf]
 
-    def _training_data(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> NumericData:
+    def _training_data(self, X: Any, y: Any, sample_weight: Any) -> NumericData:
         return check_numeric_data(X, y, sample_weight)
 
     def _engine(self, problem: Problem) -> Engine:

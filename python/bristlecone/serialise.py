@@ -38,6 +38,9 @@ __all__ = ["FORMAT", "VERSION", "Fields", "dumps", "load_model", "loads", "regis
 FORMAT = "bristlecone model"
 VERSION = 1
 
+# Parameters that may be lists of numbers.
+_LISTS = ("time_grid",)
+
 Model = TypeVar("Model", bound="TreeMixin")
 
 _ESTIMATORS: dict[str, type[TreeMixin]] = {}
@@ -337,6 +340,8 @@ def _plain_parameter(name: str, value: Any) -> Any:
         return {"BinaryEncoder": value.get_params()}
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
+    if name in _LISTS:
+        return [float(item) for item in value]
     raise TypeError(f"parameter {name} is a {type(value).__name__}, which cannot be saved as JSON")
 
 
@@ -349,7 +354,7 @@ def _read_parameters(cls: type[TreeMixin], fields: Fields) -> dict[str, Any]:
             known = BinaryEncoder().get_params()
             value = BinaryEncoder(**{key: inner.take(key) for key in known})
             inner.finish()
-        elif isinstance(value, list):
+        elif isinstance(value, list) and name not in _LISTS:
             raise fields.fail(name, "is a list")
         parameters[name] = value
     fields.finish()
@@ -360,7 +365,7 @@ def survival_leaves(estimator: SurvivalTreeMixin) -> dict[str, Any]:
     """Baseline and leaves of a survival tree, as plain JSON types."""
     return {
         "baseline": _plain(vars(estimator.baseline_)),
-        "leaves": [_plain(vars(leaf)) for leaf in estimator.leaf_statistics_],
+        "leaves": [_leaf_fields(leaf) for leaf in estimator.leaf_statistics_],
     }
 
 
@@ -421,13 +426,19 @@ def _read_tree(fields: Fields, n_columns: int) -> Tree:
     return tree
 
 
-def read_leaves(document: Fields, tree: Tree, baseline: Baseline) -> tuple[LeafStatistics, ...]:
+def _leaf_fields(leaf: LeafStatistics) -> dict[str, Any]:
+    return {name: _plain(value) for name, value in vars(leaf).items() if value is not None}
+
+
+def read_leaves(
+    document: Fields, tree: Tree, baseline: Baseline, curve: str
+) -> tuple[LeafStatistics, ...]:
     """Leaves from ``survival_leaves``."""
     objects = document.objects("leaves")
     if len(objects) != tree.n_leaves:
         raise ModelFormatError(f"leaves has {len(objects)} entries for {tree.n_leaves} leaves")
     leaves = tuple(
-        _read_leaf(fields, int(node), tree, baseline)
+        _read_leaf(fields, int(node), tree, baseline, curve)
         for fields, node in zip(objects, tree.leaves, strict=True)
     )
     happened = np.unique(np.concatenate([leaf.event_times for leaf in leaves]))
@@ -436,7 +447,19 @@ def read_leaves(document: Fields, tree: Tree, baseline: Baseline) -> tuple[LeafS
     return leaves
 
 
-def _read_leaf(fields: Fields, node: int, tree: Tree, baseline: Baseline) -> LeafStatistics:
+def _read_leaf(
+    fields: Fields, node: int, tree: Tree, baseline: Baseline, curve: str
+) -> LeafStatistics:
+    fitted: dict[str, NDArray[np.float64]] = {}
+    if curve == "brier-optimal" or "brier_times" in fields.names():
+        fitted["brier_times"] = fields.times("brier_times")
+        fitted["brier_survival"] = fields.monotone("brier_survival", low=0.0, high=1.0, sign=-1)
+        if fitted["brier_times"].shape != fitted["brier_survival"].shape:
+            raise fields.fail("brier_survival", "does not have one value per time")
+        if not np.isin(fitted["brier_times"], baseline.unique_times).all():
+            raise fields.fail("brier_times", "are not part of the training times")
+        if (np.diff(fitted["brier_survival"], prepend=1.0) == 0).any():
+            raise fields.fail("brier_survival", "has a step without a fall")
     leaf = LeafStatistics(
         node=fields.integer("node"),
         n_samples=fields.integer("n_samples", minimum=1),
@@ -448,6 +471,7 @@ def _read_leaf(fields: Fields, node: int, tree: Tree, baseline: Baseline) -> Lea
         event_times=fields.times("event_times"),
         kaplan_meier=fields.monotone("kaplan_meier", low=0.0, high=1.0, sign=-1),
         nelson_aalen=fields.monotone("nelson_aalen", low=0.0, high=np.inf, sign=1),
+        **fitted,
     )
     fields.finish()
     expected = {
