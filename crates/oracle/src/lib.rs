@@ -12,6 +12,7 @@
 pub mod accuracy;
 pub mod instances;
 mod search;
+pub mod sums;
 pub mod survival;
 mod tree;
 
