@@ -45,7 +45,7 @@ class LabelTreeMixin(SolverMixin):
     ) -> NDArray[Any]:
         """Best label of every leaf where the search does not say which it took."""
 
-    def _set_leaves(self, tree: Tree, problem: Problem, solution: Any) -> None:
+    def _set_found(self, tree: Tree, problem: Problem, solution: Any) -> None:
         leaf = np.searchsorted(tree.leaves, tree.apply(problem.features))
         values = self._values(leaf, tree.n_leaves, problem)
         labels = getattr(solution, "labels", None)
@@ -138,8 +138,8 @@ class ClassTreeMixin(LabelTreeMixin):
         )
         return flat.astype(np.float64).reshape(shape)
 
-    def _set_leaves(self, tree: Tree, problem: Problem, solution: Any) -> None:
-        super()._set_leaves(tree, problem, solution)
+    def _set_found(self, tree: Tree, problem: Problem, solution: Any) -> None:
+        super()._set_found(tree, problem, solution)
         self.classes_ = problem.data.classes
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:

@@ -310,8 +310,8 @@ class CostSensitiveTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator
         # What a question costs depends on those above it, which one search by sizes cannot know.
         return task_engine("label-costs", task, problem.features)._replace(path=None)
 
-    def _set_leaves(self, tree: Tree, problem: Problem, solution: Any) -> None:
-        super()._set_leaves(tree, problem, solution)
+    def _set_found(self, tree: Tree, problem: Problem, solution: Any) -> None:
+        super()._set_found(tree, problem, solution)
         self.leaf_prices_ = path_prices(tree, self._prices(problem.encoder))
 
     def _best_labels(
