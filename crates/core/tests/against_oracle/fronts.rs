@@ -1,7 +1,7 @@
 //! The search over fronts, for partial and total orders.
 
 use bristlecone_core::data::Sample;
-use bristlecone_core::search::fronts;
+use bristlecone_core::search::fronts::plain as fronts;
 use bristlecone_core::task::{ScalarTask, Task};
 use bristlecone_oracle::instances::Instance;
 use bristlecone_oracle::{Limits, Tree, admit_tree, pareto_front, score_tree};
