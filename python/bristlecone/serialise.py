@@ -37,6 +37,9 @@ __all__ = ["FORMAT", "VERSION", "Fields", "dumps", "load_model", "loads", "regis
 FORMAT = "bristlecone model"
 VERSION = 1
 
+# Parameters that may be lists of numbers.
+_LISTS = ("time_grid",)
+
 Model = TypeVar("Model", bound="SurvivalTreeMixin")
 
 _ESTIMATORS: dict[str, type[SurvivalTreeMixin]] = {}
@@ -118,7 +121,7 @@ def dumps(estimator: SurvivalTreeMixin) -> str:
         **estimator._saved_fields(),
         "baseline": _plain(vars(estimator.baseline_)),
         "tree": _tree_fields(estimator.tree_),
-        "leaves": [_plain(vars(leaf)) for leaf in estimator.leaf_statistics_],
+        "leaves": [_leaf_fields(leaf) for leaf in estimator.leaf_statistics_],
     }
     document["checksum"] = _checksum(document)
     lines = [
@@ -157,7 +160,9 @@ def loads(text: str, expected: type[Model] | None = None) -> Any:
     estimator._read_fields(fields)
     estimator.baseline_ = _read_baseline(fields.object("baseline"))
     estimator.tree_ = _read_tree(fields.object("tree"), len(estimator._split_names()))
-    estimator.leaf_statistics_ = _read_leaves(fields, estimator.tree_, estimator.baseline_)
+    estimator.leaf_statistics_ = _read_leaves(
+        fields, estimator.tree_, estimator.baseline_, estimator._curve()
+    )
     checksum = fields.text("checksum")
     fields.finish()
     if checksum != _checksum(document):
@@ -338,6 +343,8 @@ def _plain_parameter(name: str, value: Any) -> Any:
         return {"BinaryEncoder": value.get_params()}
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
+    if name in _LISTS:
+        return [float(item) for item in value]
     raise TypeError(f"parameter {name} is a {type(value).__name__}, which cannot be saved as JSON")
 
 
@@ -350,7 +357,7 @@ def _read_parameters(cls: type[SurvivalTreeMixin], fields: Fields) -> dict[str, 
             known = BinaryEncoder().get_params()
             value = BinaryEncoder(**{key: inner.take(key) for key in known})
             inner.finish()
-        elif isinstance(value, list):
+        elif isinstance(value, list) and name not in _LISTS:
             raise fields.fail(name, "is a list")
         parameters[name] = value
     fields.finish()
@@ -413,12 +420,18 @@ def _read_tree(fields: Fields, n_columns: int) -> Tree:
     return tree
 
 
-def _read_leaves(document: Fields, tree: Tree, baseline: Baseline) -> tuple[LeafStatistics, ...]:
+def _leaf_fields(leaf: LeafStatistics) -> dict[str, Any]:
+    return {name: _plain(value) for name, value in vars(leaf).items() if value is not None}
+
+
+def _read_leaves(
+    document: Fields, tree: Tree, baseline: Baseline, curve: str
+) -> tuple[LeafStatistics, ...]:
     objects = document.objects("leaves")
     if len(objects) != tree.n_leaves:
         raise ModelFormatError(f"leaves has {len(objects)} entries for {tree.n_leaves} leaves")
     leaves = tuple(
-        _read_leaf(fields, int(node), tree, baseline)
+        _read_leaf(fields, int(node), tree, baseline, curve)
         for fields, node in zip(objects, tree.leaves, strict=True)
     )
     happened = np.unique(np.concatenate([leaf.event_times for leaf in leaves]))
@@ -427,7 +440,19 @@ def _read_leaves(document: Fields, tree: Tree, baseline: Baseline) -> tuple[Leaf
     return leaves
 
 
-def _read_leaf(fields: Fields, node: int, tree: Tree, baseline: Baseline) -> LeafStatistics:
+def _read_leaf(
+    fields: Fields, node: int, tree: Tree, baseline: Baseline, curve: str
+) -> LeafStatistics:
+    fitted: dict[str, NDArray[np.float64]] = {}
+    if curve == "brier-optimal" or "brier_times" in fields.names():
+        fitted["brier_times"] = fields.times("brier_times")
+        fitted["brier_survival"] = fields.monotone("brier_survival", low=0.0, high=1.0, sign=-1)
+        if fitted["brier_times"].shape != fitted["brier_survival"].shape:
+            raise fields.fail("brier_survival", "does not have one value per time")
+        if not np.isin(fitted["brier_times"], baseline.unique_times).all():
+            raise fields.fail("brier_times", "are not part of the training times")
+        if (np.diff(fitted["brier_survival"], prepend=1.0) == 0).any():
+            raise fields.fail("brier_survival", "has a step without a fall")
     leaf = LeafStatistics(
         node=fields.integer("node"),
         n_samples=fields.integer("n_samples", minimum=1),
@@ -439,6 +464,7 @@ def _read_leaf(fields: Fields, node: int, tree: Tree, baseline: Baseline) -> Lea
         event_times=fields.times("event_times"),
         kaplan_meier=fields.monotone("kaplan_meier", low=0.0, high=1.0, sign=-1),
         nelson_aalen=fields.monotone("nelson_aalen", low=0.0, high=np.inf, sign=1),
+        **fitted,
     )
     fields.finish()
     expected = {

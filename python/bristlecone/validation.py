@@ -21,6 +21,7 @@ __all__ = [
     "check_choice",
     "check_integer",
     "check_real",
+    "check_row_losses",
     "check_sample_weight",
     "check_seed",
     "check_survival",
@@ -53,13 +54,17 @@ class Survival(NamedTuple):
 
 
 class TrainingData(NamedTuple):
-    """Checked rows of a fit: all of positive weight, at least two, at least one event."""
+    """Checked rows of a fit: all of positive weight, at least two, at least one event.
+
+    ``kept`` (one boolean per row given) says which those are; None when all are.
+    """
 
     X: Any
     event: NDArray[np.bool_]
     time: NDArray[np.float64]
     weight: NDArray[np.float64] | None
     entry: NDArray[np.float64] | None = None
+    kept: NDArray[np.bool_] | None = None
 
 
 def check_survival(y: Any) -> Survival:
@@ -283,6 +288,7 @@ def check_training_data(X: Any, y: Any, sample_weight: Any = None) -> TrainingDa
     if len(event) != n_samples:
         raise ValueError(f"X has {n_samples} rows but y has {len(event)}")
     weight = check_sample_weight(sample_weight, n_samples)
+    kept = None
     if weight is not None and not weight.all():
         kept = weight > 0
         X, event, time, weight = _take(X, kept), event[kept], time[kept], weight[kept]
@@ -293,7 +299,29 @@ def check_training_data(X: Any, y: Any, sample_weight: Any = None) -> TrainingDa
         )
     if not event.any():
         raise ValueError("y has no event: every row is censored")
-    return TrainingData(X, event, time, weight, entry)
+    return TrainingData(X, event, time, weight, entry, kept)
+
+
+def check_row_losses(name: str, losses: Any, data: TrainingData) -> NDArray[np.float64]:
+    """Losses per row as float64, those of the rows kept for the fit.
+
+    Raises
+    ------
+    ValueError
+        When the number differs from that of the rows given, or one is not a finite number >= 0.
+    """
+    values = _as_array(losses, name)
+    expected = (len(data.time) if data.kept is None else len(data.kept),)
+    if values.shape != expected:
+        raise ValueError(f"{name} has shape {values.shape}; expected {expected}, one per row")
+    if values.dtype.kind not in "biuf":
+        raise ValueError(f"{name} has dtype {values.dtype}; expected numbers")
+    values = np.ascontiguousarray(values, dtype=np.float64)
+    wrong = ~(np.isfinite(values) & (values >= 0))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValueError(f"{name} is {values[row]} in row {row}; must be finite and not negative")
+    return values if data.kept is None else values[data.kept]
 
 
 def _row_count(X: Any) -> int:

@@ -10,6 +10,7 @@
 //! `|rows| loss(rows) / total_weight + leaf_penalty`.
 
 pub mod accuracy;
+pub mod brier;
 pub mod instances;
 mod search;
 pub mod survival;

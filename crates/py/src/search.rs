@@ -10,7 +10,7 @@ use bristlecone_core::simd::Backend;
 use bristlecone_core::survival::Observations;
 use bristlecone_core::task::accuracy::Accuracy;
 use bristlecone_core::task::likelihood::Likelihood;
-use bristlecone_core::task::{LaneTask, Superadditive, Task};
+use bristlecone_core::task::Task;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 /// Result of a search; arrays describe the tree in preorder.
 #[pyclass(name = "Solution", frozen)]
-pub struct PySolution(Solution);
+pub struct PySolution(pub(crate) Solution);
 
 #[pymethods]
 impl PySolution {
@@ -81,11 +81,11 @@ pub fn backends() -> Vec<&'static str> {
 /// Keyword arguments common to all searches.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-struct Limits {
+pub(crate) struct Limits {
     max_depth: usize,
     max_leaf_nodes: Option<usize>,
     min_samples_leaf: usize,
-    leaf_penalty: f64,
+    pub(crate) leaf_penalty: f64,
     n_threads: usize,
     time_limit: Option<f64>,
     memory_limit: Option<usize>,
@@ -129,6 +129,7 @@ impl Limits {
                 }
                 "equivalent_points" => settings.equivalent_points = value.extract()?,
                 "lattice_depth" => settings.lattice_depth = value.extract()?,
+                "look_ahead" => settings.look_ahead = value.extract()?,
                 "cache" => settings.cache = value.extract()?,
                 "trivial_bound" => settings.trivial_bound = value.extract()?,
                 "planted" => settings.planted = value.extract()?,
@@ -275,7 +276,7 @@ pub fn solve_accuracy(
     Ok(PySolution(run(py, &task, &matrix, &limits, None, solve)?))
 }
 
-fn parse(limits: Option<&Bound<'_, PyDict>>) -> PyResult<Limits> {
+pub(crate) fn parse(limits: Option<&Bound<'_, PyDict>>) -> PyResult<Limits> {
     let limits = limits.ok_or_else(|| PyValueError::new_err("the limits are missing"))?;
     if let Some(unknown) = limits
         .keys()
@@ -291,7 +292,7 @@ fn parse(limits: Option<&Bound<'_, PyDict>>) -> PyResult<Limits> {
     Ok(limits)
 }
 
-fn matrix(features: &PyReadonlyArray2<'_, u8>, n_rows: usize) -> PyResult<BinaryMatrix> {
+pub(crate) fn matrix(features: &PyReadonlyArray2<'_, u8>, n_rows: usize) -> PyResult<BinaryMatrix> {
     let shape = features.as_array().dim();
     if shape.0 != n_rows {
         return Err(PyValueError::new_err("features and outcomes differ in length"));
@@ -303,20 +304,17 @@ pub(crate) fn to_py(error: CoreError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// A search of the core: `solve` or `solve_path`.
-type Search<T, R> = fn(&T, &BinaryMatrix, &Settings, &Monitor) -> Result<R, CoreError>;
-
 /// Runs a search on a thread of its own while this one looks out for signals.
 ///
 /// The first Ctrl-C asks the search to stop and keeps its result; a second one within a
 /// second raises once the search has ended. A callback that raises ends the search too.
-fn run<T: LaneTask + Superadditive, R: Send>(
+pub(crate) fn run<T: Sync, R: Send>(
     py: Python<'_>,
     task: &T,
     matrix: &BinaryMatrix,
     limits: &Limits,
     callback: Option<Py<PyAny>>,
-    search: Search<T, R>,
+    search: impl FnOnce(&T, &BinaryMatrix, &Settings, &Monitor) -> Result<R, CoreError> + Send,
 ) -> PyResult<R> {
     let settings = limits.settings(py)?;
     let interrupted = AtomicBool::new(false);

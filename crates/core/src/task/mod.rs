@@ -8,6 +8,7 @@
 //! a trait ([`Superadditive`]), so that a bound it does not permit cannot be switched on.
 
 pub mod accuracy;
+pub mod brier;
 pub mod confusion;
 pub mod fixed;
 pub mod likelihood;
