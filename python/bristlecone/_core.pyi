@@ -152,11 +152,11 @@ def all_optimal_brier(
     memory_limit: int | None,
     options: Mapping[str, Any] | None,
 ) -> list[Solution]: ...
-def solve_accuracy(
+def solve(
+    task: str,
+    data: dict[str, Any],
     features: NDArray[np.uint8],
-    labels: NDArray[np.int64],
-    n_classes: int,
-    weight: NDArray[np.float64] | None = None,
+    callback: Callable[[float, float, float, int], None] | None = None,
     *,
     max_depth: int,
     max_leaf_nodes: int | None,
@@ -167,6 +167,34 @@ def solve_accuracy(
     memory_limit: int | None,
     options: Mapping[str, Any] | None,
 ) -> Solution: ...
+def solve_path(
+    task: str,
+    data: dict[str, Any],
+    features: NDArray[np.uint8],
+    *,
+    max_depth: int,
+    max_leaf_nodes: int | None,
+    min_samples_leaf: int,
+    leaf_penalty: float,
+    n_threads: int,
+    time_limit: float | None,
+    memory_limit: int | None,
+    options: Mapping[str, Any] | None,
+) -> list[Solution]: ...
+def forecast(
+    task: str,
+    data: dict[str, Any],
+    features: NDArray[np.uint8],
+    *,
+    max_depth: int,
+    max_leaf_nodes: int | None,
+    min_samples_leaf: int,
+    leaf_penalty: float,
+    n_threads: int,
+    time_limit: float | None,
+    memory_limit: int | None,
+    options: Mapping[str, Any] | None,
+) -> dict[str, float]: ...
 def grow_greedy(
     features: NDArray[np.uint8] | NDArray[np.float64],
     time: NDArray[np.float64],

@@ -93,7 +93,8 @@ class SearchedTreeMixin:
         if "reference_loss" in search.names():
             self.reference_loss_ = search.number("reference_loss")
         search.finish()
-        if self.gap_ < 0 or (self.status_ == "optimal" and self.gap_ > 1e-9):
+        closed = self.gap_ <= 1e-9 * max(1.0, abs(self.objective_value_))
+        if self.gap_ < 0 or (self.status_ == "optimal" and not closed):
             raise search.fail("lower_bound", "contradicts objective_value or status")
         if self.status_ == "reference_optimal" and self.reference_loss_ is None:
             raise search.fail("status", "needs a reference_loss")
@@ -110,7 +111,7 @@ def reporter(
     return lambda *point: callback(SearchProgress(*point))
 
 
-def report(trees: Sequence[Any], logger: logging.Logger) -> None:
+def report(trees: Sequence[Any], logger: logging.Logger, stacklevel: int = 3) -> None:
     """Log fits and warn when a limit stopped them; called by the method of the user's call."""
     for tree in trees:
         logger.log(
@@ -134,5 +135,5 @@ def report(trees: Sequence[Any], logger: logging.Logger) -> None:
             f"and lower bound {worst.lower_bound_:.6g}: gap {worst.gap_:.3g}"
             + (f"; {len(unproven)} of {len(trees)} trees are not proven" if trees[1:] else ""),
             SearchLimitWarning,
-            stacklevel=3,
+            stacklevel=stacklevel,
         )

@@ -15,6 +15,7 @@ from bristlecone import _core
 from bristlecone._encoded import EncodedTreeMixin, binary_features
 from bristlecone._numeric import NumericColumns
 from bristlecone._objectives import Likelihood
+from bristlecone._survival import SurvivalTreeMixin
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.leaves import LeafStatistics
 from bristlecone.serialise import Fields, register
@@ -33,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 
 @register
-class GreedySurvivalTree(EncodedTreeMixin, BaseEstimator):
+class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
     """Survival tree grown from the root, one best split after the other.
 
     Parameters

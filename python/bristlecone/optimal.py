@@ -19,6 +19,7 @@ from bristlecone._cost import affordable, allowance, smaller_setting
 from bristlecone._encoded import EncodedTreeMixin, binary_features
 from bristlecone._objectives import LEAF_CURVES, OBJECTIVES, Objective
 from bristlecone._searched import SearchedTreeMixin, report, reporter
+from bristlecone._survival import SurvivalTreeMixin
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.errors import InvalidParameterError, SearchCostWarning, SearchLimitWarning
 from bristlecone.search import SearchCost, SearchProgress, readable_bytes, readable_seconds
@@ -51,7 +52,7 @@ class _Problem(NamedTuple):
 
 
 @register
-class OptimalSurvivalTree(EncodedTreeMixin, SearchedTreeMixin, BaseEstimator):
+class OptimalSurvivalTree(EncodedTreeMixin, SearchedTreeMixin, SurvivalTreeMixin, BaseEstimator):
     """Survival tree of least loss among all trees over the binary features of the encoder.
 
     Parameters

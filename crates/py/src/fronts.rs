@@ -1,6 +1,7 @@
 //! Fronts and limited searches from Python: one function, tasks by name.
 
-use crate::search::{Limits, callback_run, matrix, parse, to_py};
+use crate::search::{matrix, parse, run, to_py};
+use bristlecone_core::data::BinaryMatrix;
 use bristlecone_core::error::Error as CoreError;
 use bristlecone_core::search::fronts::{
     Front, FrontPoint, Metric, solve_front as whole_front, solve_limited, solve_metric,
@@ -188,14 +189,6 @@ pub fn solve_front(
         }
         other => return Err(PyValueError::new_err(format!("unknown task {other:?}"))),
     };
-    run_front(py, &limits, callback, &search)
-}
-
-fn run_front(
-    py: Python<'_>,
-    limits: &Limits,
-    callback: Option<Py<PyAny>>,
-    search: &Search<'_>,
-) -> PyResult<PyFront> {
-    callback_run(py, limits, callback, |settings, monitor| search(settings, monitor)).map(PyFront)
+    let solve = |_: &(), _: &BinaryMatrix, s: &Settings, m: &Monitor| search(s, m);
+    run(py, &(), matrix, &limits, callback, solve).map(PyFront)
 }
