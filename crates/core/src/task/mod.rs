@@ -10,9 +10,11 @@
 pub mod accuracy;
 pub mod balanced_accuracy;
 pub mod brier;
+pub mod confusion;
 pub mod fixed;
 pub mod label_costs;
 pub mod likelihood;
+pub mod parity;
 pub mod registry;
 pub mod regression;
 
@@ -165,4 +167,36 @@ pub trait LaneTask: ScalarTask {
         constants: Self::Constants<L>,
         state: Self::State<L>,
     ) -> L::Real;
+}
+
+/// No limit on a component of a cost.
+pub const ANY: (i64, i64) = (i64::MIN / 4, i64::MAX / 4);
+
+/// A task whose costs are K integers that add up over the leaves: a tuple of separable
+/// tasks (STreeD, prop. A.4). Component 0 is what constraints are traded against; a limited
+/// component must end within its window for the whole tree.
+///
+/// Candidate k of a leaf predicts label k.
+pub trait FrontTask<const K: usize>: Task<Cost = [i64; K]> {
+    /// Added to component 0 by every split, as [`Task::combine`] does.
+    fn price(&self) -> i64;
+
+    /// Least and largest total allowed of every component, [`ANY`] where free.
+    fn window(&self) -> [(i64, i64); K];
+
+    /// Whether component `k` is neither better when smaller nor when larger, so that only
+    /// equal ones compare.
+    fn exact(&self, k: usize) -> bool;
+
+    /// Interval that the component totals of any tree over rows with these sums lie in,
+    /// prices left out.
+    fn reach(&self, sums: &[i64]) -> [(i64, i64); K];
+
+    /// Units of every component per unit of what users see.
+    fn units(&self) -> [f64; K];
+
+    /// Least difference between two totals of component 0.
+    fn grain(&self) -> i64 {
+        1
+    }
 }
