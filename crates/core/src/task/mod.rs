@@ -9,7 +9,10 @@
 
 pub mod accuracy;
 pub mod balanced_accuracy;
+pub mod entropy;
 pub mod fixed;
+pub mod gini;
+pub mod impurity;
 pub mod label_costs;
 pub mod likelihood;
 pub mod registry;

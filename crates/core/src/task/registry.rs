@@ -2,6 +2,8 @@
 
 use super::accuracy::Accuracy;
 use super::balanced_accuracy::balanced_accuracy;
+use super::entropy::entropy;
+use super::gini::gini;
 use super::label_costs::LabelCosts;
 use super::regression::Regression;
 use super::{LaneTask, Superadditive, check_values};
@@ -101,6 +103,8 @@ registry! {
     "accuracy": labels => |(y, k), p| Accuracy::new(y, k, p.weights, p.leaf_penalty, p.max_leaves);
     "balanced-accuracy": labels =>
         |(y, k), p| balanced_accuracy(y, k, p.weights, p.leaf_penalty, p.max_leaves);
+    "gini": labels => |(y, k), p| gini(y, k, p.weights, p.leaf_penalty);
+    "entropy": labels => |(y, k), p| entropy(y, k, p.weights, p.leaf_penalty);
     "label-costs": costs =>
         |(c, k), p| LabelCosts::of_costs(c, k, p.weights, p.leaf_penalty, p.max_leaves);
     "regression": target => |y, p| Regression::new(y, p.weights, p.leaf_penalty);
