@@ -285,7 +285,7 @@ pub(crate) fn to_py(error: CoreError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// A search of the core: `solve` or `solve_path`.
+/// A search of the core for a task: `solve` or `solve_path`.
 pub(crate) type Search<T, R> = fn(&T, &BinaryMatrix, &Settings, &Monitor) -> Result<R, CoreError>;
 
 /// Runs a search on a thread of its own while this one looks out for signals.

@@ -5,9 +5,9 @@ use bristlecone_core::search::fronts::{
     Front, FrontPoint, Metric, plain, solve_front, solve_limited, solve_metric,
 };
 use bristlecone_core::search::{Monitor, Status};
+use bristlecone_core::task::Task;
 use bristlecone_core::task::confusion::Confusion;
 use bristlecone_core::task::parity::{Criterion, Parity};
-use bristlecone_core::task::Task;
 use bristlecone_oracle::instances::{Instance, Random};
 use bristlecone_oracle::{admit_tree, all_costs, pareto_front};
 
@@ -92,8 +92,7 @@ fn the_best_measure_equals_the_oracles() {
         let (monitor, settings) = (Monitor::new(None, &|| false), question.settings());
         let (penalty, matrix) = (question.leaf_penalty, matrix(instance));
         let weights = Some(weight.as_slice());
-        let front =
-            solve_metric(metric, &positive, weights, penalty, &matrix, &settings, &monitor);
+        let front = solve_metric(metric, &positive, weights, penalty, &matrix, &settings, &monitor);
         let Ok(front) = front else {
             let empty = expected.is_infinite() || weight.iter().sum::<f64>() == 0.0;
             return ensure(empty, || "no tree".into());
@@ -125,8 +124,7 @@ fn parity_limits_equal_the_oracles() {
         let weight: Vec<f64> = instance.sample.weight.iter().map(round).collect();
         let group = &instance.sample.event;
         let total: f64 = weight.iter().sum();
-        let counted =
-            |i: usize| criterion == Criterion::DemographicParity || positive[i];
+        let counted = |i: usize| criterion == Criterion::DemographicParity || positive[i];
         let size = |g: bool| -> f64 {
             rows.iter().filter(|&&i| counted(i) && group[i] == g).map(|&i| weight[i]).sum()
         };
