@@ -8,15 +8,17 @@ import sys
 from datetime import date
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from bristlecone import datasets
 from bristlecone._objectives import Likelihood
+from bristlecone.classify import OptimalTreeClassifier
 from bristlecone.cli import main
 from bristlecone.export import export_text
 from bristlecone.greedy import GreedySurvivalTree
 from bristlecone.optimal import OptimalSurvivalTree
-from bristlecone.serialise import load_model
+from bristlecone.serialise import load_model, save_model
 
 ROWS = "age,drug,days,status\n" + "".join(
     f"{age},{drug},{days},{status}\n"
@@ -449,3 +451,17 @@ def test_ctrl_c_outside_the_search_ends_with_130(capsys, monkeypatch):
     monkeypatch.setattr(Likelihood, "solve", interrupt)
     status, out, _ = run(capsys, "fit", "gbsg2")
     assert (status, out) == (130, "")
+
+
+def test_models_of_other_kinds_are_shown_and_predict(capsys, folder):
+    X = pd.DataFrame({"age": [30, 40, 50, 60]})
+    save_model(OptimalTreeClassifier(max_depth=1).fit(X, ["no", "no", "yes", "yes"]), "m.json")
+    X.to_csv("new.csv", index=False)
+    status, out, _ = run(capsys, "show", "m.json")
+    assert status == 0
+    assert out.startswith("m.json: 4 rows, 1 column\n\nage <= 45\n|-- yes: n=2, no (no: 2, yes: 0)")
+    status, out, _ = run(capsys, "predict", "m.json", "new.csv")
+    assert out == "leaf,prediction\n1,no\n1,no\n2,yes\n2,yes\n"
+    status, _, err = run(capsys, "predict", "m.json", "new.csv", "--times", "3")
+    assert status == 2
+    assert "predicts no survival" in err

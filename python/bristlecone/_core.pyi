@@ -195,6 +195,7 @@ def forecast(
     memory_limit: int | None,
     options: Mapping[str, Any] | None,
 ) -> dict[str, float]: ...
+
 class FrontPoint:
     """One tree of a front in preorder; labels are -1 at splits."""
 

@@ -24,7 +24,10 @@ __all__ = ["OptimalTreeClassifier"]
 
 _SUMS = ("accuracy", "balanced-accuracy", "gini", "entropy")
 # Objectives chosen from the front of false positives and false negatives, with the engine's task.
-_MEASURES: dict[str, dict[str, Any]] = {"f1": {"task": "f-measure", "beta": 1.0}, "mcc": {"task": "matthews"}}
+_MEASURES: dict[str, dict[str, Any]] = {
+    "f1": {"task": "f-measure", "beta": 1.0},
+    "mcc": {"task": "matthews"},
+}
 
 
 @register
