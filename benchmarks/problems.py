@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
+from benchmarks import label_data
+
 # Features, event, time.
 Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -30,8 +32,9 @@ class Problem:
         Key in problems.json.
     X : ndarray of shape (n, F)
         uint8 of 0 and 1, or float64 for problems with numeric features.
-    target : dict of str to ndarray of shape (n,)
-        "event" (bool) and "time" (float64) for survival problems.
+    target : dict of str to ndarray
+        "event" (bool) and "time" (float64), of shape (n,), for survival problems; what
+        `label_data` returns for the others.
     """
 
     name: str
@@ -74,7 +77,11 @@ def build(name: str) -> Problem:
         If the name or its source is unknown.
     """
     definition = dict(catalogue()["problems"][name])
-    X, event, time = SOURCES[definition.pop("source")](**definition)
+    source = definition.pop("source")
+    if source in label_data.SOURCES:
+        X, target = label_data.SOURCES[source](**definition)
+        return Problem(name, X, target)
+    X, event, time = SOURCES[source](**definition)
     target = {"event": event.astype(bool), "time": time.astype(np.float64)}
     return Problem(name, np.ascontiguousarray(X), target)
 

@@ -91,7 +91,7 @@ def _tolerance(run: Run) -> float:
 
 def _excess(ours: Run, peer: Run) -> float:
     """Return how much worse our loss is, relative to the peer's; negative when better."""
-    return (ours["loss"] - peer["loss"]) / peer["loss"]
+    return (ours["loss"] - peer["loss"]) / (abs(peer["loss"]) or 1.0)
 
 
 def summary(record: Record) -> list[str]:

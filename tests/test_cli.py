@@ -10,7 +10,8 @@ from datetime import date
 import numpy as np
 import pytest
 
-from bristlecone import datasets, optimal
+from bristlecone import datasets
+from bristlecone._objectives import Likelihood
 from bristlecone.cli import main
 from bristlecone.export import export_text
 from bristlecone.greedy import GreedySurvivalTree
@@ -345,7 +346,7 @@ def test_a_model_that_was_cut_off_is_refused(capsys, folder):
     ],
 )
 def test_output_files_are_checked_before_the_search(capsys, folder, monkeypatch, options, message):
-    monkeypatch.setattr(optimal._core, "solve_likelihood", None)
+    monkeypatch.setattr(Likelihood, "solve", None)
     assert message in refused(capsys, folder, "fit", "study.csv", *FIT, *options)
 
 
@@ -423,12 +424,13 @@ def test_a_closed_pipe_ends_quietly():
 def test_ctrl_c_during_the_search_gives_the_best_tree_so_far(folder):
     program = (
         "import os, signal, sys, threading\n"
-        "from bristlecone import cli, optimal\n"
-        "solve = optimal._core.solve_likelihood\n"
+        "from bristlecone import cli\n"
+        "from bristlecone._objectives import Likelihood\n"
+        "solve = Likelihood.solve\n"
         "def interrupted(*arguments, **options):\n"
         "    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
         "    return solve(*arguments, **options)\n"
-        "optimal._core.solve_likelihood = interrupted\n"
+        "Likelihood.solve = interrupted\n"
         "sys.exit(cli.main(sys.argv[1:]))\n"
     )
     # 2950 binary features at depth 4: hours without the interrupt.
@@ -444,6 +446,6 @@ def test_ctrl_c_outside_the_search_ends_with_130(capsys, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(optimal._core, "solve_likelihood", interrupt)
+    monkeypatch.setattr(Likelihood, "solve", interrupt)
     status, out, _ = run(capsys, "fit", "gbsg2")
     assert (status, out) == (130, "")

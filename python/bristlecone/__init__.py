@@ -14,8 +14,10 @@ from bristlecone.errors import (
     SearchCostWarning,
     SearchLimitWarning,
 )
+from bristlecone.fair import FairTreeClassifier
 from bristlecone.greedy import GreedySurvivalTree
 from bristlecone.optimal import OptimalSurvivalTree
+from bristlecone.pareto import ParetoFront, ParetoPoint
 from bristlecone.policy import PolicyTree
 from bristlecone.regress import OptimalTreeRegressor
 from bristlecone.search import SearchCost, SearchProgress
@@ -26,6 +28,7 @@ __all__ = [
     "BristleconeWarning",
     "ConstantFeatureWarning",
     "CostSensitiveTreeClassifier",
+    "FairTreeClassifier",
     "GreedySurvivalTree",
     "InfeasibleError",
     "InfeasibleWarning",
@@ -34,6 +37,8 @@ __all__ = [
     "OptimalSurvivalTree",
     "OptimalTreeClassifier",
     "OptimalTreeRegressor",
+    "ParetoFront",
+    "ParetoPoint",
     "PolicyTree",
     "SearchCost",
     "SearchCostWarning",

@@ -2,57 +2,37 @@
 
 from __future__ import annotations
 
-import logging
-import math
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 
-from bristlecone import _core
-from bristlecone._cost import affordable, allowance, smaller_setting
-from bristlecone._encoded import EncodedTreeMixin, binary_features
 from bristlecone._objectives import LEAF_CURVES, OBJECTIVES, Objective
-from bristlecone._searched import SearchedTreeMixin, report, reporter
+from bristlecone._solver import Callback, Engine, Problem, SolverMixin
 from bristlecone._survival import SurvivalTreeMixin
-from bristlecone.encoder import BinaryEncoder
-from bristlecone.errors import InvalidParameterError, SearchCostWarning, SearchLimitWarning
-from bristlecone.search import SearchCost, SearchProgress, readable_bytes, readable_seconds
-from bristlecone.serialise import Fields, register
+from bristlecone.errors import InvalidParameterError, SearchLimitWarning
+from bristlecone.serialise import register
 from bristlecone.tree import Tree
 from bristlecone.validation import (
     TrainingData,
     check_choice,
     check_integer,
-    check_real,
     check_row_losses,
-    check_seed,
     check_training_data,
-    thread_count,
 )
 
 __all__ = ["OptimalSurvivalTree"]
 
-logger = logging.getLogger(__name__)
-
 Found = TypeVar("Found")
 
 
-class _Problem(NamedTuple):
-    """Training rows with the fitted encoder and the binary features it made of them."""
-
-    data: TrainingData
-    encoder: Any
-    features: NDArray[np.uint8]
-
-
 @register
-class OptimalSurvivalTree(EncodedTreeMixin, SearchedTreeMixin, SurvivalTreeMixin, BaseEstimator):
+class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
     """Survival tree of least loss among all trees over the binary features of the encoder.
 
     Parameters
@@ -194,7 +174,7 @@ class OptimalSurvivalTree(EncodedTreeMixin, SearchedTreeMixin, SurvivalTreeMixin
         sample_weight: ArrayLike | None = None,
         *,
         reference_loss: ArrayLike | None = None,
-        callback: Callable[[SearchProgress], object] | None = None,
+        callback: Callback | None = None,
     ) -> OptimalSurvivalTree:
         """Find the best tree.
 
@@ -245,55 +225,11 @@ class OptimalSurvivalTree(EncodedTreeMixin, SearchedTreeMixin, SurvivalTreeMixin
         problem = self._problem(X, y, sample_weight)
         reference = self._reference(reference_loss, problem.data)
         options = {} if reference is None else {"reference_loss": reference}
-        solution = self._run(
-            self._objective().solve, problem, callback=reporter(callback), **options
-        )
-        self._set_solution(solution, problem, start, reference)
-        self._warn_of_constants()
-        report([self], logger)
+        self._search(problem, start, callback, **options)
+        if reference is not None:
+            self.reference_loss_ = float(np.average(reference, weights=problem.data.weight))
+        self._announce([self])
         return self
-
-    def size_path(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None = None
-    ) -> list[OptimalSurvivalTree]:
-        """Best tree of every size, from one search.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in ``fit``.
-
-        Returns
-        -------
-        list of OptimalSurvivalTree
-            Entry k is what ``fit`` with ``max_leaf_nodes=k + 1`` finds: the best tree with at
-            most k + 1 leaves, with its own objective, bound and status. The parameters are
-            those of this estimator, which is left as it is; the fitted encoder is shared. The
-            sizes end at ``max_leaf_nodes``, at what ``max_depth`` allows, or at the number of
-            distinct rows. The limits hold for the search as a whole, and so does ``fit_time_``.
-
-        Raises
-        ------
-        ValueError, TypeError, KeyboardInterrupt
-            As in ``fit``.
-
-        Warns
-        -----
-        SearchLimitWarning
-            Once, when a limit or Ctrl-C stopped the search before every tree was proven.
-        ConstantFeatureWarning
-            As in ``fit``.
-        """
-        start = time.perf_counter()
-        problem = self._problem(X, y, sample_weight)
-        path = []
-        for leaves, solution in enumerate(self._run(self._objective().size_path, problem), start=1):
-            tree = clone(self).set_params(max_leaf_nodes=leaves)
-            tree._set_solution(solution, problem, start)
-            path.append(tree)
-        path[0]._warn_of_constants()
-        report(path, logger)
-        return path
 
     def all_optimal_trees(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, limit: int = 100
@@ -330,14 +266,14 @@ class OptimalSurvivalTree(EncodedTreeMixin, SearchedTreeMixin, SurvivalTreeMixin
         check_integer("limit", limit, 1)
         problem = self._problem(X, y, sample_weight)
         # One more tells whether there are more.
-        found = self._run(self._objective().all_optimal, problem, limit=limit + 1)
+        search = self._with(problem, self._objective().all_optimal)
+        found = self._run(search, problem, limit=limit + 1)
         trees = []
         for solution in found[:limit]:
             tree = clone(self)
             tree._set_solution(solution, problem, start)
             trees.append(tree)
-        trees[0]._warn_of_constants()
-        report(trees, logger)
+        trees[0]._announce(trees)
         if len(found) > limit:
             warnings.warn(
                 f"more than limit={limit} trees reach the optimum; the others are left out",
@@ -346,73 +282,22 @@ class OptimalSurvivalTree(EncodedTreeMixin, SearchedTreeMixin, SurvivalTreeMixin
             )
         return trees
 
-    def estimate_cost(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> SearchCost:
-        """Forecast what ``fit`` would take, without the search.
+    def _training_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
+        return self._objective().prepare(self, check_training_data(X, y, sample_weight))
 
-        Encodes the rows and counts; for a search that cannot leave anything out, hence often too
-        much, above all with a ``leaf_penalty``.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in ``fit``.
-
-        Returns
-        -------
-        SearchCost
-            Seconds, bytes and what they follow from.
-
-        Raises
-        ------
-        ValueError, TypeError
-            As in ``fit``; and for ``objective="brier"``, whose search takes what its bounds leave,
-            which cannot be told before.
-
-        Warns
-        -----
-        SearchCostWarning
-            When the forecast is beyond ``time_limit`` (an hour without one) or ``memory_limit``
-            (600 MiB without one); a smaller setting that fits is given, if there is one.
-        """
-        problem = self._problem(X, y, sample_weight)
-        cost = self._forecast(problem)
-        if affordable(self, cost):
-            return cost
-        suggestion = smaller_setting(self, problem, cost)
-        seconds, memory = allowance(self)
-        warnings.warn(
-            f"the search is forecast to take {cost}, where {readable_seconds(seconds)}, "
-            f"{readable_bytes(memory)} are allowed"
-            + (f"; smaller is {suggestion}" if suggestion else ""),
-            SearchCostWarning,
-            stacklevel=2,
+    def _engine(self, problem: Problem) -> Engine:
+        objective = self._objective()
+        return Engine(
+            self._with(problem, objective.solve),
+            self._with(problem, objective.size_path),
+            None if objective.forecast is None else self._with(problem, objective.forecast),
         )
-        return replace(cost, suggestion=suggestion)
 
-    def _problem(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> _Problem:
-        self._check_parameters()
-        data = check_training_data(X, y, sample_weight)
-        return self._encoded(self._objective().prepare(self, data))
-
-    def _encoded(self, data: TrainingData) -> _Problem:
-        encoder = self._fitted_encoder(data.X, data.weight)
-        return _Problem(data, encoder, binary_features(encoder, data.X))
-
-    def _run(self, search: Callable[..., Found], problem: _Problem, **options: Any) -> Found:
-        """Call a function of the engine with the problem and the parameters."""
-        data, features = problem.data, problem.features
-        settings = {
-            **self._objective().engine_options(self, data),
-            "max_depth": self._depth_limit(features),
-            "max_leaf_nodes": self._leaf_limit(features),
-            "min_samples_leaf": self.min_samples_leaf,
-            "leaf_penalty": float(self.leaf_penalty),
-            "n_threads": thread_count(self.n_jobs),
-            "time_limit": None if self.time_limit is None else float(self.time_limit),
-            "memory_limit": self.memory_limit,
-            "options": None,
-        }
-        return search(features, data.time, data.event, data.weight, **{**settings, **options})
+    def _with(self, problem: Problem, function: Callable[..., Found]) -> Callable[..., Found]:
+        """A function of the engine with the data of the problem."""
+        data = problem.data
+        options = self._objective().engine_options(self, data)
+        return partial(function, problem.features, data.time, data.event, data.weight, **options)
 
     def _reference(
         self, reference_loss: ArrayLike | None, data: TrainingData
@@ -424,25 +309,8 @@ class OptimalSurvivalTree(EncodedTreeMixin, SearchedTreeMixin, SurvivalTreeMixin
             raise InvalidParameterError("reference_loss needs objective='brier'")
         return check_row_losses("reference_loss", reference_loss, data)
 
-    def _set_solution(
-        self,
-        solution: _core.Solution,
-        problem: _Problem,
-        start: float,
-        reference: NDArray[np.float64] | None = None,
-    ) -> None:
-        data = problem.data
-        tree = Tree.grown(
-            solution.children_left,
-            solution.children_right,
-            solution.feature,
-            problem.features,
-            data.weight,
-        )
-        self._set_leaves(tree, problem.features, data)
-        self.encoder_ = problem.encoder
-        mean = None if reference is None else float(np.average(reference, weights=data.weight))
-        self._set_search(solution, start, mean)
+    def _set_found(self, tree: Tree, problem: Problem, solution: Any) -> None:
+        self._set_leaves(tree, problem.features, problem.data)
 
     def _set_leaves(self, tree: Tree, rows: NDArray[Any], data: TrainingData) -> None:
         super()._set_leaves(tree, rows, data)
@@ -450,36 +318,8 @@ class OptimalSurvivalTree(EncodedTreeMixin, SearchedTreeMixin, SurvivalTreeMixin
             self, self.leaf_statistics_, tree.apply(rows), data
         )
 
-    def _forecast(self, problem: _Problem, max_depth: int | None = None) -> SearchCost:
-        function = self._objective().forecast
-        if function is None:
-            raise InvalidParameterError(
-                f"objective={self.objective!r} has no forecast: what its search takes depends on "
-                "what its bounds leave out; set time_limit and memory_limit instead"
-            )
-        depth = self._depth_limit(problem.features) if max_depth is None else max_depth
-        forecast = self._run(function, problem, max_depth=depth)
-        seconds = forecast["seconds"]
-        return SearchCost(
-            # Counts beyond all numbers divide into NaN.
-            seconds=math.inf if math.isnan(seconds) else seconds,
-            memory=int(forecast["bytes"]),
-            n_features=int(forecast["n_active_features"]),
-            n_distinct_rows=int(forecast["n_distinct_rows"]),
-            max_depth=depth,
-        )
-
-    @property
-    def n_binary_features_(self) -> int:
-        """Number of binary features the tree was searched over."""
-        return len(self._split_names())
-
     def _check_parameters(self) -> None:
         check_choice("objective", self.objective, tuple(OBJECTIVES))
-        check_integer("max_depth", self.max_depth, 0, optional=True)
-        check_integer("max_leaf_nodes", self.max_leaf_nodes, 1, optional=True)
-        check_integer("min_samples_leaf", self.min_samples_leaf, 1)
-        check_real("leaf_penalty", self.leaf_penalty, 0.0)
         check_choice("leaf_curve", self.leaf_curve, LEAF_CURVES)
         allowed = self._objective().leaf_curves
         if self.leaf_curve not in ("auto", *allowed):
@@ -488,17 +328,7 @@ class OptimalSurvivalTree(EncodedTreeMixin, SearchedTreeMixin, SurvivalTreeMixin
                 f"which has {' and '.join(map(repr, allowed))}"
             )
         self._objective().check_parameters(self)
-        check_real("time_limit", self.time_limit, 0.0, optional=True)
-        check_integer("memory_limit", self.memory_limit, 1, optional=True)
-        check_seed("random_state", self.random_state)
-        if not isinstance(self.verbose, bool):
-            check_integer("verbose", self.verbose, 0)
-        self._check_encoder()
-        thread_count(self.n_jobs)
-        if self.max_depth is None and self.max_leaf_nodes is None and self.leaf_penalty == 0:
-            raise InvalidParameterError(
-                "max_depth=None means unlimited depth and needs leaf_penalty > 0 or max_leaf_nodes"
-            )
+        super()._check_parameters()
 
     def _objective(self) -> type[Objective]:
         return OBJECTIVES[self.objective]
@@ -511,20 +341,3 @@ class OptimalSurvivalTree(EncodedTreeMixin, SearchedTreeMixin, SurvivalTreeMixin
 
     def _remarks(self) -> list[tuple[str, str]]:
         return self._objective().remarks(self) + super()._remarks()
-
-    def _depth_limit(self, features: NDArray[np.uint8]) -> int:
-        # No path asks a question twice, and every split leaves a row behind.
-        most = min(features.shape[1], features.shape[0] - 1)
-        if self.max_leaf_nodes is not None:
-            most = min(most, self.max_leaf_nodes - 1)
-        return most if self.max_depth is None else min(self.max_depth, most)
-
-    def _leaf_limit(self, features: NDArray[np.uint8]) -> int | None:
-        return None if self.max_leaf_nodes is None else min(self.max_leaf_nodes, features.shape[0])
-
-    def _saved_fields(self) -> dict[str, Any]:
-        return {"encoder": self.encoder_.to_dict(), "search": self._search_fields()}
-
-    def _read_fields(self, fields: Fields) -> None:
-        self.encoder_ = BinaryEncoder.from_dict(fields.take("encoder"))
-        self._read_search(fields.object("search"))

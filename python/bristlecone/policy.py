@@ -373,8 +373,8 @@ class PolicyTree(LabelTreeMixin, BaseEstimator):
     def _set_labels(self, labels: NDArray[Any]) -> None:
         self.treatments_ = labels
 
-    def _set_leaves(self, tree: Any, problem: Problem, solution: Any) -> None:
-        super()._set_leaves(tree, problem, solution)
+    def _set_found(self, tree: Any, problem: Problem, solution: Any) -> None:
+        super()._set_found(tree, problem, solution)
         self.treatments_ = problem.data.treatments
 
     def _values(self, leaf: NDArray[np.int64], n_leaves: int, problem: Problem) -> NDArray[Any]:

@@ -114,7 +114,9 @@ impl<'py> Data<'_, 'py> {
             return Err(PyValueError::new_err("weight differs in length"));
         }
         match weights.iter().position(|w| !w.is_finite() || *w < 0.0) {
-            Some(bad) => Err(PyValueError::new_err(format!("weight: row {bad} is not a number >= 0"))),
+            Some(bad) => {
+                Err(PyValueError::new_err(format!("weight: row {bad} is not a number >= 0")))
+            }
             None => Ok(Some(weights)),
         }
     }

@@ -8,8 +8,8 @@ use bristlecone_core::search::{
 };
 use bristlecone_core::simd::Backend;
 use bristlecone_core::survival::Observations;
-use bristlecone_core::task::likelihood::Likelihood;
 use bristlecone_core::task::Task;
+use bristlecone_core::task::likelihood::Likelihood;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -285,7 +285,7 @@ pub(crate) fn to_py(error: CoreError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// A search of the core: `solve` or `solve_path`.
+/// A search of the core for a task: `solve` or `solve_path`.
 pub(crate) type Search<T, R> = fn(&T, &BinaryMatrix, &Settings, &Monitor) -> Result<R, CoreError>;
 
 /// Runs a search on a thread of its own while this one looks out for signals.

@@ -11,7 +11,8 @@ use super::{Monitor, Settings, Stop};
 use crate::data::Sample;
 use crate::task::{LaneTask, Superadditive};
 use crate::tree::Tree;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+use std::hash::BuildHasher;
 
 /// Bytes of lattice tables allowed without a memory limit.
 pub const DEFAULT_BYTES: usize = 600 << 20;
@@ -30,8 +31,8 @@ pub struct Answer {
     pub stop: Option<Stop>,
 }
 
-/// Rows (as a hash), remaining depth, budgets (first and last).
-type Key = (u128, usize, usize, usize, usize);
+/// Rows (as a hash), remaining depth, budgets (first and last), context of the prices.
+type Key = (u128, usize, usize, usize, usize, u64);
 
 /// The search of one problem.
 pub struct Branch<'a, T> {
@@ -128,8 +129,17 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
         let column = sample.columns[c];
         let (l, r) = (&yes.tree, &no.tree);
         let (l, r) = if column.flipped { (r, l) } else { (l, r) };
-        let cost = self.task.combine(&yes.cost, &no.cost);
+        let cost = self.task.combine(&yes.cost, &no.cost) + self.feature_price(sample, c);
         Found { cost, tree: Tree::split(column.feature, l, r) }
+    }
+
+    /// Price of testing column `c` on all of `sample`.
+    fn feature_price(&self, sample: &Sample, c: usize) -> i64 {
+        if !T::PRICED {
+            return 0;
+        }
+        let feature = sample.columns[c].feature;
+        self.task.feature_price(feature, &sample.tested, &sample.total())
     }
 
     /// Best trees on the rows of `sample` for each budget (ascending, or `[usize::MAX]`).
@@ -204,6 +214,7 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
             .iter()
             .map(|&c| {
                 let child = |value| self.side_bound(sample, c, value);
+                let price = price + self.feature_price(sample, c);
                 child(true).saturating_add(child(false)).saturating_add(price)
             })
             .collect();
@@ -214,6 +225,7 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
                 proven_so_far[0] = proven_so_far[0].min(column_bound);
                 continue;
             }
+            let price = price + self.feature_price(sample, c);
             let sides = [sample.restrict(c, true), sample.restrict(c, false)];
             // The smaller side first: it is cheaper, and may already rule the column out.
             let first = usize::from(sides[1].n_rows() < sides[0].n_rows());
@@ -293,7 +305,17 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
 
     fn key(&self, sample: &Sample, depth: usize, budgets: &[usize]) -> Key {
         let hash = sample.ids.iter().fold(0u128, |sum, &r| sum.wrapping_add(random_number(r)));
-        (hash, sample.n_rows(), depth, budgets[0], budgets[budgets.len() - 1])
+        // What was tested above matters as far as it changes prices below.
+        let context = if T::PRICED {
+            let state = sample
+                .columns
+                .iter()
+                .map(|column| (column.feature, self.task.context(column.feature, &sample.tested)));
+            FxBuildHasher.hash_one(state.collect::<Vec<_>>())
+        } else {
+            0
+        };
+        (hash, sample.n_rows(), depth, budgets[0], budgets[budgets.len() - 1], context)
     }
 
     fn remember(&mut self, key: Key, answer: &Answer) {

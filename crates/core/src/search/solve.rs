@@ -45,7 +45,7 @@ pub fn solve<T: LaneTask + Superadditive>(
     if !lattice::fits_channels(task.channels()) {
         return Err(Error::invalid("y", "too many classes for this search (32 at most)"));
     }
-    let sample = Sample::new(features, task.statistics(), task.channels());
+    let sample = Sample::with_kinds(features, task.statistics(), task.channels(), &task.kinds());
     let best = Found { cost: task.leaf_cost(&sample.total()), tree: Tree::leaf() };
     let trace = Vec::new();
     let search =
@@ -68,7 +68,7 @@ pub fn solve_path<T: LaneTask + Superadditive>(
     if !lattice::fits_channels(task.channels()) {
         return Err(Error::invalid("y", "too many classes for this search (32 at most)"));
     }
-    let sample = Sample::new(features, task.statistics(), task.channels());
+    let sample = Sample::with_kinds(features, task.statistics(), task.channels(), &task.kinds());
     let most = settings.most_leaves().min(sample.n_rows()).max(1);
     let budgets: Vec<usize> = (1..=most).collect();
     let mut branch = Branch::new(task, &sample, settings, monitor);
@@ -265,7 +265,7 @@ impl<T: LaneTask + Superadditive> Search<'_, T> {
         let leaf_of: Vec<usize> = (0..self.features.n_rows())
             .map(|r| leaf_number[tree.leaf_of(self.features, r)])
             .collect();
-        self.task.objective(&leaf_of, n_leaves)
+        self.task.objective(&leaf_of, n_leaves) + self.task.tree_price(tree, self.features)
     }
 }
 

@@ -77,6 +77,18 @@ impl LabelCosts {
         leaf_penalty: f64,
         max_leaves: usize,
     ) -> Result<Self, Error> {
+        LabelCosts::of_costs_rounded(costs, n_labels, weights, leaf_penalty, max_leaves, false)
+    }
+
+    /// As [`LabelCosts::of_costs`]; `fine` asks for units far below 1 even for whole costs.
+    pub(super) fn of_costs_rounded(
+        costs: &[f64],
+        n_labels: usize,
+        weights: Option<&[f64]>,
+        leaf_penalty: f64,
+        max_leaves: usize,
+        fine: bool,
+    ) -> Result<Self, Error> {
         let n_labels = n_labels.max(1);
         check_values("costs", costs, n_labels)?;
         let n = costs.len() / n_labels;
@@ -88,7 +100,11 @@ impl LabelCosts {
         if total_weight == 0.0 {
             return Err(Error::invalid("sample_weight", "all weights are zero"));
         }
-        let fixed = Fixed::new(&weighted, MAX_TOTAL_BITS);
+        let fixed = if fine {
+            Fixed::fine(&weighted, MAX_TOTAL_BITS)
+        } else {
+            Fixed::new(&weighted, MAX_TOTAL_BITS)
+        };
         let total = |k| fixed.values.iter().skip(k).step_by(n_labels).sum::<i64>();
         let total = (0..n_labels).map(total).max().unwrap_or(0);
         let scale = fixed.scale();
@@ -130,6 +146,19 @@ impl LabelCosts {
             self.tie = 1i64 << (self.up - TIE_BITS);
         }
         self
+    }
+}
+
+impl LabelCosts {
+    /// Cost units per unit of the statistics.
+    pub(super) fn unit(&self) -> f64 {
+        (1i64 << self.up) as f64
+    }
+
+    /// Whether the price of a split is in thirty-seconds of a unit, so that every value that
+    /// can win is exact in the lanes.
+    pub(super) fn whole_prices(&self) -> bool {
+        self.split_price() % (1 << (self.up - TIE_BITS)) == 0
     }
 }
 
@@ -231,7 +260,7 @@ impl LaneTask for LabelCosts {
     }
 
     fn lane_unit(&self, shift: &[u32]) -> f64 {
-        ((1i64 << self.up) as f64) * (1i64 << shift[0]) as f64
+        self.unit() * (1i64 << shift[0]) as f64
     }
 
     fn lane_error(
@@ -247,7 +276,7 @@ impl LaneTask for LabelCosts {
         }
         // Whole costs and prices in thirty-seconds: every value that can win is exact. With
         // other prices the sums round, each of at most the costs of one label.
-        if self.split_price() % (1 << (self.up - TIE_BITS)) == 0 {
+        if self.whole_prices() {
             return 0.0;
         }
         let total = |k| rows.iter().skip(k).step_by(self.n_labels).sum::<i64>();

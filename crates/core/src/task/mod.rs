@@ -12,16 +12,23 @@ pub mod balanced_accuracy;
 pub mod brier;
 pub mod capacity;
 pub mod confusion;
+pub mod entropy;
 pub mod fair_survival;
 pub mod fixed;
+pub mod gini;
+pub mod impurity;
 pub mod label_costs;
 pub mod likelihood;
 pub mod parity;
+pub mod priced;
+pub mod prices;
 pub mod registry;
 pub mod regression;
 
+use crate::data::BinaryMatrix;
 use crate::error::Error;
 use crate::simd::Lanes;
+use crate::tree::Tree;
 
 /// Rejects labels outside `0..n_classes`.
 fn check_labels(labels: &[usize], n_classes: usize) -> Result<(), Error> {
@@ -88,6 +95,28 @@ pub trait ScalarTask: Task<Cost = i64> {
         0
     }
 
+    /// Price of testing `feature` on rows with these sums below the features `tested`, on top
+    /// of the split price. It may depend on which features were tested, not on their order.
+    fn feature_price(&self, _feature: usize, _tested: &[usize], _sums: &[i64]) -> i64 {
+        0
+    }
+
+    /// A number per feature; features that agree on all rows are the same to the search only
+    /// where these numbers are equal. Empty: all are.
+    fn kinds(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    /// What `tested` changes about the price of `feature`.
+    fn context(&self, _feature: usize, _tested: &[usize]) -> u64 {
+        0
+    }
+
+    /// Feature prices of a whole tree in units of the objective, from the rows themselves.
+    fn tree_price(&self, _tree: &Tree, _features: &BinaryMatrix) -> f64 {
+        0.0
+    }
+
     /// Cost units per unit of the (unnormalised) objective.
     fn scale(&self) -> f64;
 
@@ -108,6 +137,9 @@ pub trait Superadditive: ScalarTask {}
 
 /// A scalar task that evaluates the leaves of many lanes at once, approximately.
 pub trait LaneTask: ScalarTask {
+    /// Whether tests have a feature price; the last channel is then what it is charged on.
+    const PRICED: bool = false;
+
     /// What accumulates over the channels of one leaf.
     type State<L: Lanes>: Copy;
 
@@ -119,6 +151,12 @@ pub trait LaneTask: ScalarTask {
 
     /// Cost units per unit of lane loss, for sums divided by `2^shift[channel]`.
     fn lane_unit(&self, shift: &[u32]) -> f64;
+
+    /// Feature price per unit of the last channel, in lane units of undropped bits: the least
+    /// of those below each of the `tested` alone.
+    fn lane_rate(&self, _feature: usize, _tested: &[usize]) -> f64 {
+        0.0
+    }
 
     /// A loss, in lane units, that an error two hundred times smaller does not blur: single
     /// lanes are taken only then. By default the sum of the first channel of the `rows`.

@@ -3,5 +3,6 @@
 mod fronts;
 mod harness;
 mod optimum;
+mod priced;
 mod stopped;
 mod switches;

@@ -2,9 +2,9 @@
 
 use super::rows::{Code, Rows, Tables};
 use crate::simd::Backend;
-use crate::simd::reals::{Portable, Reals};
 #[cfg(target_arch = "x86_64")]
 use crate::simd::reals::{Avx2, Avx512};
+use crate::simd::reals::{Portable, Reals};
 use crate::task::brier::LeafCurve;
 
 /// Leaf losses of the two sides of a split on each column.

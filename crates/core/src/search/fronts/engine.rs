@@ -32,9 +32,15 @@ impl<const K: usize> Weights<K> {
 /// A tree with the label of every leaf, sharing its parts.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Plan {
-    Leaf { label: u32 },
+    Leaf {
+        label: u32,
+    },
     /// The caller's feature; plans of the rows with and without it.
-    Split { feature: u32, yes: u32, no: u32 },
+    Split {
+        feature: u32,
+        yes: u32,
+        no: u32,
+    },
 }
 
 /// A tree and its cost.

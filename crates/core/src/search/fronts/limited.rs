@@ -88,11 +88,8 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
     }
 
     fn admits(&self, point: &Point<K>) -> bool {
-        let bounds = Bounds {
-            value: f64::INFINITY,
-            window: self.window,
-            leaves: self.engine.max_leaves,
-        };
+        let bounds =
+            Bounds { value: f64::INFINITY, window: self.window, leaves: self.engine.max_leaves };
         bounds.admit(&point.cost, point.leaves)
     }
 
@@ -205,9 +202,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         let mut slope = 0.0;
         for _ in 0..ROUNDS {
             slope = match &inside {
-                Some(p) => {
-                    (p.cost[0] - outside.cost[0]) as f64 / (beyond(&outside) - beyond(p))
-                }
+                Some(p) => (p.cost[0] - outside.cost[0]) as f64 / (beyond(&outside) - beyond(p)),
                 None if slope == 0.0 => self.size[0] / self.size[side],
                 None => 4.0 * slope,
             };
@@ -268,14 +263,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
     }
 
     /// The best admissible pair of points of two children, both by ascending weighted cost.
-    fn best_pair(
-        &mut self,
-        root: &Node,
-        c: usize,
-        yes: &[Point<K>],
-        no: &[Point<K>],
-        slack: f64,
-    ) {
+    fn best_pair(&mut self, root: &Node, c: usize, yes: &[Point<K>], no: &[Point<K>], slack: f64) {
         let (task, grain) = (self.engine.task, self.engine.task.grain());
         let of_no: Vec<f64> = no.iter().map(|p| self.engine.value(p)).collect();
         let price = self.engine.price();

@@ -133,17 +133,21 @@ pub fn solve_limited<T: FrontTask<K>, const K: usize>(
     let floor = task.reach(&root.total[..root.total.len() - 1])[0].0.max(ANY.0);
     let objective = |cost: i64| task.objective_of(cost);
     let mut trace = Vec::new();
-    let found = limited::Search::new(&mut engine, root).run(settings.max_depth, floor, &mut |best, lower| {
-        let best = best.map_or(f64::INFINITY, |p| objective(p.cost[0]));
-        let point = TracePoint {
-            seconds: monitor.seconds(),
-            objective: best,
-            lower_bound: objective(lower).min(best),
-            nodes: monitor.nodes(),
-        };
-        monitor.report(&point);
-        trace.push(point);
-    });
+    let found = limited::Search::new(&mut engine, root).run(
+        settings.max_depth,
+        floor,
+        &mut |best, lower| {
+            let best = best.map_or(f64::INFINITY, |p| objective(p.cost[0]));
+            let point = TracePoint {
+                seconds: monitor.seconds(),
+                objective: best,
+                lower_bound: objective(lower).min(best),
+                nodes: monitor.nodes(),
+            };
+            monitor.report(&point);
+            trace.push(point);
+        },
+    );
     let status = match (found.stop, &found.best) {
         (Some(stop), _) => Status::from(stop),
         (None, Some(_)) => Status::Optimal,
@@ -165,4 +169,3 @@ pub fn solve_limited<T: FrontTask<K>, const K: usize>(
         trace,
     })
 }
-

@@ -159,8 +159,7 @@ impl Pairs {
             (false, true) => subtract(self.one(g), both, out),
             (false, false) => {
                 let singles = self.one(f).iter().zip(self.one(g));
-                for (((o, t), (a, b)), ab) in
-                    out.iter_mut().zip(&self.total).zip(singles).zip(both)
+                for (((o, t), (a, b)), ab) in out.iter_mut().zip(&self.total).zip(singles).zip(both)
                 {
                     *o = t - a - b + ab;
                 }

@@ -48,7 +48,8 @@ pub(super) fn front<T: FrontTask<2>>(
     let mut supported = vec![first];
     let mut open = vec![last];
     while let (Some(&p), Some(&q)) = (supported.last(), open.last()) {
-        let found = if chord(&p, &q).is_some() { below(engine, root, depth, &p, &q)? } else { None };
+        let found =
+            if chord(&p, &q).is_some() { below(engine, root, depth, &p, &q)? } else { None };
         match found {
             Some(point) => {
                 insert(stairs, point);
