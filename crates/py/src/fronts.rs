@@ -7,7 +7,10 @@ use bristlecone_core::search::fronts::{
     Front, FrontPoint, Metric, solve_front as whole_front, solve_limited, solve_metric,
 };
 use bristlecone_core::search::{Monitor, Settings};
+use bristlecone_core::survival::Observations;
+use bristlecone_core::task::capacity::Capacity;
 use bristlecone_core::task::confusion::Confusion;
+use bristlecone_core::task::fair_survival::FairSurvival;
 use bristlecone_core::task::parity::{Criterion, Parity};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
@@ -189,8 +192,61 @@ pub fn solve_front(
             let task = task.map_err(to_py)?;
             Box::new(move |s, m| solve_limited(&task, matrix, s, m))
         }
+        "label-costs" => {
+            let costs = data.need::<PyReadonlyArray2<f64>>("costs")?;
+            let capacity = data.need::<PyReadonlyArray1<f64>>("capacity")?.as_slice()?.to_vec();
+            if costs.as_array().dim() != (n, capacity.len()) {
+                let reason = "costs is not of shape (rows, labels) with a capacity per label";
+                return Err(PyValueError::new_err(reason));
+            }
+            capacity_search(costs.as_slice()?.to_vec(), capacity, weights, penalty, matrix)?
+        }
+        "fair-survival" => {
+            let time = data.need::<PyReadonlyArray1<f64>>("time")?;
+            let event = data.need::<PyReadonlyArray1<bool>>("event")?;
+            let entry = data.get::<PyReadonlyArray1<f64>>("entry")?;
+            let obs = Observations {
+                time: time.as_slice()?,
+                event: event.as_slice()?,
+                weight: weights,
+                entry: entry.as_ref().map(|v| v.as_slice()).transpose()?,
+            };
+            if obs.len() != n || obs.event.len() != n || obs.entry.is_some_and(|v| v.len() != n) {
+                return Err(PyValueError::new_err("time, event and entry differ in length"));
+            }
+            let tau = data.share("tau")?;
+            if tau == 0.0 {
+                return Err(PyValueError::new_err("tau: 0 is not a number > 0"));
+            }
+            let (group, delta) = (data.flags("group", n)?, data.share("delta")?);
+            let task = FairSurvival::new(&obs, &group, delta, tau, penalty).map_err(to_py)?;
+            Box::new(move |s, m| solve_limited(&task, matrix, s, m))
+        }
         other => return Err(PyValueError::new_err(format!("unknown task {other:?}"))),
     };
     let solve = |_: &(), _: &BinaryMatrix, s: &Settings, m: &Monitor| search(s, m);
     run(py, &(), matrix, &limits, callback, solve).map(PyFront)
+}
+
+/// Components of a cost with as many limited labels as there are.
+fn capacity_search<'a>(
+    costs: Vec<f64>,
+    capacity: Vec<f64>,
+    weights: Option<&'a [f64]>,
+    penalty: f64,
+    matrix: &'a BinaryMatrix,
+) -> PyResult<Search<'a>> {
+    macro_rules! limited {
+        ($($k:literal),*) => {
+            match 1 + capacity.iter().filter(|c| c.is_finite()).count() {
+                $($k => {
+                    let task = Capacity::<$k>::new(&costs, &capacity, weights, penalty);
+                    let task = task.map_err(to_py)?;
+                    Ok(Box::new(move |s, m| solve_limited(&task, matrix, s, m)))
+                })*
+                _ => Err(PyValueError::new_err("capacity: more than 7 labels are limited")),
+            }
+        };
+    }
+    limited!(1, 2, 3, 4, 5, 6, 7, 8)
 }

@@ -10,8 +10,10 @@
 pub mod accuracy;
 pub mod balanced_accuracy;
 pub mod brier;
+pub mod capacity;
 pub mod confusion;
 pub mod entropy;
+pub mod fair_survival;
 pub mod fixed;
 pub mod gini;
 pub mod impurity;
@@ -232,6 +234,11 @@ pub trait FrontTask<const K: usize>: Task<Cost = [i64; K]> {
 
     /// Units of every component per unit of what users see.
     fn units(&self) -> [f64; K];
+
+    /// The objective of a total component 0 with the penalty of every leaf.
+    fn objective_of(&self, cost: i64) -> f64 {
+        (cost + self.price()) as f64 / self.units()[0]
+    }
 
     /// Least difference between two totals of component 0.
     fn grain(&self) -> i64 {

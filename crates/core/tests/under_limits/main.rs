@@ -6,7 +6,10 @@ use bristlecone_core::search::fronts::{
 };
 use bristlecone_core::search::{Monitor, Status};
 use bristlecone_core::task::Task;
+use bristlecone_core::survival::Observations;
+use bristlecone_core::task::capacity::Capacity;
 use bristlecone_core::task::confusion::Confusion;
+use bristlecone_core::task::fair_survival::FairSurvival;
 use bristlecone_core::task::parity::{Criterion, Parity};
 use bristlecone_oracle::instances::{Instance, Random};
 use bristlecone_oracle::{admit_tree, all_costs, pareto_front};
@@ -15,7 +18,7 @@ use bristlecone_oracle::{admit_tree, all_costs, pareto_front};
 #[path = "../against_oracle/harness.rs"]
 mod harness;
 
-use harness::{CERTIFIED, Question, SCALE, agree, ensure, for_each, matrix, oracle_tree};
+use harness::{CERTIFIED, Objective, Question, SCALE, agree, ensure, for_each, matrix, oracle_tree};
 
 fn positive(instance: &Instance) -> Vec<bool> {
     instance.labels.iter().map(|&label| label == 0).collect()
@@ -176,4 +179,143 @@ fn the_plain_recursion_finds_the_same_front() {
         let fast: Vec<[f64; 2]> = fast.points.iter().map(|p| [p.costs[0], p.costs[1]]).collect();
         ensure(slow == fast, || format!("{fast:?} instead of {slow:?}"))
     });
+}
+
+/// Every label costs something else for every row; some labels have a capacity.
+fn check_capacity<const K: usize>(instance: &Instance, question: &Question) -> Result<(), String> {
+    let (n, rows) = (instance.rows().len(), instance.rows());
+    let random = &mut Random::new(n as u64 * 31 + K as u64);
+    let n_labels = K.max(2);
+    let costs: Vec<f64> = (0..n * n_labels).map(|_| random.below(9) as f64 / 8.0).collect();
+    let whole = random.chance(0.7);
+    let round = |w: &f64| if whole { w.ceil() } else { *w };
+    let weight: Vec<f64> = instance.sample.weight.iter().map(round).collect();
+    let total: f64 = weight.iter().sum();
+    let capacity: Vec<f64> = (0..n_labels)
+        .map(|label| if label + 1 < K { random.unit() * total } else { f64::INFINITY })
+        .collect();
+    let candidates = |leaf: &[usize]| -> Vec<[f64; K]> {
+        let of_label = |label: usize| {
+            let mut cost = [0.0; K];
+            if label + 1 < K {
+                cost[label + 1] = leaf.iter().map(|&i| weight[i]).sum();
+            }
+            let sum: f64 = leaf.iter().map(|&i| weight[i] * costs[i * n_labels + label]).sum();
+            cost[0] = sum / total + question.leaf_penalty;
+            cost
+        };
+        (0..n_labels).map(of_label).collect()
+    };
+    let weights = Some(weight.as_slice());
+    let task = Capacity::<K>::new(&costs, &capacity, weights, question.leaf_penalty);
+    let Ok(task) = task else { return ensure(total == 0.0, || "an error".into()) };
+    let (monitor, settings) = (Monitor::new(None, &|| false), question.settings());
+    let front = solve_limited(&task, &matrix(instance), &settings, &monitor);
+    let all = all_costs(&instance.features, &rows, &question.limits, candidates);
+    let within = |c: &&[f64; K]| (1..K).all(|k| c[k] <= capacity[k - 1] + 1e-9);
+    let expected = all.iter().filter(within).map(|c| c[0]).fold(f64::INFINITY, f64::min);
+    let Ok(front) = front else { return ensure(expected.is_infinite(), || "no tree".into()) };
+    if expected.is_infinite() {
+        let none = front.points.is_empty() && front.best.is_none();
+        return ensure(front.status == Status::Infeasible && none, || format!("{front:?}"));
+    }
+    agree("objective", front.objective, expected, CERTIFIED)?;
+    certified(&front)?;
+    let actual = recomputed(instance, question, &front.points[0], candidates)?;
+    agree("recomputed", actual[0], front.objective, CERTIFIED)?;
+    ensure(within(&&actual), || format!("{actual:?} beyond {capacity:?}"))
+}
+
+#[test]
+fn capacities_equal_the_oracles() {
+    for_each(40 * SCALE, (16, 4), &[0, 1, 2, 3], |instance, question| {
+        check_capacity::<1>(instance, question)?;
+        check_capacity::<2>(instance, question)?;
+        if question.limits.max_depth < 3 {
+            check_capacity::<3>(instance, question)?;
+        }
+        Ok(())
+    });
+}
+
+/// ∫₀^τ of the curve that a leaf predicts, from its rows.
+fn restricted_mean(instance: &Instance, hazard: &[f64], tau: f64, leaf: &[usize]) -> f64 {
+    let sample = &instance.sample;
+    let all = instance.rows();
+    let sum = |term: &dyn Fn(usize) -> f64| leaf.iter().map(|&i| term(i)).sum::<f64>();
+    let events = sum(&|i| if sample.event[i] { sample.weight[i] } else { 0.0 });
+    let total = sum(&|i| sample.weight[i] * hazard[i]);
+    let theta = if events > 0.0 { events } else { 0.5 } / total;
+    let mut edges: Vec<f64> = sample.event_times(&all);
+    edges.retain(|&t| t < tau);
+    edges.insert(0, 0.0);
+    edges.push(tau);
+    let survival = |t: f64| (-theta * sample.nelson_aalen(&all, t)).exp();
+    edges.windows(2).map(|e| (e[1] - e[0]) * survival(e[0])).sum()
+}
+
+#[test]
+fn fair_survival_trees_equal_the_oracles() {
+    let mut limited = 0;
+    for seed in 0..60 * SCALE {
+        let instance = &Instance::random(seed, 18, 4);
+        let question = &Question::random(seed, Objective::Likelihood, &[0, 1, 2, 3]);
+        limited += usize::from(check_fair_survival(instance, question).unwrap_or_else(|e| {
+            panic!("seed {seed}: {e}\n{question:?}\n{instance:?}");
+        }));
+    }
+    assert!(limited as u64 > 5 * SCALE, "the limit mattered {limited} times");
+}
+
+/// Whether the limit ruled out the best tree.
+fn check_fair_survival(instance: &Instance, question: &Question) -> Result<bool, String> {
+    let (sample, rows) = (&instance.sample, instance.rows());
+    let random = &mut Random::new(rows.len() as u64 + 3);
+    let group: Vec<bool> = rows.iter().map(|_| random.chance(0.4)).collect();
+    let tau = sample.time.iter().copied().fold(0.0, f64::max) * (0.3 + random.unit());
+    if tau == 0.0 || sample.weight.contains(&0.0) {
+        return Ok(false);
+    }
+    let delta = 0.2 * tau * random.unit();
+    let size = |g: bool| -> f64 {
+        rows.iter().filter(|&&i| group[i] == g).map(|&i| sample.weight[i]).sum()
+    };
+    let sizes = [size(false), size(true)];
+    let (hazard, total) = (sample.baseline_hazard(), sample.total_weight());
+    let candidates = |leaf: &[usize]| {
+        let mean = restricted_mean(instance, &hazard, tau, leaf);
+        let share = |g: bool| -> f64 {
+            let of = leaf.iter().filter(|&&i| group[i] == g).map(|&i| sample.weight[i]);
+            of.sum::<f64>() / sizes[usize::from(g)]
+        };
+        let loss = sample.likelihood_loss(&hazard, leaf) / total + question.leaf_penalty;
+        vec![[loss, mean * (share(true) - share(false))]]
+    };
+    let observations = Observations {
+        time: &sample.time,
+        event: &sample.event,
+        weight: Some(&sample.weight),
+        entry: sample.entry.as_deref(),
+    };
+    let task = FairSurvival::new(&observations, &group, delta, tau, question.leaf_penalty);
+    let Ok(task) = task else { return Ok(false) };
+    let (monitor, settings) = (Monitor::new(None, &|| false), question.settings());
+    let front = solve_limited(&task, &matrix(instance), &settings, &monitor);
+    let all = all_costs(&instance.features, &rows, &question.limits, candidates);
+    let least = |most: f64| {
+        let fair = all.iter().filter(|c| c[1].abs() <= most).map(|c| c[0]);
+        fair.fold(f64::INFINITY, f64::min)
+    };
+    let expected = least(delta + 1e-9 * tau);
+    let Ok(front) = front else {
+        ensure(expected.is_infinite(), || "no tree".into())?;
+        return Ok(false);
+    };
+    agree("objective", front.objective, expected, CERTIFIED)?;
+    certified(&front)?;
+    let actual = recomputed(instance, question, &front.points[0], candidates)?;
+    agree("recomputed", actual[0], front.objective, CERTIFIED)?;
+    agree("difference", front.points[0].costs[1], actual[1], 1e-9 * tau.max(1.0))?;
+    ensure(actual[1].abs() <= delta + 1e-9 * tau, || format!("{actual:?} beyond {delta}"))?;
+    Ok(expected > least(f64::INFINITY) + 1e-9)
 }

@@ -8,6 +8,7 @@
 use super::engine::{Engine, Point, Weights};
 use super::node::Node;
 use super::points::Bounds;
+use super::whole::columns;
 use crate::search::Stop;
 use crate::task::{ANY, FrontTask};
 use std::rc::Rc;
@@ -60,6 +61,12 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         let deepest = depth.min(self.root.sample.n_columns());
         let first = deepest.min(2);
         let mut lower = floor;
+        let leaf = Bounds { value: f64::INFINITY, window: self.window, leaves: 1 };
+        let root = self.root.clone();
+        match self.engine.points(&root, 0, &leaf) {
+            Ok(leaves) => leaves.into_iter().for_each(|point| self.offer(Some(point))),
+            Err(stop) => return Limited { best: None, lower, stop: Some(stop) },
+        }
         for depth in first..=deepest {
             self.depth = depth;
             let splits = (1i64 << depth.min(20)) - 1;
@@ -235,23 +242,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
             let most = best.as_ref().map_or(most, |b| b.cost[0].saturating_sub(grain));
             (most, most as f64 + extra + rounding)
         };
-        let price = self.engine.price();
-        let n = if self.depth == 0 { 0 } else { root.sample.n_columns() };
-        let mut order = Vec::with_capacity(n);
-        for c in 0..n {
-            let mut value = price;
-            for side in [false, true] {
-                let child = self.engine.child(&root, c, side);
-                value += self.engine.least(&child, self.depth - 1)?.value;
-            }
-            order.push((value, c));
-        }
-        order.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let leaf = Bounds { value: f64::INFINITY, window: self.window, leaves: 1 };
-        let leaves = self.engine.points(&root, 0, &leaf)?;
-        for point in leaves {
-            self.offer(Some(point));
-        }
+        let order = columns(self.engine, &root, self.depth)?;
         for (value, c) in order {
             let (most, within) = limit(&self.best);
             if value > within {

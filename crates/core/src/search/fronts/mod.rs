@@ -131,7 +131,7 @@ pub fn solve_limited<T: FrontTask<K>, const K: usize>(
     engine.max_leaves = leaf_limit(settings, &sample);
     let root = Rc::new(Node::new(sample));
     let floor = task.reach(&root.total[..root.total.len() - 1])[0].0.max(ANY.0);
-    let objective = |cost: i64| (cost + task.price()) as f64 / task.units()[0];
+    let objective = |cost: i64| task.objective_of(cost);
     let mut trace = Vec::new();
     let found = limited::Search::new(&mut engine, root).run(
         settings.max_depth,
