@@ -4,8 +4,8 @@
 //! a total order, separable, and found by plain recursion down to depth two, where the pair
 //! sums hold every leaf. It bounds whatever the front of the subproblem can be good for.
 
-use super::node::{Key, Node, Pairs};
-use crate::data::Sample;
+use super::node::{Key, Members, Node, Pairs};
+use crate::data::{BinaryMatrix, Sample};
 use crate::search::{Monitor, Settings, Stop};
 use crate::task::FrontTask;
 use crate::tree::Tree;
@@ -71,6 +71,7 @@ pub(super) struct Engine<'a, T, const K: usize> {
     pub max_leaves: u32,
     pub monitor: &'a Monitor<'a>,
     pub weights: Weights<K>,
+    members: Option<Members<'a>>,
     pub plans: Vec<Plan>,
     /// Plan of a leaf of every label.
     leaf_plans: Vec<u32>,
@@ -81,13 +82,19 @@ pub(super) struct Engine<'a, T, const K: usize> {
 }
 
 impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
-    pub fn new(task: &'a T, settings: &Settings, monitor: &'a Monitor<'a>) -> Self {
+    pub fn new(
+        task: &'a T,
+        features: &BinaryMatrix,
+        settings: &Settings,
+        monitor: &'a Monitor<'a>,
+    ) -> Self {
         Engine {
             task,
             min_leaf: settings.min_leaf.max(1) as i64,
             max_leaves: u32::MAX,
             monitor,
             weights: Weights { components: [1.0; K], leaf: 0.0 },
+            members: task.row_leaves().map(|leaves| Members::new(leaves, features)),
             plans: Vec::new(),
             leaf_plans: Vec::new(),
             scratch: Vec::new(),
@@ -95,6 +102,11 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
             bytes: 0,
             limit: settings.memory_limit.unwrap_or(DEFAULT_BYTES),
         }
+    }
+
+    /// The node of all rows.
+    pub fn root(&self, sample: Sample) -> Rc<Node> {
+        Rc::new(Node::new(sample, self.members.as_ref()))
     }
 
     pub fn set_weights(&mut self, weights: Weights<K>) {
@@ -110,11 +122,13 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
     }
 
     pub fn child(&mut self, node: &Node, c: usize, value: bool) -> Rc<Node> {
-        node.child(c, value, &mut |bytes| keep(&mut self.bytes, self.limit, bytes))
+        let keep = &mut |bytes| keep(&mut self.bytes, self.limit, bytes);
+        node.child(c, value, self.members.as_ref(), keep)
     }
 
     pub fn pairs(&mut self, node: &Node) -> Rc<Pairs> {
-        node.pairs(&mut |bytes| keep(&mut self.bytes, self.limit, bytes))
+        let keep = &mut |bytes| keep(&mut self.bytes, self.limit, bytes);
+        node.pairs(self.members.as_ref(), keep)
     }
 
     /// Plans and points take memory, too.
