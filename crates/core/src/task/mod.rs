@@ -241,6 +241,12 @@ pub trait FrontTask<const K: usize>: Task<Cost = [i64; K]> {
         (cost + self.price()) as f64 / self.units()[0]
     }
 
+    /// The weighted cost of every label as a linear form: a factor per channel. `None` when
+    /// candidates are not linear in the sums.
+    fn linear(&self, _weights: &[f64; K]) -> Option<Vec<Vec<f64>>> {
+        None
+    }
+
     /// How leaves follow from their rows, where the first two channels are not sums.
     fn row_leaves(&self) -> Option<&dyn RowLeaves> {
         None

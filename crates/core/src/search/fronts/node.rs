@@ -222,11 +222,15 @@ impl Pairs {
         &self.total
     }
 
-    fn one(&self, f: usize) -> &[i64] {
+    /// Sums over the rows with column `f`.
+    #[inline(always)]
+    pub fn one(&self, f: usize) -> &[i64] {
         &self.one[f * self.record..(f + 1) * self.record]
     }
 
-    fn two(&self, f: usize, g: usize) -> &[i64] {
+    /// Sums over the rows with columns `f` and `g`.
+    #[inline(always)]
+    pub fn two(&self, f: usize, g: usize) -> &[i64] {
         let (f, g) = if f > g { (f, g) } else { (g, f) };
         let at = (f * (f - 1) / 2 + g) * self.record;
         &self.two[at..at + self.record]
