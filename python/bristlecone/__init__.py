@@ -15,6 +15,7 @@ from bristlecone.errors import (
     SearchLimitWarning,
 )
 from bristlecone.fair import FairTreeClassifier
+from bristlecone.fairness import RmstParity
 from bristlecone.greedy import GreedySurvivalTree
 from bristlecone.optimal import OptimalSurvivalTree
 from bristlecone.pareto import ParetoFront, ParetoPoint
@@ -40,6 +41,7 @@ __all__ = [
     "ParetoFront",
     "ParetoPoint",
     "PolicyTree",
+    "RmstParity",
     "SearchCost",
     "SearchCostWarning",
     "SearchLimitWarning",

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from bristlecone import _core
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.errors import ModelFormatError
+from bristlecone.fairness import RmstParity
 from bristlecone.files import write_files
 from bristlecone.leaves import Baseline, LeafStatistics, hazard_ratio
 from bristlecone.tree import Tree
@@ -37,6 +38,9 @@ __all__ = ["FORMAT", "VERSION", "Fields", "dumps", "load_model", "loads", "regis
 
 FORMAT = "bristlecone model"
 VERSION = 1
+
+# Objects that parameters may be.
+_OBJECTS = (BinaryEncoder, RmstParity)
 
 # Parameters that may be lists, arrays or mappings.
 _CONTAINERS = (
@@ -345,8 +349,9 @@ def _plain(value: Any) -> Any:
 
 def _plain_parameter(name: str, value: Any) -> Any:
     value = _plain(value)
-    if type(value) is BinaryEncoder:
-        return {"BinaryEncoder": value.get_params()}
+    for kind in _OBJECTS:
+        if type(value) is kind:
+            return {kind.__name__: value.get_params()}
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if name in _CONTAINERS and isinstance(value, dict):
@@ -366,9 +371,9 @@ def _read_parameters(cls: type[TreeMixin], fields: Fields) -> dict[str, Any]:
             value = _read_dict(inner)
             inner.finish()
         elif isinstance(value, dict):
-            inner = Fields(value, fields.full_name(name)).object("BinaryEncoder")
-            known = BinaryEncoder().get_params()
-            value = BinaryEncoder(**{key: inner.take(key) for key in known})
+            kind = next((kind for kind in _OBJECTS if kind.__name__ in value), BinaryEncoder)
+            inner = Fields(value, fields.full_name(name)).object(kind.__name__)
+            value = kind(**{key: inner.take(key) for key in kind._get_param_names()})
             inner.finish()
         elif isinstance(value, list) and name not in _CONTAINERS:
             raise fields.fail(name, "is a list")

@@ -51,6 +51,11 @@ class Objective(ABC):
 
     @staticmethod
     @abstractmethod
+    def fair_options(tree: OptimalSurvivalTree, data: TrainingData) -> dict[str, Any]:
+        """Data of the engine's fair trees that only this objective has."""
+
+    @staticmethod
+    @abstractmethod
     def finish_leaves(
         tree: OptimalSurvivalTree,
         leaves: tuple[LeafStatistics, ...],

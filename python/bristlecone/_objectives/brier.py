@@ -61,6 +61,10 @@ class Brier(Objective):
         }
 
     @staticmethod
+    def fair_options(tree: OptimalSurvivalTree, data: TrainingData) -> dict[str, Any]:
+        return {"curve": "kaplan-meier"}
+
+    @staticmethod
     def finish_leaves(
         tree: OptimalSurvivalTree,
         leaves: tuple[LeafStatistics, ...],

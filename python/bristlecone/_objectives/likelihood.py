@@ -45,6 +45,10 @@ class Likelihood(Objective):
         return {"entry": data.entry}
 
     @staticmethod
+    def fair_options(tree: OptimalSurvivalTree, data: TrainingData) -> dict[str, Any]:
+        return {"entry": data.entry}
+
+    @staticmethod
     def finish_leaves(
         tree: OptimalSurvivalTree,
         leaves: tuple[LeafStatistics, ...],
