@@ -84,10 +84,28 @@ pub trait ScalarTask: Task<Cost = i64> {
     /// Most units that rounding a leaf's cost can add to it.
     fn cost_rounding(&self) -> i64;
 
-    /// Part of the price that only breaks ties: where costs are whole numbers, a fraction
-    /// per split too small to matter makes the tree with fewest leaves the cheapest.
+    /// Part of the price that only breaks ties, of either sign: where costs are whole numbers,
+    /// prices that order trees in the same way need fewer bits, and of trees as good as each
+    /// other make the one with fewest leaves the cheapest.
     fn tie_price(&self) -> i64 {
         0
+    }
+
+    /// Whether trees of equal cost have equally many leaves.
+    fn orders_sizes(&self) -> bool {
+        false
+    }
+
+    /// Whether different rows may share a leaf at no cost, so that a tree of few leaves may
+    /// cost no more than the finest partition of the rows.
+    fn pure_leaves(&self) -> bool {
+        false
+    }
+
+    /// The most that rows with these sums can add to the cost of any leaf they join, if there
+    /// is such a bound and no more than joining happens.
+    fn worst_cost(&self, _sums: &[i64]) -> Option<i64> {
+        None
     }
 
     /// Price of testing `feature` on rows with these sums below the features `tested`, on top
