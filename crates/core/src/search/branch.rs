@@ -20,6 +20,9 @@ pub const DEFAULT_BYTES: usize = 600 << 20;
 /// Look-ahead of the greedy dive and of the order of columns.
 const LOOK_AHEAD: usize = 3;
 
+/// Depth of the lattices that only bound.
+const RELAXED_DEPTH: usize = 4;
+
 /// Trees and bounds for each budget of a node; proven where the two meet.
 #[derive(Clone, Debug)]
 pub struct Answer {
@@ -210,24 +213,43 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
         if let (Some(start), [_]) = (start, budgets) {
             offer(&mut answer, 0, start);
         }
-        let order = match self.order(sample, reach) {
-            Ok(order) => order,
-            Err(stop) => return Answer { stop: Some(stop), ..answer },
-        };
         let unlimited = budgets == [usize::MAX];
+        let relaxed = if unlimited { self.relaxed(sample, reach) } else { Ok(None) };
+        let order = match relaxed {
+            Ok(Some(_)) => Ok((0..sample.n_columns()).collect()),
+            Ok(None) => self.order(sample, reach),
+            Err(stop) => Err(stop),
+        };
+        let (mut order, relaxed) = match (order, relaxed) {
+            (Ok(order), Ok(relaxed)) => (order, relaxed),
+            (Err(stop), _) | (_, Err(stop)) => return Answer { stop: Some(stop), ..answer },
+        };
+        if let Some((bound, _)) = &relaxed {
+            answer.lower[0] = answer.lower[0].max(*bound).min(answer.found[0].cost);
+            if *bound >= answer.found[0].cost.min(cutoff) {
+                self.remember(key, &answer);
+                return answer;
+            }
+        }
         let child_budgets: Vec<usize> =
             if unlimited { vec![usize::MAX] } else { (1..most).collect() };
         let price = self.task.split_price();
         // What is proven of the columns dealt with, and a bound for those still open.
         let mut proven_so_far = vec![leaf.cost; budgets.len()];
-        let mut open: Vec<i64> = order
-            .iter()
-            .map(|&c| {
+        let mut bounds: Vec<i64> = (0..sample.n_columns())
+            .map(|c| {
                 let child = |value| self.side_bound(sample, c, value);
                 let price = price + self.feature_price(sample, c);
                 child(true).saturating_add(child(false)).saturating_add(price)
             })
             .collect();
+        if let Some((_, columns)) = &relaxed {
+            for (bound, &relaxed) in bounds.iter_mut().zip(columns) {
+                *bound = (*bound).max(relaxed);
+            }
+            order.sort_by_key(|&c| bounds[c]);
+        }
+        let mut open: Vec<i64> = order.iter().map(|&c| bounds[c]).collect();
         for (at, &c) in order.iter().enumerate() {
             let column_bound = std::mem::replace(&mut open[at], i64::MAX);
             let single = budgets.len() == 1;
@@ -368,6 +390,29 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
             return i64::MAX;
         }
         self.task.leaf_cost(&sums).min(floor.saturating_add(price))
+    }
+
+    /// Bounds on trees of any depth from one lattice: of all, and with each column at the root.
+    fn relaxed(&self, sample: &Sample, reach: usize) -> Result<Option<(i64, Vec<i64>)>, Stop> {
+        let bounded = self.settings.equivalent_points && self.task.split_price() > 0;
+        let Some(task) = self.task.relaxed().filter(|_| bounded && reach > 1) else {
+            return Ok(None);
+        };
+        if !lattice::fits_channels(task.channels()) {
+            return Ok(None);
+        }
+        let sample = sample.with_channel(|record| record.iter().copied().min().unwrap_or(0));
+        let depth = RELAXED_DEPTH.min(reach - 1);
+        let budgets = [usize::MAX];
+        let solved = lattice::solve(&task, &sample, depth, &budgets, self.settings, self.monitor)?;
+        let columns = match &solved.root_values[..] {
+            values @ [_, ..] if solved.exact => {
+                let price = self.task.split_price();
+                values.iter().map(|&v| (v as i64).saturating_add(price)).collect()
+            }
+            _ => vec![i64::MIN; sample.n_columns()],
+        };
+        Ok(Some((solved.found[0].cost, columns)))
     }
 
     /// Columns by the value of the best shallow tree with each at the root.

@@ -37,6 +37,8 @@ pub struct LabelCosts {
     total_weight: f64,
     penalty: f64,
     rows: RowCosts,
+    /// Added to the last label of every leaf: for bounds, which see [`LaneTask::relaxed`].
+    last_label: i64,
 }
 
 impl LabelCosts {
@@ -131,6 +133,7 @@ impl LabelCosts {
             total_weight,
             penalty: leaf_penalty,
             rows,
+            last_label: 0,
         }
     }
 }
@@ -167,14 +170,14 @@ struct Price {
 impl Price {
     /// `price` in units of the statistics, which are shifted by `up` to give costs.
     fn new(price: f64, whole: bool, up: u32, single_leaf: i64, max_leaves: usize) -> Self {
-        // More than the single leaf costs is never paid.
-        let price = price.min((single_leaf + 1) as f64);
+        let unit = (1i64 << up) as f64;
         // Where statistics are rounded, so may prices be.
         let price = if whole { price } else { price.round() };
+        let exact = (price * unit).min((1i64 << 56) as f64).round() as i64;
+        // More than the single leaf costs is never paid.
+        let price = price.min((single_leaf + 1) as f64);
         let affordable = if price > 0.0 { single_leaf as f64 / price } else { f64::INFINITY };
         let splits = ((max_leaves - 1) as f64).min(affordable.floor()).max(1.0);
-        let unit = (1i64 << up) as f64;
-        let exact = (price * unit).round() as i64;
         match between(price, splits) {
             Some((numerator, bits)) if bits <= up => {
                 let charged = numerator << (up - bits);
@@ -239,7 +242,8 @@ impl Task for LabelCosts {
 
 impl ScalarTask for LabelCosts {
     fn leaf_cost(&self, sums: &[i64]) -> i64 {
-        sums.iter().copied().min().unwrap_or(0) << self.up
+        let Some((last, others)) = sums.split_last() else { return 0 };
+        others.iter().copied().fold(last + self.last_label, i64::min) << self.up
     }
 
     fn splits_help(&self, sums: &[i64]) -> bool {
@@ -312,6 +316,13 @@ impl ScalarTask for LabelCosts {
 impl Superadditive for LabelCosts {}
 
 impl LaneTask for LabelCosts {
+    fn relaxed(&self) -> Option<Self> {
+        // One more label: the finest partition of a leaf's rows, and a split (rounded down).
+        let (n_labels, last_label) = (self.n_labels + 1, self.price.charged >> self.up);
+        let roomy = self.max_lane_sum(true) > 2 * last_label;
+        roomy.then(|| LabelCosts { n_labels, last_label, ..self.clone() })
+    }
+
     /// The least of the labels so far.
     type State<L: Lanes> = L::Int;
     type Constants<L: Lanes> = ();
@@ -337,12 +348,12 @@ impl LaneTask for LabelCosts {
             return f64::INFINITY;
         }
         // Then every value that can win is exact. Elsewhere the sums round, relative to the
-        // best tree of a cell, which costs no more than its single leaf.
+        // best tree of a cell, which costs no more than a leaf with any label.
         if self.has_exact_price() {
             return 0.0;
         }
         let total = |k| rows.iter().skip(k).step_by(self.n_labels).sum::<i64>();
-        let total = (0..self.n_labels).map(total).min().unwrap_or(0);
+        let total = (0..self.n_labels).map(total).max().unwrap_or(0);
         f64::from(2 * max_leaves.ilog2()) * roundoff * total as f64
     }
 
@@ -356,9 +367,14 @@ impl LaneTask for LabelCosts {
     }
 
     #[inline(always)]
-    unsafe fn lane_fold<L: Lanes>(&self, least: L::Int, _: usize, sums: L::Int) -> L::Int {
+    unsafe fn lane_fold<L: Lanes>(&self, least: L::Int, label: usize, sums: L::Int) -> L::Int {
         // SAFETY: the caller's contract.
-        unsafe { L::min(least, sums) }
+        unsafe {
+            if label + 1 < self.n_labels {
+                return L::min(least, sums);
+            }
+            L::min(least, L::add(sums, L::splat(L::I::from_i64(self.last_label))))
+        }
     }
 
     #[inline(always)]

@@ -149,9 +149,15 @@ pub trait ScalarTask: Task<Cost = i64> {
 pub trait Superadditive: ScalarTask {}
 
 /// A scalar task that evaluates the leaves of many lanes at once, approximately.
-pub trait LaneTask: ScalarTask {
+pub trait LaneTask: ScalarTask + Sized {
     /// Whether tests have a feature price; the last channel is then what it is charged on.
     const PRICED: bool = false;
+
+    /// The same task where a leaf may also take the cost of its finest partition and one more
+    /// split, as sums of one more channel; its best trees bound trees of any depth.
+    fn relaxed(&self) -> Option<Self> {
+        None
+    }
 
     /// What accumulates over the channels of one leaf.
     type State<L: Lanes>: Copy;

@@ -83,7 +83,7 @@ pub fn refine<T: LaneTask, I: LaneInt, R: LaneReal>(
         let cost = refiner.arena[node].cost;
         found.push(Found { cost, tree: refiner.tree(node) });
     }
-    Ok(Solved { found, root_values: refiner.root_values(budgets) })
+    Ok(Solved { found, root_values: refiner.root_values(budgets), exact: error == 0.0 })
 }
 
 impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
