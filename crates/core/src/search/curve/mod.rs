@@ -276,6 +276,8 @@ impl<'a> Search<'a> {
         let Prepared { task, tables, kernel, .. } = self.prepared;
         let objective = self.objective(&self.best.1);
         let bound = (self.lower - ROUNDING).clamp(0.0, objective);
+        let off = (objective - self.best.0).abs();
+        assert!(off <= 1e-9, "the tree's cost is {} and its objective {objective}", self.best.0);
         let (status, lower_bound) = match stop {
             Some(stop) => (Status::from(stop), bound),
             None if task.reference.is_some() => (Status::ReferenceOptimal, bound),

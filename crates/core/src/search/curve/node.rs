@@ -300,7 +300,9 @@ impl<'a> Nodes<'a> {
         let leaf = [0, 1].map(|s| self.kernel.leaf(&sides[s], self.tables));
         let mut tree = Tree::leaf();
         for share in self.ways(&sides, leaf, allowed) {
-            if self.pair(&sides, leaf, share, value + 4.0 * SLACK)?.exact() {
+            let cut = value + 4.0 * SLACK;
+            let known = self.pair(&sides, leaf, share, cut)?;
+            if known.exact() && known.value <= cut {
                 let yes = self.tree(&sides[0], leaf[0], share[0])?;
                 let no = self.tree(&sides[1], leaf[1], share[1])?;
                 tree = self.join(column, &yes, &no);
