@@ -159,7 +159,7 @@ impl<'a> Search<'a> {
         let prepared = self.prepared;
         let Prepared { root, leaf, .. } = prepared;
         let allowed = nodes.useful(*leaf, root.floor, root.count, allowed);
-        let splits = nodes.splits(root);
+        let splits = nodes.splits(root, true);
         let candidates = nodes.candidates(root, &splits);
         let single_leaf = leaf + prepared.task.leaf_penalty;
         // Bounds that rest on the reference model are not bounds on the optimum.

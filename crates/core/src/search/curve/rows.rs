@@ -9,19 +9,11 @@ use crate::task::brier::antitonic::Fit;
 /// events of a time come before its censorings.
 pub type Code = u32;
 
-/// Distinct rows of a node, sorted by [`Code`].
+/// Distinct rows of a node.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
-    /// Packed columns, `words` per row.
-    pub bits: Vec<u64>,
-    /// Time and kind of each row.
-    pub code: Vec<Code>,
-    /// Whole-numbered weight of each row.
-    pub weight: Vec<f64>,
-    /// Index of each row at the root.
-    pub id: Vec<u32>,
-    /// Words per row.
-    pub words: usize,
+    /// Rows of the tables, ascending, so in the order of time.
+    pub ids: Vec<u32>,
     /// Identifies the set of rows, whatever the order.
     pub hash: u128,
     /// Number of the caller's rows.
@@ -33,55 +25,37 @@ pub struct Rows {
 impl Rows {
     /// Number of distinct rows.
     pub fn len(&self) -> usize {
-        self.code.len()
+        self.ids.len()
     }
 
-    /// Value of column `c` in row `r`.
-    #[inline]
-    pub fn get(&self, r: usize, c: usize) -> bool {
-        self.bits[r * self.words + c / 64] >> (c % 64) & 1 == 1
-    }
-
-    fn reset(&mut self, words: usize, capacity: usize) {
-        self.bits.resize(capacity * words, 0);
-        self.code.resize(capacity, 0);
-        self.weight.resize(capacity, 0.0);
-        self.id.resize(capacity, 0);
-        self.words = words;
-        (self.hash, self.count, self.floor) = (0, 0.0, 0.0);
-    }
-
-    fn truncate(&mut self, len: usize) {
-        self.bits.truncate(len * self.words);
-        self.code.truncate(len);
-        self.weight.truncate(len);
-        self.id.truncate(len);
-    }
-
-    /// The rows where column `c` is true, and those where it is false.
-    pub fn split(&self, c: usize, tables: &Tables, yes: &mut Rows, no: &mut Rows) {
-        let (words, n) = (self.words, self.len());
-        yes.reset(words, n);
-        no.reset(words, n);
-        let mut ends = [0, 0];
-        for r in 0..n {
-            let side = usize::from(!self.get(r, c));
-            let to = if side == 0 { &mut *yes } else { &mut *no };
-            let end = ends[side];
-            to.bits[end * words..(end + 1) * words]
-                .copy_from_slice(&self.bits[r * words..(r + 1) * words]);
-            to.code[end] = self.code[r];
-            to.weight[end] = self.weight[r];
-            let id = self.id[r];
-            to.id[end] = id;
-            let about = &tables.about[id as usize];
-            to.hash = to.hash.wrapping_add(about.hash);
-            to.count += about.count;
-            to.floor += about.floor;
-            ends[side] += 1;
+    /// The rows where column `c` is true, and those where it is false; `count` and `floor`
+    /// are those of the former.
+    pub fn split(
+        &self,
+        c: usize,
+        tables: &Tables,
+        (count, floor): (f64, f64),
+        yes: &mut Rows,
+        no: &mut Rows,
+    ) {
+        let n = self.len();
+        yes.ids.resize(n, 0);
+        no.ids.resize(n, 0);
+        let (mut hash, mut end) = (0u128, 0);
+        for (r, &id) in self.ids.iter().enumerate() {
+            let value = tables.get(id, c);
+            // Both are written, the one that is not meant is overwritten.
+            yes.ids[end] = id;
+            no.ids[r - end] = id;
+            end += usize::from(value);
+            let about = tables.about[id as usize].hash;
+            hash = hash.wrapping_add(if value { about } else { 0 });
         }
-        yes.truncate(ends[0]);
-        no.truncate(ends[1]);
+        yes.ids.truncate(end);
+        no.ids.truncate(n - end);
+        (yes.hash, yes.count, yes.floor) = (hash, count, floor);
+        no.hash = self.hash.wrapping_sub(hash);
+        (no.count, no.floor) = (self.count - count, (self.floor - floor).max(0.0));
     }
 }
 
@@ -102,6 +76,14 @@ pub struct About {
 /// Constants of a search.
 #[derive(Debug)]
 pub struct Tables {
+    /// Time and kind of each row, ascending.
+    pub code: Vec<Code>,
+    /// Whole-numbered weight of each row.
+    pub weight: Vec<f64>,
+    /// Whether the weight of all rows of one code fits 16 bits.
+    pub countable: bool,
+    bits: Vec<u64>,
+    words: usize,
     /// Per time: the time to the end, normalised.
     pub plain: Vec<f64>,
     /// Per time: integral of 1/G to the end, normalised.
@@ -139,19 +121,19 @@ impl Tables {
         let columns = Sample::new(features, &[], 0).columns;
         let words = columns.len().div_ceil(64).max(1);
         let scale = weight_scale(&task.weight);
-        let mut all = Rows { words, bits: vec![0; n * words], ..Rows::default() };
+        let (mut bits, mut codes, mut weights) = (vec![0u64; n * words], vec![], vec![]);
         for r in 0..n {
             for (c, column) in columns.iter().enumerate() {
                 let value = features.get(r, column.feature) != column.flipped;
-                all.bits[r * words + c / 64] |= u64::from(value) << (c % 64);
+                bits[r * words + c / 64] |= u64::from(value) << (c % 64);
             }
-            all.code.push(2 * task.time_index(r) as Code + Code::from(!task.event[r]));
-            all.weight.push((task.weight[r] * scale).round());
+            codes.push(2 * task.time_index(r) as Code + Code::from(!task.event[r]));
+            weights.push((task.weight[r] * scale).round());
         }
-        let packed = |r: u32| &all.bits[r as usize * words..(r as usize + 1) * words];
+        let packed = |r: u32| &bits[r as usize * words..(r as usize + 1) * words];
         let mut order: Vec<u32> = (0..n as u32).collect();
         order.sort_unstable_by(|&r, &s| {
-            packed(r).cmp(packed(s)).then(all.code[r as usize].cmp(&all.code[s as usize]))
+            packed(r).cmp(packed(s)).then(codes[r as usize].cmp(&codes[s as usize]))
         });
         // Equal rows, group by group.
         let (mut merged, mut group): (Vec<(u32, f64, About)>, Vec<u32>) = (Vec::new(), Vec::new());
@@ -168,13 +150,13 @@ impl Tables {
             }
             match merged.last_mut() {
                 Some((first, weight, about))
-                    if same_group && all.code[*first as usize] == all.code[i] =>
+                    if same_group && codes[*first as usize] == codes[i] =>
                 {
-                    *weight += all.weight[i];
+                    *weight += weights[i];
                     about.count += 1.0;
                 }
                 _ => {
-                    merged.push((r, all.weight[i], About { count: 1.0, ..About::default() }));
+                    merged.push((r, weights[i], About { count: 1.0, ..About::default() }));
                     group.push(reference.len() as u32 - 1);
                 }
             }
@@ -183,6 +165,11 @@ impl Tables {
         let (plain, censoring) = task.suffix_integrals(total);
         let weighted = merged.iter().any(|(_, weight, about)| *weight != about.count);
         let mut tables = Tables {
+            code: Vec::new(),
+            weight: Vec::new(),
+            countable: false,
+            bits: Vec::new(),
+            words,
             plain,
             censoring,
             inverse_censoring: task.inverse_censoring.clone(),
@@ -196,7 +183,7 @@ impl Tables {
         while start < merged.len() {
             let len = group[start..].iter().take_while(|&&g| g == group[start]).count();
             let rows = merged[start..start + len].iter();
-            let curve = rows.map(|&(r, weight, _)| (all.code[r as usize], weight));
+            let curve = rows.map(|&(r, weight, _)| (codes[r as usize], weight));
             let floor = if floors { tables.best_curve(curve) } else { 0.0 };
             tables.free_floor += floor;
             let head = &mut merged[start].2;
@@ -205,20 +192,36 @@ impl Tables {
             start += len;
         }
         let mut by_time: Vec<u32> = (0..merged.len() as u32).collect();
-        by_time.sort_by_key(|&m| all.code[merged[m as usize].0 as usize]);
-        let mut root = Rows { words, ..Rows::default() };
-        for (id, m) in by_time.into_iter().enumerate() {
+        by_time.sort_by_key(|&m| codes[merged[m as usize].0 as usize]);
+        let mut root = Rows { ids: (0..merged.len() as u32).collect(), ..Rows::default() };
+        for m in by_time {
             let (r, weight, about) = merged[m as usize];
-            root.bits.extend_from_slice(packed(r));
-            root.code.push(all.code[r as usize]);
-            root.weight.push(weight);
-            root.id.push(id as u32);
+            tables.bits.extend_from_slice(packed(r));
+            tables.code.push(codes[r as usize]);
+            tables.weight.push(weight);
+            tables.about.push(about);
             root.hash = root.hash.wrapping_add(about.hash);
             root.count += about.count;
             root.floor += about.floor;
-            tables.about.push(about);
         }
+        let same = |a: &usize, b: &usize| tables.code[*a] == tables.code[*b];
+        let all: Vec<usize> = (0..merged.len()).collect();
+        let of_run = |run: &[usize]| run.iter().map(|&m| tables.weight[m]).sum::<f64>();
+        tables.countable =
+            scale == 1.0 && all.chunk_by(same).all(|run| of_run(run) <= f64::from(u16::MAX));
         Ok((root, tables))
+    }
+
+    /// Value of column `c` in row `id`.
+    #[inline(always)]
+    pub fn get(&self, id: u32, c: usize) -> bool {
+        self.bits[id as usize * self.words + c / 64] >> (c % 64) & 1 == 1
+    }
+
+    /// Columns of row `id` from `first` on, up to the end of its word.
+    #[inline(always)]
+    pub fn word(&self, id: u32, first: usize) -> u64 {
+        self.bits[id as usize * self.words + first / 64] >> (first % 64)
     }
 
     /// Loss of the best non-increasing curve on rows in the order of time.
