@@ -35,6 +35,19 @@ pub trait Reals: Copy + 'static {
     unsafe fn store_counts(p: *mut u16, v: Self::C);
     /// N counters as reals.
     unsafe fn load_counts(p: *const u16) -> Self::V;
+
+    /// Writes `base` + position for every set bit, and returns how many; there is room for 64 and 16 more.
+    #[inline(always)]
+    unsafe fn positions(bits: u64, base: u32, out: *mut u32) -> usize {
+        let (mut left, mut n) = (bits, 0);
+        while left != 0 {
+            // SAFETY: no more than 64 bits are set.
+            unsafe { out.add(n).write(base + left.trailing_zeros()) }
+            left &= left - 1;
+            n += 1;
+        }
+        n
+    }
 }
 
 /// Four lanes of plain Rust.
@@ -190,6 +203,22 @@ mod x86 {
         #[inline(always)]
         unsafe fn load_counts(p: *const u16) -> __m512d {
             unsafe { _mm512_cvtepi32_pd(_mm256_cvtepu16_epi32(_mm_loadu_si128(p.cast()))) }
+        }
+        #[inline(always)]
+        unsafe fn positions(bits: u64, base: u32, out: *mut u32) -> usize {
+            unsafe {
+                let lanes =
+                    _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+                let mut n = 0;
+                for quarter in 0..4 {
+                    let mask = (bits >> (16 * quarter)) as u16;
+                    let first = _mm512_set1_epi32((base + 16 * quarter).cast_signed());
+                    let ids = _mm512_maskz_compress_epi32(mask, _mm512_add_epi32(lanes, first));
+                    _mm512_storeu_si512(out.add(n).cast(), ids);
+                    n += mask.count_ones() as usize;
+                }
+                n
+            }
         }
     }
 

@@ -18,6 +18,7 @@ pub struct Splits {
     pub count: Vec<f64>,
     /// Part of the node's floor where it is true.
     pub floor: Vec<f64>,
+    ids: Vec<u32>,
     runs: Runs,
 }
 
@@ -44,9 +45,9 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Loss of the node as one leaf.
-    pub fn leaf(&self, rows: &Rows, tables: &Tables) -> f64 {
-        let rows = rows.ids.iter().map(|&id| (tables.code[id as usize], tables.weight[id as usize]));
+    /// Loss of all rows as one leaf.
+    pub fn leaf(&self, tables: &Tables) -> f64 {
+        let rows = tables.code.iter().copied().zip(tables.weight.iter().copied());
         match self.curve {
             LeafCurve::KaplanMeier => tables.kaplan_meier(rows),
             LeafCurve::BrierOptimal => tables.best_curve(rows),
@@ -74,7 +75,7 @@ impl Kernel {
         if self.curve == LeafCurve::BrierOptimal {
             for c in 0..n_columns {
                 let side = |value: bool| {
-                    let inside = rows.ids.iter().filter(move |&&id| tables.get(id, c) == value);
+                    let inside = out.ids.iter().filter(move |&&id| tables.get(id, c) == value);
                     let row = |&id: &u32| (tables.code[id as usize], tables.weight[id as usize]);
                     tables.best_curve(inside.map(row))
                 };
@@ -120,30 +121,47 @@ unsafe fn all_splits<L: Reals, const WIDE: usize>(
     floors: bool,
     out: &mut Splits,
 ) {
-    let counted = tables.countable && rows.len() >= LONG_RUNS * tables.plain.len();
-    let mut runs = std::mem::take(&mut out.runs);
+    let (mut ids, mut runs) = (std::mem::take(&mut out.ids), std::mem::take(&mut out.runs));
     let n_columns = tables.columns.len();
     let mut first = 0;
-    // SAFETY: passed on.
+    // SAFETY: passed on; there is room for the rows and what is written behind them.
     unsafe {
+        ids.resize(64 * rows.mask.len() + 16, 0);
+        let mut n = 0;
+        for (w, &word) in rows.mask.iter().enumerate() {
+            n += L::positions(word, 64 * w as u32, ids.as_mut_ptr().add(n));
+        }
+        ids.truncate(n);
+        let counted = tables.countable && n >= LONG_RUNS * tables.plain.len();
+        let node = Node { ids: &ids, floors: floors && rows.floor > 0.0, tables };
         if counted {
             if n_columns <= L::COUNTERS {
-                count_runs::<L, 1>(rows, tables, &mut runs);
+                count_runs::<L, 1>(node, &mut runs);
             } else {
-                count_runs::<L, 2>(rows, tables, &mut runs);
+                count_runs::<L, 2>(node, &mut runs);
             }
         }
+        let counted = counted.then_some(&runs);
         while first < n_columns {
             if n_columns - first > L::N {
-                one_pass::<L, WIDE>(rows, tables, curve, floors, first, counted.then_some(&runs), out);
+                one_pass::<L, WIDE>(node, curve, first, counted, out);
                 first += WIDE * L::N;
             } else {
-                one_pass::<L, 1>(rows, tables, curve, floors, first, counted.then_some(&runs), out);
+                one_pass::<L, 1>(node, curve, first, counted, out);
                 first += L::N;
             }
         }
     }
-    out.runs = runs;
+    (out.ids, out.runs) = (ids, runs);
+}
+
+/// A node's rows, in the order of time.
+#[derive(Clone, Copy)]
+struct Node<'a> {
+    ids: &'a [u32],
+    /// Whether parts of the floor are asked for, and there is one.
+    floors: bool,
+    tables: &'a Tables,
 }
 
 /// Sums the weights of every run, in whole numbers.
@@ -151,24 +169,25 @@ unsafe fn all_splits<L: Reals, const WIDE: usize>(
 /// # Safety
 /// Needs the instruction set of `L`.
 #[inline(always)]
-unsafe fn count_runs<L: Reals, const V: usize>(rows: &Rows, tables: &Tables, runs: &mut Runs) {
+unsafe fn count_runs<L: Reals, const V: usize>(node: Node, runs: &mut Runs) {
+    let Node { ids, tables, .. } = node;
     let width = V * L::COUNTERS;
     runs.lanes = tables.columns.len().next_multiple_of(width);
-    let most = rows.len().min(2 * tables.plain.len());
+    let most = ids.len().min(2 * tables.plain.len());
     runs.counts.resize(most * runs.lanes, 0);
     let mut first = 0;
     while first < runs.lanes {
         runs.code.clear();
         runs.weight.clear();
         let mut r = 0;
-        while r < rows.len() {
-            let code = tables.code[rows.ids[r] as usize];
+        while r < ids.len() {
+            let code = tables.code[ids[r] as usize];
             let mut total = 0.0;
             // SAFETY: passed on; there is room for `most` runs.
             unsafe {
                 let mut counts = [L::no_counts(); V];
-                while r < rows.len() && tables.code[rows.ids[r] as usize] == code {
-                    let id = rows.ids[r];
+                while r < ids.len() && tables.code[ids[r] as usize] == code {
+                    let id = ids[r];
                     let weight = tables.weight[id as usize];
                     let bits = tables.word(id, first);
                     for v in 0..V {
@@ -201,8 +220,7 @@ trait Source<L: Reals, const V: usize> {
 
 /// From the rows.
 struct FromRows<'a> {
-    rows: &'a Rows,
-    tables: &'a Tables,
+    node: Node<'a>,
     first: usize,
     at: usize,
 }
@@ -210,15 +228,15 @@ struct FromRows<'a> {
 impl<L: Reals, const V: usize> Source<L, V> for FromRows<'_> {
     #[inline(always)]
     unsafe fn next(&mut self) -> Option<(Code, f64, [L::V; V])> {
-        let ids = &self.rows.ids;
-        let code = self.tables.code[*ids.get(self.at)? as usize];
+        let Node { ids, tables, .. } = self.node;
+        let code = tables.code[*ids.get(self.at)? as usize];
         let mut total = 0.0;
         // SAFETY: passed on.
         let mut sums = [unsafe { L::splat(0.0) }; V];
-        while self.at < ids.len() && self.tables.code[ids[self.at] as usize] == code {
+        while self.at < ids.len() && tables.code[ids[self.at] as usize] == code {
             let id = ids[self.at];
-            let weight = self.tables.weight[id as usize];
-            let bits = self.tables.word(id, self.first) as u32;
+            let weight = tables.weight[id as usize];
+            let bits = tables.word(id, self.first) as u32;
             for v in 0..V {
                 // SAFETY: passed on.
                 sums[v] = unsafe { L::add_where(sums[v], lanes::<L>(bits, v), weight) };
@@ -361,20 +379,19 @@ impl<L: Reals, const V: usize> Side<L, V> {
 /// Needs the instruction set of `L`; the vectors of `out` hold those columns.
 #[inline(always)]
 unsafe fn one_pass<L: Reals, const V: usize>(
-    rows: &Rows,
-    tables: &Tables,
+    node: Node,
     curve: LeafCurve,
-    floors: bool,
     first: usize,
     runs: Option<&Runs>,
     out: &mut Splits,
 ) {
+    let tables = node.tables;
     // SAFETY: passed on.
     unsafe {
         let zero = [L::splat(0.0); V];
-        if tables.weighted || floors && rows.floor > 0.0 {
+        if tables.weighted || node.floors {
             let (mut count, mut floor) = (zero, zero);
-            for &id in &rows.ids {
+            for &id in node.ids {
                 let bits = tables.word(id, first) as u32;
                 let about = &tables.about[id as usize];
                 for v in 0..V {
@@ -392,7 +409,7 @@ unsafe fn one_pass<L: Reals, const V: usize>(
                 walk::<L, V, _>(|| FromRuns { runs, first, at: 0 }, tables, curve, first, out);
             }
             None => {
-                let source = || FromRows { rows, tables, first, at: 0 };
+                let source = || FromRows { node, first, at: 0 };
                 walk::<L, V, _>(source, tables, curve, first, out);
             }
         }

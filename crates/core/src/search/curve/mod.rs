@@ -92,7 +92,7 @@ impl<'a> Prepared<'a> {
         let kernel = Kernel { backend, curve: task.curve };
         let (root, tables) = Tables::new(task, features, settings.equivalent_points)?;
         let memo = Memo::new(settings.memory_limit.unwrap_or(DEFAULT_BYTES));
-        let leaf = kernel.leaf(&root, &tables);
+        let leaf = kernel.leaf(&tables);
         Ok(Prepared { task, features, root, tables, memo, kernel, leaf })
     }
 }

@@ -272,7 +272,7 @@ impl<'a> Nodes<'a> {
         share: [Allowed; 2],
         cut: f64,
     ) -> Result<Known, Stop> {
-        let first = usize::from(sides[1].len() < sides[0].len());
+        let first = usize::from(sides[1].count < sides[0].count);
         let other = 1 - first;
         let bound = self.bound(leaf[other], sides[other].floor, sides[other].count);
         let one = self.solve(&sides[first], leaf[first], share[first], cut - bound)?;

@@ -1,6 +1,6 @@
 //! Rows of a node in the order of time, and what is the same for all nodes.
 
-use crate::data::{BinaryMatrix, Column, Sample};
+use crate::data::{BinaryMatrix, Column, Sample, column_bitsets};
 use crate::error::Error;
 use crate::task::brier::Brier;
 use crate::task::brier::antitonic::Fit;
@@ -9,12 +9,12 @@ use crate::task::brier::antitonic::Fit;
 /// events of a time come before its censorings.
 pub type Code = u32;
 
-/// Distinct rows of a node.
+/// Distinct rows of a node, as a set of rows of the tables.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
-    /// Rows of the tables, ascending, so in the order of time.
-    pub ids: Vec<u32>,
-    /// Identifies the set of rows, whatever the order.
+    /// Bit per row.
+    pub mask: Vec<u64>,
+    /// Identifies the set of rows.
     pub hash: u128,
     /// Number of the caller's rows.
     pub count: f64,
@@ -23,11 +23,6 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Number of distinct rows.
-    pub fn len(&self) -> usize {
-        self.ids.len()
-    }
-
     /// The rows where column `c` is true, and those where it is false; `count` and `floor`
     /// are those of the former.
     pub fn split(
@@ -38,35 +33,25 @@ impl Rows {
         yes: &mut Rows,
         no: &mut Rows,
     ) {
-        let n = self.len();
-        yes.ids.resize(n, 0);
-        no.ids.resize(n, 0);
-        let (mut hash, mut end) = (0u128, 0);
-        for (r, &id) in self.ids.iter().enumerate() {
-            let value = tables.get(id, c);
-            // Both are written, the one that is not meant is overwritten.
-            yes.ids[end] = id;
-            no.ids[r - end] = id;
-            end += usize::from(value);
-            let about = tables.about[id as usize].hash;
-            hash = hash.wrapping_add(if value { about } else { 0 });
-        }
-        yes.ids.truncate(end);
-        no.ids.truncate(n - end);
-        (yes.hash, yes.count, yes.floor) = (hash, count, floor);
-        no.hash = self.hash.wrapping_sub(hash);
+        let column = &tables.column_masks[c * self.mask.len()..][..self.mask.len()];
+        yes.mask.clear();
+        yes.mask.extend(self.mask.iter().zip(column).map(|(rows, column)| rows & column));
+        no.mask.clear();
+        no.mask.extend(self.mask.iter().zip(column).map(|(rows, column)| rows & !column));
+        yes.hash = tables.hash(&yes.mask);
+        // The hash is a sum over the rows.
+        no.hash = self.hash.wrapping_sub(yes.hash);
+        (yes.count, yes.floor) = (count, floor);
         (no.count, no.floor) = (self.count - count, (self.floor - floor).max(0.0));
     }
 }
 
 /// What adds up over rows, apart from their weight.
 ///
-/// Rows with equal columns are never separated; hash and floor of such a group are those of
-/// its first row, and zero for the others.
+/// Rows with equal columns are never separated; the floor of such a group is that of its
+/// first row, and zero for the others.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct About {
-    /// Random number.
-    pub hash: u128,
     /// Number of the caller's rows.
     pub count: f64,
     /// Least loss of any non-increasing curve on the group (or of the reference model).
@@ -84,6 +69,10 @@ pub struct Tables {
     pub countable: bool,
     bits: Vec<u64>,
     words: usize,
+    /// For each column, the rows where it is true, as [`Rows::mask`].
+    column_masks: Vec<u64>,
+    /// A random number for each word of a mask.
+    random: Vec<u128>,
     /// Per time: the time to the end, normalised.
     pub plain: Vec<f64>,
     /// Per time: integral of 1/G to the end, normalised.
@@ -170,6 +159,8 @@ impl Tables {
             countable: false,
             bits: Vec::new(),
             words,
+            column_masks: Vec::new(),
+            random: Vec::new(),
             plain,
             censoring,
             inverse_censoring: task.inverse_censoring.clone(),
@@ -188,28 +179,42 @@ impl Tables {
             tables.free_floor += floor;
             let head = &mut merged[start].2;
             head.floor = floor.max(reference[group[start] as usize] / task.total_weight());
-            head.hash = random_number(group[start]);
             start += len;
         }
         let mut by_time: Vec<u32> = (0..merged.len() as u32).collect();
         by_time.sort_by_key(|&m| codes[merged[m as usize].0 as usize]);
-        let mut root = Rows { ids: (0..merged.len() as u32).collect(), ..Rows::default() };
+        let mut root = Rows::default();
         for m in by_time {
             let (r, weight, about) = merged[m as usize];
             tables.bits.extend_from_slice(packed(r));
             tables.code.push(codes[r as usize]);
             tables.weight.push(weight);
             tables.about.push(about);
-            root.hash = root.hash.wrapping_add(about.hash);
             root.count += about.count;
             root.floor += about.floor;
         }
+        let n_distinct = merged.len();
+        root.mask = vec![u64::MAX; n_distinct.div_ceil(64)];
+        if !n_distinct.is_multiple_of(64) {
+            *root.mask.last_mut().expect("a row") = (1 << (n_distinct % 64)) - 1;
+        }
+        tables.random = (0..root.mask.len() as u64).map(random_number).collect();
+        root.hash = tables.hash(&root.mask);
+        let row = |r: usize| &tables.bits[r * words..(r + 1) * words];
+        column_bitsets(n_distinct, tables.columns.len(), row, &mut tables.column_masks);
         let same = |a: &usize, b: &usize| tables.code[*a] == tables.code[*b];
         let all: Vec<usize> = (0..merged.len()).collect();
         let of_run = |run: &[usize]| run.iter().map(|&m| tables.weight[m]).sum::<f64>();
         tables.countable =
             scale == 1.0 && all.chunk_by(same).all(|run| of_run(run) <= f64::from(u16::MAX));
         Ok((root, tables))
+    }
+
+    /// Sum over the words of a mask, each times its random number.
+    fn hash(&self, mask: &[u64]) -> u128 {
+        mask.iter().zip(&self.random).fold(0, |sum: u128, (&word, &random)| {
+            sum.wrapping_add(random.wrapping_mul(u128::from(word)))
+        })
     }
 
     /// Value of column `c` in row `id`.
@@ -287,8 +292,8 @@ fn weight_scale(weights: &[f64]) -> f64 {
     (MAX_TOTAL / total).log2().floor().exp2()
 }
 
-/// A fixed 128-bit number per group of rows; sums of them identify sets of groups.
-fn random_number(group: u32) -> u128 {
+/// A fixed 128-bit number per word of a mask.
+fn random_number(word: u64) -> u128 {
     let mix = |mut x: u64| {
         // splitmix64
         x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -296,6 +301,6 @@ fn random_number(group: u32) -> u128 {
         x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         x ^ (x >> 31)
     };
-    let low = mix(u64::from(group));
+    let low = mix(word);
     u128::from(low) | u128::from(mix(low ^ 0x5851_f42d_4c95_7f2d)) << 64
 }
