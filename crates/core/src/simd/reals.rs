@@ -14,6 +14,8 @@ pub trait Reals: Copy + 'static {
     /// Number of lanes of counters, at most 32.
     const COUNTERS: usize;
     type C: Copy;
+    /// Whether `compact` is worth calling.
+    const COMPACTS: bool;
 
     unsafe fn splat(v: f64) -> Self::V;
     unsafe fn store(p: *mut f64, v: Self::V);
@@ -35,6 +37,18 @@ pub trait Reals: Copy + 'static {
     unsafe fn store_counts(p: *mut u16, v: Self::C);
     /// N counters as reals.
     unsafe fn load_counts(p: *const u16) -> Self::V;
+
+    /// The bits of `bits` where `mask` is set, next to each other from the lowest on.
+    #[inline(always)]
+    unsafe fn compact(bits: u64, mask: u64) -> u64 {
+        let (mut out, mut left, mut n) = (0, mask, 0);
+        while left != 0 {
+            out |= (bits >> left.trailing_zeros() & 1) << n;
+            left &= left - 1;
+            n += 1;
+        }
+        out
+    }
 
     /// Writes `base` + position for every set bit, and returns how many; there is room for 64 and 16 more.
     #[inline(always)]
@@ -59,6 +73,7 @@ impl Reals for Portable {
     type V = [f64; 4];
     const COUNTERS: usize = 16;
     type C = [u16; 16];
+    const COMPACTS: bool = false;
 
     #[inline(always)]
     unsafe fn splat(v: f64) -> [f64; 4] {
@@ -144,6 +159,7 @@ mod x86 {
         type V = __m512d;
         const COUNTERS: usize = 32;
         type C = __m512i;
+        const COMPACTS: bool = true;
 
         #[inline(always)]
         unsafe fn splat(v: f64) -> __m512d {
@@ -189,6 +205,10 @@ mod x86 {
             }
         }
         #[inline(always)]
+        unsafe fn compact(bits: u64, mask: u64) -> u64 {
+            unsafe { _pext_u64(bits, mask) }
+        }
+        #[inline(always)]
         unsafe fn no_counts() -> __m512i {
             unsafe { _mm512_setzero_si512() }
         }
@@ -229,6 +249,7 @@ mod x86 {
         type V = __m256d;
         const COUNTERS: usize = 16;
         type C = __m256i;
+        const COMPACTS: bool = true;
 
         #[inline(always)]
         unsafe fn splat(v: f64) -> __m256d {
@@ -277,6 +298,10 @@ mod x86 {
                 let positive = _mm256_cmp_pd::<_CMP_GT_OQ>(x, _mm256_setzero_pd());
                 _mm256_blendv_pd(no, yes, positive)
             }
+        }
+        #[inline(always)]
+        unsafe fn compact(bits: u64, mask: u64) -> u64 {
+            unsafe { _pext_u64(bits, mask) }
         }
         #[inline(always)]
         unsafe fn no_counts() -> __m256i {

@@ -6,6 +6,7 @@ use crate::simd::reals::{Portable, Reals};
 #[cfg(target_arch = "x86_64")]
 use crate::simd::reals::{Avx2, Avx512};
 use crate::task::brier::LeafCurve;
+use crate::task::brier::antitonic::Fit;
 
 /// Leaf losses of the two sides of a split on each column.
 #[derive(Clone, Debug, Default)]
@@ -18,8 +19,17 @@ pub struct Splits {
     pub count: Vec<f64>,
     /// Part of the node's floor where it is true.
     pub floor: Vec<f64>,
+    scratch: Scratch,
+}
+
+/// Buffers of a pass.
+#[derive(Clone, Debug, Default)]
+struct Scratch {
     ids: Vec<u32>,
+    bits: Vec<u64>,
+    lanes: Vec<usize>,
     runs: Runs,
+    fits: Vec<Fit>,
 }
 
 /// Weight of every column in each run of rows with equal [`Code`].
@@ -72,21 +82,11 @@ impl Kernel {
                 _ => all_splits::<Portable, 1>(rows, tables, self.curve, floors, out),
             }
         }
-        if self.curve == LeafCurve::BrierOptimal {
-            for c in 0..n_columns {
-                let side = |value: bool| {
-                    let inside = out.ids.iter().filter(move |&&id| tables.get(id, c) == value);
-                    let row = |&id: &u32| (tables.code[id as usize], tables.weight[id as usize]);
-                    tables.best_curve(inside.map(row))
-                };
-                (out.yes[c], out.no[c]) = (side(true), side(false));
-            }
-        }
     }
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,fma")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt,fma")]
 unsafe fn all_splits_avx512(
     rows: &Rows,
     tables: &Tables,
@@ -99,7 +99,7 @@ unsafe fn all_splits_avx512(
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,bmi1,fma")]
+#[target_feature(enable = "avx2,bmi1,bmi2,popcnt,fma")]
 unsafe fn all_splits_avx2(
     rows: &Rows,
     tables: &Tables,
@@ -121,48 +121,125 @@ unsafe fn all_splits<L: Reals, const WIDE: usize>(
     floors: bool,
     out: &mut Splits,
 ) {
-    let (mut ids, mut runs) = (std::mem::take(&mut out.ids), std::mem::take(&mut out.runs));
-    let n_columns = tables.columns.len();
-    let mut first = 0;
+    let mut scratch = std::mem::take(&mut out.scratch);
+    let Scratch { ids, bits, lanes, runs, fits } = &mut scratch;
     // SAFETY: passed on; there is room for the rows and what is written behind them.
     unsafe {
-        ids.resize(64 * rows.mask.len() + 16, 0);
+        ids.resize(ids.len().max(64 * rows.mask.len() + 16), 0);
         let mut n = 0;
         for (w, &word) in rows.mask.iter().enumerate() {
             n += L::positions(word, 64 * w as u32, ids.as_mut_ptr().add(n));
         }
-        ids.truncate(n);
+        let ids = &ids[..n];
+        choose_lanes::<L>(rows, ids, tables, bits, lanes);
+        let node = Node {
+            ids,
+            bits,
+            words: tables.words,
+            n_lanes: lanes.len(),
+            floors: floors && rows.floor > 0.0,
+            tables,
+        };
         let long = n >= LONG_RUNS * tables.plain.len();
         let counted = tables.small_weight.as_deref().filter(|_| long);
-        let node = Node { ids: &ids, floors: floors && rows.floor > 0.0, tables };
         if let Some(weight) = counted {
-            if n_columns <= L::COUNTERS {
-                count_runs::<L, 1>(node, weight, &mut runs);
+            if lanes.len() <= L::COUNTERS {
+                count_runs::<L, 1>(node, weight, runs);
             } else {
-                count_runs::<L, 2>(node, weight, &mut runs);
+                count_runs::<L, 2>(node, weight, runs);
             }
         }
-        let counted = counted.map(|_| &runs);
-        while first < n_columns {
-            if n_columns - first > L::N {
-                one_pass::<L, WIDE>(node, curve, first, counted, out);
+        let counted = counted.map(|_| &*runs);
+        let mut first = 0;
+        while first < lanes.len() {
+            if lanes.len() - first > L::N {
+                one_pass::<L, WIDE>(node, curve, first, counted, fits, out);
                 first += WIDE * L::N;
             } else {
-                one_pass::<L, 1>(node, curve, first, counted, out);
+                one_pass::<L, 1>(node, curve, first, counted, fits, out);
                 first += L::N;
             }
         }
     }
-    (out.ids, out.runs) = (ids, runs);
+    // From lanes to columns; lanes are ascending, so nothing is overwritten too early.
+    for values in [&mut out.yes, &mut out.no, &mut out.count, &mut out.floor] {
+        let mut end = tables.columns.len();
+        for (lane, &column) in lanes.iter().enumerate().rev() {
+            let value = values[lane];
+            values[column..end].fill(0.0);
+            values[column] = value;
+            end = column;
+        }
+        values[..end].fill(0.0);
+    }
+    out.scratch = scratch;
+}
+
+/// Gives a lane to every column, or only to those that split the node where that takes
+/// fewer vectors, and collects the lanes' bits.
+///
+/// # Safety
+/// Needs the instruction set of `L`.
+#[inline(always)]
+unsafe fn choose_lanes<L: Reals>(
+    rows: &Rows,
+    ids: &[u32],
+    tables: &Tables,
+    bits: &mut Vec<u64>,
+    lanes: &mut Vec<usize>,
+) {
+    let n_columns = tables.columns.len();
+    lanes.clear();
+    bits.clear();
+    if L::COMPACTS && tables.words == 1 {
+        let words = rows.mask.len();
+        let mut splitting = 0u64;
+        for c in 0..n_columns {
+            let column = &tables.column_masks[c * words..(c + 1) * words];
+            let inside = column.iter().zip(&rows.mask).map(|(a, b)| (a & b).count_ones() as usize);
+            let inside: usize = inside.sum();
+            if inside > 0 && inside < ids.len() {
+                lanes.push(c);
+                splitting |= 1 << c;
+            }
+        }
+        if lanes.len().div_ceil(L::N) < n_columns.div_ceil(L::N) {
+            let word = |&id: &u32| tables.word(id, 0);
+            for id in ids {
+                // SAFETY: passed on.
+                bits.push(unsafe { L::compact(word(id), splitting) });
+            }
+            return;
+        }
+        lanes.clear();
+    }
+    lanes.extend(0..n_columns);
+    for &id in ids {
+        for first in (0..64 * tables.words).step_by(64) {
+            bits.push(tables.word(id, first));
+        }
+    }
 }
 
 /// A node's rows, in the order of time.
 #[derive(Clone, Copy)]
 struct Node<'a> {
     ids: &'a [u32],
+    /// Lanes of each row, in `words` words.
+    bits: &'a [u64],
+    words: usize,
+    n_lanes: usize,
     /// Whether parts of the floor are asked for, and there is one.
     floors: bool,
     tables: &'a Tables,
+}
+
+impl Node<'_> {
+    /// Lanes of the `r`-th row from `first` on, up to the end of a word.
+    #[inline(always)]
+    fn word(&self, r: usize, first: usize) -> u64 {
+        self.bits[r * self.words + first / 64] >> (first % 64)
+    }
 }
 
 /// Sums the weights of every run, in whole numbers.
@@ -173,7 +250,7 @@ struct Node<'a> {
 unsafe fn count_runs<L: Reals, const V: usize>(node: Node, weight: &[u16], runs: &mut Runs) {
     let Node { ids, tables, .. } = node;
     let width = V * L::COUNTERS;
-    runs.lanes = tables.columns.len().next_multiple_of(width);
+    runs.lanes = node.n_lanes.next_multiple_of(width);
     let most = ids.len().min(2 * tables.plain.len());
     runs.counts.resize(most * runs.lanes, 0);
     let mut first = 0;
@@ -190,7 +267,7 @@ unsafe fn count_runs<L: Reals, const V: usize>(node: Node, weight: &[u16], runs:
                 let mut counts = [L::no_counts(); V];
                 while let Some(&id) = ids.get(r).filter(|&&id| id < end) {
                     let weight = weight[id as usize];
-                    let bits = tables.word(id, first);
+                    let bits = node.word(r, first);
                     for v in 0..V {
                         let bits = (bits >> (v * L::COUNTERS)) as u32;
                         counts[v] = L::count_where(counts[v], bits, weight);
@@ -237,7 +314,7 @@ impl<L: Reals, const V: usize> Source<L, V> for FromRows<'_> {
         let end = tables.run_end[code as usize];
         while let Some(&id) = ids.get(self.at).filter(|&&id| id < end) {
             let weight = tables.weight[id as usize];
-            let bits = tables.word(id, self.first) as u32;
+            let bits = self.node.word(self.at, self.first) as u32;
             for v in 0..V {
                 // SAFETY: passed on.
                 sums[v] = unsafe { L::add_where(sums[v], lanes::<L>(bits, v), weight) };
@@ -384,6 +461,7 @@ unsafe fn one_pass<L: Reals, const V: usize>(
     curve: LeafCurve,
     first: usize,
     runs: Option<&Runs>,
+    fits: &mut Vec<Fit>,
     out: &mut Splits,
 ) {
     let tables = node.tables;
@@ -392,8 +470,8 @@ unsafe fn one_pass<L: Reals, const V: usize>(
         let zero = [L::splat(0.0); V];
         if tables.weighted || node.floors {
             let (mut count, mut floor) = (zero, zero);
-            for &id in node.ids {
-                let bits = tables.word(id, first) as u32;
+            for (r, &id) in node.ids.iter().enumerate() {
+                let bits = node.word(r, first) as u32;
                 let about = &tables.about[id as usize];
                 for v in 0..V {
                     count[v] = L::add_where(count[v], lanes::<L>(bits, v), about.count);
@@ -407,11 +485,12 @@ unsafe fn one_pass<L: Reals, const V: usize>(
         }
         match runs {
             Some(runs) => {
-                walk::<L, V, _>(|| FromRuns { runs, first, at: 0 }, tables, curve, first, out);
+                let source = || FromRuns { runs, first, at: 0 };
+                walk::<L, V, _>(source, tables, curve, first, fits, out);
             }
             None => {
                 let source = || FromRows { node, first, at: 0 };
-                walk::<L, V, _>(source, tables, curve, first, out);
+                walk::<L, V, _>(source, tables, curve, first, fits, out);
             }
         }
     }
@@ -427,6 +506,7 @@ unsafe fn walk<L: Reals, const V: usize, S: Source<L, V>>(
     tables: &Tables,
     curve: LeafCurve,
     first: usize,
+    fits: &mut Vec<Fit>,
     out: &mut Splits,
 ) {
     // SAFETY: passed on.
@@ -443,7 +523,7 @@ unsafe fn walk<L: Reals, const V: usize, S: Source<L, V>>(
             store::<L, V>(&mut out.count[first..], &at_risk);
         }
         if curve == LeafCurve::BrierOptimal {
-            return;
+            return fit::<L, V, S>(source(), tables, (at_risk, weight), first, fits, out);
         }
         let mut others = at_risk;
         for v in 0..V {
@@ -494,6 +574,60 @@ unsafe fn walk<L: Reals, const V: usize, S: Source<L, V>>(
         }
         store::<L, V>(&mut out.yes[first..], &yes.loss);
         store::<L, V>(&mut out.no[first..], &no.loss);
+    }
+}
+
+/// The losses of the fitted curves: every run ends a piece on either side of every column.
+///
+/// # Safety
+/// As [`one_pass`].
+#[inline(always)]
+unsafe fn fit<L: Reals, const V: usize, S: Source<L, V>>(
+    mut runs: S,
+    tables: &Tables,
+    (at_risk, weight): ([L::V; V], f64),
+    first: usize,
+    fits: &mut Vec<Fit>,
+    out: &mut Splits,
+) {
+    let n = V * L::N;
+    fits.resize_with(fits.len().max(2 * n), Fit::default);
+    fits.iter_mut().for_each(Fit::clear);
+    let (yes_fits, no_fits) = fits.split_at_mut(n);
+    let (mut yes, mut sums, mut happened) = ([0.0; 32], [0.0; 32], [0.0; 32]);
+    let (mut all, mut all_happened, mut last) = (weight, 0.0, 0);
+    // SAFETY: passed on.
+    unsafe {
+        store::<L, V>(&mut yes, &at_risk);
+        loop {
+            let run = runs.next();
+            let k = run.as_ref().map(|&(code, ..)| (code / 2) as usize);
+            let (plain, censoring) =
+                k.map_or((0.0, 0.0), |k| (tables.plain[k], tables.censoring[k]));
+            let (plain, censoring) =
+                (tables.plain[last] - plain, tables.censoring[last] - censoring);
+            if k != Some(last) {
+                for lane in 0..n {
+                    yes_fits[lane].push(happened[lane] * plain, yes[lane] * censoring);
+                    let (v, at_risk) = (all_happened - happened[lane], all - yes[lane]);
+                    no_fits[lane].push(v.max(0.0) * plain, at_risk * censoring);
+                }
+            }
+            let Some((code, total, lanes)) = run else { break };
+            last = (code / 2) as usize;
+            store::<L, V>(&mut sums, &lanes);
+            let weight = if code % 2 == 0 { tables.inverse_censoring[last] } else { 0.0 };
+            for lane in 0..n {
+                yes[lane] -= sums[lane];
+                happened[lane] += weight * sums[lane];
+            }
+            all -= total;
+            all_happened += weight * total;
+        }
+    }
+    for lane in 0..n {
+        out.yes[first + lane] = yes_fits[lane].loss();
+        out.no[first + lane] = no_fits[lane].loss();
     }
 }
 

@@ -70,9 +70,10 @@ pub struct Tables {
     /// Weight of each row in 16 bits, where the weight of all rows of any code fits.
     pub small_weight: Option<Vec<u16>>,
     bits: Vec<u64>,
-    words: usize,
+    /// Words per row.
+    pub words: usize,
     /// For each column, the rows where it is true, as [`Rows::mask`].
-    column_masks: Vec<u64>,
+    pub column_masks: Vec<u64>,
     /// A random number for each word of a mask.
     random: Vec<u128>,
     /// Per time: the time to the end, normalised.
@@ -225,12 +226,6 @@ impl Tables {
         mask.iter().zip(&self.random).fold(0, |sum: u128, (&word, &random)| {
             sum.wrapping_add(random.wrapping_mul(u128::from(word)))
         })
-    }
-
-    /// Value of column `c` in row `id`.
-    #[inline(always)]
-    pub fn get(&self, id: u32, c: usize) -> bool {
-        self.bits[id as usize * self.words + c / 64] >> (c % 64) & 1 == 1
     }
 
     /// Columns of row `id` from `first` on, up to the end of its word.
