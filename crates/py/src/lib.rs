@@ -25,6 +25,8 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<fronts::PyFront>()?;
     m.add_class::<fronts::PyFrontPoint>()?;
     m.add_function(wrap_pyfunction!(fronts::solve_front, m)?)?;
+    m.add_function(wrap_pyfunction!(brier::all_optimal_brier, m)?)?;
+    m.add_function(wrap_pyfunction!(search::all_optimal_likelihood, m)?)?;
     m.add_function(wrap_pyfunction!(greedy::grow_greedy, m)?)?;
     m.add_function(wrap_pyfunction!(survival::risk_table, m)?)?;
     Ok(())
