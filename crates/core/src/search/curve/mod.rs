@@ -92,7 +92,7 @@ impl<'a> Prepared<'a> {
         let kernel = Kernel { backend, curve: task.curve };
         let (root, tables) = Tables::new(task, features, settings.equivalent_points)?;
         let memo = Memo::new(settings.memory_limit.unwrap_or(DEFAULT_BYTES));
-        let leaf = kernel.leaf(&root, &tables);
+        let leaf = kernel.leaf(&tables);
         Ok(Prepared { task, features, root, tables, memo, kernel, leaf })
     }
 }
@@ -159,7 +159,7 @@ impl<'a> Search<'a> {
         let prepared = self.prepared;
         let Prepared { root, leaf, .. } = prepared;
         let allowed = nodes.useful(*leaf, root.floor, root.count, allowed);
-        let splits = nodes.splits(root);
+        let splits = nodes.splits(root, true);
         let candidates = nodes.candidates(root, &splits);
         let single_leaf = leaf + prepared.task.leaf_penalty;
         // Bounds that rest on the reference model are not bounds on the optimum.
@@ -276,6 +276,8 @@ impl<'a> Search<'a> {
         let Prepared { task, tables, kernel, .. } = self.prepared;
         let objective = self.objective(&self.best.1);
         let bound = (self.lower - ROUNDING).clamp(0.0, objective);
+        let off = (objective - self.best.0).abs();
+        assert!(off <= 1e-9, "the tree's cost is {} and its objective {objective}", self.best.0);
         let (status, lower_bound) = match stop {
             Some(stop) => (Status::from(stop), bound),
             None if task.reference.is_some() => (Status::ReferenceOptimal, bound),
