@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,8 +38,6 @@ from bristlecone.validation import (
 __all__ = ["OptimalSurvivalTree"]
 
 logger = logging.getLogger(__name__)
-
-Found = TypeVar("Found")
 
 
 class _Problem(NamedTuple):
@@ -244,9 +242,7 @@ class OptimalSurvivalTree(EncodedTreeMixin, SearchedTreeMixin, BaseEstimator):
         problem = self._problem(X, y, sample_weight)
         reference = self._reference(reference_loss, problem.data)
         options = {} if reference is None else {"reference_loss": reference}
-        solution = self._run(
-            self._objective().solve, problem, callback=reporter(callback), **options
-        )
+        solution = self._run("solve", problem, callback=reporter(callback), **options)
         self._set_solution(solution, problem, start, reference)
         self._warn_of_constants()
         report([self], logger)
@@ -286,7 +282,7 @@ class OptimalSurvivalTree(EncodedTreeMixin, SearchedTreeMixin, BaseEstimator):
         start = time.perf_counter()
         problem = self._problem(X, y, sample_weight)
         path = []
-        for leaves, solution in enumerate(self._run(self._objective().size_path, problem), start=1):
+        for leaves, solution in enumerate(self._run("path", problem), start=1):
             tree = clone(self).set_params(max_leaf_nodes=leaves)
             tree._set_solution(solution, problem, start)
             path.append(tree)
@@ -329,7 +325,7 @@ class OptimalSurvivalTree(EncodedTreeMixin, SearchedTreeMixin, BaseEstimator):
         check_integer("limit", limit, 1)
         problem = self._problem(X, y, sample_weight)
         # One more tells whether there are more.
-        found = self._run(self._objective().all_optimal, problem, limit=limit + 1)
+        found = self._run("all_optimal", problem, limit=limit + 1)
         trees = []
         for solution in found[:limit]:
             tree = clone(self)
@@ -397,8 +393,9 @@ class OptimalSurvivalTree(EncodedTreeMixin, SearchedTreeMixin, BaseEstimator):
         encoder = self._fitted_encoder(data.X, data.weight)
         return _Problem(data, encoder, binary_features(encoder, data.X))
 
-    def _run(self, search: Callable[..., Found], problem: _Problem, **options: Any) -> Found:
+    def _run(self, what: str, problem: _Problem, **options: Any) -> Any:
         """Call a function of the engine with the problem and the parameters."""
+        search = self._objective().engine(what)
         data, features = problem.data, problem.features
         settings = {
             **self._objective().engine_options(self, data),
@@ -450,14 +447,13 @@ class OptimalSurvivalTree(EncodedTreeMixin, SearchedTreeMixin, BaseEstimator):
         )
 
     def _forecast(self, problem: _Problem, max_depth: int | None = None) -> SearchCost:
-        function = self._objective().forecast
-        if function is None:
+        if not self._objective().has_forecast:
             raise InvalidParameterError(
                 f"objective={self.objective!r} has no forecast: what its search takes depends on "
                 "what its bounds leave out; set time_limit and memory_limit instead"
             )
         depth = self._depth_limit(problem.features) if max_depth is None else max_depth
-        forecast = self._run(function, problem, max_depth=depth)
+        forecast = self._run("forecast", problem, max_depth=depth)
         seconds = forecast["seconds"]
         return SearchCost(
             # Counts beyond all numbers divide into NaN.
