@@ -18,6 +18,8 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(search::solve_accuracy, m)?)?;
     m.add_function(wrap_pyfunction!(brier::solve_brier, m)?)?;
     m.add_function(wrap_pyfunction!(brier::path_brier, m)?)?;
+    m.add_function(wrap_pyfunction!(brier::all_optimal_brier, m)?)?;
+    m.add_function(wrap_pyfunction!(search::all_optimal_likelihood, m)?)?;
     m.add_function(wrap_pyfunction!(greedy::grow_greedy, m)?)?;
     m.add_function(wrap_pyfunction!(survival::risk_table, m)?)?;
     Ok(())

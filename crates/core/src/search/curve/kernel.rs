@@ -132,16 +132,17 @@ unsafe fn all_splits<L: Reals, const WIDE: usize>(
             n += L::positions(word, 64 * w as u32, ids.as_mut_ptr().add(n));
         }
         ids.truncate(n);
-        let counted = tables.countable && n >= LONG_RUNS * tables.plain.len();
+        let long = n >= LONG_RUNS * tables.plain.len();
+        let counted = tables.small_weight.as_deref().filter(|_| long);
         let node = Node { ids: &ids, floors: floors && rows.floor > 0.0, tables };
-        if counted {
+        if let Some(weight) = counted {
             if n_columns <= L::COUNTERS {
-                count_runs::<L, 1>(node, &mut runs);
+                count_runs::<L, 1>(node, weight, &mut runs);
             } else {
-                count_runs::<L, 2>(node, &mut runs);
+                count_runs::<L, 2>(node, weight, &mut runs);
             }
         }
-        let counted = counted.then_some(&runs);
+        let counted = counted.map(|_| &runs);
         while first < n_columns {
             if n_columns - first > L::N {
                 one_pass::<L, WIDE>(node, curve, first, counted, out);
@@ -169,7 +170,7 @@ struct Node<'a> {
 /// # Safety
 /// Needs the instruction set of `L`.
 #[inline(always)]
-unsafe fn count_runs<L: Reals, const V: usize>(node: Node, runs: &mut Runs) {
+unsafe fn count_runs<L: Reals, const V: usize>(node: Node, weight: &[u16], runs: &mut Runs) {
     let Node { ids, tables, .. } = node;
     let width = V * L::COUNTERS;
     runs.lanes = tables.columns.len().next_multiple_of(width);
@@ -182,19 +183,19 @@ unsafe fn count_runs<L: Reals, const V: usize>(node: Node, runs: &mut Runs) {
         let mut r = 0;
         while r < ids.len() {
             let code = tables.code[ids[r] as usize];
-            let mut total = 0.0;
+            let end = tables.run_end[code as usize];
+            let mut total = 0u32;
             // SAFETY: passed on; there is room for `most` runs.
             unsafe {
                 let mut counts = [L::no_counts(); V];
-                while r < ids.len() && tables.code[ids[r] as usize] == code {
-                    let id = ids[r];
-                    let weight = tables.weight[id as usize];
+                while let Some(&id) = ids.get(r).filter(|&&id| id < end) {
+                    let weight = weight[id as usize];
                     let bits = tables.word(id, first);
                     for v in 0..V {
                         let bits = (bits >> (v * L::COUNTERS)) as u32;
-                        counts[v] = L::count_where(counts[v], bits, weight as u16);
+                        counts[v] = L::count_where(counts[v], bits, weight);
                     }
-                    total += weight;
+                    total += u32::from(weight);
                     r += 1;
                 }
                 let to = &mut runs.counts[runs.code.len() * runs.lanes + first..][..width];
@@ -203,7 +204,7 @@ unsafe fn count_runs<L: Reals, const V: usize>(node: Node, runs: &mut Runs) {
                 }
             }
             runs.code.push(code);
-            runs.weight.push(total);
+            runs.weight.push(f64::from(total));
         }
         first += width;
     }
@@ -233,8 +234,8 @@ impl<L: Reals, const V: usize> Source<L, V> for FromRows<'_> {
         let mut total = 0.0;
         // SAFETY: passed on.
         let mut sums = [unsafe { L::splat(0.0) }; V];
-        while self.at < ids.len() && tables.code[ids[self.at] as usize] == code {
-            let id = ids[self.at];
+        let end = tables.run_end[code as usize];
+        while let Some(&id) = ids.get(self.at).filter(|&&id| id < end) {
             let weight = tables.weight[id as usize];
             let bits = tables.word(id, self.first) as u32;
             for v in 0..V {

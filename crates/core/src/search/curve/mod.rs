@@ -4,17 +4,20 @@
 //! the branch and bound over them with a [`memo`] of nodes met. This file is the root: first
 //! trees, threads, limits and the certificate. See docs/maths/brier.md.
 
+mod all;
 pub mod kernel;
 pub mod memo;
 pub mod node;
 pub mod rows;
+
+pub use all::all_optimal_brier;
 
 use super::{Monitor, Settings, Solution, Status, Stop, TracePoint};
 use crate::data::BinaryMatrix;
 use crate::error::Error;
 use crate::simd::Backend;
 use crate::task::brier::Brier;
-use crate::tree::{LEAF, Tree};
+use crate::tree::Tree;
 use kernel::Kernel;
 use memo::Memo;
 use node::{Allowed, Nodes, SLACK};
@@ -24,6 +27,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Bytes of the memo without a memory limit.
 const DEFAULT_BYTES: usize = 1 << 30;
+
+/// Shallower searches, from depth 2 on, stop before this depth.
+const DEEPENING: usize = 6;
 
 /// A bound is reported lower by this, which is above the rounding of sums over rows.
 const ROUNDING: f64 = 1e-11;
@@ -146,7 +152,7 @@ impl<'a> Search<'a> {
         let (value, tree) = nodes.greedy(root, *leaf, allowed);
         self.offer(value, tree);
         // Shallower trees cost little, and the best of them rules out much that is deeper.
-        for depth in 2..allowed.depth.min(4) {
+        for depth in 2..allowed.depth.min(DEEPENING) {
             if let Some(stop) = self.at_depth(&mut nodes, Allowed { depth, ..allowed }, false) {
                 return Some(stop);
             }
@@ -306,11 +312,6 @@ impl<'a> Search<'a> {
     /// The objective of a tree, from the rows.
     fn objective(&self, tree: &Tree) -> f64 {
         let Prepared { task, features, .. } = self.prepared;
-        let mut number = vec![usize::MAX; tree.n_nodes()];
-        let leaves = (0..tree.n_nodes()).filter(|&node| tree.feature[node] == LEAF);
-        leaves.enumerate().for_each(|(leaf, node)| number[node] = leaf);
-        let leaf_of: Vec<usize> =
-            (0..features.n_rows()).map(|r| number[tree.leaf_of(features, r)]).collect();
-        task.objective(&leaf_of, tree.n_leaves())
+        task.objective(&tree.partition(features), tree.n_leaves())
     }
 }

@@ -65,8 +65,10 @@ pub struct Tables {
     pub code: Vec<Code>,
     /// Whole-numbered weight of each row.
     pub weight: Vec<f64>,
-    /// Whether the weight of all rows of one code fits 16 bits.
-    pub countable: bool,
+    /// For each code, the first row of a later one.
+    pub run_end: Vec<u32>,
+    /// Weight of each row in 16 bits, where the weight of all rows of any code fits.
+    pub small_weight: Option<Vec<u16>>,
     bits: Vec<u64>,
     words: usize,
     /// For each column, the rows where it is true, as [`Rows::mask`].
@@ -156,7 +158,8 @@ impl Tables {
         let mut tables = Tables {
             code: Vec::new(),
             weight: Vec::new(),
-            countable: false,
+            run_end: Vec::new(),
+            small_weight: None,
             bits: Vec::new(),
             words,
             column_masks: Vec::new(),
@@ -202,11 +205,15 @@ impl Tables {
         root.hash = tables.hash(&root.mask);
         let row = |r: usize| &tables.bits[r * words..(r + 1) * words];
         column_bitsets(n_distinct, tables.columns.len(), row, &mut tables.column_masks);
-        let same = |a: &usize, b: &usize| tables.code[*a] == tables.code[*b];
-        let all: Vec<usize> = (0..merged.len()).collect();
-        let of_run = |run: &[usize]| run.iter().map(|&m| tables.weight[m]).sum::<f64>();
-        tables.countable =
-            scale == 1.0 && all.chunk_by(same).all(|run| of_run(run) <= f64::from(u16::MAX));
+        tables.run_end = vec![0; 2 * task.grid.len()];
+        let mut of_run = vec![0.0; 2 * task.grid.len()];
+        for (id, (&code, &weight)) in tables.code.iter().zip(&tables.weight).enumerate() {
+            tables.run_end[code as usize] = id as u32 + 1;
+            of_run[code as usize] += weight;
+        }
+        if scale == 1.0 && of_run.iter().all(|&weight| weight <= f64::from(u16::MAX)) {
+            tables.small_weight = Some(tables.weight.iter().map(|&w| w as u16).collect());
+        }
         Ok((root, tables))
     }
 
