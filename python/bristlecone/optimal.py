@@ -306,8 +306,9 @@ class OptimalSurvivalTree(EncodedTreeMixin, SearchedTreeMixin, BaseEstimator):
         -------
         list of OptimalSurvivalTree
             Fitted trees with the parameters of this estimator, which is left as it is; the fitted
-            encoder is shared. The first is what ``fit`` finds. Trees that differ only by a
-            feature that equals another one, or its complement, on the training rows count once.
+            encoder is shared. Few leaves come first. Features that divide the training rows of a
+            node in the same way count once, by the first of them. When the search is stopped, the
+            best tree alone.
 
         Raises
         ------
