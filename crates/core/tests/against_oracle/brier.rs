@@ -2,7 +2,10 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use bristlecone_core::search::{Monitor, Settings, Solution, Status, path_brier, solve_brier};
+use bristlecone_core::search::curve::{kernel, rows};
+use bristlecone_core::search::{
+    Monitor, Settings, Solution, Status, all_optimal_brier, path_brier, solve_brier,
+};
 use bristlecone_core::simd::Backend;
 use bristlecone_core::survival::Observations;
 use bristlecone_core::task::brier::{Brier, LeafCurve};
@@ -11,6 +14,7 @@ use bristlecone_oracle::instances::{Instance, Random};
 use bristlecone_oracle::survival::Sample;
 use bristlecone_oracle::{Limits, admit_tree, best, best_by_leaves, score_tree};
 
+use crate::all::{optimal_trees, same_trees};
 use crate::harness::{CERTIFIED, SCALE, agree, agree_on_status, ensure, matrix, oracle_tree};
 
 const CURVES: [LeafCurve; 2] = [LeafCurve::KaplanMeier, LeafCurve::BrierOptimal];
@@ -256,5 +260,154 @@ fn a_stopped_search_gives_a_valid_bound_and_an_allowed_tree() {
             }
         }
         Ok(())
+    });
+}
+
+/// Every split of the root by every backend, against the oracle's loss of either side.
+fn kernels_agree(instance: &Instance) -> Result<(), String> {
+    let reference = Reference::new(&instance.sample);
+    for curve in CURVES {
+        let task = task(&instance.sample, 0.0, curve, None);
+        let (root, tables) = rows::Tables::new(&task, &matrix(instance), true).unwrap();
+        // Weights that are no whole numbers are rounded to 2^-51 of their sum.
+        let whole = instance.sample.weight.iter().all(|w| w.fract() == 0.0);
+        let heaviest = task.inverse_censoring.iter().copied().fold(1.0, f64::max);
+        let unit = if whole { 0.0 } else { 2f64.powi(-50) };
+        let rounding = unit * instance.rows().len() as f64 * heaviest;
+        for backend in Backend::available() {
+            let mut splits = kernel::Splits::default();
+            kernel::Kernel { backend, curve }.splits(&root, &tables, true, &mut splits);
+            for (c, column) in tables.columns.iter().enumerate() {
+                let value = |i: &usize| instance.features[*i][column.feature] != column.flipped;
+                let (yes, no): (Vec<usize>, Vec<usize>) =
+                    instance.rows().into_iter().partition(value);
+                ensure(splits.count[c] == yes.len() as f64, || "miscounted".into())?;
+                for (rows, loss) in [(yes, splits.yes[c]), (no, splits.no[c])] {
+                    let expected = match curve {
+                        LeafCurve::KaplanMeier => reference.kaplan_meier(&rows),
+                        LeafCurve::BrierOptimal => reference.antitonic(&rows),
+                    };
+                    agree(&format!("{} loss", backend.name()), loss, expected, 1e-12 + rounding)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn kernels_agree_with_the_oracle() {
+    for_each(100 * SCALE, (60, 20), &[1], |instance, _| kernels_agree(instance));
+    for_each(5 * SCALE, (30, 130), &[1], |instance, _| kernels_agree(instance));
+}
+
+#[test]
+fn kernels_that_count_runs_agree_with_the_oracle() {
+    for seed in 0..4 {
+        let random = &mut Random::new(seed);
+        let (n, n_times) = (400, 1 + random.below(12));
+        let n_features = [5, 31, 40, 70][seed as usize];
+        let mut instance = Instance::random(seed, 1, 0).select(&[], &[]);
+        for _ in 0..n {
+            instance.features.push((0..n_features).map(|_| random.chance(0.4)).collect());
+            instance.sample.time.push(random.below(n_times) as f64);
+            instance.sample.event.push(random.chance(0.6));
+            instance.sample.weight.push((1 + random.below(3)) as f64);
+        }
+        instance.sample.entry = None;
+        kernels_agree(&instance).unwrap();
+    }
+}
+
+#[test]
+fn threads_do_not_change_the_tree() {
+    for_each(50 * SCALE, (40, 6), &[2, 3, 4, 5], |instance, question| {
+        let one = question.solve(instance, &question.settings());
+        let two = question.solve(instance, &Settings { n_threads: 2, ..question.settings() });
+        ensure(one.tree == two.tree, || format!("{:?} not {:?}", two.tree, one.tree))
+    });
+}
+
+#[test]
+fn weights_count_as_repetition() {
+    for_each(50 * SCALE, (20, 5), &[1, 2, 3], |instance, question| {
+        let settings = Settings { min_leaf: 1, ..question.settings() };
+        let mut weighted = instance.clone();
+        let whole = |w: &f64| 1.0 + (w * 8.0).floor() % 3.0;
+        weighted.sample.weight = weighted.sample.weight.iter().map(whole).collect();
+        let copies = |i: usize| std::iter::repeat_n(i, weighted.sample.weight[i] as usize);
+        let rows: Vec<usize> = weighted.rows().into_iter().flat_map(copies).collect();
+        let features: Vec<usize> = (0..instance.n_features()).collect();
+        let mut repeated = weighted.select(&rows, &features);
+        repeated.sample.weight.fill(1.0);
+        let solution = question.solve(&weighted, &settings);
+        let expected = question.solve(&repeated, &settings);
+        agree("objective", solution.objective, expected.objective, 1e-12)
+    });
+}
+
+#[test]
+fn a_reference_model_keeps_its_guarantee() {
+    for_each(150 * SCALE, (24, 6), &[1, 2, 3], |instance, question| {
+        let optimum = question.solve(instance, &question.settings()).objective;
+        let random = &mut Random::new(instance.rows().len() as u64);
+        let total = instance.sample.total_weight();
+        for scale in [0.0, 0.05, 0.5] {
+            let losses: Vec<f64> =
+                instance.rows().iter().map(|_| scale * random.unit()).collect();
+            let mean = losses.iter().zip(&instance.sample.weight).map(|(l, w)| l * w).sum::<f64>();
+            let task =
+                task(&instance.sample, question.leaf_penalty, question.curve, Some(&losses));
+            let monitor = Monitor::new(None, &|| false);
+            let solution =
+                solve_brier(&task, &matrix(instance), &question.settings(), &monitor).unwrap();
+            agree_on_status(&solution, Status::ReferenceOptimal)?;
+            let guarantee = optimum + mean / total + 1e-9;
+            ensure(solution.objective <= guarantee, || {
+                format!("{} above {guarantee}", solution.objective)
+            })?;
+            ensure(solution.lower_bound <= optimum + 1e-12, || {
+                format!("bound {} above the optimum {optimum}", solution.lower_bound)
+            })?;
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_grid_moves_times_up_and_censors_what_lies_beyond() {
+    let obs = |time: &'static [f64], event: &'static [bool]| Observations {
+        time,
+        event,
+        weight: None,
+        entry: None,
+    };
+    let new = |obs: &Observations, grid| {
+        Brier::new(obs, 0.0, LeafCurve::KaplanMeier, grid, None).unwrap()
+    };
+    let raw = obs(&[0.5, 1.0, 1.5, 2.0, 2.5, 9.0], &[true, true, false, true, true, true]);
+    let moved = obs(&[1.0, 1.0, 2.0, 2.0, 3.0, 3.0], &[true, true, false, true, true, false]);
+    let rows: Vec<usize> = (0..6).collect();
+    let (on_grid, expected) = (new(&raw, Some(&[1.0, 2.0, 3.0])), new(&moved, None));
+    assert_eq!((&on_grid.time, &on_grid.event), (&expected.time, &expected.event));
+    assert_eq!(on_grid.leaf_loss(&rows), expected.leaf_loss(&rows));
+    let all = [0.5, 1.0, 1.5, 2.0, 2.5, 9.0];
+    assert_eq!(new(&raw, Some(&all)).leaf_loss(&rows), new(&raw, None).leaf_loss(&rows));
+    assert!(Brier::new(&raw, 0.0, LeafCurve::KaplanMeier, Some(&[2.0, 1.0]), None).is_err());
+    assert!(Brier::new(&raw, 0.0, LeafCurve::KaplanMeier, Some(&[]), None).is_err());
+}
+
+#[test]
+fn all_optimal_trees_are_those_of_the_oracle() {
+    for_each(60 * SCALE, (12, 4), &[0, 1, 2, 3], |instance, question| {
+        let reference = Reference::new(&instance.sample);
+        let expected =
+            optimal_trees(instance, &question.limits, &question.cost(&reference), CERTIFIED);
+        let monitor = Monitor::new(None, &|| false);
+        let (task, matrix) = (question.task(&instance.sample), matrix(instance));
+        let found = all_optimal_brier(&task, &matrix, &question.settings(), &monitor, 1_000_000);
+        same_trees(&found.unwrap(), &expected)?;
+        let few = all_optimal_brier(&task, &matrix, &question.settings(), &monitor, 2).unwrap();
+        ensure(few.len() == expected.len().min(2), || format!("{} of the limit of 2", few.len()))
     });
 }

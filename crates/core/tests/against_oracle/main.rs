@@ -1,5 +1,6 @@
 //! The search against the exhaustive reference, on thousands of small random instances.
 
+mod all;
 mod brier;
 mod fronts;
 mod harness;

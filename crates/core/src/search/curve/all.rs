@@ -27,7 +27,7 @@ pub fn all_optimal_brier(
     let mut search = Search::new(&prepared, settings, monitor);
     let stop = search.run();
     let (nodes, best) = (search.nodes(), search.best.0);
-    let first = search.finish(stop);
+    let first = search.finish(stop)?;
     if !matches!(first.status, Status::Optimal | Status::ReferenceOptimal) {
         return Ok(vec![first]);
     }

@@ -31,6 +31,9 @@ const DEFAULT_BYTES: usize = 1 << 30;
 /// Shallower searches, from depth 2 on, stop before this depth.
 const DEEPENING: usize = 6;
 
+/// An objective and a bound that are closer meet.
+const CERTIFIED: f64 = 1e-9;
+
 /// A bound is reported lower by this, which is above the rounding of sums over rows.
 const ROUNDING: f64 = 1e-11;
 
@@ -44,7 +47,7 @@ pub fn solve_brier(
     let prepared = Prepared::new(task, features, settings)?;
     let mut search = Search::new(&prepared, settings, monitor);
     let stop = search.run();
-    Ok(search.finish(stop))
+    search.finish(stop)
 }
 
 /// The best tree with at most k leaves for k = 1, 2, …, each with its own bound and status.
@@ -67,7 +70,7 @@ pub fn path_brier(
             search.offer(smaller.objective, smaller.tree.clone());
         }
         let stop = search.run();
-        path.push(search.finish(stop));
+        path.push(search.finish(stop)?);
     }
     Ok(path)
 }
@@ -146,7 +149,9 @@ impl<'a> Search<'a> {
         self.lower = nodes.bound(*leaf, prepared.tables.free_floor, root.count).min(self.best.0);
         self.record();
         if allowed.leaves == 1 {
-            self.lower = self.best.0;
+            if prepared.task.reference.is_none() {
+                self.lower = self.best.0;
+            }
             return None;
         }
         let (value, tree) = nodes.greedy(root, *leaf, allowed);
@@ -278,12 +283,15 @@ impl<'a> Search<'a> {
     }
 
     /// The solution with its certificate.
-    fn finish(mut self, stop: Option<Stop>) -> Solution {
+    fn finish(mut self, stop: Option<Stop>) -> Result<Solution, Error> {
         let Prepared { task, tables, kernel, .. } = self.prepared;
         let objective = self.objective(&self.best.1);
         let bound = (self.lower - ROUNDING).clamp(0.0, objective);
         let off = (objective - self.best.0).abs();
-        assert!(off <= 1e-9, "the tree's cost is {} and its objective {objective}", self.best.0);
+        if task.reference.is_none() && off > CERTIFIED * objective.max(1.0) {
+            let reason = format!("span too wide a range: sums over them are off by {off:.1e}");
+            return Err(Error::invalid("sample_weight", reason));
+        }
         let (status, lower_bound) = match stop {
             Some(stop) => (Status::from(stop), bound),
             None if task.reference.is_some() => (Status::ReferenceOptimal, bound),
@@ -291,12 +299,12 @@ impl<'a> Search<'a> {
         };
         if let (Some(planted), Status::Optimal) = (self.settings.planted, status) {
             assert!(
-                objective <= planted + 1e-9 * planted.abs().max(1.0),
+                objective <= planted + CERTIFIED * planted.abs().max(1.0),
                 "a tree of objective {planted} was pruned: {objective} was returned as optimal"
             );
         }
         self.push(objective, lower_bound);
-        Solution {
+        Ok(Solution {
             tree: self.best.1,
             objective,
             lower_bound,
@@ -306,7 +314,7 @@ impl<'a> Search<'a> {
             n_columns: tables.columns.len(),
             trace: self.trace,
             kernel: format!("{}-double", kernel.backend.name()),
-        }
+        })
     }
 
     /// The objective of a tree, from the rows.

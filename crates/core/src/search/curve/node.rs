@@ -308,9 +308,11 @@ impl<'a> Nodes<'a> {
         self.drop_splits(splits);
         let mut tree = Tree::leaf();
         for share in self.ways(&sides, leaf, allowed) {
-            let cut = value + 4.0 * SLACK;
+            let reached = value + 4.0 * SLACK;
+            // The floor of a reference model may lie above a value that was found.
+            let cut = if self.tables.reference { f64::INFINITY } else { reached };
             let known = self.pair(&sides, leaf, share, cut)?;
-            if known.exact() && known.value <= cut {
+            if known.exact() && known.value <= reached {
                 let yes = self.tree(&sides[0], leaf[0], share[0])?;
                 let no = self.tree(&sides[1], leaf[1], share[1])?;
                 tree = self.join(column, &yes, &no);

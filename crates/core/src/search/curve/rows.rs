@@ -87,6 +87,8 @@ pub struct Tables {
     pub columns: Vec<Column>,
     /// Whether any row's weight differs from its count.
     pub weighted: bool,
+    /// Whether floors rest on a reference model.
+    pub reference: bool,
     /// Groups of rows with equal columns.
     pub n_groups: usize,
     /// Floor of all rows without the reference model.
@@ -170,6 +172,7 @@ impl Tables {
             about: Vec::new(),
             columns,
             weighted,
+            reference: task.reference.is_some(),
             n_groups: reference.len(),
             free_floor: 0.0,
         };
