@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,8 +31,6 @@ from bristlecone.validation import (
 )
 
 __all__ = ["OptimalSurvivalTree"]
-
-Found = TypeVar("Found")
 
 
 @register
@@ -264,8 +262,9 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
         -------
         list of OptimalSurvivalTree
             Fitted trees with the parameters of this estimator, which is left as it is; the fitted
-            encoder is shared. The first is what ``fit`` finds. Trees that differ only by a
-            feature that equals another one, or its complement, on the training rows count once.
+            encoder is shared. Few leaves come first. Features that divide the training rows of a
+            node in the same way count once, by the first of them. When the search is stopped, the
+            best tree alone.
 
         Raises
         ------
@@ -285,8 +284,7 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
             raise InvalidParameterError("all_optimal_trees has no fairness")
         problem = self._problem(X, y, sample_weight)
         # One more tells whether there are more.
-        search = self._with(problem, self._objective().all_optimal)
-        found = self._run(search, problem, limit=limit + 1)
+        found = self._run(self._with(problem, "all_optimal"), problem, limit=limit + 1)
         trees = []
         for solution in found[:limit]:
             tree = clone(self)
@@ -313,18 +311,11 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
         return data
 
     def _engine(self, problem: Problem) -> Engine:
-        objective = self._objective()
+        forecast = self._with(problem, "forecast") if self._objective().has_forecast else None
         if self.fairness is not None:
-            return Engine(
-                partial(solve_front, *self._fair_task(problem), problem.features),
-                None,
-                None if objective.forecast is None else self._with(problem, objective.forecast),
-            )
-        return Engine(
-            self._with(problem, objective.solve),
-            self._with(problem, objective.size_path),
-            None if objective.forecast is None else self._with(problem, objective.forecast),
-        )
+            fair = partial(solve_front, *self._fair_task(problem), problem.features)
+            return Engine(fair, None, forecast)
+        return Engine(self._with(problem, "solve"), self._with(problem, "path"), forecast)
 
     def _fair_task(self, problem: Problem) -> tuple[str, dict[str, Any]]:
         """Name and data of the engine's task."""
@@ -339,10 +330,11 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
         tau = None if self.fairness is None else self.fairness.tau
         return float(time.max() if tau is None else tau)
 
-    def _with(self, problem: Problem, function: Callable[..., Found]) -> Callable[..., Found]:
+    def _with(self, problem: Problem, what: str) -> Callable[..., Any]:
         """A function of the engine with the data of the problem."""
-        data = problem.data
-        options = self._objective().engine_options(self, data)
+        data, objective = problem.data, self._objective()
+        options = objective.engine_options(self, data)
+        function = objective.engine(what)
         return partial(function, problem.features, data.time, data.event, data.weight, **options)
 
     def _reference(
