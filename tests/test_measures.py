@@ -11,7 +11,7 @@ from bristlecone import InvalidParameterError, OptimalTreeClassifier
 SCORES = {"f1": f1_score, "mcc": matthews_corrcoef}
 
 
-def sample(n=60, n_features=4, seed=0):
+def sample(n=60, n_features=3, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 2, size=(n, n_features)).astype(bool)
     y = (X[:, 0] & (X[:, 1] | X[:, 2])).astype(int)
@@ -39,7 +39,9 @@ def test_no_tree_has_a_better_measure(objective, weighted):
     model.fit(X, y, weight if weighted else None)
     score = SCORES[objective]
     own = score(y, model.predict(X), sample_weight=weight)
-    best = max(score(y, p, sample_weight=weight) for p in predictions(X))
+    # Equal predictions count once: the scores are slow.
+    distinct = {p.tobytes(): p for p in predictions(X)}.values()
+    best = max(score(y, p, sample_weight=weight) for p in distinct)
     assert model.status_ == "optimal"
     assert model.objective_value_ == pytest.approx(1 - own, abs=1e-9)
     assert model.objective_value_ == pytest.approx(1 - best, abs=1e-9)
