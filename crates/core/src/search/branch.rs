@@ -308,7 +308,7 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
 }
 
 /// A fixed 128-bit number per row; sums of them identify sets of rows.
-fn random_number(row: u32) -> u128 {
+pub(super) fn random_number(row: u32) -> u128 {
     let mix = |mut x: u64| {
         // splitmix64
         x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);

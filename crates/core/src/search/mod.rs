@@ -1,5 +1,6 @@
 //! Search for the best tree: limits, results, and the entry point.
 
+pub mod batch;
 pub mod branch;
 mod forecast;
 pub mod fronts;
