@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 mod greedy;
 mod search;
 mod survival;
+mod user;
 
 #[pymodule]
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -15,6 +16,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(search::path_likelihood, m)?)?;
     m.add_function(wrap_pyfunction!(search::forecast_likelihood, m)?)?;
     m.add_function(wrap_pyfunction!(search::solve_accuracy, m)?)?;
+    m.add_function(wrap_pyfunction!(user::solve_user, m)?)?;
     m.add_function(wrap_pyfunction!(greedy::grow_greedy, m)?)?;
     m.add_function(wrap_pyfunction!(survival::risk_table, m)?)?;
     Ok(())

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 /// Result of a search; arrays describe the tree in preorder.
 #[pyclass(name = "Solution", frozen)]
-pub struct PySolution(Solution);
+pub struct PySolution(pub(crate) Solution);
 
 #[pymethods]
 impl PySolution {
@@ -81,11 +81,11 @@ pub fn backends() -> Vec<&'static str> {
 /// Keyword arguments common to all searches.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-struct Limits {
+pub(crate) struct Limits {
     max_depth: usize,
     max_leaf_nodes: Option<usize>,
     min_samples_leaf: usize,
-    leaf_penalty: f64,
+    pub(crate) leaf_penalty: f64,
     n_threads: usize,
     time_limit: Option<f64>,
     memory_limit: Option<usize>,
@@ -275,7 +275,7 @@ pub fn solve_accuracy(
     Ok(PySolution(run(py, &task, &matrix, &limits, None, solve)?))
 }
 
-fn parse(limits: Option<&Bound<'_, PyDict>>) -> PyResult<Limits> {
+pub(crate) fn parse(limits: Option<&Bound<'_, PyDict>>) -> PyResult<Limits> {
     let limits = limits.ok_or_else(|| PyValueError::new_err("the limits are missing"))?;
     if let Some(unknown) = limits
         .keys()
@@ -291,7 +291,7 @@ fn parse(limits: Option<&Bound<'_, PyDict>>) -> PyResult<Limits> {
     Ok(limits)
 }
 
-fn matrix(features: &PyReadonlyArray2<'_, u8>, n_rows: usize) -> PyResult<BinaryMatrix> {
+pub(crate) fn matrix(features: &PyReadonlyArray2<'_, u8>, n_rows: usize) -> PyResult<BinaryMatrix> {
     let shape = features.as_array().dim();
     if shape.0 != n_rows {
         return Err(PyValueError::new_err("features and outcomes differ in length"));
@@ -306,10 +306,6 @@ pub(crate) fn to_py(error: CoreError) -> PyErr {
 /// A search of the core: `solve` or `solve_path`.
 type Search<T, R> = fn(&T, &BinaryMatrix, &Settings, &Monitor) -> Result<R, CoreError>;
 
-/// Runs a search on a thread of its own while this one looks out for signals.
-///
-/// The first Ctrl-C asks the search to stop and keeps its result; a second one within a
-/// second raises once the search has ended. A callback that raises ends the search too.
 fn run<T: LaneTask + Superadditive, R: Send>(
     py: Python<'_>,
     task: &T,
@@ -317,6 +313,19 @@ fn run<T: LaneTask + Superadditive, R: Send>(
     limits: &Limits,
     callback: Option<Py<PyAny>>,
     search: Search<T, R>,
+) -> PyResult<R> {
+    run_search(py, limits, callback, |settings, monitor| search(task, matrix, settings, monitor))
+}
+
+/// Runs a search on a thread of its own while this one looks out for signals.
+///
+/// The first Ctrl-C asks the search to stop and keeps its result; a second one within a
+/// second raises once the search has ended. A callback that raises ends the search too.
+pub(crate) fn run_search<R: Send>(
+    py: Python<'_>,
+    limits: &Limits,
+    callback: Option<Py<PyAny>>,
+    search: impl FnOnce(&Settings, &Monitor) -> Result<R, CoreError> + Send,
 ) -> PyResult<R> {
     let settings = limits.settings(py)?;
     let interrupted = AtomicBool::new(false);
@@ -345,7 +354,7 @@ fn run<T: LaneTask + Superadditive, R: Send>(
                     }
                 };
                 let monitor = Monitor::new(time_limit, &check).with_progress(&progress);
-                let result = search(task, matrix, settings, &monitor);
+                let result = search(settings, &monitor);
                 // The receiver outlives this thread.
                 let _ = done.send(());
                 result
