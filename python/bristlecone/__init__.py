@@ -1,10 +1,14 @@
 """Optimal and soft survival trees."""
 
 from bristlecone._core import __version__
+from bristlecone.classify import OptimalTreeClassifier
+from bristlecone.cost_sensitive import CostSensitiveTreeClassifier
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.errors import (
     BristleconeWarning,
     ConstantFeatureWarning,
+    InfeasibleError,
+    InfeasibleWarning,
     InvalidParameterError,
     ModelFormatError,
     SearchCostWarning,
@@ -12,6 +16,8 @@ from bristlecone.errors import (
 )
 from bristlecone.greedy import GreedySurvivalTree
 from bristlecone.optimal import OptimalSurvivalTree
+from bristlecone.policy import PolicyTree
+from bristlecone.regress import OptimalTreeRegressor
 from bristlecone.search import SearchCost, SearchProgress
 from bristlecone.serialise import load_model, save_model
 
@@ -19,10 +25,16 @@ __all__ = [
     "BinaryEncoder",
     "BristleconeWarning",
     "ConstantFeatureWarning",
+    "CostSensitiveTreeClassifier",
     "GreedySurvivalTree",
+    "InfeasibleError",
+    "InfeasibleWarning",
     "InvalidParameterError",
     "ModelFormatError",
     "OptimalSurvivalTree",
+    "OptimalTreeClassifier",
+    "OptimalTreeRegressor",
+    "PolicyTree",
     "SearchCost",
     "SearchCostWarning",
     "SearchLimitWarning",

@@ -1,4 +1,4 @@
-"""Survival trees that read their rows through an encoder: what they do with it."""
+"""Trees that read their rows through an encoder: what they do with it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import has_fit_parameter
 
-from bristlecone._survival import SurvivalTreeMixin
+from bristlecone._base import TreeMixin
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.errors import ConstantFeatureWarning, InvalidParameterError
 
 __all__ = ["EncodedTreeMixin", "binary_features"]
 
 
-class EncodedTreeMixin(SurvivalTreeMixin):
+class EncodedTreeMixin(TreeMixin):
     """Rows of the tree are what the fitted ``encoder_`` makes of ``X``.
 
     The parameter ``encoder`` is "auto" for ``BinaryEncoder()`` or a transformer with
@@ -64,7 +64,7 @@ class EncodedTreeMixin(SurvivalTreeMixin):
     def _split_names(self) -> list[str]:
         return [str(name) for name in self.encoder_.get_feature_names_out()]
 
-    def _warn_of_constants(self) -> None:
+    def _warn_of_constants(self, stacklevel: int = 3) -> None:
         """Warn about columns that cannot be asked about; called by ``fit`` itself."""
         constant = getattr(self.encoder_, "constant_features_in_", [])
         problems = []
@@ -73,7 +73,7 @@ class EncodedTreeMixin(SurvivalTreeMixin):
         if set(self._split_names()) <= set(constant):
             problems.append("nothing is left to split on, the tree is a single leaf")
         if problems:
-            warnings.warn("; ".join(problems), ConstantFeatureWarning, stacklevel=3)
+            warnings.warn("; ".join(problems), ConstantFeatureWarning, stacklevel=stacklevel)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

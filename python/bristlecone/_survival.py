@@ -2,67 +2,40 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_matrix
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from bristlecone import curves, serialise
+from bristlecone._base import TreeMixin
 from bristlecone.curves import StepFunction
 from bristlecone.leaves import Baseline, LeafStatistics, baseline_hazard, leaf_statistics
 from bristlecone.metrics import concordance_index_censored
 from bristlecone.tree import Tree
 from bristlecone.validation import TrainingData, check_survival
 
-__all__ = ["LEAF_CURVES", "SurvivalTreeMixin"]
-
-LEAF_CURVES = ("auto", "proportional", "kaplan-meier")
-
-Estimator = TypeVar("Estimator", bound="SurvivalTreeMixin")
+__all__ = ["SurvivalTreeMixin"]
 
 
-class SurvivalTreeMixin(ABC):
+class SurvivalTreeMixin(TreeMixin):
     """Prediction, scoring and saving of a fitted survival tree.
 
-    An estimator calls ``_set_leaves`` at the end of ``fit`` and defines the abstract methods. Its
+    An estimator calls ``_set_leaves`` at the end of ``fit``. Its
     parameter ``leaf_curve`` chooses the curve of a leaf: "proportional" is exp(−θΛ) with the
     baseline Λ of all training rows, "kaplan-meier" the leaf's own Kaplan–Meier estimate (and
-    Nelson–Aalen for the cumulative hazard), "auto" is "proportional".
+    Nelson–Aalen for the cumulative hazard), "brier-optimal" a curve fitted to the leaf.
 
     Curves are computed once per leaf and shared by its rows. Every curve is a right-continuous
     step function, 1 (hazard: 0) before the first event and constant after the last training
     time.
     """
 
-    tree_: Tree
     leaf_statistics_: tuple[LeafStatistics, ...]
     baseline_: Baseline
     leaf_curve: str
-
-    @abstractmethod
-    def _tree_rows(self, X: Any) -> NDArray[Any]:
-        """Rows of ``X`` in the columns the tree asks about."""
-
-    @abstractmethod
-    def _split_names(self) -> list[str]:
-        """Names of these columns."""
-
-    @abstractmethod
-    def _check_parameters(self) -> None:
-        """Raise InvalidParameterError for a parameter of wrong type or value."""
-
-    @abstractmethod
-    def _saved_fields(self) -> dict[str, Any]:
-        """What a saved model keeps besides tree, leaves and baseline, as plain JSON types."""
-
-    @abstractmethod
-    def _read_fields(self, fields: serialise.Fields) -> None:
-        """Check and set what ``_saved_fields`` returned."""
 
     def _set_leaves(self, tree: Tree, rows: NDArray[Any], data: TrainingData) -> None:
         """Set the tree and what follows from it and its training rows."""
@@ -70,14 +43,6 @@ class SurvivalTreeMixin(ABC):
         self.leaf_statistics_ = leaf_statistics(tree.apply(rows), data, baseline)
         self.baseline_ = baseline
         self.tree_ = tree
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "tree_")
-
-    def __sklearn_tags__(self) -> Tags:
-        tags: Tags = super().__sklearn_tags__()  # type: ignore[misc]
-        tags.target_tags.required = True
-        return tags
 
     @property
     def unique_times_(self) -> NDArray[np.float64]:
@@ -91,52 +56,11 @@ class SurvivalTreeMixin(ABC):
         check_is_fitted(self)
         return self.baseline_.event_times
 
-    @property
-    def n_leaves_(self) -> int:
-        """Number of leaves of the tree."""
-        check_is_fitted(self)
-        return self.tree_.n_leaves
-
-    @property
-    def depth_(self) -> int:
-        """Depth of the tree; 0 for a single leaf."""
-        check_is_fitted(self)
-        return self.tree_.max_depth
-
-    def apply(self, X: Any) -> NDArray[np.int64]:
-        """Leaf of every row.
-
-        Parameters
-        ----------
-        X : DataFrame or array, shape (n, n_features_in_)
-            Rows with the columns of the fit.
-
-        Returns
-        -------
-        array of int, shape (n,)
-            Node ids, preorder, as in ``tree_``.
-        """
-        check_is_fitted(self)
-        return self.tree_.apply(self._tree_rows(X))
-
-    def decision_path(self, X: Any) -> csr_matrix:
-        """Nodes that every row passes through.
-
-        Parameters
-        ----------
-        X : DataFrame or array, shape (n, n_features_in_)
-            Rows with the columns of the fit.
-
-        Returns
-        -------
-        scipy.sparse.csr_matrix, shape (n, tree_.node_count)
-            1 where the row passes through the node, its leaf included.
-        """
-        check_is_fitted(self)
-        return self.tree_.decision_path(self._tree_rows(X))
-
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """Risk score θ of every row: the hazard of its leaf relative to the baseline.
+        """Risk score of every row, that of its leaf.
+
+        It is θ, the hazard of the leaf relative to the baseline; under the Brier objective the
+        cumulative hazard of the leaf summed over ``event_times_``, as in scikit-survival.
 
         Parameters
         ----------
@@ -146,10 +70,10 @@ class SurvivalTreeMixin(ABC):
         Returns
         -------
         array of float, shape (n,)
-            Positive; higher means an earlier event.
+            Not negative; higher means an earlier event.
         """
         leaf = self._leaf_of(X)
-        return self._theta()[leaf]
+        return self._leaf_risk()[leaf]
 
     def predict_survival_function(
         self, X: Any, return_array: bool = False, times: ArrayLike | None = None
@@ -300,33 +224,47 @@ class SurvivalTreeMixin(ABC):
             raise ValueError(f"X has {len(risk)} rows but y has {len(event)}")
         return float(concordance_index_censored(event, time, risk, entry=entry).cindex)
 
-    def to_json(self) -> str:
-        """Fitted model as versioned JSON; see :mod:`bristlecone.serialise`."""
-        return serialise.dumps(self)
+    def _saved_leaves(self) -> dict[str, Any]:
+        return serialise.survival_leaves(self)
 
-    @classmethod
-    def from_json(cls: type[Estimator], text: str) -> Estimator:
-        """Model of this class from the text of ``to_json``.
+    def _read_leaves(self, fields: serialise.Fields) -> None:
+        self.baseline_ = serialise.read_baseline(fields.object("baseline"))
+        self.leaf_statistics_ = serialise.read_leaves(
+            fields, self.tree_, self.baseline_, self._curve()
+        )
 
-        Raises
-        ------
-        ModelFormatError
-            When the text is not a complete, consistent model of this class.
-        """
-        return serialise.loads(text, cls)
+    def _leaf_facts(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "n_events": leaf.n_events,
+                "theta": leaf.theta,
+                "median": median if np.isfinite(median) else None,
+            }
+            for leaf, median in zip(
+                self.leaf_statistics_, self._leaf_quantiles(0.5).tolist(), strict=True
+            )
+        ]
 
-    def _leaf_of(self, X: Any) -> NDArray[np.int64]:
-        """Position of the leaf of every row in ``leaf_statistics_``."""
-        leaf = self.apply(X)
-        return np.searchsorted(self.tree_.leaves, leaf)
+    def _leaf_text(self, facts: dict[str, Any]) -> str:
+        median = "not reached" if facts["median"] is None else f"{facts['median']:g}"
+        return f"events={facts['n_events']}, theta={facts['theta']:.4g}, median={median}"
 
     def _theta(self) -> NDArray[np.float64]:
         return np.array([leaf.theta for leaf in self.leaf_statistics_])
 
+    def _leaf_risk(self) -> NDArray[np.float64]:
+        """Risk score of every leaf."""
+        return self._theta()
+
+    def _curve(self) -> str:
+        """Curve that ``leaf_curve`` means."""
+        return "proportional" if self.leaf_curve == "auto" else self.leaf_curve
+
     def _leaf_hazard(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
         """Cumulative hazard of every leaf at ``times``, shape (n_leaves, n_times)."""
-        if self.leaf_curve == "kaplan-meier":
-            steps = [(leaf.event_times, leaf.nelson_aalen) for leaf in self.leaf_statistics_]
+        curve = self._curve()
+        if curve != "proportional":
+            steps = [leaf.hazard_steps(curve) for leaf in self.leaf_statistics_]
             return np.stack([StepFunction(x, y, before=0.0)(times) for x, y in steps])
         baseline = StepFunction(
             self.baseline_.unique_times, self.baseline_.cumulative_hazard, before=0.0
@@ -335,8 +273,9 @@ class SurvivalTreeMixin(ABC):
 
     def _leaf_survival(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
         """Survival of every leaf at ``times``, shape (n_leaves, n_times)."""
-        if self.leaf_curve == "kaplan-meier":
-            steps = [(leaf.event_times, leaf.kaplan_meier) for leaf in self.leaf_statistics_]
+        curve = self._curve()
+        if curve != "proportional":
+            steps = [leaf.survival_steps(curve) for leaf in self.leaf_statistics_]
             return np.stack([StepFunction(x, y, before=1.0)(times) for x, y in steps])
         return np.exp(-self._leaf_hazard(times))
 

@@ -44,6 +44,7 @@ _FIT_OPTIONS = (
     "min_samples_leaf",
     "leaf_penalty",
     "leaf_curve",
+    "time_grid",
     "time_limit",
     "memory_limit",
     "n_jobs",
@@ -156,14 +157,24 @@ def _add_fit(parser: argparse.ArgumentParser) -> None:
 
     tree = parser.add_argument_group("tree")
     left_out = argparse.SUPPRESS
-    tree.add_argument("--objective", default=left_out, help="loss of a leaf: likelihood")
+    tree.add_argument("--objective", default=left_out, help="likelihood or brier")
     tree.add_argument(
         "--max-depth", type=_integer_or_none, default=left_out, metavar="D", help="or none"
     )
     tree.add_argument("--max-leaf-nodes", type=int, default=left_out, metavar="N")
     tree.add_argument("--min-samples-leaf", type=int, default=left_out, metavar="N")
     tree.add_argument("--leaf-penalty", type=float, default=left_out, metavar="LOSS")
-    tree.add_argument("--leaf-curve", default=left_out, help="proportional or kaplan-meier")
+    tree.add_argument(
+        "--leaf-curve", default=left_out, help="proportional, kaplan-meier or brier-optimal"
+    )
+    tree.add_argument(
+        "--time-grid",
+        type=float,
+        nargs="+",
+        default=left_out,
+        metavar="T",
+        help="times at which brier compares curves and rows, in place of all",
+    )
 
     search = parser.add_argument_group("search")
     search.add_argument("--time-limit", type=float, default=left_out, metavar="SECONDS")
@@ -239,7 +250,9 @@ def _fit(arguments: argparse.Namespace) -> int:
     if encoding:
         parameters["encoder"] = BinaryEncoder(**encoding)
     estimator = OptimalSurvivalTree(**parameters)
-    cost = estimator.estimate_cost(X, y)
+    # Without a forecast only whoever asked for one need know.
+    if arguments.estimate or estimator.objective != "brier":
+        cost = estimator.estimate_cost(X, y)
     if arguments.estimate:
         print(_forecast(cost), end="")
         return 0
@@ -392,7 +405,7 @@ def _size(estimator: Any) -> str:
 
 
 def _proof(estimator: Any) -> str:
-    """Lines for objective, lower bound, gap, status, binary features and seconds."""
+    """Lines for objective, lower bound, gap, status, binary features, seconds and remarks."""
     sentence, numbers = certificate(estimator)
     lines = [*numbers[:3], ("status", sentence), *numbers[3:]]
     return "".join(f"{name:16}{value}\n" for name, value in lines)

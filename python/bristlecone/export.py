@@ -2,41 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from sklearn.utils.validation import check_is_fitted
-
 if TYPE_CHECKING:
-    from bristlecone._survival import SurvivalTreeMixin
+    from bristlecone._base import TreeMixin
 
 __all__ = ["export_dict", "export_text"]
 
 
-def export_dict(estimator: SurvivalTreeMixin) -> dict[str, Any]:
-    """Nested dictionary of a fitted survival tree, of plain types ready for JSON.
+def export_dict(estimator: TreeMixin) -> dict[str, Any]:
+    """Nested dictionary of a fitted tree, of plain types ready for JSON.
 
     Parameters
     ----------
-    estimator : fitted survival tree
+    estimator : fitted tree
 
     Returns
     -------
     dict
         Every node has ``node`` (id), ``n_samples`` and ``weight``. A split adds ``question``
-        (such as "age <= 52.5"), ``yes`` and ``no`` (nodes); a leaf adds ``n_events``, ``theta``
-        (relative hazard) and ``median`` (survival time, None where it is not reached).
+        (such as "age <= 52.5"), ``yes`` and ``no`` (nodes). A leaf of a survival tree adds
+        ``n_events``, ``theta`` (relative hazard) and ``median`` (survival time, None where it is
+        not reached); of a classifier or policy ``label`` and what is known of every label; of a
+        regressor ``value`` and ``variance``.
 
     Raises
     ------
     NotFittedError
         When the estimator is not fitted.
     """
-    check_is_fitted(estimator)
+    estimator._check_fitted()
     tree, names = estimator.tree_, estimator._split_names()
-    leaves = {leaf.node: leaf for leaf in estimator.leaf_statistics_}
-    medians = dict(zip(leaves, estimator._leaf_quantiles(0.5).tolist(), strict=True))
+    leaves = dict(zip(tree.leaves.tolist(), estimator._leaf_facts(), strict=True))
 
     def describe(node: int) -> dict[str, Any]:
         described: dict[str, Any] = {
@@ -45,12 +43,7 @@ def export_dict(estimator: SurvivalTreeMixin) -> dict[str, Any]:
             "weight": float(tree.weighted_n_node_samples[node]),
         }
         if node in leaves:
-            median = medians[node]
-            return described | {
-                "n_events": leaves[node].n_events,
-                "theta": leaves[node].theta,
-                "median": median if np.isfinite(median) else None,
-            }
+            return described | leaves[node]
         question = names[tree.feature[node]]
         if tree.threshold is not None:
             question += f" <= {tree.threshold[node]:.10g}"
@@ -63,36 +56,34 @@ def export_dict(estimator: SurvivalTreeMixin) -> dict[str, Any]:
     return describe(0)
 
 
-def export_text(estimator: SurvivalTreeMixin) -> str:
-    """Fitted survival tree as text, one line per node.
+def export_text(estimator: TreeMixin) -> str:
+    """Fitted tree as text, one line per node.
 
     Parameters
     ----------
-    estimator : fitted survival tree
+    estimator : fitted tree
 
     Returns
     -------
     str
-        Questions and, per leaf, rows, events, θ and median survival time. ASCII but for the
-        names of columns and categories.
+        Questions and, per leaf, its rows and what it predicts. ASCII but for the names of
+        columns, categories and labels.
 
     Raises
     ------
     NotFittedError
         When the estimator is not fitted.
     """
-    return "\n".join(_lines(export_dict(estimator), "", "")) + "\n"
+    return "\n".join(_lines(export_dict(estimator), estimator._leaf_text, "", "")) + "\n"
 
 
-def _lines(node: dict[str, Any], first: str, rest: str) -> Iterator[str]:
+def _lines(
+    node: dict[str, Any], leaf_text: Callable[[dict[str, Any]], str], first: str, rest: str
+) -> Iterator[str]:
     """Lines of a subtree; ``first`` stands before its own line, ``rest`` before those below."""
     if "question" not in node:
-        median = "not reached" if node["median"] is None else f"{node['median']:g}"
-        yield (
-            f"{first}n={node['n_samples']}, events={node['n_events']}, "
-            f"theta={node['theta']:.4g}, median={median}"
-        )
+        yield f"{first}n={node['n_samples']}, {leaf_text(node)}"
         return
     yield f"{first}{node['question']}"
-    yield from _lines(node["yes"], f"{rest}|-- yes: ", f"{rest}|   ")
-    yield from _lines(node["no"], f"{rest}`-- no:  ", f"{rest}    ")
+    yield from _lines(node["yes"], leaf_text, f"{rest}|-- yes: ", f"{rest}|   ")
+    yield from _lines(node["no"], leaf_text, f"{rest}`-- no:  ", f"{rest}    ")

@@ -6,7 +6,7 @@ import logging
 import math
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
@@ -15,17 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 
 from bristlecone import _core
+from bristlecone._cost import affordable, allowance, smaller_setting
 from bristlecone._encoded import EncodedTreeMixin, binary_features
-from bristlecone._survival import LEAF_CURVES
+from bristlecone._objectives import LEAF_CURVES, OBJECTIVES, Objective
+from bristlecone._searched import SearchedTreeMixin, report, reporter
+from bristlecone._survival import SurvivalTreeMixin
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.errors import InvalidParameterError, SearchCostWarning, SearchLimitWarning
-from bristlecone.search import (
-    SearchCost,
-    SearchProgress,
-    readable_bytes,
-    readable_seconds,
-    relative_gap,
-)
+from bristlecone.search import SearchCost, SearchProgress, readable_bytes, readable_seconds
 from bristlecone.serialise import Fields, register
 from bristlecone.tree import Tree
 from bristlecone.validation import (
@@ -33,6 +30,7 @@ from bristlecone.validation import (
     check_choice,
     check_integer,
     check_real,
+    check_row_losses,
     check_seed,
     check_training_data,
     thread_count,
@@ -41,12 +39,6 @@ from bristlecone.validation import (
 __all__ = ["OptimalSurvivalTree"]
 
 logger = logging.getLogger(__name__)
-
-_STATUSES = ("optimal", "time_limit", "memory_limit", "interrupted")
-
-# What a search may take before ``estimate_cost`` calls it hopeless, when no limit is set. The
-# bytes are what the engine allows itself.
-_MOST_SECONDS, _MOST_BYTES = 3600.0, 600 << 20
 
 Found = TypeVar("Found")
 
@@ -60,18 +52,17 @@ class _Problem(NamedTuple):
 
 
 @register
-class OptimalSurvivalTree(EncodedTreeMixin, BaseEstimator):
+class OptimalSurvivalTree(EncodedTreeMixin, SearchedTreeMixin, SurvivalTreeMixin, BaseEstimator):
     """Survival tree of least loss among all trees over the binary features of the encoder.
-
-    The loss is that of Huisman, van der Linden and Demirović, "Optimal Survival Trees: A Dynamic
-    Programming Approach" (AAAI-24), eq. 20, after LeBlanc and Crowley (1992): the saturated minus
-    the fitted log-likelihood of a proportional hazards model with one relative hazard θ per
-    leaf and the Nelson–Aalen estimate of the training rows as the baseline.
 
     Parameters
     ----------
-    objective : {"likelihood"}, default="likelihood"
-        Loss of a leaf.
+    objective : {"likelihood", "brier"}, default="likelihood"
+        Loss of a leaf. "likelihood": saturated minus fitted log-likelihood of a proportional
+        hazards model with one relative hazard θ per leaf and the Nelson–Aalen estimate of the
+        training rows as the baseline [1]_ (eq. 20), [2]_. "brier": integrated Brier score of the
+        leaf's survival curve over [0, last time], weighted by the inverse probability of
+        censoring [3]_ (eqs. 1–2).
     max_depth : int or None, default=3
         Most questions from the root to a leaf; 0 is a single leaf. None is no limit and needs
         ``leaf_penalty > 0`` or ``max_leaf_nodes``.
@@ -81,9 +72,15 @@ class OptimalSurvivalTree(EncodedTreeMixin, BaseEstimator):
         Fewest training rows in a leaf, whatever their weights.
     leaf_penalty : float, default=0.0
         Added to the mean loss per leaf.
-    leaf_curve : {"auto", "proportional", "kaplan-meier"}, default="auto"
-        Curve of a leaf: exp(−θΛ) with the baseline Λ, or the leaf's own Kaplan–Meier estimate.
-        "auto" is "proportional".
+    leaf_curve : {"auto", "proportional", "kaplan-meier", "brier-optimal"}, default="auto"
+        Curve of a leaf. With "likelihood" it is for predictions only: "proportional" (which is
+        "auto") is exp(−θΛ) with the baseline Λ, "kaplan-meier" the leaf's own estimate. With
+        "brier" it is what is scored: "kaplan-meier" (which is "auto"), or "brier-optimal", the
+        non-increasing step function of least Brier score on the leaf, never worse.
+    time_grid : array-like of float, shape (n_times,), or None, default=None
+        Times at which "brier" compares curves and rows, ascending, in place of all distinct
+        training times; each stands for the time up to the next. This changes the objective: the
+        optimum, its value and its bound are those of the grid.
     time_limit : float or None, default=None
         Seconds after which the search stops with the best tree so far.
     memory_limit : int or None, default=None
@@ -108,12 +105,18 @@ class OptimalSurvivalTree(EncodedTreeMixin, BaseEstimator):
         No tree over the binary features is below this.
     gap_, relative_gap_ : float
         ``objective_value_ - lower_bound_``, and the same as a share of ``objective_value_``.
-    status_ : {"optimal", "time_limit", "memory_limit", "interrupted"}
-        "optimal" means optimal among trees over the ``n_binary_features_`` binary features.
+    guarantee_ : float
+        How much better than this tree another one can be at most: ``gap_`` or, when ``status_`` is
+        "reference_optimal", ``reference_loss_`` if that is less.
+    status_ : {"optimal", "reference_optimal", "time_limit", "memory_limit", "interrupted"}
+        "optimal" means optimal among trees over the ``n_binary_features_`` binary features;
+        "reference_optimal" that the search ended, but left out what a reference model does worse.
+    reference_loss_ : float or None
+        Mean of ``reference_loss``, None for a fit without.
     tree_ : Tree
         Structure as parallel arrays in preorder; ``feature`` counts binary features.
     leaf_statistics_ : tuple of LeafStatistics
-        Rows, events, θ, Kaplan–Meier and Nelson–Aalen curve of every leaf, left to right.
+        Rows, events, θ and curves of every leaf, left to right.
     n_leaves_, depth_ : int
         Size of the tree.
     n_binary_features_ : int
@@ -135,6 +138,13 @@ class OptimalSurvivalTree(EncodedTreeMixin, BaseEstimator):
     baseline_ : Baseline
         Both of them with the baseline cumulative hazard Λ.
 
+    References
+    ----------
+    .. [1] Huisman, van der Linden, Demirović, "Optimal Survival Trees: A Dynamic Programming
+       Approach", AAAI 2024.
+    .. [2] LeBlanc, Crowley, "Relative risk trees for censored survival data", Biometrics 48 (1992).
+    .. [3] Zhang, Xin, Seltzer, Rudin, "Optimal Sparse Survival Trees", AISTATS 2024.
+
     Examples
     --------
     >>> import numpy as np
@@ -155,6 +165,7 @@ class OptimalSurvivalTree(EncodedTreeMixin, BaseEstimator):
         min_samples_leaf: int = 1,
         leaf_penalty: float = 0.0,
         leaf_curve: str = "auto",
+        time_grid: ArrayLike | None = None,
         time_limit: float | None = None,
         memory_limit: int | None = None,
         n_jobs: int | None = None,
@@ -168,6 +179,7 @@ class OptimalSurvivalTree(EncodedTreeMixin, BaseEstimator):
         self.min_samples_leaf = min_samples_leaf
         self.leaf_penalty = leaf_penalty
         self.leaf_curve = leaf_curve
+        self.time_grid = time_grid
         self.time_limit = time_limit
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
@@ -181,6 +193,7 @@ class OptimalSurvivalTree(EncodedTreeMixin, BaseEstimator):
         y: Any,
         sample_weight: ArrayLike | None = None,
         *,
+        reference_loss: ArrayLike | None = None,
         callback: Callable[[SearchProgress], object] | None = None,
     ) -> OptimalSurvivalTree:
         """Find the best tree.
@@ -194,10 +207,15 @@ class OptimalSurvivalTree(EncodedTreeMixin, BaseEstimator):
             columns ``event`` and ``time`` (or exactly one two-valued and one numeric column), or
             a pair ``(event, time)``. A further field or column ``entry`` is the time from which
             a row was observed (delayed entry, left truncation): the row is at risk at t when
-            ``entry < t <= time``.
+            ``entry < t <= time``. Refused by "brier".
         sample_weight : array-like of float, shape (n,), optional
             Row weights, finite and not negative; rows of weight zero are left out. Integer
             weights equal repetition of rows (with ``min_samples_leaf=1``).
+        reference_loss : array-like of float, shape (n,), optional
+            What each row adds to the integrated Brier score of a reference model, from
+            :func:`bristlecone.reference.brier_reference_loss`. The search leaves out subtrees that
+            would have to be better than the reference. It is faster and proves less: ``status_``
+            is "reference_optimal", and ``guarantee_`` says what is certain.
         callback : callable, optional
             Called with a :class:`~bristlecone.search.SearchProgress` whenever the best tree or
             the lower bound may have improved, from a thread of the search, which waits for it.
@@ -225,10 +243,14 @@ class OptimalSurvivalTree(EncodedTreeMixin, BaseEstimator):
         """
         start = time.perf_counter()
         problem = self._problem(X, y, sample_weight)
-        solution = self._run(_core.solve_likelihood, problem, callback=_reporter(callback))
-        self._set_solution(solution, problem, start)
+        reference = self._reference(reference_loss, problem.data)
+        options = {} if reference is None else {"reference_loss": reference}
+        solution = self._run(
+            self._objective().solve, problem, callback=reporter(callback), **options
+        )
+        self._set_solution(solution, problem, start, reference)
         self._warn_of_constants()
-        _report([self])
+        report([self], logger)
         return self
 
     def size_path(
@@ -265,13 +287,64 @@ class OptimalSurvivalTree(EncodedTreeMixin, BaseEstimator):
         start = time.perf_counter()
         problem = self._problem(X, y, sample_weight)
         path = []
-        for leaves, solution in enumerate(self._run(_core.path_likelihood, problem), start=1):
+        for leaves, solution in enumerate(self._run(self._objective().size_path, problem), start=1):
             tree = clone(self).set_params(max_leaf_nodes=leaves)
             tree._set_solution(solution, problem, start)
             path.append(tree)
         path[0]._warn_of_constants()
-        _report(path)
+        report(path, logger)
         return path
+
+    def all_optimal_trees(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, limit: int = 100
+    ) -> list[OptimalSurvivalTree]:
+        """Every tree that reaches the optimum, to within 1e-9, from one search.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in ``fit``.
+        limit : int, default=100
+            Most trees to return.
+
+        Returns
+        -------
+        list of OptimalSurvivalTree
+            Fitted trees with the parameters of this estimator, which is left as it is; the fitted
+            encoder is shared. The first is what ``fit`` finds. Trees that differ only by a
+            feature that equals another one, or its complement, on the training rows count once.
+
+        Raises
+        ------
+        ValueError, TypeError, KeyboardInterrupt
+            As in ``fit``.
+
+        Warns
+        -----
+        SearchLimitWarning
+            When there are more trees than ``limit``, or a limit or Ctrl-C stopped the search.
+        ConstantFeatureWarning
+            As in ``fit``.
+        """
+        start = time.perf_counter()
+        check_integer("limit", limit, 1)
+        problem = self._problem(X, y, sample_weight)
+        # One more tells whether there are more.
+        found = self._run(self._objective().all_optimal, problem, limit=limit + 1)
+        trees = []
+        for solution in found[:limit]:
+            tree = clone(self)
+            tree._set_solution(solution, problem, start)
+            trees.append(tree)
+        trees[0]._warn_of_constants()
+        report(trees, logger)
+        if len(found) > limit:
+            warnings.warn(
+                f"more than limit={limit} trees reach the optimum; the others are left out",
+                SearchLimitWarning,
+                stacklevel=2,
+            )
+        return trees
 
     def estimate_cost(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> SearchCost:
         """Forecast what ``fit`` would take, without the search.
@@ -292,7 +365,8 @@ class OptimalSurvivalTree(EncodedTreeMixin, BaseEstimator):
         Raises
         ------
         ValueError, TypeError
-            As in ``fit``.
+            As in ``fit``; and for ``objective="brier"``, whose search takes what its bounds leave,
+            which cannot be told before.
 
         Warns
         -----
@@ -302,10 +376,10 @@ class OptimalSurvivalTree(EncodedTreeMixin, BaseEstimator):
         """
         problem = self._problem(X, y, sample_weight)
         cost = self._forecast(problem)
-        if self._affordable(cost):
+        if affordable(self, cost):
             return cost
-        suggestion = self._smaller_setting(problem, cost)
-        seconds, memory = self._allowance()
+        suggestion = smaller_setting(self, problem, cost)
+        seconds, memory = allowance(self)
         warnings.warn(
             f"the search is forecast to take {cost}, where {readable_seconds(seconds)}, "
             f"{readable_bytes(memory)} are allowed"
@@ -317,7 +391,9 @@ class OptimalSurvivalTree(EncodedTreeMixin, BaseEstimator):
 
     def _problem(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> _Problem:
         self._check_parameters()
-        return self._encoded(check_training_data(X, y, sample_weight))
+        data = check_training_data(X, y, sample_weight)
+        self._objective().check_data(data)
+        return self._encoded(data)
 
     def _encoded(self, data: TrainingData) -> _Problem:
         encoder = self._fitted_encoder(data.X, data.weight)
@@ -327,7 +403,7 @@ class OptimalSurvivalTree(EncodedTreeMixin, BaseEstimator):
         """Call a function of the engine with the problem and the parameters."""
         data, features = problem.data, problem.features
         settings = {
-            "entry": data.entry,
+            **self._objective().engine_options(self, data),
             "max_depth": self._depth_limit(features),
             "max_leaf_nodes": self._leaf_limit(features),
             "min_samples_leaf": self.min_samples_leaf,
@@ -339,26 +415,51 @@ class OptimalSurvivalTree(EncodedTreeMixin, BaseEstimator):
         }
         return search(features, data.time, data.event, data.weight, **{**settings, **options})
 
-    def _set_solution(self, solution: _core.Solution, problem: _Problem, start: float) -> None:
+    def _reference(
+        self, reference_loss: ArrayLike | None, data: TrainingData
+    ) -> NDArray[np.float64] | None:
+        """Reference losses of the rows of the fit."""
+        if reference_loss is None:
+            return None
+        if self.objective != "brier":
+            raise InvalidParameterError("reference_loss needs objective='brier'")
+        return check_row_losses("reference_loss", reference_loss, data)
+
+    def _set_solution(
+        self,
+        solution: _core.Solution,
+        problem: _Problem,
+        start: float,
+        reference: NDArray[np.float64] | None = None,
+    ) -> None:
+        data = problem.data
         tree = Tree.grown(
             solution.children_left,
             solution.children_right,
             solution.feature,
             problem.features,
-            problem.data.weight,
+            data.weight,
         )
-        self._set_leaves(tree, problem.features, problem.data)
+        self._set_leaves(tree, problem.features, data)
         self.encoder_ = problem.encoder
-        self.objective_value_ = solution.objective
-        self.lower_bound_ = solution.lower_bound
-        self.status_ = solution.status
-        self.n_nodes_explored_ = solution.n_nodes_explored
-        self.trace_ = [tuple(entry) for entry in solution.trace]
-        self.fit_time_ = time.perf_counter() - start
+        mean = None if reference is None else float(np.average(reference, weights=data.weight))
+        self._set_search(solution, start, mean)
+
+    def _set_leaves(self, tree: Tree, rows: NDArray[Any], data: TrainingData) -> None:
+        super()._set_leaves(tree, rows, data)
+        self.leaf_statistics_ = self._objective().finish_leaves(
+            self, self.leaf_statistics_, tree.apply(rows), data
+        )
 
     def _forecast(self, problem: _Problem, max_depth: int | None = None) -> SearchCost:
+        function = self._objective().forecast
+        if function is None:
+            raise InvalidParameterError(
+                f"objective={self.objective!r} has no forecast: what its search takes depends on "
+                "what its bounds leave out; set time_limit and memory_limit instead"
+            )
         depth = self._depth_limit(problem.features) if max_depth is None else max_depth
-        forecast = self._run(_core.forecast_likelihood, problem, max_depth=depth)
+        forecast = self._run(function, problem, max_depth=depth)
         seconds = forecast["seconds"]
         return SearchCost(
             # Counts beyond all numbers divide into NaN.
@@ -369,60 +470,25 @@ class OptimalSurvivalTree(EncodedTreeMixin, BaseEstimator):
             max_depth=depth,
         )
 
-    def _allowance(self) -> tuple[float, int]:
-        """Seconds and bytes a search may take before it is called hopeless."""
-        seconds = _MOST_SECONDS if self.time_limit is None else self.time_limit
-        return seconds, _MOST_BYTES if self.memory_limit is None else self.memory_limit
-
-    def _affordable(self, cost: SearchCost) -> bool:
-        seconds, memory = self._allowance()
-        return cost.seconds <= seconds and cost.memory <= memory
-
-    def _smaller_setting(self, problem: _Problem, cost: SearchCost) -> str | None:
-        """The most depth that can be afforded, or fewer features if not even depth 2 can."""
-        suggestion = None
-        for depth in range(2, cost.max_depth):
-            smaller = self._forecast(problem, depth)
-            if not self._affordable(smaller):
-                break
-            suggestion = f"max_depth={depth} ({smaller})"
-        if suggestion is not None:
-            return suggestion
-        encoder = BinaryEncoder() if isinstance(self.encoder, str) else clone(self.encoder)
-        if not isinstance(encoder, BinaryEncoder):
-            return None
-        fewer = clone(self).set_params(max_depth=min(2, cost.max_depth), encoder=encoder)
-        count = cost.n_features // 2
-        while count > 0:
-            encoder.set_params(max_features=count)
-            smaller = fewer._forecast(fewer._encoded(problem.data))
-            if self._affordable(smaller):
-                return f"max_depth={fewer.max_depth}, encoder={encoder!r} ({smaller})"
-            count //= 2
-        return None
-
-    @property
-    def gap_(self) -> float:
-        """Distance of the objective from the lower bound."""
-        return self.objective_value_ - self.lower_bound_
-
-    @property
-    def relative_gap_(self) -> float:
-        """The gap as a share of the objective."""
-        return relative_gap(self.objective_value_, self.lower_bound_)
-
     @property
     def n_binary_features_(self) -> int:
         """Number of binary features the tree was searched over."""
         return len(self._split_names())
 
     def _check_parameters(self) -> None:
-        check_choice("objective", self.objective, ("likelihood",))
+        check_choice("objective", self.objective, tuple(OBJECTIVES))
         check_integer("max_depth", self.max_depth, 0, optional=True)
         check_integer("max_leaf_nodes", self.max_leaf_nodes, 1, optional=True)
         check_integer("min_samples_leaf", self.min_samples_leaf, 1)
         check_real("leaf_penalty", self.leaf_penalty, 0.0)
         check_choice("leaf_curve", self.leaf_curve, LEAF_CURVES)
+        allowed = self._objective().leaf_curves
+        if self.leaf_curve not in ("auto", *allowed):
+            raise InvalidParameterError(
+                f"leaf_curve={self.leaf_curve!r} does not go with objective={self.objective!r}, "
+                f"which has {' and '.join(map(repr, allowed))}"
+            )
+        self._objective().check_parameters(self)
         check_real("time_limit", self.time_limit, 0.0, optional=True)
         check_integer("memory_limit", self.memory_limit, 1, optional=True)
         check_seed("random_state", self.random_state)
@@ -435,6 +501,18 @@ class OptimalSurvivalTree(EncodedTreeMixin, BaseEstimator):
                 "max_depth=None means unlimited depth and needs leaf_penalty > 0 or max_leaf_nodes"
             )
 
+    def _objective(self) -> type[Objective]:
+        return OBJECTIVES[self.objective]
+
+    def _curve(self) -> str:
+        return self._objective().curve(self.leaf_curve)
+
+    def _leaf_risk(self) -> NDArray[np.float64]:
+        return self._objective().leaf_risk(self)
+
+    def _remarks(self) -> list[tuple[str, str]]:
+        return self._objective().remarks(self) + super()._remarks()
+
     def _depth_limit(self, features: NDArray[np.uint8]) -> int:
         # No path asks a question twice, and every split leaves a row behind.
         most = min(features.shape[1], features.shape[0] - 1)
@@ -446,64 +524,8 @@ class OptimalSurvivalTree(EncodedTreeMixin, BaseEstimator):
         return None if self.max_leaf_nodes is None else min(self.max_leaf_nodes, features.shape[0])
 
     def _saved_fields(self) -> dict[str, Any]:
-        return {
-            "encoder": self.encoder_.to_dict(),
-            "search": {
-                "objective_value": self.objective_value_,
-                "lower_bound": self.lower_bound_,
-                "status": self.status_,
-                "n_nodes_explored": self.n_nodes_explored_,
-                "trace": self.trace_,
-                "fit_time": self.fit_time_,
-            },
-        }
+        return {"encoder": self.encoder_.to_dict(), "search": self._search_fields()}
 
     def _read_fields(self, fields: Fields) -> None:
         self.encoder_ = BinaryEncoder.from_dict(fields.take("encoder"))
-        search = fields.object("search")
-        # A loss of zero may be rounded to either side.
-        self.objective_value_ = search.number("objective_value", minimum=-math.inf)
-        self.lower_bound_ = search.number("lower_bound", minimum=-math.inf)
-        self.status_ = search.text("status", _STATUSES)
-        self.n_nodes_explored_ = search.integer("n_nodes_explored")
-        self.trace_ = search.rows("trace", 3)
-        self.fit_time_ = search.number("fit_time")
-        search.finish()
-        if self.gap_ < 0 or (self.status_ == "optimal" and self.gap_ > 1e-9):
-            raise search.fail("lower_bound", "contradicts objective_value or status")
-
-
-def _reporter(
-    callback: Callable[[SearchProgress], object] | None,
-) -> Callable[[float, float, float, int], object] | None:
-    if callback is None:
-        return None
-    if not callable(callback):
-        raise InvalidParameterError(f"callback must be callable or None; got {callback!r}")
-    return lambda *point: callback(SearchProgress(*point))
-
-
-def _report(trees: Sequence[OptimalSurvivalTree]) -> None:
-    """Log fits and warn when a limit stopped them; called by the method of the user's call."""
-    for tree in trees:
-        logger.log(
-            logging.INFO if tree.verbose else logging.DEBUG,
-            "%s: objective %.6g, lower bound %.6g, %d leaves, depth %d, %d binary features, %.3f s",
-            tree.status_,
-            tree.objective_value_,
-            tree.lower_bound_,
-            tree.n_leaves_,
-            tree.depth_,
-            tree.n_binary_features_,
-            tree.fit_time_,
-        )
-    unproven = [tree for tree in trees if tree.status_ != "optimal"]
-    if unproven:
-        worst = max(unproven, key=lambda tree: tree.gap_)
-        warnings.warn(
-            f"the search stopped ({worst.status_}) with objective {worst.objective_value_:.6g} "
-            f"and lower bound {worst.lower_bound_:.6g}: gap {worst.gap_:.3g}"
-            + (f"; {len(unproven)} of {len(trees)} trees are not proven" if trees[1:] else ""),
-            SearchLimitWarning,
-            stacklevel=3,
-        )
+        self._read_search(fields.object("search"))

@@ -5,9 +5,10 @@ bit for bit what the saved one does. Reading trusts nothing: unknown, missing, m
 contradictory fields raise :class:`~bristlecone.errors.ModelFormatError`, which names the field; a
 checksum over all of them finds what was changed without a contradiction.
 
-An estimator takes part by the decorator :func:`register` and two methods:
-``_saved_fields()`` returns what it keeps besides tree, leaves and baseline, as plain JSON types,
-and ``_read_fields(fields)`` checks and sets these on an instance with its parameters set.
+An estimator takes part by the decorator :func:`register` and two pairs of methods:
+``_saved_fields()`` returns what it keeps besides tree and leaves, as plain JSON types, and
+``_read_fields(fields)`` checks and sets these on an instance with its parameters set;
+``_saved_leaves()`` and ``_read_leaves(fields)`` do the same for the leaves of its tree.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from bristlecone import _core
 from bristlecone.encoder import BinaryEncoder
@@ -30,6 +30,7 @@ from bristlecone.leaves import Baseline, LeafStatistics, hazard_ratio
 from bristlecone.tree import Tree
 
 if TYPE_CHECKING:
+    from bristlecone._base import TreeMixin
     from bristlecone._survival import SurvivalTreeMixin
 
 __all__ = ["FORMAT", "VERSION", "Fields", "dumps", "load_model", "loads", "register", "save_model"]
@@ -37,9 +38,12 @@ __all__ = ["FORMAT", "VERSION", "Fields", "dumps", "load_model", "loads", "regis
 FORMAT = "bristlecone model"
 VERSION = 1
 
-Model = TypeVar("Model", bound="SurvivalTreeMixin")
+# Parameters that may be lists of numbers.
+_LISTS = ("time_grid",)
 
-_ESTIMATORS: dict[str, type[SurvivalTreeMixin]] = {}
+Model = TypeVar("Model", bound="TreeMixin")
+
+_ESTIMATORS: dict[str, type[TreeMixin]] = {}
 
 
 def register(cls: type[Model]) -> type[Model]:
@@ -48,12 +52,12 @@ def register(cls: type[Model]) -> type[Model]:
     return cls
 
 
-def save_model(estimator: SurvivalTreeMixin, path: str | os.PathLike[str]) -> None:
+def save_model(estimator: TreeMixin, path: str | os.PathLike[str]) -> None:
     """Write a fitted estimator to a JSON file, completely or not at all.
 
     Parameters
     ----------
-    estimator : fitted survival tree
+    estimator : fitted tree
         Holds no training rows, nor does the file.
     path : path
         File to write; an existing one is replaced.
@@ -70,7 +74,7 @@ def save_model(estimator: SurvivalTreeMixin, path: str | os.PathLike[str]) -> No
     write_files({path: dumps(estimator)})
 
 
-def load_model(path: str | os.PathLike[str]) -> SurvivalTreeMixin:
+def load_model(path: str | os.PathLike[str]) -> TreeMixin:
     """Read an estimator written by :func:`save_model`.
 
     Parameters
@@ -100,9 +104,9 @@ def load_model(path: str | os.PathLike[str]) -> SurvivalTreeMixin:
         raise ModelFormatError(f"{path}: {error}") from None
 
 
-def dumps(estimator: SurvivalTreeMixin) -> str:
+def dumps(estimator: TreeMixin) -> str:
     """JSON text of a fitted estimator; see :func:`save_model`."""
-    check_is_fitted(estimator)
+    estimator._check_fitted()
     name = type(estimator).__name__
     if _ESTIMATORS.get(name) is not type(estimator):
         raise TypeError(f"{name} cannot be saved; only {', '.join(sorted(_ESTIMATORS))}")
@@ -116,9 +120,8 @@ def dumps(estimator: SurvivalTreeMixin) -> str:
             for key, value in estimator.get_params(deep=False).items()  # type: ignore[attr-defined]
         },
         **estimator._saved_fields(),
-        "baseline": _plain(vars(estimator.baseline_)),
         "tree": _tree_fields(estimator.tree_),
-        "leaves": [_plain(vars(leaf)) for leaf in estimator.leaf_statistics_],
+        **estimator._saved_leaves(),
     }
     document["checksum"] = _checksum(document)
     lines = [
@@ -155,9 +158,8 @@ def loads(text: str, expected: type[Model] | None = None) -> Any:
     except ValueError as error:
         raise ModelFormatError(f"parameters: {error}") from None
     estimator._read_fields(fields)
-    estimator.baseline_ = _read_baseline(fields.object("baseline"))
     estimator.tree_ = _read_tree(fields.object("tree"), len(estimator._split_names()))
-    estimator.leaf_statistics_ = _read_leaves(fields, estimator.tree_, estimator.baseline_)
+    estimator._read_leaves(fields)
     checksum = fields.text("checksum")
     fields.finish()
     if checksum != _checksum(document):
@@ -338,10 +340,12 @@ def _plain_parameter(name: str, value: Any) -> Any:
         return {"BinaryEncoder": value.get_params()}
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
+    if name in _LISTS:
+        return [float(item) for item in value]
     raise TypeError(f"parameter {name} is a {type(value).__name__}, which cannot be saved as JSON")
 
 
-def _read_parameters(cls: type[SurvivalTreeMixin], fields: Fields) -> dict[str, Any]:
+def _read_parameters(cls: type[TreeMixin], fields: Fields) -> dict[str, Any]:
     parameters = {}
     for name in cls._get_param_names():  # type: ignore[attr-defined]
         value = fields.take(name)
@@ -350,14 +354,23 @@ def _read_parameters(cls: type[SurvivalTreeMixin], fields: Fields) -> dict[str, 
             known = BinaryEncoder().get_params()
             value = BinaryEncoder(**{key: inner.take(key) for key in known})
             inner.finish()
-        elif isinstance(value, list):
+        elif isinstance(value, list) and name not in _LISTS:
             raise fields.fail(name, "is a list")
         parameters[name] = value
     fields.finish()
     return parameters
 
 
-def _read_baseline(fields: Fields) -> Baseline:
+def survival_leaves(estimator: SurvivalTreeMixin) -> dict[str, Any]:
+    """Baseline and leaves of a survival tree, as plain JSON types."""
+    return {
+        "baseline": _plain(vars(estimator.baseline_)),
+        "leaves": [_leaf_fields(leaf) for leaf in estimator.leaf_statistics_],
+    }
+
+
+def read_baseline(fields: Fields) -> Baseline:
+    """Baseline from ``survival_leaves``."""
     unique_times = fields.times("unique_times")
     event_times = fields.times("event_times")
     hazard = fields.monotone("cumulative_hazard", low=0.0, high=np.inf, sign=1)
@@ -413,12 +426,19 @@ def _read_tree(fields: Fields, n_columns: int) -> Tree:
     return tree
 
 
-def _read_leaves(document: Fields, tree: Tree, baseline: Baseline) -> tuple[LeafStatistics, ...]:
+def _leaf_fields(leaf: LeafStatistics) -> dict[str, Any]:
+    return {name: _plain(value) for name, value in vars(leaf).items() if value is not None}
+
+
+def read_leaves(
+    document: Fields, tree: Tree, baseline: Baseline, curve: str
+) -> tuple[LeafStatistics, ...]:
+    """Leaves from ``survival_leaves``."""
     objects = document.objects("leaves")
     if len(objects) != tree.n_leaves:
         raise ModelFormatError(f"leaves has {len(objects)} entries for {tree.n_leaves} leaves")
     leaves = tuple(
-        _read_leaf(fields, int(node), tree, baseline)
+        _read_leaf(fields, int(node), tree, baseline, curve)
         for fields, node in zip(objects, tree.leaves, strict=True)
     )
     happened = np.unique(np.concatenate([leaf.event_times for leaf in leaves]))
@@ -427,7 +447,19 @@ def _read_leaves(document: Fields, tree: Tree, baseline: Baseline) -> tuple[Leaf
     return leaves
 
 
-def _read_leaf(fields: Fields, node: int, tree: Tree, baseline: Baseline) -> LeafStatistics:
+def _read_leaf(
+    fields: Fields, node: int, tree: Tree, baseline: Baseline, curve: str
+) -> LeafStatistics:
+    fitted: dict[str, NDArray[np.float64]] = {}
+    if curve == "brier-optimal" or "brier_times" in fields.names():
+        fitted["brier_times"] = fields.times("brier_times")
+        fitted["brier_survival"] = fields.monotone("brier_survival", low=0.0, high=1.0, sign=-1)
+        if fitted["brier_times"].shape != fitted["brier_survival"].shape:
+            raise fields.fail("brier_survival", "does not have one value per time")
+        if not np.isin(fitted["brier_times"], baseline.unique_times).all():
+            raise fields.fail("brier_times", "are not part of the training times")
+        if (np.diff(fitted["brier_survival"], prepend=1.0) == 0).any():
+            raise fields.fail("brier_survival", "has a step without a fall")
     leaf = LeafStatistics(
         node=fields.integer("node"),
         n_samples=fields.integer("n_samples", minimum=1),
@@ -439,6 +471,7 @@ def _read_leaf(fields: Fields, node: int, tree: Tree, baseline: Baseline) -> Lea
         event_times=fields.times("event_times"),
         kaplan_meier=fields.monotone("kaplan_meier", low=0.0, high=1.0, sign=-1),
         nelson_aalen=fields.monotone("nelson_aalen", low=0.0, high=np.inf, sign=1),
+        **fitted,
     )
     fields.finish()
     expected = {

@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 mod greedy;
 mod search;
 mod survival;
+mod tasks;
 mod user;
 
 #[pymodule]
@@ -15,7 +16,9 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(search::solve_likelihood, m)?)?;
     m.add_function(wrap_pyfunction!(search::path_likelihood, m)?)?;
     m.add_function(wrap_pyfunction!(search::forecast_likelihood, m)?)?;
-    m.add_function(wrap_pyfunction!(search::solve_accuracy, m)?)?;
+    m.add_function(wrap_pyfunction!(tasks::solve_task, m)?)?;
+    m.add_function(wrap_pyfunction!(tasks::path_task, m)?)?;
+    m.add_function(wrap_pyfunction!(tasks::forecast_task, m)?)?;
     m.add_function(wrap_pyfunction!(user::solve_user, m)?)?;
     m.add_function(wrap_pyfunction!(greedy::grow_greedy, m)?)?;
     m.add_function(wrap_pyfunction!(survival::risk_table, m)?)?;

@@ -4,11 +4,10 @@
 use bristlecone_core::data::{BinaryMatrix, Sample};
 use bristlecone_core::error::Error as CoreError;
 use bristlecone_core::search::{
-    Monitor, Precision, Settings, Solution, TracePoint, forecast, solve, solve_path,
+    Forecast, Monitor, Precision, Settings, Solution, TracePoint, forecast, solve, solve_path,
 };
 use bristlecone_core::simd::Backend;
 use bristlecone_core::survival::Observations;
-use bristlecone_core::task::accuracy::Accuracy;
 use bristlecone_core::task::likelihood::Likelihood;
 use bristlecone_core::task::{LaneTask, Superadditive, Task};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
@@ -92,9 +91,6 @@ pub(crate) struct Limits {
     options: Option<Py<PyDict>>,
 }
 
-/// Most classes of the lattice kernels.
-const MAX_CLASSES: usize = 32;
-
 const LIMITS: [&str; 8] = [
     "max_depth",
     "max_leaf_nodes",
@@ -107,7 +103,13 @@ const LIMITS: [&str; 8] = [
 ];
 
 impl Limits {
-    fn settings(&self, py: Python<'_>) -> PyResult<Settings> {
+    /// Most leaves of any allowed tree.
+    pub(crate) fn most_leaves(&self) -> usize {
+        let (max_depth, max_leaves) = (self.max_depth, self.max_leaf_nodes);
+        Settings { max_depth, max_leaves, ..Settings::default() }.most_leaves()
+    }
+
+    pub(crate) fn settings(&self, py: Python<'_>) -> PyResult<Settings> {
         let mut settings = Settings {
             max_depth: self.max_depth,
             max_leaves: self.max_leaf_nodes,
@@ -234,45 +236,24 @@ pub fn forecast_likelihood<'py>(
     let task = likelihood(&time, &event, weight.as_ref(), entry.as_ref(), limits.leaf_penalty)?;
     let sample = Sample::new(&matrix, task.statistics(), task.channels());
     let expected = forecast(&task, &sample, &limits.settings(py)?);
+    forecast_dict(py, &expected, sample.n_rows(), sample.n_columns())
+}
+
+/// A forecast as a dict.
+pub(crate) fn forecast_dict<'py>(
+    py: Python<'py>,
+    expected: &Forecast,
+    n_rows: usize,
+    n_columns: usize,
+) -> PyResult<Bound<'py, PyDict>> {
     let out = PyDict::new(py);
     out.set_item("seconds", expected.seconds)?;
     out.set_item("bytes", expected.bytes)?;
     out.set_item("cells", expected.cells)?;
     out.set_item("row_visits", expected.row_visits)?;
-    out.set_item("n_distinct_rows", sample.n_rows())?;
-    out.set_item("n_active_features", sample.n_columns())?;
+    out.set_item("n_distinct_rows", n_rows)?;
+    out.set_item("n_active_features", n_columns)?;
     Ok(out)
-}
-
-/// Tree with the least misclassified weight, for labels `0..n_classes`.
-#[pyfunction]
-#[pyo3(signature = (features, labels, n_classes, weight=None, **limits))]
-pub fn solve_accuracy(
-    py: Python<'_>,
-    features: PyReadonlyArray2<'_, u8>,
-    labels: PyReadonlyArray1<'_, i64>,
-    n_classes: usize,
-    weight: Option<PyReadonlyArray1<'_, f64>>,
-    limits: Option<&Bound<'_, PyDict>>,
-) -> PyResult<PySolution> {
-    let limits = parse(limits)?;
-    if n_classes > MAX_CLASSES {
-        return Err(PyValueError::new_err(format!("y: more than {MAX_CLASSES} classes")));
-    }
-    let matrix = matrix(&features, labels.len()?)?;
-    let labels: Vec<usize> = labels
-        .as_slice()?
-        .iter()
-        .map(|&k| usize::try_from(k).map_err(|_| PyValueError::new_err("y: a label is negative")))
-        .collect::<PyResult<_>>()?;
-    let weight = weight.as_ref().map(|w| w.as_slice()).transpose()?;
-    if weight.is_some_and(|w| w.len() != labels.len()) {
-        return Err(PyValueError::new_err("labels and weight differ in length"));
-    }
-    let most_leaves = limits.settings(py)?.most_leaves();
-    let task = Accuracy::new(&labels, n_classes, weight, limits.leaf_penalty, most_leaves);
-    let task = task.map_err(to_py)?;
-    Ok(PySolution(run(py, &task, &matrix, &limits, None, solve)?))
 }
 
 pub(crate) fn parse(limits: Option<&Bound<'_, PyDict>>) -> PyResult<Limits> {
@@ -304,9 +285,9 @@ pub(crate) fn to_py(error: CoreError) -> PyErr {
 }
 
 /// A search of the core: `solve` or `solve_path`.
-type Search<T, R> = fn(&T, &BinaryMatrix, &Settings, &Monitor) -> Result<R, CoreError>;
+pub(crate) type Search<T, R> = fn(&T, &BinaryMatrix, &Settings, &Monitor) -> Result<R, CoreError>;
 
-fn run<T: LaneTask + Superadditive, R: Send>(
+pub(crate) fn run<T: LaneTask + Superadditive, R: Send>(
     py: Python<'_>,
     task: &T,
     matrix: &BinaryMatrix,

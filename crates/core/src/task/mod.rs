@@ -8,10 +8,34 @@
 //! a trait ([`Superadditive`]), so that a bound it does not permit cannot be switched on.
 
 pub mod accuracy;
+pub mod balanced_accuracy;
 pub mod fixed;
+pub mod label_costs;
 pub mod likelihood;
+pub mod registry;
+pub mod regression;
 
+use crate::error::Error;
 use crate::simd::Lanes;
+
+/// Rejects labels outside `0..n_classes`.
+fn check_labels(labels: &[usize], n_classes: usize) -> Result<(), Error> {
+    match labels.iter().position(|&k| k >= n_classes) {
+        Some(bad) => Err(Error::invalid("y", format!("the label of row {bad} is out of range"))),
+        None => Ok(()),
+    }
+}
+
+/// Rejects what is negative or not finite in `width` values per row.
+fn check_values(name: &'static str, values: &[f64], width: usize) -> Result<(), Error> {
+    match values.iter().position(|v| !v.is_finite() || *v < 0.0) {
+        Some(at) => {
+            let row = at / width;
+            Err(Error::invalid(name, format!("row {row} has a value that is not a number >= 0")))
+        }
+        None => Ok(()),
+    }
+}
 
 /// A separable objective over summed per-row statistics.
 pub trait Task: Sync {
@@ -90,6 +114,13 @@ pub trait LaneTask: ScalarTask {
 
     /// Cost units per unit of lane loss, for sums divided by `2^shift[channel]`.
     fn lane_unit(&self, shift: &[u32]) -> f64;
+
+    /// A loss, in lane units, that an error two hundred times smaller does not blur: single
+    /// lanes are taken only then. By default the sum of the first channel of the `rows`.
+    fn lane_scale(&self, rows: &[i64], shift: &[u32]) -> f64 {
+        let total: i64 = rows.iter().step_by(self.channels()).sum();
+        total.max(1) as f64 / (1u64 << shift[0]) as f64
+    }
 
     /// Bound on the error of the total lane loss of any tree with at most `max_leaves`
     /// leaves against its exact cost, in lane units, apart from the rounding of prices; 0

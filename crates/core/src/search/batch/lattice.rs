@@ -293,35 +293,41 @@ impl Worker {
     }
 }
 
-/// Calls `visit` for the prefixes of `size` columns that begin with `first`.
-fn for_each_prefix(
+/// The prefixes of some number of columns that begin with a given one, in order.
+///
+/// Not a closure over each prefix: what runs for one must be compiled with the features of
+/// the pass around it.
+struct Prefixes {
     n: usize,
     size: usize,
-    first: usize,
-    mut visit: impl FnMut(&[usize]) -> Result<(), Stop>,
-) -> Result<(), Stop> {
-    let mut prefix = [0; PREFIX];
-    let mut at = 0;
-    prefix[0] = first;
-    if size == 0 {
-        return visit(&[]);
+    columns: [usize; PREFIX],
+    started: bool,
+}
+
+impl Prefixes {
+    fn new(n: usize, size: usize, first: usize) -> Self {
+        let mut columns = [0; PREFIX];
+        for (i, column) in columns.iter_mut().enumerate().take(size) {
+            *column = first + i;
+        }
+        Prefixes { n, size, columns, started: false }
     }
-    loop {
-        if at + 1 == size {
-            visit(&prefix[..size])?;
-        } else if prefix[at] + 1 < n {
-            prefix[at + 1] = prefix[at] + 1;
-            at += 1;
-            continue;
+
+    /// The next prefix, if there is one.
+    #[inline(always)]
+    fn next(&mut self) -> Option<&[usize]> {
+        let size = self.size;
+        if !std::mem::replace(&mut self.started, true) {
+            let fits = size == 0 || self.columns[size - 1] < self.n;
+            return fits.then_some(&self.columns[..size]);
         }
-        // The next column in this place, or in one before it.
-        while at > 0 && prefix[at] + 1 == n {
-            at -= 1;
+        // The last place that has a further column, but not the first; after it, the least.
+        let last = (1..size).rev().find(|&i| self.columns[i] + (size - i) < self.n)?;
+        self.columns[last] += 1;
+        for i in last + 1..size {
+            self.columns[i] = self.columns[i - 1] + 1;
         }
-        if at == 0 {
-            return Ok(());
-        }
-        prefix[at] += 1;
+        Some(&self.columns[..size])
     }
 }
 
@@ -420,7 +426,8 @@ unsafe fn fill_sums<L: Lanes<I = i64>>(
     let mut within = Within::new(lattice);
     for first in 0..if m == 1 { 1 } else { n } {
         monitor.check()?;
-        for_each_prefix(n, m - 1, first, |prefix| {
+        let mut prefixes = Prefixes::new(n, m - 1, first);
+        while let Some(prefix) = prefixes.next() {
             // SAFETY: the caller's contract.
             unsafe { lattice.accumulate::<L>(prefix, &mut within) };
             let row = lattice.geometry.row(prefix);
@@ -429,8 +436,7 @@ unsafe fn fill_sums<L: Lanes<I = i64>>(
                 let from = &within.sums[c * within.stride + row.first..][..lanes];
                 sums[c * total + row.start..][..lanes].copy_from_slice(from);
             }
-            Ok(())
-        })?;
+        }
     }
     Ok(sums)
 }
@@ -454,10 +460,11 @@ unsafe fn sweep_level<L: Lanes<I = i64>>(
         if first >= tickets {
             break;
         }
-        for_each_prefix(n, level - 1, first, |prefix| {
+        let mut prefixes = Prefixes::new(n, level - 1, first);
+        while let Some(prefix) = prefixes.next() {
             let lanes = n - prefix.last().map_or(0, |&c| c + 1);
             if lanes == 0 {
-                return Ok(());
+                continue;
             }
             if worker.cells.len + (lanes << level) > worker.cells.capacity {
                 monitor.check()?;
@@ -472,8 +479,7 @@ unsafe fn sweep_level<L: Lanes<I = i64>>(
             if worker.leaf.len() > 4 * worker.cells.capacity {
                 lattice.settle(level, monitor, worker)?;
             }
-            Ok(())
-        })?;
+        }
     }
     lattice.settle(level, monitor, worker)
 }

@@ -1,0 +1,137 @@
+"""What every fitted tree does, whatever its leaves predict."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from bristlecone import serialise
+from bristlecone.tree import Tree
+
+__all__ = ["TreeMixin"]
+
+Estimator = TypeVar("Estimator", bound="TreeMixin")
+
+
+class TreeMixin(ABC):
+    """Traversal and saving of a fitted ``tree_``; an estimator defines the abstract methods."""
+
+    tree_: Tree
+
+    @abstractmethod
+    def _tree_rows(self, X: Any) -> NDArray[Any]:
+        """Rows of ``X`` in the columns the tree asks about."""
+
+    @abstractmethod
+    def _split_names(self) -> list[str]:
+        """Names of these columns."""
+
+    @abstractmethod
+    def _check_parameters(self) -> None:
+        """Raise InvalidParameterError for a parameter of wrong type or value."""
+
+    @abstractmethod
+    def _saved_fields(self) -> dict[str, Any]:
+        """What a saved model keeps besides tree and leaves, as plain JSON types."""
+
+    @abstractmethod
+    def _read_fields(self, fields: serialise.Fields) -> None:
+        """Check and set what ``_saved_fields`` returned."""
+
+    @abstractmethod
+    def _saved_leaves(self) -> dict[str, Any]:
+        """What a saved model keeps of the leaves, as plain JSON types."""
+
+    @abstractmethod
+    def _read_leaves(self, fields: serialise.Fields) -> None:
+        """Check and set what ``_saved_leaves`` returned; ``tree_`` is set before."""
+
+    @abstractmethod
+    def _leaf_facts(self) -> list[dict[str, Any]]:
+        """What to tell of every leaf, left to right, as plain JSON types."""
+
+    @abstractmethod
+    def _leaf_text(self, facts: dict[str, Any]) -> str:
+        """One entry of ``_leaf_facts`` in a few words."""
+
+    def _check_fitted(self) -> None:
+        """Raise NotFittedError when there is no tree."""
+        check_is_fitted(self)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "tree_")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.target_tags.required = True
+        return tags
+
+    @property
+    def n_leaves_(self) -> int:
+        """Number of leaves of the tree."""
+        self._check_fitted()
+        return self.tree_.n_leaves
+
+    @property
+    def depth_(self) -> int:
+        """Depth of the tree; 0 for a single leaf."""
+        self._check_fitted()
+        return self.tree_.max_depth
+
+    def apply(self, X: Any) -> NDArray[np.int64]:
+        """Leaf of every row.
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (n, n_features_in_)
+            Rows with the columns of the fit.
+
+        Returns
+        -------
+        array of int, shape (n,)
+            Node ids, preorder, as in ``tree_``.
+        """
+        self._check_fitted()
+        return self.tree_.apply(self._tree_rows(X))
+
+    def decision_path(self, X: Any) -> csr_matrix:
+        """Nodes that every row passes through.
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (n, n_features_in_)
+            Rows with the columns of the fit.
+
+        Returns
+        -------
+        scipy.sparse.csr_matrix, shape (n, tree_.node_count)
+            1 where the row passes through the node, its leaf included.
+        """
+        self._check_fitted()
+        return self.tree_.decision_path(self._tree_rows(X))
+
+    def to_json(self) -> str:
+        """Fitted model as versioned JSON; see :mod:`bristlecone.serialise`."""
+        return serialise.dumps(self)
+
+    @classmethod
+    def from_json(cls: type[Estimator], text: str) -> Estimator:
+        """Model of this class from the text of ``to_json``.
+
+        Raises
+        ------
+        ModelFormatError
+            When the text is not a complete, consistent model of this class.
+        """
+        return serialise.loads(text, cls)
+
+    def _leaf_of(self, X: Any) -> NDArray[np.int64]:
+        """Position of the leaf of every row among the leaves, left to right."""
+        leaf = self.apply(X)
+        return np.searchsorted(self.tree_.leaves, leaf)
