@@ -10,11 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
 
 # Features, event, time.
 Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 CATALOGUE = Path(__file__).with_name("problems.json")
+# The binarised sets of the OSST study (see tests/data/osst/README.md), beside the repository.
+OSST = Path(__file__).parents[2] / "shared" / "data" / "osst"
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,31 @@ def survset(name: str) -> Arrays:
     return X, frame["event"].to_numpy(), frame["time"].to_numpy()
 
 
+def osst(name: str) -> Arrays:
+    """Return a binarised set of the OSST study: features, then event and time."""
+    path = OSST / f"{name}.csv"
+    header = path.read_text(encoding="utf-8").partition("\n")[0]
+    values = np.loadtxt(path, delimiter=",", skiprows=1)
+    first = 1 if header.startswith(",") else 0  # some have a column of row numbers
+    return values[:, first:-2].astype(np.uint8), values[:, -2], values[:, -1]
+
+
+def household(rows: int, features: int, censored: float, seed: int) -> Arrays:
+    """Return independent fair 0/1 features and distinct times, a given share of them censored.
+
+    In the shape of the household set of the OSST study: some features act on the hazard, censoring
+    is exponential and independent of everything.
+    """
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 2, size=(rows, features), dtype=np.uint8)
+    log_hazard = X[:, :5] @ np.array([0.9, -0.7, 0.5, 0.4, -0.3]) + 0.6 * (X[:, 5] & X[:, 6])
+    hazard = np.exp(log_hazard)
+    # P(censored) = c / (c + hazard), its mean over the rows rises with the rate c.
+    rate = brentq(lambda c: np.mean(c / (c + hazard)) - censored, 1e-6, 1e6)
+    survival, censoring = rng.exponential(1 / hazard), rng.exponential(1 / rate, size=rows)
+    return X, survival <= censoring, np.minimum(survival, censoring)
+
+
 def bernoulli(rows: int, features: int, seed: int) -> Arrays:
     """Return independent fair 0/1 features; three of them act on the hazard."""
     rng = np.random.default_rng(seed)
@@ -119,6 +147,8 @@ def _exponential(rng: np.random.Generator, log_hazard: np.ndarray) -> tuple[np.n
 
 SOURCES: dict[str, Callable[..., Arrays]] = {
     "survset": survset,
+    "osst": osst,
+    "household": household,
     "bernoulli": bernoulli,
     "normal": normal,
 }

@@ -18,18 +18,21 @@ def inverse(values):
     return np.array([1 / v if v > 1e-15 else 0.0 for v in values])
 
 
-def pieces(time, grid=None):
-    """Times of the sum and what each stands for, as a share of [0, last time]."""
-    times = np.unique(time) if grid is None else np.asarray(grid, dtype=float)
-    last = time.max()
-    ends = np.append(times[1:], last)
-    return times, (np.minimum(ends, last) - np.minimum(times, last)) / last
+def on_grid(time, event, grid):
+    """Outcomes as they are known at the times of a grid."""
+    if grid is None:
+        return time, event
+    later = [[g for g in grid if g >= t] for t in time]
+    moved = np.array([above[0] if above else grid[-1] for above in later])
+    return moved, event & np.array([len(above) > 0 for above in later])
 
 
 def row_losses(time, event, curves, weight=None, grid=None):
     """What each row adds to the integrated Brier score; ``curves[i](times)`` is S_i."""
     weight = np.ones(len(time)) if weight is None else weight
-    times, share = pieces(time, grid)
+    time, event = on_grid(time, event, grid)
+    times = np.unique(time)
+    share = (np.append(times[1:], times[-1]) - times) / times[-1]
     g_time = inverse(kaplan_meier(time, ~event, weight, times))
     g_row = inverse(kaplan_meier(time, ~event, weight, time))
     losses = np.zeros(len(time))
@@ -46,13 +49,14 @@ def row_losses(time, event, curves, weight=None, grid=None):
 def score_of_partition(time, event, leaf, weight=None, grid=None):
     """Integrated Brier score of the Kaplan–Meier curves of the leaves."""
     weight = np.ones(len(time)) if weight is None else weight
+    time, event = on_grid(time, event, grid)
     curves = [None] * len(time)
     for name in np.unique(leaf):
         rows = leaf == name
         of_leaf = time[rows], event[rows], weight[rows]
         for i in np.flatnonzero(rows):
             curves[i] = lambda at, of_leaf=of_leaf: kaplan_meier(*of_leaf, at)
-    return np.average(row_losses(time, event, curves, weight, grid), weights=weight)
+    return np.average(row_losses(time, event, curves, weight), weights=weight)
 
 
 def partitions(X, depth, rows=None, min_samples=1):

@@ -129,7 +129,7 @@ def test_no_tree_is_better(seed):
 def test_no_falling_curve_is_better_than_the_fitted_one(grid):
     X, y = sample(n=40)
     model = brier(max_depth=0, leaf_curve="brier-optimal", time_grid=grid).fit(X, y)
-    times, steps = plain.pieces(y["months"], grid)[0], model.predict_survival_function(X)[0]
+    times, steps = model.unique_times_, model.predict_survival_function(X)[0]
     rng = np.random.default_rng(0)
 
     def score(values):
@@ -238,10 +238,20 @@ def test_a_grid_changes_the_objective_and_says_so(caplog):
     assert abs(model.objective_value_ - brier().fit(X, y).objective_value_) > 1e-3
 
 
-def test_times_of_the_grid_after_the_last_row_count_nothing():
+def test_rows_are_moved_to_the_grid_and_censored_at_its_end():
     X, y = sample()
-    longer = brier(time_grid=[*GRID, 1e4]).fit(X, y)
-    assert longer.objective_value_ == brier(time_grid=GRID).fit(X, y).objective_value_
+    model = brier(time_grid=[5.0, 10.0, 20.0]).fit(X, y)
+    moved = y.copy()
+    moved["months"], moved["dead"] = plain.on_grid(y["months"], y["dead"], [5.0, 10.0, 20.0])
+    assert (moved["dead"] != y["dead"]).any()
+    same = brier().fit(X, moved)
+    assert model.objective_value_ == same.objective_value_
+    np.testing.assert_array_equal(survival(model, X), survival(same, X))
+    np.testing.assert_array_equal(model.unique_times_, [5.0, 10.0, 20.0])
+    longer = brier(time_grid=[5.0, 10.0, 20.0, 90.0, 1e4]).fit(X, y)
+    assert longer.unique_times_[-1] == 90.0
+    with pytest.raises(ValueError, match="time_grid ends at 0.5, before the first event"):
+        brier(time_grid=[0.1, 0.5]).fit(X, y)
 
 
 def test_grids_are_stored_untouched_and_saved():

@@ -18,6 +18,7 @@ MODULES = {
     "bristlecone": "bristlecone_estimator",
     "bristlecone-core": "bristlecone_core",
     "bristlecone-greedy": "bristlecone_greedy",
+    "osst": "osst_brier",
     "pystreed": "pystreed_survival",
     "sksurv": "sksurv_tree",
 }
@@ -25,10 +26,27 @@ MODULES = {
 
 @dataclass(frozen=True)
 class Setting:
-    """What is asked of every library alike."""
+    """What is asked of every library alike.
+
+    Parameters
+    ----------
+    objective : str
+        Key of `benchmarks.objectives.OBJECTIVES`.
+    max_depth : int or None
+        None is no limit.
+    leaf_penalty : float
+        In the unit of the objective as scored here.
+    min_samples_leaf : int
+        Rows.
+    time_limit : float or None
+        Seconds for libraries that stop by themselves with a bound; None leaves it to the timeout.
+    """
 
     objective: str
-    max_depth: int
+    max_depth: int | None
+    leaf_penalty: float = 0.0
+    min_samples_leaf: int = 1
+    time_limit: float | None = None
 
 
 @dataclass(frozen=True)
@@ -58,7 +76,10 @@ class Outcome:
 
 
 class Adapter(Protocol):
-    """What a library's module provides."""
+    """What a library's module provides.
+
+    An adapter with a true attribute ``one_fit`` is asked for one fit per process.
+    """
 
     version: str
 

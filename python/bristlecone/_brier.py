@@ -22,7 +22,7 @@ from bristlecone.curves import StepFunction, censoring_survival
 from bristlecone.errors import InvalidParameterError
 from bristlecone.metrics._inputs import Curves, inverse_or_zero
 
-__all__ = ["BrierScore", "brier_score_of", "check_time_grid"]
+__all__ = ["BrierScore", "brier_score_of", "check_time_grid", "on_time_grid"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,16 +110,10 @@ def brier_score_of(
     time: NDArray[np.float64],
     event: NDArray[np.bool_],
     weight: NDArray[np.float64] | None = None,
-    time_grid: NDArray[np.float64] | None = None,
 ) -> BrierScore:
-    """Score over the distinct training times, or over a grid of the user's in their place.
-
-    A time of the grid stands for those up to the next one; what is after the last training time
-    counts nothing.
-    """
-    times = np.unique(time) if time_grid is None else time_grid
-    last = time.max()
-    share = np.diff(np.minimum(np.append(times, last), last)) / last
+    """Score of rows, which may not all have the time 0."""
+    times = np.unique(time)
+    share = np.diff(times, append=times[-1]) / times[-1]
     return BrierScore(censoring_survival((event, time), weight, ties="paper"), times, share)
 
 
@@ -144,6 +138,25 @@ def check_time_grid(time_grid: Any) -> NDArray[np.float64] | None:
             f"time_grid must hold finite times, not negative, in ascending order; got {time_grid!r}"
         )
     return grid
+
+
+def on_time_grid(
+    time: NDArray[np.float64], event: NDArray[np.bool_], grid: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Times and events as they are known at the times of a grid.
+
+    A time is moved up to the next one of the grid; a row beyond the last is censored there.
+
+    Raises
+    ------
+    ValueError
+        When there is no event up to the last time of the grid.
+    """
+    next_one = np.searchsorted(grid, time, side="left")
+    event = event & (next_one < grid.size)
+    if not event.any():
+        raise ValueError(f"time_grid ends at {grid[-1]:g}, before the first event")
+    return grid[np.minimum(next_one, grid.size - 1)], event
 
 
 def _sums_before(values: NDArray[np.float64]) -> NDArray[np.float64]:

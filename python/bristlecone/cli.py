@@ -173,7 +173,7 @@ def _add_fit(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=left_out,
         metavar="T",
-        help="times at which brier compares curves and rows, in place of all",
+        help="coarser times for brier: every time is moved up to the next one",
     )
 
     search = parser.add_argument_group("search")

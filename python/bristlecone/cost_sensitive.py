@@ -260,7 +260,7 @@ class CostSensitiveTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator
         unknown = self.classes_[labels] != values
         if unknown.any():
             raise ValueError(
-                f"y holds {values[unknown][0]!r}, which is not among the classes "
+                f"y holds {values[unknown].tolist()[0]!r}, which is not among the classes "
                 f"{self.classes_.tolist()}"
             )
         table = self._costs(costs, labels, len(self.classes_))

@@ -78,9 +78,9 @@ class OptimalSurvivalTree(EncodedTreeMixin, SearchedTreeMixin, SurvivalTreeMixin
         "brier" it is what is scored: "kaplan-meier" (which is "auto"), or "brier-optimal", the
         non-increasing step function of least Brier score on the leaf, never worse.
     time_grid : array-like of float, shape (n_times,), or None, default=None
-        Times at which "brier" compares curves and rows, ascending, in place of all distinct
-        training times; each stands for the time up to the next. This changes the objective: the
-        optimum, its value and its bound are those of the grid.
+        Coarser times for "brier", strictly ascending: the time of a training row is moved up to the
+        next one of the grid, and a row beyond the last is censored there. This changes the
+        objective: the optimum, its value, its bound and the curves are those of the grid.
     time_limit : float or None, default=None
         Seconds after which the search stops with the best tree so far.
     memory_limit : int or None, default=None
@@ -392,8 +392,7 @@ class OptimalSurvivalTree(EncodedTreeMixin, SearchedTreeMixin, SurvivalTreeMixin
     def _problem(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> _Problem:
         self._check_parameters()
         data = check_training_data(X, y, sample_weight)
-        self._objective().check_data(data)
-        return self._encoded(data)
+        return self._encoded(self._objective().prepare(self, data))
 
     def _encoded(self, data: TrainingData) -> _Problem:
         encoder = self._fitted_encoder(data.X, data.weight)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bristlecone._brier import brier_score_of, check_time_grid
+from bristlecone._brier import brier_score_of, check_time_grid, on_time_grid
 from bristlecone.metrics._inputs import as_curves
 from bristlecone.validation import check_sample_weight, check_survival
 
@@ -117,14 +117,12 @@ def brier_losses(
         raise ValueError("y has an 'entry': the Brier score here has no delayed entry")
     weight = check_sample_weight(sample_weight, time.size)
     kept = np.ones(time.size, dtype=bool) if weight is None else weight > 0
+    grid = check_time_grid(time_grid)
+    if grid is not None:
+        time, event = on_time_grid(time, event, grid)
     if not time[kept].max(initial=0.0) > 0:
         raise ValueError("y has no time after 0")
-    score = brier_score_of(
-        time[kept],
-        event[kept],
-        None if weight is None else weight[kept],
-        check_time_grid(time_grid),
-    )
+    score = brier_score_of(time[kept], event[kept], None if weight is None else weight[kept])
     if times is None and all(callable(curve) and not hasattr(curve, "x") for curve in survival):
         times = score.times
     curves = as_curves(survival, times, time.size, "survival")

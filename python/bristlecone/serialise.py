@@ -38,8 +38,17 @@ __all__ = ["FORMAT", "VERSION", "Fields", "dumps", "load_model", "loads", "regis
 FORMAT = "bristlecone model"
 VERSION = 1
 
-# Parameters that may be lists of numbers.
-_LISTS = ("time_grid",)
+# Parameters that may be lists, arrays or mappings.
+_CONTAINERS = (
+    "capacities",
+    "class_weight",
+    "cost_matrix",
+    "feature_costs",
+    "feature_discounts",
+    "feature_groups",
+    "feature_origins",
+    "time_grid",
+)
 
 Model = TypeVar("Model", bound="TreeMixin")
 
@@ -340,8 +349,11 @@ def _plain_parameter(name: str, value: Any) -> Any:
         return {"BinaryEncoder": value.get_params()}
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    if name in _LISTS:
-        return [float(item) for item in value]
+    if name in _CONTAINERS and isinstance(value, dict):
+        # As pairs: the keys of a JSON object are texts only.
+        return {"dict": [[_plain_parameter(name, x) for x in pair] for pair in value.items()]}
+    if name in _CONTAINERS and isinstance(value, (list, tuple)):
+        return [_plain_parameter(name, item) for item in value]
     raise TypeError(f"parameter {name} is a {type(value).__name__}, which cannot be saved as JSON")
 
 
@@ -349,16 +361,30 @@ def _read_parameters(cls: type[TreeMixin], fields: Fields) -> dict[str, Any]:
     parameters = {}
     for name in cls._get_param_names():  # type: ignore[attr-defined]
         value = fields.take(name)
-        if isinstance(value, dict):
+        if isinstance(value, dict) and "dict" in value and name in _CONTAINERS:
+            inner = Fields(value, fields.full_name(name))
+            value = _read_dict(inner)
+            inner.finish()
+        elif isinstance(value, dict):
             inner = Fields(value, fields.full_name(name)).object("BinaryEncoder")
             known = BinaryEncoder().get_params()
             value = BinaryEncoder(**{key: inner.take(key) for key in known})
             inner.finish()
-        elif isinstance(value, list) and name not in _LISTS:
+        elif isinstance(value, list) and name not in _CONTAINERS:
             raise fields.fail(name, "is a list")
         parameters[name] = value
     fields.finish()
     return parameters
+
+
+def _read_dict(fields: Fields) -> dict[Any, Any]:
+    pairs = fields.take("dict")
+    if not isinstance(pairs, list) or not all(isinstance(p, list) and len(p) == 2 for p in pairs):
+        raise fields.fail("dict", "is not a list of pairs")
+    for key, _ in pairs:
+        if not isinstance(key, (bool, int, float, str)):
+            raise fields.fail("dict", f"has the key {key!r}")
+    return dict(pairs)
 
 
 def survival_leaves(estimator: SurvivalTreeMixin) -> dict[str, Any]:

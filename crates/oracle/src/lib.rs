@@ -10,8 +10,10 @@
 //! `|rows| loss(rows) / total_weight + leaf_penalty`.
 
 pub mod accuracy;
+pub mod brier;
 pub mod instances;
 mod search;
+pub mod sums;
 pub mod survival;
 mod tree;
 

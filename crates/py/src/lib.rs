@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 
+mod brier;
 mod greedy;
 mod search;
 mod survival;
@@ -20,6 +21,8 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(tasks::path_task, m)?)?;
     m.add_function(wrap_pyfunction!(tasks::forecast_task, m)?)?;
     m.add_function(wrap_pyfunction!(user::solve_user, m)?)?;
+    m.add_function(wrap_pyfunction!(brier::solve_brier, m)?)?;
+    m.add_function(wrap_pyfunction!(brier::path_brier, m)?)?;
     m.add_function(wrap_pyfunction!(greedy::grow_greedy, m)?)?;
     m.add_function(wrap_pyfunction!(survival::risk_table, m)?)?;
     Ok(())

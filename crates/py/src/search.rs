@@ -8,8 +8,8 @@ use bristlecone_core::search::{
 };
 use bristlecone_core::simd::Backend;
 use bristlecone_core::survival::Observations;
+use bristlecone_core::task::Task;
 use bristlecone_core::task::likelihood::Likelihood;
-use bristlecone_core::task::{LaneTask, Superadditive, Task};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -131,6 +131,7 @@ impl Limits {
                 }
                 "equivalent_points" => settings.equivalent_points = value.extract()?,
                 "lattice_depth" => settings.lattice_depth = value.extract()?,
+                "look_ahead" => settings.look_ahead = value.extract()?,
                 "cache" => settings.cache = value.extract()?,
                 "trivial_bound" => settings.trivial_bound = value.extract()?,
                 "planted" => settings.planted = value.extract()?,
@@ -287,26 +288,17 @@ pub(crate) fn to_py(error: CoreError) -> PyErr {
 /// A search of the core: `solve` or `solve_path`.
 pub(crate) type Search<T, R> = fn(&T, &BinaryMatrix, &Settings, &Monitor) -> Result<R, CoreError>;
 
-pub(crate) fn run<T: LaneTask + Superadditive, R: Send>(
+/// Runs a search on a thread of its own while this one looks out for signals.
+///
+/// The first Ctrl-C asks the search to stop and keeps its result; a second one within a
+/// second raises once the search has ended. A callback that raises ends the search too.
+pub(crate) fn run<T: Sync, R: Send>(
     py: Python<'_>,
     task: &T,
     matrix: &BinaryMatrix,
     limits: &Limits,
     callback: Option<Py<PyAny>>,
-    search: Search<T, R>,
-) -> PyResult<R> {
-    run_search(py, limits, callback, |settings, monitor| search(task, matrix, settings, monitor))
-}
-
-/// Runs a search on a thread of its own while this one looks out for signals.
-///
-/// The first Ctrl-C asks the search to stop and keeps its result; a second one within a
-/// second raises once the search has ended. A callback that raises ends the search too.
-pub(crate) fn run_search<R: Send>(
-    py: Python<'_>,
-    limits: &Limits,
-    callback: Option<Py<PyAny>>,
-    search: impl FnOnce(&Settings, &Monitor) -> Result<R, CoreError> + Send,
+    search: impl FnOnce(&T, &BinaryMatrix, &Settings, &Monitor) -> Result<R, CoreError> + Send,
 ) -> PyResult<R> {
     let settings = limits.settings(py)?;
     let interrupted = AtomicBool::new(false);
@@ -335,7 +327,7 @@ pub(crate) fn run_search<R: Send>(
                     }
                 };
                 let monitor = Monitor::new(time_limit, &check).with_progress(&progress);
-                let result = search(settings, &monitor);
+                let result = search(task, matrix, settings, &monitor);
                 // The receiver outlives this thread.
                 let _ = done.send(());
                 result

@@ -1,6 +1,6 @@
 //! Tasks defined in Python.
 
-use crate::search::{PySolution, matrix, parse, run_search, to_py};
+use crate::search::{PySolution, matrix, parse, run, to_py};
 use bristlecone_core::search::Stop;
 use bristlecone_core::search::batch::{BatchTask, Cells, Statistics, solve};
 use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
@@ -107,8 +107,8 @@ pub fn solve_user(
     }
     let task = UserTask { leaf_cost, split_cost, lower_bound, error: Mutex::new(None) };
     let penalty = limits.leaf_penalty;
-    let found = run_search(py, &limits, callback, |settings, monitor| {
-        solve(&task, &matrix, &statistics, total_weight, penalty, settings, monitor)
+    let found = run(py, &task, &matrix, &limits, callback, |task, matrix, settings, monitor| {
+        solve(task, matrix, &statistics, total_weight, penalty, settings, monitor)
     });
     match task.error.into_inner().expect("not poisoned") {
         Some(error) => Err(error),

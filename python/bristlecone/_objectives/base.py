@@ -41,8 +41,8 @@ class Objective(ABC):
 
     @staticmethod
     @abstractmethod
-    def check_data(data: TrainingData) -> None:
-        """Raise ValueError for outcomes that the objective cannot score."""
+    def prepare(tree: OptimalSurvivalTree, data: TrainingData) -> TrainingData:
+        """Rows as the objective takes them; ValueError for outcomes that it cannot score."""
 
     @staticmethod
     @abstractmethod

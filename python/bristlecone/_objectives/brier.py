@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone import _core
-from bristlecone._brier import brier_score_of, check_time_grid
+from bristlecone._brier import brier_score_of, check_time_grid, on_time_grid
 from bristlecone._objectives.base import Objective
 from bristlecone.leaves import LeafStatistics
 from bristlecone.validation import TrainingData
@@ -36,22 +36,27 @@ class Brier(Objective):
         check_time_grid(tree.time_grid)
 
     @staticmethod
-    def check_data(data: TrainingData) -> None:
+    def prepare(tree: OptimalSurvivalTree, data: TrainingData) -> TrainingData:
         if data.entry is not None:
             raise ValueError(
                 "y has an 'entry': objective='brier' has no delayed entry, because its weights 1/G "
                 "hold only for rows observed from time 0 on; objective='likelihood' has it"
             )
+        grid = check_time_grid(tree.time_grid)
+        if grid is not None:
+            time, event = on_time_grid(data.time, data.event, grid)
+            data = data._replace(time=time, event=event)
         if not data.time.max() > 0:
             raise ValueError(
                 "y has no time after 0: objective='brier' is a mean over the times up to the last"
             )
+        return data
 
     @staticmethod
     def engine_options(tree: OptimalSurvivalTree, data: TrainingData) -> dict[str, Any]:
         return {
             "leaf_curve": tree._curve(),
-            "time_grid": check_time_grid(tree.time_grid),
+            "time_grid": None,  # the rows are on it
             "reference_loss": None,
         }
 
@@ -64,7 +69,7 @@ class Brier(Objective):
     ) -> tuple[LeafStatistics, ...]:
         if tree._curve() != "brier-optimal":
             return leaves
-        score = brier_score_of(data.time, data.event, data.weight, check_time_grid(tree.time_grid))
+        score = brier_score_of(data.time, data.event, data.weight)
         finished = []
         for one in leaves:
             rows = np.flatnonzero(leaf == one.node)

@@ -37,8 +37,8 @@ class Likelihood(Objective):
             )
 
     @staticmethod
-    def check_data(data: TrainingData) -> None:
-        pass
+    def prepare(tree: OptimalSurvivalTree, data: TrainingData) -> TrainingData:
+        return data
 
     @staticmethod
     def engine_options(tree: OptimalSurvivalTree, data: TrainingData) -> dict[str, Any]:

@@ -2,12 +2,14 @@
 
 pub mod batch;
 pub mod branch;
+pub mod curve;
 mod forecast;
 pub mod fronts;
 pub mod lattice;
 pub mod monitor;
 mod solve;
 
+pub use curve::{path_brier, solve_brier};
 pub use forecast::{Forecast, forecast};
 pub use monitor::{Monitor, Stop};
 pub use solve::{solve, solve_path};
@@ -38,6 +40,8 @@ pub struct Settings {
     pub equivalent_points: bool,
     /// Deepest lattice to use; nodes with more depth left are branched on.
     pub lattice_depth: usize,
+    /// Charge a split the price of two leaves before looking below it (curve tasks).
+    pub look_ahead: bool,
     /// Remember solved nodes above the lattice.
     pub cache: bool,
     /// Debug mode: objective of a known tree. The search panics when a bound excludes it.
@@ -57,6 +61,7 @@ impl Default for Settings {
             trivial_bound: true,
             equivalent_points: true,
             lattice_depth: lattice::MAX_DEPTH,
+            look_ahead: true,
             cache: true,
             planted: None,
         }
@@ -85,6 +90,8 @@ pub enum Precision {
 pub enum Status {
     /// The tree is proven best: lower bound and objective meet.
     Optimal,
+    /// The tree is best if no subtree can lose less than the reference model.
+    ReferenceOptimal,
     /// The time ran out first.
     TimeLimit,
     /// The memory limit left no way to go on.
@@ -108,6 +115,7 @@ impl Status {
     pub fn name(self) -> &'static str {
         match self {
             Status::Optimal => "optimal",
+            Status::ReferenceOptimal => "reference_optimal",
             Status::TimeLimit => "time_limit",
             Status::MemoryLimit => "memory_limit",
             Status::Interrupted => "interrupted",

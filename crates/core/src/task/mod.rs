@@ -9,6 +9,7 @@
 
 pub mod accuracy;
 pub mod balanced_accuracy;
+pub mod brier;
 pub mod fixed;
 pub mod label_costs;
 pub mod likelihood;
