@@ -21,6 +21,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(tasks::path_task, m)?)?;
     m.add_function(wrap_pyfunction!(tasks::forecast_task, m)?)?;
     m.add_function(wrap_pyfunction!(user::solve_user, m)?)?;
+    m.add_function(wrap_pyfunction!(user::forecast_user, m)?)?;
     m.add_function(wrap_pyfunction!(brier::solve_brier, m)?)?;
     m.add_function(wrap_pyfunction!(brier::path_brier, m)?)?;
     m.add_function(wrap_pyfunction!(greedy::grow_greedy, m)?)?;

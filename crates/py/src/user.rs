@@ -1,8 +1,8 @@
 //! Tasks defined in Python.
 
-use crate::search::{PySolution, matrix, parse, run, to_py};
+use crate::search::{PySolution, forecast_dict, matrix, parse, run, to_py};
 use bristlecone_core::search::Stop;
-use bristlecone_core::search::batch::{BatchTask, Cells, Statistics, solve};
+use bristlecone_core::search::batch::{BatchTask, Cells, Statistics, forecast, solve};
 use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -114,4 +114,22 @@ pub fn solve_user(
         Some(error) => Err(error),
         None => Ok(PySolution(found?)),
     }
+}
+
+/// What a search would take without the functions of the task: dict of seconds, bytes, cells,
+/// row_visits, n_distinct_rows and n_active_features.
+#[pyfunction]
+#[pyo3(signature = (features, statistics, **limits))]
+pub fn forecast_user<'py>(
+    py: Python<'py>,
+    features: PyReadonlyArray2<'_, u8>,
+    statistics: PyReadonlyArray2<'_, f64>,
+    limits: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let settings = parse(limits)?.settings(py)?;
+    let (n_rows, channels) = statistics.as_array().dim();
+    let matrix = matrix(&features, n_rows)?;
+    let statistics = Statistics::new(statistics.as_slice()?, channels).map_err(to_py)?;
+    let (expected, sample) = forecast(&matrix, &statistics, &settings);
+    forecast_dict(py, &expected, sample.n_rows(), sample.n_columns())
 }

@@ -98,6 +98,8 @@ pub enum Status {
     MemoryLimit,
     /// The caller asked to stop.
     Interrupted,
+    /// No allowed tree satisfies the constraints.
+    Infeasible,
 }
 
 impl From<Stop> for Status {
@@ -119,6 +121,7 @@ impl Status {
             Status::TimeLimit => "time_limit",
             Status::MemoryLimit => "memory_limit",
             Status::Interrupted => "interrupted",
+            Status::Infeasible => "infeasible",
         }
     }
 }

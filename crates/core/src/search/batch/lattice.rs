@@ -6,6 +6,7 @@
 //! differ in one column to the itemset without it. Cells with too few rows cost +∞ and
 //! are never handed out, so a task sees no empty cell.
 
+use super::passes::{self, Within};
 use super::{Cells, Found, Problem};
 use crate::data::Sample;
 use crate::search::lattice::accumulate::Rows;
@@ -13,17 +14,14 @@ use crate::search::lattice::budgets::{Combination, leaf_budgets};
 use crate::search::lattice::combine::{Best, PREFIX, best_at};
 use crate::search::lattice::geometry::Geometry;
 use crate::search::{Monitor, Settings, Stop};
-use crate::simd::{Backend, Lanes, portable};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use crate::simd::Backend;
+use std::sync::atomic::AtomicUsize;
 
 /// Deepest tree of one lattice.
 pub const MAX_DEPTH: usize = crate::search::lattice::MAX_DEPTH;
 
 /// Cells per batch: enough to make the call negligible, few enough for the cache.
 const BATCH: usize = 1 << 15;
-
-/// Lanes of scratch behind the last column, for vectors that run over it.
-const SCRATCH_LANES: usize = 96;
 
 /// What a lattice finds.
 pub struct Solved {
@@ -41,8 +39,8 @@ pub struct Lattice<'a> {
     pub sample: &'a Sample,
     pub depth: usize,
     pub geometry: Geometry,
-    rows: Rows<i64>,
-    everything: Vec<u64>,
+    pub rows: Rows<i64>,
+    pub everything: Vec<u64>,
     /// Statistics and, last, the number of rows.
     pub channels: usize,
     totals: Vec<i64>,
@@ -84,9 +82,9 @@ pub fn solve(
     let mut lattice = Lattice::new(problem, sample, depth, budgets);
     for m in 1..depth {
         // SAFETY: the backend is one that this machine has.
-        lattice.sums[m - 1] = unsafe { fill(backend)(&lattice, m, monitor)? };
+        lattice.sums[m - 1] = unsafe { passes::fill(backend)(&lattice, m, monitor)? };
     }
-    let pass = sweep(backend);
+    let pass = passes::sweep(backend);
     for level in (1..=depth).rev() {
         let positions = if level == 1 { 1 } else { lattice.geometry.total(level - 1) };
         let entries = (positions * lattice.slots[level - 1]) << (level - 1);
@@ -160,43 +158,6 @@ impl<'a> Lattice<'a> {
         }
     }
 
-    /// Sums of the itemsets `prefix ∪ {lane}` over all lanes beyond the prefix.
-    ///
-    /// # Safety
-    /// The machine must have the instruction set of `L`.
-    #[inline(always)]
-    unsafe fn accumulate<L: Lanes<I = i64>>(&self, prefix: &[usize], within: &mut Within) {
-        let first = prefix.last().map_or(0, |&c| c + 1);
-        let stride = within.stride;
-        let out = within.sums.as_mut_ptr();
-        // SAFETY: the scratch has the stride that `Rows::accumulate` asks for.
-        unsafe {
-            match *prefix {
-                [] => {
-                    let all = &self.everything;
-                    self.rows.accumulate::<L>(all, all, first, out, stride);
-                }
-                [f] => {
-                    let a = self.rows.column(f);
-                    self.rows.accumulate::<L>(a, a, first, out, stride);
-                }
-                [f, g] => {
-                    let rows = within.one(&self.rows, f);
-                    rows.accumulate::<L>(rows.column(g), rows.column(g), first, out, stride);
-                }
-                [f, g, k] => {
-                    let rows = within.one(&self.rows, f);
-                    rows.accumulate::<L>(rows.column(g), rows.column(k), first, out, stride);
-                }
-                [f, g, k, j] => {
-                    let rows = within.two(&self.rows, f, g);
-                    rows.accumulate::<L>(rows.column(k), rows.column(j), first, out, stride);
-                }
-                _ => unreachable!("no prefix is longer"),
-            }
-        }
-    }
-
     /// Sum of channel `c` over the rows where all of `itemset` is true.
     fn positive(&self, c: usize, itemset: &[usize]) -> i64 {
         match itemset.split_last() {
@@ -209,44 +170,6 @@ impl<'a> Lattice<'a> {
     }
 }
 
-/// Rows of the first columns of a prefix, and sums over the lanes.
-struct Within {
-    one: (usize, Rows<i64>),
-    two: ((usize, usize), Rows<i64>),
-    /// `[channel · stride + lane]`.
-    sums: Vec<i64>,
-    stride: usize,
-}
-
-impl Within {
-    fn new(lattice: &Lattice) -> Self {
-        let stride = lattice.geometry.n + SCRATCH_LANES;
-        Within {
-            one: (usize::MAX, Rows::default()),
-            two: ((usize::MAX, usize::MAX), Rows::default()),
-            sums: vec![0; stride * lattice.channels],
-            stride,
-        }
-    }
-
-    fn one(&mut self, rows: &Rows<i64>, f: usize) -> &Rows<i64> {
-        if self.one.0 != f {
-            self.one.1.restrict(rows, f);
-            self.one.0 = f;
-        }
-        &self.one.1
-    }
-
-    fn two(&mut self, rows: &Rows<i64>, f: usize, g: usize) -> &Rows<i64> {
-        if self.two.0 != (f, g) {
-            self.one(rows, f);
-            self.two.1.restrict(&self.one.1, g);
-            self.two.0 = (f, g);
-        }
-        &self.two.1
-    }
-}
-
 /// A prefix whose cells wait for their costs.
 struct Waiting {
     prefix: [usize; PREFIX],
@@ -255,15 +178,15 @@ struct Waiting {
 }
 
 /// What one thread owns during a pass.
-struct Worker {
-    within: Within,
-    cells: Cells,
+pub struct Worker {
+    pub within: Within,
+    pub cells: Cells,
     /// Where the value of each cell of the batch goes.
     places: Vec<u32>,
     costs: Vec<f64>,
     waiting: Vec<Waiting>,
     /// Leaf costs and prices of all cells of the waiting prefixes.
-    leaf: Vec<f64>,
+    pub leaf: Vec<f64>,
     price: Vec<f64>,
     /// Statistics of the cells of one prefix, `[(channel · patterns + pattern) · lanes + lane]`.
     block: Vec<i64>,
@@ -293,201 +216,10 @@ impl Worker {
     }
 }
 
-/// The prefixes of some number of columns that begin with a given one, in order.
-///
-/// Not a closure over each prefix: what runs for one must be compiled with the features of
-/// the pass around it.
-struct Prefixes {
-    n: usize,
-    size: usize,
-    columns: [usize; PREFIX],
-    started: bool,
-}
-
-impl Prefixes {
-    fn new(n: usize, size: usize, first: usize) -> Self {
-        let mut columns = [0; PREFIX];
-        for (i, column) in columns.iter_mut().enumerate().take(size) {
-            *column = first + i;
-        }
-        Prefixes { n, size, columns, started: false }
-    }
-
-    /// The next prefix, if there is one.
-    #[inline(always)]
-    fn next(&mut self) -> Option<&[usize]> {
-        let size = self.size;
-        if !std::mem::replace(&mut self.started, true) {
-            let fits = size == 0 || self.columns[size - 1] < self.n;
-            return fits.then_some(&self.columns[..size]);
-        }
-        // The last place that has a further column, but not the first; after it, the least.
-        let last = (1..size).rev().find(|&i| self.columns[i] + (size - i) < self.n)?;
-        self.columns[last] += 1;
-        for i in last + 1..size {
-            self.columns[i] = self.columns[i - 1] + 1;
-        }
-        Some(&self.columns[..size])
-    }
-}
-
-type Fill = unsafe fn(&Lattice, usize, &Monitor) -> Result<Vec<i64>, Stop>;
-type Sweep = unsafe fn(&Lattice, usize, &AtomicUsize, &Monitor, &mut Worker) -> Result<(), Stop>;
-
-macro_rules! backends {
-    ($(($fill:ident, $sweep:ident, $lanes:ty $(, $features:literal)?)),*) => {$(
-        $(#[target_feature(enable = $features)])?
-        unsafe fn $fill(lattice: &Lattice, m: usize, monitor: &Monitor) -> Result<Vec<i64>, Stop> {
-            // SAFETY: the features are enabled here and checked by the caller.
-            unsafe { fill_sums::<$lanes>(lattice, m, monitor) }
-        }
-
-        $(#[target_feature(enable = $features)])?
-        unsafe fn $sweep(
-            lattice: &Lattice,
-            level: usize,
-            next: &AtomicUsize,
-            monitor: &Monitor,
-            worker: &mut Worker,
-        ) -> Result<(), Stop> {
-            // SAFETY: the features are enabled here and checked by the caller.
-            unsafe { sweep_level::<$lanes>(lattice, level, next, monitor, worker) }
-        }
-    )*};
-}
-
-#[cfg(target_arch = "x86_64")]
-mod x86 {
-    use super::*;
-    use crate::simd::{avx2, avx512};
-
-    backends!(
-        (
-            fill_avx512,
-            sweep_avx512,
-            avx512::Double,
-            "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi1,bmi2,popcnt"
-        ),
-        (fill_avx2, sweep_avx2, avx2::Double, "avx2,fma,bmi1,popcnt")
-    );
-
-    pub(super) fn fill(backend: Backend) -> Option<Fill> {
-        match backend {
-            Backend::Avx512 => Some(fill_avx512),
-            Backend::Avx2 => Some(fill_avx2),
-            Backend::Portable => None,
-        }
-    }
-
-    pub(super) fn sweep(backend: Backend) -> Option<Sweep> {
-        match backend {
-            Backend::Avx512 => Some(sweep_avx512),
-            Backend::Avx2 => Some(sweep_avx2),
-            Backend::Portable => None,
-        }
-    }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-mod x86 {
-    use super::*;
-
-    pub(super) fn fill(_: Backend) -> Option<Fill> {
-        None
-    }
-
-    pub(super) fn sweep(_: Backend) -> Option<Sweep> {
-        None
-    }
-}
-
-backends!((fill_portable, sweep_portable, portable::Double));
-
-fn fill(backend: Backend) -> Fill {
-    x86::fill(backend).unwrap_or(fill_portable)
-}
-
-fn sweep(backend: Backend) -> Sweep {
-    x86::sweep(backend).unwrap_or(sweep_portable)
-}
-
-/// Sums of all positive itemsets of size `m`.
-///
-/// # Safety
-/// The machine must have the instruction set of `L`.
-#[inline(always)]
-unsafe fn fill_sums<L: Lanes<I = i64>>(
-    lattice: &Lattice,
-    m: usize,
-    monitor: &Monitor,
-) -> Result<Vec<i64>, Stop> {
-    let (n, total) = (lattice.geometry.n, lattice.geometry.total(m));
-    let mut sums = vec![0; lattice.channels * total];
-    let mut within = Within::new(lattice);
-    for first in 0..if m == 1 { 1 } else { n } {
-        monitor.check()?;
-        let mut prefixes = Prefixes::new(n, m - 1, first);
-        while let Some(prefix) = prefixes.next() {
-            // SAFETY: the caller's contract.
-            unsafe { lattice.accumulate::<L>(prefix, &mut within) };
-            let row = lattice.geometry.row(prefix);
-            let lanes = n - row.first;
-            for c in 0..lattice.channels {
-                let from = &within.sums[c * within.stride + row.first..][..lanes];
-                sums[c * total + row.start..][..lanes].copy_from_slice(from);
-            }
-        }
-    }
-    Ok(sums)
-}
-
-/// The cells of all itemsets of a level.
-///
-/// # Safety
-/// The machine must have the instruction set of `L`.
-#[inline(always)]
-unsafe fn sweep_level<L: Lanes<I = i64>>(
-    lattice: &Lattice,
-    level: usize,
-    next: &AtomicUsize,
-    monitor: &Monitor,
-    worker: &mut Worker,
-) -> Result<(), Stop> {
-    let n = lattice.geometry.n;
-    let tickets = if level == 1 { 1 } else { n };
-    loop {
-        let first = next.fetch_add(1, Ordering::Relaxed);
-        if first >= tickets {
-            break;
-        }
-        let mut prefixes = Prefixes::new(n, level - 1, first);
-        while let Some(prefix) = prefixes.next() {
-            let lanes = n - prefix.last().map_or(0, |&c| c + 1);
-            if lanes == 0 {
-                continue;
-            }
-            if worker.cells.len + (lanes << level) > worker.cells.capacity {
-                monitor.check()?;
-                lattice.settle(level, monitor, worker)?;
-            }
-            if level == lattice.depth {
-                // SAFETY: the caller's contract.
-                unsafe { lattice.accumulate::<L>(prefix, &mut worker.within) };
-            }
-            lattice.collect(level, prefix, lanes, worker);
-            // Prefixes of which no cell has enough rows would pile up.
-            if worker.leaf.len() > 4 * worker.cells.capacity {
-                lattice.settle(level, monitor, worker)?;
-            }
-        }
-    }
-    lattice.settle(level, monitor, worker)
-}
-
 impl Lattice<'_> {
     /// Puts the cells of `prefix ∪ {lane}` with enough rows into the batch.
     #[inline(always)]
-    fn collect(&self, level: usize, prefix: &[usize], lanes: usize, worker: &mut Worker) {
+    pub fn collect(&self, level: usize, prefix: &[usize], lanes: usize, worker: &mut Worker) {
         let (half, patterns) = (1usize << (level - 1), 1usize << level);
         let first = self.geometry.n - lanes;
         let Worker { within, cells, places, leaf, price, block, .. } = worker;
@@ -557,7 +289,7 @@ impl Lattice<'_> {
 
     /// Asks for the costs of the batch and offers what waited for them.
     #[inline(always)]
-    fn settle(&self, level: usize, monitor: &Monitor, worker: &mut Worker) -> Result<(), Stop> {
+    pub fn settle(&self, level: usize, monitor: &Monitor, worker: &mut Worker) -> Result<(), Stop> {
         let len = worker.cells.len;
         if len > 0 {
             let Worker { cells, places, costs, leaf, price, .. } = &mut *worker;

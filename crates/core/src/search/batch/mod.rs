@@ -7,10 +7,13 @@
 
 mod branch;
 mod extract;
+mod forecast;
 mod lattice;
+mod passes;
 mod solve;
 mod statistics;
 
+pub use forecast::forecast;
 pub use solve::solve;
 pub use statistics::Statistics;
 

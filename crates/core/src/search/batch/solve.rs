@@ -15,8 +15,7 @@ const CERTIFICATE: f64 = 1e-9;
 /// The best tree for `task` over `features`, or on a limit the best found and a bound.
 ///
 /// The objective is (leaf costs + split costs) / `weight` + `leaf_penalty` · leaves, from
-/// sums of the integer `statistics`. It is +∞ when no tree was found that may have all its
-/// leaves.
+/// sums of the integer `statistics`; +∞ when no tree was found that may have all its leaves.
 pub fn solve(
     task: &dyn BatchTask,
     features: &BinaryMatrix,
@@ -42,6 +41,7 @@ pub fn solve(
     let proven = search.lower >= search.best.cost
         || objective - search.objective(search.lower) <= CERTIFICATE * objective.abs().max(1.0);
     let (status, lower_bound) = match stop {
+        _ if search.lower == f64::INFINITY => (Status::Infeasible, objective),
         _ if proven => (Status::Optimal, objective),
         Some(stop) => (Status::from(stop), search.bound()),
         None => return Err(Error::invalid("task", "leaf_cost differs between equal sums")),
