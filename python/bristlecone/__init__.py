@@ -20,6 +20,7 @@ from bristlecone.policy import PolicyTree
 from bristlecone.regress import OptimalTreeRegressor
 from bristlecone.search import SearchCost, SearchProgress
 from bristlecone.serialise import load_model, save_model
+from bristlecone.user_task import OptimalTree, Task
 
 __all__ = [
     "BinaryEncoder",
@@ -32,6 +33,7 @@ __all__ = [
     "InvalidParameterError",
     "ModelFormatError",
     "OptimalSurvivalTree",
+    "OptimalTree",
     "OptimalTreeClassifier",
     "OptimalTreeRegressor",
     "PolicyTree",
@@ -39,6 +41,7 @@ __all__ = [
     "SearchCostWarning",
     "SearchLimitWarning",
     "SearchProgress",
+    "Task",
     "__version__",
     "load_model",
     "save_model",

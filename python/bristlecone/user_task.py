@@ -182,9 +182,8 @@ class OptimalTree(SolverMixin, BaseEstimator):
     -----
     Sums are those of integers: statistics are scaled by a power of two and rounded to 60 bits of
     the total of their column. Integers up to 2**53, and anything else that floats add up without
-    rounding, are exact. Where ``leaf_cost`` itself rounds much (a small difference of large
-    numbers), centre the statistics: ``fit`` raises an error rather than a certificate that the
-    rounding does not bear out.
+    rounding, are exact. The costs of the tree are computed again from its rows, and ``fit`` raises
+    an error when they differ from those of the search by more than 1e-9.
 
     Of trees that cost the same, a leaf goes before a split and the first question before others.
 
@@ -385,11 +384,11 @@ class OptimalTree(SolverMixin, BaseEstimator):
         objective = total / data.total_weight + self.leaf_penalty * tree.n_leaves
         if not abs(objective - solution.objective) <= 1e-9 * max(1.0, abs(objective)):
             raise ValueError(
-                f"the costs of task.leaf_cost differ by more than 1e-9 between equal sums, added up "
-                f"in another order: {objective!r} and {solution.objective!r}; centre or rescale "
-                "the statistics so that it rounds less"
+                f"the tree costs {objective!r} by its rows, {solution.objective!r} by the sums of "
+                "the search: the statistics of one column differ too much in size, or "
+                "task.leaf_cost makes much of the last digits of the sums"
             )
-        self.__dict__.pop("leaf_values_", None)
+        values = None
         if getattr(self.task, "leaf_value", None) is not None:
             values = np.array(self.task.leaf_value(sums[tree.is_leaf]))
             if values.ndim not in (1, 2) or len(values) != tree.n_leaves:
@@ -397,8 +396,10 @@ class OptimalTree(SolverMixin, BaseEstimator):
                     f"task.leaf_value returned an array of shape {values.shape} for "
                     f"{tree.n_leaves} leaves; expected one value, or row of values, per leaf"
                 )
-            self.leaf_values_ = values
         self.leaf_sums_, self.leaf_costs_ = sums[tree.is_leaf], costs
+        self.__dict__.pop("leaf_values_", None)
+        if values is not None:
+            self.leaf_values_ = values
 
     def _leaf_facts(self) -> list[dict[str, Any]]:
         facts: list[dict[str, Any]] = [{"cost": cost} for cost in self.leaf_costs_.tolist()]

@@ -37,9 +37,9 @@ fn odd(s: &[f64]) -> f64 {
     (s[1] * 3.0 + s[0]).sin() * s[0].sqrt() - 0.3 * s[2]
 }
 
-/// Leaves of little weight are forbidden.
+/// Leaves of little weight are forbidden, and so is the root of most instances.
 fn heavy(s: &[f64]) -> f64 {
-    if s[0] < 4.0 { f64::INFINITY } else { squared_error(s) }
+    if s[0] < 4.0 || s[0] > 40.0 { f64::INFINITY } else { squared_error(s) }
 }
 
 fn size_price(s: &[f64]) -> f64 {

@@ -109,7 +109,8 @@ impl Lattice<'_> {
             }
         }
         let Some(Split { value, column, shares }) = best else { return Ok(leaf) };
-        if value == f64::INFINITY || node.leaf <= value + TIE * value.abs().max(node.leaf.abs()) {
+        let tie = TIE * value.abs().max(node.leaf.abs());
+        if value == f64::INFINITY || (node.leaf.is_finite() && node.leaf <= value + tie) {
             return Ok(leaf);
         }
         let side = |value: bool| {

@@ -35,11 +35,13 @@ pub fn solve(
     };
     let best = Found { cost: f64::INFINITY, tree: Tree::leaf() };
     let (lower, trace) = (f64::NEG_INFINITY, Vec::new());
-    let mut search = Search { problem: &problem, weight, monitor, trace, best, lower };
+    let mut search =
+        Search { problem: &problem, weight, monitor, trace, best, lower, prior: lower };
     let stop = search.run(&sample, settings).err();
     let objective = search.objective(search.best.cost);
+    let gap = objective - search.objective(search.lower);
     let proven = search.lower >= search.best.cost
-        || objective - search.objective(search.lower) <= CERTIFICATE * objective.abs().max(1.0);
+        || objective.is_finite() && gap <= CERTIFICATE * objective.abs().max(1.0);
     let (status, lower_bound) = match stop {
         _ if search.lower == f64::INFINITY => (Status::Infeasible, objective),
         _ if proven => (Status::Optimal, objective),
@@ -69,6 +71,8 @@ struct Search<'a> {
     best: Found,
     /// Proven lower bound on the cost.
     lower: f64,
+    /// The bound before any search, the task's own.
+    prior: f64,
 }
 
 impl Search<'_> {
@@ -77,7 +81,7 @@ impl Search<'_> {
     fn run(&mut self, sample: &Sample, settings: &Settings) -> Result<(), Stop> {
         let mut branch = Branch::new(self.problem, settings, self.monitor);
         let prior = branch.prior(sample)?;
-        self.lower = prior.lower;
+        (self.lower, self.prior) = (prior.lower, prior.lower);
         self.best.cost = prior.leaf;
         self.record();
         let full = |depth: usize| 1usize.checked_shl(depth as u32).unwrap_or(usize::MAX);
@@ -139,9 +143,10 @@ impl Search<'_> {
         (cost + self.problem.penalty) / self.weight
     }
 
-    /// The proven bound, rounded down by more than its sums can be off.
+    /// The proven bound; one that was added up is rounded down by more than that is off.
     fn bound(&self) -> f64 {
         let value = self.objective(self.lower);
-        (value - CERTIFICATE * value.abs().max(1.0)).min(self.objective(self.best.cost))
+        let off = if self.lower > self.prior { CERTIFICATE * value.abs().max(1.0) } else { 0.0 };
+        (value - off).min(self.objective(self.best.cost))
     }
 }
