@@ -23,6 +23,7 @@ from bristlecone.policy import PolicyTree
 from bristlecone.regress import OptimalTreeRegressor
 from bristlecone.search import SearchCost, SearchProgress
 from bristlecone.serialise import load_model, save_model
+from bristlecone.user_task import OptimalTree, Task
 
 __all__ = [
     "BinaryEncoder",
@@ -36,6 +37,7 @@ __all__ = [
     "InvalidParameterError",
     "ModelFormatError",
     "OptimalSurvivalTree",
+    "OptimalTree",
     "OptimalTreeClassifier",
     "OptimalTreeRegressor",
     "ParetoFront",
@@ -46,6 +48,7 @@ __all__ = [
     "SearchCostWarning",
     "SearchLimitWarning",
     "SearchProgress",
+    "Task",
     "__version__",
     "load_model",
     "save_model",
