@@ -5,6 +5,7 @@ from bristlecone.encoder import BinaryEncoder
 from bristlecone.errors import (
     BristleconeWarning,
     ConstantFeatureWarning,
+    FitConvergenceWarning,
     InvalidParameterError,
     ModelFormatError,
     SearchCostWarning,
@@ -14,11 +15,13 @@ from bristlecone.greedy import GreedySurvivalTree
 from bristlecone.optimal import OptimalSurvivalTree
 from bristlecone.search import SearchCost, SearchProgress
 from bristlecone.serialise import load_model, save_model
+from bristlecone.soft.estimator import SoftSurvivalTree
 
 __all__ = [
     "BinaryEncoder",
     "BristleconeWarning",
     "ConstantFeatureWarning",
+    "FitConvergenceWarning",
     "GreedySurvivalTree",
     "InvalidParameterError",
     "ModelFormatError",
@@ -27,6 +30,7 @@ __all__ = [
     "SearchCostWarning",
     "SearchLimitWarning",
     "SearchProgress",
+    "SoftSurvivalTree",
     "__version__",
     "load_model",
     "save_model",

@@ -5,6 +5,7 @@ from sklearn.exceptions import ConvergenceWarning
 __all__ = [
     "BristleconeWarning",
     "ConstantFeatureWarning",
+    "FitConvergenceWarning",
     "InvalidParameterError",
     "ModelFormatError",
     "SearchCostWarning",
@@ -18,6 +19,10 @@ class BristleconeWarning(UserWarning):
 
 class SearchLimitWarning(BristleconeWarning, ConvergenceWarning):
     """The search stopped at a limit: the tree is the best found so far, not proven optimal."""
+
+
+class FitConvergenceWarning(BristleconeWarning, ConvergenceWarning):
+    """A minimisation ended before its minimum; the part of the model is named."""
 
 
 class SearchCostWarning(BristleconeWarning):

@@ -1,4 +1,4 @@
-"""``DesignEncoder``: columns as numbers between 0 and 1, for the linear predictors of a soft tree."""
+"""``DesignEncoder``: columns as numbers between 0 and 1, for linear predictors."""
 
 from __future__ import annotations
 

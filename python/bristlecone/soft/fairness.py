@@ -46,9 +46,7 @@ def pair_distance(
     sum_inside, sum_outside = inside @ survival, outside @ survival
     square = survival**2
     value = step @ (
-        n_outside * (inside @ square)
-        + n_inside * (outside @ square)
-        - 2 * sum_inside * sum_outside
+        n_outside * (inside @ square) + n_inside * (outside @ square) - 2 * sum_inside * sum_outside
     )
     slope = inside[:, np.newaxis] * (n_outside * survival - sum_outside)
     slope += outside[:, np.newaxis] * (n_inside * survival - sum_inside)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 from sklearn.cluster import KMeans
 from sklearn.metrics import davies_bouldin_score
 
@@ -14,8 +15,7 @@ from bristlecone.soft.problem import Floats, Parameters, Problem, Rows
 
 __all__ = ["fit_leaves", "initial", "weighted_logistic"]
 
-# Clusterings to choose from, and rows that judge them: the index is quadratic in nothing but
-# needs every distance to a centre.
+# Clusterings to choose from.
 _CLUSTERINGS = 3
 # Penalty of a logistic regression, as scikit-learn's default C = 1 per row.
 _RIDGE = 1.0
@@ -55,16 +55,15 @@ def fit_leaves(problem: Problem, rows: Rows, member: Floats) -> tuple[Floats, Fl
     intercept, shape = problem.model.start(sample)
     first = np.concatenate([np.zeros(problem.width - 1), [intercept], shape])
     bounds = problem.leaf_bounds(1)
-    leaves = [
-        minimise(
-            lambda leaf, weight=weight: problem.leaf_objective(leaf, rows, weight[np.newaxis]),
-            first,
-            max_iter=_ITERATIONS,
-            tol=_TOL * max(float(weight.sum()), 1e-6),
-            bounds=bounds,
-        ).x
-        for weight in member
-    ]
+    leaves = []
+    for weight in member:
+
+        def fused(leaf: Floats, own: Floats = weight[np.newaxis]) -> tuple[float, Floats]:
+            return problem.leaf_objective(leaf, rows, own)
+
+        tol = _TOL * max(float(weight.sum()), 1e-6)
+        found = minimise(fused, first, max_iter=_ITERATIONS, tol=tol, bounds=bounds)
+        leaves.append(found.x)
     return problem.unpack(np.concatenate(leaves))
 
 
@@ -141,11 +140,7 @@ def weighted_logistic(
     def fused(logit: Floats) -> tuple[float, Floats]:
         v = logit @ rows.design
         value = float(share @ (np.logaddexp(0.0, v) - label * v))
-        slope = rows.design @ (share * (_sigmoid(v) - label))
+        slope = rows.design @ (share * (expit(v) - label))
         return value + 0.5 * float(logit @ (ridge * logit)), slope + ridge * logit
 
     return minimise(fused, start, max_iter=50, tol=1e-4).x
-
-
-def _sigmoid(v: Floats) -> Floats:
-    return 0.5 * (1 + np.tanh(0.5 * v))

@@ -39,6 +39,4 @@ def fit_joint(problem: Problem, start: Parameters, *, max_iter: int, tol: float)
     first = problem.objective(start)
     if not found.value <= first:  # bounds may have moved the start
         return Trained(start, first, [first], found.converged)
-    return Trained(
-        problem.parameters(found.x), found.value, [first, *found.trace], found.converged
-    )
+    return Trained(problem.parameters(found.x), found.value, [first, *found.trace], found.converged)

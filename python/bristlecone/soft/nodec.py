@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bristlecone.soft import routing
 from bristlecone.soft.initialise import weighted_logistic
@@ -65,9 +66,7 @@ def _refine_leaves(problem: Problem, best: Parameters, max_iter: int, tol: float
     if not value <= first:
         return Trained(best, first, [first], found.converged)
     gone = value - found.value  # what the leaves do not move
-    return Trained(
-        refined, value, [first, *(step + gone for step in found.trace)], found.converged
-    )
+    return Trained(refined, value, [first, *(step + gone for step in found.trace)], found.converged)
 
 
 def _fair_leaves(
@@ -143,8 +142,8 @@ def _step(
 def _branch_step(
     problem: Problem,
     splits: Floats,
-    working: Floats,
-    below: Floats,
+    working: NDArray[np.int64],
+    below: NDArray[np.int64],
     rows: Rows,
     losses: Floats,
     total: float,
@@ -172,11 +171,9 @@ def _branch_step(
     return found.x.reshape(-1, problem.width)
 
 
-def _half(under: Floats, level: Floats, side: int) -> Floats:
+def _half(under: NDArray[np.int64], level: NDArray[np.int64], side: int) -> NDArray[np.int64]:
     """Of nodes listed level by level, those in the left or right half of every level."""
-    return np.concatenate(
-        [np.array_split(under[level == k], 2)[side] for k in np.unique(level)]
-    )
+    return np.concatenate([np.array_split(under[level == k], 2)[side] for k in np.unique(level)])
 
 
 def _leaf_step(
@@ -199,7 +196,7 @@ def _rebalanced(
     splits: Floats,
     rows: Rows,
     losses: Floats,
-    goes_left: Floats,
+    goes_left: NDArray[np.bool_],
     fraction: float,
 ) -> Floats:
     """Logit of the first split from a weighted regression on where its rows go (eq. 8).
@@ -209,9 +206,7 @@ def _rebalanced(
     """
     label = goes_left.astype(np.float64)
     share = float(rows.weight @ label)
-    weight = rows.weight * np.where(
-        goes_left, 0.5 / max(share, 1e-12), 0.5 / max(1 - share, 1e-12)
-    )
+    weight = rows.weight * np.where(goes_left, 0.5 / max(share, 1e-12), 0.5 / max(1 - share, 1e-12))
     if fraction > 0:
         error = routing.expected(splits @ rows.design, losses)[0]
         crowd = np.flatnonzero(goes_left == (share >= 0.5))

@@ -54,9 +54,8 @@ def minimise(
         Penalty of each variable, not negative. Those with a positive one are written as a
         difference of two non-negative variables, so that zeros are exact.
     """
-    low, high = bounds if bounds is not None else (None, None)
     if l1 is None or not l1.any():
-        limits = None if bounds is None else np.stack([low, high], axis=1)
+        limits = None if bounds is None else np.stack(bounds, axis=1)
         return _run(fused, x, limits, max_iter, tol)
     split = np.flatnonzero(l1)
     cost = l1[split]
@@ -75,7 +74,7 @@ def minimise(
     start[split] = np.maximum(x[split], 0.0)
     limits = np.stack([np.full(len(start), -np.inf), np.full(len(start), np.inf)], axis=1)
     if bounds is not None:
-        limits[:m, 0], limits[:m, 1] = low, high
+        limits[:m] = np.stack(bounds, axis=1)
     limits[split, 0] = 0.0
     limits[m:, 0] = 0.0
     found = _run(wide, start, limits, max_iter, tol)

@@ -44,9 +44,7 @@ class Rows(NamedTuple):
         """Only these rows."""
         if rows.all():
             return self
-        return Rows(
-            self.design[:, rows], self.clock[:, rows], self.event[rows], self.weight[rows]
-        )
+        return Rows(self.design[:, rows], self.clock[:, rows], self.event[rows], self.weight[rows])
 
 
 class Parameters(NamedTuple):
@@ -251,3 +249,37 @@ class Problem:
                 penalty += self.fairness.of_paths(*about, path, at.linear, at.shape)[0]
         lasso = float(self.lasso(len(at.splits)) @ np.abs(at.splits.ravel()))
         return float(self.rows.weight @ value) + penalty + lasso
+
+    def steepness(self, at: Parameters) -> Floats:
+        """Largest component of the gradient of E in every split, then in every leaf.
+
+        Components that push a variable against its bound, or a zero weight against the lasso,
+        do not count.
+        """
+        logit = at.splits @ self.rows.design
+        n_splits = len(at.splits)
+        leaves = self.pack(at.linear, at.shape)
+        if self.fairness is not None and not self.fairness.mixture:
+            # The penalty of one-leaf curves jumps with the splits: these are not minimised.
+            member = routing.leaf_probabilities(logit) * self.rows.weight
+            by_leaves = self.leaves_alone(leaves, member, routing.hard_leaf(logit))[1]
+            by_splits = np.zeros(at.splits.size)
+        else:
+            gradient = self.joint(self.vector(at))[1]
+            by_splits, by_leaves = np.split(gradient, [at.splits.size])
+        splits = at.splits.ravel()
+        cost = self.lasso(n_splits)
+        by_splits = np.where(
+            (splits == 0) & (cost > 0),
+            np.maximum(np.abs(by_splits) - cost, 0.0),
+            by_splits + cost * np.sign(splits),
+        )
+        low, high = self.leaf_bounds(len(at.linear))
+        outward = ((leaves <= low) & (by_leaves > 0)) | ((leaves >= high) & (by_leaves < 0))
+        by_leaves = np.where(outward, 0.0, by_leaves)
+        sizes = [
+            np.abs(part.reshape(count, -1)).max(axis=1, initial=0.0)
+            for part, count in ((by_splits, n_splits), (by_leaves, len(at.linear)))
+            if count
+        ]
+        return np.concatenate(sizes)

@@ -37,11 +37,11 @@ class Exponential(TransformationModel):
         return log_rate(sample), np.empty(0)
 
     def index(self, linear: Floats, shape: Floats, clock: Floats) -> Index:
-        """z = y + u."""
-        return Index(clock[0] + linear, np.float64(0.0), np.float64(1.0), [], [])
+        """Z = y + u."""
+        return Index(clock[0] + linear, np.zeros((1, 1)), np.ones((1, 1)), [], [])
 
     def log_time_at(self, z: Floats, linear: Floats, shape: Floats) -> Floats:
-        """y = z − u."""
+        """Y = z − u."""
         return z - linear
 
     def in_unit(self, intercept: Floats, shift: float) -> Floats:

@@ -32,13 +32,14 @@ class ScaleModel(TransformationModel):
         return -log_rate(sample), np.zeros(1)
 
     def index(self, linear: Floats, shape: Floats, clock: Floats) -> Index:
-        """z = α(y − u), z' = α."""
+        """Z = α(y − u), z' = α."""
         alpha = np.exp(shape[:, :1])
+        one = np.ones((1, 1))
         z = alpha * (clock[0] - linear)
-        return Index(z, shape[:, :1], -alpha, [z], [np.float64(1.0)])
+        return Index(z, shape[:, :1], -alpha, [z], [one])
 
     def log_time_at(self, z: Floats, linear: Floats, shape: Floats) -> Floats:
-        """y = u + z / α."""
+        """Y = u + z / α."""
         return linear + z * np.exp(-shape[:, :1])
 
     def in_unit(self, intercept: Floats, shift: float) -> Floats:

@@ -16,7 +16,7 @@ from bristlecone import _core
 from bristlecone.soft.leaves.base import Floats, LeafModel, Sample
 from bristlecone.soft.leaves.transformation import HazardLink, Index, OddsLink, TransformationModel
 
-__all__ = ["SplineModel", "SplineOdds", "SplineHazards", "spline_knots"]
+__all__ = ["SplineHazards", "SplineModel", "SplineOdds", "spline_knots"]
 
 _DEGREE = 2
 # Slopes of the start: the least squares line may be level or fall where there are few events.
@@ -116,23 +116,24 @@ class SplineModel(TransformationModel):
         return intercept, np.log(slope)
 
     def index(self, linear: Floats, shape: Floats, clock: Floats) -> Index:
-        """z = u + Σ c_j ∫N_j, z' = Σ c_j N_j."""
+        """Z = u + Σ c_j ∫N_j, z' = Σ c_j N_j."""
         c = np.exp(shape)
         q = self.n_shape
-        area, basis = clock[1 : 1 + q], clock[1 + q :]
-        slope = c @ basis
-        parts = [c[:, j : j + 1] for j in range(q)]
+        area = [c[:, j : j + 1] * clock[1 + j] for j in range(q)]
+        basis = [c[:, j : j + 1] * clock[1 + q + j] for j in range(q)]
+        # Sums in a fixed order: a row's curve does not depend on the rows beside it.
+        slope = sum(basis[1:], basis[0])
         return Index(
-            linear + c @ area,
+            linear + sum(area[1:], area[0]),
             np.log(slope),
-            np.float64(1.0),
-            [part * row for part, row in zip(parts, area, strict=True)],
-            [part * row / slope for part, row in zip(parts, basis, strict=True)],
+            np.ones((1, 1)),
+            area,
+            [part / slope for part in basis],
         )
 
     def log_time_at(self, z: Floats, linear: Floats, shape: Floats) -> Floats:
         """By bisection between the boundary knots, on the straight line outside of them."""
-        k, m = len(shape), len(z)
+        k, m = len(shape), np.shape(z)[-1]
         c = np.exp(shape)
         ends = linear + c @ (self._area(self.knots[[0, -1]]) - self._at_zero)
         low = np.full((k, m), self.knots[0])

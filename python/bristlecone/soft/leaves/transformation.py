@@ -60,12 +60,12 @@ class HazardLink:
 
     @staticmethod
     def log_hazard_slope(z: Floats) -> Floats:
-        """log dH/dz."""
+        """Logarithm of dH/dz."""
         return z
 
     @staticmethod
     def level(share: Floats) -> Floats:
-        """z at which this share has had the event."""
+        """Index at which this share has had the event."""
         return np.log(-np.log1p(-share))
 
 
@@ -85,12 +85,12 @@ class OddsLink:
 
     @staticmethod
     def log_hazard_slope(z: Floats) -> Floats:
-        """log dH/dz."""
+        """Logarithm of dH/dz."""
         return z - np.logaddexp(0.0, z)
 
     @staticmethod
     def level(share: Floats) -> Floats:
-        """z at which this share has had the event."""
+        """Index at which this share has had the event."""
         return np.log(share) - np.log1p(-share)
 
 
@@ -101,7 +101,7 @@ class TransformationModel(LeafModel):
 
     @abstractmethod
     def index(self, linear: Floats, shape: Floats, clock: Floats) -> Index:
-        """z, its slope and their derivatives; ``clock[0]`` is y."""
+        """Index z, its slope and their derivatives; ``clock[0]`` is y."""
 
     @abstractmethod
     def log_time_at(self, z: Floats, linear: Floats, shape: Floats) -> Floats:
@@ -135,9 +135,7 @@ class TransformationModel(LeafModel):
     def hazard(self, linear: Floats, shape: Floats, clock: Floats) -> Floats:
         """h; see the base class."""
         at = self.index(linear, shape, clock)
-        return np.exp(
-            np.minimum(at.log_slope + self.link.log_hazard_slope(at.z) - clock[0], _MOST)
-        )
+        return np.exp(np.minimum(at.log_slope + self.link.log_hazard_slope(at.z) - clock[0], _MOST))
 
     def log_time(self, share: Floats, linear: Floats, shape: Floats) -> Floats:
         """Quantiles; see the base class."""
