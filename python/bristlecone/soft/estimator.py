@@ -95,9 +95,9 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
         then refines all parameters; "joint" does only the last.
     n_restarts : int, default=5
         Restarts; the one of least objective is kept.
-    l2 : float, default=0.01
+    l2 : float, default=0.1
         Ridge penalty λ/2 ‖β‖² of the leaves' weights and shapes.
-    split_l2 : float, default=0.001
+    split_l2 : float, default=0.002
         Ridge penalty of the splits' weights. Without it splits grow steep and follow single
         rows; with much of it they stay level and all rows share a leaf.
     l1 : float, default=0.0
@@ -184,8 +184,8 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
         init: str = "kmeans",
         solver: str = "nodec",
         n_restarts: int = 5,
-        l2: float = 0.01,
-        split_l2: float = 0.001,
+        l2: float = 0.1,
+        split_l2: float = 0.002,
         l1: float = 0.0,
         fairness_penalty: float = 0.0,
         fairness_group: str | ArrayLike | None = None,

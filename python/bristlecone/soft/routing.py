@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 __all__ = [
     "expected",
@@ -55,12 +54,21 @@ def subtree(depth: int, split: int) -> tuple[NDArray[np.int64], NDArray[np.int64
     return np.concatenate(splits), nodes - n_splits(depth)
 
 
+def _branches(logit: Floats) -> tuple[Floats, Floats]:
+    """Probabilities to go left and right, each exact to the last digit however small."""
+    e = np.exp(-np.abs(logit))
+    large = 1 / (1 + e)
+    small = e * large
+    goes_left = logit >= 0
+    return np.where(goes_left, large, small), np.where(goes_left, small, large)
+
+
 def leaf_probabilities(logit: Floats) -> Floats:
     """Probability of every leaf, shape (n_leaves, n), from the splits' logits (n_splits, n)."""
     n_rows = logit.shape[1]
     reach = np.ones((1, n_rows))
     first = 0
-    left, right = expit(logit), expit(-logit)
+    left, right = _branches(logit)
     while first < len(logit):
         splits = slice(first, first + len(reach))
         children = np.empty((2 * len(reach), n_rows))
@@ -84,7 +92,7 @@ def expected(logit: Floats, loss: Floats) -> tuple[Floats, Floats]:
         Σ_ℓ P_ℓ L_ℓ.
     slope : array, shape (n_splits, n)
     """
-    left, right = expit(logit), expit(-logit)
+    left, right = _branches(logit)
     slope = np.empty_like(logit)
     value = loss
     first = len(logit)

@@ -14,7 +14,6 @@ from abc import abstractmethod
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
 from bristlecone.soft.leaves.base import Floats, LeafModel, Loss, Sample, SurvivalSlopes
 
@@ -76,7 +75,11 @@ class OddsLink:
     def loss(z: Floats, event: Floats) -> tuple[Floats, Floats]:
         """H − c log(dH/dz) and its derivative."""
         more = 1 + event
-        return more * np.logaddexp(0.0, z) - event * z, more * expit(z) - event
+        # log(1 + e^z) and its slope from one exponential that cannot overflow.
+        e = np.exp(-np.abs(z))
+        large = 1 / (1 + e)
+        value = more * (np.maximum(z, 0.0) + np.log1p(e)) - event * z
+        return value, more * np.where(z >= 0, large, e * large) - event
 
     @staticmethod
     def cumulative_hazard(z: Floats) -> Floats:
