@@ -1,4 +1,4 @@
-"""Leaf models of the soft tree: derivatives, curves, limits, and single-leaf fits against others."""
+"""Leaf models of the soft tree: derivatives, curves, limits, fits of a single leaf."""
 
 import numpy as np
 import pytest

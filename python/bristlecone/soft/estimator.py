@@ -427,7 +427,7 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
         def in_design(weights: Floats) -> Floats:
             scaled = weights[:, :-1] / training.spread
             intercept = weights[:, -1] - scaled @ training.centre
-            return np.column_stack([scaled[:, place], intercept])
+            return np.ascontiguousarray(np.column_stack([scaled[:, place], intercept]))
 
         splits = in_design(at.splits)
         tree = SoftTree.grown(
