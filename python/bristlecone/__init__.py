@@ -7,6 +7,7 @@ from bristlecone.encoder import BinaryEncoder
 from bristlecone.errors import (
     BristleconeWarning,
     ConstantFeatureWarning,
+    FitConvergenceWarning,
     InfeasibleError,
     InfeasibleWarning,
     InvalidParameterError,
@@ -23,6 +24,8 @@ from bristlecone.policy import PolicyTree
 from bristlecone.regress import OptimalTreeRegressor
 from bristlecone.search import SearchCost, SearchProgress
 from bristlecone.serialise import load_model, save_model
+from bristlecone.soft.estimator import SoftSurvivalTree
+from bristlecone.user_task import OptimalTree, Task
 
 __all__ = [
     "BinaryEncoder",
@@ -30,12 +33,14 @@ __all__ = [
     "ConstantFeatureWarning",
     "CostSensitiveTreeClassifier",
     "FairTreeClassifier",
+    "FitConvergenceWarning",
     "GreedySurvivalTree",
     "InfeasibleError",
     "InfeasibleWarning",
     "InvalidParameterError",
     "ModelFormatError",
     "OptimalSurvivalTree",
+    "OptimalTree",
     "OptimalTreeClassifier",
     "OptimalTreeRegressor",
     "ParetoFront",
@@ -46,6 +51,8 @@ __all__ = [
     "SearchCostWarning",
     "SearchLimitWarning",
     "SearchProgress",
+    "SoftSurvivalTree",
+    "Task",
     "__version__",
     "load_model",
     "save_model",

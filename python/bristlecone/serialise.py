@@ -133,7 +133,7 @@ def dumps(estimator: TreeMixin) -> str:
             for key, value in estimator.get_params(deep=False).items()  # type: ignore[attr-defined]
         },
         **estimator._saved_fields(),
-        "tree": _tree_fields(estimator.tree_),
+        "tree": estimator._saved_tree(),
         **estimator._saved_leaves(),
     }
     document["checksum"] = _checksum(document)
@@ -171,7 +171,7 @@ def loads(text: str, expected: type[Model] | None = None) -> Any:
     except ValueError as error:
         raise ModelFormatError(f"parameters: {error}") from None
     estimator._read_fields(fields)
-    estimator.tree_ = _read_tree(fields.object("tree"), len(estimator._split_names()))
+    estimator.tree_ = estimator._read_tree(fields.object("tree"))
     estimator._read_leaves(fields)
     checksum = fields.text("checksum")
     fields.finish()
@@ -395,9 +395,14 @@ def _read_dict(fields: Fields) -> dict[Any, Any]:
 def survival_leaves(estimator: SurvivalTreeMixin) -> dict[str, Any]:
     """Baseline and leaves of a survival tree, as plain JSON types."""
     return {
-        "baseline": _plain(vars(estimator.baseline_)),
+        "baseline": baseline_fields(estimator.baseline_),
         "leaves": [_leaf_fields(leaf) for leaf in estimator.leaf_statistics_],
     }
+
+
+def baseline_fields(baseline: Baseline) -> dict[str, Any]:
+    """Baseline as plain JSON types."""
+    return _plain(vars(baseline))
 
 
 def read_baseline(fields: Fields) -> Baseline:
@@ -416,7 +421,8 @@ def read_baseline(fields: Fields) -> Baseline:
     return Baseline(unique_times, event_times, hazard)
 
 
-def _tree_fields(tree: Tree) -> dict[str, Any]:
+def tree_fields(tree: Tree) -> dict[str, Any]:
+    """Tree of yes-no questions as plain JSON types."""
     fields = {
         "children_left": tree.children_left.tolist(),
         "children_right": tree.children_right.tolist(),
@@ -429,7 +435,8 @@ def _tree_fields(tree: Tree) -> dict[str, Any]:
     return fields
 
 
-def _read_tree(fields: Fields, n_columns: int) -> Tree:
+def read_tree(fields: Fields, n_columns: int) -> Tree:
+    """Tree from ``tree_fields``."""
     arrays = (
         fields.integers("children_left"),
         fields.integers("children_right"),

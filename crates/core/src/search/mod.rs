@@ -1,6 +1,7 @@
 //! Search for the best tree: limits, results, and the entry point.
 
 mod all;
+pub mod batch;
 pub mod branch;
 pub mod curve;
 mod forecast;
