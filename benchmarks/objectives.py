@@ -1,7 +1,7 @@
 """Objectives, written again and plainly, to score every library's tree in the same run.
 
 Nothing here calls the engine: a benchmark that trusted the program it measures would check nothing.
-An objective takes the problem and the leaf number of each row, and returns the mean loss. Studies
+An objective takes the problem and what a library found, and returns the mean loss. Studies
 give penalties in the unit of the paper that has the objective; `own_penalty` converts.
 """
 
@@ -11,7 +11,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from benchmarks import label_objectives
+from benchmarks.adapters import Outcome
 from benchmarks.problems import Problem
+
+Objective = Callable[[Problem, Outcome], float]
 
 
 def likelihood(problem: Problem, leaves: np.ndarray) -> float:
@@ -79,7 +83,12 @@ def _published_scale(problem: Problem) -> float:
     return float(time.max() / (time.max() - time.min()))
 
 
-OBJECTIVES: dict[str, Callable[[Problem, np.ndarray], float]] = {
-    "likelihood": likelihood,
-    "brier": brier,
+def _of_leaves(loss: Callable[[Problem, np.ndarray], float]) -> Objective:
+    return lambda problem, outcome: loss(problem, outcome.leaves)
+
+
+OBJECTIVES: dict[str, Objective] = {
+    "likelihood": _of_leaves(likelihood),
+    "brier": _of_leaves(brier),
+    **label_objectives.OBJECTIVES,
 }

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
+from benchmarks import label_data
+
 # Features, event, time.
 Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -30,8 +32,9 @@ class Problem:
         Key in problems.json.
     X : ndarray of shape (n, F)
         uint8 of 0 and 1, or float64 for problems with numeric features.
-    target : dict of str to ndarray of shape (n,)
-        "event" (bool) and "time" (float64) for survival problems.
+    target : dict of str to ndarray
+        "event" (bool) and "time" (float64), of shape (n,), for survival problems; what
+        `label_data` returns for the others.
     """
 
     name: str
@@ -74,7 +77,11 @@ def build(name: str) -> Problem:
         If the name or its source is unknown.
     """
     definition = dict(catalogue()["problems"][name])
-    X, event, time = SOURCES[definition.pop("source")](**definition)
+    source = definition.pop("source")
+    if source in label_data.SOURCES:
+        X, target = label_data.SOURCES[source](**definition)
+        return Problem(name, X, target)
+    X, event, time = SOURCES[source](**definition)
     target = {"event": event.astype(bool), "time": time.astype(np.float64)}
     return Problem(name, np.ascontiguousarray(X), target)
 
@@ -106,17 +113,17 @@ def osst(name: str) -> Arrays:
 def household(rows: int, features: int, censored: float, seed: int) -> Arrays:
     """Return independent fair 0/1 features and distinct times, a given share of them censored.
 
-    In the shape of the household set of the OSST study: some features act on the hazard, censoring
-    is exponential and independent of everything.
+    In the shape of the household set of the OSST study: some features act strongly enough for a
+    tree at its penalty of 0.01, times are Weibull, censoring is independent of everything.
     """
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 2, size=(rows, features), dtype=np.uint8)
-    log_hazard = X[:, :5] @ np.array([0.9, -0.7, 0.5, 0.4, -0.3]) + 0.6 * (X[:, 5] & X[:, 6])
+    log_hazard = X[:, :5] @ np.array([2.0, -1.5, 1.0, 0.8, -0.6]) + 0.6 * (X[:, 5] & X[:, 6])
     hazard = np.exp(log_hazard)
     # P(censored) = c / (c + hazard), its mean over the rows rises with the rate c.
     rate = brentq(lambda c: np.mean(c / (c + hazard)) - censored, 1e-6, 1e6)
     survival, censoring = rng.exponential(1 / hazard), rng.exponential(1 / rate, size=rows)
-    return X, survival <= censoring, np.minimum(survival, censoring)
+    return X, survival <= censoring, np.sqrt(np.minimum(survival, censoring))
 
 
 def bernoulli(rows: int, features: int, seed: int) -> Arrays:

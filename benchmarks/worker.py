@@ -45,7 +45,7 @@ def measure(job: dict[str, Any]) -> dict[str, Any]:
     return {
         "status": outcome.status,
         "seconds": seconds,
-        "loss": OBJECTIVES[objective](problem, outcome.leaves) + setting.leaf_penalty * leaves,
+        "loss": OBJECTIVES[objective](problem, outcome) + setting.leaf_penalty * leaves,
         "reported_objective": outcome.objective,
         "lower_bound": outcome.lower_bound,
         "nodes": outcome.nodes,

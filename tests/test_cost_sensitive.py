@@ -160,7 +160,7 @@ def test_a_saved_model_keeps_costs_and_prices():
                 "feature_costs": [1.0] * 5,
                 "encoder": KBinsDiscretizer(2, strategy="uniform"),
             },
-            "feature_costs needs a BinaryEncoder",
+            "feature_costs needs to know which column",
         ),
     ],
     ids=lambda value: str(value)[:40],

@@ -1,10 +1,12 @@
 """``PolicyTree``: teachers, the best of all policies, bad input."""
 
+import itertools
+
 import numpy as np
 import pytest
 from trees_plainly import least_objective
 
-from bristlecone import PolicyTree
+from bristlecone import InfeasibleError, InfeasibleWarning, PolicyTree
 from bristlecone.export import export_text
 from bristlecone.policy import policy_rewards
 
@@ -133,10 +135,58 @@ def test_progress_sizes_text_and_files():
     assert PolicyTree(max_depth=2).estimate_cost(X, y, **known).max_depth == 2
 
 
+def best_within(X, rewards, shares):
+    """Value of the best depth-two policy that gives treatment k to at most ``shares[k]``."""
+    found = -np.inf
+    features = range(X.shape[1])
+    for root, yes, no in itertools.product(features, features, features):
+        leaf = np.where(X[:, root], X[:, yes] * 1, 2 + X[:, no])
+        for treatments in itertools.product(range(3), repeat=4):
+            given = np.array(treatments)[leaf]
+            if (np.bincount(given, minlength=3) <= np.array(shares) * len(X) + 1e-6).all():
+                found = max(found, rewards[np.arange(len(X)), given].mean())
+    return found
+
+
+@pytest.mark.parametrize("shares", [(1, 1, 0.2), (0.3, 1, 0.5), (0.4, 0.4, 0.4)])
+def test_capacities_are_kept_and_no_policy_within_is_better(shares):
+    X, y, known = trial(n_features=4)
+    limits = {k: share for k, share in enumerate(shares) if share < 1}
+    model = PolicyTree(teacher="direct", max_depth=2, capacities=limits).fit(X, y, **known)
+    given = np.bincount(model.predict(X), minlength=3) / 60
+    assert model.status_ == "optimal"
+    assert (given <= np.array(shares) + 1e-9).all()
+    best = best_within(X, known["predicted_outcomes"], shares)
+    assert model.policy_value_ == pytest.approx(best, abs=1e-9)
+
+
+def test_capacities_that_no_tree_keeps_are_infeasible():
+    X, y, known = trial()
+    model = PolicyTree(teacher="direct", capacities={0: 0.3, 1: 0.3, 2: 0.3})
+    with pytest.warns(InfeasibleWarning, match="no tree satisfies") as caught:
+        model.fit(X, y, **known)
+    assert [warning.filename for warning in caught] == [__file__]
+    assert model.status_ == "infeasible"
+    assert model.objective_value_ == np.inf
+    assert (model.gap_, model.relative_gap_) == (0, 0)
+    assert not hasattr(model, "tree_")
+    for ask in (model.predict, model.apply, model.decision_path, model.predict_outcomes):
+        with pytest.raises(InfeasibleError, match="nothing to predict with"):
+            ask(X)
+    with pytest.raises(InfeasibleError):
+        model.to_json()
+    model.set_params(capacities=None).fit(X, y, **known)
+    assert model.predict(X).shape == (60,)
+
+
 @pytest.mark.parametrize(
     ("parameters", "changed", "message"),
     [
         ({"teacher": "oracle"}, {}, "^teacher must be one of"),
+        ({"capacities": [0.5, 0.5]}, {}, "^capacities must be a mapping"),
+        ({"capacities": {0: -0.5}}, {}, r"^capacities\[0\] must be"),
+        ({"capacities": {0: 30}}, {}, r"^capacities\[0\] must be at most 1"),
+        ({"capacities": {"pill": 0.5}}, {}, "names 'pill', a treatment that was never observed"),
         ({}, {"propensity": None}, "teacher='doubly-robust' needs propensity"),
         ({}, {"predicted_outcomes": None}, "needs predicted_outcomes"),
         ({"teacher": "direct"}, {"predicted_outcomes": None}, "needs predicted_outcomes"),

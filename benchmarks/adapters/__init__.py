@@ -18,8 +18,12 @@ MODULES = {
     "bristlecone": "bristlecone_estimator",
     "bristlecone-core": "bristlecone_core",
     "bristlecone-greedy": "bristlecone_greedy",
+    "bristlecone-labels": "bristlecone_labels",
+    "gosdt": "gosdt_sparse",
     "osst": "osst_brier",
+    "pydl85": "pydl85_accuracy",
     "pystreed": "pystreed_survival",
+    "pystreed-labels": "pystreed_labels",
     "sksurv": "sksurv_tree",
 }
 
@@ -65,6 +69,10 @@ class Outcome:
         Search nodes.
     trace : list of (seconds, objective, lower_bound)
         Improvements during the search; empty where the library keeps none.
+    labels : ndarray of shape (n,), optional
+        Label of each training row, where it does not follow from its leaf.
+    asked : dict of int to tuple of int
+        By leaf, the features asked about on the way to it, where they have a price.
     """
 
     leaves: np.ndarray
@@ -73,6 +81,8 @@ class Outcome:
     lower_bound: float | None = None
     nodes: int | None = None
     trace: list[tuple[float, float, float]] = field(default_factory=list)
+    labels: np.ndarray | None = None
+    asked: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
 
 class Adapter(Protocol):

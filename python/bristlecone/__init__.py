@@ -7,6 +7,7 @@ from bristlecone.encoder import BinaryEncoder
 from bristlecone.errors import (
     BristleconeWarning,
     ConstantFeatureWarning,
+    FitConvergenceWarning,
     InfeasibleError,
     InfeasibleWarning,
     InvalidParameterError,
@@ -14,12 +15,16 @@ from bristlecone.errors import (
     SearchCostWarning,
     SearchLimitWarning,
 )
+from bristlecone.fair import FairTreeClassifier
+from bristlecone.fairness import RmstParity
 from bristlecone.greedy import GreedySurvivalTree
 from bristlecone.optimal import OptimalSurvivalTree
+from bristlecone.pareto import ParetoFront, ParetoPoint
 from bristlecone.policy import PolicyTree
 from bristlecone.regress import OptimalTreeRegressor
 from bristlecone.search import SearchCost, SearchProgress
 from bristlecone.serialise import load_model, save_model
+from bristlecone.soft.estimator import SoftSurvivalTree
 from bristlecone.user_task import OptimalTree, Task
 
 __all__ = [
@@ -27,6 +32,8 @@ __all__ = [
     "BristleconeWarning",
     "ConstantFeatureWarning",
     "CostSensitiveTreeClassifier",
+    "FairTreeClassifier",
+    "FitConvergenceWarning",
     "GreedySurvivalTree",
     "InfeasibleError",
     "InfeasibleWarning",
@@ -36,11 +43,15 @@ __all__ = [
     "OptimalTree",
     "OptimalTreeClassifier",
     "OptimalTreeRegressor",
+    "ParetoFront",
+    "ParetoPoint",
     "PolicyTree",
+    "RmstParity",
     "SearchCost",
     "SearchCostWarning",
     "SearchLimitWarning",
     "SearchProgress",
+    "SoftSurvivalTree",
     "Task",
     "__version__",
     "load_model",

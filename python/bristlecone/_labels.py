@@ -13,7 +13,7 @@ from bristlecone.errors import ModelFormatError
 from bristlecone.serialise import Fields
 from bristlecone.tree import Tree
 
-__all__ = ["ClassTreeMixin", "LabelTreeMixin", "sum_by_leaf"]
+__all__ = ["ClassTreeMixin", "LabelTreeMixin", "read_labels", "saved_labels", "sum_by_leaf"]
 
 
 class LabelTreeMixin(SolverMixin):
@@ -45,11 +45,12 @@ class LabelTreeMixin(SolverMixin):
     ) -> NDArray[Any]:
         """Best label of every leaf where the search does not say which it took."""
 
-    def _set_leaves(self, tree: Tree, problem: Problem, solution: Any) -> None:
+    def _set_found(self, tree: Tree, problem: Problem, solution: Any) -> None:
         leaf = np.searchsorted(tree.leaves, tree.apply(problem.features))
         values = self._values(leaf, tree.n_leaves, problem)
-        labels = getattr(solution, "labels", None)
-        if labels is None:
+        if hasattr(solution, "labels"):
+            labels = solution.labels[tree.leaves]
+        else:
             labels = self._best_labels(leaf, values, problem)
         self.leaf_labels_ = np.asarray(labels, dtype=np.int64)
         self.leaf_values_ = values
@@ -92,9 +93,8 @@ class LabelTreeMixin(SolverMixin):
         return f"{facts['label']} ({values})"
 
     def _saved_leaves(self) -> dict[str, Any]:
-        labels = self._labels()
         return {
-            "labels": {"type": labels.dtype.str, "values": labels.tolist()},
+            "labels": saved_labels(self._labels()),
             "leaves": {
                 "label": self.leaf_labels_.tolist(),
                 "values": self.leaf_values_.tolist(),
@@ -102,7 +102,7 @@ class LabelTreeMixin(SolverMixin):
         }
 
     def _read_leaves(self, fields: Fields) -> None:
-        labels = _read_labels(fields.object("labels"))
+        labels = read_labels(fields.object("labels"))
         leaves = fields.object("leaves")
         self.leaf_labels_ = leaves.integers("label")
         self.leaf_values_ = np.array(leaves.rows("values", len(labels)))
@@ -138,8 +138,8 @@ class ClassTreeMixin(LabelTreeMixin):
         )
         return flat.astype(np.float64).reshape(shape)
 
-    def _set_leaves(self, tree: Tree, problem: Problem, solution: Any) -> None:
-        super()._set_leaves(tree, problem, solution)
+    def _set_found(self, tree: Tree, problem: Problem, solution: Any) -> None:
+        super()._set_found(tree, problem, solution)
         self.classes_ = problem.data.classes
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -174,7 +174,13 @@ def sum_by_leaf(
     return np.stack(sums, axis=1)
 
 
-def _read_labels(fields: Fields) -> NDArray[Any]:
+def saved_labels(labels: NDArray[Any]) -> dict[str, Any]:
+    """Labels as plain JSON types."""
+    return {"type": labels.dtype.str, "values": labels.tolist()}
+
+
+def read_labels(fields: Fields, *, empty: bool = False) -> NDArray[Any]:
+    """Labels from ``saved_labels``: distinct, and at least one unless ``empty``."""
     kind = fields.text("type")
     values = fields.take("values")
     fields.finish()
@@ -184,7 +190,9 @@ def _read_labels(fields: Fields) -> NDArray[Any]:
         raise ModelFormatError(f"labels cannot be read: {error}") from None
     if labels.ndim != 1 or labels.dtype.kind not in "biufUO" or labels.tolist() != values:
         raise fields.fail("values", f"are no labels of type {kind!r}")
-    if not values or any(not isinstance(value, (bool, int, float, str)) for value in values):
+    if (not values and not empty) or any(
+        not isinstance(value, (bool, int, float, str)) for value in values
+    ):
         raise fields.fail("values", "are no labels")
     if len(set(values)) < len(values):
         raise fields.fail("values", "repeat a label")

@@ -38,8 +38,8 @@ def binary_prices(
 
     Parameters
     ----------
-    encoder : fitted BinaryEncoder
-        Its features name the column they ask about.
+    encoder : fitted encoder
+        A BinaryEncoder, or one that makes one feature of every column and keeps its name.
     costs, discounts, groups, origins : mapping, sequence or None
         By column: from the name (or position) of a column, or one entry per column.
 
@@ -54,12 +54,7 @@ def binary_prices(
             if value is not None:
                 raise InvalidParameterError(f"feature_{name} needs feature_costs")
         return None
-    if not hasattr(encoder, "columns_") or not hasattr(encoder, "features_"):
-        raise InvalidParameterError(
-            f"feature_costs needs a BinaryEncoder: {type(encoder).__name__} does not tell which "
-            "column a binary feature comes from"
-        )
-    names = [column.name for column in encoder.columns_]
+    names, asks = _columns_of(encoder)
     cost = check_amounts("feature_costs", _by_column("feature_costs", costs, names, 0.0))
     fallback = cost.tolist()
     given = _by_column("feature_discounts", discounts, names, None)
@@ -78,8 +73,25 @@ def binary_prices(
     own = _by_column("feature_origins", origins, names, None)
     # A column without an origin is one of its own, whatever the others are called.
     origin = _codes([(k,) if label is None else label for k, label in enumerate(own)])
-    asks = np.array([names.index(feature.column) for feature in encoder.features_], np.int64)
     return Prices(cost[asks], discount[asks], origin[asks], group[asks])
+
+
+def _columns_of(encoder: Any) -> tuple[list[str], NDArray[np.int64]]:
+    """Names of the columns, and the position of the column of every binary feature."""
+    if hasattr(encoder, "columns_") and hasattr(encoder, "features_"):
+        names = [column.name for column in encoder.columns_]
+        position = {name: k for k, name in enumerate(names)}
+        asks = [position[feature.column] for feature in encoder.features_]
+        return names, np.array(asks, dtype=np.int64)
+    made = [str(name) for name in encoder.get_feature_names_out()]
+    given = getattr(encoder, "feature_names_in_", [f"x{k}" for k in range(encoder.n_features_in_)])
+    if made != [str(name) for name in given]:
+        raise InvalidParameterError(
+            f"feature_costs needs to know which column a binary feature comes from: a "
+            f"BinaryEncoder tells, and so does an encoder that keeps the names of the columns; "
+            f"{type(encoder).__name__} does neither"
+        )
+    return made, np.arange(len(made))
 
 
 def _by_column(parameter: str, value: Any, names: list[str], absent: Any) -> list[Any]:

@@ -60,13 +60,14 @@ class Problem(NamedTuple):
 class Engine(NamedTuple):
     """Functions of the engine with the data of a problem; they take the settings of a search.
 
-    ``path`` is None when the best tree of every size takes a search of its own. ``offset`` is what
-    the objective of the estimator lies below that of the engine.
+    ``path`` is None when the best tree of every size takes a search of its own, ``forecast`` when
+    nothing useful can be told before the search. ``offset`` is what the objective of the estimator
+    lies below that of the engine.
     """
 
     solve: Callable[..., Any]
-    path: Callable[..., list[Any]] | None
-    forecast: Callable[..., dict[str, float]]
+    path: Callable[..., list[Any]] | None = None
+    forecast: Callable[..., dict[str, float]] | None = None
     offset: float = 0.0
 
 
@@ -86,7 +87,7 @@ def task_engine(
 class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
     """A tree of least objective over the binary features of the encoder.
 
-    An estimator defines ``_training_data``, ``_engine`` and ``_set_leaves``, and its ``fit`` is
+    An estimator defines ``_training_data``, ``_engine`` and ``_set_found``, and its ``fit`` is
     ``_problem``, ``_search``, ``_announce``.
     """
 
@@ -113,8 +114,8 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
         """What searches for the tree of this problem."""
 
     @abstractmethod
-    def _set_leaves(self, tree: Tree, problem: Problem, solution: Any) -> None:
-        """Set the tree and what follows from it and its training rows."""
+    def _set_found(self, tree: Tree, problem: Problem, solution: Any) -> None:
+        """Set what follows from it and its training rows."""
 
     def size_path(
         self: Estimator, X: Any, y: Any, sample_weight: Any = None, **data: Any
@@ -185,7 +186,8 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
         Raises
         ------
         ValueError, TypeError
-            As in ``fit``.
+            As in ``fit``; and where the search takes what its bounds leave, which cannot be told
+            before: for the Brier objective, and where trees are chosen from a Pareto front.
 
         Warns
         -----
@@ -261,13 +263,15 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
         encoder = self._fitted_encoder(data.X, data.weight)
         return Problem(data, encoder, binary_features(encoder, data.X))
 
-    def _search(self, problem: Problem, start: float, callback: Callback | None) -> None:
-        """Find the best tree and set what was found."""
+    def _search(
+        self, problem: Problem, start: float, callback: Callback | None, **options: Any
+    ) -> None:
+        """Find the best tree and set what was found; ``options`` go to the engine."""
         engine = self._engine(problem)
         told = reporter(callback)
         if told is not None and engine.offset:
             told = _shifted(told, engine.offset)
-        solution = self._run(engine.solve, problem, callback=told)
+        solution = self._run(engine.solve, problem, callback=told, **options)
         self._set_solution(solution, problem, start, engine.offset)
 
     def _run(self, search: Callable[..., Any], problem: Problem, **options: Any) -> Any:
@@ -284,7 +288,9 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
         }
         return search(**{**settings, **options})
 
-    def _set_solution(self, solution: Any, problem: Problem, start: float, offset: float) -> None:
+    def _set_solution(
+        self, solution: Any, problem: Problem, start: float, offset: float = 0.0
+    ) -> None:
         if solution.status == "infeasible":
             self.__dict__.pop("tree_", None)
         else:
@@ -295,7 +301,7 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
                 problem.features,
                 problem.data.weight,
             )
-            self._set_leaves(tree, problem, solution)
+            self._set_found(tree, problem, solution)
             self.tree_ = tree
         self.encoder_ = problem.encoder
         self._set_search(solution, start)
@@ -318,8 +324,15 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
             )
 
     def _forecast(self, problem: Problem, max_depth: int | None = None) -> SearchCost:
+        function = self._engine(problem).forecast
+        if function is None:
+            raise InvalidParameterError(
+                f"objective={getattr(self, 'objective', None)!r} has no forecast: what its search "
+                "takes depends on what its bounds leave out; set time_limit and memory_limit "
+                "instead"
+            )
         depth = self._depth_limit(problem.features) if max_depth is None else max_depth
-        forecast = self._run(self._engine(problem).forecast, problem, max_depth=depth)
+        forecast = self._run(function, problem, max_depth=depth)
         seconds = forecast["seconds"]
         return SearchCost(
             # Counts beyond all numbers divide into NaN.

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from bristlecone._fronts import pareto_front, public_front, solve_front
 from bristlecone._labels import ClassTreeMixin
 from bristlecone._solver import Callback, Engine, Problem, task_engine
+from bristlecone.errors import InvalidParameterError
+from bristlecone.pareto import ParetoFront
 from bristlecone.serialise import register
 from bristlecone.targets import LabelledData, check_labelled_data
+from bristlecone.tree import Tree
 from bristlecone.validation import check_choice
 
 __all__ = ["OptimalTreeClassifier"]
 
 _SUMS = ("accuracy", "balanced-accuracy", "gini", "entropy")
+# Objectives chosen from the front of false positives and false negatives, with the engine's task.
+_MEASURES: dict[str, dict[str, Any]] = {
+    "f1": {"task": "f-measure", "beta": 1.0},
+    "mcc": {"task": "matthews"},
+}
 
 
 @register
@@ -34,6 +44,8 @@ class OptimalTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator):
           misclassified;
         * "gini": Σ_k p_k (1 − p_k), weighted by the leaf;
         * "entropy": −Σ_k p_k ln p_k, weighted by the leaf;
+        * "f1": 1 − F1 of the second of two classes, 2 TP / (2 TP + FP + FN) [1]_;
+        * "mcc": 1 − Matthews correlation of two classes.
     max_depth : int or None, default=3
         Most questions from the root to a leaf; 0 is a single leaf. None is no limit and needs
         ``leaf_penalty > 0`` or ``max_leaf_nodes``; with a penalty and "accuracy" this is the
@@ -79,10 +91,14 @@ class OptimalTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator):
         Structure as parallel arrays in preorder; ``feature`` counts binary features.
     leaf_labels_ : array of int, shape (n_leaves,)
         Position in ``classes_`` of what every leaf predicts, left to right. Of equally good
-        classes it is the first.
+        classes it is the first. With "f1" and "mcc" it may be the less frequent class of a leaf.
     leaf_values_ : array of float, shape (n_leaves, n_classes)
         Training weight of every class in every leaf; with "balanced-accuracy" as a share of the
         weight of the class.
+    pareto_front_ : ParetoFront
+        Only with "f1" and "mcc": trees that are not dominated in false positives and false
+        negatives and that the search met on its way, the best one among them. ``pareto_front``
+        finds all.
     n_leaves_, depth_ : int
         Size of the tree.
     n_binary_features_ : int
@@ -194,15 +210,52 @@ class OptimalTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator):
         self._announce([self])
         return self
 
+    def pareto_front(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> ParetoFront:
+        """All trees that are not dominated in false positives and false negatives.
+
+        The best tree by any measure that falls with both is among them. A front may be long, and
+        takes much longer than a fit.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in ``fit``; two classes, the second of which is the positive one. The objective does
+            not matter, and this estimator is left as it is.
+
+        Returns
+        -------
+        ParetoFront
+            Points with their costs (weights of false positives and of false negatives), tree and
+            labels of the leaves.
+
+        Raises
+        ------
+        ValueError, TypeError, KeyboardInterrupt
+            As in ``fit``; and for ``leaf_penalty`` above 0, which a front has not.
+        """
+        problem = self._problem(X, y, sample_weight)
+        data = problem.data
+        _check_both(data.classes, "a front")
+        if self.leaf_penalty > 0:
+            raise InvalidParameterError("leaf_penalty must be 0 for a front")
+        search = partial(pareto_front, data.labels, problem.features, data.weight)
+        return self._run(search, problem)
+
     def _check_parameters(self) -> None:
-        check_choice("objective", self.objective, _SUMS)
+        check_choice("objective", self.objective, (*_SUMS, *_MEASURES))
         super()._check_parameters()
 
     def _training_data(self, X: Any, y: Any, sample_weight: Any) -> LabelledData:
-        return check_labelled_data(X, y, sample_weight, self.class_weight)
+        data = check_labelled_data(X, y, sample_weight, self.class_weight)
+        if self.objective in _MEASURES:
+            _check_both(data.classes, f"objective={self.objective!r}")
+        return data
 
     def _engine(self, problem: Problem) -> Engine:
         data = problem.data
+        if self.objective in _MEASURES:
+            measure = {"labels": data.labels, "weight": data.weight, **_MEASURES[self.objective]}
+            return Engine(partial(solve_front, measure.pop("task"), measure, problem.features))
         # A class whose rows all have weight zero is none for the engine.
         present, labels = np.unique(data.labels, return_inverse=True)
         task = {
@@ -211,6 +264,17 @@ class OptimalTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator):
             "weight": data.weight,
         }
         return task_engine(self.objective, task, problem.features)
+
+    def _set_found(self, tree: Tree, problem: Problem, solution: Any) -> None:
+        super()._set_found(tree, problem, solution)
+        self.__dict__.pop("pareto_front_", None)
+        if self.objective in _MEASURES:
+            self.pareto_front_ = public_front(
+                solution.front,
+                problem.features,
+                problem.data.weight,
+                ("false positives", "false negatives"),
+            )
 
     def _values(self, leaf: NDArray[np.int64], n_leaves: int, problem: Problem) -> NDArray[Any]:
         weight = super()._values(leaf, n_leaves, problem)
@@ -223,3 +287,9 @@ class OptimalTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator):
         self, leaf: NDArray[np.int64], values: NDArray[Any], problem: Problem
     ) -> NDArray[Any]:
         return values.argmax(axis=1)
+
+
+def _check_both(classes: NDArray[Any], who: str) -> None:
+    """Raise ValueError unless there are two classes."""
+    if len(classes) != 2:
+        raise ValueError(f"{who} needs two classes; y has {len(classes)}: {classes.tolist()[:5]}")

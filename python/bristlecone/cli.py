@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from bristlecone import datasets
 from bristlecone._core import __version__
+from bristlecone._survival import SurvivalTreeMixin
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.errors import BristleconeWarning
 from bristlecone.export import export_text
@@ -298,14 +299,7 @@ def _predict(arguments: argparse.Namespace) -> int:
         target = _output("--out", arguments.out, arguments.data, arguments.model)
 
     X = frame.select(names)
-    columns = {
-        "leaf": estimator.apply(X),
-        "risk": estimator.predict(X),
-        "median": estimator.predict_median(X),
-    }
-    survival = estimator.predict_survival_function(X, times=arguments.times)
-    for time, values in zip(arguments.times, survival.T, strict=True):
-        columns[f"survival_{time:g}"] = values
+    columns = {"leaf": estimator.apply(X), **_predictions(estimator, X, arguments)}
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
@@ -315,6 +309,23 @@ def _predict(arguments: argparse.Namespace) -> int:
     else:
         write_files({target: text.getvalue()})
     return 0
+
+
+def _predictions(
+    estimator: Any, X: Frame, arguments: argparse.Namespace
+) -> dict[str, NDArray[Any]]:
+    if not isinstance(estimator, SurvivalTreeMixin):
+        if arguments.times:
+            raise ValueError(
+                f"--times: {arguments.model} is a {type(estimator).__name__}, which predicts no "
+                "survival"
+            )
+        return {"prediction": estimator.predict(X)}
+    columns = {"risk": estimator.predict(X), "median": estimator.predict_median(X)}
+    survival = estimator.predict_survival_function(X, times=arguments.times)
+    for time, values in zip(arguments.times, survival.T, strict=True):
+        columns[f"survival_{time:g}"] = values
+    return columns
 
 
 def _show(arguments: argparse.Namespace) -> int:
@@ -398,9 +409,10 @@ def _forecast(cost: SearchCost) -> str:
 
 
 def _size(estimator: Any) -> str:
-    leaves = estimator.leaf_statistics_
-    rows, events = sum(leaf.n_samples for leaf in leaves), sum(leaf.n_events for leaf in leaves)
-    counts = {"row": rows, "event": events, "column": estimator.n_features_in_}
+    counts = {"row": int(estimator.tree_.n_node_samples[0])}
+    if isinstance(estimator, SurvivalTreeMixin):
+        counts["event"] = sum(leaf.n_events for leaf in estimator.leaf_statistics_)
+    counts["column"] = estimator.n_features_in_
     return ", ".join(f"{n} {what}{'' if n == 1 else 's'}" for what, n in counts.items())
 
 

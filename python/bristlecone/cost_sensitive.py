@@ -46,7 +46,8 @@ class CostSensitiveTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator
     feature_costs : mapping, sequence or None, default=None
         What it costs to ask a row about a column of ``X`` for the first time, not negative: from
         the name or position of a column, or one entry per column. Columns that a mapping does not
-        name are free. Needs a ``BinaryEncoder``.
+        name are free. Needs a ``BinaryEncoder``, or an encoder that keeps the columns and their
+        names.
     feature_discounts : mapping, sequence or None, default=None
         What a column costs in place of its ``feature_costs`` once another one of its group was
         asked about, not more than that. None, and columns not named: no discount.
@@ -309,8 +310,8 @@ class CostSensitiveTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator
         # What a question costs depends on those above it, which one search by sizes cannot know.
         return task_engine("label-costs", task, problem.features)._replace(path=None)
 
-    def _set_leaves(self, tree: Tree, problem: Problem, solution: Any) -> None:
-        super()._set_leaves(tree, problem, solution)
+    def _set_found(self, tree: Tree, problem: Problem, solution: Any) -> None:
+        super()._set_found(tree, problem, solution)
         self.leaf_prices_ = path_prices(tree, self._prices(problem.encoder))
 
     def _best_labels(

@@ -2,57 +2,39 @@
 
 from __future__ import annotations
 
-import logging
-import math
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 
-from bristlecone import _core
-from bristlecone._cost import affordable, allowance, smaller_setting
-from bristlecone._encoded import EncodedTreeMixin, binary_features
+from bristlecone._fronts import solve_front
+from bristlecone._labels import read_labels, saved_labels
 from bristlecone._objectives import LEAF_CURVES, OBJECTIVES, Objective
-from bristlecone._searched import SearchedTreeMixin, report, reporter
+from bristlecone._solver import Callback, Engine, Problem, SolverMixin
 from bristlecone._survival import SurvivalTreeMixin
-from bristlecone.encoder import BinaryEncoder
-from bristlecone.errors import InvalidParameterError, SearchCostWarning, SearchLimitWarning
-from bristlecone.search import SearchCost, SearchProgress, readable_bytes, readable_seconds
+from bristlecone.curves import rmst
+from bristlecone.errors import InvalidParameterError, SearchLimitWarning
+from bristlecone.fairness import RmstParity
 from bristlecone.serialise import Fields, register
 from bristlecone.tree import Tree
 from bristlecone.validation import (
     TrainingData,
     check_choice,
     check_integer,
-    check_real,
     check_row_losses,
-    check_seed,
     check_training_data,
-    thread_count,
 )
 
 __all__ = ["OptimalSurvivalTree"]
 
-logger = logging.getLogger(__name__)
-
-Found = TypeVar("Found")
-
-
-class _Problem(NamedTuple):
-    """Training rows with the fitted encoder and the binary features it made of them."""
-
-    data: TrainingData
-    encoder: Any
-    features: NDArray[np.uint8]
-
 
 @register
-class OptimalSurvivalTree(EncodedTreeMixin, SearchedTreeMixin, SurvivalTreeMixin, BaseEstimator):
+class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
     """Survival tree of least loss among all trees over the binary features of the encoder.
 
     Parameters
@@ -81,6 +63,9 @@ class OptimalSurvivalTree(EncodedTreeMixin, SearchedTreeMixin, SurvivalTreeMixin
         Coarser times for "brier", strictly ascending: the time of a training row is moved up to the
         next one of the grid, and a row beyond the last is censored there. This changes the
         objective: the optimum, its value, its bound and the curves are those of the grid.
+    fairness : RmstParity or None, default=None
+        Limit on the difference of the mean restricted survival time between two groups, for the
+        curves that leaves predict. Needs ``leaf_curve`` "auto", and the groups.
     time_limit : float or None, default=None
         Seconds after which the search stops with the best tree so far.
     memory_limit : int or None, default=None
@@ -133,6 +118,10 @@ class OptimalSurvivalTree(EncodedTreeMixin, SearchedTreeMixin, SurvivalTreeMixin
         Columns of ``X``.
     feature_names_in_ : array of str
         Their names; only when ``X`` had names.
+    groups_ : array, shape (2,), or None
+        The two values of the groups that ``fairness`` compares, sorted; None without.
+    group_rmst_ : array of float, shape (2,), or None
+        Mean restricted survival time that the tree predicts for either group's training rows.
     unique_times_, event_times_ : array of float
         Distinct training times, and those with an event.
     baseline_ : Baseline
@@ -166,6 +155,7 @@ class OptimalSurvivalTree(EncodedTreeMixin, SearchedTreeMixin, SurvivalTreeMixin
         leaf_penalty: float = 0.0,
         leaf_curve: str = "auto",
         time_grid: ArrayLike | None = None,
+        fairness: RmstParity | None = None,
         time_limit: float | None = None,
         memory_limit: int | None = None,
         n_jobs: int | None = None,
@@ -180,6 +170,7 @@ class OptimalSurvivalTree(EncodedTreeMixin, SearchedTreeMixin, SurvivalTreeMixin
         self.leaf_penalty = leaf_penalty
         self.leaf_curve = leaf_curve
         self.time_grid = time_grid
+        self.fairness = fairness
         self.time_limit = time_limit
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
@@ -193,8 +184,9 @@ class OptimalSurvivalTree(EncodedTreeMixin, SearchedTreeMixin, SurvivalTreeMixin
         y: Any,
         sample_weight: ArrayLike | None = None,
         *,
+        sensitive: ArrayLike | None = None,
         reference_loss: ArrayLike | None = None,
-        callback: Callable[[SearchProgress], object] | None = None,
+        callback: Callback | None = None,
     ) -> OptimalSurvivalTree:
         """Find the best tree.
 
@@ -211,6 +203,9 @@ class OptimalSurvivalTree(EncodedTreeMixin, SearchedTreeMixin, SurvivalTreeMixin
         sample_weight : array-like of float, shape (n,), optional
             Row weights, finite and not negative; rows of weight zero are left out. Integer
             weights equal repetition of rows (with ``min_samples_leaf=1``).
+        sensitive : array-like, shape (n,), optional
+            Group of every row, of two values, for ``fairness``; in place of its
+            ``sensitive_feature``.
         reference_loss : array-like of float, shape (n,), optional
             What each row adds to the integrated Brier score of a reference model, from
             :func:`bristlecone.reference.brier_reference_loss`. The search leaves out subtrees that
@@ -242,58 +237,14 @@ class OptimalSurvivalTree(EncodedTreeMixin, SearchedTreeMixin, SurvivalTreeMixin
             When a column of ``X`` takes a single value.
         """
         start = time.perf_counter()
-        problem = self._problem(X, y, sample_weight)
+        problem = self._problem(X, y, sample_weight, sensitive=sensitive)
         reference = self._reference(reference_loss, problem.data)
         options = {} if reference is None else {"reference_loss": reference}
-        solution = self._run(
-            self._objective().solve, problem, callback=reporter(callback), **options
-        )
-        self._set_solution(solution, problem, start, reference)
-        self._warn_of_constants()
-        report([self], logger)
+        self._search(problem, start, callback, **options)
+        if reference is not None:
+            self.reference_loss_ = float(np.average(reference, weights=problem.data.weight))
+        self._announce([self])
         return self
-
-    def size_path(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None = None
-    ) -> list[OptimalSurvivalTree]:
-        """Best tree of every size, from one search.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in ``fit``.
-
-        Returns
-        -------
-        list of OptimalSurvivalTree
-            Entry k is what ``fit`` with ``max_leaf_nodes=k + 1`` finds: the best tree with at
-            most k + 1 leaves, with its own objective, bound and status. The parameters are
-            those of this estimator, which is left as it is; the fitted encoder is shared. The
-            sizes end at ``max_leaf_nodes``, at what ``max_depth`` allows, or at the number of
-            distinct rows. The limits hold for the search as a whole, and so does ``fit_time_``.
-
-        Raises
-        ------
-        ValueError, TypeError, KeyboardInterrupt
-            As in ``fit``.
-
-        Warns
-        -----
-        SearchLimitWarning
-            Once, when a limit or Ctrl-C stopped the search before every tree was proven.
-        ConstantFeatureWarning
-            As in ``fit``.
-        """
-        start = time.perf_counter()
-        problem = self._problem(X, y, sample_weight)
-        path = []
-        for leaves, solution in enumerate(self._run(self._objective().size_path, problem), start=1):
-            tree = clone(self).set_params(max_leaf_nodes=leaves)
-            tree._set_solution(solution, problem, start)
-            path.append(tree)
-        path[0]._warn_of_constants()
-        report(path, logger)
-        return path
 
     def all_optimal_trees(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, limit: int = 100
@@ -311,8 +262,9 @@ class OptimalSurvivalTree(EncodedTreeMixin, SearchedTreeMixin, SurvivalTreeMixin
         -------
         list of OptimalSurvivalTree
             Fitted trees with the parameters of this estimator, which is left as it is; the fitted
-            encoder is shared. The first is what ``fit`` finds. Trees that differ only by a
-            feature that equals another one, or its complement, on the training rows count once.
+            encoder is shared. Few leaves come first. Features that divide the training rows of a
+            node in the same way count once, by the first of them. When the search is stopped, the
+            best tree alone.
 
         Raises
         ------
@@ -328,16 +280,17 @@ class OptimalSurvivalTree(EncodedTreeMixin, SearchedTreeMixin, SurvivalTreeMixin
         """
         start = time.perf_counter()
         check_integer("limit", limit, 1)
+        if self.fairness is not None:
+            raise InvalidParameterError("all_optimal_trees has no fairness")
         problem = self._problem(X, y, sample_weight)
         # One more tells whether there are more.
-        found = self._run(self._objective().all_optimal, problem, limit=limit + 1)
+        found = self._run(self._with(problem, "all_optimal"), problem, limit=limit + 1)
         trees = []
         for solution in found[:limit]:
             tree = clone(self)
             tree._set_solution(solution, problem, start)
             trees.append(tree)
-        trees[0]._warn_of_constants()
-        report(trees, logger)
+        trees[0]._announce(trees)
         if len(found) > limit:
             warnings.warn(
                 f"more than limit={limit} trees reach the optimum; the others are left out",
@@ -346,73 +299,43 @@ class OptimalSurvivalTree(EncodedTreeMixin, SearchedTreeMixin, SurvivalTreeMixin
             )
         return trees
 
-    def estimate_cost(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> SearchCost:
-        """Forecast what ``fit`` would take, without the search.
+    def _training_data(
+        self, X: Any, y: Any, sample_weight: Any, *, sensitive: Any = None
+    ) -> TrainingData:
+        data = self._objective().prepare(self, check_training_data(X, y, sample_weight))
+        if self.fairness is not None:
+            groups, group = self.fairness.groups_of(X, sensitive, data.kept)
+            return data._replace(groups=groups, group=group)
+        if sensitive is not None:
+            raise InvalidParameterError("sensitive needs fairness, such as RmstParity(limit)")
+        return data
 
-        Encodes the rows and counts; for a search that cannot leave anything out, hence often too
-        much, above all with a ``leaf_penalty``.
+    def _engine(self, problem: Problem) -> Engine:
+        forecast = self._with(problem, "forecast") if self._objective().has_forecast else None
+        if self.fairness is not None:
+            fair = partial(solve_front, *self._fair_task(problem), problem.features)
+            return Engine(fair, None, forecast)
+        return Engine(self._with(problem, "solve"), self._with(problem, "path"), forecast)
 
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in ``fit``.
+    def _fair_task(self, problem: Problem) -> tuple[str, dict[str, Any]]:
+        """Name and data of the engine's task."""
+        data, fairness = problem.data, self.fairness
+        assert fairness is not None
+        arrays = {name: getattr(data, name) for name in ("time", "event", "weight", "group")}
+        arrays |= self._objective().fair_options(self, data)
+        arrays |= {"delta": float(fairness.limit), "tau": self._tau(data.time)}
+        return "fair-survival", arrays
 
-        Returns
-        -------
-        SearchCost
-            Seconds, bytes and what they follow from.
+    def _tau(self, time: NDArray[np.float64]) -> float:
+        tau = None if self.fairness is None else self.fairness.tau
+        return float(time.max() if tau is None else tau)
 
-        Raises
-        ------
-        ValueError, TypeError
-            As in ``fit``; and for ``objective="brier"``, whose search takes what its bounds leave,
-            which cannot be told before.
-
-        Warns
-        -----
-        SearchCostWarning
-            When the forecast is beyond ``time_limit`` (an hour without one) or ``memory_limit``
-            (600 MiB without one); a smaller setting that fits is given, if there is one.
-        """
-        problem = self._problem(X, y, sample_weight)
-        cost = self._forecast(problem)
-        if affordable(self, cost):
-            return cost
-        suggestion = smaller_setting(self, problem, cost)
-        seconds, memory = allowance(self)
-        warnings.warn(
-            f"the search is forecast to take {cost}, where {readable_seconds(seconds)}, "
-            f"{readable_bytes(memory)} are allowed"
-            + (f"; smaller is {suggestion}" if suggestion else ""),
-            SearchCostWarning,
-            stacklevel=2,
-        )
-        return replace(cost, suggestion=suggestion)
-
-    def _problem(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> _Problem:
-        self._check_parameters()
-        data = check_training_data(X, y, sample_weight)
-        return self._encoded(self._objective().prepare(self, data))
-
-    def _encoded(self, data: TrainingData) -> _Problem:
-        encoder = self._fitted_encoder(data.X, data.weight)
-        return _Problem(data, encoder, binary_features(encoder, data.X))
-
-    def _run(self, search: Callable[..., Found], problem: _Problem, **options: Any) -> Found:
-        """Call a function of the engine with the problem and the parameters."""
-        data, features = problem.data, problem.features
-        settings = {
-            **self._objective().engine_options(self, data),
-            "max_depth": self._depth_limit(features),
-            "max_leaf_nodes": self._leaf_limit(features),
-            "min_samples_leaf": self.min_samples_leaf,
-            "leaf_penalty": float(self.leaf_penalty),
-            "n_threads": thread_count(self.n_jobs),
-            "time_limit": None if self.time_limit is None else float(self.time_limit),
-            "memory_limit": self.memory_limit,
-            "options": None,
-        }
-        return search(features, data.time, data.event, data.weight, **{**settings, **options})
+    def _with(self, problem: Problem, what: str) -> Callable[..., Any]:
+        """A function of the engine with the data of the problem."""
+        data, objective = problem.data, self._objective()
+        options = objective.engine_options(self, data)
+        function = objective.engine(what)
+        return partial(function, problem.features, data.time, data.event, data.weight, **options)
 
     def _reference(
         self, reference_loss: ArrayLike | None, data: TrainingData
@@ -424,25 +347,18 @@ class OptimalSurvivalTree(EncodedTreeMixin, SearchedTreeMixin, SurvivalTreeMixin
             raise InvalidParameterError("reference_loss needs objective='brier'")
         return check_row_losses("reference_loss", reference_loss, data)
 
-    def _set_solution(
-        self,
-        solution: _core.Solution,
-        problem: _Problem,
-        start: float,
-        reference: NDArray[np.float64] | None = None,
-    ) -> None:
+    def _set_found(self, tree: Tree, problem: Problem, solution: Any) -> None:
+        self._set_leaves(tree, problem.features, problem.data)
+        self.groups_, self.group_rmst_ = None, None
         data = problem.data
-        tree = Tree.grown(
-            solution.children_left,
-            solution.children_right,
-            solution.feature,
-            problem.features,
-            data.weight,
-        )
-        self._set_leaves(tree, problem.features, data)
-        self.encoder_ = problem.encoder
-        mean = None if reference is None else float(np.average(reference, weights=data.weight))
-        self._set_search(solution, start, mean)
+        if data.group is not None:
+            times = self.unique_times_
+            means = rmst(times, self._leaf_survival(times), self._tau(data.time))
+            of_row = np.asarray(means)[np.searchsorted(tree.leaves, tree.apply(problem.features))]
+            weight = np.ones(len(of_row)) if data.weight is None else data.weight
+            total = np.bincount(data.group, weights=weight)
+            self.groups_ = data.groups
+            self.group_rmst_ = np.bincount(data.group, weights=weight * of_row) / total
 
     def _set_leaves(self, tree: Tree, rows: NDArray[Any], data: TrainingData) -> None:
         super()._set_leaves(tree, rows, data)
@@ -450,36 +366,8 @@ class OptimalSurvivalTree(EncodedTreeMixin, SearchedTreeMixin, SurvivalTreeMixin
             self, self.leaf_statistics_, tree.apply(rows), data
         )
 
-    def _forecast(self, problem: _Problem, max_depth: int | None = None) -> SearchCost:
-        function = self._objective().forecast
-        if function is None:
-            raise InvalidParameterError(
-                f"objective={self.objective!r} has no forecast: what its search takes depends on "
-                "what its bounds leave out; set time_limit and memory_limit instead"
-            )
-        depth = self._depth_limit(problem.features) if max_depth is None else max_depth
-        forecast = self._run(function, problem, max_depth=depth)
-        seconds = forecast["seconds"]
-        return SearchCost(
-            # Counts beyond all numbers divide into NaN.
-            seconds=math.inf if math.isnan(seconds) else seconds,
-            memory=int(forecast["bytes"]),
-            n_features=int(forecast["n_active_features"]),
-            n_distinct_rows=int(forecast["n_distinct_rows"]),
-            max_depth=depth,
-        )
-
-    @property
-    def n_binary_features_(self) -> int:
-        """Number of binary features the tree was searched over."""
-        return len(self._split_names())
-
     def _check_parameters(self) -> None:
         check_choice("objective", self.objective, tuple(OBJECTIVES))
-        check_integer("max_depth", self.max_depth, 0, optional=True)
-        check_integer("max_leaf_nodes", self.max_leaf_nodes, 1, optional=True)
-        check_integer("min_samples_leaf", self.min_samples_leaf, 1)
-        check_real("leaf_penalty", self.leaf_penalty, 0.0)
         check_choice("leaf_curve", self.leaf_curve, LEAF_CURVES)
         allowed = self._objective().leaf_curves
         if self.leaf_curve not in ("auto", *allowed):
@@ -487,18 +375,37 @@ class OptimalSurvivalTree(EncodedTreeMixin, SearchedTreeMixin, SurvivalTreeMixin
                 f"leaf_curve={self.leaf_curve!r} does not go with objective={self.objective!r}, "
                 f"which has {' and '.join(map(repr, allowed))}"
             )
+        if self.fairness is not None:
+            if not isinstance(self.fairness, RmstParity):
+                raise InvalidParameterError(
+                    f"fairness must be None or RmstParity(limit); got {self.fairness!r}"
+                )
+            self.fairness.check()
+            if self._curve() != allowed[0]:
+                raise InvalidParameterError(
+                    f"fairness limits the curves that are predicted; with objective="
+                    f"{self.objective!r} it needs leaf_curve={allowed[0]!r}"
+                )
         self._objective().check_parameters(self)
-        check_real("time_limit", self.time_limit, 0.0, optional=True)
-        check_integer("memory_limit", self.memory_limit, 1, optional=True)
-        check_seed("random_state", self.random_state)
-        if not isinstance(self.verbose, bool):
-            check_integer("verbose", self.verbose, 0)
-        self._check_encoder()
-        thread_count(self.n_jobs)
-        if self.max_depth is None and self.max_leaf_nodes is None and self.leaf_penalty == 0:
-            raise InvalidParameterError(
-                "max_depth=None means unlimited depth and needs leaf_penalty > 0 or max_leaf_nodes"
-            )
+        super()._check_parameters()
+
+    def _saved_fields(self) -> dict[str, Any]:
+        saved = super()._saved_fields()
+        if self.groups_ is not None and self.group_rmst_ is not None:
+            groups = {"values": saved_labels(self.groups_), "rmst": self.group_rmst_.tolist()}
+            saved["groups"] = groups
+        return saved
+
+    def _read_fields(self, fields: Fields) -> None:
+        super()._read_fields(fields)
+        self.groups_, self.group_rmst_ = None, None
+        if "groups" in fields.names():
+            groups = fields.object("groups")
+            self.groups_ = read_labels(groups.object("values"))
+            self.group_rmst_ = groups.numbers("rmst")
+            groups.finish()
+            if self.groups_.shape != (2,) or self.group_rmst_.shape != (2,):
+                raise fields.fail("groups", "are not two")
 
     def _objective(self) -> type[Objective]:
         return OBJECTIVES[self.objective]
@@ -511,20 +418,3 @@ class OptimalSurvivalTree(EncodedTreeMixin, SearchedTreeMixin, SurvivalTreeMixin
 
     def _remarks(self) -> list[tuple[str, str]]:
         return self._objective().remarks(self) + super()._remarks()
-
-    def _depth_limit(self, features: NDArray[np.uint8]) -> int:
-        # No path asks a question twice, and every split leaves a row behind.
-        most = min(features.shape[1], features.shape[0] - 1)
-        if self.max_leaf_nodes is not None:
-            most = min(most, self.max_leaf_nodes - 1)
-        return most if self.max_depth is None else min(self.max_depth, most)
-
-    def _leaf_limit(self, features: NDArray[np.uint8]) -> int | None:
-        return None if self.max_leaf_nodes is None else min(self.max_leaf_nodes, features.shape[0])
-
-    def _saved_fields(self) -> dict[str, Any]:
-        return {"encoder": self.encoder_.to_dict(), "search": self._search_fields()}
-
-    def _read_fields(self, fields: Fields) -> None:
-        self.encoder_ = BinaryEncoder.from_dict(fields.take("encoder"))
-        self._read_search(fields.object("search"))

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
+from bristlecone._fronts import solve_front
 from bristlecone._labels import LabelTreeMixin, sum_by_leaf
 from bristlecone._solver import Callback, Engine, Problem, task_engine
+from bristlecone.errors import InvalidParameterError
 from bristlecone.serialise import register
 from bristlecone.targets import check_amounts, check_labelled_data, check_numbers
-from bristlecone.validation import check_choice, row_count
+from bristlecone.validation import check_choice, check_real, row_count
 
 __all__ = ["PolicyTree", "policy_rewards"]
+
+# What rounding may add to a share.
+_ROUNDING = 1e-9
 
 _TEACHERS = ("direct", "inverse-propensity", "doubly-robust")
 
@@ -132,6 +139,9 @@ class PolicyTree(LabelTreeMixin, BaseEstimator):
         How the outcome of every treatment is estimated; see :func:`policy_rewards`. "direct" needs
         predicted outcomes, "inverse-propensity" the probabilities of the treatments,
         "doubly-robust" both: it is unbiased when either is right.
+    capacities : mapping or None, default=None
+        Largest share of the training weight, between 0 and 1, that a treatment may be prescribed
+        to; treatments that are not named are unlimited.
     max_depth : int or None, default=3
         Most questions from the root to a leaf; 0 is a single leaf. None is no limit and needs
         ``leaf_penalty > 0`` or ``max_leaf_nodes``.
@@ -164,13 +174,16 @@ class PolicyTree(LabelTreeMixin, BaseEstimator):
     policy_value_ : float
         Estimated mean outcome of the tree's policy on the training rows.
     objective_value_ : float
-        ``-policy_value_`` plus ``leaf_penalty`` times the number of leaves: lower is better.
+        ``-policy_value_`` plus ``leaf_penalty`` times the number of leaves: lower is better; inf
+        when infeasible.
     lower_bound_ : float
         No tree over the binary features is below this.
     gap_, relative_gap_ : float
         ``objective_value_ - lower_bound_``, and the same as a share of ``objective_value_``.
-    status_ : {"optimal", "time_limit", "memory_limit", "interrupted"}
+    status_ : {"optimal", "time_limit", "memory_limit", "interrupted", "infeasible"}
         "optimal" means optimal among trees over the ``n_binary_features_`` binary features.
+        "infeasible": none keeps the capacities; there is no ``tree_``, and predictions raise
+        InfeasibleError.
     tree_ : Tree
         Structure as parallel arrays in preorder; ``feature`` counts binary features.
     leaf_labels_ : array of int, shape (n_leaves,)
@@ -214,6 +227,7 @@ class PolicyTree(LabelTreeMixin, BaseEstimator):
         self,
         *,
         teacher: str = "doubly-robust",
+        capacities: Mapping[Any, float] | None = None,
         max_depth: int | None = 3,
         max_leaf_nodes: int | None = None,
         min_samples_leaf: int = 1,
@@ -226,6 +240,7 @@ class PolicyTree(LabelTreeMixin, BaseEstimator):
         verbose: int = 0,
     ) -> None:
         self.teacher = teacher
+        self.capacities = capacities
         self.max_depth = max_depth
         self.max_leaf_nodes = max_leaf_nodes
         self.min_samples_leaf = min_samples_leaf
@@ -291,6 +306,8 @@ class PolicyTree(LabelTreeMixin, BaseEstimator):
         -----
         SearchLimitWarning
             When a limit or Ctrl-C stopped the search; the gap is given.
+        InfeasibleWarning
+            When no tree keeps the capacities.
         ConstantFeatureWarning
             When a column of ``X`` takes a single value.
         """
@@ -336,6 +353,16 @@ class PolicyTree(LabelTreeMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         check_choice("teacher", self.teacher, _TEACHERS)
+        if self.capacities is not None and not isinstance(self.capacities, Mapping):
+            raise InvalidParameterError(
+                f"capacities must be a mapping from treatments to shares; got {self.capacities!r}"
+            )
+        for name, share in (self.capacities or {}).items():
+            check_real(f"capacities[{name!r}]", share, 0.0)
+            if share > 1:
+                raise InvalidParameterError(
+                    f"capacities[{name!r}] must be at most 1, a share of the rows; got {share!r}"
+                )
         super()._check_parameters()
 
     def _training_data(
@@ -358,13 +385,33 @@ class PolicyTree(LabelTreeMixin, BaseEstimator):
             propensity=_kept("propensity", propensity, data.kept),
             predicted_outcomes=_kept("predicted_outcomes", predicted_outcomes, data.kept),
         )
+        self._capacity(data.classes, 1.0)
         return PolicyData(data.X, rewards, data.classes, data.weight)
+
+    def _capacity(self, treatments: NDArray[Any], total: float) -> NDArray[np.float64]:
+        """Largest weight of every treatment."""
+        capacity = np.full(len(treatments), np.inf)
+        names = treatments.tolist()
+        for name, share in (self.capacities or {}).items():
+            if name not in names:
+                raise ValueError(
+                    f"capacities names {name!r}, a treatment that was never observed; there are "
+                    f"{names}"
+                )
+            # A share of whole rows must not lose one to rounding.
+            capacity[names.index(name)] = (share + _ROUNDING) * total
+        return capacity
 
     def _engine(self, problem: Problem) -> Engine:
         data = problem.data
         best = data.rewards.max(axis=1)
         task = {"costs": best[:, None] - data.rewards, "weight": data.weight}
         offset = float(np.average(best, weights=data.weight))
+        if self.capacities:
+            total = float(len(best) if data.weight is None else data.weight.sum())
+            task["capacity"] = self._capacity(data.treatments, total)
+            search = partial(solve_front, "label-costs", task, problem.features)
+            return Engine(search, offset=offset)
         return task_engine("label-costs", task, problem.features, offset)
 
     def _labels(self) -> NDArray[Any]:
@@ -373,8 +420,8 @@ class PolicyTree(LabelTreeMixin, BaseEstimator):
     def _set_labels(self, labels: NDArray[Any]) -> None:
         self.treatments_ = labels
 
-    def _set_leaves(self, tree: Any, problem: Problem, solution: Any) -> None:
-        super()._set_leaves(tree, problem, solution)
+    def _set_found(self, tree: Any, problem: Problem, solution: Any) -> None:
+        super()._set_found(tree, problem, solution)
         self.treatments_ = problem.data.treatments
 
     def _values(self, leaf: NDArray[np.int64], n_leaves: int, problem: Problem) -> NDArray[Any]:

@@ -187,7 +187,7 @@ class OptimalTreeRegressor(SolverMixin, RegressorMixin, BaseEstimator):
         task = {"target": problem.data.target, "weight": problem.data.weight}
         return task_engine("regression", task, problem.features)
 
-    def _set_leaves(self, tree: Tree, problem: Problem, solution: Any) -> None:
+    def _set_found(self, tree: Tree, problem: Problem, solution: Any) -> None:
         leaf = np.searchsorted(tree.leaves, tree.apply(problem.features))
         target, weight = problem.data.target, problem.data.weight
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_sample_weight
@@ -18,8 +19,11 @@ __all__ = [
     "NumericData",
     "check_amounts",
     "check_labelled_data",
+    "check_numbers",
     "check_numeric_data",
+    "check_two_classes",
     "codes_of",
+    "column_of",
 ]
 
 
@@ -138,6 +142,36 @@ def _weighted_by_class(
     weighted = check_sample_weight(factor if weight is None else factor * weight, len(labels))
     assert weighted is not None
     return weighted
+
+
+def check_two_classes(classes: NDArray[Any]) -> None:
+    """Raise ValueError for more than two classes."""
+    if len(classes) > 2:
+        raise ValueError(
+            "Only binary classification is supported. The type of the target is multiclass: y has "
+            f"{len(classes)} classes"
+        )
+
+
+def column_of(X: Any, column: Any, parameter: str) -> NDArray[Any]:
+    """One column of a data frame or array, by name or position.
+
+    Raises
+    ------
+    InvalidParameterError
+        When there is no such column; ``parameter`` is what names it.
+    """
+    table = nw.from_native(X, eager_only=True, pass_through=True)
+    names = list(table.columns) if hasattr(table, "columns") else []
+    if column in names:
+        return as_array(table[column], f"column {column!r}")
+    if isinstance(column, (int, np.integer)) and not isinstance(column, bool):
+        if names and 0 <= column < len(names):
+            return as_array(table[names[column]], f"column {names[column]!r}")
+        array = np.asarray(X) if not names else np.empty((0, 0))
+        if 0 <= column < array.shape[1]:
+            return array[:, column]
+    raise InvalidParameterError(f"{parameter}={column!r} is no column of X")
 
 
 def check_numeric_data(X: Any, y: Any, sample_weight: Any, *, name: str = "y") -> NumericData:

@@ -17,5 +17,5 @@ pub mod sums;
 pub mod survival;
 mod tree;
 
-pub use search::{Limits, best, best_by_leaves, best_tree, pareto_front};
-pub use tree::{Tree, admit_tree, score_tree};
+pub use search::{Limits, all_costs, best, best_by_leaves, best_priced, best_tree, pareto_front};
+pub use tree::{Tree, admit_tree, price_tree, score_tree};

@@ -1,10 +1,8 @@
 //! Every sum task by name: one way in for data, one for each kind of search.
 
-use crate::search::{Limits, PySolution, Search, matrix, parse, run, to_py};
-use bristlecone_core::data::{BinaryMatrix, Sample};
-use bristlecone_core::search::{Forecast, forecast, solve, solve_path};
-use bristlecone_core::task::registry::{Outcome, Problem, Visitor, visit};
-use bristlecone_core::task::{LaneTask, Superadditive};
+use crate::search::{Limits, PySolution, matrix, parse, run, to_py};
+use bristlecone_core::task::prices::FeaturePrices;
+use bristlecone_core::task::registry::{self, Named, Outcome, Problem};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -14,7 +12,17 @@ use pyo3::types::PyDict;
 const MAX_LABELS: usize = 32;
 
 /// Keys of `data`; what a task does not use must be absent.
-const KEYS: [&str; 5] = ["labels", "n_classes", "costs", "target", "weight"];
+const KEYS: [&str; 9] = [
+    "labels",
+    "n_classes",
+    "costs",
+    "target",
+    "weight",
+    "feature_cost",
+    "feature_discount",
+    "feature_origin",
+    "feature_group",
+];
 
 /// The arrays of a task, checked for shape.
 struct Data<'py> {
@@ -22,6 +30,7 @@ struct Data<'py> {
     costs: Option<PyReadonlyArray2<'py, f64>>,
     target: Option<PyReadonlyArray1<'py, f64>>,
     weight: Option<PyReadonlyArray1<'py, f64>>,
+    prices: Option<FeaturePrices>,
     n_rows: usize,
 }
 
@@ -43,7 +52,8 @@ where
 }
 
 impl<'py> Data<'py> {
-    fn new(data: &Bound<'py, PyDict>, n_rows: usize) -> PyResult<Self> {
+    fn new(data: &Bound<'py, PyDict>, features: &Features<'_>) -> PyResult<Self> {
+        let (n_rows, n_features) = features.as_array().dim();
         let known = |key: &Bound<'_, PyAny>| {
             key.extract::<String>().is_ok_and(|key| KEYS.contains(&key.as_str()))
         };
@@ -87,7 +97,8 @@ impl<'py> Data<'py> {
         }
         let target = get(data, "target", "a float64 array")?;
         let weight = get(data, "weight", "a float64 array")?;
-        Ok(Data { labels, costs, target, weight, n_rows })
+        let prices = prices(data, n_features)?;
+        Ok(Data { labels, costs, target, weight, prices, n_rows })
     }
 
     fn outcome(&self) -> PyResult<Outcome<'_>> {
@@ -103,58 +114,43 @@ impl<'py> Data<'py> {
         }
     }
 
-    fn visit<V: Visitor>(&self, task: &str, limits: &Limits, visitor: V) -> PyResult<V::Output> {
+    fn task<'a>(&'a self, name: &'a str, limits: &Limits) -> PyResult<Named<'a>> {
         let problem = Problem {
             outcome: self.outcome()?,
             weights: self.weight.as_ref().map(|w| w.as_slice()).transpose()?,
+            prices: self.prices.clone(),
             leaf_penalty: limits.leaf_penalty,
             max_leaves: limits.most_leaves(),
         };
-        visit(task, &problem, visitor).map_err(to_py)
+        Ok(Named { name, problem })
     }
 }
 
-/// A search of one tree, or of a size path.
-struct Run<'a, 'py> {
-    py: Python<'py>,
-    matrix: &'a BinaryMatrix,
-    limits: &'a Limits,
-    callback: Option<Py<PyAny>>,
-}
-
-struct One<'a, 'py>(Run<'a, 'py>);
-
-impl Visitor for One<'_, '_> {
-    type Output = PyResult<PySolution>;
-    fn visit<T: LaneTask + Superadditive>(self, task: &T) -> Self::Output {
-        let Run { py, matrix, limits, callback } = self.0;
-        let search: Search<T, _> = solve;
-        Ok(PySolution(run(py, task, matrix, limits, callback, search)?))
+/// Prices of tests from the `feature_…` arrays, if there are any.
+fn prices(data: &Bound<'_, PyDict>, n_features: usize) -> PyResult<Option<FeaturePrices>> {
+    let numbers = |key: &str| -> PyResult<Option<Vec<f64>>> {
+        let array: Option<PyReadonlyArray1<'_, f64>> = get(data, key, "a float64 array")?;
+        Ok(array.map(|array| array.as_array().to_vec()))
+    };
+    let codes = |key: &str| -> PyResult<Option<Vec<i64>>> {
+        let array: Option<PyReadonlyArray1<'_, i64>> = get(data, key, "an int64 array")?;
+        Ok(array.map(|array| array.as_array().to_vec()))
+    };
+    let discount = numbers("feature_discount")?;
+    let (origin, group) = (codes("feature_origin")?, codes("feature_group")?);
+    let Some(cost) = numbers("feature_cost")? else {
+        if discount.is_some() || origin.is_some() || group.is_some() {
+            return Err(invalid("feature_cost is missing"));
+        }
+        return Ok(None);
+    };
+    if cost.len() != n_features {
+        let n = cost.len();
+        return Err(invalid(format!("feature_cost has {n} entries, X has {n_features} columns")));
     }
-}
-
-struct Path<'a, 'py>(Run<'a, 'py>);
-
-impl Visitor for Path<'_, '_> {
-    type Output = PyResult<Vec<PySolution>>;
-    fn visit<T: LaneTask + Superadditive>(self, task: &T) -> Self::Output {
-        let Run { py, matrix, limits, callback } = self.0;
-        let search: Search<T, _> = solve_path;
-        let path = run(py, task, matrix, limits, callback, search)?;
-        Ok(path.into_iter().map(PySolution).collect())
-    }
-}
-
-struct Expected<'a, 'py>(Run<'a, 'py>);
-
-impl Visitor for Expected<'_, '_> {
-    type Output = PyResult<(Forecast, usize, usize)>;
-    fn visit<T: LaneTask + Superadditive>(self, task: &T) -> Self::Output {
-        let Run { py, matrix, limits, .. } = self.0;
-        let sample = Sample::new(matrix, task.statistics(), task.channels());
-        let expected = forecast(task, &sample, &limits.settings(py)?);
-        Ok((expected, sample.n_rows(), sample.n_columns()))
-    }
+    FeaturePrices::new(&cost, discount.as_deref(), origin.as_deref(), group.as_deref())
+        .map(Some)
+        .map_err(to_py)
 }
 
 /// Features of shape (rows, columns), any 0/1 dtype of one byte.
@@ -163,8 +159,9 @@ type Features<'py> = PyReadonlyArray2<'py, u8>;
 /// Best tree for a task; `data` holds its arrays.
 ///
 /// "accuracy", "balanced-accuracy", "gini", "entropy": `labels` int64 (n,) in
-/// 0..`n_classes`; "label-costs": `costs` float64 (n, labels) >= 0; "regression": `target`
-/// float64 (n,); all with an optional `weight`. `callback(seconds, objective, lower_bound,
+/// 0..`n_classes`; "label-costs": `costs` float64 (n, labels) >= 0 and optionally
+/// `feature_cost`, `feature_discount` float64 and `feature_origin`, `feature_group` int64, one
+/// entry per column; "regression": `target` float64 (n,); all with an optional `weight`. `callback(seconds, objective, lower_bound,
 /// nodes)` is called whenever the incumbent or the bound may have improved.
 #[pyfunction]
 #[pyo3(name = "solve", signature = (task, data, features, callback=None, **limits))]
@@ -176,9 +173,10 @@ pub fn solve_task(
     callback: Option<Py<PyAny>>,
     limits: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<PySolution> {
-    let (limits, data) = (parse(limits)?, Data::new(data, features.as_array().nrows())?);
+    let (limits, data) = (parse(limits)?, Data::new(data, &features)?);
     let matrix = &matrix(&features, data.n_rows)?;
-    data.visit(task, &limits, One(Run { py, matrix, limits: &limits, callback }))?
+    let task = data.task(task, &limits)?;
+    Ok(PySolution(run(py, &task, matrix, &limits, callback, registry::solve)?))
 }
 
 /// The best tree with at most k leaves for k = 1, 2, …, from one search.
@@ -191,9 +189,11 @@ pub fn path_task(
     features: Features<'_>,
     limits: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Vec<PySolution>> {
-    let (limits, data) = (parse(limits)?, Data::new(data, features.as_array().nrows())?);
+    let (limits, data) = (parse(limits)?, Data::new(data, &features)?);
     let matrix = &matrix(&features, data.n_rows)?;
-    data.visit(task, &limits, Path(Run { py, matrix, limits: &limits, callback: None }))?
+    let task = data.task(task, &limits)?;
+    let path = run(py, &task, matrix, &limits, None, registry::solve_path)?;
+    Ok(path.into_iter().map(PySolution).collect())
 }
 
 /// What a search would take: dict of seconds, bytes, cells, row_visits, n_distinct_rows
@@ -207,9 +207,10 @@ pub fn forecast_task<'py>(
     features: Features<'py>,
     limits: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let (limits, data) = (parse(limits)?, Data::new(data, features.as_array().nrows())?);
+    let (limits, data) = (parse(limits)?, Data::new(data, &features)?);
     let matrix = &matrix(&features, data.n_rows)?;
-    let run = Run { py, matrix, limits: &limits, callback: None };
-    let (expected, n_rows, n_columns) = data.visit(task, &limits, Expected(run))??;
+    let task = data.task(task, &limits)?;
+    let (expected, n_rows, n_columns) =
+        registry::forecast(&task, matrix, &limits.settings(py)?).map_err(to_py)?;
     crate::search::forecast_dict(py, &expected, n_rows, n_columns)
 }

@@ -1,7 +1,7 @@
 //! The search over fronts, for partial and total orders.
 
 use bristlecone_core::data::Sample;
-use bristlecone_core::search::fronts;
+use bristlecone_core::search::fronts::plain as fronts;
 use bristlecone_core::task::registry::Visitor;
 use bristlecone_core::task::{LaneTask, Superadditive, Task};
 use bristlecone_oracle::instances::Instance;

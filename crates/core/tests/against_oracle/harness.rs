@@ -9,8 +9,7 @@ use bristlecone_core::error::Error;
 use bristlecone_core::search::{Monitor, Settings, Solution, Status, solve, solve_path};
 use bristlecone_core::survival::Observations;
 use bristlecone_core::task::likelihood::Likelihood;
-use bristlecone_core::task::registry::{self, Outcome, Problem, Visitor};
-use bristlecone_core::task::{LaneTask, Superadditive};
+use bristlecone_core::task::registry::{self, Named, Outcome, Problem, Visitor};
 use bristlecone_oracle::accuracy::misclassified;
 use bristlecone_oracle::instances::{Instance, Random};
 use bristlecone_oracle::{Limits, Tree, best, sums};
@@ -99,15 +98,13 @@ impl Question {
         settings: &Settings,
         interrupted: &(dyn Fn() -> bool + Sync),
     ) -> Result<Solution, Error> {
-        struct Solve<'a>(&'a Instance, &'a Settings, &'a Monitor<'a>);
-        impl Visitor for Solve<'_> {
-            type Output = Result<Solution, Error>;
-            fn visit<T: LaneTask + Superadditive>(self, task: &T) -> Self::Output {
-                solve(task, &matrix(self.0), self.1, self.2)
-            }
-        }
-        let monitor = Monitor::new(None, interrupted);
-        self.visit(instance, settings, Solve(instance, settings, &monitor))?
+        let (matrix, monitor) = (matrix(instance), Monitor::new(None, interrupted));
+        let Objective::Sum(name) = self.objective else {
+            return solve(&likelihood(instance, self.leaf_penalty)?, &matrix, settings, &monitor);
+        };
+        let costs = instance.costs.concat();
+        let problem = self.problem(instance, settings, name, &costs);
+        registry::solve(&Named { name, problem }, &matrix, settings, &monitor)
     }
 
     /// The best trees of every number of leaves, by one search.
@@ -117,15 +114,14 @@ impl Question {
         settings: &Settings,
         interrupted: &(dyn Fn() -> bool + Sync),
     ) -> Result<Vec<Solution>, Error> {
-        struct SolvePath<'a>(&'a Instance, &'a Settings, &'a Monitor<'a>);
-        impl Visitor for SolvePath<'_> {
-            type Output = Result<Vec<Solution>, Error>;
-            fn visit<T: LaneTask + Superadditive>(self, task: &T) -> Self::Output {
-                solve_path(task, &matrix(self.0), self.1, self.2)
-            }
-        }
-        let monitor = Monitor::new(None, interrupted);
-        self.visit(instance, settings, SolvePath(instance, settings, &monitor))?
+        let (matrix, monitor) = (matrix(instance), Monitor::new(None, interrupted));
+        let Objective::Sum(name) = self.objective else {
+            let task = likelihood(instance, self.leaf_penalty)?;
+            return solve_path(&task, &matrix, settings, &monitor);
+        };
+        let costs = instance.costs.concat();
+        let problem = self.problem(instance, settings, name, &costs);
+        registry::solve_path(&Named { name, problem }, &matrix, settings, &monitor)
     }
 
     /// Hands on the task of this question.
@@ -139,18 +135,28 @@ impl Question {
             return Ok(visitor.visit(&likelihood(instance, self.leaf_penalty)?));
         };
         let costs = instance.costs.concat();
+        registry::visit(name, &self.problem(instance, settings, name, &costs), visitor)
+    }
+
+    fn problem<'a>(
+        &self,
+        instance: &'a Instance,
+        settings: &Settings,
+        name: &str,
+        costs: &'a [f64],
+    ) -> Problem<'a> {
         let outcome = match name {
-            "label-costs" => Outcome::Costs { costs: &costs, n_labels: instance.n_classes },
+            "label-costs" => Outcome::Costs { costs, n_labels: instance.n_classes },
             "regression" => Outcome::Target(&instance.target),
             _ => Outcome::Labels { labels: &instance.labels, n_classes: instance.n_classes },
         };
-        let problem = Problem {
+        Problem {
             outcome,
             weights: Some(&instance.sample.weight),
+            prices: None,
             leaf_penalty: self.leaf_penalty,
             max_leaves: settings.most_leaves(),
-        };
-        registry::visit(name, &problem, visitor)
+        }
     }
 
     /// The solution of an instance on which some tree is allowed.

@@ -22,7 +22,7 @@ use crate::simd::{Backend, LaneInt, LaneReal};
 use crate::task::LaneTask;
 use accumulate::Rows;
 use budgets::leaf_budgets;
-use combine::{Best, MAX_CHANNELS, Problem};
+use combine::{Best, MAX_CHANNELS, Problem, Rates};
 use geometry::Geometry;
 use kernels::{Pass, Phase, Shared, SumsOut, Worker};
 use std::sync::atomic::AtomicUsize;
@@ -62,6 +62,8 @@ pub struct Solved {
     /// Approximate best cost with each column at the root, for ordering a search; empty
     /// for trees of depth 0 or 1.
     pub root_values: Vec<f64>,
+    /// Whether these are exact.
+    pub exact: bool,
 }
 
 /// Best trees of depth at most `depth` for each leaf budget in `budgets`
@@ -264,7 +266,8 @@ fn build<'a, T: LaneTask, I: LaneInt, R: LaneReal>(
     settings: &Settings,
 ) -> Problem<'a, T, I, R> {
     let shift = shifts(task, sample, size_of::<I>() == 4);
-    let count_rows = settings.min_leaf > 1;
+    // With prices a test that parts nothing is not idle: it may make others cheaper.
+    let count_rows = settings.min_leaf > 1 || T::PRICED;
     let channels = task.channels() + usize::from(count_rows);
     // Totals of what the lanes add, not of the exact statistics: differences stay exact.
     let mut totals = vec![0i64; channels];
@@ -285,6 +288,7 @@ fn build<'a, T: LaneTask, I: LaneInt, R: LaneReal>(
     let unlimited = budgets == [usize::MAX];
     let (combinations, slots) = leaf_budgets(depth, budgets);
     let price = task.split_price() as f64 / task.lane_unit(&shift);
+    let rates = if T::PRICED { rates(task, sample) } else { Rates::default() };
     Problem {
         task,
         depth,
@@ -300,5 +304,20 @@ fn build<'a, T: LaneTask, I: LaneInt, R: LaneReal>(
         budgets: combinations,
         slots,
         unlimited,
+        rates,
     }
+}
+
+/// Prices of the columns of a sample, in lane units.
+fn rates<T: LaneTask, R: LaneReal>(task: &T, sample: &Sample) -> Rates<R> {
+    let alone = |c: usize| task.lane_rate(sample.columns[c].feature, &sample.tested);
+    let pair = |c: usize, other: usize| {
+        task.lane_rate(sample.columns[c].feature, &[sample.columns[other].feature])
+    };
+    Rates::new(
+        sample.n_columns(),
+        |c, other| {
+            if c == other { alone(c) } else { pair(c, other).min(alone(c)) }
+        },
+    )
 }
