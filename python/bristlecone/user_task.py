@@ -371,7 +371,7 @@ class OptimalTree(SolverMixin, BaseEstimator):
         per_cell = (time.perf_counter() - start) / len(sums)
         return {**forecast, "seconds": forecast["seconds"] + forecast["cells"] * per_cell}
 
-    def _set_leaves(self, tree: Tree, problem: Problem, solution: Any) -> None:
+    def _set_found(self, tree: Tree, problem: Problem, solution: Any) -> None:
         data = problem.data
         sums = _node_sums(tree, problem.features, data.statistics)
         costs = costs_of(self.task, "leaf_cost")(sums[tree.is_leaf])
