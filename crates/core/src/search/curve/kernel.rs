@@ -2,11 +2,12 @@
 
 use super::rows::{Code, Rows, Tables};
 use crate::simd::Backend;
-use crate::simd::reals::{Portable, Reals};
+use crate::simd::reals::{Job, Portable, Reals};
 #[cfg(target_arch = "x86_64")]
 use crate::simd::reals::{Avx2, Avx512};
 use crate::task::brier::LeafCurve;
 use crate::task::brier::antitonic::Fit;
+use std::marker::PhantomData;
 
 /// Leaf losses of the two sides of a split on each column.
 #[derive(Clone, Debug, Default)]
@@ -76,44 +77,17 @@ impl Kernel {
         unsafe {
             match self.backend {
                 #[cfg(target_arch = "x86_64")]
-                Backend::Avx512 => all_splits_avx512(rows, tables, self.curve, floors, out),
+                Backend::Avx512 => all_splits::<Avx512, 2>(rows, tables, self.curve, floors, out),
                 #[cfg(target_arch = "x86_64")]
-                Backend::Avx2 => all_splits_avx2(rows, tables, self.curve, floors, out),
+                Backend::Avx2 => all_splits::<Avx2, 1>(rows, tables, self.curve, floors, out),
                 _ => all_splits::<Portable, 1>(rows, tables, self.curve, floors, out),
             }
         }
     }
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt,fma")]
-unsafe fn all_splits_avx512(
-    rows: &Rows,
-    tables: &Tables,
-    curve: LeafCurve,
-    floors: bool,
-    out: &mut Splits,
-) {
-    // SAFETY: the features are enabled.
-    unsafe { all_splits::<Avx512, 2>(rows, tables, curve, floors, out) }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,bmi1,bmi2,popcnt,fma")]
-unsafe fn all_splits_avx2(
-    rows: &Rows,
-    tables: &Tables,
-    curve: LeafCurve,
-    floors: bool,
-    out: &mut Splits,
-) {
-    // SAFETY: the features are enabled.
-    unsafe { all_splits::<Avx2, 1>(rows, tables, curve, floors, out) }
-}
-
 /// # Safety
 /// Needs the instruction set of `L`; the vectors of `out` are padded.
-#[inline(always)]
 unsafe fn all_splits<L: Reals, const WIDE: usize>(
     rows: &Rows,
     tables: &Tables,
@@ -122,31 +96,19 @@ unsafe fn all_splits<L: Reals, const WIDE: usize>(
     out: &mut Splits,
 ) {
     let mut scratch = std::mem::take(&mut out.scratch);
-    let Scratch { ids, bits, lanes, runs, fits } = &mut scratch;
-    // SAFETY: passed on; there is room for the rows and what is written behind them.
+    // SAFETY: passed on.
     unsafe {
-        ids.resize(ids.len().max(64 * rows.mask.len() + 16), 0);
-        let mut n = 0;
-        for (w, &word) in rows.mask.iter().enumerate() {
-            n += L::positions(word, 64 * w as u32, ids.as_mut_ptr().add(n));
-        }
-        let ids = &ids[..n];
-        choose_lanes::<L>(rows, ids, tables, bits, lanes);
-        let node = Node {
-            ids,
-            bits,
-            words: tables.words,
-            n_lanes: lanes.len(),
-            floors: floors && rows.floor > 0.0,
-            tables,
-        };
-        let long = n >= LONG_RUNS * tables.plain.len();
+        L::isolated(Collect::<L> { rows, tables, scratch: &mut scratch, lanes_of: PhantomData });
+        let Scratch { ids, bits, lanes, runs, fits } = &mut scratch;
+        let floors = floors && rows.floor > 0.0;
+        let node = Node { ids, bits, words: tables.words, n_lanes: lanes.len(), floors, tables };
+        let long = ids.len() >= LONG_RUNS * tables.plain.len();
         let counted = tables.small_weight.as_deref().filter(|_| long);
         if let Some(weight) = counted {
             if lanes.len() <= L::COUNTERS {
-                count_runs::<L, 1>(node, weight, runs);
+                L::isolated(Count::<L, 1> { node, weight, runs, lanes_of: PhantomData });
             } else {
-                count_runs::<L, 2>(node, weight, runs);
+                L::isolated(Count::<L, 2> { node, weight, runs, lanes_of: PhantomData });
             }
         }
         let counted = counted.map(|_| &*runs);
@@ -164,7 +126,7 @@ unsafe fn all_splits<L: Reals, const WIDE: usize>(
     // From lanes to columns; lanes are ascending, so nothing is overwritten too early.
     for values in [&mut out.yes, &mut out.no, &mut out.count, &mut out.floor] {
         let mut end = tables.columns.len();
-        for (lane, &column) in lanes.iter().enumerate().rev() {
+        for (lane, &column) in scratch.lanes.iter().enumerate().rev() {
             let value = values[lane];
             values[column..end].fill(0.0);
             values[column] = value;
@@ -175,48 +137,59 @@ unsafe fn all_splits<L: Reals, const WIDE: usize>(
     out.scratch = scratch;
 }
 
-/// Gives a lane to every column, or only to those that split the node where that takes
-/// fewer vectors, and collects the lanes' bits.
-///
-/// # Safety
-/// Needs the instruction set of `L`.
-#[inline(always)]
-unsafe fn choose_lanes<L: Reals>(
-    rows: &Rows,
-    ids: &[u32],
-    tables: &Tables,
-    bits: &mut Vec<u64>,
-    lanes: &mut Vec<usize>,
-) {
-    let n_columns = tables.columns.len();
-    lanes.clear();
-    bits.clear();
-    if L::COMPACTS && tables.words == 1 {
-        let words = rows.mask.len();
-        let mut splitting = 0u64;
-        for c in 0..n_columns {
-            let column = &tables.column_masks[c * words..(c + 1) * words];
-            let inside = column.iter().zip(&rows.mask).map(|(a, b)| (a & b).count_ones() as usize);
-            let inside: usize = inside.sum();
-            if inside > 0 && inside < ids.len() {
-                lanes.push(c);
-                splitting |= 1 << c;
-            }
+/// Lists the rows, gives a lane to every column, or only to those that split the node where
+/// that takes fewer vectors, and collects the lanes' bits.
+struct Collect<'a, L> {
+    rows: &'a Rows,
+    tables: &'a Tables,
+    scratch: &'a mut Scratch,
+    lanes_of: PhantomData<L>,
+}
+
+impl<L: Reals> Job for Collect<'_, L> {
+    #[inline(always)]
+    unsafe fn run(self) {
+        let Collect { rows, tables, scratch, .. } = self;
+        let Scratch { ids, bits, lanes, .. } = scratch;
+        let (words, n_columns) = (rows.mask.len(), tables.columns.len());
+        ids.clear();
+        ids.reserve(64 * words + 16);
+        let mut n = 0;
+        for (w, &word) in rows.mask.iter().enumerate() {
+            // SAFETY: passed on; there is room for the rows and what is written behind them.
+            unsafe { n += L::positions(word, 64 * w as u32, ids.as_mut_ptr().add(n)) };
         }
-        if lanes.len().div_ceil(L::N) < n_columns.div_ceil(L::N) {
-            let word = |&id: &u32| tables.word(id, 0);
-            for id in ids {
-                // SAFETY: passed on.
-                bits.push(unsafe { L::compact(word(id), splitting) });
-            }
-            return;
-        }
+        // SAFETY: the first n were written.
+        unsafe { ids.set_len(n) };
         lanes.clear();
-    }
-    lanes.extend(0..n_columns);
-    for &id in ids {
-        for first in (0..64 * tables.words).step_by(64) {
-            bits.push(tables.word(id, first));
+        bits.clear();
+        if L::COMPACTS && tables.words == 1 {
+            let mut splitting = 0u64;
+            for c in 0..n_columns {
+                let column = &tables.column_masks[c * words..(c + 1) * words];
+                let mut inside = 0;
+                for w in 0..words {
+                    inside += (column[w] & rows.mask[w]).count_ones() as usize;
+                }
+                if inside > 0 && inside < n {
+                    lanes.push(c);
+                    splitting |= 1 << c;
+                }
+            }
+            if lanes.len().div_ceil(L::N) < n_columns.div_ceil(L::N) {
+                for &id in ids.iter() {
+                    // SAFETY: passed on.
+                    bits.push(unsafe { L::compact(tables.word(id, 0), splitting) });
+                }
+                return;
+            }
+            lanes.clear();
+        }
+        lanes.extend(0..n_columns);
+        for &id in ids.iter() {
+            for first in (0..64 * tables.words).step_by(64) {
+                bits.push(tables.word(id, first));
+            }
         }
     }
 }
@@ -243,7 +216,21 @@ impl Node<'_> {
 }
 
 /// Sums the weights of every run, in whole numbers.
-///
+struct Count<'a, L, const V: usize> {
+    node: Node<'a>,
+    weight: &'a [u16],
+    runs: &'a mut Runs,
+    lanes_of: PhantomData<L>,
+}
+
+impl<L: Reals, const V: usize> Job for Count<'_, L, V> {
+    #[inline(always)]
+    unsafe fn run(self) {
+        // SAFETY: passed on.
+        unsafe { count_runs::<L, V>(self.node, self.weight, self.runs) }
+    }
+}
+
 /// # Safety
 /// Needs the instruction set of `L`.
 #[inline(always)]
@@ -297,6 +284,7 @@ trait Source<L: Reals, const V: usize> {
 }
 
 /// From the rows.
+#[derive(Clone, Copy)]
 struct FromRows<'a> {
     node: Node<'a>,
     first: usize,
@@ -327,6 +315,7 @@ impl<L: Reals, const V: usize> Source<L, V> for FromRows<'_> {
 }
 
 /// From counted runs.
+#[derive(Clone, Copy)]
 struct FromRuns<'a> {
     runs: &'a Runs,
     first: usize,
@@ -451,11 +440,10 @@ impl<L: Reals, const V: usize> Side<L, V> {
     }
 }
 
-/// Splits on the columns `first..first + V·N`.
+/// Splits on the lanes `first..first + V·N`.
 ///
 /// # Safety
-/// Needs the instruction set of `L`; the vectors of `out` hold those columns.
-#[inline(always)]
+/// Needs the instruction set of `L`; the vectors of `out` hold those lanes.
 unsafe fn one_pass<L: Reals, const V: usize>(
     node: Node,
     curve: LeafCurve,
@@ -464,15 +452,46 @@ unsafe fn one_pass<L: Reals, const V: usize>(
     fits: &mut Vec<Fit>,
     out: &mut Splits,
 ) {
-    let tables = node.tables;
+    let (tables, lanes_of) = (node.tables, PhantomData);
     // SAFETY: passed on.
     unsafe {
-        let zero = [L::splat(0.0); V];
         if tables.weighted || node.floors {
+            L::isolated(AddUp::<L, V> { node, first, out, lanes_of });
+        } else {
+            out.floor[first..first + V * L::N].fill(0.0);
+        }
+        match runs {
+            Some(runs) => {
+                let source = FromRuns { runs, first, at: 0 };
+                L::isolated(Walk::<L, V, _> { source, tables, curve, first, fits, out, lanes_of });
+            }
+            None => {
+                let source = FromRows { node, first, at: 0 };
+                L::isolated(Walk::<L, V, _> { source, tables, curve, first, fits, out, lanes_of });
+            }
+        }
+    }
+}
+
+/// Counts of the caller's rows and parts of the floor.
+struct AddUp<'a, L, const V: usize> {
+    node: Node<'a>,
+    first: usize,
+    out: &'a mut Splits,
+    lanes_of: PhantomData<L>,
+}
+
+impl<L: Reals, const V: usize> Job for AddUp<'_, L, V> {
+    #[inline(always)]
+    unsafe fn run(self) {
+        let AddUp { node, first, out, .. } = self;
+        // SAFETY: passed on.
+        unsafe {
+            let zero = [L::splat(0.0); V];
             let (mut count, mut floor) = (zero, zero);
             for (r, &id) in node.ids.iter().enumerate() {
                 let bits = node.word(r, first) as u32;
-                let about = &tables.about[id as usize];
+                let about = &node.tables.about[id as usize];
                 for v in 0..V {
                     count[v] = L::add_where(count[v], lanes::<L>(bits, v), about.count);
                     floor[v] = L::add_where(floor[v], lanes::<L>(bits, v), about.floor);
@@ -480,39 +499,50 @@ unsafe fn one_pass<L: Reals, const V: usize>(
             }
             store::<L, V>(&mut out.count[first..], &count);
             store::<L, V>(&mut out.floor[first..], &floor);
-        } else {
-            store::<L, V>(&mut out.floor[first..], &zero);
         }
-        match runs {
-            Some(runs) => {
-                let source = || FromRuns { runs, first, at: 0 };
-                walk::<L, V, _>(source, tables, curve, first, fits, out);
-            }
-            None => {
-                let source = || FromRows { node, first, at: 0 };
-                walk::<L, V, _>(source, tables, curve, first, fits, out);
+    }
+}
+
+/// The losses on both sides.
+struct Walk<'a, L, const V: usize, S> {
+    source: S,
+    tables: &'a Tables,
+    curve: LeafCurve,
+    first: usize,
+    fits: &'a mut Vec<Fit>,
+    out: &'a mut Splits,
+    lanes_of: PhantomData<L>,
+}
+
+impl<L: Reals, const V: usize, S: Source<L, V> + Copy> Job for Walk<'_, L, V, S> {
+    #[inline(always)]
+    unsafe fn run(self) {
+        let Walk { source, tables, curve, first, fits, out, .. } = self;
+        // SAFETY: passed on.
+        unsafe {
+            let weight = weigh::<L, V, S>(source, tables, first, out);
+            match curve {
+                LeafCurve::KaplanMeier => walk::<L, V, S>(source, tables, weight, first, out),
+                LeafCurve::BrierOptimal => fit::<L, V, S>(source, tables, weight, first, fits, out),
             }
         }
     }
 }
 
-/// Walks over the runs twice: for the weight on each side, and for the losses.
+/// Weight where the column is true, and of all rows.
 ///
 /// # Safety
 /// As [`one_pass`].
 #[inline(always)]
-unsafe fn walk<L: Reals, const V: usize, S: Source<L, V>>(
-    source: impl Fn() -> S,
+unsafe fn weigh<L: Reals, const V: usize, S: Source<L, V>>(
+    mut runs: S,
     tables: &Tables,
-    curve: LeafCurve,
     first: usize,
-    fits: &mut Vec<Fit>,
     out: &mut Splits,
-) {
+) -> ([L::V; V], f64) {
     // SAFETY: passed on.
     unsafe {
         let (mut at_risk, mut weight) = ([L::splat(0.0); V], 0.0);
-        let mut runs = source();
         while let Some((_, total, sums)) = runs.next() {
             weight += total;
             for v in 0..V {
@@ -522,9 +552,24 @@ unsafe fn walk<L: Reals, const V: usize, S: Source<L, V>>(
         if !tables.weighted {
             store::<L, V>(&mut out.count[first..], &at_risk);
         }
-        if curve == LeafCurve::BrierOptimal {
-            return fit::<L, V, S>(source(), tables, (at_risk, weight), first, fits, out);
-        }
+        (at_risk, weight)
+    }
+}
+
+/// The losses of the Kaplan–Meier curves.
+///
+/// # Safety
+/// As [`one_pass`].
+#[inline(always)]
+unsafe fn walk<L: Reals, const V: usize, S: Source<L, V>>(
+    mut runs: S,
+    tables: &Tables,
+    (at_risk, weight): ([L::V; V], f64),
+    first: usize,
+    out: &mut Splits,
+) {
+    // SAFETY: passed on.
+    unsafe {
         let mut others = at_risk;
         for v in 0..V {
             others[v] = L::sub(L::splat(weight), at_risk[v]);
@@ -532,7 +577,6 @@ unsafe fn walk<L: Reals, const V: usize, S: Source<L, V>>(
         let (mut yes, mut no) = (Side::<L, V>::new(at_risk), Side::<L, V>::new(others));
         let mut change = Change::<L, V>::none();
         let (mut total, mut last) = ([0.0; 3], 0);
-        let mut runs = source();
         loop {
             let run = runs.next();
             let k = match run {
