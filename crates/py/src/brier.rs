@@ -33,12 +33,14 @@ fn brier(
     };
     let reference = kind.reference_loss.as_ref().map(|l| l.as_slice()).transpose()?;
     let grid = kind.time_grid.as_ref().map(|g| g.as_slice()).transpose()?;
-    let lengths = [Some(obs.event.len()), obs.weight.map(<[f64]>::len), reference.map(<[f64]>::len)];
+    let lengths =
+        [Some(obs.event.len()), obs.weight.map(<[f64]>::len), reference.map(<[f64]>::len)];
     if lengths.into_iter().flatten().any(|len| len != obs.len()) {
-        return Err(PyValueError::new_err("time, event, weight and reference_loss differ in length"));
+        return Err(PyValueError::new_err(
+            "time, event, weight and reference_loss differ in length",
+        ));
     }
-    let columns =
-        [("time", Some(obs.time)), ("weight", obs.weight), ("reference_loss", reference)];
+    let columns = [("time", Some(obs.time)), ("weight", obs.weight), ("reference_loss", reference)];
     for (name, values) in columns {
         if let Some(bad) = values.and_then(|v| v.iter().position(|x| !x.is_finite() || *x < 0.0)) {
             return Err(PyValueError::new_err(format!("{name}: row {bad} is not a number >= 0")));

@@ -4,14 +4,13 @@
 use bristlecone_core::data::{BinaryMatrix, Sample};
 use bristlecone_core::error::Error as CoreError;
 use bristlecone_core::search::{
-    Monitor, Precision, Settings, Solution, TracePoint, all_optimal, forecast, solve,
-    solve_path,
+    Monitor, Precision, Settings, Solution, TracePoint, all_optimal, forecast, solve, solve_path,
 };
 use bristlecone_core::simd::Backend;
 use bristlecone_core::survival::Observations;
+use bristlecone_core::task::Task;
 use bristlecone_core::task::accuracy::Accuracy;
 use bristlecone_core::task::likelihood::Likelihood;
-use bristlecone_core::task::Task;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;

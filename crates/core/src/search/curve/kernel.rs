@@ -2,9 +2,9 @@
 
 use super::rows::{Code, Rows, Tables};
 use crate::simd::Backend;
-use crate::simd::reals::{Job, Portable, Reals};
 #[cfg(target_arch = "x86_64")]
 use crate::simd::reals::{Avx2, Avx512};
+use crate::simd::reals::{Job, Portable, Reals};
 use crate::task::brier::LeafCurve;
 use crate::task::brier::antitonic::Fit;
 use std::marker::PhantomData;

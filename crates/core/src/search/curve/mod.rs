@@ -204,8 +204,8 @@ impl<'a> Search<'a> {
                 let found = found.and_then(|known| {
                     let better = known.exact() && known.value < cut - SLACK;
                     let column = candidate.column;
-                    let tree = better
-                        .then(|| nodes.tree_with_root(root, column, allowed, known.value));
+                    let tree =
+                        better.then(|| nodes.tree_with_root(root, column, allowed, known.value));
                     Ok((known, tree.transpose()?))
                 });
                 let mut shared = shared.lock().expect("no panic while locked");

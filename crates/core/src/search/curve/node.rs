@@ -75,8 +75,7 @@ impl<'a> Nodes<'a> {
 
     /// The two sides of a split, in buffers to give back with [`Nodes::drop_rows`].
     pub fn sides(&mut self, rows: &Rows, splits: &Splits, column: usize) -> [Rows; 2] {
-        let [mut yes, mut no] =
-            [(); 2].map(|()| self.rows_pool.pop().unwrap_or_default());
+        let [mut yes, mut no] = [(); 2].map(|()| self.rows_pool.pop().unwrap_or_default());
         let of_yes = (splits.count[column], splits.floor[column]);
         rows.split(column, self.tables, of_yes, &mut yes, &mut no);
         [yes, no]
@@ -199,11 +198,12 @@ impl<'a> Nodes<'a> {
                 return None;
             }
             let (yes, no, floor) = (splits.yes[column], splits.no[column], splits.floor[column]);
-            let bound = self.bound(yes, floor, yes_count)
-                + self.bound(no, rows.floor - floor, no_count);
+            let bound =
+                self.bound(yes, floor, yes_count) + self.bound(no, rows.floor - floor, no_count);
             Some(Candidate { column, leaves: yes + no + 2.0 * self.price, bound })
         };
-        let mut all: Vec<Candidate> = (0..self.tables.columns.len()).filter_map(of_column).collect();
+        let mut all: Vec<Candidate> =
+            (0..self.tables.columns.len()).filter_map(of_column).collect();
         all.sort_by(|a, b| a.leaves.total_cmp(&b.leaves));
         all
     }
