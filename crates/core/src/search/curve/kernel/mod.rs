@@ -1,12 +1,17 @@
 //! All single splits of a node in one pass over its rows, lanes = columns, both sides at once.
 
-use super::rows::{Code, Rows, Tables};
+mod side;
+mod source;
+
+use super::rows::{Rows, Tables};
 use crate::simd::Backend;
 #[cfg(target_arch = "x86_64")]
 use crate::simd::reals::{Avx2, Avx512};
 use crate::simd::reals::{Job, Portable, Reals};
 use crate::task::brier::LeafCurve;
 use crate::task::brier::antitonic::Fit;
+use side::{Change, Side, Step};
+use source::{Collect, Count, FromRows, FromRuns, Node, Runs, Source, lanes};
 use std::marker::PhantomData;
 
 /// Leaf losses of the two sides of a split on each column.
@@ -31,16 +36,6 @@ struct Scratch {
     lanes: Vec<usize>,
     runs: Runs,
     fits: Vec<Fit>,
-}
-
-/// Weight of every column in each run of rows with equal [`Code`].
-#[derive(Clone, Debug, Default)]
-struct Runs {
-    /// `lanes` counters per run.
-    counts: Vec<u16>,
-    lanes: usize,
-    code: Vec<Code>,
-    weight: Vec<f64>,
 }
 
 /// Rows per time of the whole sample from which runs are counted first.
@@ -135,309 +130,6 @@ unsafe fn all_splits<L: Reals, const WIDE: usize>(
         values[..end].fill(0.0);
     }
     out.scratch = scratch;
-}
-
-/// Lists the rows, gives a lane to every column, or only to those that split the node where
-/// that takes fewer vectors, and collects the lanes' bits.
-struct Collect<'a, L> {
-    rows: &'a Rows,
-    tables: &'a Tables,
-    scratch: &'a mut Scratch,
-    lanes_of: PhantomData<L>,
-}
-
-impl<L: Reals> Job for Collect<'_, L> {
-    #[inline(always)]
-    unsafe fn run(self) {
-        let Collect { rows, tables, scratch, .. } = self;
-        let Scratch { ids, bits, lanes, .. } = scratch;
-        let (words, n_columns) = (rows.mask.len(), tables.columns.len());
-        ids.clear();
-        ids.reserve(64 * words + 16);
-        let mut n = 0;
-        for (w, &word) in rows.mask.iter().enumerate() {
-            // SAFETY: passed on; there is room for the rows and what is written behind them.
-            unsafe { n += L::positions(word, 64 * w as u32, ids.as_mut_ptr().add(n)) };
-        }
-        // SAFETY: the first n were written.
-        unsafe { ids.set_len(n) };
-        lanes.clear();
-        bits.clear();
-        if L::COMPACTS && tables.words == 1 {
-            let mut splitting = 0u64;
-            for c in 0..n_columns {
-                let column = &tables.column_masks[c * words..(c + 1) * words];
-                let mut inside = 0;
-                for w in 0..words {
-                    inside += (column[w] & rows.mask[w]).count_ones() as usize;
-                }
-                if inside > 0 && inside < n {
-                    lanes.push(c);
-                    splitting |= 1 << c;
-                }
-            }
-            if lanes.len().div_ceil(L::N) < n_columns.div_ceil(L::N) {
-                for &id in ids.iter() {
-                    // SAFETY: passed on.
-                    bits.push(unsafe { L::compact(tables.word(id, 0), splitting) });
-                }
-                return;
-            }
-            lanes.clear();
-        }
-        lanes.extend(0..n_columns);
-        for &id in ids.iter() {
-            for first in (0..64 * tables.words).step_by(64) {
-                bits.push(tables.word(id, first));
-            }
-        }
-    }
-}
-
-/// A node's rows, in the order of time.
-#[derive(Clone, Copy)]
-struct Node<'a> {
-    ids: &'a [u32],
-    /// Lanes of each row, in `words` words.
-    bits: &'a [u64],
-    words: usize,
-    n_lanes: usize,
-    /// Whether parts of the floor are asked for, and there is one.
-    floors: bool,
-    tables: &'a Tables,
-}
-
-impl Node<'_> {
-    /// Lanes of the `r`-th row from `first` on, up to the end of a word.
-    #[inline(always)]
-    fn word(&self, r: usize, first: usize) -> u64 {
-        self.bits[r * self.words + first / 64] >> (first % 64)
-    }
-}
-
-/// Sums the weights of every run, in whole numbers.
-struct Count<'a, L, const V: usize> {
-    node: Node<'a>,
-    weight: &'a [u16],
-    runs: &'a mut Runs,
-    lanes_of: PhantomData<L>,
-}
-
-impl<L: Reals, const V: usize> Job for Count<'_, L, V> {
-    #[inline(always)]
-    unsafe fn run(self) {
-        // SAFETY: passed on.
-        unsafe { count_runs::<L, V>(self.node, self.weight, self.runs) }
-    }
-}
-
-/// # Safety
-/// Needs the instruction set of `L`.
-#[inline(always)]
-unsafe fn count_runs<L: Reals, const V: usize>(node: Node, weight: &[u16], runs: &mut Runs) {
-    let Node { ids, tables, .. } = node;
-    let width = V * L::COUNTERS;
-    runs.lanes = node.n_lanes.next_multiple_of(width);
-    let most = ids.len().min(2 * tables.plain.len());
-    runs.counts.resize(most * runs.lanes, 0);
-    let mut first = 0;
-    while first < runs.lanes {
-        runs.code.clear();
-        runs.weight.clear();
-        let mut r = 0;
-        while r < ids.len() {
-            let code = tables.code[ids[r] as usize];
-            let end = tables.run_end[code as usize];
-            let mut total = 0u32;
-            // SAFETY: passed on; there is room for `most` runs.
-            unsafe {
-                let mut counts = [L::no_counts(); V];
-                while let Some(&id) = ids.get(r).filter(|&&id| id < end) {
-                    let weight = weight[id as usize];
-                    let bits = node.word(r, first);
-                    for v in 0..V {
-                        let bits = (bits >> (v * L::COUNTERS)) as u32;
-                        counts[v] = L::count_where(counts[v], bits, weight);
-                    }
-                    total += u32::from(weight);
-                    r += 1;
-                }
-                let to = &mut runs.counts[runs.code.len() * runs.lanes + first..][..width];
-                for v in 0..V {
-                    L::store_counts(to.as_mut_ptr().add(v * L::COUNTERS), counts[v]);
-                }
-            }
-            runs.code.push(code);
-            runs.weight.push(f64::from(total));
-        }
-        first += width;
-    }
-}
-
-/// Runs of rows with equal [`Code`], one after the other.
-trait Source<L: Reals, const V: usize> {
-    /// Code, total weight and weight per column of the next run.
-    ///
-    /// # Safety
-    /// Needs the instruction set of `L`.
-    unsafe fn next(&mut self) -> Option<(Code, f64, [L::V; V])>;
-}
-
-/// From the rows.
-#[derive(Clone, Copy)]
-struct FromRows<'a> {
-    node: Node<'a>,
-    first: usize,
-    at: usize,
-}
-
-impl<L: Reals, const V: usize> Source<L, V> for FromRows<'_> {
-    #[inline(always)]
-    unsafe fn next(&mut self) -> Option<(Code, f64, [L::V; V])> {
-        let Node { ids, tables, .. } = self.node;
-        let code = tables.code[*ids.get(self.at)? as usize];
-        let mut total = 0.0;
-        // SAFETY: passed on.
-        let mut sums = [unsafe { L::splat(0.0) }; V];
-        let end = tables.run_end[code as usize];
-        while let Some(&id) = ids.get(self.at).filter(|&&id| id < end) {
-            let weight = tables.weight[id as usize];
-            let bits = self.node.word(self.at, self.first) as u32;
-            for v in 0..V {
-                // SAFETY: passed on.
-                sums[v] = unsafe { L::add_where(sums[v], lanes::<L>(bits, v), weight) };
-            }
-            total += weight;
-            self.at += 1;
-        }
-        Some((code, total, sums))
-    }
-}
-
-/// From counted runs.
-#[derive(Clone, Copy)]
-struct FromRuns<'a> {
-    runs: &'a Runs,
-    first: usize,
-    at: usize,
-}
-
-impl<L: Reals, const V: usize> Source<L, V> for FromRuns<'_> {
-    #[inline(always)]
-    unsafe fn next(&mut self) -> Option<(Code, f64, [L::V; V])> {
-        let code = *self.runs.code.get(self.at)?;
-        let counts = &self.runs.counts[self.at * self.runs.lanes + self.first..][..V * L::N];
-        // SAFETY: passed on; the slice holds V·N counters.
-        let sums = unsafe {
-            let mut sums = [L::splat(0.0); V];
-            for v in 0..V {
-                sums[v] = L::load_counts(counts.as_ptr().add(v * L::N));
-            }
-            sums
-        };
-        let weight = self.runs.weight[self.at];
-        self.at += 1;
-        Some((code, weight, sums))
-    }
-}
-
-/// Running state of the leaves on one side of the splits.
-///
-/// `survival` is `ratio · at_risk` after an event; `ratio` changes only at censorings.
-struct Side<L: Reals, const V: usize> {
-    at_risk: [L::V; V],
-    survival: [L::V; V],
-    ratio: [L::V; V],
-    happened: [L::V; V],
-    loss: [L::V; V],
-}
-
-/// What all lanes share between two events of the node: Δ and Δ/G integrated, the integral
-/// of 1/G from the later time on, and 1/G there.
-#[derive(Clone, Copy)]
-struct Step<L: Reals> {
-    plain: L::V,
-    censoring: L::V,
-    rest: L::V,
-    inverse_censoring: L::V,
-}
-
-/// Sums over the rows between two events and at the second.
-struct Change<L: Reals, const V: usize> {
-    /// Weight censored.
-    censored: [L::V; V],
-    /// Weight censored times minus the integral of 1/G from the time of censoring on.
-    minus_rest: [L::V; V],
-    /// Weight of the events.
-    events: [L::V; V],
-}
-
-impl<L: Reals, const V: usize> Change<L, V> {
-    #[inline(always)]
-    unsafe fn none() -> Self {
-        // SAFETY: passed on.
-        let zero = [unsafe { L::splat(0.0) }; V];
-        Change { censored: zero, minus_rest: zero, events: zero }
-    }
-
-    /// The other side's sums.
-    #[inline(always)]
-    unsafe fn rest_of(&self, total: [f64; 3]) -> Self {
-        // SAFETY: passed on.
-        unsafe {
-            let mut rest = Self::none();
-            for v in 0..V {
-                rest.censored[v] = L::sub(L::splat(total[0]), self.censored[v]);
-                rest.minus_rest[v] = L::sub(L::splat(total[1]), self.minus_rest[v]);
-                rest.events[v] = L::sub(L::splat(total[2]), self.events[v]);
-            }
-            rest
-        }
-    }
-}
-
-impl<L: Reals, const V: usize> Side<L, V> {
-    #[inline(always)]
-    unsafe fn new(at_risk: [L::V; V]) -> Self {
-        // SAFETY: passed on.
-        unsafe {
-            let (zero, one) = (L::splat(0.0), L::splat(1.0));
-            let mut ratio = [zero; V];
-            for v in 0..V {
-                ratio[v] = L::div(one, L::max(at_risk[v], one));
-            }
-            Side { at_risk, survival: [one; V], ratio, happened: [zero; V], loss: [zero; V] }
-        }
-    }
-
-    /// Integrates up to the next event, and takes it in.
-    #[inline(always)]
-    unsafe fn advance(&mut self, step: Step<L>, change: &Change<L, V>, any_censored: bool) {
-        // SAFETY: passed on.
-        unsafe {
-            let one = L::splat(1.0);
-            for v in 0..V {
-                let s = self.survival[v];
-                let mut n = self.at_risk[v];
-                let mut q = L::mul(n, step.censoring);
-                if any_censored {
-                    let censored = change.censored[v];
-                    q = L::add(q, L::mul_add(censored, step.rest, change.minus_rest[v]));
-                    n = L::sub(n, censored);
-                    self.ratio[v] = L::div(s, L::max(n, one));
-                }
-                let u = L::sub(one, s);
-                let p = L::mul(L::mul(s, s), self.happened[v]);
-                self.loss[v] = L::mul_add(p, step.plain, self.loss[v]);
-                self.loss[v] = L::mul_add(L::mul(u, u), q, self.loss[v]);
-                let events = change.events[v];
-                n = L::sub(n, events);
-                self.survival[v] = L::if_positive(events, L::mul(self.ratio[v], n), s);
-                self.happened[v] = L::mul_add(events, step.inverse_censoring, self.happened[v]);
-                self.at_risk[v] = n;
-            }
-        }
-    }
 }
 
 /// Splits on the lanes `first..first + V·N`.
@@ -673,12 +365,6 @@ unsafe fn fit<L: Reals, const V: usize, S: Source<L, V>>(
         out.yes[first + lane] = yes_fits[lane].loss();
         out.no[first + lane] = no_fits[lane].loss();
     }
-}
-
-/// The bits of the `v`-th vector's lanes.
-#[inline(always)]
-fn lanes<L: Reals>(bits: u32, v: usize) -> u32 {
-    bits >> (v * L::N) & ((1 << L::N) - 1)
 }
 
 /// # Safety
