@@ -29,9 +29,9 @@ impl<L: Reals> Job for Collect<'_, L> {
     unsafe fn run(self) {
         let Collect { rows, tables, scratch, .. } = self;
         let Scratch { ids, bits, lanes, .. } = scratch;
-        let (words, n_columns) = (rows.mask.len(), tables.columns.len());
+        let n_columns = tables.columns.len();
         ids.clear();
-        ids.reserve(64 * words + 16);
+        ids.reserve(64 * rows.mask.len() + 16);
         let mut n = 0;
         for (w, &word) in rows.mask.iter().enumerate() {
             // SAFETY: passed on; there is room for the rows and what is written behind them.
@@ -40,34 +40,32 @@ impl<L: Reals> Job for Collect<'_, L> {
         // SAFETY: the first n were written.
         unsafe { ids.set_len(n) };
         lanes.clear();
-        bits.clear();
-        if L::COMPACTS && tables.words == 1 {
-            let mut splitting = 0u64;
-            for c in 0..n_columns {
-                let column = &tables.column_masks[c * words..(c + 1) * words];
-                let mut inside = 0;
-                for w in 0..words {
-                    inside += (column[w] & rows.mask[w]).count_ones() as usize;
-                }
-                if inside > 0 && inside < n {
-                    lanes.push(c);
-                    splitting |= 1 << c;
-                }
+        let words = tables.words;
+        bits.resize(bits.len().max(n * words), 0);
+        if words > 1 {
+            lanes.extend(0..n_columns);
+            for (bits, &id) in bits.chunks_exact_mut(words).zip(ids.iter()) {
+                bits.copy_from_slice(tables.row(id));
             }
-            if lanes.len().div_ceil(L::N) < n_columns.div_ceil(L::N) {
-                for &id in ids.iter() {
-                    // SAFETY: passed on.
-                    bits.push(unsafe { L::compact(tables.word(id, 0), splitting) });
-                }
-                return;
-            }
-            lanes.clear();
+            return;
         }
-        lanes.extend(0..n_columns);
-        for &id in ids.iter() {
-            for first in (0..64 * tables.words).step_by(64) {
-                bits.push(tables.word(id, first));
+        let (mut any, mut all) = (0, u64::MAX);
+        for (bits, &id) in bits.iter_mut().zip(ids.iter()) {
+            let row = tables.word(id, 0);
+            any |= row;
+            all &= row;
+            *bits = row;
+        }
+        let splitting = any & !all;
+        let n_splitting = splitting.count_ones() as usize;
+        if L::COMPACTS && n_splitting.div_ceil(L::N) < n_columns.div_ceil(L::N) {
+            lanes.extend((0..n_columns).filter(|c| splitting >> c & 1 == 1));
+            for bits in &mut bits[..n] {
+                // SAFETY: passed on.
+                *bits = unsafe { L::compact(*bits, splitting) };
             }
+        } else {
+            lanes.extend(0..n_columns);
         }
     }
 }
