@@ -227,8 +227,7 @@ mod x86 {
         #[inline(always)]
         unsafe fn positions(bits: u64, base: u32, out: *mut u32) -> usize {
             unsafe {
-                let lanes =
-                    _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+                let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
                 let mut n = 0;
                 for quarter in 0..4 {
                     let mask = (bits >> (16 * quarter)) as u16;
