@@ -9,19 +9,17 @@ use bristlecone_core::task::fair_survival::FairSurvival;
 use bristlecone_core::task::parity::{Criterion, Parity};
 use bristlecone_oracle::instances::{Instance, Random};
 
-/// Sums of a random subset of the rows.
-fn subset<T: FrontTask<K>, const K: usize>(task: &T, random: &mut Random) -> Vec<i64> {
+/// Sums of three random sets of rows that have none in common.
+fn leaves_of<T: FrontTask<K>, const K: usize>(task: &T, random: &mut Random) -> Vec<Vec<i64>> {
     let channels = task.channels();
-    let mut sums = vec![0; channels];
-    let share = random.unit();
+    let mut leaves = vec![vec![0; channels]; 4];
     for record in task.statistics().chunks_exact(channels) {
-        if random.chance(share) {
-            for (sum, v) in sums.iter_mut().zip(record) {
-                *sum += v;
-            }
+        for (sum, v) in leaves[random.below(4)].iter_mut().zip(record) {
+            *sum += v;
         }
     }
-    sums
+    leaves.truncate(3);
+    leaves
 }
 
 fn candidates<T: FrontTask<K>, const K: usize>(task: &T, sums: &[i64]) -> Vec<[i64; K]> {
@@ -31,7 +29,7 @@ fn candidates<T: FrontTask<K>, const K: usize>(task: &T, sums: &[i64]) -> Vec<[i
 }
 
 fn check<T: FrontTask<K>, const K: usize>(task: &T, random: &mut Random) {
-    let leaves: Vec<Vec<i64>> = (0..3).map(|_| subset(task, random)).collect();
+    let leaves = leaves_of(task, random);
     let costs: Vec<[i64; K]> = leaves
         .iter()
         .map(|sums| {
