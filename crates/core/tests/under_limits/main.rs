@@ -16,6 +16,8 @@ use bristlecone_oracle::brier::Brier;
 use bristlecone_oracle::instances::{Instance, Random};
 use bristlecone_oracle::{admit_tree, all_costs, pareto_front};
 
+mod laws;
+
 #[allow(dead_code, reason = "shared with other tests")]
 #[path = "../against_oracle/harness.rs"]
 mod harness;
