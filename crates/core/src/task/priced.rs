@@ -193,7 +193,8 @@ impl LaneTask for Priced {
     }
 
     fn lane_rate(&self, feature: usize, tested: &[usize]) -> f64 {
-        self.rate(self.prices.price(feature, tested)) / self.costs.unit()
+        // Finite in single lanes, where a cell without weight is charged nothing.
+        (self.rate(self.prices.price(feature, tested)) / self.costs.unit()).min(1e30)
     }
 
     fn lane_error(

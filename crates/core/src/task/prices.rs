@@ -41,10 +41,13 @@ impl FeaturePrices {
         for (f, (&cost, &discount)) in cost.iter().zip(discount).enumerate() {
             let reason = |text: &str| format!("feature {f} {text}");
             if !cost.is_finite() || cost < 0.0 {
-                return Err(Error::invalid("feature_cost", reason("has none that is >= 0")));
+                return Err(Error::invalid(
+                    "feature_cost",
+                    reason("has a cost that is not a number >= 0"),
+                ));
             }
             if !(0.0..=cost).contains(&discount) {
-                let text = "has none between 0 and its cost";
+                let text = "has a discount that is not between 0 and its cost";
                 return Err(Error::invalid("feature_discount", reason(text)));
             }
         }
@@ -127,7 +130,8 @@ mod tests {
     #[test]
     fn a_discount_above_the_cost_is_refused() {
         let refused = FeaturePrices::new(&[1.0, 2.0], Some(&[1.0, 3.0]), None, None).unwrap_err();
-        let expected = "feature_discount: feature 1 has none between 0 and its cost";
+        let expected =
+            "feature_discount: feature 1 has a discount that is not between 0 and its cost";
         assert_eq!(refused.to_string(), expected);
     }
 }

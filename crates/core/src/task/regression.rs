@@ -63,7 +63,7 @@ impl Regression {
             .flat_map(|(&w, s)| [w.max(i64::from(s != 0)), s])
             .collect();
         // |cost| is at most the spread in all; 2^52 is as far as whole numbers are exact.
-        let bits = if spread > 0.0 { 52 - spread.log2().ceil() as i32 } else { 0 };
+        let bits = if spread > 0.0 { 52 - spread.log2().ceil() as i32 } else { 40 };
         let scale = power_of_two(bits);
         let price = leaf_penalty * total_weight * scale;
         Ok(Regression {
