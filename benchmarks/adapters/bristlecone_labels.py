@@ -35,13 +35,11 @@ class Adapter:
         )
 
     def fit(self) -> None:
-        """Train a fresh estimator."""
-        from sklearn.base import clone
-
+        """Train; what an earlier fit left is not used."""
         with warnings.catch_warnings():
             # A limit is in the status.
             warnings.simplefilter("ignore", bristlecone.SearchLimitWarning)
-            self._model = clone(self._blank).fit(self._X, self._y, **self._extra)
+            self._model = self._blank.fit(self._X, self._y, **self._extra)
 
     def outcome(self) -> Outcome:
         """Return the certificate of the last fit."""

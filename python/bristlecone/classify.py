@@ -256,13 +256,12 @@ class OptimalTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator):
         if self.objective in _MEASURES:
             measure = {"labels": data.labels, "weight": data.weight, **_MEASURES[self.objective]}
             return Engine(partial(solve_front, measure.pop("task"), measure, problem.features))
-        # A class whose rows all have weight zero is none for the engine.
-        present, labels = np.unique(data.labels, return_inverse=True)
-        task = {
-            "labels": labels.astype(np.int64),
-            "n_classes": len(present),
-            "weight": data.weight,
-        }
+        labels, n_classes = data.labels, len(data.classes)
+        if self.class_weight is not None:
+            # A class of weight zero is none for the engine.
+            present, labels = np.unique(data.labels, return_inverse=True)
+            labels, n_classes = labels.astype(np.int64), len(present)
+        task = {"labels": labels, "n_classes": n_classes, "weight": data.weight}
         return task_engine(self.objective, task, problem.features)
 
     def _set_found(self, tree: Tree, problem: Problem, solution: Any) -> None:
