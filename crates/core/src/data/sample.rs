@@ -120,6 +120,13 @@ impl Sample {
         }
     }
 
+    /// The same rows with one more channel.
+    pub fn with_channel(&self, value: impl Fn(&[i64]) -> i64) -> Sample {
+        let records = self.sums.chunks_exact(self.channels);
+        let sums = records.flat_map(|r| r.iter().copied().chain([value(r)])).collect();
+        Sample { sums, channels: self.channels + 1, ..self.clone() }
+    }
+
     /// Number of distinct rows.
     pub fn n_rows(&self) -> usize {
         self.counts.len()

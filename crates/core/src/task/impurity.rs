@@ -128,6 +128,10 @@ impl ScalarTask for Impurity {
         self.leaf_cost(sums) > 0
     }
 
+    fn pure_leaves(&self) -> bool {
+        true
+    }
+
     fn cost_rounding(&self) -> i64 {
         // Half a unit, and at most 38 roundings relative to 2^50 units.
         6

@@ -9,11 +9,11 @@ use super::{LaneTask, ScalarTask, Superadditive, Task, check_values};
 use crate::error::Error;
 use crate::simd::{LaneInt, Lanes};
 
-/// Bits of a whole unit of cost left to tie prices: the 31 splits of a depth-5 tree fit.
-const TIE_BITS: u32 = 5;
+/// Totals that leave double lanes room for fractions of a unit.
+pub(super) const MAX_TOTAL_BITS: u32 = 44;
 
-/// Totals that leave lanes room for tie prices.
-pub(super) const MAX_TOTAL_BITS: u32 = 46;
+/// Most bits of a fraction of a unit.
+const MAX_FRACTION_BITS: u32 = 20;
 
 /// Costs of the caller's rows, for the objective in f64.
 #[derive(Clone, Debug)]
@@ -32,12 +32,13 @@ pub struct LabelCosts {
     /// Costs are statistics shifted left to leave room for fractional prices.
     up: u32,
     scale: f64,
-    price: i64,
-    tie: i64,
+    price: Price,
     /// What the summed costs are divided by in the objective.
     total_weight: f64,
     penalty: f64,
     rows: RowCosts,
+    /// Added to the last label of every leaf: for bounds, which see [`LaneTask::relaxed`].
+    last_label: i64,
 }
 
 impl LabelCosts {
@@ -59,13 +60,12 @@ impl LabelCosts {
             record.fill(w);
             record[class] = 0;
         }
-        let total: i64 = fixed.values.iter().sum();
-        if total == 0 {
+        if fixed.values.iter().all(|&w| w == 0) {
             return Err(Error::invalid("sample_weight", "all weights are zero"));
         }
         let rows = RowCosts::Classes { class: labels.to_vec(), weight };
-        let task = LabelCosts::of_statistics(n_classes, statistics, total, rows);
-        Ok(task.normalised(fixed.scale(), total_weight, leaf_penalty, max_leaves))
+        let fixed = Fixed { values: statistics, ..fixed };
+        Ok(LabelCosts::of_fixed(n_classes, fixed, rows, total_weight, leaf_penalty, max_leaves))
     }
 
     /// `costs[row][label]` of giving a row a label, none negative; the objective is the mean
@@ -105,47 +105,36 @@ impl LabelCosts {
         } else {
             Fixed::new(&weighted, MAX_TOTAL_BITS)
         };
-        let total = |k| fixed.values.iter().skip(k).step_by(n_labels).sum::<i64>();
-        let total = (0..n_labels).map(total).max().unwrap_or(0);
-        let scale = fixed.scale();
         let rows = RowCosts::Matrix(weighted);
-        let task = LabelCosts::of_statistics(n_labels, fixed.values, total, rows);
-        Ok(task.normalised(scale, total_weight, leaf_penalty, max_leaves))
+        Ok(LabelCosts::of_fixed(n_labels, fixed, rows, total_weight, leaf_penalty, max_leaves))
     }
 
-    fn of_statistics(n_labels: usize, statistics: Vec<i64>, total: i64, rows: RowCosts) -> Self {
-        let up = 54 - (total.max(1) as f64).log2().ceil() as u32;
-        LabelCosts {
-            n_labels,
-            statistics,
-            up,
-            scale: 1.0,
-            price: 0,
-            tie: 0,
-            total_weight: 1.0,
-            penalty: 0.0,
-            rows,
-        }
-    }
-
-    fn normalised(
-        mut self,
-        fixed: f64,
+    fn of_fixed(
+        n_labels: usize,
+        fixed: Fixed,
+        rows: RowCosts,
         total_weight: f64,
         leaf_penalty: f64,
         max_leaves: usize,
     ) -> Self {
-        self.scale = fixed * (1i64 << self.up) as f64;
-        self.total_weight = total_weight;
-        self.penalty = leaf_penalty;
-        let price = leaf_penalty * total_weight * self.scale;
-        self.price = price.min((1i64 << 56) as f64).round() as i64;
-        // Costs differ by whole units only when the penalty is a whole number of them.
-        let whole = self.price % (1 << self.up) == 0;
-        if whole && max_leaves <= 1 << TIE_BITS {
-            self.tie = 1i64 << (self.up - TIE_BITS);
+        let total = |k| fixed.values.iter().skip(k).step_by(n_labels).sum::<i64>();
+        let totals: Vec<i64> = (0..n_labels).map(total).collect();
+        let most = totals.iter().copied().max().unwrap_or(0).max(1);
+        let single_leaf = totals.iter().copied().min().unwrap_or(0);
+        let up = 54 - (most as f64).log2().ceil() as u32;
+        let price = leaf_penalty * total_weight * fixed.scale();
+        let price = Price::new(price, fixed.whole, up, single_leaf, max_leaves);
+        LabelCosts {
+            n_labels,
+            scale: fixed.scale() * (1i64 << up) as f64,
+            statistics: fixed.values,
+            up,
+            price,
+            total_weight,
+            penalty: leaf_penalty,
+            rows,
+            last_label: 0,
         }
-        self
     }
 }
 
@@ -155,11 +144,75 @@ impl LabelCosts {
         (1i64 << self.up) as f64
     }
 
-    /// Whether the price of a split is in thirty-seconds of a unit, so that every value that
-    /// can win is exact in the lanes.
-    pub(super) fn whole_prices(&self) -> bool {
-        self.split_price() % (1 << (self.up - TIE_BITS)) == 0
+    /// Whether lanes hold costs with the price of a split exactly.
+    pub(super) fn has_exact_price(&self) -> bool {
+        self.price.is_exact(self.up)
     }
+}
+
+/// The price of a split as the search charges it, in cost units.
+///
+/// Whole costs and at most q splits: trees compare by E + s·p, E whole and s ≤ q, so only the
+/// position of p among the fractions of denominators up to q matters. Any number strictly
+/// between the same two of them gives the same order without ties between sizes; just above
+/// such a fraction, equal trees go to fewer leaves. The one of fewest bits keeps lanes exact.
+#[derive(Clone, Copy, Debug)]
+struct Price {
+    charged: i64,
+    /// What is charged beyond the true price.
+    tie: i64,
+    /// Bits of the fraction of a unit.
+    bits: u32,
+    /// Whether trees of equal cost have equally many leaves.
+    orders: bool,
+}
+
+impl Price {
+    /// `price` in units of the statistics, which are shifted by `up` to give costs.
+    fn new(price: f64, whole: bool, up: u32, single_leaf: i64, max_leaves: usize) -> Self {
+        let unit = (1i64 << up) as f64;
+        // Where statistics are rounded, so may prices be.
+        let price = if whole { price } else { price.round() };
+        let exact = (price * unit).min((1i64 << 56) as f64).round() as i64;
+        // More than the single leaf costs is never paid.
+        let price = price.min((single_leaf + 1) as f64);
+        let affordable = if price > 0.0 { single_leaf as f64 / price } else { f64::INFINITY };
+        let splits = ((max_leaves - 1) as f64).min(affordable.floor()).max(1.0);
+        match between(price, splits) {
+            Some((numerator, bits)) if bits <= up => {
+                let charged = numerator << (up - bits);
+                Price { charged, tie: charged - exact, bits, orders: true }
+            }
+            _ => Price { charged: exact, tie: 0, bits: 0, orders: false },
+        }
+    }
+
+    fn is_exact(&self, up: u32) -> bool {
+        self.orders || self.charged % (1i64 << up) == 0
+    }
+}
+
+/// The fraction numerator/2^bits of fewest bits strictly between neighbouring fractions of
+/// denominators up to `most`, such that `price` is there or is the lower of them.
+fn between(price: f64, most: f64) -> Option<(i64, u32)> {
+    // Prices this close to a fraction are meant to be it; large ones are whole.
+    let tolerance = if price < 1e5 { 1e-10 } else { 0.0 };
+    let (mut low, mut high) = ((-1i64, 1i64), (i64::MAX, 1i64));
+    for b in 1..=(most.min(1025.0) as i64) {
+        let a = ((price + tolerance) * b as f64).floor() as i64;
+        if i128::from(a) * i128::from(low.1) > i128::from(low.0) * i128::from(b) {
+            low = (a, b);
+        }
+        if i128::from(a + 1) * i128::from(high.1) < i128::from(high.0) * i128::from(b) {
+            high = (a + 1, b);
+        }
+    }
+    let fraction = |bits: u32| {
+        let numerator = ((i128::from(low.0) << bits) / i128::from(low.1) + 1) as i64;
+        let below = i128::from(numerator) * i128::from(high.1) < i128::from(high.0) << bits;
+        below.then_some((numerator, bits))
+    };
+    if most > 1024.0 { None } else { (0..=MAX_FRACTION_BITS).find_map(fraction) }
 }
 
 impl Task for LabelCosts {
@@ -189,11 +242,20 @@ impl Task for LabelCosts {
 
 impl ScalarTask for LabelCosts {
     fn leaf_cost(&self, sums: &[i64]) -> i64 {
-        sums.iter().copied().min().unwrap_or(0) << self.up
+        let Some((last, others)) = sums.split_last() else { return 0 };
+        others.iter().copied().fold(last + self.last_label, i64::min) << self.up
     }
 
     fn splits_help(&self, sums: &[i64]) -> bool {
         self.leaf_cost(sums) > 0
+    }
+
+    fn worst_cost(&self, sums: &[i64]) -> Option<i64> {
+        sums.iter().copied().max().map(|most| most << self.up)
+    }
+
+    fn pure_leaves(&self) -> bool {
+        true
     }
 
     fn cost_rounding(&self) -> i64 {
@@ -201,11 +263,15 @@ impl ScalarTask for LabelCosts {
     }
 
     fn split_price(&self) -> i64 {
-        self.price + self.tie
+        self.price.charged
     }
 
     fn tie_price(&self) -> i64 {
-        self.tie
+        self.price.tie
+    }
+
+    fn orders_sizes(&self) -> bool {
+        self.price.orders
     }
 
     fn scale(&self) -> f64 {
@@ -250,13 +316,20 @@ impl ScalarTask for LabelCosts {
 impl Superadditive for LabelCosts {}
 
 impl LaneTask for LabelCosts {
+    fn relaxed(&self) -> Option<Self> {
+        // One more label: the finest partition of a leaf's rows, and a split (rounded down).
+        let (n_labels, last_label) = (self.n_labels + 1, self.price.charged >> self.up);
+        let roomy = self.max_lane_sum(true) > 2 * last_label;
+        roomy.then(|| LabelCosts { n_labels, last_label, ..self.clone() })
+    }
+
     /// The least of the labels so far.
     type State<L: Lanes> = L::Int;
     type Constants<L: Lanes> = ();
 
     fn max_lane_sum(&self, single: bool) -> i64 {
-        // Integers that the reals of the lanes hold exactly, tie prices included.
-        if single { 1 << (24 - TIE_BITS) } else { 1 << MAX_TOTAL_BITS }
+        // Integers that the reals of the lanes hold exactly, fractions of prices included.
+        1 << if single { 24 - self.price.bits } else { 53 - self.price.bits }
     }
 
     fn lane_unit(&self, shift: &[u32]) -> f64 {
@@ -274,13 +347,13 @@ impl LaneTask for LabelCosts {
         if shift.iter().any(|&s| s > 0) {
             return f64::INFINITY;
         }
-        // Whole costs and prices in thirty-seconds: every value that can win is exact. With
-        // other prices the sums round, each of at most the costs of one label.
-        if self.whole_prices() {
+        // Then every value that can win is exact. Elsewhere the sums round, relative to the
+        // best tree of a cell, which costs no more than a leaf with any label.
+        if self.has_exact_price() {
             return 0.0;
         }
         let total = |k| rows.iter().skip(k).step_by(self.n_labels).sum::<i64>();
-        let total = (0..self.n_labels).map(total).min().unwrap_or(0);
+        let total = (0..self.n_labels).map(total).max().unwrap_or(0);
         f64::from(2 * max_leaves.ilog2()) * roundoff * total as f64
     }
 
@@ -294,9 +367,14 @@ impl LaneTask for LabelCosts {
     }
 
     #[inline(always)]
-    unsafe fn lane_fold<L: Lanes>(&self, least: L::Int, _: usize, sums: L::Int) -> L::Int {
+    unsafe fn lane_fold<L: Lanes>(&self, least: L::Int, label: usize, sums: L::Int) -> L::Int {
         // SAFETY: the caller's contract.
-        unsafe { L::min(least, sums) }
+        unsafe {
+            if label + 1 < self.n_labels {
+                return L::min(least, sums);
+            }
+            L::min(least, L::add(sums, L::splat(L::I::from_i64(self.last_label))))
+        }
     }
 
     #[inline(always)]
@@ -320,6 +398,25 @@ mod tests {
         assert!((task.objective_of_cost(task.leaf_cost(&sums)) - (2.0 / 3.0 + 0.25)).abs() < 1e-15);
         assert!((task.objective(&[0, 0], 1) - (2.0 / 3.0 + 0.25)).abs() < 1e-15);
         assert_eq!(task.objective(&[0, 1], 2), 0.5);
+    }
+
+    #[test]
+    fn charged_prices_order_trees_as_true_ones_do() {
+        for (price, most) in [(0.0, 31), (0.3, 31), (1.0 / 3.0, 7), (34.535, 31), (4.79, 60)] {
+            let (numerator, bits) = between(price, most as f64).unwrap();
+            let charged = numerator as f64 / (1u64 << bits) as f64;
+            assert!(bits <= 13, "{price}: {bits} bits");
+            for splits in 1..=most {
+                for whole in -2000..2000 {
+                    let of = |price: f64| f64::from(whole) + f64::from(splits) * price;
+                    let (truth, used) = (of(price), of(charged));
+                    // A tie goes to fewer splits, and to nothing else.
+                    let expected = if truth.abs() < 1e-9 { 1.0 } else { truth.signum() };
+                    assert!(used.signum() == expected && used.abs() > 1e-9);
+                }
+            }
+        }
+        assert_eq!(between(0.0, 31.0), Some((1, 5)));
     }
 
     #[test]

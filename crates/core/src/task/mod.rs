@@ -89,10 +89,28 @@ pub trait ScalarTask: Task<Cost = i64> {
     /// Most units that rounding a leaf's cost can add to it.
     fn cost_rounding(&self) -> i64;
 
-    /// Part of the price that only breaks ties: where costs are whole numbers, a fraction
-    /// per split too small to matter makes the tree with fewest leaves the cheapest.
+    /// Part of the price that only breaks ties, of either sign: where costs are whole numbers,
+    /// prices that order trees in the same way need fewer bits, and of trees as good as each
+    /// other make the one with fewest leaves the cheapest.
     fn tie_price(&self) -> i64 {
         0
+    }
+
+    /// Whether trees of equal cost have equally many leaves.
+    fn orders_sizes(&self) -> bool {
+        false
+    }
+
+    /// Whether different rows may share a leaf at no cost, so that a tree of few leaves may
+    /// cost no more than the finest partition of the rows.
+    fn pure_leaves(&self) -> bool {
+        false
+    }
+
+    /// The most that rows with these sums can add to the cost of any leaf they join, if there
+    /// is such a bound and no more than joining happens.
+    fn worst_cost(&self, _sums: &[i64]) -> Option<i64> {
+        None
     }
 
     /// Price of testing `feature` on rows with these sums below the features `tested`, on top
@@ -136,9 +154,15 @@ pub trait ScalarTask: Task<Cost = i64> {
 pub trait Superadditive: ScalarTask {}
 
 /// A scalar task that evaluates the leaves of many lanes at once, approximately.
-pub trait LaneTask: ScalarTask {
+pub trait LaneTask: ScalarTask + Sized {
     /// Whether tests have a feature price; the last channel is then what it is charged on.
     const PRICED: bool = false;
+
+    /// The same task where a leaf may also take the cost of its finest partition and one more
+    /// split, as sums of one more channel; its best trees bound trees of any depth.
+    fn relaxed(&self) -> Option<Self> {
+        None
+    }
 
     /// What accumulates over the channels of one leaf.
     type State<L: Lanes>: Copy;

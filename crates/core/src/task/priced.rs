@@ -100,6 +100,10 @@ impl ScalarTask for Priced {
         self.leaf_cost(sums) > 0
     }
 
+    fn pure_leaves(&self) -> bool {
+        true
+    }
+
     fn cost_rounding(&self) -> i64 {
         self.costs.cost_rounding()
     }
@@ -110,6 +114,10 @@ impl ScalarTask for Priced {
 
     fn tie_price(&self) -> i64 {
         self.costs.tie_price()
+    }
+
+    fn orders_sizes(&self) -> bool {
+        self.costs.orders_sizes() && self.whole
     }
 
     fn feature_price(&self, feature: usize, tested: &[usize], sums: &[i64]) -> i64 {
@@ -199,7 +207,7 @@ impl LaneTask for Priced {
         if shift.iter().any(|&s| s > 0) {
             return f64::INFINITY;
         }
-        if self.whole && self.costs.whole_prices() {
+        if self.whole && self.costs.has_exact_price() {
             return 0.0;
         }
         // Relative to the best tree of a cell, which costs no more than its single leaf:

@@ -2,6 +2,7 @@
 
 mod fronts;
 mod harness;
+mod laws;
 mod optimum;
 mod priced;
 mod stopped;

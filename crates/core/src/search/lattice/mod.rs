@@ -62,6 +62,8 @@ pub struct Solved {
     /// Approximate best cost with each column at the root, for ordering a search; empty
     /// for trees of depth 0 or 1.
     pub root_values: Vec<f64>,
+    /// Whether these are exact.
+    pub exact: bool,
 }
 
 /// Best trees of depth at most `depth` for each leaf budget in `budgets`

@@ -83,7 +83,7 @@ pub fn refine<T: LaneTask, I: LaneInt, R: LaneReal>(
         let cost = refiner.arena[node].cost;
         found.push(Found { cost, tree: refiner.tree(node) });
     }
-    Ok(Solved { found, root_values: refiner.root_values(budgets) })
+    Ok(Solved { found, root_values: refiner.root_values(budgets), exact: error == 0.0 })
 }
 
 impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
@@ -177,7 +177,8 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
     ) -> Result<Node, Stop> {
         self.monitor.check()?;
         let n = self.sample.n_columns();
-        let (price, tie_price) = (self.problem.task.split_price(), self.problem.task.tie_price());
+        let task = self.problem.task;
+        let price = task.split_price();
         // Children are given all their depth allows, or the ways of sharing the budget.
         let child_most = 1usize << (self.problem.depth - itemset.1 - 1);
         let shares: Vec<(usize, usize)> = if self.problem.unlimited {
@@ -225,8 +226,8 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
             };
             if (split.cost, split.leaves) < (best.cost, best.leaves) {
                 best = split;
-                // With tie prices equal costs mean equally many leaves: the first column wins.
-                if self.exact_lanes && tie_price > 0 && best.cost as f64 <= least {
+                // Where equal costs mean equally many leaves, the first column wins.
+                if self.exact_lanes && task.orders_sizes() && best.cost as f64 <= least {
                     break;
                 }
             }
