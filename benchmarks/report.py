@@ -95,11 +95,17 @@ def _excess(ours: Run, peer: Run) -> float:
 
 
 def summary(record: Record) -> list[str]:
-    """Return one row per setting and peer: geometric mean and smallest speed-up, largest excess."""
+    """Return one row per setting and peer: geometric mean and smallest speed-up, largest excess.
+
+    With penalties, which make many settings, also one row for all of them together.
+    """
     slow_from, noticeable = _thresholds(record)
     groups: dict[tuple[str, str, str], list[tuple[Run, Run]]] = defaultdict(list)
     for ours, peer in comparisons(record):
-        groups[setting(ours), ours["library"], peer["library"]].append((ours, peer))
+        names = ours["library"], peer["library"]
+        groups[(setting(ours), *names)].append((ours, peer))
+        if ours.get("leaf_penalty"):
+            groups[("together", *names)].append((ours, peer))
     lines = []
     for (depth, ours_name, peer_name), pairs in sorted(groups.items()):
         ratios = [(median(peer) / median(ours), ours, peer) for ours, peer in pairs]

@@ -250,7 +250,7 @@ def test_rows_are_moved_to_the_grid_and_censored_at_its_end():
     np.testing.assert_array_equal(model.unique_times_, [5.0, 10.0, 20.0])
     longer = brier(time_grid=[5.0, 10.0, 20.0, 90.0, 1e4]).fit(X, y)
     assert longer.unique_times_[-1] == 90.0
-    with pytest.raises(ValueError, match="time_grid ends at 0.5, before the first event"):
+    with pytest.raises(ValueError, match=r"time_grid ends at 0\.5, before the first event"):
         brier(time_grid=[0.1, 0.5]).fit(X, y)
 
 

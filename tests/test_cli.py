@@ -150,6 +150,35 @@ def test_options_reach_estimator_and_encoder(capsys, folder):
     assert {name: saved[name] for name in expected} == expected
 
 
+def test_the_brier_objective_is_told_in_proof_report_and_model(capsys, folder):
+    command = (
+        "fit", "veterans", "--objective", "brier", "--leaf-curve", "brier-optimal",
+        "--max-depth", 1, "--leaf-penalty", 0.002, "--time-grid", 30, 90, 365,
+        "--model", "m.json", "--report", "r.html",
+    )  # fmt: skip
+    status, out, err = run(capsys, *command)
+    assert (status, err) == (0, "")
+    loss = "integrated Brier score over a time grid of 3 (30 to 365)"
+    assert table_of(out)["loss"] == loss
+    assert loss in (folder / "r.html").read_text(encoding="utf-8")
+    model = load_model("m.json")
+    assert (model.objective, model.leaf_curve) == ("brier", "brier-optimal")
+    assert model.time_grid == [30.0, 90.0, 365.0]
+    assert table_of(run(capsys, "show", "m.json")[1]) == table_of(out)
+    _, out, _ = run(capsys, "predict", "m.json", "veterans", "--times", 90)
+    assert out.startswith("leaf,risk,median,survival_90\n")
+
+
+def test_what_brier_has_not_is_refused(capsys, folder):
+    brier = ("fit", "veterans", "--objective", "brier")
+    message = refused(capsys, folder, *brier, "--estimate")
+    assert "objective='brier' has no forecast" in message
+    message = refused(capsys, folder, *brier, "--leaf-curve", "proportional")
+    assert "leaf_curve='proportional' does not go with objective='brier'" in message
+    message = refused(capsys, folder, "fit", "veterans", "--time-grid", 30)
+    assert "time_grid needs objective='brier'" in message
+
+
 @pytest.mark.parametrize(
     ("cells", "value"),
     [

@@ -7,6 +7,7 @@ from bristlecone.encoder import BinaryEncoder
 from bristlecone.errors import (
     BristleconeWarning,
     ConstantFeatureWarning,
+    FitConvergenceWarning,
     InfeasibleError,
     InfeasibleWarning,
     InvalidParameterError,
@@ -15,6 +16,7 @@ from bristlecone.errors import (
     SearchLimitWarning,
 )
 from bristlecone.fair import FairTreeClassifier
+from bristlecone.fairness import RmstParity
 from bristlecone.greedy import GreedySurvivalTree
 from bristlecone.optimal import OptimalSurvivalTree
 from bristlecone.pareto import ParetoFront, ParetoPoint
@@ -22,6 +24,8 @@ from bristlecone.policy import PolicyTree
 from bristlecone.regress import OptimalTreeRegressor
 from bristlecone.search import SearchCost, SearchProgress
 from bristlecone.serialise import load_model, save_model
+from bristlecone.soft.estimator import SoftSurvivalTree
+from bristlecone.user_task import OptimalTree, Task
 
 __all__ = [
     "BinaryEncoder",
@@ -29,21 +33,26 @@ __all__ = [
     "ConstantFeatureWarning",
     "CostSensitiveTreeClassifier",
     "FairTreeClassifier",
+    "FitConvergenceWarning",
     "GreedySurvivalTree",
     "InfeasibleError",
     "InfeasibleWarning",
     "InvalidParameterError",
     "ModelFormatError",
     "OptimalSurvivalTree",
+    "OptimalTree",
     "OptimalTreeClassifier",
     "OptimalTreeRegressor",
     "ParetoFront",
     "ParetoPoint",
     "PolicyTree",
+    "RmstParity",
     "SearchCost",
     "SearchCostWarning",
     "SearchLimitWarning",
     "SearchProgress",
+    "SoftSurvivalTree",
+    "Task",
     "__version__",
     "load_model",
     "save_model",

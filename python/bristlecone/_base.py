@@ -60,6 +60,21 @@ class TreeMixin(ABC):
     def _leaf_text(self, facts: dict[str, Any]) -> str:
         """One entry of ``_leaf_facts`` in a few words."""
 
+    def _saved_tree(self) -> dict[str, Any]:
+        """The tree as plain JSON types."""
+        return serialise.tree_fields(self.tree_)
+
+    def _read_tree(self, fields: serialise.Fields) -> Tree:
+        """Tree from what ``_saved_tree`` returned; ``_read_fields`` was called before."""
+        return serialise.read_tree(fields, len(self._split_names()))
+
+    def _question(self, node: int) -> str:
+        """What a split asks."""
+        question = self._split_names()[self.tree_.feature[node]]
+        if self.tree_.threshold is not None:
+            question += f" <= {self.tree_.threshold[node]:.10g}"
+        return question
+
     def _check_fitted(self) -> None:
         """Raise NotFittedError when there is no tree."""
         check_is_fitted(self)

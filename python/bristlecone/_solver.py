@@ -288,7 +288,9 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
         }
         return search(**{**settings, **options})
 
-    def _set_solution(self, solution: Any, problem: Problem, start: float, offset: float) -> None:
+    def _set_solution(
+        self, solution: Any, problem: Problem, start: float, offset: float = 0.0
+    ) -> None:
         if solution.status == "infeasible":
             self.__dict__.pop("tree_", None)
         else:

@@ -5,6 +5,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 __all__ = [
     "BristleconeWarning",
     "ConstantFeatureWarning",
+    "FitConvergenceWarning",
     "InfeasibleError",
     "InfeasibleWarning",
     "InvalidParameterError",
@@ -20,6 +21,10 @@ class BristleconeWarning(UserWarning):
 
 class SearchLimitWarning(BristleconeWarning, ConvergenceWarning):
     """The search stopped at a limit: the tree is the best found so far, not proven optimal."""
+
+
+class FitConvergenceWarning(BristleconeWarning, ConvergenceWarning):
+    """A minimisation ended before its minimum; the part of the model is named."""
 
 
 class SearchCostWarning(BristleconeWarning):

@@ -33,7 +33,7 @@ def export_dict(estimator: TreeMixin) -> dict[str, Any]:
         When the estimator is not fitted.
     """
     estimator._check_fitted()
-    tree, names = estimator.tree_, estimator._split_names()
+    tree = estimator.tree_
     leaves = dict(zip(tree.leaves.tolist(), estimator._leaf_facts(), strict=True))
 
     def describe(node: int) -> dict[str, Any]:
@@ -44,11 +44,8 @@ def export_dict(estimator: TreeMixin) -> dict[str, Any]:
         }
         if node in leaves:
             return described | leaves[node]
-        question = names[tree.feature[node]]
-        if tree.threshold is not None:
-            question += f" <= {tree.threshold[node]:.10g}"
         return described | {
-            "question": question,
+            "question": estimator._question(node),
             "yes": describe(int(tree.children_left[node])),
             "no": describe(int(tree.children_right[node])),
         }

@@ -6,17 +6,21 @@ import time
 import warnings
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 
+from bristlecone._fronts import solve_front
+from bristlecone._labels import read_labels, saved_labels
 from bristlecone._objectives import LEAF_CURVES, OBJECTIVES, Objective
 from bristlecone._solver import Callback, Engine, Problem, SolverMixin
 from bristlecone._survival import SurvivalTreeMixin
+from bristlecone.curves import rmst
 from bristlecone.errors import InvalidParameterError, SearchLimitWarning
-from bristlecone.serialise import register
+from bristlecone.fairness import RmstParity
+from bristlecone.serialise import Fields, register
 from bristlecone.tree import Tree
 from bristlecone.validation import (
     TrainingData,
@@ -27,8 +31,6 @@ from bristlecone.validation import (
 )
 
 __all__ = ["OptimalSurvivalTree"]
-
-Found = TypeVar("Found")
 
 
 @register
@@ -61,6 +63,9 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
         Coarser times for "brier", strictly ascending: the time of a training row is moved up to the
         next one of the grid, and a row beyond the last is censored there. This changes the
         objective: the optimum, its value, its bound and the curves are those of the grid.
+    fairness : RmstParity or None, default=None
+        Limit on the difference of the mean restricted survival time between two groups, for the
+        curves that leaves predict. Needs ``leaf_curve`` "auto", and the groups.
     time_limit : float or None, default=None
         Seconds after which the search stops with the best tree so far.
     memory_limit : int or None, default=None
@@ -113,6 +118,10 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
         Columns of ``X``.
     feature_names_in_ : array of str
         Their names; only when ``X`` had names.
+    groups_ : array, shape (2,), or None
+        The two values of the groups that ``fairness`` compares, sorted; None without.
+    group_rmst_ : array of float, shape (2,), or None
+        Mean restricted survival time that the tree predicts for either group's training rows.
     unique_times_, event_times_ : array of float
         Distinct training times, and those with an event.
     baseline_ : Baseline
@@ -146,6 +155,7 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
         leaf_penalty: float = 0.0,
         leaf_curve: str = "auto",
         time_grid: ArrayLike | None = None,
+        fairness: RmstParity | None = None,
         time_limit: float | None = None,
         memory_limit: int | None = None,
         n_jobs: int | None = None,
@@ -160,6 +170,7 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
         self.leaf_penalty = leaf_penalty
         self.leaf_curve = leaf_curve
         self.time_grid = time_grid
+        self.fairness = fairness
         self.time_limit = time_limit
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
@@ -173,6 +184,7 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
         y: Any,
         sample_weight: ArrayLike | None = None,
         *,
+        sensitive: ArrayLike | None = None,
         reference_loss: ArrayLike | None = None,
         callback: Callback | None = None,
     ) -> OptimalSurvivalTree:
@@ -191,6 +203,9 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
         sample_weight : array-like of float, shape (n,), optional
             Row weights, finite and not negative; rows of weight zero are left out. Integer
             weights equal repetition of rows (with ``min_samples_leaf=1``).
+        sensitive : array-like, shape (n,), optional
+            Group of every row, of two values, for ``fairness``; in place of its
+            ``sensitive_feature``.
         reference_loss : array-like of float, shape (n,), optional
             What each row adds to the integrated Brier score of a reference model, from
             :func:`bristlecone.reference.brier_reference_loss`. The search leaves out subtrees that
@@ -222,7 +237,7 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
             When a column of ``X`` takes a single value.
         """
         start = time.perf_counter()
-        problem = self._problem(X, y, sample_weight)
+        problem = self._problem(X, y, sample_weight, sensitive=sensitive)
         reference = self._reference(reference_loss, problem.data)
         options = {} if reference is None else {"reference_loss": reference}
         self._search(problem, start, callback, **options)
@@ -247,8 +262,9 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
         -------
         list of OptimalSurvivalTree
             Fitted trees with the parameters of this estimator, which is left as it is; the fitted
-            encoder is shared. The first is what ``fit`` finds. Trees that differ only by a
-            feature that equals another one, or its complement, on the training rows count once.
+            encoder is shared. Few leaves come first. Features that divide the training rows of a
+            node in the same way count once, by the first of them. When the search is stopped, the
+            best tree alone.
 
         Raises
         ------
@@ -264,10 +280,11 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
         """
         start = time.perf_counter()
         check_integer("limit", limit, 1)
+        if self.fairness is not None:
+            raise InvalidParameterError("all_optimal_trees has no fairness")
         problem = self._problem(X, y, sample_weight)
         # One more tells whether there are more.
-        search = self._with(problem, self._objective().all_optimal)
-        found = self._run(search, problem, limit=limit + 1)
+        found = self._run(self._with(problem, "all_optimal"), problem, limit=limit + 1)
         trees = []
         for solution in found[:limit]:
             tree = clone(self)
@@ -282,21 +299,42 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
             )
         return trees
 
-    def _training_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
-        return self._objective().prepare(self, check_training_data(X, y, sample_weight))
+    def _training_data(
+        self, X: Any, y: Any, sample_weight: Any, *, sensitive: Any = None
+    ) -> TrainingData:
+        data = self._objective().prepare(self, check_training_data(X, y, sample_weight))
+        if self.fairness is not None:
+            groups, group = self.fairness.groups_of(X, sensitive, data.kept)
+            return data._replace(groups=groups, group=group)
+        if sensitive is not None:
+            raise InvalidParameterError("sensitive needs fairness, such as RmstParity(limit)")
+        return data
 
     def _engine(self, problem: Problem) -> Engine:
-        objective = self._objective()
-        return Engine(
-            self._with(problem, objective.solve),
-            self._with(problem, objective.size_path),
-            None if objective.forecast is None else self._with(problem, objective.forecast),
-        )
+        forecast = self._with(problem, "forecast") if self._objective().has_forecast else None
+        if self.fairness is not None:
+            fair = partial(solve_front, *self._fair_task(problem), problem.features)
+            return Engine(fair, None, forecast)
+        return Engine(self._with(problem, "solve"), self._with(problem, "path"), forecast)
 
-    def _with(self, problem: Problem, function: Callable[..., Found]) -> Callable[..., Found]:
+    def _fair_task(self, problem: Problem) -> tuple[str, dict[str, Any]]:
+        """Name and data of the engine's task."""
+        data, fairness = problem.data, self.fairness
+        assert fairness is not None
+        arrays = {name: getattr(data, name) for name in ("time", "event", "weight", "group")}
+        arrays |= self._objective().fair_options(self, data)
+        arrays |= {"delta": float(fairness.limit), "tau": self._tau(data.time)}
+        return "fair-survival", arrays
+
+    def _tau(self, time: NDArray[np.float64]) -> float:
+        tau = None if self.fairness is None else self.fairness.tau
+        return float(time.max() if tau is None else tau)
+
+    def _with(self, problem: Problem, what: str) -> Callable[..., Any]:
         """A function of the engine with the data of the problem."""
-        data = problem.data
-        options = self._objective().engine_options(self, data)
+        data, objective = problem.data, self._objective()
+        options = objective.engine_options(self, data)
+        function = objective.engine(what)
         return partial(function, problem.features, data.time, data.event, data.weight, **options)
 
     def _reference(
@@ -311,6 +349,16 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
 
     def _set_found(self, tree: Tree, problem: Problem, solution: Any) -> None:
         self._set_leaves(tree, problem.features, problem.data)
+        self.groups_, self.group_rmst_ = None, None
+        data = problem.data
+        if data.group is not None:
+            times = self.unique_times_
+            means = rmst(times, self._leaf_survival(times), self._tau(data.time))
+            of_row = np.asarray(means)[np.searchsorted(tree.leaves, tree.apply(problem.features))]
+            weight = np.ones(len(of_row)) if data.weight is None else data.weight
+            total = np.bincount(data.group, weights=weight)
+            self.groups_ = data.groups
+            self.group_rmst_ = np.bincount(data.group, weights=weight * of_row) / total
 
     def _set_leaves(self, tree: Tree, rows: NDArray[Any], data: TrainingData) -> None:
         super()._set_leaves(tree, rows, data)
@@ -327,8 +375,37 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
                 f"leaf_curve={self.leaf_curve!r} does not go with objective={self.objective!r}, "
                 f"which has {' and '.join(map(repr, allowed))}"
             )
+        if self.fairness is not None:
+            if not isinstance(self.fairness, RmstParity):
+                raise InvalidParameterError(
+                    f"fairness must be None or RmstParity(limit); got {self.fairness!r}"
+                )
+            self.fairness.check()
+            if self._curve() != allowed[0]:
+                raise InvalidParameterError(
+                    f"fairness limits the curves that are predicted; with objective="
+                    f"{self.objective!r} it needs leaf_curve={allowed[0]!r}"
+                )
         self._objective().check_parameters(self)
         super()._check_parameters()
+
+    def _saved_fields(self) -> dict[str, Any]:
+        saved = super()._saved_fields()
+        if self.groups_ is not None and self.group_rmst_ is not None:
+            groups = {"values": saved_labels(self.groups_), "rmst": self.group_rmst_.tolist()}
+            saved["groups"] = groups
+        return saved
+
+    def _read_fields(self, fields: Fields) -> None:
+        super()._read_fields(fields)
+        self.groups_, self.group_rmst_ = None, None
+        if "groups" in fields.names():
+            groups = fields.object("groups")
+            self.groups_ = read_labels(groups.object("values"))
+            self.group_rmst_ = groups.numbers("rmst")
+            groups.finish()
+            if self.groups_.shape != (2,) or self.group_rmst_.shape != (2,):
+                raise fields.fail("groups", "are not two")
 
     def _objective(self) -> type[Objective]:
         return OBJECTIVES[self.objective]

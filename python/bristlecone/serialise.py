@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from bristlecone import _core
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.errors import ModelFormatError
+from bristlecone.fairness import RmstParity
 from bristlecone.files import write_files
 from bristlecone.leaves import Baseline, LeafStatistics, hazard_ratio
 from bristlecone.tree import Tree
@@ -37,6 +38,9 @@ __all__ = ["FORMAT", "VERSION", "Fields", "dumps", "load_model", "loads", "regis
 
 FORMAT = "bristlecone model"
 VERSION = 1
+
+# Objects that parameters may be.
+_OBJECTS = (BinaryEncoder, RmstParity)
 
 # Parameters that may be lists, arrays or mappings.
 _CONTAINERS = (
@@ -129,7 +133,7 @@ def dumps(estimator: TreeMixin) -> str:
             for key, value in estimator.get_params(deep=False).items()  # type: ignore[attr-defined]
         },
         **estimator._saved_fields(),
-        "tree": _tree_fields(estimator.tree_),
+        "tree": estimator._saved_tree(),
         **estimator._saved_leaves(),
     }
     document["checksum"] = _checksum(document)
@@ -167,7 +171,7 @@ def loads(text: str, expected: type[Model] | None = None) -> Any:
     except ValueError as error:
         raise ModelFormatError(f"parameters: {error}") from None
     estimator._read_fields(fields)
-    estimator.tree_ = _read_tree(fields.object("tree"), len(estimator._split_names()))
+    estimator.tree_ = estimator._read_tree(fields.object("tree"))
     estimator._read_leaves(fields)
     checksum = fields.text("checksum")
     fields.finish()
@@ -345,8 +349,9 @@ def _plain(value: Any) -> Any:
 
 def _plain_parameter(name: str, value: Any) -> Any:
     value = _plain(value)
-    if type(value) is BinaryEncoder:
-        return {"BinaryEncoder": value.get_params()}
+    for kind in _OBJECTS:
+        if type(value) is kind:
+            return {kind.__name__: value.get_params()}
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if name in _CONTAINERS and isinstance(value, dict):
@@ -366,9 +371,9 @@ def _read_parameters(cls: type[TreeMixin], fields: Fields) -> dict[str, Any]:
             value = _read_dict(inner)
             inner.finish()
         elif isinstance(value, dict):
-            inner = Fields(value, fields.full_name(name)).object("BinaryEncoder")
-            known = BinaryEncoder().get_params()
-            value = BinaryEncoder(**{key: inner.take(key) for key in known})
+            kind = next((kind for kind in _OBJECTS if kind.__name__ in value), BinaryEncoder)
+            inner = Fields(value, fields.full_name(name)).object(kind.__name__)
+            value = kind(**{key: inner.take(key) for key in kind._get_param_names()})
             inner.finish()
         elif isinstance(value, list) and name not in _CONTAINERS:
             raise fields.fail(name, "is a list")
@@ -390,9 +395,14 @@ def _read_dict(fields: Fields) -> dict[Any, Any]:
 def survival_leaves(estimator: SurvivalTreeMixin) -> dict[str, Any]:
     """Baseline and leaves of a survival tree, as plain JSON types."""
     return {
-        "baseline": _plain(vars(estimator.baseline_)),
+        "baseline": baseline_fields(estimator.baseline_),
         "leaves": [_leaf_fields(leaf) for leaf in estimator.leaf_statistics_],
     }
+
+
+def baseline_fields(baseline: Baseline) -> dict[str, Any]:
+    """Baseline as plain JSON types."""
+    return _plain(vars(baseline))
 
 
 def read_baseline(fields: Fields) -> Baseline:
@@ -411,7 +421,8 @@ def read_baseline(fields: Fields) -> Baseline:
     return Baseline(unique_times, event_times, hazard)
 
 
-def _tree_fields(tree: Tree) -> dict[str, Any]:
+def tree_fields(tree: Tree) -> dict[str, Any]:
+    """Tree of yes-no questions as plain JSON types."""
     fields = {
         "children_left": tree.children_left.tolist(),
         "children_right": tree.children_right.tolist(),
@@ -424,7 +435,8 @@ def _tree_fields(tree: Tree) -> dict[str, Any]:
     return fields
 
 
-def _read_tree(fields: Fields, n_columns: int) -> Tree:
+def read_tree(fields: Fields, n_columns: int) -> Tree:
+    """Tree from ``tree_fields``."""
     arrays = (
         fields.integers("children_left"),
         fields.integers("children_right"),

@@ -59,7 +59,8 @@ class Survival(NamedTuple):
 class TrainingData(NamedTuple):
     """Checked rows of a fit: all of positive weight, at least two, at least one event.
 
-    ``kept`` (one boolean per row given) says which those are; None when all are.
+    ``kept`` (one boolean per row given) says which those are; None when all are. ``group`` is 0
+    or 1 per row, of the two values ``groups``, where trees are to be fair to two groups.
     """
 
     X: Any
@@ -68,6 +69,8 @@ class TrainingData(NamedTuple):
     weight: NDArray[np.float64] | None
     entry: NDArray[np.float64] | None = None
     kept: NDArray[np.bool_] | None = None
+    group: NDArray[np.int64] | None = None
+    groups: NDArray[Any] | None = None
 
 
 def check_survival(y: Any) -> Survival:

@@ -111,3 +111,32 @@ pub fn path_brier(
     let path = run(py, &task, &matrix, &limits, callback, search::path_brier)?;
     Ok(path.into_iter().map(PySolution).collect())
 }
+
+/// Every tree whose objective is within 1e-9 of the optimum, at most `limit`, few leaves
+/// first; columns that split a node's rows in the same way count once.
+#[pyfunction]
+#[pyo3(signature = (features, time, event, weight=None, callback=None, *, limit,
+    leaf_curve="kaplan-meier", time_grid=None, reference_loss=None, **limits))]
+#[allow(clippy::too_many_arguments, reason = "the parameters of the estimator")]
+pub fn all_optimal_brier(
+    py: Python<'_>,
+    features: PyReadonlyArray2<'_, u8>,
+    time: PyReadonlyArray1<'_, f64>,
+    event: PyReadonlyArray1<'_, bool>,
+    weight: Option<PyReadonlyArray1<'_, f64>>,
+    callback: Option<Py<PyAny>>,
+    limit: usize,
+    leaf_curve: &str,
+    time_grid: Option<PyReadonlyArray1<'_, f64>>,
+    reference_loss: Option<PyReadonlyArray1<'_, f64>>,
+    limits: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Vec<PySolution>> {
+    let limits = parse(limits)?;
+    let matrix = matrix(&features, time.len()?)?;
+    let kind = Kind { leaf_penalty: limits.leaf_penalty, leaf_curve, time_grid, reference_loss };
+    let task = brier(&time, &event, weight.as_ref(), &kind)?;
+    let all = run(py, &task, &matrix, &limits, callback, |task, matrix, settings, monitor| {
+        search::all_optimal_brier(task, matrix, settings, monitor, limit)
+    })?;
+    Ok(all.into_iter().map(PySolution).collect())
+}

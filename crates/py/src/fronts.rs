@@ -10,6 +10,7 @@ use bristlecone_core::search::{Monitor, Settings};
 use bristlecone_core::survival::Observations;
 use bristlecone_core::task::capacity::Capacity;
 use bristlecone_core::task::confusion::Confusion;
+use bristlecone_core::task::fair_brier::FairBrier;
 use bristlecone_core::task::fair_survival::FairSurvival;
 use bristlecone_core::task::parity::{Criterion, Parity};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
@@ -219,8 +220,13 @@ pub fn solve_front(
                 return Err(PyValueError::new_err("tau: 0 is not a number > 0"));
             }
             let (group, delta) = (data.flags("group", n)?, data.share("delta")?);
-            let task = FairSurvival::new(&obs, &group, delta, tau, penalty).map_err(to_py)?;
-            Box::new(move |s, m| solve_limited(&task, matrix, s, m))
+            if data.get::<String>("curve")?.is_some_and(|curve| curve == "kaplan-meier") {
+                let task = FairBrier::new(&obs, &group, delta, tau, penalty).map_err(to_py)?;
+                Box::new(move |s, m| solve_limited(&task, matrix, s, m))
+            } else {
+                let task = FairSurvival::new(&obs, &group, delta, tau, penalty).map_err(to_py)?;
+                Box::new(move |s, m| solve_limited(&task, matrix, s, m))
+            }
         }
         other => return Err(PyValueError::new_err(format!("unknown task {other:?}"))),
     };

@@ -4,7 +4,8 @@
 use bristlecone_core::data::{BinaryMatrix, Sample};
 use bristlecone_core::error::Error as CoreError;
 use bristlecone_core::search::{
-    Forecast, Monitor, Precision, Settings, Solution, TracePoint, forecast, solve, solve_path,
+    Forecast, Monitor, Precision, Settings, Solution, TracePoint, all_optimal, forecast, solve,
+    solve_path,
 };
 use bristlecone_core::simd::Backend;
 use bristlecone_core::survival::Observations;
@@ -217,6 +218,30 @@ pub fn path_likelihood(
     let task = likelihood(&time, &event, weight.as_ref(), entry.as_ref(), limits.leaf_penalty)?;
     let path = run(py, &task, &matrix, &limits, None, solve_path)?;
     Ok(path.into_iter().map(PySolution).collect())
+}
+
+/// Every tree whose objective is within 1e-9 of the optimum, at most `limit`, few leaves
+/// first; columns that split a node's rows in the same way count once.
+#[pyfunction]
+#[pyo3(signature = (features, time, event, weight=None, entry=None, *, limit, **limits))]
+#[allow(clippy::too_many_arguments, reason = "the parameters of the estimator")]
+pub fn all_optimal_likelihood(
+    py: Python<'_>,
+    features: PyReadonlyArray2<'_, u8>,
+    time: PyReadonlyArray1<'_, f64>,
+    event: PyReadonlyArray1<'_, bool>,
+    weight: Option<PyReadonlyArray1<'_, f64>>,
+    entry: Option<PyReadonlyArray1<'_, f64>>,
+    limit: usize,
+    limits: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Vec<PySolution>> {
+    let limits = parse(limits)?;
+    let matrix = matrix(&features, time.len()?)?;
+    let task = likelihood(&time, &event, weight.as_ref(), entry.as_ref(), limits.leaf_penalty)?;
+    let all = run(py, &task, &matrix, &limits, None, |task, matrix, settings, monitor| {
+        all_optimal(task, matrix, settings, monitor, limit)
+    })?;
+    Ok(all.into_iter().map(PySolution).collect())
 }
 
 /// What a search would take: dict of seconds, bytes, cells, row_visits, n_distinct_rows

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bristlecone import _core
 from bristlecone.leaves import LeafStatistics
 from bristlecone.validation import TrainingData
 
@@ -19,20 +20,22 @@ __all__ = ["Objective"]
 
 
 class Objective(ABC):
-    """Functions of the engine, the leaf curves that go with them, and the risk of a leaf.
-
-    The functions of the engine take features, time, event and weight, then by name what
-    ``engine_options`` returns and the settings of the search.
-    """
+    """Functions of the engine, the leaf curves that go with them, and the risk of a leaf."""
 
     name: ClassVar[str]
     # Values of the parameter leaf_curve besides "auto", which is the first of them.
     leaf_curves: ClassVar[tuple[str, ...]]
-    solve: ClassVar[Callable[..., Any]]
-    size_path: ClassVar[Callable[..., Any]]
-    all_optimal: ClassVar[Callable[..., Any]]
-    # None where nothing useful can be told before the search.
-    forecast: ClassVar[Callable[..., Any] | None]
+    # Whether anything useful can be told before the search.
+    has_forecast: ClassVar[bool]
+
+    @classmethod
+    def engine(cls, what: str) -> Callable[..., Any]:
+        """Function "solve", "path", "all_optimal" or "forecast" of the engine.
+
+        Takes features, time, event and weight, then by name what ``engine_options`` returns and the
+        settings of the search.
+        """
+        return getattr(_core, f"{what}_{cls.name}")
 
     @staticmethod
     @abstractmethod
@@ -48,6 +51,11 @@ class Objective(ABC):
     @abstractmethod
     def engine_options(tree: OptimalSurvivalTree, data: TrainingData) -> dict[str, Any]:
         """Keywords of the engine that only this objective has."""
+
+    @staticmethod
+    @abstractmethod
+    def fair_options(tree: OptimalSurvivalTree, data: TrainingData) -> dict[str, Any]:
+        """Data of the engine's fair trees that only this objective has."""
 
     @staticmethod
     @abstractmethod

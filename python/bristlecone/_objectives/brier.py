@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone import _core
 from bristlecone._brier import brier_score_of, check_time_grid, on_time_grid
 from bristlecone._objectives.base import Objective
 from bristlecone.leaves import LeafStatistics
@@ -25,11 +24,8 @@ class Brier(Objective):
 
     name = "brier"
     leaf_curves = ("kaplan-meier", "brier-optimal")
-    solve = staticmethod(_core.solve_brier)
-    size_path = staticmethod(_core.path_brier)
-    all_optimal = staticmethod(_core.all_optimal_brier)
     # What a search takes is what its bounds leave, which only the search finds out.
-    forecast = None
+    has_forecast = False
 
     @staticmethod
     def check_parameters(tree: OptimalSurvivalTree) -> None:
@@ -59,6 +55,10 @@ class Brier(Objective):
             "time_grid": None,  # the rows are on it
             "reference_loss": None,
         }
+
+    @staticmethod
+    def fair_options(tree: OptimalSurvivalTree, data: TrainingData) -> dict[str, Any]:
+        return {"curve": "kaplan-meier"}
 
     @staticmethod
     def finish_leaves(

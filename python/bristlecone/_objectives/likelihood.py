@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone import _core
 from bristlecone._objectives.base import Objective
 from bristlecone.errors import InvalidParameterError
 from bristlecone.leaves import LeafStatistics
@@ -24,10 +23,7 @@ class Likelihood(Objective):
 
     name = "likelihood"
     leaf_curves = ("proportional", "kaplan-meier")
-    solve = staticmethod(_core.solve_likelihood)
-    size_path = staticmethod(_core.path_likelihood)
-    all_optimal = staticmethod(_core.all_optimal_likelihood)
-    forecast = staticmethod(_core.forecast_likelihood)
+    has_forecast = True
 
     @staticmethod
     def check_parameters(tree: OptimalSurvivalTree) -> None:
@@ -42,6 +38,10 @@ class Likelihood(Objective):
 
     @staticmethod
     def engine_options(tree: OptimalSurvivalTree, data: TrainingData) -> dict[str, Any]:
+        return {"entry": data.entry}
+
+    @staticmethod
+    def fair_options(tree: OptimalSurvivalTree, data: TrainingData) -> dict[str, Any]:
         return {"entry": data.entry}
 
     @staticmethod

@@ -1,5 +1,7 @@
 //! Search for the best tree: limits, results, and the entry point.
 
+mod all;
+pub mod batch;
 pub mod branch;
 pub mod curve;
 mod forecast;
@@ -8,7 +10,8 @@ pub mod lattice;
 pub mod monitor;
 mod solve;
 
-pub use curve::{path_brier, solve_brier};
+pub use all::all_optimal;
+pub use curve::{all_optimal_brier, path_brier, solve_brier};
 pub use forecast::{Forecast, forecast};
 pub use monitor::{Monitor, Stop};
 pub use solve::{solve, solve_path};

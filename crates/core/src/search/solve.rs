@@ -7,7 +7,7 @@ use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
 use crate::simd::Backend;
 use crate::task::{LaneTask, Superadditive};
-use crate::tree::{LEAF, Tree};
+use crate::tree::Tree;
 
 impl Settings {
     /// Most leaves of any allowed tree.
@@ -289,22 +289,12 @@ impl<T: LaneTask + Superadditive> Search<'_, T> {
 
     /// The objective of a tree, from the rows.
     fn objective(&self, tree: &Tree) -> f64 {
-        let mut leaf_number = vec![usize::MAX; tree.n_nodes()];
-        let mut n_leaves = 0;
-        for (node, number) in leaf_number.iter_mut().enumerate() {
-            if tree.feature[node] == LEAF {
-                *number = n_leaves;
-                n_leaves += 1;
-            }
-        }
-        let leaf_of: Vec<usize> = (0..self.features.n_rows())
-            .map(|r| leaf_number[tree.leaf_of(self.features, r)])
-            .collect();
-        self.task.objective(&leaf_of, n_leaves) + self.task.tree_price(tree, self.features)
+        self.task.objective(&tree.partition(self.features), tree.n_leaves())
+            + self.task.tree_price(tree, self.features)
     }
 }
 
 /// Leaves of a complete tree.
-fn full_leaves(depth: usize) -> usize {
+pub(super) fn full_leaves(depth: usize) -> usize {
     1usize.checked_shl(depth as u32).unwrap_or(usize::MAX)
 }

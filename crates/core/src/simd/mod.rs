@@ -200,6 +200,8 @@ impl Backend {
                 && is_x86_feature_detected!("avx512dq")
                 && is_x86_feature_detected!("avx512vl")
                 && is_x86_feature_detected!("bmi1")
+                && is_x86_feature_detected!("bmi2")
+                && is_x86_feature_detected!("popcnt")
                 && is_x86_feature_detected!("fma")
             {
                 all.push(Backend::Avx512);
@@ -207,6 +209,8 @@ impl Backend {
             if is_x86_feature_detected!("avx2")
                 && is_x86_feature_detected!("fma")
                 && is_x86_feature_detected!("bmi1")
+                && is_x86_feature_detected!("bmi2")
+                && is_x86_feature_detected!("popcnt")
             {
                 all.push(Backend::Avx2);
             }

@@ -128,6 +128,16 @@ impl<const K: usize> FrontTask<K> for Capacity<K> {
         reach
     }
 
+    fn linear(&self, weights: &[f64; K]) -> Option<Vec<Vec<f64>>> {
+        let of_label = |(label, &component): (usize, &usize)| {
+            let mut form = vec![0.0; self.n_labels + 1];
+            form[label] = weights[0];
+            form[self.n_labels] = if component > 0 { weights[component] } else { 0.0 };
+            form
+        };
+        Some(self.component.iter().enumerate().map(of_label).collect())
+    }
+
     fn units(&self) -> [f64; K] {
         self.units
     }

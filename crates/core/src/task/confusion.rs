@@ -74,6 +74,10 @@ impl FrontTask<2> for Confusion {
         [(0, sums[0]), (0, sums[1])]
     }
 
+    fn linear(&self, weights: &[f64; 2]) -> Option<Vec<Vec<f64>>> {
+        Some(vec![vec![0.0, weights[1]], vec![weights[0], 0.0]])
+    }
+
     fn units(&self) -> [f64; 2] {
         [self.scale; 2]
     }

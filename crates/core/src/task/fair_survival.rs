@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::survival::{Observations, RiskTable};
 
 /// Bits of a group's total share.
-const SHARE_BITS: i32 = 50;
+pub(super) const SHARE_BITS: i32 = 50;
 
 /// Knots per unit of ln θ of the table of restricted means: interpolation is off by less
 /// than 1e-11 of τ.
@@ -31,6 +31,22 @@ pub struct FairSurvival {
     units: [f64; 2],
     /// Objective of the single leaf, penalty included.
     single_leaf: f64,
+}
+
+/// Share of its group's weight that every row has, as group 1 and as group 0.
+pub(super) fn shares(obs: &Observations, group: &[bool]) -> Result<Vec<[i64; 2]>, Error> {
+    let mut size = [0.0; 2];
+    for (i, &g) in group.iter().enumerate() {
+        size[usize::from(g)] += obs.weight(i);
+    }
+    if size.contains(&0.0) {
+        return Err(Error::invalid("group", "takes a single value"));
+    }
+    let of_row = |(i, &g): (usize, &bool)| {
+        let share = obs.weight(i) / size[usize::from(g)] * power_of_two(SHARE_BITS);
+        if g { [share.round() as i64, 0] } else { [0, share.round() as i64] }
+    };
+    Ok(group.iter().enumerate().map(of_row).collect())
 }
 
 /// μ(θ)/τ for the curve exp(−θΛ), tabulated over ln θ.
@@ -104,20 +120,13 @@ impl FairSurvival {
     ) -> Result<Self, Error> {
         let likelihood = Likelihood::new(obs, leaf_penalty)?;
         let n = obs.len();
-        let mut size = [0.0; 2];
-        for (i, &g) in group.iter().enumerate() {
-            size[usize::from(g)] += obs.weight(i);
-        }
-        if size.contains(&0.0) {
-            return Err(Error::invalid("group", "takes a single value"));
-        }
         let scale = power_of_two(SHARE_BITS);
         let mut statistics = Vec::with_capacity(4 * n);
         let mut least = 0i64;
-        for (i, record) in likelihood.statistics().chunks_exact(2).enumerate() {
+        let shares = shares(obs, group)?;
+        for (record, share) in likelihood.statistics().chunks_exact(2).zip(&shares) {
             statistics.extend_from_slice(record);
-            let share = (obs.weight(i) / size[usize::from(group[i])] * scale).round() as i64;
-            statistics.extend(if group[i] { [share, 0] } else { [0, share] });
+            statistics.extend_from_slice(share);
             least += likelihood.leaf_cost(record).min(0) - 1;
         }
         let events_unit = likelihood.events_scale();

@@ -13,6 +13,7 @@ pub mod brier;
 pub mod capacity;
 pub mod confusion;
 pub mod entropy;
+pub mod fair_brier;
 pub mod fair_survival;
 pub mod fixed;
 pub mod gini;
@@ -264,8 +265,29 @@ pub trait FrontTask<const K: usize>: Task<Cost = [i64; K]> {
         (cost + self.price()) as f64 / self.units()[0]
     }
 
+    /// The weighted cost of every label as a linear form: a factor per channel. `None` when
+    /// candidates are not linear in the sums.
+    fn linear(&self, _weights: &[f64; K]) -> Option<Vec<Vec<f64>>> {
+        None
+    }
+
+    /// How leaves follow from their rows, where the first two channels are not sums.
+    fn row_leaves(&self) -> Option<&dyn RowLeaves> {
+        None
+    }
+
     /// Least difference between two totals of component 0.
     fn grain(&self) -> i64 {
         1
     }
+}
+
+/// Leaves whose first two statistics are computed from their rows.
+pub trait RowLeaves: Sync {
+    /// The caller's rows in the order in which they are to be read.
+    fn order(&self) -> &[u32];
+
+    /// Statistics 0 and 1 of up to four leaves: `cells[i]` is the leaf of `rows[i]`, and
+    /// `shares` the difference of the channels 2 and 3 of every leaf.
+    fn fill(&self, rows: &[u32], cells: &[u8], leaves: &mut [[i64; 2]], shares: &[i64]);
 }

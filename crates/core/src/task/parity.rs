@@ -146,6 +146,11 @@ impl FrontTask<2> for Parity {
         [(0, (sums[0] + sums[1]) << self.up), (-sums[3], sums[2])]
     }
 
+    fn linear(&self, weights: &[f64; 2]) -> Option<Vec<Vec<f64>>> {
+        let (error, difference) = (weights[0] * (1i64 << self.up) as f64, weights[1]);
+        Some(vec![vec![0.0, error, 0.0, 0.0], vec![error, 0.0, difference, -difference]])
+    }
+
     fn units(&self) -> [f64; 2] {
         self.units
     }

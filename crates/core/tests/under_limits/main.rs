@@ -9,8 +9,10 @@ use bristlecone_core::task::Task;
 use bristlecone_core::survival::Observations;
 use bristlecone_core::task::capacity::Capacity;
 use bristlecone_core::task::confusion::Confusion;
+use bristlecone_core::task::fair_brier::FairBrier;
 use bristlecone_core::task::fair_survival::FairSurvival;
 use bristlecone_core::task::parity::{Criterion, Parity};
+use bristlecone_oracle::brier::Brier;
 use bristlecone_oracle::instances::{Instance, Random};
 use bristlecone_oracle::{admit_tree, all_costs, pareto_front};
 
@@ -238,7 +240,17 @@ fn capacities_equal_the_oracles() {
     });
 }
 
-/// ∫₀^τ of the curve that a leaf predicts, from its rows.
+/// ∫₀^τ of the Kaplan–Meier curve of a leaf.
+fn restricted_mean_of_rows(instance: &Instance, tau: f64, leaf: &[usize]) -> f64 {
+    let mut edges: Vec<f64> = instance.sample.event_times(leaf);
+    edges.retain(|&t| t < tau);
+    edges.insert(0, 0.0);
+    edges.push(tau);
+    let survival = |t: f64| instance.sample.kaplan_meier(leaf, t);
+    edges.windows(2).map(|e| (e[1] - e[0]) * survival(e[0])).sum()
+}
+
+/// ∫₀^τ of the curve exp(−θΛ) of a leaf.
 fn restricted_mean(instance: &Instance, hazard: &[f64], tau: f64, leaf: &[usize]) -> f64 {
     let sample = &instance.sample;
     let all = instance.rows();
@@ -256,24 +268,31 @@ fn restricted_mean(instance: &Instance, hazard: &[f64], tau: f64, leaf: &[usize]
 
 #[test]
 fn fair_survival_trees_equal_the_oracles() {
-    let mut limited = 0;
-    for seed in 0..60 * SCALE {
+    let mut limited = [0; 2];
+    for seed in 0..80 * SCALE {
         let instance = &Instance::random(seed, 18, 4);
         let question = &Question::random(seed, Objective::Likelihood, &[0, 1, 2, 3]);
-        limited += usize::from(check_fair_survival(instance, question).unwrap_or_else(|e| {
-            panic!("seed {seed}: {e}\n{question:?}\n{instance:?}");
-        }));
+        for (brier, count) in limited.iter_mut().enumerate() {
+            match check_fair_survival(instance, question, brier == 1) {
+                Ok(mattered) => *count += u64::from(mattered),
+                Err(e) => panic!("seed {seed}, {brier}: {e}\n{question:?}\n{instance:?}"),
+            }
+        }
     }
-    assert!(limited as u64 > 5 * SCALE, "the limit mattered {limited} times");
+    assert!(limited.iter().all(|&count| count > 2 * SCALE), "the limit mattered {limited:?} times");
 }
 
 /// Whether the limit ruled out the best tree.
-fn check_fair_survival(instance: &Instance, question: &Question) -> Result<bool, String> {
+fn check_fair_survival(
+    instance: &Instance,
+    question: &Question,
+    brier: bool,
+) -> Result<bool, String> {
     let (sample, rows) = (&instance.sample, instance.rows());
     let random = &mut Random::new(rows.len() as u64 + 3);
     let group: Vec<bool> = rows.iter().map(|_| random.chance(0.4)).collect();
     let tau = sample.time.iter().copied().fold(0.0, f64::max) * (0.3 + random.unit());
-    if tau == 0.0 || sample.weight.contains(&0.0) {
+    if tau == 0.0 || sample.weight.contains(&0.0) || (brier && sample.entry.is_some()) {
         return Ok(false);
     }
     let delta = 0.2 * tau * random.unit();
@@ -282,13 +301,23 @@ fn check_fair_survival(instance: &Instance, question: &Question) -> Result<bool,
     };
     let sizes = [size(false), size(true)];
     let (hazard, total) = (sample.baseline_hazard(), sample.total_weight());
+    let score = Brier::new(sample);
     let candidates = |leaf: &[usize]| {
-        let mean = restricted_mean(instance, &hazard, tau, leaf);
+        let mean = if brier {
+            restricted_mean_of_rows(instance, tau, leaf)
+        } else {
+            restricted_mean(instance, &hazard, tau, leaf)
+        };
         let share = |g: bool| -> f64 {
             let of = leaf.iter().filter(|&&i| group[i] == g).map(|&i| sample.weight[i]);
             of.sum::<f64>() / sizes[usize::from(g)]
         };
-        let loss = sample.likelihood_loss(&hazard, leaf) / total + question.leaf_penalty;
+        let loss = if brier {
+            score.kaplan_meier(leaf)
+        } else {
+            sample.likelihood_loss(&hazard, leaf) / total
+        };
+        let loss = loss + question.leaf_penalty;
         vec![[loss, mean * (share(true) - share(false))]]
     };
     let observations = Observations {
@@ -297,10 +326,17 @@ fn check_fair_survival(instance: &Instance, question: &Question) -> Result<bool,
         weight: Some(&sample.weight),
         entry: sample.entry.as_deref(),
     };
-    let task = FairSurvival::new(&observations, &group, delta, tau, question.leaf_penalty);
-    let Ok(task) = task else { return Ok(false) };
     let (monitor, settings) = (Monitor::new(None, &|| false), question.settings());
-    let front = solve_limited(&task, &matrix(instance), &settings, &monitor);
+    let (matrix, penalty) = (matrix(instance), question.leaf_penalty);
+    let front = if brier {
+        let task = FairBrier::new(&observations, &group, delta, tau, penalty);
+        let Ok(task) = task else { return Ok(false) };
+        solve_limited(&task, &matrix, &settings, &monitor)
+    } else {
+        let task = FairSurvival::new(&observations, &group, delta, tau, penalty);
+        let Ok(task) = task else { return Ok(false) };
+        solve_limited(&task, &matrix, &settings, &monitor)
+    };
     let all = all_costs(&instance.features, &rows, &question.limits, candidates);
     let least = |most: f64| {
         let fair = all.iter().filter(|c| c[1].abs() <= most).map(|c| c[0]);

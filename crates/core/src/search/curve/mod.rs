@@ -4,17 +4,20 @@
 //! the branch and bound over them with a [`memo`] of nodes met. This file is the root: first
 //! trees, threads, limits and the certificate. See docs/maths/brier.md.
 
+mod all;
 pub mod kernel;
 pub mod memo;
 pub mod node;
 pub mod rows;
+
+pub use all::all_optimal_brier;
 
 use super::{Monitor, Settings, Solution, Status, Stop, TracePoint};
 use crate::data::BinaryMatrix;
 use crate::error::Error;
 use crate::simd::Backend;
 use crate::task::brier::Brier;
-use crate::tree::{LEAF, Tree};
+use crate::tree::Tree;
 use kernel::Kernel;
 use memo::Memo;
 use node::{Allowed, Nodes, SLACK};
@@ -24,6 +27,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Bytes of the memo without a memory limit.
 const DEFAULT_BYTES: usize = 1 << 30;
+
+/// Shallower searches, from depth 2 on, stop before this depth.
+const DEEPENING: usize = 6;
+
+/// An objective and a bound that are closer meet.
+const CERTIFIED: f64 = 1e-9;
 
 /// A bound is reported lower by this, which is above the rounding of sums over rows.
 const ROUNDING: f64 = 1e-11;
@@ -38,7 +47,7 @@ pub fn solve_brier(
     let prepared = Prepared::new(task, features, settings)?;
     let mut search = Search::new(&prepared, settings, monitor);
     let stop = search.run();
-    Ok(search.finish(stop))
+    search.finish(stop)
 }
 
 /// The best tree with at most k leaves for k = 1, 2, …, each with its own bound and status.
@@ -61,7 +70,7 @@ pub fn path_brier(
             search.offer(smaller.objective, smaller.tree.clone());
         }
         let stop = search.run();
-        path.push(search.finish(stop));
+        path.push(search.finish(stop)?);
     }
     Ok(path)
 }
@@ -92,7 +101,7 @@ impl<'a> Prepared<'a> {
         let kernel = Kernel { backend, curve: task.curve };
         let (root, tables) = Tables::new(task, features, settings.equivalent_points)?;
         let memo = Memo::new(settings.memory_limit.unwrap_or(DEFAULT_BYTES));
-        let leaf = kernel.leaf(&root, &tables);
+        let leaf = kernel.leaf(&tables);
         Ok(Prepared { task, features, root, tables, memo, kernel, leaf })
     }
 }
@@ -140,13 +149,15 @@ impl<'a> Search<'a> {
         self.lower = nodes.bound(*leaf, prepared.tables.free_floor, root.count).min(self.best.0);
         self.record();
         if allowed.leaves == 1 {
-            self.lower = self.best.0;
+            if prepared.task.reference.is_none() {
+                self.lower = self.best.0;
+            }
             return None;
         }
         let (value, tree) = nodes.greedy(root, *leaf, allowed);
         self.offer(value, tree);
         // Shallower trees cost little, and the best of them rules out much that is deeper.
-        for depth in 2..allowed.depth.min(4) {
+        for depth in 2..allowed.depth.min(DEEPENING) {
             if let Some(stop) = self.at_depth(&mut nodes, Allowed { depth, ..allowed }, false) {
                 return Some(stop);
             }
@@ -159,7 +170,7 @@ impl<'a> Search<'a> {
         let prepared = self.prepared;
         let Prepared { root, leaf, .. } = prepared;
         let allowed = nodes.useful(*leaf, root.floor, root.count, allowed);
-        let splits = nodes.splits(root);
+        let splits = nodes.splits(root, true);
         let candidates = nodes.candidates(root, &splits);
         let single_leaf = leaf + prepared.task.leaf_penalty;
         // Bounds that rest on the reference model are not bounds on the optimum.
@@ -272,10 +283,15 @@ impl<'a> Search<'a> {
     }
 
     /// The solution with its certificate.
-    fn finish(mut self, stop: Option<Stop>) -> Solution {
+    fn finish(mut self, stop: Option<Stop>) -> Result<Solution, Error> {
         let Prepared { task, tables, kernel, .. } = self.prepared;
         let objective = self.objective(&self.best.1);
         let bound = (self.lower - ROUNDING).clamp(0.0, objective);
+        let off = (objective - self.best.0).abs();
+        if task.reference.is_none() && off > CERTIFIED * objective.max(1.0) {
+            let reason = format!("span too wide a range: sums over them are off by {off:.1e}");
+            return Err(Error::invalid("sample_weight", reason));
+        }
         let (status, lower_bound) = match stop {
             Some(stop) => (Status::from(stop), bound),
             None if task.reference.is_some() => (Status::ReferenceOptimal, bound),
@@ -283,12 +299,12 @@ impl<'a> Search<'a> {
         };
         if let (Some(planted), Status::Optimal) = (self.settings.planted, status) {
             assert!(
-                objective <= planted + 1e-9 * planted.abs().max(1.0),
+                objective <= planted + CERTIFIED * planted.abs().max(1.0),
                 "a tree of objective {planted} was pruned: {objective} was returned as optimal"
             );
         }
         self.push(objective, lower_bound);
-        Solution {
+        Ok(Solution {
             tree: self.best.1,
             objective,
             lower_bound,
@@ -298,17 +314,12 @@ impl<'a> Search<'a> {
             n_columns: tables.columns.len(),
             trace: self.trace,
             kernel: format!("{}-double", kernel.backend.name()),
-        }
+        })
     }
 
     /// The objective of a tree, from the rows.
     fn objective(&self, tree: &Tree) -> f64 {
         let Prepared { task, features, .. } = self.prepared;
-        let mut number = vec![usize::MAX; tree.n_nodes()];
-        let leaves = (0..tree.n_nodes()).filter(|&node| tree.feature[node] == LEAF);
-        leaves.enumerate().for_each(|(leaf, node)| number[node] = leaf);
-        let leaf_of: Vec<usize> =
-            (0..features.n_rows()).map(|r| number[tree.leaf_of(features, r)]).collect();
-        task.objective(&leaf_of, tree.n_leaves())
+        task.objective(&tree.partition(features), tree.n_leaves())
     }
 }

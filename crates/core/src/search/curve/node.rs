@@ -59,9 +59,11 @@ impl<'a> Nodes<'a> {
     }
 
     /// Losses of all single splits, in a buffer to give back with [`Nodes::drop_splits`].
-    pub fn splits(&mut self, rows: &Rows) -> Splits {
+    ///
+    /// The parts of the floor are only there with `floors`.
+    pub fn splits(&mut self, rows: &Rows, floors: bool) -> Splits {
         let mut splits = self.splits_pool.pop().unwrap_or_default();
-        self.kernel.splits(rows, self.tables, &mut splits);
+        self.kernel.splits(rows, self.tables, floors, &mut splits);
         self.monitor.count(2 * self.tables.columns.len() as u64);
         splits
     }
@@ -72,9 +74,11 @@ impl<'a> Nodes<'a> {
     }
 
     /// The two sides of a split, in buffers to give back with [`Nodes::drop_rows`].
-    pub fn sides(&mut self, rows: &Rows, column: usize) -> [Rows; 2] {
-        let [mut yes, mut no] = [(); 2].map(|()| self.rows_pool.pop().unwrap_or_default());
-        rows.split(column, self.tables, &mut yes, &mut no);
+    pub fn sides(&mut self, rows: &Rows, splits: &Splits, column: usize) -> [Rows; 2] {
+        let [mut yes, mut no] =
+            [(); 2].map(|()| self.rows_pool.pop().unwrap_or_default());
+        let of_yes = (splits.count[column], splits.floor[column]);
+        rows.split(column, self.tables, of_yes, &mut yes, &mut no);
         [yes, no]
     }
 
@@ -134,7 +138,7 @@ impl<'a> Nodes<'a> {
             return Ok(known);
         }
         self.monitor.check()?;
-        let splits = self.splits(rows);
+        let splits = self.splits(rows, allowed.leaves > 2);
         let known = self.over_splits(rows, as_leaf, &splits, allowed, limit);
         self.drop_splits(splits);
         let known = known?;
@@ -152,16 +156,19 @@ impl<'a> Nodes<'a> {
         allowed: Allowed,
         limit: f64,
     ) -> Result<Known, Stop> {
-        let candidates = self.candidates(rows, splits);
         let mut best = as_leaf;
-        for c in &candidates {
-            if c.leaves < best.value - SLACK {
-                best = Known { value: c.leaves, root: c.column as i32 };
+        let least = self.settings.min_leaf as f64;
+        for c in 0..self.tables.columns.len() {
+            let value = splits.yes[c] + splits.no[c] + 2.0 * self.price;
+            let fewer = splits.count[c].min(rows.count - splits.count[c]);
+            if fewer >= least && value < best.value - SLACK {
+                best = Known { value, root: c as i32 };
             }
         }
         if allowed.leaves == 2 {
             return Ok(best);
         }
+        let candidates = self.candidates(rows, splits);
         let mut least_bound = f64::INFINITY;
         for c in &candidates {
             let cut = best.value.min(limit);
@@ -211,7 +218,7 @@ impl<'a> Nodes<'a> {
         allowed: Allowed,
         cut: f64,
     ) -> Result<Known, Stop> {
-        let sides = self.sides(rows, column);
+        let sides = self.sides(rows, splits, column);
         let known = self.shares(&sides, [splits.yes[column], splits.no[column]], allowed, cut);
         self.drop_rows(sides);
         let Known { value, root } = known?;
@@ -266,7 +273,7 @@ impl<'a> Nodes<'a> {
         share: [Allowed; 2],
         cut: f64,
     ) -> Result<Known, Stop> {
-        let first = usize::from(sides[1].len() < sides[0].len());
+        let first = usize::from(sides[1].count < sides[0].count);
         let other = 1 - first;
         let bound = self.bound(leaf[other], sides[other].floor, sides[other].count);
         let one = self.solve(&sides[first], leaf[first], share[first], cut - bound)?;
@@ -296,11 +303,17 @@ impl<'a> Nodes<'a> {
         allowed: Allowed,
         value: f64,
     ) -> Result<Tree, Stop> {
-        let sides = self.sides(rows, column);
-        let leaf = [0, 1].map(|s| self.kernel.leaf(&sides[s], self.tables));
+        let splits = self.splits(rows, true);
+        let sides = self.sides(rows, &splits, column);
+        let leaf = [splits.yes[column], splits.no[column]];
+        self.drop_splits(splits);
         let mut tree = Tree::leaf();
         for share in self.ways(&sides, leaf, allowed) {
-            if self.pair(&sides, leaf, share, value + 4.0 * SLACK)?.exact() {
+            let reached = value + 4.0 * SLACK;
+            // The floor of a reference model may lie above a value that was found.
+            let cut = if self.tables.reference { f64::INFINITY } else { reached };
+            let known = self.pair(&sides, leaf, share, cut)?;
+            if known.exact() && known.value <= reached {
                 let yes = self.tree(&sides[0], leaf[0], share[0])?;
                 let no = self.tree(&sides[1], leaf[1], share[1])?;
                 tree = self.join(column, &yes, &no);
@@ -319,11 +332,11 @@ impl<'a> Nodes<'a> {
         if allowed.leaves == 1 {
             return as_leaf;
         }
-        let splits = self.splits(rows);
+        let splits = self.splits(rows, true);
         let best = self.candidates(rows, &splits).first().copied();
         let below = best.map(|best| {
             let depth = allowed.depth - 1;
-            let sides = self.sides(rows, best.column);
+            let sides = self.sides(rows, &splits, best.column);
             let (yes_leaf, no_leaf) = (splits.yes[best.column], splits.no[best.column]);
             let share = Allowed { depth, leaves: allowed.leaves - 1 };
             let (a, yes) = self.greedy(&sides[0], yes_leaf, share);

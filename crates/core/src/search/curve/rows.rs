@@ -1,6 +1,6 @@
 //! Rows of a node in the order of time, and what is the same for all nodes.
 
-use crate::data::{BinaryMatrix, Column, Sample};
+use crate::data::{BinaryMatrix, Column, Sample, column_bitsets};
 use crate::error::Error;
 use crate::task::brier::Brier;
 use crate::task::brier::antitonic::Fit;
@@ -9,20 +9,12 @@ use crate::task::brier::antitonic::Fit;
 /// events of a time come before its censorings.
 pub type Code = u32;
 
-/// Distinct rows of a node, sorted by [`Code`].
+/// Distinct rows of a node, as a set of rows of the tables.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
-    /// Packed columns, `words` per row.
-    pub bits: Vec<u64>,
-    /// Time and kind of each row.
-    pub code: Vec<Code>,
-    /// Whole-numbered weight of each row.
-    pub weight: Vec<f64>,
-    /// Index of each row at the root.
-    pub id: Vec<u32>,
-    /// Words per row.
-    pub words: usize,
-    /// Identifies the set of rows, whatever the order.
+    /// Bit per row.
+    pub mask: Vec<u64>,
+    /// Identifies the set of rows.
     pub hash: u128,
     /// Number of the caller's rows.
     pub count: f64,
@@ -31,68 +23,35 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Number of distinct rows.
-    pub fn len(&self) -> usize {
-        self.code.len()
-    }
-
-    /// Value of column `c` in row `r`.
-    #[inline]
-    pub fn get(&self, r: usize, c: usize) -> bool {
-        self.bits[r * self.words + c / 64] >> (c % 64) & 1 == 1
-    }
-
-    fn reset(&mut self, words: usize, capacity: usize) {
-        self.bits.resize(capacity * words, 0);
-        self.code.resize(capacity, 0);
-        self.weight.resize(capacity, 0.0);
-        self.id.resize(capacity, 0);
-        self.words = words;
-        (self.hash, self.count, self.floor) = (0, 0.0, 0.0);
-    }
-
-    fn truncate(&mut self, len: usize) {
-        self.bits.truncate(len * self.words);
-        self.code.truncate(len);
-        self.weight.truncate(len);
-        self.id.truncate(len);
-    }
-
-    /// The rows where column `c` is true, and those where it is false.
-    pub fn split(&self, c: usize, tables: &Tables, yes: &mut Rows, no: &mut Rows) {
-        let (words, n) = (self.words, self.len());
-        yes.reset(words, n);
-        no.reset(words, n);
-        let mut ends = [0, 0];
-        for r in 0..n {
-            let side = usize::from(!self.get(r, c));
-            let to = if side == 0 { &mut *yes } else { &mut *no };
-            let end = ends[side];
-            to.bits[end * words..(end + 1) * words]
-                .copy_from_slice(&self.bits[r * words..(r + 1) * words]);
-            to.code[end] = self.code[r];
-            to.weight[end] = self.weight[r];
-            let id = self.id[r];
-            to.id[end] = id;
-            let about = &tables.about[id as usize];
-            to.hash = to.hash.wrapping_add(about.hash);
-            to.count += about.count;
-            to.floor += about.floor;
-            ends[side] += 1;
-        }
-        yes.truncate(ends[0]);
-        no.truncate(ends[1]);
+    /// The rows where column `c` is true, and those where it is false; `count` and `floor`
+    /// are those of the former.
+    pub fn split(
+        &self,
+        c: usize,
+        tables: &Tables,
+        (count, floor): (f64, f64),
+        yes: &mut Rows,
+        no: &mut Rows,
+    ) {
+        let column = &tables.column_masks[c * self.mask.len()..][..self.mask.len()];
+        yes.mask.clear();
+        yes.mask.extend(self.mask.iter().zip(column).map(|(rows, column)| rows & column));
+        no.mask.clear();
+        no.mask.extend(self.mask.iter().zip(column).map(|(rows, column)| rows & !column));
+        yes.hash = tables.hash(&yes.mask);
+        // The hash is a sum over the rows.
+        no.hash = self.hash.wrapping_sub(yes.hash);
+        (yes.count, yes.floor) = (count, floor);
+        (no.count, no.floor) = (self.count - count, (self.floor - floor).max(0.0));
     }
 }
 
 /// What adds up over rows, apart from their weight.
 ///
-/// Rows with equal columns are never separated; hash and floor of such a group are those of
-/// its first row, and zero for the others.
+/// Rows with equal columns are never separated; the floor of such a group is that of its
+/// first row, and zero for the others.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct About {
-    /// Random number.
-    pub hash: u128,
     /// Number of the caller's rows.
     pub count: f64,
     /// Least loss of any non-increasing curve on the group (or of the reference model).
@@ -102,6 +61,21 @@ pub struct About {
 /// Constants of a search.
 #[derive(Debug)]
 pub struct Tables {
+    /// Time and kind of each row, ascending.
+    pub code: Vec<Code>,
+    /// Whole-numbered weight of each row.
+    pub weight: Vec<f64>,
+    /// For each code, the first row of a later one.
+    pub run_end: Vec<u32>,
+    /// Weight of each row in 16 bits, where the weight of all rows of any code fits.
+    pub small_weight: Option<Vec<u16>>,
+    bits: Vec<u64>,
+    /// Words per row.
+    pub words: usize,
+    /// For each column, the rows where it is true, as [`Rows::mask`].
+    pub column_masks: Vec<u64>,
+    /// A random number for each word of a mask.
+    random: Vec<u128>,
     /// Per time: the time to the end, normalised.
     pub plain: Vec<f64>,
     /// Per time: integral of 1/G to the end, normalised.
@@ -114,6 +88,8 @@ pub struct Tables {
     pub columns: Vec<Column>,
     /// Whether any row's weight differs from its count.
     pub weighted: bool,
+    /// Whether floors rest on a reference model.
+    pub reference: bool,
     /// Groups of rows with equal columns.
     pub n_groups: usize,
     /// Floor of all rows without the reference model.
@@ -139,19 +115,19 @@ impl Tables {
         let columns = Sample::new(features, &[], 0).columns;
         let words = columns.len().div_ceil(64).max(1);
         let scale = weight_scale(&task.weight);
-        let mut all = Rows { words, bits: vec![0; n * words], ..Rows::default() };
+        let (mut bits, mut codes, mut weights) = (vec![0u64; n * words], vec![], vec![]);
         for r in 0..n {
             for (c, column) in columns.iter().enumerate() {
                 let value = features.get(r, column.feature) != column.flipped;
-                all.bits[r * words + c / 64] |= u64::from(value) << (c % 64);
+                bits[r * words + c / 64] |= u64::from(value) << (c % 64);
             }
-            all.code.push(2 * task.time_index(r) as Code + Code::from(!task.event[r]));
-            all.weight.push((task.weight[r] * scale).round());
+            codes.push(2 * task.time_index(r) as Code + Code::from(!task.event[r]));
+            weights.push((task.weight[r] * scale).round());
         }
-        let packed = |r: u32| &all.bits[r as usize * words..(r as usize + 1) * words];
+        let packed = |r: u32| &bits[r as usize * words..(r as usize + 1) * words];
         let mut order: Vec<u32> = (0..n as u32).collect();
         order.sort_unstable_by(|&r, &s| {
-            packed(r).cmp(packed(s)).then(all.code[r as usize].cmp(&all.code[s as usize]))
+            packed(r).cmp(packed(s)).then(codes[r as usize].cmp(&codes[s as usize]))
         });
         // Equal rows, group by group.
         let (mut merged, mut group): (Vec<(u32, f64, About)>, Vec<u32>) = (Vec::new(), Vec::new());
@@ -168,13 +144,13 @@ impl Tables {
             }
             match merged.last_mut() {
                 Some((first, weight, about))
-                    if same_group && all.code[*first as usize] == all.code[i] =>
+                    if same_group && codes[*first as usize] == codes[i] =>
                 {
-                    *weight += all.weight[i];
+                    *weight += weights[i];
                     about.count += 1.0;
                 }
                 _ => {
-                    merged.push((r, all.weight[i], About { count: 1.0, ..About::default() }));
+                    merged.push((r, weights[i], About { count: 1.0, ..About::default() }));
                     group.push(reference.len() as u32 - 1);
                 }
             }
@@ -183,12 +159,21 @@ impl Tables {
         let (plain, censoring) = task.suffix_integrals(total);
         let weighted = merged.iter().any(|(_, weight, about)| *weight != about.count);
         let mut tables = Tables {
+            code: Vec::new(),
+            weight: Vec::new(),
+            run_end: Vec::new(),
+            small_weight: None,
+            bits: Vec::new(),
+            words,
+            column_masks: Vec::new(),
+            random: Vec::new(),
             plain,
             censoring,
             inverse_censoring: task.inverse_censoring.clone(),
             about: Vec::new(),
             columns,
             weighted,
+            reference: task.reference.is_some(),
             n_groups: reference.len(),
             free_floor: 0.0,
         };
@@ -196,29 +181,57 @@ impl Tables {
         while start < merged.len() {
             let len = group[start..].iter().take_while(|&&g| g == group[start]).count();
             let rows = merged[start..start + len].iter();
-            let curve = rows.map(|&(r, weight, _)| (all.code[r as usize], weight));
+            let curve = rows.map(|&(r, weight, _)| (codes[r as usize], weight));
             let floor = if floors { tables.best_curve(curve) } else { 0.0 };
             tables.free_floor += floor;
             let head = &mut merged[start].2;
             head.floor = floor.max(reference[group[start] as usize] / task.total_weight());
-            head.hash = random_number(group[start]);
             start += len;
         }
         let mut by_time: Vec<u32> = (0..merged.len() as u32).collect();
-        by_time.sort_by_key(|&m| all.code[merged[m as usize].0 as usize]);
-        let mut root = Rows { words, ..Rows::default() };
-        for (id, m) in by_time.into_iter().enumerate() {
+        by_time.sort_by_key(|&m| codes[merged[m as usize].0 as usize]);
+        let mut root = Rows::default();
+        for m in by_time {
             let (r, weight, about) = merged[m as usize];
-            root.bits.extend_from_slice(packed(r));
-            root.code.push(all.code[r as usize]);
-            root.weight.push(weight);
-            root.id.push(id as u32);
-            root.hash = root.hash.wrapping_add(about.hash);
+            tables.bits.extend_from_slice(packed(r));
+            tables.code.push(codes[r as usize]);
+            tables.weight.push(weight);
+            tables.about.push(about);
             root.count += about.count;
             root.floor += about.floor;
-            tables.about.push(about);
+        }
+        let n_distinct = merged.len();
+        root.mask = vec![u64::MAX; n_distinct.div_ceil(64)];
+        if !n_distinct.is_multiple_of(64) {
+            *root.mask.last_mut().expect("a row") = (1 << (n_distinct % 64)) - 1;
+        }
+        tables.random = (0..root.mask.len() as u64).map(random_number).collect();
+        root.hash = tables.hash(&root.mask);
+        let row = |r: usize| &tables.bits[r * words..(r + 1) * words];
+        column_bitsets(n_distinct, tables.columns.len(), row, &mut tables.column_masks);
+        tables.run_end = vec![0; 2 * task.grid.len()];
+        let mut of_run = vec![0.0; 2 * task.grid.len()];
+        for (id, (&code, &weight)) in tables.code.iter().zip(&tables.weight).enumerate() {
+            tables.run_end[code as usize] = id as u32 + 1;
+            of_run[code as usize] += weight;
+        }
+        if scale == 1.0 && of_run.iter().all(|&weight| weight <= f64::from(u16::MAX)) {
+            tables.small_weight = Some(tables.weight.iter().map(|&w| w as u16).collect());
         }
         Ok((root, tables))
+    }
+
+    /// Sum over the words of a mask, each times its random number.
+    fn hash(&self, mask: &[u64]) -> u128 {
+        mask.iter().zip(&self.random).fold(0, |sum: u128, (&word, &random)| {
+            sum.wrapping_add(random.wrapping_mul(u128::from(word)))
+        })
+    }
+
+    /// Columns of row `id` from `first` on, up to the end of its word.
+    #[inline(always)]
+    pub fn word(&self, id: u32, first: usize) -> u64 {
+        self.bits[id as usize * self.words + first / 64] >> (first % 64)
     }
 
     /// Loss of the best non-increasing curve on rows in the order of time.
@@ -284,8 +297,8 @@ fn weight_scale(weights: &[f64]) -> f64 {
     (MAX_TOTAL / total).log2().floor().exp2()
 }
 
-/// A fixed 128-bit number per group of rows; sums of them identify sets of groups.
-fn random_number(group: u32) -> u128 {
+/// A fixed 128-bit number per word of a mask.
+fn random_number(word: u64) -> u128 {
     let mix = |mut x: u64| {
         // splitmix64
         x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -293,6 +306,6 @@ fn random_number(group: u32) -> u128 {
         x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         x ^ (x >> 31)
     };
-    let low = mix(u64::from(group));
+    let low = mix(word);
     u128::from(low) | u128::from(mix(low ^ 0x5851_f42d_4c95_7f2d)) << 64
 }

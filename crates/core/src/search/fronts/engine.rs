@@ -4,8 +4,8 @@
 //! a total order, separable, and found by plain recursion down to depth two, where the pair
 //! sums hold every leaf. It bounds whatever the front of the subproblem can be good for.
 
-use super::node::{Key, Node, Pairs};
-use crate::data::Sample;
+use super::node::{Key, Members, Node, Pairs};
+use crate::data::{BinaryMatrix, Sample};
 use crate::search::{Monitor, Settings, Stop};
 use crate::task::FrontTask;
 use crate::tree::Tree;
@@ -71,6 +71,7 @@ pub(super) struct Engine<'a, T, const K: usize> {
     pub max_leaves: u32,
     pub monitor: &'a Monitor<'a>,
     pub weights: Weights<K>,
+    members: Option<Members<'a>>,
     pub plans: Vec<Plan>,
     /// Plan of a leaf of every label.
     leaf_plans: Vec<u32>,
@@ -81,13 +82,19 @@ pub(super) struct Engine<'a, T, const K: usize> {
 }
 
 impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
-    pub fn new(task: &'a T, settings: &Settings, monitor: &'a Monitor<'a>) -> Self {
+    pub fn new(
+        task: &'a T,
+        features: &BinaryMatrix,
+        settings: &Settings,
+        monitor: &'a Monitor<'a>,
+    ) -> Self {
         Engine {
             task,
             min_leaf: settings.min_leaf.max(1) as i64,
             max_leaves: u32::MAX,
             monitor,
             weights: Weights { components: [1.0; K], leaf: 0.0 },
+            members: task.row_leaves().map(|leaves| Members::new(leaves, features)),
             plans: Vec::new(),
             leaf_plans: Vec::new(),
             scratch: Vec::new(),
@@ -95,6 +102,11 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
             bytes: 0,
             limit: settings.memory_limit.unwrap_or(DEFAULT_BYTES),
         }
+    }
+
+    /// The node of all rows.
+    pub fn root(&self, sample: Sample) -> Rc<Node> {
+        Rc::new(Node::new(sample, self.members.as_ref()))
     }
 
     pub fn set_weights(&mut self, weights: Weights<K>) {
@@ -110,11 +122,13 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
     }
 
     pub fn child(&mut self, node: &Node, c: usize, value: bool) -> Rc<Node> {
-        node.child(c, value, &mut |bytes| keep(&mut self.bytes, self.limit, bytes))
+        let keep = &mut |bytes| keep(&mut self.bytes, self.limit, bytes);
+        node.child(c, value, self.members.as_ref(), keep)
     }
 
     pub fn pairs(&mut self, node: &Node) -> Rc<Pairs> {
-        node.pairs(&mut |bytes| keep(&mut self.bytes, self.limit, bytes))
+        let keep = &mut |bytes| keep(&mut self.bytes, self.limit, bytes);
+        node.pairs(self.members.as_ref(), keep)
     }
 
     /// Plans and points take memory, too.
@@ -271,16 +285,24 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
     /// Best second split of either side of every column.
     fn pair_values(&mut self, pairs: &Pairs, sides: &mut [[f64; 2]], choice: &mut [[u32; 2]]) {
         let price = self.price();
+        let linear = self.task.linear(&self.weights.components);
+        let linear = linear.map(|forms| Linear::new(forms, pairs, sides.len(), self.min_leaf));
         let mut record = vec![0i64; pairs.total().len()];
         for f in 1..sides.len() {
             for g in 0..f {
-                let mut cells = [[0.0; 2]; 2];
-                for (a, row) in cells.iter_mut().enumerate() {
-                    for (b, cell) in row.iter_mut().enumerate() {
-                        pairs.cell(f, a == 1, g, b == 1, &mut record);
-                        *cell = self.leaf(&record).0;
+                let cells = match &linear {
+                    Some(linear) => linear.cells(pairs, f, g),
+                    None => {
+                        let mut cells = [[0.0; 2]; 2];
+                        for (a, row) in cells.iter_mut().enumerate() {
+                            for (b, cell) in row.iter_mut().enumerate() {
+                                pairs.cell(f, a == 1, g, b == 1, &mut record);
+                                *cell = self.leaf(&record).0;
+                            }
+                        }
+                        cells
                     }
-                }
+                };
                 let mut offer = |f: usize, a: usize, g: usize, value: f64| {
                     if value < sides[f][a] {
                         sides[f][a] = value;
@@ -317,6 +339,57 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         let no = self.leaf_point(&record)?;
         Some(self.join(node, g, &yes, &no))
     }
+}
+
+/// Leaves whose weighted costs are linear in the sums: the cells of a pair follow from one
+/// product per label.
+struct Linear {
+    forms: Vec<Vec<f64>>,
+    /// Value of every label for all rows, and for the rows with each column.
+    total: Vec<f64>,
+    one: Vec<f64>,
+    min_leaf: i64,
+}
+
+impl Linear {
+    fn new(forms: Vec<Vec<f64>>, pairs: &Pairs, n_columns: usize, min_leaf: i64) -> Linear {
+        let of = |sums: &[i64]| forms.iter().map(|form| product(form, sums)).collect::<Vec<f64>>();
+        let (total, one) = (of(pairs.total()), (0..n_columns).flat_map(|f| of(pairs.one(f))));
+        let one = one.collect();
+        Linear { total, one, forms, min_leaf }
+    }
+
+    /// Least weighted cost of the leaves `[value of f][value of g]`.
+    #[inline(always)]
+    fn cells(&self, pairs: &Pairs, f: usize, g: usize) -> [[f64; 2]; 2] {
+        let (labels, both) = (self.forms.len(), pairs.two(f, g));
+        let mut cells = [[f64::INFINITY; 2]; 2];
+        for (k, form) in self.forms.iter().enumerate() {
+            let ab = product(form, both);
+            let (a, b) = (self.one[f * labels + k], self.one[g * labels + k]);
+            cells[1][1] = cells[1][1].min(ab);
+            cells[1][0] = cells[1][0].min(a - ab);
+            cells[0][1] = cells[0][1].min(b - ab);
+            cells[0][0] = cells[0][0].min(self.total[k] - a - b + ab);
+        }
+        let last = both.len() - 1;
+        let (all, a, b, ab) =
+            (pairs.total()[last], pairs.one(f)[last], pairs.one(g)[last], both[last]);
+        let counts = [[all - a - b + ab, b - ab], [a - ab, ab]];
+        for (cells, counts) in cells.iter_mut().zip(counts) {
+            for (cell, count) in cells.iter_mut().zip(counts) {
+                if count < self.min_leaf {
+                    *cell = f64::INFINITY;
+                }
+            }
+        }
+        cells
+    }
+}
+
+#[inline(always)]
+fn product(form: &[f64], sums: &[i64]) -> f64 {
+    form.iter().zip(sums).map(|(a, &s)| a * s as f64).sum()
 }
 
 fn keep(used: &mut usize, limit: usize, bytes: usize) -> bool {

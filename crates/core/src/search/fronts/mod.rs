@@ -22,8 +22,6 @@ use crate::error::Error;
 use crate::task::{ANY, FrontTask};
 use crate::tree::Tree;
 use engine::{Engine, Point};
-use node::Node;
-use std::rc::Rc;
 
 /// One tree of a front.
 #[derive(Clone, Debug)]
@@ -85,9 +83,9 @@ pub fn solve_front<T: FrontTask<2>>(
 ) -> Result<Front, Error> {
     settings.check(features.n_rows())?;
     let sample = Sample::new(features, task.statistics(), task.channels());
-    let mut engine = Engine::new(task, settings, monitor);
+    let mut engine = Engine::new(task, features, settings, monitor);
     engine.max_leaves = leaf_limit(settings, &sample);
-    let root = Rc::new(Node::new(sample));
+    let root = engine.root(sample);
     let mut stairs = Vec::new();
     let depth = settings.max_depth.min(root.sample.n_columns());
     let mut solved = Ok(());
@@ -127,9 +125,9 @@ pub fn solve_limited<T: FrontTask<K>, const K: usize>(
     settings.check(features.n_rows())?;
     let sample = Sample::new(features, task.statistics(), task.channels());
     let (n_distinct_rows, n_columns) = (sample.n_rows(), sample.n_columns());
-    let mut engine = Engine::new(task, settings, monitor);
+    let mut engine = Engine::new(task, features, settings, monitor);
     engine.max_leaves = leaf_limit(settings, &sample);
-    let root = Rc::new(Node::new(sample));
+    let root = engine.root(sample);
     let floor = task.reach(&root.total[..root.total.len() - 1])[0].0.max(ANY.0);
     let objective = |cost: i64| task.objective_of(cost);
     let mut trace = Vec::new();

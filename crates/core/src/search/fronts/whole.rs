@@ -45,9 +45,10 @@ pub(super) fn front<T: FrontTask<2>>(
         return Ok(());
     }
     let (first, last) = (stairs[0], stairs[stairs.len() - 1]);
-    let mut supported = vec![first];
+    let mut left = first;
     let mut open = vec![last];
-    while let (Some(&p), Some(&q)) = (supported.last(), open.last()) {
+    while let Some(&q) = open.last() {
+        let p = left;
         let found =
             if chord(&p, &q).is_some() { below(engine, root, depth, &p, &q)? } else { None };
         match found {
@@ -56,13 +57,12 @@ pub(super) fn front<T: FrontTask<2>>(
                 open.push(point);
             }
             None => {
-                supported.push(q);
+                // Both have the same weights, so that the second phase has the bounds at hand.
+                between(engine, root, depth, p.cost, q.cost, stairs)?;
+                left = q;
                 open.pop();
             }
         }
-    }
-    for pair in supported.windows(2) {
-        between(engine, root, depth, pair[0].cost, pair[1].cost, stairs)?;
     }
     Ok(())
 }
@@ -107,7 +107,8 @@ fn between<T: FrontTask<2>>(
     let weights = Weights { components: [b as f64, a as f64], leaf: 0.0 };
     engine.set_weights(weights);
     let columns = columns(engine, root, depth)?;
-    let rounding = 1e-12 * weights.of(&[q[0], p[1]]).abs();
+    let all = engine.task.reach(&root.total[..root.total.len() - 1]).map(|(_, high)| high);
+    let rounding = 1e-12 * weights.of(&all).abs();
     // Whatever no known point dominates lies under an inner corner of the stairs.
     let highest = |stairs: &Stairs| {
         let steps = stairs.iter().filter(|s| p[0] <= s.cost[0] && s.cost[0] <= q[0]);

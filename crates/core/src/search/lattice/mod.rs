@@ -7,10 +7,10 @@
 //! in exact arithmetic every branch within the proven error bound of the best, so that the
 //! result is exact and the same on every backend and number of threads.
 
-mod accumulate;
-mod budgets;
-mod combine;
-mod geometry;
+pub(super) mod accumulate;
+pub(super) mod budgets;
+pub(super) mod combine;
+pub(super) mod geometry;
 mod kernels;
 mod refine;
 

@@ -1,0 +1,291 @@
+"""``DesignEncoder``: columns as numbers between 0 and 1, for linear predictors."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone.encoder import serialise
+from bristlecone.encoder.columns import CategoricalColumn, Column, Table, read_table
+from bristlecone.encoder.features import Level, Missing, Other, level_text
+from bristlecone.encoder.schema import ColumnSchema, conform, describe, sort_key
+from bristlecone.encoder.thresholds import weighted_distinct, weighted_mean
+from bristlecone.errors import BristleconeWarning, ModelFormatError
+
+__all__ = ["DesignColumn", "DesignEncoder"]
+
+Floats = NDArray[np.float64]
+
+_READER = "SoftSurvivalTree"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DesignColumn:
+    """One numeric column of the design: (value − low) / (high − low).
+
+    Attributes
+    ----------
+    name : str
+        Such as "age" or "stage = II".
+    column : str
+        Name of the column it is made of.
+    question : Level, Other, Missing or None
+        What a categorical column is asked; None for numbers and flags as they are.
+    low, high : float
+        Least and greatest training value; 0 and 1 for flags and questions.
+    fill : float
+        Value where the column is missing.
+    """
+
+    name: str
+    column: str
+    question: Level | Other | Missing | None
+    low: float
+    high: float
+    fill: float
+
+    def evaluate(self, column: Any) -> Floats:
+        """Scaled values of the rows, shape (n,)."""
+        if self.question is not None:
+            return self.question.evaluate(column).astype(np.float64)
+        values = column.values.astype(np.float64)
+        if column.missing is not None:
+            values = np.where(column.missing, self.fill, values)
+        # halves, because the difference of two numbers may overflow
+        return (values / 2 - self.low / 2) / (self.high / 2 - self.low / 2)
+
+
+class DesignEncoder:
+    """Numeric design of a table: scaled numbers, one column per level of a category.
+
+    Missing numbers are replaced by the mean, missing flags by the more frequent value; a missing
+    category is a level of its own. Levels beyond the ``max_categories`` most frequent are merged
+    into "other". Constant columns, and columns that equal an earlier one or its complement, are
+    left out. All this is what ``BinaryEncoder`` does, but for the thresholds.
+    """
+
+    columns_: list[ColumnSchema]
+    design_: list[DesignColumn]
+    constant_: list[str]
+    named_: bool
+
+    def __init__(self, max_categories: int | None = 100, handle_unknown: str = "ignore") -> None:
+        self.max_categories = max_categories
+        self.handle_unknown = handle_unknown
+
+    def fit(self, X: Any, weight: Floats | None) -> DesignEncoder:
+        """Choose the design columns from rows of positive weight."""
+        table = read_table(X, _READER)
+        self.columns_ = [describe(column) for column in table.columns]
+        self.named_ = table.named
+        self.design_, self.constant_ = [], []
+        seen: set[bytes] = set()
+        for column in table.columns:
+            varies = False
+            for design in self._candidates(column, weight):
+                values = design.evaluate(column)
+                if (values == values[0]).all():
+                    continue
+                varies = True
+                # Equal for a 0/1 column and its complement.
+                key = values if set(np.unique(values)) - {0.0, 1.0} else np.abs(values - values[0])
+                if key.tobytes() not in seen:
+                    seen.add(key.tobytes())
+                    self.design_.append(design)
+            if not varies:
+                self.constant_.append(column.name)
+        return self
+
+    def transform(self, X: Any) -> Floats:
+        """Design of the rows, shape (n, n_design), C-contiguous.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As ``BinaryEncoder.transform``: column and row are named.
+        """
+        table = read_table(X, _READER)
+        columns = {
+            schema.name: conform(column, schema, self.handle_unknown)
+            for column, schema in zip(self._aligned(table), self.columns_, strict=True)
+        }
+        design = np.empty((table.n_rows, len(self.design_)))
+        for j, part in enumerate(self.design_):
+            design[:, j] = part.evaluate(columns[part.column])
+        return design
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the design columns."""
+        return [column.name for column in self.design_]
+
+    @property
+    def low(self) -> Floats:
+        """What is 0 in the design, in the user's unit."""
+        return np.array([column.low for column in self.design_])
+
+    @property
+    def span(self) -> Floats:
+        """Length of the design's unit, in the user's unit."""
+        return np.array([column.high - column.low for column in self.design_])
+
+    def _aligned(self, table: Table) -> list[Column]:
+        names = [schema.name for schema in self.columns_]
+        if self.named_ and table.named:
+            found = {column.name: column for column in table.columns}
+            absent = [repr(name) for name in names if name not in found]
+            extra = [repr(name) for name in found if name not in set(names)]
+            if absent or extra:
+                told = [f"missing: {', '.join(absent)}"] if absent else []
+                told += [f"not seen in training: {', '.join(extra)}"] if extra else []
+                raise ValueError(f"the columns of X differ from those of fit; {'; '.join(told)}")
+            return [found[name] for name in names]
+        if len(table.columns) != len(names):
+            raise ValueError(
+                f"X has {len(table.columns)} features, but {_READER} is expecting {len(names)} "
+                "features as input"
+            )
+        if self.named_ != table.named:
+            text = (
+                f"X does not have valid feature names, but {_READER} was fitted with feature names"
+                if self.named_
+                else f"X has feature names, but {_READER} was fitted without feature names"
+            )
+            warnings.warn(text, BristleconeWarning, stacklevel=4)
+        return table.columns
+
+    def _candidates(self, column: Column, weight: Floats | None) -> Iterator[DesignColumn]:
+        if column.missing is not None and column.missing.all():
+            return
+        if isinstance(column, CategoricalColumn):
+            for question in self._questions(column, weight):
+                yield DesignColumn(
+                    name=question.name,
+                    column=column.name,
+                    question=question,
+                    low=0.0,
+                    high=1.0,
+                    fill=0.0,
+                )
+            return
+        shown = slice(None) if column.missing is None else ~column.missing
+        values = column.values[shown].astype(np.float64)
+        distinct, total = weighted_distinct(values, None if weight is None else weight[shown])
+        if distinct[0] == distinct[-1]:
+            return
+        if column.is_flag:
+            low, high, fill = 0.0, 1.0, float(total[-1] > total[0])
+        else:
+            low, high, fill = distinct[0], distinct[-1], weighted_mean(distinct, total)
+        yield DesignColumn(
+            name=column.name,
+            column=column.name,
+            question=None,
+            low=float(low),
+            high=float(high),
+            fill=fill,
+        )
+
+    def _questions(
+        self, column: CategoricalColumn, weight: Floats | None
+    ) -> Iterator[Level | Other | Missing]:
+        shown = column.codes >= 0
+        code, total = weighted_distinct(
+            column.codes[shown], None if weight is None else weight[shown]
+        )
+        frequency = {column.levels[c]: t for c, t in zip(code, total, strict=True)}
+        levels = sorted(frequency, key=sort_key)
+        ranked = sorted(levels, key=lambda level: -frequency[level])
+        rare = set() if self.max_categories is None else set(ranked[self.max_categories :])
+        for level in levels:
+            if level not in rare:
+                yield Level(column=column.name, condition=f"= {level_text(level)}", level=level)
+        if rare:
+            merged = tuple(level for level in levels if level in rare)
+            yield Other(column=column.name, condition="= other", levels=merged)
+        if not shown.all():
+            yield Missing(column=column.name, condition="is missing")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fitted encoder as plain values."""
+        return {
+            "named": self.named_,
+            "columns": [serialise.to_json(schema) for schema in self.columns_],
+            "constant": list(self.constant_),
+            "design": [
+                {
+                    "column": part.column,
+                    "question": None if part.question is None else serialise.to_json(part.question),
+                    "low": part.low,
+                    "high": part.high,
+                    "fill": part.fill,
+                }
+                for part in self.design_
+            ],
+        }
+
+    def read_dict(self, data: Any) -> DesignEncoder:
+        """Set what ``to_dict`` returned; ModelFormatError names what is wrong."""
+        data = serialise.read_fields(
+            data,
+            {
+                "named": lambda value: isinstance(value, bool),
+                "columns": lambda value: isinstance(value, list),
+                "constant": lambda value: isinstance(value, list),
+                "design": lambda value: isinstance(value, list),
+            },
+            "design",
+        )
+        self.named_ = data["named"]
+        self.columns_ = serialise.columns_from_json(data["columns"])
+        names = [schema.name for schema in self.columns_]
+        if not all(name in names for name in data["constant"]):
+            raise ModelFormatError("encoder: constant names a column that does not exist")
+        self.constant_ = list(data["constant"])
+        self.design_ = [self._read_column(k, entry) for k, entry in enumerate(data["design"])]
+        if len(set(self.names)) < len(self.names):
+            raise ModelFormatError("encoder: two design columns have the same name")
+        return self
+
+    def _read_column(self, index: int, entry: Any) -> DesignColumn:
+        where = f"design[{index}]"
+        entry = serialise.read_fields(
+            entry,
+            {
+                "column": lambda value: isinstance(value, str),
+                "question": lambda value: value is None or isinstance(value, dict),
+                "low": _is_number,
+                "high": _is_number,
+                "fill": _is_number,
+            },
+            where,
+        )
+        kinds = {schema.name: schema.kind for schema in self.columns_}
+        kind = kinds.get(entry["column"])
+        question: Any = None
+        if entry["question"] is not None:
+            (question,) = serialise.features_from_json([entry["question"]], self.columns_)
+        asked = isinstance(question, (Level, Other, Missing))
+        fits = kind == "categorical" if asked else kind in ("flag", "number") and question is None
+        if not fits or (asked and question.column != entry["column"]):
+            raise ModelFormatError(f"encoder: {where} does not fit column {entry['column']!r}")
+        if not entry["low"] < entry["high"]:
+            raise ModelFormatError(f"encoder: {where}.high is not above low")
+        return DesignColumn(
+            name=entry["column"] if question is None else question.name,
+            column=entry["column"],
+            question=question,
+            low=float(entry["low"]),
+            high=float(entry["high"]),
+            fill=float(entry["fill"]),
+        )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)

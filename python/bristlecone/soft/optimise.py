@@ -1,0 +1,112 @@
+"""L-BFGS-B on a fused value and gradient, with an l1 penalty where asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+__all__ = ["Minimum", "minimise"]
+
+Floats = NDArray[np.float64]
+Fused = Callable[[Floats], tuple[float, Floats]]
+
+_MEMORY = 20
+
+
+class Minimum(NamedTuple):
+    """Where a minimisation stopped; ``trace`` has the objective after each accepted step."""
+
+    x: Floats
+    value: float
+    converged: bool
+    trace: list[float]
+
+
+def minimise(
+    fused: Fused,
+    x: Floats,
+    *,
+    max_iter: int,
+    tol: float,
+    bounds: tuple[Floats, Floats] | None = None,
+    l1: Floats | None = None,
+) -> Minimum:
+    """Minimise ``fused(x) + Σ l1 |x|``.
+
+    Parameters
+    ----------
+    fused : callable
+        Value and gradient of the smooth part; finite everywhere.
+    x : array, shape (m,)
+        Start.
+    max_iter : int
+        Most accepted steps.
+    tol : float
+        Stops when no component of the (projected) gradient is larger, or when steps gain
+        less than ``tol`` times 1e-4 of the value.
+    bounds : pair of arrays, shape (m,), optional
+        Least and largest value of each variable, may be infinite.
+    l1 : array, shape (m,), optional
+        Penalty of each variable, not negative. Those with a positive one are written as a
+        difference of two non-negative variables, so that zeros are exact.
+    """
+    if l1 is None or not l1.any():
+        limits = None if bounds is None else np.stack(bounds, axis=1)
+        return _run(fused, x, limits, max_iter, tol)
+    split = np.flatnonzero(l1)
+    cost = l1[split]
+    m = len(x)
+
+    def wide(z: Floats) -> tuple[float, Floats]:
+        point = z[:m].copy()
+        point[split] -= z[m:]
+        value, slope = fused(point)
+        value += float(cost @ (z[split] + z[m:]))
+        slope = np.concatenate([slope, -slope[split] + cost])
+        slope[split] += cost
+        return value, slope
+
+    start = np.concatenate([x, np.maximum(-x[split], 0.0)])
+    start[split] = np.maximum(x[split], 0.0)
+    limits = np.stack([np.full(len(start), -np.inf), np.full(len(start), np.inf)], axis=1)
+    if bounds is not None:
+        limits[:m] = np.stack(bounds, axis=1)
+    limits[split, 0] = 0.0
+    limits[m:, 0] = 0.0
+    found = _run(wide, start, limits, max_iter, tol)
+    point = found.x[:m].copy()
+    point[split] -= found.x[m:]
+    return found._replace(x=point)
+
+
+def _run(fused: Fused, x: Floats, limits: Floats | None, max_iter: int, tol: float) -> Minimum:
+    trace: list[float] = []
+    latest = np.inf
+
+    def remember(point: Floats) -> tuple[float, Floats]:
+        nonlocal latest
+        latest, slope = fused(point)
+        return latest, slope
+
+    found = minimize(
+        remember,
+        x,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=limits,
+        # The last point evaluated is the one a line search accepts.
+        callback=lambda _: trace.append(float(latest)),
+        options={
+            "maxiter": max_iter,
+            "maxfun": 20 * max_iter,
+            "gtol": tol,
+            "ftol": 1e-4 * tol,
+            "maxcor": _MEMORY,
+        },
+    )
+    # A line search that finds nothing better (status 2) ends at the limit of float64.
+    return Minimum(found.x, float(found.fun), found.status != 1, trace)

@@ -1,0 +1,132 @@
+"""A complete binary tree of fixed depth: node numbers, path probabilities, their derivatives.
+
+Inside the trainers the nodes are numbered level by level: the children of s are 2s + 1 (left) and
+2s + 2. The splits come first, then the leaves from left to right.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "expected",
+    "hard_leaf",
+    "leaf_probabilities",
+    "n_leaves",
+    "n_splits",
+    "passes",
+    "preorder",
+    "subtree",
+]
+
+Floats = NDArray[np.float64]
+
+
+def n_splits(depth: int) -> int:
+    """Splits of the complete tree."""
+    return 2**depth - 1
+
+
+def n_leaves(depth: int) -> int:
+    """Leaves of the complete tree."""
+    return int(2**depth)
+
+
+def preorder(depth: int) -> NDArray[np.int64]:
+    """Preorder number of every node, by its number level by level."""
+    number = np.zeros(2 ** (depth + 1) - 1, dtype=np.int64)
+    for split in range(n_splits(depth)):
+        level = (split + 1).bit_length() - 1
+        below = 2 ** (depth - level) - 1  # nodes of a child's subtree
+        number[2 * split + 1] = number[split] + 1
+        number[2 * split + 2] = number[split] + 1 + below
+    return number
+
+
+def subtree(depth: int, split: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Splits under a split (itself first, level by level) and its leaves, counted from 0."""
+    nodes = np.array([split])
+    splits = []
+    while nodes[0] < n_splits(depth):
+        splits.append(nodes)
+        nodes = np.concatenate([[2 * node + 1, 2 * node + 2] for node in nodes])
+    return np.concatenate(splits), nodes - n_splits(depth)
+
+
+def _branches(logit: Floats) -> tuple[Floats, Floats]:
+    """Probabilities to go left and right, each exact to the last digit however small."""
+    e = np.exp(-np.abs(logit))
+    large = 1 / (1 + e)
+    small = e * large
+    goes_left = logit >= 0
+    return np.where(goes_left, large, small), np.where(goes_left, small, large)
+
+
+def leaf_probabilities(logit: Floats) -> Floats:
+    """Probability of every leaf, shape (n_leaves, n), from the splits' logits (n_splits, n)."""
+    n_rows = logit.shape[1]
+    reach = np.ones((1, n_rows))
+    first = 0
+    left, right = _branches(logit)
+    while first < len(logit):
+        splits = slice(first, first + len(reach))
+        children = np.empty((2 * len(reach), n_rows))
+        children[0::2] = reach * left[splits]
+        children[1::2] = reach * right[splits]
+        first, reach = first + len(reach), children
+    return reach
+
+
+def expected(logit: Floats, loss: Floats) -> tuple[Floats, Floats]:
+    """Expected loss of every row and its derivative by the logits.
+
+    Parameters
+    ----------
+    logit : array, shape (n_splits, n)
+    loss : array, shape (n_leaves, n)
+
+    Returns
+    -------
+    value : array, shape (n,)
+        Σ_ℓ P_ℓ L_ℓ.
+    slope : array, shape (n_splits, n)
+    """
+    left, right = _branches(logit)
+    slope = np.empty_like(logit)
+    value = loss
+    first = len(logit)
+    while first > 0:
+        width = len(value) // 2
+        first -= width
+        splits = slice(first, first + width)
+        from_left, from_right = value[0::2], value[1::2]
+        value = left[splits] * from_left + right[splits] * from_right
+        slope[splits] = left[splits] * right[splits] * (from_left - from_right)
+    # So far by the subtree's own value: times the probability to be there.
+    reach = np.ones((1, logit.shape[1]))
+    first = 0
+    while first < len(logit):
+        splits = slice(first, first + len(reach))
+        slope[splits] *= reach
+        children = np.empty((2 * len(reach), logit.shape[1]))
+        children[0::2] = reach * left[splits]
+        children[1::2] = reach * right[splits]
+        first, reach = first + len(reach), children
+    return value[0], slope
+
+
+def hard_leaf(logit: Floats) -> NDArray[np.int64]:
+    """Leaf at the end of the more probable branches, counted from 0; p = 1/2 goes left."""
+    node = np.zeros(logit.shape[1], dtype=np.int64)
+    rows = np.arange(logit.shape[1])
+    depth = (len(logit) + 1).bit_length() - 1
+    for _ in range(depth):
+        node = 2 * node + np.where(logit[node, rows] >= 0, 1, 2)
+    return node - len(logit)
+
+
+def passes(leaf: NDArray[np.int64], depth: int, split: int) -> NDArray[np.bool_]:
+    """Whether the path to each leaf contains the split."""
+    leaves = subtree(depth, split)[1]
+    return (leaf >= leaves[0]) & (leaf <= leaves[-1])

@@ -1,0 +1,341 @@
+"""The soft tree against the contract of survival trees, and what it promises in its own way."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import survival_contract as contract
+from scipy.stats import rankdata
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, KFold
+from survival_contract import assert_same_predictions, sample
+
+from bristlecone import ConstantFeatureWarning, SoftSurvivalTree, curves, load_model, save_model
+from bristlecone.errors import ModelFormatError
+from bristlecone.export import export_dict, export_text
+from bristlecone.frame import Frame
+from bristlecone.metrics import concordance_index_censored
+from bristlecone.soft.leaves import MODELS
+
+
+def make(**parameters):
+    return SoftSurvivalTree(**{"n_restarts": 1, "random_state": 0, **parameters})
+
+
+# The others speak of step curves that the rows of a leaf share, of max_depth and of leaf_curve;
+# what corresponds to them is below.
+SHARED = [
+    contract.check_a_failed_fit_keeps_the_earlier_one,
+    contract.check_bad_rows_raise_errors_that_say_what_is_wrong,
+    contract.check_columns_at_prediction_are_those_of_the_fit,
+    contract.check_constructor_stores_keyword_only_parameters_untouched,
+    contract.check_containers_give_the_same_tree,
+    contract.check_column_order_does_not_matter,
+    contract.check_fit_and_predict_leave_their_input_alone,
+    contract.check_fit_returns_the_estimator_and_is_repeatable,
+    contract.check_missing_values_new_at_prediction_name_column_and_row,
+    contract.check_row_order_does_not_matter,
+    contract.check_rows_of_weight_zero_count_as_absent,
+    contract.check_integer_weights_equal_repetition,
+    contract.check_the_scale_of_the_weights_does_not_move_the_tree,
+    contract.check_times_are_those_of_the_training_rows,
+    contract.check_unfitted_estimators_say_so,
+    contract.check_pickles_are_small_and_predict_the_same,
+]
+
+
+@pytest.mark.parametrize("check", SHARED, ids=lambda c: c.__name__.removeprefix("check_"))
+def test_contract(check):
+    check(make)
+
+
+def test_clone_keeps_parameters_and_forgets_the_fit():
+    X, y = sample()
+    model = make(leaf="weibull").fit(X, y)
+    twin = clone(model)
+    assert twin.get_params() == model.get_params()
+    with pytest.raises(NotFittedError):
+        twin.predict(X)
+    assert_same_predictions(model, twin.fit(X, y), X)
+
+
+def test_rows_fall_into_leaves():
+    X, y = sample()
+    model = make().fit(X, y)
+    tree, leaf = model.tree_, model.apply(X)
+    assert set(leaf) <= set(tree.leaves)
+    assert model.n_leaves_ == tree.n_leaves == 4 and model.depth_ == 2
+    path = model.decision_path(X)
+    np.testing.assert_array_equal(np.asarray(path.sum(axis=0)).ravel(), tree.n_node_samples)
+    np.testing.assert_array_equal(path[np.arange(len(X)), leaf], 1)
+    np.testing.assert_array_equal(np.asarray(path.sum(axis=1)).ravel() - 1, tree.node_depth[leaf])
+    assert tree.children_left.tolist() == [1, 2, -1, -1, 5, -1, -1]
+    assert tree.children_right.tolist() == [4, 3, -1, -1, 6, -1, -1]
+
+
+def test_memberships_are_probabilities_and_the_path_follows_the_larger_branch():
+    X, y = sample()
+    model = make(depth=3).fit(X, y)
+    member, branch = model.predict_proba_leaf(X), model.predict_proba_branch(X)
+    assert member.shape == (len(X), 8) and branch.shape == (len(X), 7)
+    np.testing.assert_allclose(member.sum(axis=1), 1, rtol=1e-12)
+    tree = model.tree_
+    order = np.sort(tree.splits).tolist()
+    for row in range(20):
+        node = 0
+        while not tree.is_leaf[node]:
+            left = branch[row, order.index(node)] >= 0.5
+            node = (tree.children_left if left else tree.children_right)[node]
+        assert node == model.apply(X)[row]
+
+
+def test_a_row_has_the_same_leaf_and_curve_alone_and_in_a_batch():
+    X, y = sample(n=60)
+    for leaf in MODELS:
+        model = make(leaf=leaf).fit(X, y)
+        Z = np.vstack([X.to_numpy()] * 3)
+        Z[60:120] = (Z[:60] + Z[1:61]) / 2
+        frame = pd.DataFrame(Z, columns=X.columns)
+        whole = model.apply(frame), model.predict(frame), contract.survival(model, frame)
+        for row in range(0, 180, 7):
+            alone = frame.iloc[[row]]
+            assert model.apply(alone)[0] == whole[0][row]
+            assert model.predict(alone)[0] == whole[1][row]
+            np.testing.assert_array_equal(contract.survival(model, alone)[0], whole[2][row])
+
+
+def test_functions_arrays_and_times_agree():
+    X, y = sample()
+    for leaf in MODELS:
+        model = make(leaf=leaf).fit(X, y)
+        for name in ("predict_survival_function", "predict_cumulative_hazard_function"):
+            predict = getattr(model, name)
+            functions, values = predict(X), predict(X, return_array=True)
+            assert values.shape == (len(X), len(model.unique_times_))
+            times = [3.5, 0.0, 1e6, 12.0]
+            at = predict(X, times=times)
+            for function, row, more in zip(functions[:9], values, at, strict=False):
+                np.testing.assert_array_equal(function.x, model.unique_times_)
+                np.testing.assert_array_equal(function.y, row)
+                np.testing.assert_array_equal(function(times), more)
+                assert isinstance(function(2.0), float) and function.domain == (0.0, np.inf)
+            assert (at[:, 1] == (1.0 if "survival" in name else 0.0)).all()
+        np.testing.assert_array_equal(
+            contract.survival(model, X), np.exp(-contract.hazard(model, X))
+        )
+        times = np.linspace(0, 200, 300)
+        assert (np.diff(contract.survival(model, X, times=times), axis=1) <= 0).all()
+    with pytest.raises(ValueError, match="times must lie within"):
+        functions[0](-1.0)
+    for wrong in ([-1.0], [np.nan], [np.inf], [[1.0]]):
+        with pytest.raises(ValueError, match="times"):
+            model.predict_survival_function(X, times=wrong)
+
+
+def test_risk_is_the_summed_hazard_and_scores():
+    X, y = sample()
+    model = make().fit(X, y)
+    risk = contract.hazard(model, X, times=model.event_times_).sum(axis=1)
+    np.testing.assert_allclose(model.predict(X), risk, rtol=1e-12)
+    expected = concordance_index_censored(y["dead"], y["months"], rankdata(risk)).cindex
+    assert model.score(X, y) == expected > 0.6
+    with pytest.raises(ValueError, match="X has 150 rows but y has 149"):
+        model.score(X, y[:-1])
+
+
+def test_leaf_table_tells_size_events_and_median_of_every_leaf():
+    X, y = sample()
+    weight = np.random.default_rng(0).uniform(0.5, 2, size=len(X))
+    model = make(split_l2=0.0).fit(X, y, sample_weight=weight)
+    table, leaf = model.leaf_table(), model.apply(X)
+    assert isinstance(table, Frame) and table["node"].tolist() == model.tree_.leaves.tolist()
+    for k, node in enumerate(table["node"]):
+        rows = leaf == node
+        assert table["n_samples"][k] == rows.sum()
+        assert table["n_events"][k] == y["dead"][rows].sum()
+        assert table["weight"][k] == pytest.approx(weight[rows].sum())
+        if rows.any():
+            km = curves.kaplan_meier(y[rows], weight[rows])
+            assert table["median"][k] == curves.median(km.x, km.y)
+        else:
+            assert np.isnan(table["median"][k])
+    assert table["n_samples"].sum() == len(X)
+
+
+def test_text_and_dictionary_show_the_splits_in_the_users_units():
+    X, y = sample()
+    X = X.assign(x0=1000 * X["x0"])
+    model = make(depth=1).fit(X, y)
+    text, tree = export_text(model), export_dict(model)
+    assert text.count("\n") == 3 and ">= 0" in text and "[x1]" in text
+    assert f"{model.coef_[0, 1]:+.3g} [x1]" in tree["question"]
+    assert tree["yes"]["n_samples"] + tree["no"]["n_samples"] == 150
+
+
+# Columns
+
+
+def mixed(n=120):
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "age": random.normal(60, 10, size=n),
+            "stage": random.choice(["I", "II", "III"], size=n),
+            "treated": random.random(n) < 0.5,
+            "sex": random.choice(["f", "m"], size=n),
+            "same": 1.0,
+        }
+    )
+    frame.loc[3, "age"] = np.nan
+    frame["stage"] = frame["stage"].where(frame.index != 5)
+    rate = np.exp(0.05 * (frame["age"].fillna(60) - 60) + (frame["stage"] == "III"))
+    time = random.exponential(size=n) / rate
+    return frame, (random.random(n) < 0.8, time)
+
+
+def test_categories_flags_and_missing_values_have_columns_with_names():
+    X, y = mixed()
+    with pytest.warns(ConstantFeatureWarning, match="'same'"):
+        model = make().fit(X, y)
+    assert model.design_names_ == [
+        "age",
+        "stage = I",
+        "stage = II",
+        "stage = III",
+        "stage is missing",
+        "treated",
+        "sex = f",
+    ]
+    mean = X.assign(age=X["age"].fillna(X["age"].mean()))
+    np.testing.assert_array_equal(model.predict(mean), model.predict(X))
+    unknown = X.assign(stage="IV")
+    design = model.encoder_.transform(unknown)
+    assert (design[:, 1:5] == 0).all()
+    with pytest.warns(ConstantFeatureWarning):
+        strict = make(handle_unknown="error").fit(X, y)
+    with pytest.raises(ValueError, match="unknown category 'IV' in row 0"):
+        strict.predict(unknown)
+    with pytest.warns(ConstantFeatureWarning):
+        few = make(max_categories=1).fit(X, y)
+    assert "stage = other" in few.design_names_
+    # Coefficients are per year of age: the logit from the user's own columns.
+    values = np.column_stack(
+        [
+            mean["age"],
+            *(X["stage"] == stage for stage in ("I", "II", "III")),
+            X["stage"].isna(),
+            X["treated"],
+            X["sex"] == "f",
+        ]
+    ).astype(float)
+    logit = values @ model.coef_.T + model.intercept_
+    np.testing.assert_allclose(model.predict_proba_branch(X), 1 / (1 + np.exp(-logit)), rtol=1e-9)
+
+
+def test_delayed_entry_is_refused():
+    X, y = sample(n=30)
+    late = np.empty(30, dtype=[("dead", bool), ("months", float), ("entry", float)])
+    late["dead"], late["months"], late["entry"] = y["dead"], y["months"], 0.5
+    with pytest.raises(ValueError, match="delayed entry"):
+        make().fit(X, late)
+
+
+IMPOSSIBLE = {
+    "depth": [-1, 2.0, True, 11],
+    "leaf": ["cox", None],
+    "n_knots": [-1, None],
+    "init": ["zeros"],
+    "solver": ["sgd", None],
+    "n_restarts": [0, 2.5],
+    "l2": [-0.1, float("nan"), "0.1"],
+    "split_l2": [-1],
+    "l1": [float("inf")],
+    "fairness_penalty": [-1.0],
+    "max_categories": [0],
+    "handle_unknown": ["drop"],
+    "n_macro": [-1],
+    "max_iter": [0],
+    "tol": [-1e-3],
+    "n_jobs": [0, 1.5],
+    "random_state": ["seed"],
+    "verbose": [-1],
+}
+
+
+@pytest.mark.parametrize("name", IMPOSSIBLE)
+def test_unknown_parameter_values_name_the_parameter(name):
+    X, y = sample(n=20)
+    for value in IMPOSSIBLE[name]:
+        model = make(**{name: value})
+        with pytest.raises(ValueError, match=f"^{name}"):
+            model.fit(X, y)
+        assert not hasattr(model, "tree_")
+
+
+def test_every_parameter_is_in_the_table_above():
+    assert set(SoftSurvivalTree().get_params()) == set(IMPOSSIBLE) | {"fairness_group"}
+
+
+def test_works_in_grid_search():
+    X, y = sample()
+    outcomes = pd.DataFrame({"event": y["dead"], "time": y["months"]})
+    folds = KFold(3, shuffle=True, random_state=0)
+    search = GridSearchCV(make(), {"depth": [0, 1]}, cv=folds, error_score="raise")
+    search.fit(X, outcomes)
+    assert search.best_estimator_.depth_ == search.best_params_["depth"]
+
+
+# Saving
+
+
+@pytest.mark.parametrize("leaf", sorted(MODELS))
+def test_saved_models_predict_the_same_to_the_last_bit(leaf, tmp_path):
+    X, y = sample()
+    group = X["x3"] > 0
+    model = make(leaf=leaf, fairness_group="g", split_l2=0.0).fit(X.assign(g=group), y)
+    save_model(model, tmp_path / "model.json")
+    again = load_model(tmp_path / "model.json")
+    assert again.get_params() == model.get_params() and again.to_json() == model.to_json()
+    assert_same_predictions(model, again, X)
+    for name in ("coef_", "leaf_coef_", "leaf_intercept_"):
+        np.testing.assert_allclose(getattr(again, name), getattr(model, name), rtol=1e-14)
+    assert again.leaf_gini_ == model.leaf_gini_ and again.trace_ == model.trace_
+    np.testing.assert_array_equal(again.leaf_table()["median"], model.leaf_table()["median"])
+    assert again.feature_names_in_.tolist() == X.columns.tolist()
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (("tree", "weights"), [1.0], "tree.weights has 1 numbers"),
+        (("tree", "n_node_samples"), [5, 1, 1], "n_node_samples of a node"),
+        (("leaves", "linear"), [], "leaves.linear has 0"),
+        (("leaves", "median"), ["x", 1.0], "leaves.median"),
+        (("fit", "trace"), [1.0, 2.0], "fit.trace rises"),
+        (("fit", "converged"), 1, "fit.converged"),
+        (("model",), {"knots": [1.0, 0.0]}, "model: knots"),
+        (("design", "design", 0, "high"), -1e9, "design\\[0\\].high is not above low"),
+        (("design", "design", 0, "column"), "x9", "design\\[0\\] does not fit"),
+        (("log_unit",), "1", "log_unit"),
+        (("fit", "fit_time"), 0.25, "checksum"),
+    ],
+)
+def test_damaged_files_are_refused_and_the_field_is_named(path, value, message):
+    X, y = sample(n=40)
+    document = json.loads(make(depth=1, leaf="spline-ph").fit(X, y).to_json())
+    *way, last = path
+    place = document
+    for name in way:
+        place = place[name]
+    place[last] = value
+    with pytest.raises(ModelFormatError, match=message):
+        SoftSurvivalTree.from_json(json.dumps(document))
+
+
+def test_a_group_given_as_an_array_cannot_be_saved():
+    X, y = sample(n=40)
+    model = make(fairness_group=(X["x0"] > 0).to_numpy()).fit(X, y)
+    with pytest.raises(TypeError, match="fairness_group"):
+        model.to_json()
