@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bristlecone import datasets
-from bristlecone._objectives import Likelihood
+from bristlecone import _core, datasets
 from bristlecone.classify import OptimalTreeClassifier
 from bristlecone.cli import main
 from bristlecone.export import export_text
@@ -377,7 +376,7 @@ def test_a_model_that_was_cut_off_is_refused(capsys, folder):
     ],
 )
 def test_output_files_are_checked_before_the_search(capsys, folder, monkeypatch, options, message):
-    monkeypatch.setattr(Likelihood, "solve", None)
+    monkeypatch.setattr(_core, "solve_likelihood", None)
     assert message in refused(capsys, folder, "fit", "study.csv", *FIT, *options)
 
 
@@ -455,13 +454,12 @@ def test_a_closed_pipe_ends_quietly():
 def test_ctrl_c_during_the_search_gives_the_best_tree_so_far(folder):
     program = (
         "import os, signal, sys, threading\n"
-        "from bristlecone import cli\n"
-        "from bristlecone._objectives import Likelihood\n"
-        "solve = Likelihood.solve\n"
+        "from bristlecone import _core, cli\n"
+        "solve = _core.solve_likelihood\n"
         "def interrupted(*arguments, **options):\n"
         "    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
         "    return solve(*arguments, **options)\n"
-        "Likelihood.solve = interrupted\n"
+        "_core.solve_likelihood = interrupted\n"
         "sys.exit(cli.main(sys.argv[1:]))\n"
     )
     # 2950 binary features at depth 4: hours without the interrupt.
@@ -477,7 +475,7 @@ def test_ctrl_c_outside_the_search_ends_with_130(capsys, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Likelihood, "solve", interrupt)
+    monkeypatch.setattr(_core, "solve_likelihood", interrupt)
     status, out, _ = run(capsys, "fit", "gbsg2")
     assert (status, out) == (130, "")
 

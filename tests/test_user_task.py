@@ -2,6 +2,7 @@
 
 import math
 import pickle
+import time
 from itertools import product
 
 import numpy as np
@@ -507,3 +508,20 @@ def test_large_numbers_that_cancel_are_summed_exactly():
     model = OptimalTree(task=MinusSquares(), max_depth=1).fit(X, y)
     assert sorted(model.leaf_sums_[:, 1]) == [0.0, 0.5]
     assert model.objective_value_ == -0.125 / 4
+
+
+@pytest.mark.slow
+def test_a_task_of_numpy_is_at_least_a_twentieth_as_fast_as_the_built_in_one():
+    data = load("gbsg2")
+    y = data.y[data.y.dtype.names[1]] / 100
+
+    def seconds(model):
+        spent = []
+        for _ in range(5):
+            start = time.process_time()
+            model.fit(data.X, y)
+            spent.append(time.process_time() - start)
+        return min(spent)
+
+    own = seconds(OptimalTree(task=SquaredError(), max_depth=4))
+    assert own <= 20 * seconds(OptimalTreeRegressor(max_depth=4))

@@ -235,6 +235,37 @@ def solve_front(
     memory_limit: int | None,
     options: Mapping[str, Any] | None,
 ) -> Front: ...
+def solve_user(
+    features: NDArray[np.uint8],
+    statistics: NDArray[np.float64],
+    leaf_cost: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    split_cost: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None,
+    lower_bound: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None,
+    *,
+    total_weight: float,
+    callback: Callable[[float, float, float, int], object] | None = None,
+    max_depth: int,
+    max_leaf_nodes: int | None,
+    min_samples_leaf: int,
+    leaf_penalty: float,
+    n_threads: int,
+    time_limit: float | None,
+    memory_limit: int | None,
+    options: Mapping[str, Any] | None,
+) -> Solution: ...
+def forecast_user(
+    features: NDArray[np.uint8],
+    statistics: NDArray[np.float64],
+    *,
+    max_depth: int,
+    max_leaf_nodes: int | None,
+    min_samples_leaf: int,
+    leaf_penalty: float,
+    n_threads: int,
+    time_limit: float | None,
+    memory_limit: int | None,
+    options: Mapping[str, Any] | None,
+) -> dict[str, float]: ...
 def grow_greedy(
     features: NDArray[np.uint8] | NDArray[np.float64],
     time: NDArray[np.float64],

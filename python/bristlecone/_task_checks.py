@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["check_statistics", "check_task", "costs_of"]
+__all__ = ["check_statistics", "check_task", "costs_of", "optional_costs_of"]
 
 Costs = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
@@ -53,8 +53,13 @@ def check_statistics(
     return array.astype(np.float64) if kept is None else array[kept].astype(np.float64)
 
 
-def costs_of(task: Any, name: str) -> Costs | None:
-    """A method of the task that checks what it returns; None when the task does not have it.
+def optional_costs_of(task: Any, name: str) -> Costs | None:
+    """As ``costs_of``, or None when the task does not have the method."""
+    return None if getattr(task, name, None) is None else costs_of(task, name)
+
+
+def costs_of(task: Any, name: str) -> Costs:
+    """A method of the task that checks what it returns.
 
     Raises
     ------
@@ -62,9 +67,7 @@ def costs_of(task: Any, name: str) -> Costs | None:
         From the function returned: for another shape or type, NaN, and numbers that ``name`` may
         not be (the sums are named).
     """
-    method = getattr(task, name, None)
-    if method is None:
-        return None
+    method = getattr(task, name)
 
     def checked(sums: NDArray[np.float64]) -> NDArray[np.float64]:
         values = np.asarray(method(sums))
@@ -116,11 +119,11 @@ def check_task(task: Any, statistics: NDArray[np.float64], min_rows: int) -> Non
         both = one + other
         sums = np.concatenate([sums, one, other, both])
     for name in ("leaf_cost", "split_cost", "lower_bound"):
-        costs = costs_of(task, name)
+        costs = optional_costs_of(task, name)
         if costs is not None:
             _check_function(name, costs, sums)
-    bound, cost = costs_of(task, "lower_bound"), costs_of(task, "leaf_cost")
-    if bound is not None and cost is not None:
+    bound, cost = optional_costs_of(task, "lower_bound"), costs_of(task, "leaf_cost")
+    if bound is not None:
         _check_bound(bound(_columns(sums)), cost(_columns(sums)), sums)
         if pairs:
             of_parts = cost(_columns(one)) + cost(_columns(other))

@@ -17,7 +17,7 @@ from sklearn.utils.metaestimators import available_if
 
 from bristlecone import _core
 from bristlecone._solver import Callback, Engine, Problem, SolverMixin
-from bristlecone._task_checks import check_statistics, check_task, costs_of
+from bristlecone._task_checks import check_statistics, check_task, costs_of, optional_costs_of
 from bristlecone.errors import InfeasibleError, InvalidParameterError
 from bristlecone.serialise import Fields
 from bristlecone.tree import Tree
@@ -355,8 +355,8 @@ class OptimalTree(SolverMixin, BaseEstimator):
             problem.features,
             data.statistics,
             costs_of(self.task, "leaf_cost"),
-            costs_of(self.task, "split_cost"),
-            costs_of(self.task, "lower_bound"),
+            optional_costs_of(self.task, "split_cost"),
+            optional_costs_of(self.task, "lower_bound"),
             total_weight=data.total_weight,
         )
         return Engine(partial(_allowed, solve), None, partial(self._cost_of_search, problem))
@@ -365,19 +365,17 @@ class OptimalTree(SolverMixin, BaseEstimator):
         """Forecast of the engine, and the task's own time for so many leaf costs."""
         statistics, leaf_cost = problem.data.statistics, costs_of(self.task, "leaf_cost")
         forecast = _core.forecast_user(problem.features, statistics, **settings)
-        assert leaf_cost is not None
         sums = np.tile(statistics.sum(axis=0), (1 << 14, 1)).copy(order="F")
         start = time.perf_counter()
         leaf_cost(sums)
         per_cell = (time.perf_counter() - start) / len(sums)
         return {**forecast, "seconds": forecast["seconds"] + forecast["cells"] * per_cell}
 
-    def _set_leaves(self, tree: Tree, problem: Problem, solution: Any) -> None:
+    def _set_found(self, tree: Tree, problem: Problem, solution: Any) -> None:
         data = problem.data
         sums = _node_sums(tree, problem.features, data.statistics)
-        leaf_cost, split_cost = costs_of(self.task, "leaf_cost"), costs_of(self.task, "split_cost")
-        assert leaf_cost is not None
-        costs = leaf_cost(sums[tree.is_leaf])
+        costs = costs_of(self.task, "leaf_cost")(sums[tree.is_leaf])
+        split_cost = optional_costs_of(self.task, "split_cost")
         total = math.fsum(costs)
         if split_cost is not None and tree.n_leaves > 1:
             total += math.fsum(split_cost(sums[~tree.is_leaf]))

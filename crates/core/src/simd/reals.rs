@@ -1,5 +1,15 @@
 //! Lanes of f64 for kernels that walk over rows: masked sums and plain arithmetic.
 
+/// A piece of a kernel; its method must be `#[inline(always)]`.
+#[allow(clippy::missing_safety_doc)]
+pub trait Job {
+    /// Does it.
+    ///
+    /// # Safety
+    /// Requires the instruction set of the [`Reals`] that it is written for.
+    unsafe fn run(self);
+}
+
 /// A vector of f64 lanes.
 ///
 /// # Safety
@@ -16,6 +26,10 @@ pub trait Reals: Copy + 'static {
     type C: Copy;
     /// Whether `compact` is worth calling.
     const COMPACTS: bool;
+
+    /// Runs a job in a function of its own that enables the instruction set: registers are
+    /// allocated for it alone.
+    unsafe fn isolated(job: impl Job);
 
     unsafe fn splat(v: f64) -> Self::V;
     unsafe fn store(p: *mut f64, v: Self::V);
@@ -74,6 +88,12 @@ impl Reals for Portable {
     const COUNTERS: usize = 16;
     type C = [u16; 16];
     const COMPACTS: bool = false;
+
+    #[inline(never)]
+    unsafe fn isolated(job: impl Job) {
+        // SAFETY: plain Rust.
+        unsafe { job.run() }
+    }
 
     #[inline(always)]
     unsafe fn splat(v: f64) -> [f64; 4] {
@@ -141,7 +161,7 @@ pub use x86::{Avx2, Avx512};
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::Reals;
+    use super::{Job, Reals};
     use std::arch::x86_64::*;
 
     /// Eight lanes with masks.
@@ -160,6 +180,16 @@ mod x86 {
         const COUNTERS: usize = 32;
         type C = __m512i;
         const COMPACTS: bool = true;
+
+        #[inline]
+        unsafe fn isolated(job: impl Job) {
+            #[inline(never)]
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt,fma")]
+            unsafe fn apart(job: impl Job) {
+                unsafe { job.run() }
+            }
+            unsafe { apart(job) }
+        }
 
         #[inline(always)]
         unsafe fn splat(v: f64) -> __m512d {
@@ -227,8 +257,7 @@ mod x86 {
         #[inline(always)]
         unsafe fn positions(bits: u64, base: u32, out: *mut u32) -> usize {
             unsafe {
-                let lanes =
-                    _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+                let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
                 let mut n = 0;
                 for quarter in 0..4 {
                     let mask = (bits >> (16 * quarter)) as u16;
@@ -250,6 +279,16 @@ mod x86 {
         const COUNTERS: usize = 16;
         type C = __m256i;
         const COMPACTS: bool = true;
+
+        #[inline]
+        unsafe fn isolated(job: impl Job) {
+            #[inline(never)]
+            #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,fma")]
+            unsafe fn apart(job: impl Job) {
+                unsafe { job.run() }
+            }
+            unsafe { apart(job) }
+        }
 
         #[inline(always)]
         unsafe fn splat(v: f64) -> __m256d {

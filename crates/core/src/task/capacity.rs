@@ -47,7 +47,8 @@ impl<const K: usize> Capacity<K> {
             return Err(Error::invalid("sample_weight", "all weights are zero"));
         }
         // No tree costs more than the dearest label of every row: that is what must fit.
-        let weighted: Vec<f64> = costs.iter().enumerate().map(|(i, c)| c * weight[i / n_labels]).collect();
+        let weighted: Vec<f64> =
+            costs.iter().enumerate().map(|(i, c)| c * weight[i / n_labels]).collect();
         let fixed = Fixed::new(&weighted, TOTAL_BITS);
         let fixed_weight = Fixed::new(weight, TOTAL_BITS);
         let mut statistics = Vec::with_capacity(n * (n_labels + 1));

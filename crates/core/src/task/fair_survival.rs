@@ -143,7 +143,8 @@ impl FairSurvival {
         let half = 0.5 * events_unit;
         let low = lightest.min(half) / hazard * ratio;
         let high = largest.max(half) * ratio;
-        let mean = RestrictedMean::new(&RiskTable::new(obs), tau, ratio, (low, high.max(2.0 * low)));
+        let mean =
+            RestrictedMean::new(&RiskTable::new(obs), tau, ratio, (low, high.max(2.0 * low)));
         let bound = (delta / tau).min(1.0) * scale + n as f64;
         let weight: f64 = (0..n).map(|i| obs.weight(i)).sum();
         let units = [likelihood.scale() * weight, scale / tau];

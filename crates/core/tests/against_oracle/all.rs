@@ -5,7 +5,7 @@ use bristlecone_oracle::instances::Instance;
 use bristlecone_oracle::{Limits, Tree};
 
 use crate::harness::{CERTIFIED, Objective, SCALE, ensure, for_each, likelihood, matrix};
-use crate::harness::{oracle_tree, Question};
+use crate::harness::{Question, oracle_tree};
 
 /// All trees on the rows with their costs; of the features that split a node's rows in the
 /// same way only the first.

@@ -353,11 +353,9 @@ fn a_reference_model_keeps_its_guarantee() {
         let random = &mut Random::new(instance.rows().len() as u64);
         let total = instance.sample.total_weight();
         for scale in [0.0, 0.05, 0.5] {
-            let losses: Vec<f64> =
-                instance.rows().iter().map(|_| scale * random.unit()).collect();
+            let losses: Vec<f64> = instance.rows().iter().map(|_| scale * random.unit()).collect();
             let mean = losses.iter().zip(&instance.sample.weight).map(|(l, w)| l * w).sum::<f64>();
-            let task =
-                task(&instance.sample, question.leaf_penalty, question.curve, Some(&losses));
+            let task = task(&instance.sample, question.leaf_penalty, question.curve, Some(&losses));
             let monitor = Monitor::new(None, &|| false);
             let solution =
                 solve_brier(&task, &matrix(instance), &question.settings(), &monitor).unwrap();

@@ -5,8 +5,8 @@ use bristlecone_core::search::fronts::{
     Front, FrontPoint, Metric, plain, solve_front, solve_limited, solve_metric,
 };
 use bristlecone_core::search::{Monitor, Status};
-use bristlecone_core::task::Task;
 use bristlecone_core::survival::Observations;
+use bristlecone_core::task::Task;
 use bristlecone_core::task::capacity::Capacity;
 use bristlecone_core::task::confusion::Confusion;
 use bristlecone_core::task::fair_brier::FairBrier;
@@ -20,7 +20,9 @@ use bristlecone_oracle::{admit_tree, all_costs, pareto_front};
 #[path = "../against_oracle/harness.rs"]
 mod harness;
 
-use harness::{CERTIFIED, Objective, Question, SCALE, agree, ensure, for_each, matrix, oracle_tree};
+use harness::{
+    CERTIFIED, Objective, Question, SCALE, agree, ensure, for_each, matrix, oracle_tree,
+};
 
 fn positive(instance: &Instance) -> Vec<bool> {
     instance.labels.iter().map(|&label| label == 0).collect()

@@ -24,7 +24,7 @@ pub struct Statistics {
 impl Statistics {
     /// Scales finite `values`, `[row][channel]`.
     pub fn new(values: &[f64], channels: usize) -> Result<Self, Error> {
-        if channels == 0 || values.len() % channels != 0 {
+        if channels == 0 || !values.len().is_multiple_of(channels) {
             return Err(Error::invalid("statistics", "one or more numbers per row"));
         }
         let mut exponents = Vec::with_capacity(channels);

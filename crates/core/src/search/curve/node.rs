@@ -75,8 +75,7 @@ impl<'a> Nodes<'a> {
 
     /// The two sides of a split, in buffers to give back with [`Nodes::drop_rows`].
     pub fn sides(&mut self, rows: &Rows, splits: &Splits, column: usize) -> [Rows; 2] {
-        let [mut yes, mut no] =
-            [(); 2].map(|()| self.rows_pool.pop().unwrap_or_default());
+        let [mut yes, mut no] = [(); 2].map(|()| self.rows_pool.pop().unwrap_or_default());
         let of_yes = (splits.count[column], splits.floor[column]);
         rows.split(column, self.tables, of_yes, &mut yes, &mut no);
         [yes, no]

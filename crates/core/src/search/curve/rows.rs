@@ -73,7 +73,7 @@ pub struct Tables {
     /// Words per row.
     pub words: usize,
     /// For each column, the rows where it is true, as [`Rows::mask`].
-    pub column_masks: Vec<u64>,
+    column_masks: Vec<u64>,
     /// A random number for each word of a mask.
     random: Vec<u128>,
     /// Per time: the time to the end, normalised.
@@ -226,6 +226,12 @@ impl Tables {
         mask.iter().zip(&self.random).fold(0, |sum: u128, (&word, &random)| {
             sum.wrapping_add(random.wrapping_mul(u128::from(word)))
         })
+    }
+
+    /// Columns of row `id`.
+    #[inline(always)]
+    pub fn row(&self, id: u32) -> &[u64] {
+        &self.bits[id as usize * self.words..][..self.words]
     }
 
     /// Columns of row `id` from `first` on, up to the end of its word.

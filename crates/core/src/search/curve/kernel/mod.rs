@@ -1,0 +1,379 @@
+//! All single splits of a node in one pass over its rows, lanes = columns, both sides at once.
+
+mod side;
+mod source;
+
+use super::rows::{Rows, Tables};
+use crate::simd::Backend;
+#[cfg(target_arch = "x86_64")]
+use crate::simd::reals::{Avx2, Avx512};
+use crate::simd::reals::{Job, Portable, Reals};
+use crate::task::brier::LeafCurve;
+use crate::task::brier::antitonic::Fit;
+use side::{Change, Side, Step};
+use source::{Collect, Count, FromRows, FromRuns, Node, Runs, Source, lanes};
+use std::marker::PhantomData;
+
+/// Leaf losses of the two sides of a split on each column.
+#[derive(Clone, Debug, Default)]
+pub struct Splits {
+    /// Loss of the rows where the column is true, as one leaf.
+    pub yes: Vec<f64>,
+    /// Loss of the rows where it is false.
+    pub no: Vec<f64>,
+    /// Number of the caller's rows where it is true.
+    pub count: Vec<f64>,
+    /// Part of the node's floor where it is true.
+    pub floor: Vec<f64>,
+    scratch: Scratch,
+}
+
+/// Buffers of a pass.
+#[derive(Clone, Debug, Default)]
+struct Scratch {
+    ids: Vec<u32>,
+    bits: Vec<u64>,
+    lanes: Vec<usize>,
+    runs: Runs,
+    fits: Vec<Fit>,
+}
+
+/// Rows per time of the whole sample from which runs are counted first.
+const LONG_RUNS: usize = 3;
+
+/// Evaluates the splits of nodes.
+#[derive(Clone, Copy, Debug)]
+pub struct Kernel {
+    /// Instruction set.
+    pub backend: Backend,
+    /// Curve of the leaves.
+    pub curve: LeafCurve,
+}
+
+impl Kernel {
+    /// Loss of all rows as one leaf.
+    pub fn leaf(&self, tables: &Tables) -> f64 {
+        let rows = tables.code.iter().copied().zip(tables.weight.iter().copied());
+        match self.curve {
+            LeafCurve::KaplanMeier => tables.kaplan_meier(rows),
+            LeafCurve::BrierOptimal => tables.best_curve(rows),
+        }
+    }
+
+    /// Losses of all single splits; O(rows · columns). Parts of the floor only where asked for.
+    pub fn splits(&self, rows: &Rows, tables: &Tables, floors: bool, out: &mut Splits) {
+        let n_columns = tables.columns.len();
+        // Vectors are stored whole.
+        let padded = n_columns.next_multiple_of(64);
+        for values in [&mut out.yes, &mut out.no, &mut out.count, &mut out.floor] {
+            values.resize(padded, 0.0);
+        }
+        // SAFETY: only backends of this machine are ever chosen; the buffers are padded.
+        unsafe {
+            match self.backend {
+                #[cfg(target_arch = "x86_64")]
+                Backend::Avx512 => all_splits::<Avx512, 2>(rows, tables, self.curve, floors, out),
+                #[cfg(target_arch = "x86_64")]
+                Backend::Avx2 => all_splits::<Avx2, 1>(rows, tables, self.curve, floors, out),
+                _ => all_splits::<Portable, 1>(rows, tables, self.curve, floors, out),
+            }
+        }
+    }
+}
+
+/// # Safety
+/// Needs the instruction set of `L`; the vectors of `out` are padded.
+unsafe fn all_splits<L: Reals, const WIDE: usize>(
+    rows: &Rows,
+    tables: &Tables,
+    curve: LeafCurve,
+    floors: bool,
+    out: &mut Splits,
+) {
+    let mut scratch = std::mem::take(&mut out.scratch);
+    // SAFETY: passed on.
+    unsafe {
+        L::isolated(Collect::<L> { rows, tables, scratch: &mut scratch, lanes_of: PhantomData });
+        let Scratch { ids, bits, lanes, runs, fits } = &mut scratch;
+        let floors = floors && rows.floor > 0.0;
+        let node = Node { ids, bits, words: tables.words, n_lanes: lanes.len(), floors, tables };
+        let long = ids.len() >= LONG_RUNS * tables.plain.len();
+        let counted = tables.small_weight.as_deref().filter(|_| long);
+        if let Some(weight) = counted {
+            if lanes.len() <= L::COUNTERS {
+                L::isolated(Count::<L, 1> { node, weight, runs, lanes_of: PhantomData });
+            } else {
+                L::isolated(Count::<L, 2> { node, weight, runs, lanes_of: PhantomData });
+            }
+        }
+        let counted = counted.map(|_| &*runs);
+        let mut first = 0;
+        while first < lanes.len() {
+            if lanes.len() - first > L::N {
+                one_pass::<L, WIDE>(node, curve, first, counted, fits, out);
+                first += WIDE * L::N;
+            } else {
+                one_pass::<L, 1>(node, curve, first, counted, fits, out);
+                first += L::N;
+            }
+        }
+    }
+    // From lanes to columns; lanes are ascending, so nothing is overwritten too early.
+    for values in [&mut out.yes, &mut out.no, &mut out.count, &mut out.floor] {
+        let mut end = tables.columns.len();
+        for (lane, &column) in scratch.lanes.iter().enumerate().rev() {
+            let value = values[lane];
+            values[column..end].fill(0.0);
+            values[column] = value;
+            end = column;
+        }
+        values[..end].fill(0.0);
+    }
+    out.scratch = scratch;
+}
+
+/// Splits on the lanes `first..first + V·N`.
+///
+/// # Safety
+/// Needs the instruction set of `L`; the vectors of `out` hold those lanes.
+unsafe fn one_pass<L: Reals, const V: usize>(
+    node: Node,
+    curve: LeafCurve,
+    first: usize,
+    runs: Option<&Runs>,
+    fits: &mut Vec<Fit>,
+    out: &mut Splits,
+) {
+    let (tables, lanes_of) = (node.tables, PhantomData);
+    // SAFETY: passed on.
+    unsafe {
+        if tables.weighted || node.floors {
+            L::isolated(AddUp::<L, V> { node, first, out, lanes_of });
+        } else {
+            out.floor[first..first + V * L::N].fill(0.0);
+        }
+        match runs {
+            Some(runs) => {
+                let source = FromRuns { runs, first, at: 0 };
+                L::isolated(Walk::<L, V, _> { source, tables, curve, first, fits, out, lanes_of });
+            }
+            None => {
+                let source = FromRows { node, first, at: 0 };
+                L::isolated(Walk::<L, V, _> { source, tables, curve, first, fits, out, lanes_of });
+            }
+        }
+    }
+}
+
+/// Counts of the caller's rows and parts of the floor.
+struct AddUp<'a, L, const V: usize> {
+    node: Node<'a>,
+    first: usize,
+    out: &'a mut Splits,
+    lanes_of: PhantomData<L>,
+}
+
+impl<L: Reals, const V: usize> Job for AddUp<'_, L, V> {
+    #[inline(always)]
+    unsafe fn run(self) {
+        let AddUp { node, first, out, .. } = self;
+        // SAFETY: passed on.
+        unsafe {
+            let zero = [L::splat(0.0); V];
+            let (mut count, mut floor) = (zero, zero);
+            for (r, &id) in node.ids.iter().enumerate() {
+                let bits = node.word(r, first) as u32;
+                let about = &node.tables.about[id as usize];
+                for v in 0..V {
+                    count[v] = L::add_where(count[v], lanes::<L>(bits, v), about.count);
+                    floor[v] = L::add_where(floor[v], lanes::<L>(bits, v), about.floor);
+                }
+            }
+            store::<L, V>(&mut out.count[first..], &count);
+            store::<L, V>(&mut out.floor[first..], &floor);
+        }
+    }
+}
+
+/// The losses on both sides.
+struct Walk<'a, L, const V: usize, S> {
+    source: S,
+    tables: &'a Tables,
+    curve: LeafCurve,
+    first: usize,
+    fits: &'a mut Vec<Fit>,
+    out: &'a mut Splits,
+    lanes_of: PhantomData<L>,
+}
+
+impl<L: Reals, const V: usize, S: Source<L, V> + Copy> Job for Walk<'_, L, V, S> {
+    #[inline(always)]
+    unsafe fn run(self) {
+        let Walk { source, tables, curve, first, fits, out, .. } = self;
+        // SAFETY: passed on.
+        unsafe {
+            let weight = weigh::<L, V, S>(source, tables, first, out);
+            match curve {
+                LeafCurve::KaplanMeier => walk::<L, V, S>(source, tables, weight, first, out),
+                LeafCurve::BrierOptimal => fit::<L, V, S>(source, tables, weight, first, fits, out),
+            }
+        }
+    }
+}
+
+/// Weight where the column is true, and of all rows.
+///
+/// # Safety
+/// As [`one_pass`].
+#[inline(always)]
+unsafe fn weigh<L: Reals, const V: usize, S: Source<L, V>>(
+    mut runs: S,
+    tables: &Tables,
+    first: usize,
+    out: &mut Splits,
+) -> ([L::V; V], f64) {
+    // SAFETY: passed on.
+    unsafe {
+        let (mut at_risk, mut weight) = ([L::splat(0.0); V], 0.0);
+        while let Some((_, total, sums)) = runs.next() {
+            weight += total;
+            for v in 0..V {
+                at_risk[v] = L::add(at_risk[v], sums[v]);
+            }
+        }
+        if !tables.weighted {
+            store::<L, V>(&mut out.count[first..], &at_risk);
+        }
+        (at_risk, weight)
+    }
+}
+
+/// The losses of the Kaplan–Meier curves.
+///
+/// # Safety
+/// As [`one_pass`].
+#[inline(always)]
+unsafe fn walk<L: Reals, const V: usize, S: Source<L, V>>(
+    mut runs: S,
+    tables: &Tables,
+    (at_risk, weight): ([L::V; V], f64),
+    first: usize,
+    out: &mut Splits,
+) {
+    // SAFETY: passed on.
+    unsafe {
+        let mut others = at_risk;
+        for v in 0..V {
+            others[v] = L::sub(L::splat(weight), at_risk[v]);
+        }
+        let (mut yes, mut no) = (Side::<L, V>::new(at_risk), Side::<L, V>::new(others));
+        let mut change = Change::<L, V>::none();
+        let (mut total, mut last) = ([0.0; 3], 0);
+        loop {
+            let run = runs.next();
+            let k = match run {
+                Some((code, weight, sums)) if code % 2 == 1 => {
+                    let minus_rest = -tables.censoring[(code / 2) as usize];
+                    for v in 0..V {
+                        change.censored[v] = L::add(change.censored[v], sums[v]);
+                        change.minus_rest[v] =
+                            L::mul_add(sums[v], L::splat(minus_rest), change.minus_rest[v]);
+                    }
+                    total[0] += weight;
+                    total[1] += weight * minus_rest;
+                    continue;
+                }
+                Some((code, weight, sums)) => {
+                    change.events = sums;
+                    total[2] = weight;
+                    Some((code / 2) as usize)
+                }
+                None => None,
+            };
+            // At the end of time nothing is left.
+            let at = k.map_or([0.0; 3], |k| {
+                [tables.plain[k], tables.censoring[k], tables.inverse_censoring[k]]
+            });
+            let step = Step {
+                plain: L::splat(tables.plain[last] - at[0]),
+                censoring: L::splat(tables.censoring[last] - at[1]),
+                rest: L::splat(at[1]),
+                inverse_censoring: L::splat(at[2]),
+            };
+            let any_censored = total[0] > 0.0;
+            no.advance(step, &change.rest_of(total), any_censored);
+            yes.advance(step, &change, any_censored);
+            let Some(k) = k else { break };
+            last = k;
+            change = Change::none();
+            total = [0.0; 3];
+        }
+        store::<L, V>(&mut out.yes[first..], &yes.loss);
+        store::<L, V>(&mut out.no[first..], &no.loss);
+    }
+}
+
+/// The losses of the fitted curves: every run ends a piece on either side of every column.
+///
+/// # Safety
+/// As [`one_pass`].
+#[inline(always)]
+unsafe fn fit<L: Reals, const V: usize, S: Source<L, V>>(
+    mut runs: S,
+    tables: &Tables,
+    (at_risk, weight): ([L::V; V], f64),
+    first: usize,
+    fits: &mut Vec<Fit>,
+    out: &mut Splits,
+) {
+    let n = V * L::N;
+    fits.resize_with(fits.len().max(2 * n), Fit::default);
+    fits.iter_mut().for_each(Fit::clear);
+    let (yes_fits, no_fits) = fits.split_at_mut(n);
+    let (mut yes, mut sums, mut happened) = ([0.0; 32], [0.0; 32], [0.0; 32]);
+    let (mut all, mut all_happened, mut last) = (weight, 0.0, 0);
+    // SAFETY: passed on.
+    unsafe {
+        store::<L, V>(&mut yes, &at_risk);
+        loop {
+            let run = runs.next();
+            let k = run.as_ref().map(|&(code, ..)| (code / 2) as usize);
+            let (plain, censoring) =
+                k.map_or((0.0, 0.0), |k| (tables.plain[k], tables.censoring[k]));
+            let (plain, censoring) =
+                (tables.plain[last] - plain, tables.censoring[last] - censoring);
+            if k != Some(last) {
+                for lane in 0..n {
+                    yes_fits[lane].push(happened[lane] * plain, yes[lane] * censoring);
+                    let (v, at_risk) = (all_happened - happened[lane], all - yes[lane]);
+                    no_fits[lane].push(v.max(0.0) * plain, at_risk * censoring);
+                }
+            }
+            let Some((code, total, lanes)) = run else { break };
+            last = (code / 2) as usize;
+            store::<L, V>(&mut sums, &lanes);
+            let weight = if code % 2 == 0 { tables.inverse_censoring[last] } else { 0.0 };
+            for lane in 0..n {
+                yes[lane] -= sums[lane];
+                happened[lane] += weight * sums[lane];
+            }
+            all -= total;
+            all_happened += weight * total;
+        }
+    }
+    for lane in 0..n {
+        out.yes[first + lane] = yes_fits[lane].loss();
+        out.no[first + lane] = no_fits[lane].loss();
+    }
+}
+
+/// # Safety
+/// Needs the instruction set of `L`.
+#[inline(always)]
+unsafe fn store<L: Reals, const V: usize>(to: &mut [f64], values: &[L::V; V]) {
+    assert!(to.len() >= V * L::N);
+    for v in 0..V {
+        // SAFETY: passed on; there is room.
+        unsafe { L::store(to.as_mut_ptr().add(v * L::N), values[v]) }
+    }
+}
