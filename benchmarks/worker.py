@@ -61,7 +61,8 @@ def near_after(trace: list[tuple[float, float, float]], total: float) -> float |
     """Return the share of the last fit's time after which its tree was within 1 % of the final."""
     if not trace:
         return None
-    near = trace[-1][1] * 1.01
+    last = trace[-1][1]
+    near = last + 0.01 * abs(last)
     return next(seconds for seconds, objective, _ in trace if objective <= near) / total
 
 

@@ -149,3 +149,32 @@ def test_household_rows_are_censored_as_asked(monkeypatch):
         assert X.shape == (20_000, 15) and set(np.unique(X)) == {0, 1}
         assert 1 - event.mean() == pytest.approx(share, abs=0.02)
         assert len(np.unique(time)) == 20_000
+
+
+@pytest.mark.parametrize(
+    ("objective", "problem"),
+    [
+        ("accuracy", "labels-300x6"),
+        ("cost-sensitive", "labels-300x6"),
+        ("policy", "labels-300x6"),
+        ("f1", "labels-binary-300x6"),
+        ("demographic-parity", "labels-binary-300x6"),
+        ("equality-of-opportunity", "labels-binary-300x6"),
+    ],
+)
+def test_label_objectives_score_what_the_estimators_report(
+    objective, problem, monkeypatch, tmp_path
+):
+    monkeypatch.syspath_prepend(ROOT)
+    from benchmarks.problems import build
+    from benchmarks.worker import measure
+
+    path = tmp_path / f"{problem}.npz"
+    build(problem).save(path)
+    penalty = 0.01 if objective == "accuracy" else 0.0
+    job = {"objective": objective, "max_depth": 2, "leaf_penalty": penalty, "path": str(path)}
+    common = {"library": "bristlecone-labels", "variant": "", "repeats": 1, "seconds": 60}
+    run = measure({**job, **common, "min_samples_leaf": 1, "time_limit": None})
+    assert run["status"] == "optimal"
+    assert run["loss"] == pytest.approx(run["reported_objective"], abs=1e-9)
+    assert run["loss"] == pytest.approx(run["lower_bound"], abs=1e-9)

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.preprocessing import KBinsDiscretizer
+from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer
 from trees_plainly import least_objective
 
 from bristlecone import BinaryEncoder, CostSensitiveTreeClassifier, OptimalTreeClassifier
@@ -116,6 +116,16 @@ def test_a_column_costs_once_whatever_is_asked_about_it():
     assert dear.n_leaves_ == 1
     by_position = CostSensitiveTreeClassifier(feature_costs={0: 0.1}).fit(frame, y)
     assert by_position.objective_value_ == model.objective_value_
+
+
+@pytest.mark.parametrize("costs", [[0.3, 0.1, 0.2], [0.3, 0.2, 0.1], [0.1, 0.2, 0.3]])
+def test_of_columns_that_are_alike_the_cheapest_is_asked(costs):
+    y = np.array([0, 1] * 20)
+    X = np.column_stack([y, y, 1 - y]).astype(bool)
+    every_column = FunctionTransformer(feature_names_out="one-to-one")
+    model = CostSensitiveTreeClassifier(feature_costs=costs, encoder=every_column).fit(X, y)
+    assert model.objective_value_ == pytest.approx(0.1, abs=1e-12)
+    assert model.tree_.feature[0] == costs.index(0.1)
 
 
 def test_sizes_with_prices_are_those_of_separate_fits():

@@ -90,7 +90,8 @@ def test_without_groups_a_warning_says_that_nothing_is_constrained():
     X, y, _, _ = sample()
     with pytest.warns(BristleconeWarning, match="no groups are given") as caught:
         model = FairTreeClassifier(max_depth=2).fit(X, y)
-    assert [warning.filename for warning in caught] == [__file__]
+        FairTreeClassifier(max_depth=1).size_path(X, y)
+    assert [warning.filename for warning in caught] == [__file__] * 2
     free = OptimalTreeClassifier(max_depth=2).fit(X, y)
     assert model.objective_value_ == free.objective_value_
     assert model.group_rates_.size == model.groups_.size == 0

@@ -13,8 +13,6 @@ from bristlecone import (
 ESTIMATORS = [
     OptimalTreeClassifier(),
     OptimalTreeClassifier(leaf_penalty=1e-6),
-    OptimalTreeClassifier(objective="balanced-accuracy"),
-    OptimalTreeClassifier(objective="gini"),
     OptimalTreeClassifier(objective="entropy"),
     CostSensitiveTreeClassifier(),
     FairTreeClassifier(),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,13 +37,11 @@ class Adapter:
         )
 
     def fit(self) -> None:
-        """Train a fresh estimator."""
-        from sklearn.base import clone
-
+        """Train; what an earlier fit left is not used."""
         with warnings.catch_warnings():
             # A limit is in the status.
             warnings.simplefilter("ignore", bristlecone.SearchLimitWarning)
-            self._model = clone(self._blank).fit(self._X, self._y, **self._extra)
+            self._model = self._blank.fit(self._X, self._y, **self._extra)
 
     def outcome(self) -> Outcome:
         """Return the certificate of the last fit."""
@@ -70,16 +70,14 @@ def _cost_sensitive(problem: Problem) -> Any:
     target = problem.target
     groups = [None if group < 0 else int(group) for group in target["feature_group"]]
 
-    def make(**parameters: Any) -> Any:
-        return bristlecone.CostSensitiveTreeClassifier(
-            cost_matrix=target["cost_matrix"],
-            feature_costs=target["feature_cost"],
-            feature_discounts=target["feature_discount"],
-            feature_origins=target["feature_origin"].tolist(),
-            feature_groups=groups,
-            **parameters,
-        )
-
+    make = partial(
+        bristlecone.CostSensitiveTreeClassifier,
+        cost_matrix=target["cost_matrix"],
+        feature_costs=target["feature_cost"],
+        feature_discounts=target["feature_discount"],
+        feature_origins=target["feature_origin"].tolist(),
+        feature_groups=groups,
+    )
     return make, target["y"], {}
 
 
@@ -93,8 +91,26 @@ def _policy(problem: Problem) -> Any:
     return bristlecone.PolicyTree, target["outcome"], known
 
 
+def _f1(problem: Problem) -> Any:
+    make = partial(bristlecone.OptimalTreeClassifier, objective="f1")
+    return make, problem.target["y"], {}
+
+
+def _fair(constraint: str) -> Callable[[Problem], Any]:
+    def prepare(problem: Problem) -> Any:
+        target = problem.target
+        delta = float(target["delta"][0])
+        make = partial(bristlecone.FairTreeClassifier, constraint=constraint, delta=delta)
+        return make, target["y"], {"sensitive": target["group"]}
+
+    return prepare
+
+
 ESTIMATORS = {
     "accuracy": _accuracy,
+    "f1": _f1,
+    "demographic-parity": _fair("demographic-parity"),
+    "equality-of-opportunity": _fair("equality-of-opportunity"),
     "cost-sensitive": _cost_sensitive,
     "policy": _policy,
 }

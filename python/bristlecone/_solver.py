@@ -312,7 +312,7 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
 
     def _announce(self, trees: Sequence[SolverMixin]) -> None:
         """Log fits and warn of what their user must know; called by the method of the call."""
-        self._warn_of_constants(stacklevel=4)
+        self._warn_of_data(stacklevel=4)
         found = [tree for tree in trees if not tree._is_infeasible()]
         report(found, logging.getLogger(type(self).__module__), stacklevel=4)
         if len(found) < len(trees):
@@ -322,6 +322,10 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
                 InfeasibleWarning,
                 stacklevel=3,
             )
+
+    def _warn_of_data(self, stacklevel: int) -> None:
+        """Warn of what the training data lack."""
+        self._warn_of_constants(stacklevel=stacklevel + 1)
 
     def _forecast(self, problem: Problem, max_depth: int | None = None) -> SearchCost:
         function = self._engine(problem).forecast

@@ -175,7 +175,7 @@ class OptimalTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator):
         X : DataFrame (pandas, polars, ...) or array, shape (n, n_features)
             Numbers, booleans, categories; missing values as the encoder allows.
         y : array-like, shape (n,)
-            Labels: numbers, texts or booleans.
+            Labels: numbers, texts or booleans; at most 32 classes.
         sample_weight : array-like of float, shape (n,), optional
             Row weights, finite and not negative; rows of weight zero are left out. Integer
             weights equal repetition of rows (with ``min_samples_leaf=1``).
@@ -256,13 +256,12 @@ class OptimalTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator):
         if self.objective in _MEASURES:
             measure = {"labels": data.labels, "weight": data.weight, **_MEASURES[self.objective]}
             return Engine(partial(solve_front, measure.pop("task"), measure, problem.features))
-        # A class whose rows all have weight zero is none for the engine.
-        present, labels = np.unique(data.labels, return_inverse=True)
-        task = {
-            "labels": labels.astype(np.int64),
-            "n_classes": len(present),
-            "weight": data.weight,
-        }
+        labels, n_classes = data.labels, len(data.classes)
+        if self.class_weight is not None:
+            # A class of weight zero is none for the engine.
+            present, labels = np.unique(data.labels, return_inverse=True)
+            labels, n_classes = labels.astype(np.int64), len(present)
+        task = {"labels": labels, "n_classes": n_classes, "weight": data.weight}
         return task_engine(self.objective, task, problem.features)
 
     def _set_found(self, tree: Tree, problem: Problem, solution: Any) -> None:

@@ -185,7 +185,7 @@ class CostSensitiveTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator
         X : DataFrame (pandas, polars, ...) or array, shape (n, n_features)
             Numbers, booleans, categories; missing values as the encoder allows.
         y : array-like, shape (n,)
-            Labels: numbers, texts or booleans.
+            Labels: numbers, texts or booleans; at most 32 classes.
         sample_weight : array-like of float, shape (n,), optional
             Row weights, finite and not negative; rows of weight zero are left out. Integer
             weights equal repetition of rows (with ``min_samples_leaf=1``).

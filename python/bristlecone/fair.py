@@ -225,19 +225,22 @@ class FairTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator):
         problem = self._problem(X, y, sample_weight, sensitive=sensitive)
         self._search(problem, start, callback)
         self._announce([self])
-        if problem.data.group is None:
-            warnings.warn(
-                "no groups are given (sensitive_feature, or sensitive of fit): nothing "
-                f"constrains the tree, {self.constraint!r} may not hold",
-                BristleconeWarning,
-                stacklevel=2,
-            )
         return self
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
+
+    def _warn_of_data(self, stacklevel: int) -> None:
+        super()._warn_of_data(stacklevel + 1)
+        if not self._is_infeasible() and not self.groups_.size:
+            warnings.warn(
+                "no groups are given (sensitive_feature, or sensitive of fit): nothing "
+                f"constrains the tree, {self.constraint!r} may not hold",
+                BristleconeWarning,
+                stacklevel=stacklevel,
+            )
 
     def _check_parameters(self) -> None:
         check_choice("constraint", self.constraint, _CONSTRAINTS)

@@ -275,7 +275,7 @@ class PolicyTree(LabelTreeMixin, BaseEstimator):
             Row weights, finite and not negative; rows of weight zero are left out. Integer
             weights equal repetition of rows (with ``min_samples_leaf=1``).
         treatment : array-like, shape (n,)
-            Treatment that every row had: numbers, texts or booleans.
+            Treatment that every row had: numbers, texts or booleans; at most 32 treatments.
         propensity : array-like of float, shape (n,) or (n, n_treatments), optional
             Probability, in (0, 1], of the treatment each row had given its features; or of every
             treatment, in sorted order.

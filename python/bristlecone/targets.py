@@ -81,7 +81,8 @@ def codes_of(values: Any, n_samples: int, name: str) -> tuple[NDArray[Any], NDAr
         if len(kinds) > 1:
             told = ", ".join(sorted(kind.__name__ for kind in kinds))
             raise ValueError(f"{name} mixes labels of several types: {told}")
-    check_classification_targets(array)
+    if array.dtype.kind not in "biuUS":
+        check_classification_targets(array)
     classes, codes = np.unique(array, return_inverse=True)
     return classes, codes.astype(np.int64)
 
@@ -103,11 +104,13 @@ def check_labelled_data(
     n_samples = row_count(X)
     classes, labels = codes_of(y, n_samples, name)
     weight = check_sample_weight(sample_weight, n_samples)
-    kept = np.ones(n_samples, dtype=bool) if weight is None else weight > 0
-    present, codes = np.unique(labels[kept], return_inverse=True)
-    classes = classes[present]
-    labels = np.zeros(n_samples, dtype=np.int64)
-    labels[kept] = codes
+    kept = np.ones(n_samples, dtype=bool)
+    if weight is not None:
+        kept = weight > 0
+        present, codes = np.unique(labels[kept], return_inverse=True)
+        classes = classes[present]
+        labels = np.zeros(n_samples, dtype=np.int64)
+        labels[kept] = codes
     if class_weight is not None:
         weight = _weighted_by_class(class_weight, classes, labels, kept, weight)
         kept = weight > 0
