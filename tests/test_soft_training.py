@@ -14,7 +14,7 @@ from bristlecone.soft import routing
 from bristlecone.soft.fairness import Fairness, gini_mix, pair_distance, quadrature
 from bristlecone.soft.initialise import initial
 from bristlecone.soft.leaves import MODELS, Sample
-from bristlecone.soft.nodec import fit_nodec
+from bristlecone.soft.nodec import _half, fit_nodec
 from bristlecone.soft.problem import Parameters, Problem, Rows
 
 LEAVES = sorted(MODELS)
@@ -157,6 +157,23 @@ def test_decomposition_improves_its_start_at_every_depth(depth):
     assert found.value == pytest.approx(of.objective(found.parameters), rel=1e-12)
     assert found.value < of.objective(start) - 0.01
     assert found.converged and of.steepness(found.parameters).max() < 1e-3
+
+
+def test_halves_of_a_tree_are_the_subtrees_of_the_root():
+    under = np.arange(1, 7)
+    level = np.array([2, 2, 3, 3, 3, 3])
+    assert [_half(under, level, side).tolist() for side in (0, 1)] == [[1, 3, 4], [2, 5, 6]]
+    of = problem("weibull", depth=3)
+    at = anywhere(of)
+    losses = of.losses(at.linear, at.shape, of.rows)
+    logit = at.splits @ of.rows.design
+    whole, _ = routing.expected(logit, losses)
+    sides = [
+        routing.expected(logit[_half(under, level, side)], losses[4 * side : 4 * side + 4])[0]
+        for side in (0, 1)
+    ]
+    above, _ = routing.expected(logit[:1], np.stack(sides))
+    np.testing.assert_allclose(above, whole, rtol=1e-12)
 
 
 # Recovery
