@@ -15,7 +15,7 @@ from bristlecone.soft import routing
 from bristlecone.soft.fairness import Fairness, gini_mix, pair_distance, quadrature
 from bristlecone.soft.initialise import initial
 from bristlecone.soft.leaves import MODELS, Sample
-from bristlecone.soft.nodec import _half, fit_nodec
+from bristlecone.soft.nodec import _half, _step, fit_nodec
 from bristlecone.soft.problem import Parameters, Problem, Rows
 
 LEAVES = sorted(MODELS)
@@ -159,6 +159,26 @@ def test_decomposition_improves_its_start_at_every_depth(depth):
     assert found.value == pytest.approx(of.objective(found.parameters), rel=1e-12)
     assert found.value < of.objective(start) - 0.01
     assert found.converged and of.steepness(found.parameters).max() < 1e-3
+
+
+@pytest.mark.parametrize(("share", "flips"), [(0.0, True), (0.2, False)])
+def test_rows_are_reassigned_where_a_split_is_unbalanced(share, flips):
+    of = problem("weibull", depth=1, n=400)
+    at = anywhere(of)
+    at.linear[0, :2] = 2.0, 0.0  # the left leaf errs where the first feature is low
+    along = at.splits[0, :-1] @ of.rows.design[:-1]
+    at.splits[0, -1] = -np.quantile(along, share) + (1e-9 if share else 1.0)
+    before = routing.hard_leaf(at.splits @ of.rows.design)
+    assert (before == 1).mean() == pytest.approx(share, abs=0.01)
+    after = routing.hard_leaf(_step(of, at, 0, 0.3, 0.1, 0.4).splits @ of.rows.design)
+    if flips:
+        # Of the rows that were all in one leaf those of largest error were asked to go.
+        assert 0.05 < (after == 1).mean() < 0.95
+        loss = of.losses(at.linear, at.shape, of.rows)[0]
+        assert loss[after == 1].mean() > loss[after == 0].mean()
+    else:
+        # Weighted evenly the lesser side keeps its rows.
+        assert (after == before).mean() > 0.9
 
 
 def test_halves_of_a_tree_are_the_subtrees_of_the_root():

@@ -41,6 +41,7 @@ from bristlecone.validation import (
     check_choice,
     check_integer,
     check_real,
+    check_sample_weight,
     check_seed,
     check_training_data,
     thread_count,
@@ -306,8 +307,8 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
         """
         design = self._checked_rows(X)
         inside = as_group(group, None, len(design))
-        weight = np.ones(len(design)) if sample_weight is None else np.asarray(sample_weight)
-        return self._fairness_of(design, inside, weight.astype(np.float64))
+        weight = check_sample_weight(sample_weight, len(design))
+        return self._fairness_of(design, inside, np.ones(len(design)) if weight is None else weight)
 
     def _fairness_of(
         self, design: Floats, group: NDArray[np.bool_], weight: Floats
