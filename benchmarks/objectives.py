@@ -1,7 +1,8 @@
 """Objectives, written again and plainly, to score every library's tree in the same run.
 
 Nothing here calls the engine: a benchmark that trusted the program it measures would check nothing.
-An objective takes the problem and the leaf number of each row, and returns the mean loss.
+An objective takes the problem and what a library found, and returns the mean loss. Studies
+give penalties in the unit of the paper that has the objective; `own_penalty` converts.
 """
 
 from __future__ import annotations
@@ -10,7 +11,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from benchmarks import label_objectives
+from benchmarks.adapters import Outcome
 from benchmarks.problems import Problem
+
+Objective = Callable[[Problem, Outcome], float]
 
 
 def likelihood(problem: Problem, leaves: np.ndarray) -> float:
@@ -36,4 +41,54 @@ def baseline_hazard(event: np.ndarray, time: np.ndarray) -> np.ndarray:
     return np.where(hazard == 0, 1 / (len(time) + 1), hazard)
 
 
-OBJECTIVES: dict[str, Callable[[Problem, np.ndarray], float]] = {"likelihood": likelihood}
+def brier(problem: Problem, leaves: np.ndarray) -> float:
+    """Return the integrated Brier score of the leaves' Kaplan-Meier curves over [0, y_max].
+
+    Zhang et al. (AISTATS 2024), eqs. 1-2; every row with time >= t is at risk of censoring at t.
+    """
+    event, time = problem.target["event"], problem.target["time"]
+    times, position, count = np.unique(time, return_inverse=True, return_counts=True)
+    length = np.append(np.diff(times), 0.0)
+    at_risk = np.cumsum(count[::-1])[::-1]
+    censoring = np.cumprod(1 - np.bincount(position, weights=~event) / at_risk)
+    weight = np.divide(1.0, censoring, out=np.zeros(len(times)), where=censoring > 0)
+    total = 0.0
+    for leaf in np.unique(leaves):
+        rows = leaves == leaf
+        own, died = position[rows], event[rows]
+        left = np.bincount(own, minlength=len(times))
+        at_risk = np.cumsum(left[::-1])[::-1]
+        events = np.bincount(own, weights=died, minlength=len(times))
+        survival = np.cumprod(1 - events / np.maximum(at_risk, 1))
+        dead = np.cumsum(np.bincount(own, weights=died * weight[own], minlength=len(times)))
+        alive = (at_risk - left) * weight
+        total += np.sum(length * (survival**2 * dead + (1 - survival) ** 2 * alive))
+    return float(total / (len(time) * times[-1]))
+
+
+def own_penalty(objective: str, problem: Problem, penalty: float) -> float:
+    """Return a study's penalty in the unit of the objective: OSST divides by y_max - y_min."""
+    if objective != "brier":
+        return penalty
+    return penalty / _published_scale(problem)
+
+
+def published_penalty(problem: Problem, penalty: float) -> float:
+    """Return the inverse of `own_penalty` for "brier"."""
+    return penalty * _published_scale(problem)
+
+
+def _published_scale(problem: Problem) -> float:
+    time = problem.target["time"]
+    return float(time.max() / (time.max() - time.min()))
+
+
+def _of_leaves(loss: Callable[[Problem, np.ndarray], float]) -> Objective:
+    return lambda problem, outcome: loss(problem, outcome.leaves)
+
+
+OBJECTIVES: dict[str, Objective] = {
+    "likelihood": _of_leaves(likelihood),
+    "brier": _of_leaves(brier),
+    **label_objectives.OBJECTIVES,
+}

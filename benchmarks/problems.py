@@ -10,11 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
+
+from benchmarks import label_data
 
 # Features, event, time.
 Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 CATALOGUE = Path(__file__).with_name("problems.json")
+# The binarised sets of the OSST study (see tests/data/osst/README.md), beside the repository.
+OSST = Path(__file__).parents[2] / "shared" / "data" / "osst"
 
 
 @dataclass(frozen=True)
@@ -27,8 +32,9 @@ class Problem:
         Key in problems.json.
     X : ndarray of shape (n, F)
         uint8 of 0 and 1, or float64 for problems with numeric features.
-    target : dict of str to ndarray of shape (n,)
-        "event" (bool) and "time" (float64) for survival problems.
+    target : dict of str to ndarray
+        "event" (bool) and "time" (float64), of shape (n,), for survival problems; what
+        `label_data` returns for the others.
     """
 
     name: str
@@ -71,7 +77,11 @@ def build(name: str) -> Problem:
         If the name or its source is unknown.
     """
     definition = dict(catalogue()["problems"][name])
-    X, event, time = SOURCES[definition.pop("source")](**definition)
+    source = definition.pop("source")
+    if source in label_data.SOURCES:
+        X, target = label_data.SOURCES[source](**definition)
+        return Problem(name, X, target)
+    X, event, time = SOURCES[source](**definition)
     target = {"event": event.astype(bool), "time": time.astype(np.float64)}
     return Problem(name, np.ascontiguousarray(X), target)
 
@@ -89,6 +99,31 @@ def survset(name: str) -> Arrays:
     features = frame.drop(columns=["pid", "event", "time", "time2"], errors="ignore")
     X = np.asarray(BinaryEncoder().fit_transform(features), dtype=np.uint8)
     return X, frame["event"].to_numpy(), frame["time"].to_numpy()
+
+
+def osst(name: str) -> Arrays:
+    """Return a binarised set of the OSST study: features, then event and time."""
+    path = OSST / f"{name}.csv"
+    header = path.read_text(encoding="utf-8").partition("\n")[0]
+    values = np.loadtxt(path, delimiter=",", skiprows=1)
+    first = 1 if header.startswith(",") else 0  # some have a column of row numbers
+    return values[:, first:-2].astype(np.uint8), values[:, -2], values[:, -1]
+
+
+def household(rows: int, features: int, censored: float, seed: int) -> Arrays:
+    """Return independent fair 0/1 features and distinct times, a given share of them censored.
+
+    In the shape of the household set of the OSST study: some features act strongly enough for a
+    tree at its penalty of 0.01, times are Weibull, censoring is independent of everything.
+    """
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 2, size=(rows, features), dtype=np.uint8)
+    log_hazard = X[:, :5] @ np.array([2.0, -1.5, 1.0, 0.8, -0.6]) + 0.6 * (X[:, 5] & X[:, 6])
+    hazard = np.exp(log_hazard)
+    # P(censored) = c / (c + hazard), its mean over the rows rises with the rate c.
+    rate = brentq(lambda c: np.mean(c / (c + hazard)) - censored, 1e-6, 1e6)
+    survival, censoring = rng.exponential(1 / hazard), rng.exponential(1 / rate, size=rows)
+    return X, survival <= censoring, np.sqrt(np.minimum(survival, censoring))
 
 
 def bernoulli(rows: int, features: int, seed: int) -> Arrays:
@@ -119,6 +154,8 @@ def _exponential(rng: np.random.Generator, log_hazard: np.ndarray) -> tuple[np.n
 
 SOURCES: dict[str, Callable[..., Arrays]] = {
     "survset": survset,
+    "osst": osst,
+    "household": household,
     "bernoulli": bernoulli,
     "normal": normal,
 }

@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from datetime import date
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -31,14 +32,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--libraries", nargs="+", metavar="LIBRARY[:VARIANT]", help="the first is compared to each"
     )
-    parser.add_argument("--depths", nargs="+", type=int, metavar="D")
+    parser.add_argument("--depths", nargs="+", type=_depth, metavar="D", help="or none")
+    parser.add_argument("--penalties", nargs="+", type=float, metavar="LOSS")
     parser.add_argument("--repeats", type=int, default=7, help="fits per process (median taken)")
     parser.add_argument("--timeout", type=float, help="seconds a process may take")
     parser.add_argument("--out", type=Path, help="folder for YYYY-MM-DD-STUDY.json and .md")
     chosen = parser.parse_args(arguments)
 
     study = dict(studies[chosen.study])
-    for key in ("problems", "libraries", "depths", "timeout"):
+    for key in ("problems", "libraries", "depths", "penalties", "timeout"):
         if getattr(chosen, key) is not None:
             study[key] = getattr(chosen, key)
     record = {
@@ -47,6 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
         "exact": study["exact"],
         "objective": study["objective"],
         "timeout": study["timeout"],
+        **{key: study[key] for key in ("slow", "noticeable", "time_limit") if key in study},
         "machine": machine(),
         "runs": list(runs(study, chosen.repeats)),
     }
@@ -59,8 +62,12 @@ def main(arguments: list[str] | None = None) -> int:
     return 1 if report.failures(record) else 0
 
 
+def _depth(text: str) -> int | None:
+    return None if text == "none" else int(text)
+
+
 def runs(study: dict[str, Any], repeats: int) -> Iterator[dict[str, Any]]:
-    """Yield one measurement per problem, depth and library, the libraries back to back."""
+    """Yield one measurement per problem, depth, penalty and library, the libraries back to back."""
     with tempfile.TemporaryDirectory(prefix="bristlecone-benchmarks-") as folder:
         for name in study["problems"]:
             problem = build(name)
@@ -75,22 +82,25 @@ def runs(study: dict[str, Any], repeats: int) -> Iterator[dict[str, Any]]:
             }
             # Free before the workers start: the largest problem would otherwise be held twice.
             del problem
-            for depth in study["depths"]:
-                for label in study["libraries"]:
-                    library, _, variant = label.partition(":")
-                    job = {
-                        "path": str(path),
-                        "library": library,
-                        "variant": variant,
-                        "cpus": int(variant.split("-")[0]) if variant.endswith("-threads") else 1,
-                        "objective": study["objective"],
-                        "max_depth": depth,
-                        "repeats": repeats,
-                        "seconds": study["timeout"] / 10,
-                    }
-                    measured = measure(job, study["timeout"])
-                    print(progress(name, depth, label, measured), file=sys.stderr, flush=True)
-                    yield {**about, "library": label, "max_depth": depth, **measured}
+            settings = product(study["depths"], study.get("penalties", [0.0]))
+            for (depth, penalty), label in product(settings, study["libraries"]):
+                library, _, variant = label.partition(":")
+                asked = {"max_depth": depth, "leaf_penalty": penalty}
+                job = {
+                    **asked,
+                    "path": str(path),
+                    "library": library,
+                    "variant": variant,
+                    "cpus": int(variant.split("-")[0]) if variant.endswith("-threads") else 1,
+                    "objective": study["objective"],
+                    "min_samples_leaf": study.get("min_samples_leaf", 1),
+                    "time_limit": study.get("time_limit"),
+                    "repeats": repeats,
+                    "seconds": study["timeout"] / 10,
+                }
+                run = {**about, "library": label, **asked, **measure(job, study["timeout"])}
+                print(progress(run), file=sys.stderr, flush=True)
+                yield run
 
 
 def measure(job: dict[str, Any], timeout: float) -> dict[str, Any]:
@@ -114,12 +124,12 @@ def measure(job: dict[str, Any], timeout: float) -> dict[str, Any]:
     return json.loads(done.stdout)
 
 
-def progress(name: str, depth: int, label: str, measured: dict[str, Any]) -> str:
+def progress(run: dict[str, Any]) -> str:
     """Return one line for the person who waits."""
-    if not measured["seconds"]:
-        return f"{name} depth {depth} {label}: {measured['status']} {measured.get('message', '')}"
-    seconds = report.median(measured)
-    return f"{name} depth {depth} {label}: {seconds:.4f} s, loss {measured['loss']:.12g}"
+    start = f"{run['problem']} depth {report.setting(run)} {run['library']}: "
+    if not run["seconds"]:
+        return f"{start}{run['status']} {run.get('message', '')}"
+    return f"{start}{report.median(run):.4f} s, loss {run['loss']:.12g}"
 
 
 if __name__ == "__main__":

@@ -13,35 +13,44 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.adapters import Setting, adapter
-from benchmarks.objectives import OBJECTIVES
+from benchmarks.objectives import OBJECTIVES, own_penalty
 from benchmarks.problems import Problem
 
 
 def measure(job: dict[str, Any]) -> dict[str, Any]:
-    """Return seconds of each fit, memory, and the objective scored from the rows.
+    """Return seconds of each fit, memory, and the objective with its penalty, scored from the rows.
 
     The fit is repeated `repeats` times, or until `seconds` are spent.
     """
     problem = Problem.load(Path(job["path"]))
-    setting = Setting(job["objective"], job["max_depth"])
+    objective = job["objective"]
+    setting = Setting(
+        objective,
+        job["max_depth"],
+        own_penalty(objective, problem, job["leaf_penalty"]),
+        job["min_samples_leaf"],
+        job["time_limit"],
+    )
     trained = adapter(job["library"])(problem, setting, job["variant"])
     before = peak_memory()
+    repeats = 1 if getattr(trained, "one_fit", False) else job["repeats"]
     seconds: list[float] = []
-    while len(seconds) < job["repeats"] and sum(seconds) < job["seconds"]:
+    while len(seconds) < repeats and sum(seconds) < job["seconds"]:
         start = time.perf_counter()
         trained.fit()
         seconds.append(time.perf_counter() - start)
     peak = peak_memory()
     outcome = trained.outcome()
+    leaves = len(set(outcome.leaves.tolist()))
     return {
         "status": outcome.status,
         "seconds": seconds,
-        "loss": OBJECTIVES[setting.objective](problem, outcome.leaves),
+        "loss": OBJECTIVES[objective](problem, outcome) + setting.leaf_penalty * leaves,
         "reported_objective": outcome.objective,
         "lower_bound": outcome.lower_bound,
         "nodes": outcome.nodes,
         "near_after": near_after(outcome.trace, seconds[-1]),
-        "leaves": len(set(outcome.leaves.tolist())),
+        "leaves": leaves,
         "memory_before_mb": before,
         "memory_peak_mb": peak,
         "version": trained.version,

@@ -1,7 +1,8 @@
 """What every survival tree of the package promises, as checks that take an estimator factory.
 
-``make(**parameters)`` returns an unfitted estimator with these parameters. The shared rows are
-numeric and continuous, so that no two splits are equally good.
+``make(**parameters)`` returns an unfitted estimator with these parameters, of which
+``make.leaf_curves`` are the leaf curves it permits. The shared rows are numeric and continuous, so
+that no two splits are equally good.
 """
 
 import inspect
@@ -317,7 +318,7 @@ def check_kaplan_meier_curves_are_those_of_the_leaf(make):
 
 def check_curves_are_monotone_and_start_before_the_first_event(make):
     X, y = sample()
-    for leaf_curve in ("proportional", "kaplan-meier"):
+    for leaf_curve in make.leaf_curves:
         model = make(leaf_curve=leaf_curve).fit(X, y)
         times = np.linspace(0, 2 * y["months"].max(), 300)
         early = times < model.event_times_[0]
@@ -330,7 +331,7 @@ def check_curves_are_monotone_and_start_before_the_first_event(make):
 
 def check_functions_arrays_and_times_agree(make):
     X, y = sample()
-    for leaf_curve in ("proportional", "kaplan-meier"):
+    for leaf_curve in make.leaf_curves:
         model = make(leaf_curve=leaf_curve).fit(X, y)
         for predict, of_array in (
             (model.predict_survival_function, survival),
@@ -353,7 +354,7 @@ def check_functions_arrays_and_times_agree(make):
 
 def check_summaries_are_those_of_the_curves(make):
     X, y = sample()
-    for leaf_curve in ("proportional", "kaplan-meier"):
+    for leaf_curve in make.leaf_curves:
         model = make(leaf_curve=leaf_curve).fit(X, y)
         S, times = survival(model, X), model.unique_times_
         levels = [0.1, 0.5, 0.99]
@@ -428,7 +429,7 @@ def check_pickles_are_small_and_predict_the_same(make):
 def check_saved_models_predict_the_same_to_the_last_bit(make, path):
     X, y = sample()
     weight = np.random.default_rng(5).uniform(0.1, 1.0, size=len(X))
-    for leaf_curve in ("auto", "kaplan-meier"):
+    for leaf_curve in ("auto", *make.leaf_curves):
         model = make(leaf_curve=leaf_curve).fit(X, y, sample_weight=weight)
         save_model(model, path)
         again = load_model(path)
@@ -442,4 +443,9 @@ def check_saved_models_predict_the_same_to_the_last_bit(make, path):
             again.predict(X.drop(columns="x1"))
 
 
+# What a check presumes of the leaf curves.
+CURVES_NEEDED = {
+    "check_risk_is_theta_and_orders_the_curves": "proportional",
+    "check_proportional_curves_are_those_of_the_baseline": "proportional",
+}
 CHECKS = [check for name, check in sorted(globals().items()) if name.startswith("check_")]

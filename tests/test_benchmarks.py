@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import brier_plainly as plain
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parent.parent
@@ -75,3 +77,75 @@ def test_a_better_tree_of_another_library_is_a_failure(record, failures):
     spoiled["runs"][1].update(library="peer", loss=spoiled["runs"][1]["loss"] - 1e-8)
     (found,) = failures(spoiled)
     assert "peer" in found
+
+
+def test_brier_loss_is_that_of_the_definition(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT)
+    from benchmarks.objectives import brier
+    from benchmarks.problems import Problem, build
+
+    problem = build("bernoulli-300x6")
+    leaves = problem.X[:, 0] + 2 * problem.X[:, 1]
+    event, time = problem.target["event"], problem.target["time"]
+    # Ties, and a last time that is censored.
+    time = np.ceil(8 * time)
+    tied = Problem(problem.name, problem.X, {"event": event, "time": time})
+    for one in (problem, tied):
+        expected = plain.score_of_partition(one.target["time"], event, leaves)
+        assert brier(one, leaves) == pytest.approx(expected, abs=1e-12)
+
+
+def test_penalties_are_those_of_the_paper(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT)
+    from benchmarks.objectives import own_penalty, published_penalty
+    from benchmarks.problems import build
+
+    problem = build("bernoulli-300x6")
+    time = problem.target["time"]
+    ours = own_penalty("brier", problem, 0.01)
+    assert ours == pytest.approx(0.01 * (time.max() - time.min()) / time.max(), rel=1e-12)
+    assert published_penalty(problem, ours) == pytest.approx(0.01, rel=1e-12)
+    assert own_penalty("likelihood", problem, 0.01) == 0.01
+
+
+def test_a_worker_measures_estimator_and_engine_alike(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(ROOT)
+    from benchmarks.problems import build
+    from benchmarks.worker import measure
+
+    problem = build("bernoulli-300x6")
+    problem.save(tmp_path / "small.npz")
+    asked = {
+        "path": str(tmp_path / "small.npz"), "variant": "", "repeats": 1, "seconds": 9,
+        "objective": "brier", "max_depth": 2, "leaf_penalty": 0.002, "min_samples_leaf": 7,
+        "time_limit": None,
+    }  # fmt: skip
+    runs = [measure({**asked, "library": name}) for name in ("bristlecone", "bristlecone-core")]
+    for run in runs:
+        assert run["status"] == "optimal"
+        assert run["leaves"] > 1
+        assert run["reported_objective"] == pytest.approx(run["loss"], abs=1e-12)
+    assert runs[0]["loss"] == pytest.approx(runs[1]["loss"], abs=1e-12)
+
+
+def test_a_stopped_run_passes_only_in_a_study_with_a_limit(record, failures):
+    stopped = copy.deepcopy(record)
+    run = stopped["runs"][0]
+    run.update(status="time_limit", lower_bound=run["loss"] - 0.1)
+    assert any("status time_limit" in found for found in failures(stopped))
+    stopped["time_limit"] = 10
+    assert failures(stopped) == []
+    run["lower_bound"] = run["loss"] + 0.1
+    (found,) = failures(stopped)
+    assert "lower bound" in found
+
+
+def test_household_rows_are_censored_as_asked(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT)
+    from benchmarks.problems import household
+
+    for share in (0.2, 0.5, 0.8):
+        X, event, time = household(rows=20_000, features=15, censored=share, seed=0)
+        assert X.shape == (20_000, 15) and set(np.unique(X)) == {0, 1}
+        assert 1 - event.mean() == pytest.approx(share, abs=0.02)
+        assert len(np.unique(time)) == 20_000

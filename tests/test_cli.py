@@ -8,14 +8,17 @@ import sys
 from datetime import date
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from bristlecone import datasets, optimal
+from bristlecone import datasets
+from bristlecone._objectives import Likelihood
+from bristlecone.classify import OptimalTreeClassifier
 from bristlecone.cli import main
 from bristlecone.export import export_text
 from bristlecone.greedy import GreedySurvivalTree
 from bristlecone.optimal import OptimalSurvivalTree
-from bristlecone.serialise import load_model
+from bristlecone.serialise import load_model, save_model
 
 ROWS = "age,drug,days,status\n" + "".join(
     f"{age},{drug},{days},{status}\n"
@@ -145,6 +148,35 @@ def test_options_reach_estimator_and_encoder(capsys, folder):
         "encoder__min_support": 0.05, "encoder__max_features": 12,
     }  # fmt: skip
     assert {name: saved[name] for name in expected} == expected
+
+
+def test_the_brier_objective_is_told_in_proof_report_and_model(capsys, folder):
+    command = (
+        "fit", "veterans", "--objective", "brier", "--leaf-curve", "brier-optimal",
+        "--max-depth", 1, "--leaf-penalty", 0.002, "--time-grid", 30, 90, 365,
+        "--model", "m.json", "--report", "r.html",
+    )  # fmt: skip
+    status, out, err = run(capsys, *command)
+    assert (status, err) == (0, "")
+    loss = "integrated Brier score over a time grid of 3 (30 to 365)"
+    assert table_of(out)["loss"] == loss
+    assert loss in (folder / "r.html").read_text(encoding="utf-8")
+    model = load_model("m.json")
+    assert (model.objective, model.leaf_curve) == ("brier", "brier-optimal")
+    assert model.time_grid == [30.0, 90.0, 365.0]
+    assert table_of(run(capsys, "show", "m.json")[1]) == table_of(out)
+    _, out, _ = run(capsys, "predict", "m.json", "veterans", "--times", 90)
+    assert out.startswith("leaf,risk,median,survival_90\n")
+
+
+def test_what_brier_has_not_is_refused(capsys, folder):
+    brier = ("fit", "veterans", "--objective", "brier")
+    message = refused(capsys, folder, *brier, "--estimate")
+    assert "objective='brier' has no forecast" in message
+    message = refused(capsys, folder, *brier, "--leaf-curve", "proportional")
+    assert "leaf_curve='proportional' does not go with objective='brier'" in message
+    message = refused(capsys, folder, "fit", "veterans", "--time-grid", 30)
+    assert "time_grid needs objective='brier'" in message
 
 
 @pytest.mark.parametrize(
@@ -345,7 +377,7 @@ def test_a_model_that_was_cut_off_is_refused(capsys, folder):
     ],
 )
 def test_output_files_are_checked_before_the_search(capsys, folder, monkeypatch, options, message):
-    monkeypatch.setattr(optimal._core, "solve_likelihood", None)
+    monkeypatch.setattr(Likelihood, "solve", None)
     assert message in refused(capsys, folder, "fit", "study.csv", *FIT, *options)
 
 
@@ -423,12 +455,13 @@ def test_a_closed_pipe_ends_quietly():
 def test_ctrl_c_during_the_search_gives_the_best_tree_so_far(folder):
     program = (
         "import os, signal, sys, threading\n"
-        "from bristlecone import cli, optimal\n"
-        "solve = optimal._core.solve_likelihood\n"
+        "from bristlecone import cli\n"
+        "from bristlecone._objectives import Likelihood\n"
+        "solve = Likelihood.solve\n"
         "def interrupted(*arguments, **options):\n"
         "    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
         "    return solve(*arguments, **options)\n"
-        "optimal._core.solve_likelihood = interrupted\n"
+        "Likelihood.solve = interrupted\n"
         "sys.exit(cli.main(sys.argv[1:]))\n"
     )
     # 2950 binary features at depth 4: hours without the interrupt.
@@ -444,6 +477,20 @@ def test_ctrl_c_outside_the_search_ends_with_130(capsys, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(optimal._core, "solve_likelihood", interrupt)
+    monkeypatch.setattr(Likelihood, "solve", interrupt)
     status, out, _ = run(capsys, "fit", "gbsg2")
     assert (status, out) == (130, "")
+
+
+def test_models_of_other_kinds_are_shown_and_predict(capsys, folder):
+    X = pd.DataFrame({"age": [30, 40, 50, 60]})
+    save_model(OptimalTreeClassifier(max_depth=1).fit(X, ["no", "no", "yes", "yes"]), "m.json")
+    X.to_csv("new.csv", index=False)
+    status, out, _ = run(capsys, "show", "m.json")
+    assert status == 0
+    assert out.startswith("m.json: 4 rows, 1 column\n\nage <= 45\n|-- yes: n=2, no (no: 2, yes: 0)")
+    status, out, _ = run(capsys, "predict", "m.json", "new.csv")
+    assert out == "leaf,prediction\n1,no\n1,no\n2,yes\n2,yes\n"
+    status, _, err = run(capsys, "predict", "m.json", "new.csv", "--times", "3")
+    assert status == 2
+    assert "predicts no survival" in err

@@ -590,3 +590,17 @@ def test_weights_are_zero_where_g_is():
     test = (np.array([True, True, False]), np.array([1.0, 5.0, 6.0]))
     score = brier_score(ALL_CENSORED_LAST, test, np.full((3, 1), 0.5), [5.0])[1]
     assert score == pytest.approx(0.25 / 3, abs=1e-15)
+
+
+def test_predictions_that_differ_by_rounding_are_tied():
+    event, time = np.array([True, True, False]), np.array([1.0, 2.0, 3.0])
+    third = 1.0 - 2.0 / 3.0
+    assert third != 1.0 / 3.0
+    survival = np.array([[third], [1.0 / 3.0], [0.9]])
+    for function, first in (
+        (concordance_index_td, ()),
+        (concordance_index_td_ipcw, (1,)),
+    ):
+        arguments = ((event, time), (event, time)) if first else (event, time)
+        found = function(*arguments, survival, [0.5])
+        assert (found.concordant, found.tied_risk) == (2, 1)

@@ -139,3 +139,18 @@ def test_the_command_line_writes_the_report(tmp_path, capsys):
     assert "Survival tree of veterans" in text
     assert "137 rows, 128 events, 6 columns" in text
     capsys.readouterr()
+
+
+def test_a_tree_by_brier_score_is_drawn_with_its_fitted_curves():
+    veterans = datasets.load("veterans", as_frame="plain")
+    tree = OptimalSurvivalTree(objective="brier", leaf_curve="brier-optimal", max_depth=2)
+    tree.fit(veterans.X, veterans.y)
+    page = Page(html_report(tree))
+    text = " ".join(page.text)
+    assert "integrated Brier score" in text
+    assert "Optimal among trees over these 30 binary features." in text
+    # Predicted and Kaplan–Meier curve of every leaf, in the tree and in the plot; they differ.
+    drawn = [attrs["d"] for tag, attrs in page.tags if tag == "path" and "stroke-width" in attrs]
+    dashed = [a["d"] for tag, a in page.tags if tag == "path" and "stroke-dasharray" in a]
+    assert len(drawn) == len(dashed) == 2 * tree.n_leaves_
+    assert not set(drawn) & set(dashed)

@@ -195,13 +195,14 @@ def test_no_weights_stay_none_and_series_become_floats():
     ids=["numpy", "list", "pandas", "polars"],
 )
 def test_rows_of_weight_zero_are_left_out(X):
-    kept, event, time, weight, entry = check_training_data(X, (EVENT, TIME), [1, 0, 2, 0])
-    assert entry is None
-    np.testing.assert_array_equal(np.asarray(kept), [[0, 1], [4, 5]])
-    assert type(kept) is type(X)
-    np.testing.assert_array_equal(event, [True, True])
-    np.testing.assert_array_equal(time, [3.0, 2.0])
-    np.testing.assert_array_equal(weight, [1.0, 2.0])
+    data = check_training_data(X, (EVENT, TIME), [1, 0, 2, 0])
+    assert data.entry is None
+    np.testing.assert_array_equal(np.asarray(data.X), [[0, 1], [4, 5]])
+    assert type(data.X) is type(X)
+    np.testing.assert_array_equal(data.event, [True, True])
+    np.testing.assert_array_equal(data.time, [3.0, 2.0])
+    np.testing.assert_array_equal(data.weight, [1.0, 2.0])
+    np.testing.assert_array_equal(data.kept, [True, False, True, False])
 
 
 def test_weights_must_leave_two_rows_and_an_event():

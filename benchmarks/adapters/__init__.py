@@ -18,17 +18,39 @@ MODULES = {
     "bristlecone": "bristlecone_estimator",
     "bristlecone-core": "bristlecone_core",
     "bristlecone-greedy": "bristlecone_greedy",
+    "bristlecone-labels": "bristlecone_labels",
+    "gosdt": "gosdt_sparse",
+    "osst": "osst_brier",
+    "pydl85": "pydl85_accuracy",
     "pystreed": "pystreed_survival",
+    "pystreed-labels": "pystreed_labels",
     "sksurv": "sksurv_tree",
 }
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What is asked of every library alike."""
+    """What is asked of every library alike.
+
+    Parameters
+    ----------
+    objective : str
+        Key of `benchmarks.objectives.OBJECTIVES`.
+    max_depth : int or None
+        None is no limit.
+    leaf_penalty : float
+        In the unit of the objective as scored here.
+    min_samples_leaf : int
+        Rows.
+    time_limit : float or None
+        Seconds for libraries that stop by themselves with a bound; None leaves it to the timeout.
+    """
 
     objective: str
-    max_depth: int
+    max_depth: int | None
+    leaf_penalty: float = 0.0
+    min_samples_leaf: int = 1
+    time_limit: float | None = None
 
 
 @dataclass(frozen=True)
@@ -47,6 +69,10 @@ class Outcome:
         Search nodes.
     trace : list of (seconds, objective, lower_bound)
         Improvements during the search; empty where the library keeps none.
+    labels : ndarray of shape (n,), optional
+        Label of each training row, where it does not follow from its leaf.
+    asked : dict of int to tuple of int
+        By leaf, the features asked about on the way to it, where they have a price.
     """
 
     leaves: np.ndarray
@@ -55,10 +81,15 @@ class Outcome:
     lower_bound: float | None = None
     nodes: int | None = None
     trace: list[tuple[float, float, float]] = field(default_factory=list)
+    labels: np.ndarray | None = None
+    asked: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
 
 class Adapter(Protocol):
-    """What a library's module provides."""
+    """What a library's module provides.
+
+    An adapter with a true attribute ``one_fit`` is asked for one fit per process.
+    """
 
     version: str
 

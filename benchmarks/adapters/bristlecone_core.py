@@ -22,19 +22,26 @@ class Adapter:
         self._solve = getattr(_core, f"solve_{setting.objective}")
         self._X = problem.X
         self._target = (problem.target["time"], problem.target["event"], None)
-        self._depth = setting.max_depth
+        most = min(problem.X.shape[1], len(problem.X) - 1)
+        self._depth = most if setting.max_depth is None else min(setting.max_depth, most)
         threads, _, unit = variant.partition("-")
         backend = None if unit == "threads" else variant
         self._keywords = {
-            "max_depth": setting.max_depth,
+            "max_depth": self._depth,
             "max_leaf_nodes": None,
-            "min_samples_leaf": 1,
-            "leaf_penalty": 0.0,
+            "min_samples_leaf": setting.min_samples_leaf,
+            "leaf_penalty": setting.leaf_penalty,
             "n_threads": int(threads) if unit == "threads" else 1,
-            "time_limit": None,
+            "time_limit": setting.time_limit,
             "memory_limit": None,
             "options": {"backend": backend} if backend else None,
         }
+        if setting.objective == "brier":
+            self._keywords |= {
+                "leaf_curve": "kaplan-meier",
+                "time_grid": None,
+                "reference_loss": None,
+            }
 
     def fit(self) -> None:
         """Search."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import bristlecone
 from benchmarks.adapters import Outcome, Setting
 from benchmarks.problems import Problem
@@ -21,9 +23,11 @@ class Adapter:
 
     def fit(self) -> None:
         """Train a fresh estimator."""
-        self._model = bristlecone.OptimalSurvivalTree(
-            objective=self._setting.objective, max_depth=self._setting.max_depth, n_jobs=1
-        ).fit(self._X, self._y)
+        model = bristlecone.OptimalSurvivalTree(n_jobs=1, **vars(self._setting))
+        with warnings.catch_warnings():
+            # A limit is in the status.
+            warnings.simplefilter("ignore", bristlecone.SearchLimitWarning)
+            self._model = model.fit(self._X, self._y)
 
     def outcome(self) -> Outcome:
         """Return the certificate of the last fit."""

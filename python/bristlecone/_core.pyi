@@ -79,11 +79,86 @@ def forecast_likelihood(
     memory_limit: int | None,
     options: Mapping[str, Any] | None,
 ) -> dict[str, float]: ...
-def solve_accuracy(
+def all_optimal_likelihood(
     features: NDArray[np.uint8],
-    labels: NDArray[np.int64],
-    n_classes: int,
+    time: NDArray[np.float64],
+    event: NDArray[np.bool_],
     weight: NDArray[np.float64] | None = None,
+    entry: NDArray[np.float64] | None = None,
+    *,
+    limit: int,
+    max_depth: int,
+    max_leaf_nodes: int | None,
+    min_samples_leaf: int,
+    leaf_penalty: float,
+    n_threads: int,
+    time_limit: float | None,
+    memory_limit: int | None,
+    options: Mapping[str, Any] | None,
+) -> list[Solution]: ...
+def solve_brier(
+    features: NDArray[np.uint8],
+    time: NDArray[np.float64],
+    event: NDArray[np.bool_],
+    weight: NDArray[np.float64] | None = None,
+    callback: Callable[[float, float, float, int], object] | None = None,
+    *,
+    leaf_curve: str = "kaplan-meier",
+    time_grid: NDArray[np.float64] | None = None,
+    reference_loss: NDArray[np.float64] | None = None,
+    max_depth: int,
+    max_leaf_nodes: int | None,
+    min_samples_leaf: int,
+    leaf_penalty: float,
+    n_threads: int,
+    time_limit: float | None,
+    memory_limit: int | None,
+    options: Mapping[str, Any] | None,
+) -> Solution: ...
+def path_brier(
+    features: NDArray[np.uint8],
+    time: NDArray[np.float64],
+    event: NDArray[np.bool_],
+    weight: NDArray[np.float64] | None = None,
+    callback: Callable[[float, float, float, int], object] | None = None,
+    *,
+    leaf_curve: str = "kaplan-meier",
+    time_grid: NDArray[np.float64] | None = None,
+    reference_loss: NDArray[np.float64] | None = None,
+    max_depth: int,
+    max_leaf_nodes: int | None,
+    min_samples_leaf: int,
+    leaf_penalty: float,
+    n_threads: int,
+    time_limit: float | None,
+    memory_limit: int | None,
+    options: Mapping[str, Any] | None,
+) -> list[Solution]: ...
+def all_optimal_brier(
+    features: NDArray[np.uint8],
+    time: NDArray[np.float64],
+    event: NDArray[np.bool_],
+    weight: NDArray[np.float64] | None = None,
+    callback: Callable[[float, float, float, int], object] | None = None,
+    *,
+    limit: int,
+    leaf_curve: str = "kaplan-meier",
+    time_grid: NDArray[np.float64] | None = None,
+    reference_loss: NDArray[np.float64] | None = None,
+    max_depth: int,
+    max_leaf_nodes: int | None,
+    min_samples_leaf: int,
+    leaf_penalty: float,
+    n_threads: int,
+    time_limit: float | None,
+    memory_limit: int | None,
+    options: Mapping[str, Any] | None,
+) -> list[Solution]: ...
+def solve(
+    task: str,
+    data: dict[str, Any],
+    features: NDArray[np.uint8],
+    callback: Callable[[float, float, float, int], None] | None = None,
     *,
     max_depth: int,
     max_leaf_nodes: int | None,
@@ -94,6 +169,72 @@ def solve_accuracy(
     memory_limit: int | None,
     options: Mapping[str, Any] | None,
 ) -> Solution: ...
+def solve_path(
+    task: str,
+    data: dict[str, Any],
+    features: NDArray[np.uint8],
+    *,
+    max_depth: int,
+    max_leaf_nodes: int | None,
+    min_samples_leaf: int,
+    leaf_penalty: float,
+    n_threads: int,
+    time_limit: float | None,
+    memory_limit: int | None,
+    options: Mapping[str, Any] | None,
+) -> list[Solution]: ...
+def forecast(
+    task: str,
+    data: dict[str, Any],
+    features: NDArray[np.uint8],
+    *,
+    max_depth: int,
+    max_leaf_nodes: int | None,
+    min_samples_leaf: int,
+    leaf_penalty: float,
+    n_threads: int,
+    time_limit: float | None,
+    memory_limit: int | None,
+    options: Mapping[str, Any] | None,
+) -> dict[str, float]: ...
+
+class FrontPoint:
+    """One tree of a front in preorder; labels are -1 at splits."""
+
+    feature: NDArray[np.int64]
+    children_left: NDArray[np.int64]
+    children_right: NDArray[np.int64]
+    labels: NDArray[np.int64]
+    costs: list[float]
+
+class Front:
+    """Result of a search for a front or for the best tree under limits."""
+
+    points: list[FrontPoint]
+    best: int | None
+    objective: float
+    lower_bound: float
+    status: str
+    n_nodes_explored: int
+    n_distinct_rows: int
+    n_active_features: int
+    trace: list[tuple[float, float, float]]
+
+def solve_front(
+    task: str,
+    data: Mapping[str, Any],
+    features: NDArray[np.uint8],
+    callback: Callable[[float, float, float, int], object] | None = None,
+    *,
+    max_depth: int,
+    max_leaf_nodes: int | None,
+    min_samples_leaf: int,
+    leaf_penalty: float,
+    n_threads: int,
+    time_limit: float | None,
+    memory_limit: int | None,
+    options: Mapping[str, Any] | None,
+) -> Front: ...
 def grow_greedy(
     features: NDArray[np.uint8] | NDArray[np.float64],
     time: NDArray[np.float64],

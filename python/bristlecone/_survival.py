@@ -17,9 +17,7 @@ from bristlecone.metrics import concordance_index_censored
 from bristlecone.tree import Tree
 from bristlecone.validation import TrainingData, check_survival
 
-__all__ = ["LEAF_CURVES", "SurvivalTreeMixin"]
-
-LEAF_CURVES = ("auto", "proportional", "kaplan-meier")
+__all__ = ["SurvivalTreeMixin"]
 
 
 class SurvivalTreeMixin(TreeMixin):
@@ -28,7 +26,7 @@ class SurvivalTreeMixin(TreeMixin):
     An estimator calls ``_set_leaves`` at the end of ``fit``. Its
     parameter ``leaf_curve`` chooses the curve of a leaf: "proportional" is exp(−θΛ) with the
     baseline Λ of all training rows, "kaplan-meier" the leaf's own Kaplan–Meier estimate (and
-    Nelson–Aalen for the cumulative hazard), "auto" is "proportional".
+    Nelson–Aalen for the cumulative hazard), "brier-optimal" a curve fitted to the leaf.
 
     Curves are computed once per leaf and shared by its rows. Every curve is a right-continuous
     step function, 1 (hazard: 0) before the first event and constant after the last training
@@ -59,7 +57,10 @@ class SurvivalTreeMixin(TreeMixin):
         return self.baseline_.event_times
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """Risk score θ of every row: the hazard of its leaf relative to the baseline.
+        """Risk score of every row, that of its leaf.
+
+        It is θ, the hazard of the leaf relative to the baseline; under the Brier objective the
+        cumulative hazard of the leaf summed over ``event_times_``, as in scikit-survival.
 
         Parameters
         ----------
@@ -69,10 +70,10 @@ class SurvivalTreeMixin(TreeMixin):
         Returns
         -------
         array of float, shape (n,)
-            Positive; higher means an earlier event.
+            Not negative; higher means an earlier event.
         """
         leaf = self._leaf_of(X)
-        return self._theta()[leaf]
+        return self._leaf_risk()[leaf]
 
     def predict_survival_function(
         self, X: Any, return_array: bool = False, times: ArrayLike | None = None
@@ -228,7 +229,9 @@ class SurvivalTreeMixin(TreeMixin):
 
     def _read_leaves(self, fields: serialise.Fields) -> None:
         self.baseline_ = serialise.read_baseline(fields.object("baseline"))
-        self.leaf_statistics_ = serialise.read_leaves(fields, self.tree_, self.baseline_)
+        self.leaf_statistics_ = serialise.read_leaves(
+            fields, self.tree_, self.baseline_, self._curve()
+        )
 
     def _leaf_facts(self) -> list[dict[str, Any]]:
         return [
@@ -249,10 +252,19 @@ class SurvivalTreeMixin(TreeMixin):
     def _theta(self) -> NDArray[np.float64]:
         return np.array([leaf.theta for leaf in self.leaf_statistics_])
 
+    def _leaf_risk(self) -> NDArray[np.float64]:
+        """Risk score of every leaf."""
+        return self._theta()
+
+    def _curve(self) -> str:
+        """Curve that ``leaf_curve`` means."""
+        return "proportional" if self.leaf_curve == "auto" else self.leaf_curve
+
     def _leaf_hazard(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
         """Cumulative hazard of every leaf at ``times``, shape (n_leaves, n_times)."""
-        if self.leaf_curve == "kaplan-meier":
-            steps = [(leaf.event_times, leaf.nelson_aalen) for leaf in self.leaf_statistics_]
+        curve = self._curve()
+        if curve != "proportional":
+            steps = [leaf.hazard_steps(curve) for leaf in self.leaf_statistics_]
             return np.stack([StepFunction(x, y, before=0.0)(times) for x, y in steps])
         baseline = StepFunction(
             self.baseline_.unique_times, self.baseline_.cumulative_hazard, before=0.0
@@ -261,8 +273,9 @@ class SurvivalTreeMixin(TreeMixin):
 
     def _leaf_survival(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
         """Survival of every leaf at ``times``, shape (n_leaves, n_times)."""
-        if self.leaf_curve == "kaplan-meier":
-            steps = [(leaf.event_times, leaf.kaplan_meier) for leaf in self.leaf_statistics_]
+        curve = self._curve()
+        if curve != "proportional":
+            steps = [leaf.survival_steps(curve) for leaf in self.leaf_statistics_]
             return np.stack([StepFunction(x, y, before=1.0)(times) for x, y in steps])
         return np.exp(-self._leaf_hazard(times))
 

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from bristlecone import datasets
 from bristlecone._core import __version__
+from bristlecone._survival import SurvivalTreeMixin
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.errors import BristleconeWarning
 from bristlecone.export import export_text
@@ -44,6 +45,7 @@ _FIT_OPTIONS = (
     "min_samples_leaf",
     "leaf_penalty",
     "leaf_curve",
+    "time_grid",
     "time_limit",
     "memory_limit",
     "n_jobs",
@@ -156,14 +158,24 @@ def _add_fit(parser: argparse.ArgumentParser) -> None:
 
     tree = parser.add_argument_group("tree")
     left_out = argparse.SUPPRESS
-    tree.add_argument("--objective", default=left_out, help="loss of a leaf: likelihood")
+    tree.add_argument("--objective", default=left_out, help="likelihood or brier")
     tree.add_argument(
         "--max-depth", type=_integer_or_none, default=left_out, metavar="D", help="or none"
     )
     tree.add_argument("--max-leaf-nodes", type=int, default=left_out, metavar="N")
     tree.add_argument("--min-samples-leaf", type=int, default=left_out, metavar="N")
     tree.add_argument("--leaf-penalty", type=float, default=left_out, metavar="LOSS")
-    tree.add_argument("--leaf-curve", default=left_out, help="proportional or kaplan-meier")
+    tree.add_argument(
+        "--leaf-curve", default=left_out, help="proportional, kaplan-meier or brier-optimal"
+    )
+    tree.add_argument(
+        "--time-grid",
+        type=float,
+        nargs="+",
+        default=left_out,
+        metavar="T",
+        help="coarser times for brier: every time is moved up to the next one",
+    )
 
     search = parser.add_argument_group("search")
     search.add_argument("--time-limit", type=float, default=left_out, metavar="SECONDS")
@@ -239,7 +251,9 @@ def _fit(arguments: argparse.Namespace) -> int:
     if encoding:
         parameters["encoder"] = BinaryEncoder(**encoding)
     estimator = OptimalSurvivalTree(**parameters)
-    cost = estimator.estimate_cost(X, y)
+    # Without a forecast only whoever asked for one need know.
+    if arguments.estimate or estimator.objective != "brier":
+        cost = estimator.estimate_cost(X, y)
     if arguments.estimate:
         print(_forecast(cost), end="")
         return 0
@@ -285,14 +299,7 @@ def _predict(arguments: argparse.Namespace) -> int:
         target = _output("--out", arguments.out, arguments.data, arguments.model)
 
     X = frame.select(names)
-    columns = {
-        "leaf": estimator.apply(X),
-        "risk": estimator.predict(X),
-        "median": estimator.predict_median(X),
-    }
-    survival = estimator.predict_survival_function(X, times=arguments.times)
-    for time, values in zip(arguments.times, survival.T, strict=True):
-        columns[f"survival_{time:g}"] = values
+    columns = {"leaf": estimator.apply(X), **_predictions(estimator, X, arguments)}
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
@@ -302,6 +309,23 @@ def _predict(arguments: argparse.Namespace) -> int:
     else:
         write_files({target: text.getvalue()})
     return 0
+
+
+def _predictions(
+    estimator: Any, X: Frame, arguments: argparse.Namespace
+) -> dict[str, NDArray[Any]]:
+    if not isinstance(estimator, SurvivalTreeMixin):
+        if arguments.times:
+            raise ValueError(
+                f"--times: {arguments.model} is a {type(estimator).__name__}, which predicts no "
+                "survival"
+            )
+        return {"prediction": estimator.predict(X)}
+    columns = {"risk": estimator.predict(X), "median": estimator.predict_median(X)}
+    survival = estimator.predict_survival_function(X, times=arguments.times)
+    for time, values in zip(arguments.times, survival.T, strict=True):
+        columns[f"survival_{time:g}"] = values
+    return columns
 
 
 def _show(arguments: argparse.Namespace) -> int:
@@ -385,14 +409,15 @@ def _forecast(cost: SearchCost) -> str:
 
 
 def _size(estimator: Any) -> str:
-    leaves = estimator.leaf_statistics_
-    rows, events = sum(leaf.n_samples for leaf in leaves), sum(leaf.n_events for leaf in leaves)
-    counts = {"row": rows, "event": events, "column": estimator.n_features_in_}
+    counts = {"row": int(estimator.tree_.n_node_samples[0])}
+    if isinstance(estimator, SurvivalTreeMixin):
+        counts["event"] = sum(leaf.n_events for leaf in estimator.leaf_statistics_)
+    counts["column"] = estimator.n_features_in_
     return ", ".join(f"{n} {what}{'' if n == 1 else 's'}" for what, n in counts.items())
 
 
 def _proof(estimator: Any) -> str:
-    """Lines for objective, lower bound, gap, status, binary features and seconds."""
+    """Lines for objective, lower bound, gap, status, binary features, seconds and remarks."""
     sentence, numbers = certificate(estimator)
     lines = [*numbers[:3], ("status", sentence), *numbers[3:]]
     return "".join(f"{name:16}{value}\n" for name, value in lines)

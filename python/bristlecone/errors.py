@@ -1,11 +1,13 @@
 """Warnings and errors of the package, so that a caller can filter or catch exactly one kind."""
 
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 __all__ = [
     "BristleconeWarning",
     "ConstantFeatureWarning",
     "FitConvergenceWarning",
+    "InfeasibleError",
+    "InfeasibleWarning",
     "InvalidParameterError",
     "ModelFormatError",
     "SearchCostWarning",
@@ -31,6 +33,14 @@ class SearchCostWarning(BristleconeWarning):
 
 class ConstantFeatureWarning(BristleconeWarning):
     """A feature takes one value on the training rows and cannot be used for a split."""
+
+
+class InfeasibleWarning(BristleconeWarning):
+    """No tree satisfies the constraints; the fitted estimator holds none."""
+
+
+class InfeasibleError(NotFittedError):
+    """A prediction was asked of a fit that found that no tree satisfies the constraints."""
 
 
 class InvalidParameterError(ValueError, TypeError):

@@ -14,7 +14,8 @@ from sklearn.base import BaseEstimator
 from bristlecone import _core
 from bristlecone._encoded import EncodedTreeMixin, binary_features
 from bristlecone._numeric import NumericColumns
-from bristlecone._survival import LEAF_CURVES, SurvivalTreeMixin
+from bristlecone._objectives import Likelihood
+from bristlecone._survival import SurvivalTreeMixin
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.leaves import LeafStatistics
 from bristlecone.serialise import Fields, register
@@ -211,7 +212,7 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
         check_integer("max_depth", self.max_depth, 0, optional=True)
         check_integer("max_leaf_nodes", self.max_leaf_nodes, 1, optional=True)
         check_integer("min_samples_leaf", self.min_samples_leaf, 1)
-        check_choice("leaf_curve", self.leaf_curve, LEAF_CURVES)
+        check_choice("leaf_curve", self.leaf_curve, ("auto", *Likelihood.leaf_curves))
         check_seed("random_state", self.random_state)
         if not isinstance(self.verbose, bool):
             check_integer("verbose", self.verbose, 0)

@@ -64,6 +64,9 @@ class LeafStatistics:
     event_times, kaplan_meier, nelson_aalen : array of float, shape (n_event_times,)
         Distinct event times of the leaf, its Kaplan–Meier survival and Nelson–Aalen cumulative
         hazard at them.
+    brier_times, brier_survival : array of float, shape (n_steps,), or None
+        Where the curve of least Brier score falls, and its value from there on; only of a fit with
+        ``leaf_curve="brier-optimal"``.
     """
 
     node: int
@@ -76,6 +79,34 @@ class LeafStatistics:
     event_times: NDArray[np.float64]
     kaplan_meier: NDArray[np.float64]
     nelson_aalen: NDArray[np.float64]
+    brier_times: NDArray[np.float64] | None = None
+    brier_survival: NDArray[np.float64] | None = None
+
+    def survival_steps(self, curve: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Times and values of the curve "kaplan-meier" or "brier-optimal"; 1 before.
+
+        Raises
+        ------
+        ValueError
+            When the fit did not ask for the curve.
+        """
+        if curve == "kaplan-meier":
+            return self.event_times, self.kaplan_meier
+        if self.brier_times is None or self.brier_survival is None:
+            raise ValueError(f"leaf_curve={curve!r} was set after the fit: fit again")
+        return self.brier_times, self.brier_survival
+
+    def hazard_steps(self, curve: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Cumulative hazard of the curve; 0 before.
+
+        A fall of the survival from S to S' adds 1 − S'/S, as in the Nelson–Aalen estimate, so that
+        it stays finite where the survival ends at 0.
+        """
+        if curve == "kaplan-meier":
+            return self.event_times, self.nelson_aalen
+        times, survival = self.survival_steps(curve)
+        before = np.concatenate([[1.0], survival[:-1]])
+        return times, np.cumsum(1 - survival / before)
 
 
 def hazard_ratio(events: float, hazard: float) -> float:

@@ -2,76 +2,49 @@
 
 from __future__ import annotations
 
-import logging
-import math
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 
-from bristlecone import _core
-from bristlecone._encoded import EncodedTreeMixin, binary_features
-from bristlecone._survival import LEAF_CURVES, SurvivalTreeMixin
-from bristlecone.encoder import BinaryEncoder
-from bristlecone.errors import InvalidParameterError, SearchCostWarning, SearchLimitWarning
-from bristlecone.search import (
-    SearchCost,
-    SearchProgress,
-    readable_bytes,
-    readable_seconds,
-    relative_gap,
-)
+from bristlecone._fronts import solve_front
+from bristlecone._labels import read_labels, saved_labels
+from bristlecone._objectives import LEAF_CURVES, OBJECTIVES, Objective
+from bristlecone._solver import Callback, Engine, Problem, SolverMixin
+from bristlecone._survival import SurvivalTreeMixin
+from bristlecone.curves import rmst
+from bristlecone.errors import InvalidParameterError, SearchLimitWarning
+from bristlecone.fairness import RmstParity
 from bristlecone.serialise import Fields, register
 from bristlecone.tree import Tree
 from bristlecone.validation import (
     TrainingData,
     check_choice,
     check_integer,
-    check_real,
-    check_seed,
+    check_row_losses,
     check_training_data,
-    thread_count,
 )
 
 __all__ = ["OptimalSurvivalTree"]
 
-logger = logging.getLogger(__name__)
-
-_STATUSES = ("optimal", "time_limit", "memory_limit", "interrupted")
-
-# What a search may take before ``estimate_cost`` calls it hopeless, when no limit is set. The
-# bytes are what the engine allows itself.
-_MOST_SECONDS, _MOST_BYTES = 3600.0, 600 << 20
-
-Found = TypeVar("Found")
-
-
-class _Problem(NamedTuple):
-    """Training rows with the fitted encoder and the binary features it made of them."""
-
-    data: TrainingData
-    encoder: Any
-    features: NDArray[np.uint8]
-
 
 @register
-class OptimalSurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
+class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
     """Survival tree of least loss among all trees over the binary features of the encoder.
-
-    The loss is that of Huisman, van der Linden and Demirović, "Optimal Survival Trees: A Dynamic
-    Programming Approach" (AAAI-24), eq. 20, after LeBlanc and Crowley (1992): the saturated minus
-    the fitted log-likelihood of a proportional hazards model with one relative hazard θ per
-    leaf and the Nelson–Aalen estimate of the training rows as the baseline.
 
     Parameters
     ----------
-    objective : {"likelihood"}, default="likelihood"
-        Loss of a leaf.
+    objective : {"likelihood", "brier"}, default="likelihood"
+        Loss of a leaf. "likelihood": saturated minus fitted log-likelihood of a proportional
+        hazards model with one relative hazard θ per leaf and the Nelson–Aalen estimate of the
+        training rows as the baseline [1]_ (eq. 20), [2]_. "brier": integrated Brier score of the
+        leaf's survival curve over [0, last time], weighted by the inverse probability of
+        censoring [3]_ (eqs. 1–2).
     max_depth : int or None, default=3
         Most questions from the root to a leaf; 0 is a single leaf. None is no limit and needs
         ``leaf_penalty > 0`` or ``max_leaf_nodes``.
@@ -81,9 +54,18 @@ class OptimalSurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
         Fewest training rows in a leaf, whatever their weights.
     leaf_penalty : float, default=0.0
         Added to the mean loss per leaf.
-    leaf_curve : {"auto", "proportional", "kaplan-meier"}, default="auto"
-        Curve of a leaf: exp(−θΛ) with the baseline Λ, or the leaf's own Kaplan–Meier estimate.
-        "auto" is "proportional".
+    leaf_curve : {"auto", "proportional", "kaplan-meier", "brier-optimal"}, default="auto"
+        Curve of a leaf. With "likelihood" it is for predictions only: "proportional" (which is
+        "auto") is exp(−θΛ) with the baseline Λ, "kaplan-meier" the leaf's own estimate. With
+        "brier" it is what is scored: "kaplan-meier" (which is "auto"), or "brier-optimal", the
+        non-increasing step function of least Brier score on the leaf, never worse.
+    time_grid : array-like of float, shape (n_times,), or None, default=None
+        Coarser times for "brier", strictly ascending: the time of a training row is moved up to the
+        next one of the grid, and a row beyond the last is censored there. This changes the
+        objective: the optimum, its value, its bound and the curves are those of the grid.
+    fairness : RmstParity or None, default=None
+        Limit on the difference of the mean restricted survival time between two groups, for the
+        curves that leaves predict. Needs ``leaf_curve`` "auto", and the groups.
     time_limit : float or None, default=None
         Seconds after which the search stops with the best tree so far.
     memory_limit : int or None, default=None
@@ -108,12 +90,18 @@ class OptimalSurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
         No tree over the binary features is below this.
     gap_, relative_gap_ : float
         ``objective_value_ - lower_bound_``, and the same as a share of ``objective_value_``.
-    status_ : {"optimal", "time_limit", "memory_limit", "interrupted"}
-        "optimal" means optimal among trees over the ``n_binary_features_`` binary features.
+    guarantee_ : float
+        How much better than this tree another one can be at most: ``gap_`` or, when ``status_`` is
+        "reference_optimal", ``reference_loss_`` if that is less.
+    status_ : {"optimal", "reference_optimal", "time_limit", "memory_limit", "interrupted"}
+        "optimal" means optimal among trees over the ``n_binary_features_`` binary features;
+        "reference_optimal" that the search ended, but left out what a reference model does worse.
+    reference_loss_ : float or None
+        Mean of ``reference_loss``, None for a fit without.
     tree_ : Tree
         Structure as parallel arrays in preorder; ``feature`` counts binary features.
     leaf_statistics_ : tuple of LeafStatistics
-        Rows, events, θ, Kaplan–Meier and Nelson–Aalen curve of every leaf, left to right.
+        Rows, events, θ and curves of every leaf, left to right.
     n_leaves_, depth_ : int
         Size of the tree.
     n_binary_features_ : int
@@ -130,10 +118,21 @@ class OptimalSurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
         Columns of ``X``.
     feature_names_in_ : array of str
         Their names; only when ``X`` had names.
+    groups_ : array, shape (2,), or None
+        The two values of the groups that ``fairness`` compares, sorted; None without.
+    group_rmst_ : array of float, shape (2,), or None
+        Mean restricted survival time that the tree predicts for either group's training rows.
     unique_times_, event_times_ : array of float
         Distinct training times, and those with an event.
     baseline_ : Baseline
         Both of them with the baseline cumulative hazard Λ.
+
+    References
+    ----------
+    .. [1] Huisman, van der Linden, Demirović, "Optimal Survival Trees: A Dynamic Programming
+       Approach", AAAI 2024.
+    .. [2] LeBlanc, Crowley, "Relative risk trees for censored survival data", Biometrics 48 (1992).
+    .. [3] Zhang, Xin, Seltzer, Rudin, "Optimal Sparse Survival Trees", AISTATS 2024.
 
     Examples
     --------
@@ -155,6 +154,8 @@ class OptimalSurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
         min_samples_leaf: int = 1,
         leaf_penalty: float = 0.0,
         leaf_curve: str = "auto",
+        time_grid: ArrayLike | None = None,
+        fairness: RmstParity | None = None,
         time_limit: float | None = None,
         memory_limit: int | None = None,
         n_jobs: int | None = None,
@@ -168,6 +169,8 @@ class OptimalSurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
         self.min_samples_leaf = min_samples_leaf
         self.leaf_penalty = leaf_penalty
         self.leaf_curve = leaf_curve
+        self.time_grid = time_grid
+        self.fairness = fairness
         self.time_limit = time_limit
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
@@ -181,7 +184,9 @@ class OptimalSurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
         y: Any,
         sample_weight: ArrayLike | None = None,
         *,
-        callback: Callable[[SearchProgress], object] | None = None,
+        sensitive: ArrayLike | None = None,
+        reference_loss: ArrayLike | None = None,
+        callback: Callback | None = None,
     ) -> OptimalSurvivalTree:
         """Find the best tree.
 
@@ -194,10 +199,18 @@ class OptimalSurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
             columns ``event`` and ``time`` (or exactly one two-valued and one numeric column), or
             a pair ``(event, time)``. A further field or column ``entry`` is the time from which
             a row was observed (delayed entry, left truncation): the row is at risk at t when
-            ``entry < t <= time``.
+            ``entry < t <= time``. Refused by "brier".
         sample_weight : array-like of float, shape (n,), optional
             Row weights, finite and not negative; rows of weight zero are left out. Integer
             weights equal repetition of rows (with ``min_samples_leaf=1``).
+        sensitive : array-like, shape (n,), optional
+            Group of every row, of two values, for ``fairness``; in place of its
+            ``sensitive_feature``.
+        reference_loss : array-like of float, shape (n,), optional
+            What each row adds to the integrated Brier score of a reference model, from
+            :func:`bristlecone.reference.brier_reference_loss`. The search leaves out subtrees that
+            would have to be better than the reference. It is faster and proves less: ``status_``
+            is "reference_optimal", and ``guarantee_`` says what is certain.
         callback : callable, optional
             Called with a :class:`~bristlecone.search.SearchProgress` whenever the best tree or
             the lower bound may have improved, from a thread of the search, which waits for it.
@@ -224,31 +237,34 @@ class OptimalSurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
             When a column of ``X`` takes a single value.
         """
         start = time.perf_counter()
-        problem = self._problem(X, y, sample_weight)
-        solution = self._run(_core.solve_likelihood, problem, callback=_reporter(callback))
-        self._set_solution(solution, problem, start)
-        self._warn_of_constants()
-        _report([self])
+        problem = self._problem(X, y, sample_weight, sensitive=sensitive)
+        reference = self._reference(reference_loss, problem.data)
+        options = {} if reference is None else {"reference_loss": reference}
+        self._search(problem, start, callback, **options)
+        if reference is not None:
+            self.reference_loss_ = float(np.average(reference, weights=problem.data.weight))
+        self._announce([self])
         return self
 
-    def size_path(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None = None
+    def all_optimal_trees(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, limit: int = 100
     ) -> list[OptimalSurvivalTree]:
-        """Best tree of every size, from one search.
+        """Every tree that reaches the optimum, to within 1e-9, from one search.
 
         Parameters
         ----------
         X, y, sample_weight
             As in ``fit``.
+        limit : int, default=100
+            Most trees to return.
 
         Returns
         -------
         list of OptimalSurvivalTree
-            Entry k is what ``fit`` with ``max_leaf_nodes=k + 1`` finds: the best tree with at
-            most k + 1 leaves, with its own objective, bound and status. The parameters are
-            those of this estimator, which is left as it is; the fitted encoder is shared. The
-            sizes end at ``max_leaf_nodes``, at what ``max_depth`` allows, or at the number of
-            distinct rows. The limits hold for the search as a whole, and so does ``fit_time_``.
+            Fitted trees with the parameters of this estimator, which is left as it is; the fitted
+            encoder is shared. Few leaves come first. Features that divide the training rows of a
+            node in the same way count once, by the first of them. When the search is stopped, the
+            best tree alone.
 
         Raises
         ------
@@ -258,252 +274,147 @@ class OptimalSurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
         Warns
         -----
         SearchLimitWarning
-            Once, when a limit or Ctrl-C stopped the search before every tree was proven.
+            When there are more trees than ``limit``, or a limit or Ctrl-C stopped the search.
         ConstantFeatureWarning
             As in ``fit``.
         """
         start = time.perf_counter()
+        check_integer("limit", limit, 1)
+        if self.fairness is not None:
+            raise InvalidParameterError("all_optimal_trees has no fairness")
         problem = self._problem(X, y, sample_weight)
-        path = []
-        for leaves, solution in enumerate(self._run(_core.path_likelihood, problem), start=1):
-            tree = clone(self).set_params(max_leaf_nodes=leaves)
+        # One more tells whether there are more.
+        found = self._run(self._with(problem, "all_optimal"), problem, limit=limit + 1)
+        trees = []
+        for solution in found[:limit]:
+            tree = clone(self)
             tree._set_solution(solution, problem, start)
-            path.append(tree)
-        path[0]._warn_of_constants()
-        _report(path)
-        return path
+            trees.append(tree)
+        trees[0]._announce(trees)
+        if len(found) > limit:
+            warnings.warn(
+                f"more than limit={limit} trees reach the optimum; the others are left out",
+                SearchLimitWarning,
+                stacklevel=2,
+            )
+        return trees
 
-    def estimate_cost(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> SearchCost:
-        """Forecast what ``fit`` would take, without the search.
+    def _training_data(
+        self, X: Any, y: Any, sample_weight: Any, *, sensitive: Any = None
+    ) -> TrainingData:
+        data = self._objective().prepare(self, check_training_data(X, y, sample_weight))
+        if self.fairness is not None:
+            groups, group = self.fairness.groups_of(X, sensitive, data.kept)
+            return data._replace(groups=groups, group=group)
+        if sensitive is not None:
+            raise InvalidParameterError("sensitive needs fairness, such as RmstParity(limit)")
+        return data
 
-        Encodes the rows and counts; for a search that cannot leave anything out, hence often too
-        much, above all with a ``leaf_penalty``.
+    def _engine(self, problem: Problem) -> Engine:
+        forecast = self._with(problem, "forecast") if self._objective().has_forecast else None
+        if self.fairness is not None:
+            fair = partial(solve_front, *self._fair_task(problem), problem.features)
+            return Engine(fair, None, forecast)
+        return Engine(self._with(problem, "solve"), self._with(problem, "path"), forecast)
 
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in ``fit``.
+    def _fair_task(self, problem: Problem) -> tuple[str, dict[str, Any]]:
+        """Name and data of the engine's task."""
+        data, fairness = problem.data, self.fairness
+        assert fairness is not None
+        arrays = {name: getattr(data, name) for name in ("time", "event", "weight", "group")}
+        arrays |= self._objective().fair_options(self, data)
+        arrays |= {"delta": float(fairness.limit), "tau": self._tau(data.time)}
+        return "fair-survival", arrays
 
-        Returns
-        -------
-        SearchCost
-            Seconds, bytes and what they follow from.
+    def _tau(self, time: NDArray[np.float64]) -> float:
+        tau = None if self.fairness is None else self.fairness.tau
+        return float(time.max() if tau is None else tau)
 
-        Raises
-        ------
-        ValueError, TypeError
-            As in ``fit``.
+    def _with(self, problem: Problem, what: str) -> Callable[..., Any]:
+        """A function of the engine with the data of the problem."""
+        data, objective = problem.data, self._objective()
+        options = objective.engine_options(self, data)
+        function = objective.engine(what)
+        return partial(function, problem.features, data.time, data.event, data.weight, **options)
 
-        Warns
-        -----
-        SearchCostWarning
-            When the forecast is beyond ``time_limit`` (an hour without one) or ``memory_limit``
-            (600 MiB without one); a smaller setting that fits is given, if there is one.
-        """
-        problem = self._problem(X, y, sample_weight)
-        cost = self._forecast(problem)
-        if self._affordable(cost):
-            return cost
-        suggestion = self._smaller_setting(problem, cost)
-        seconds, memory = self._allowance()
-        warnings.warn(
-            f"the search is forecast to take {cost}, where {readable_seconds(seconds)}, "
-            f"{readable_bytes(memory)} are allowed"
-            + (f"; smaller is {suggestion}" if suggestion else ""),
-            SearchCostWarning,
-            stacklevel=2,
-        )
-        return replace(cost, suggestion=suggestion)
-
-    def _problem(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> _Problem:
-        self._check_parameters()
-        return self._encoded(check_training_data(X, y, sample_weight))
-
-    def _encoded(self, data: TrainingData) -> _Problem:
-        encoder = self._fitted_encoder(data.X, data.weight)
-        return _Problem(data, encoder, binary_features(encoder, data.X))
-
-    def _run(self, search: Callable[..., Found], problem: _Problem, **options: Any) -> Found:
-        """Call a function of the engine with the problem and the parameters."""
-        data, features = problem.data, problem.features
-        settings = {
-            "entry": data.entry,
-            "max_depth": self._depth_limit(features),
-            "max_leaf_nodes": self._leaf_limit(features),
-            "min_samples_leaf": self.min_samples_leaf,
-            "leaf_penalty": float(self.leaf_penalty),
-            "n_threads": thread_count(self.n_jobs),
-            "time_limit": None if self.time_limit is None else float(self.time_limit),
-            "memory_limit": self.memory_limit,
-            "options": None,
-        }
-        return search(features, data.time, data.event, data.weight, **{**settings, **options})
-
-    def _set_solution(self, solution: _core.Solution, problem: _Problem, start: float) -> None:
-        tree = Tree.grown(
-            solution.children_left,
-            solution.children_right,
-            solution.feature,
-            problem.features,
-            problem.data.weight,
-        )
-        self._set_leaves(tree, problem.features, problem.data)
-        self.encoder_ = problem.encoder
-        self.objective_value_ = solution.objective
-        self.lower_bound_ = solution.lower_bound
-        self.status_ = solution.status
-        self.n_nodes_explored_ = solution.n_nodes_explored
-        self.trace_ = [tuple(entry) for entry in solution.trace]
-        self.fit_time_ = time.perf_counter() - start
-
-    def _forecast(self, problem: _Problem, max_depth: int | None = None) -> SearchCost:
-        depth = self._depth_limit(problem.features) if max_depth is None else max_depth
-        forecast = self._run(_core.forecast_likelihood, problem, max_depth=depth)
-        seconds = forecast["seconds"]
-        return SearchCost(
-            # Counts beyond all numbers divide into NaN.
-            seconds=math.inf if math.isnan(seconds) else seconds,
-            memory=int(forecast["bytes"]),
-            n_features=int(forecast["n_active_features"]),
-            n_distinct_rows=int(forecast["n_distinct_rows"]),
-            max_depth=depth,
-        )
-
-    def _allowance(self) -> tuple[float, int]:
-        """Seconds and bytes a search may take before it is called hopeless."""
-        seconds = _MOST_SECONDS if self.time_limit is None else self.time_limit
-        return seconds, _MOST_BYTES if self.memory_limit is None else self.memory_limit
-
-    def _affordable(self, cost: SearchCost) -> bool:
-        seconds, memory = self._allowance()
-        return cost.seconds <= seconds and cost.memory <= memory
-
-    def _smaller_setting(self, problem: _Problem, cost: SearchCost) -> str | None:
-        """The most depth that can be afforded, or fewer features if not even depth 2 can."""
-        suggestion = None
-        for depth in range(2, cost.max_depth):
-            smaller = self._forecast(problem, depth)
-            if not self._affordable(smaller):
-                break
-            suggestion = f"max_depth={depth} ({smaller})"
-        if suggestion is not None:
-            return suggestion
-        encoder = BinaryEncoder() if isinstance(self.encoder, str) else clone(self.encoder)
-        if not isinstance(encoder, BinaryEncoder):
+    def _reference(
+        self, reference_loss: ArrayLike | None, data: TrainingData
+    ) -> NDArray[np.float64] | None:
+        """Reference losses of the rows of the fit."""
+        if reference_loss is None:
             return None
-        fewer = clone(self).set_params(max_depth=min(2, cost.max_depth), encoder=encoder)
-        count = cost.n_features // 2
-        while count > 0:
-            encoder.set_params(max_features=count)
-            smaller = fewer._forecast(fewer._encoded(problem.data))
-            if self._affordable(smaller):
-                return f"max_depth={fewer.max_depth}, encoder={encoder!r} ({smaller})"
-            count //= 2
-        return None
+        if self.objective != "brier":
+            raise InvalidParameterError("reference_loss needs objective='brier'")
+        return check_row_losses("reference_loss", reference_loss, data)
 
-    @property
-    def gap_(self) -> float:
-        """Distance of the objective from the lower bound."""
-        return self.objective_value_ - self.lower_bound_
+    def _set_found(self, tree: Tree, problem: Problem, solution: Any) -> None:
+        self._set_leaves(tree, problem.features, problem.data)
+        self.groups_, self.group_rmst_ = None, None
+        data = problem.data
+        if data.group is not None:
+            times = self.unique_times_
+            means = rmst(times, self._leaf_survival(times), self._tau(data.time))
+            of_row = np.asarray(means)[np.searchsorted(tree.leaves, tree.apply(problem.features))]
+            weight = np.ones(len(of_row)) if data.weight is None else data.weight
+            total = np.bincount(data.group, weights=weight)
+            self.groups_ = data.groups
+            self.group_rmst_ = np.bincount(data.group, weights=weight * of_row) / total
 
-    @property
-    def relative_gap_(self) -> float:
-        """The gap as a share of the objective."""
-        return relative_gap(self.objective_value_, self.lower_bound_)
-
-    @property
-    def n_binary_features_(self) -> int:
-        """Number of binary features the tree was searched over."""
-        return len(self._split_names())
+    def _set_leaves(self, tree: Tree, rows: NDArray[Any], data: TrainingData) -> None:
+        super()._set_leaves(tree, rows, data)
+        self.leaf_statistics_ = self._objective().finish_leaves(
+            self, self.leaf_statistics_, tree.apply(rows), data
+        )
 
     def _check_parameters(self) -> None:
-        check_choice("objective", self.objective, ("likelihood",))
-        check_integer("max_depth", self.max_depth, 0, optional=True)
-        check_integer("max_leaf_nodes", self.max_leaf_nodes, 1, optional=True)
-        check_integer("min_samples_leaf", self.min_samples_leaf, 1)
-        check_real("leaf_penalty", self.leaf_penalty, 0.0)
+        check_choice("objective", self.objective, tuple(OBJECTIVES))
         check_choice("leaf_curve", self.leaf_curve, LEAF_CURVES)
-        check_real("time_limit", self.time_limit, 0.0, optional=True)
-        check_integer("memory_limit", self.memory_limit, 1, optional=True)
-        check_seed("random_state", self.random_state)
-        if not isinstance(self.verbose, bool):
-            check_integer("verbose", self.verbose, 0)
-        self._check_encoder()
-        thread_count(self.n_jobs)
-        if self.max_depth is None and self.max_leaf_nodes is None and self.leaf_penalty == 0:
+        allowed = self._objective().leaf_curves
+        if self.leaf_curve not in ("auto", *allowed):
             raise InvalidParameterError(
-                "max_depth=None means unlimited depth and needs leaf_penalty > 0 or max_leaf_nodes"
+                f"leaf_curve={self.leaf_curve!r} does not go with objective={self.objective!r}, "
+                f"which has {' and '.join(map(repr, allowed))}"
             )
-
-    def _depth_limit(self, features: NDArray[np.uint8]) -> int:
-        # No path asks a question twice, and every split leaves a row behind.
-        most = min(features.shape[1], features.shape[0] - 1)
-        if self.max_leaf_nodes is not None:
-            most = min(most, self.max_leaf_nodes - 1)
-        return most if self.max_depth is None else min(self.max_depth, most)
-
-    def _leaf_limit(self, features: NDArray[np.uint8]) -> int | None:
-        return None if self.max_leaf_nodes is None else min(self.max_leaf_nodes, features.shape[0])
+        if self.fairness is not None:
+            if not isinstance(self.fairness, RmstParity):
+                raise InvalidParameterError(
+                    f"fairness must be None or RmstParity(limit); got {self.fairness!r}"
+                )
+            self.fairness.check()
+            if self._curve() != allowed[0]:
+                raise InvalidParameterError(
+                    f"fairness limits the curves that are predicted; with objective="
+                    f"{self.objective!r} it needs leaf_curve={allowed[0]!r}"
+                )
+        self._objective().check_parameters(self)
+        super()._check_parameters()
 
     def _saved_fields(self) -> dict[str, Any]:
-        return {
-            "encoder": self.encoder_.to_dict(),
-            "search": {
-                "objective_value": self.objective_value_,
-                "lower_bound": self.lower_bound_,
-                "status": self.status_,
-                "n_nodes_explored": self.n_nodes_explored_,
-                "trace": self.trace_,
-                "fit_time": self.fit_time_,
-            },
-        }
+        saved = super()._saved_fields()
+        if self.groups_ is not None and self.group_rmst_ is not None:
+            groups = {"values": saved_labels(self.groups_), "rmst": self.group_rmst_.tolist()}
+            saved["groups"] = groups
+        return saved
 
     def _read_fields(self, fields: Fields) -> None:
-        self.encoder_ = BinaryEncoder.from_dict(fields.take("encoder"))
-        search = fields.object("search")
-        # A loss of zero may be rounded to either side.
-        self.objective_value_ = search.number("objective_value", minimum=-math.inf)
-        self.lower_bound_ = search.number("lower_bound", minimum=-math.inf)
-        self.status_ = search.text("status", _STATUSES)
-        self.n_nodes_explored_ = search.integer("n_nodes_explored")
-        self.trace_ = search.rows("trace", 3)
-        self.fit_time_ = search.number("fit_time")
-        search.finish()
-        if self.gap_ < 0 or (self.status_ == "optimal" and self.gap_ > 1e-9):
-            raise search.fail("lower_bound", "contradicts objective_value or status")
+        super()._read_fields(fields)
+        self.groups_, self.group_rmst_ = None, None
+        if "groups" in fields.names():
+            groups = fields.object("groups")
+            self.groups_ = read_labels(groups.object("values"))
+            self.group_rmst_ = groups.numbers("rmst")
+            groups.finish()
+            if self.groups_.shape != (2,) or self.group_rmst_.shape != (2,):
+                raise fields.fail("groups", "are not two")
 
+    def _objective(self) -> type[Objective]:
+        return OBJECTIVES[self.objective]
 
-def _reporter(
-    callback: Callable[[SearchProgress], object] | None,
-) -> Callable[[float, float, float, int], object] | None:
-    if callback is None:
-        return None
-    if not callable(callback):
-        raise InvalidParameterError(f"callback must be callable or None; got {callback!r}")
-    return lambda *point: callback(SearchProgress(*point))
+    def _curve(self) -> str:
+        return self._objective().curve(self.leaf_curve)
 
+    def _leaf_risk(self) -> NDArray[np.float64]:
+        return self._objective().leaf_risk(self)
 
-def _report(trees: Sequence[OptimalSurvivalTree]) -> None:
-    """Log fits and warn when a limit stopped them; called by the method of the user's call."""
-    for tree in trees:
-        logger.log(
-            logging.INFO if tree.verbose else logging.DEBUG,
-            "%s: objective %.6g, lower bound %.6g, %d leaves, depth %d, %d binary features, %.3f s",
-            tree.status_,
-            tree.objective_value_,
-            tree.lower_bound_,
-            tree.n_leaves_,
-            tree.depth_,
-            tree.n_binary_features_,
-            tree.fit_time_,
-        )
-    unproven = [tree for tree in trees if tree.status_ != "optimal"]
-    if unproven:
-        worst = max(unproven, key=lambda tree: tree.gap_)
-        warnings.warn(
-            f"the search stopped ({worst.status_}) with objective {worst.objective_value_:.6g} "
-            f"and lower bound {worst.lower_bound_:.6g}: gap {worst.gap_:.3g}"
-            + (f"; {len(unproven)} of {len(trees)} trees are not proven" if trees[1:] else ""),
-            SearchLimitWarning,
-            stacklevel=3,
-        )
+    def _remarks(self) -> list[tuple[str, str]]:
+        return self._objective().remarks(self) + super()._remarks()

@@ -61,12 +61,14 @@ def certificate(estimator: Any) -> tuple[str, list[tuple[str, str]]]:
     Parameters
     ----------
     estimator : fitted survival tree that was searched for
-        With ``status_``, ``objective_value_``, ``lower_bound_`` and ``n_binary_features_``.
+        One with :class:`~bristlecone._searched.SearchedTreeMixin` and ``n_binary_features_``.
     """
     count = estimator.n_binary_features_
     over = f"optimal among trees over these {count} binary features"
     if estimator.status_ == "optimal":
         sentence = over
+    elif estimator.status_ == "reference_optimal":
+        sentence = f"best with respect to the reference model, not proven {over}"
     else:
         sentence = f"{estimator.status_}: the best tree found, not proven {over}"
     return sentence, [
@@ -75,6 +77,7 @@ def certificate(estimator: Any) -> tuple[str, list[tuple[str, str]]]:
         ("gap", f"{estimator.gap_:.3g} ({100 * estimator.relative_gap_:.3g} %)"),
         ("binary features", str(count)),
         ("seconds", f"{estimator.fit_time_:.3g}"),
+        *estimator._remarks(),
     ]
 
 

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from bristlecone import _core
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.errors import ModelFormatError
+from bristlecone.fairness import RmstParity
 from bristlecone.files import write_files
 from bristlecone.leaves import Baseline, LeafStatistics, hazard_ratio
 from bristlecone.tree import Tree
@@ -37,6 +38,21 @@ __all__ = ["FORMAT", "VERSION", "Fields", "dumps", "load_model", "loads", "regis
 
 FORMAT = "bristlecone model"
 VERSION = 1
+
+# Objects that parameters may be.
+_OBJECTS = (BinaryEncoder, RmstParity)
+
+# Parameters that may be lists, arrays or mappings.
+_CONTAINERS = (
+    "capacities",
+    "class_weight",
+    "cost_matrix",
+    "feature_costs",
+    "feature_discounts",
+    "feature_groups",
+    "feature_origins",
+    "time_grid",
+)
 
 Model = TypeVar("Model", bound="TreeMixin")
 
@@ -333,10 +349,16 @@ def _plain(value: Any) -> Any:
 
 def _plain_parameter(name: str, value: Any) -> Any:
     value = _plain(value)
-    if type(value) is BinaryEncoder:
-        return {"BinaryEncoder": value.get_params()}
+    for kind in _OBJECTS:
+        if type(value) is kind:
+            return {kind.__name__: value.get_params()}
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
+    if name in _CONTAINERS and isinstance(value, dict):
+        # As pairs: the keys of a JSON object are texts only.
+        return {"dict": [[_plain_parameter(name, x) for x in pair] for pair in value.items()]}
+    if name in _CONTAINERS and isinstance(value, (list, tuple)):
+        return [_plain_parameter(name, item) for item in value]
     raise TypeError(f"parameter {name} is a {type(value).__name__}, which cannot be saved as JSON")
 
 
@@ -344,23 +366,37 @@ def _read_parameters(cls: type[TreeMixin], fields: Fields) -> dict[str, Any]:
     parameters = {}
     for name in cls._get_param_names():  # type: ignore[attr-defined]
         value = fields.take(name)
-        if isinstance(value, dict):
-            inner = Fields(value, fields.full_name(name)).object("BinaryEncoder")
-            known = BinaryEncoder().get_params()
-            value = BinaryEncoder(**{key: inner.take(key) for key in known})
+        if isinstance(value, dict) and "dict" in value and name in _CONTAINERS:
+            inner = Fields(value, fields.full_name(name))
+            value = _read_dict(inner)
             inner.finish()
-        elif isinstance(value, list):
+        elif isinstance(value, dict):
+            kind = next((kind for kind in _OBJECTS if kind.__name__ in value), BinaryEncoder)
+            inner = Fields(value, fields.full_name(name)).object(kind.__name__)
+            value = kind(**{key: inner.take(key) for key in kind._get_param_names()})
+            inner.finish()
+        elif isinstance(value, list) and name not in _CONTAINERS:
             raise fields.fail(name, "is a list")
         parameters[name] = value
     fields.finish()
     return parameters
 
 
+def _read_dict(fields: Fields) -> dict[Any, Any]:
+    pairs = fields.take("dict")
+    if not isinstance(pairs, list) or not all(isinstance(p, list) and len(p) == 2 for p in pairs):
+        raise fields.fail("dict", "is not a list of pairs")
+    for key, _ in pairs:
+        if not isinstance(key, (bool, int, float, str)):
+            raise fields.fail("dict", f"has the key {key!r}")
+    return dict(pairs)
+
+
 def survival_leaves(estimator: SurvivalTreeMixin) -> dict[str, Any]:
     """Baseline and leaves of a survival tree, as plain JSON types."""
     return {
         "baseline": baseline_fields(estimator.baseline_),
-        "leaves": [_plain(vars(leaf)) for leaf in estimator.leaf_statistics_],
+        "leaves": [_leaf_fields(leaf) for leaf in estimator.leaf_statistics_],
     }
 
 
@@ -428,13 +464,19 @@ def read_tree(fields: Fields, n_columns: int) -> Tree:
     return tree
 
 
-def read_leaves(document: Fields, tree: Tree, baseline: Baseline) -> tuple[LeafStatistics, ...]:
+def _leaf_fields(leaf: LeafStatistics) -> dict[str, Any]:
+    return {name: _plain(value) for name, value in vars(leaf).items() if value is not None}
+
+
+def read_leaves(
+    document: Fields, tree: Tree, baseline: Baseline, curve: str
+) -> tuple[LeafStatistics, ...]:
     """Leaves from ``survival_leaves``."""
     objects = document.objects("leaves")
     if len(objects) != tree.n_leaves:
         raise ModelFormatError(f"leaves has {len(objects)} entries for {tree.n_leaves} leaves")
     leaves = tuple(
-        _read_leaf(fields, int(node), tree, baseline)
+        _read_leaf(fields, int(node), tree, baseline, curve)
         for fields, node in zip(objects, tree.leaves, strict=True)
     )
     happened = np.unique(np.concatenate([leaf.event_times for leaf in leaves]))
@@ -443,7 +485,19 @@ def read_leaves(document: Fields, tree: Tree, baseline: Baseline) -> tuple[LeafS
     return leaves
 
 
-def _read_leaf(fields: Fields, node: int, tree: Tree, baseline: Baseline) -> LeafStatistics:
+def _read_leaf(
+    fields: Fields, node: int, tree: Tree, baseline: Baseline, curve: str
+) -> LeafStatistics:
+    fitted: dict[str, NDArray[np.float64]] = {}
+    if curve == "brier-optimal" or "brier_times" in fields.names():
+        fitted["brier_times"] = fields.times("brier_times")
+        fitted["brier_survival"] = fields.monotone("brier_survival", low=0.0, high=1.0, sign=-1)
+        if fitted["brier_times"].shape != fitted["brier_survival"].shape:
+            raise fields.fail("brier_survival", "does not have one value per time")
+        if not np.isin(fitted["brier_times"], baseline.unique_times).all():
+            raise fields.fail("brier_times", "are not part of the training times")
+        if (np.diff(fitted["brier_survival"], prepend=1.0) == 0).any():
+            raise fields.fail("brier_survival", "has a step without a fall")
     leaf = LeafStatistics(
         node=fields.integer("node"),
         n_samples=fields.integer("n_samples", minimum=1),
@@ -455,6 +509,7 @@ def _read_leaf(fields: Fields, node: int, tree: Tree, baseline: Baseline) -> Lea
         event_times=fields.times("event_times"),
         kaplan_meier=fields.monotone("kaplan_meier", low=0.0, high=1.0, sign=-1),
         nelson_aalen=fields.monotone("nelson_aalen", low=0.0, high=np.inf, sign=1),
+        **fitted,
     )
     fields.finish()
     expected = {

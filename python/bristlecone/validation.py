@@ -18,13 +18,17 @@ from bristlecone.errors import InvalidParameterError
 __all__ = [
     "Survival",
     "TrainingData",
+    "as_array",
     "check_choice",
     "check_integer",
     "check_real",
+    "check_row_losses",
     "check_sample_weight",
     "check_seed",
     "check_survival",
     "check_training_data",
+    "row_count",
+    "take_rows",
     "thread_count",
 ]
 
@@ -53,13 +57,20 @@ class Survival(NamedTuple):
 
 
 class TrainingData(NamedTuple):
-    """Checked rows of a fit: all of positive weight, at least two, at least one event."""
+    """Checked rows of a fit: all of positive weight, at least two, at least one event.
+
+    ``kept`` (one boolean per row given) says which those are; None when all are. ``group`` is 0
+    or 1 per row, of the two values ``groups``, where trees are to be fair to two groups.
+    """
 
     X: Any
     event: NDArray[np.bool_]
     time: NDArray[np.float64]
     weight: NDArray[np.float64] | None
     entry: NDArray[np.float64] | None = None
+    kept: NDArray[np.bool_] | None = None
+    group: NDArray[np.int64] | None = None
+    groups: NDArray[Any] | None = None
 
 
 def check_survival(y: Any) -> Survival:
@@ -98,8 +109,8 @@ def check_survival(y: Any) -> Survival:
         and not (np.isscalar(y[0]) or isinstance(y[0], tuple))
     ):
         labels = "event, the first of the pair y,", "time, the second of the pair y,"
-        event = _as_event(_as_array(y[0], labels[0]), labels[0])
-        time = _as_time(_as_array(y[1], labels[1]), labels[1])
+        event = _as_event(as_array(y[0], labels[0]), labels[0])
+        time = _as_time(as_array(y[1], labels[1]), labels[1])
         if len(event) != len(time):
             raise ValueError(f"y: event has {len(event)} rows but time has {len(time)}")
         return Survival(event, time)
@@ -128,16 +139,16 @@ def _from_fields(y: NDArray[Any]) -> Survival:
 
 def _from_frame(frame: nw.DataFrame[Any]) -> Survival:
     entry_label = f"column {_ENTRY!r} of y"
-    entry = _as_array(frame[_ENTRY], entry_label) if _ENTRY in frame.columns else None
+    entry = as_array(frame[_ENTRY], entry_label) if _ENTRY in frame.columns else None
     frame = frame.drop(_ENTRY, strict=False)
     if set(frame.columns) == {"event", "time"}:
         event_name, time_name = "event", "time"
     else:
         event_name, time_name = _recognise_columns(frame)
     event_label, time_label = f"column {event_name!r} of y", f"column {time_name!r} of y"
-    time = _as_time(_as_array(frame[time_name], time_label), time_label)
+    time = _as_time(as_array(frame[time_name], time_label), time_label)
     return Survival(
-        _as_event(_as_array(frame[event_name], event_label), event_label),
+        _as_event(as_array(frame[event_name], event_label), event_label),
         time,
         None if entry is None else _as_entry(entry, entry_label, time),
     )
@@ -160,7 +171,7 @@ def _recognise_columns(frame: nw.DataFrame[Any]) -> tuple[str, str]:
     return two_valued[0], others[0]
 
 
-def _as_array(values: Any, label: str) -> NDArray[Any]:
+def as_array(values: Any, label: str) -> NDArray[Any]:
     """Array of a series or array-like; objects that are all numbers become numbers."""
     if nw.dependencies.is_into_series(values):
         values = nw.from_native(values, series_only=True)
@@ -241,7 +252,7 @@ def check_sample_weight(sample_weight: Any, n_samples: int) -> NDArray[np.float6
     """
     if sample_weight is None:
         return None
-    values = _as_array(sample_weight, "sample_weight")
+    values = as_array(sample_weight, "sample_weight")
     if values.shape != (n_samples,):
         raise ValueError(
             f"sample_weight has shape {values.shape}; expected ({n_samples},), one per row"
@@ -278,14 +289,15 @@ def check_training_data(X: Any, y: Any, sample_weight: Any = None) -> TrainingDa
         For no rows, one row, lengths that differ, no event, and all of ``check_survival`` and
         ``check_sample_weight``.
     """
-    n_samples = _row_count(X)
+    n_samples = row_count(X)
     event, time, entry = check_survival(y)
     if len(event) != n_samples:
         raise ValueError(f"X has {n_samples} rows but y has {len(event)}")
     weight = check_sample_weight(sample_weight, n_samples)
+    kept = None
     if weight is not None and not weight.all():
         kept = weight > 0
-        X, event, time, weight = _take(X, kept), event[kept], time[kept], weight[kept]
+        X, event, time, weight = take_rows(X, kept), event[kept], time[kept], weight[kept]
         entry = None if entry is None else entry[kept]
     if len(event) < 2:
         raise ValueError(
@@ -293,30 +305,61 @@ def check_training_data(X: Any, y: Any, sample_weight: Any = None) -> TrainingDa
         )
     if not event.any():
         raise ValueError("y has no event: every row is censored")
-    return TrainingData(X, event, time, weight, entry)
+    return TrainingData(X, event, time, weight, entry, kept)
 
 
-def _row_count(X: Any) -> int:
+def check_row_losses(name: str, losses: Any, data: TrainingData) -> NDArray[np.float64]:
+    """Losses per row as float64, those of the rows kept for the fit.
+
+    Raises
+    ------
+    ValueError
+        When the number differs from that of the rows given, or one is not a finite number >= 0.
+    """
+    values = as_array(losses, name)
+    expected = (len(data.time) if data.kept is None else len(data.kept),)
+    if values.shape != expected:
+        raise ValueError(f"{name} has shape {values.shape}; expected {expected}, one per row")
+    if values.dtype.kind not in "biuf":
+        raise ValueError(f"{name} has dtype {values.dtype}; expected numbers")
+    values = np.ascontiguousarray(values, dtype=np.float64)
+    wrong = ~(np.isfinite(values) & (values >= 0))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValueError(f"{name} is {values[row]} in row {row}; must be finite and not negative")
+    return values if data.kept is None else values[data.kept]
+
+
+def row_count(X: Any) -> int:
+    """Number of rows of a data frame or of a two-dimensional array-like."""
     shape: tuple[int, ...] = getattr(X, "shape", ())
     if isinstance(X, (list, tuple)):
         try:
             shape = np.shape(X)
         except ValueError:
             raise ValueError("the rows of X differ in length or hold lists") from None
+    elif _is_only_array_like(X):
+        shape = np.asarray(X).shape
     if len(shape) != 2:
-        raise TypeError(
+        raise InvalidParameterError(
             f"X is a {type(X).__name__}{f' of shape {shape}' if shape else ''}; expected a "
             "DataFrame or an array of rows and columns"
         )
     return int(shape[0])
 
 
-def _take(X: Any, kept: NDArray[np.bool_]) -> Any:
+def take_rows(X: Any, kept: NDArray[np.bool_]) -> Any:
+    """Only the rows where the mask is true, in the container they came in."""
     if nw.dependencies.is_into_dataframe(X):
         return nw.from_native(X, eager_only=True).filter(kept.tolist()).to_native()
     if isinstance(X, (list, tuple)):
         return [row for row, keep in zip(X, kept, strict=True) if keep]
-    return X[kept]
+    return np.asarray(X)[kept] if _is_only_array_like(X) else X[kept]
+
+
+def _is_only_array_like(X: Any) -> bool:
+    """Whether ``X`` turns into an array but has nothing else of one."""
+    return hasattr(X, "__array__") and not hasattr(X, "shape")
 
 
 def check_integer(name: str, value: Any, minimum: int, *, optional: bool = False) -> None:

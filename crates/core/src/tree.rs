@@ -62,6 +62,14 @@ impl Tree {
         depth.into_iter().max().unwrap_or(0)
     }
 
+    /// For every row, the number of its leaf, counted in preorder.
+    pub fn partition(&self, features: &BinaryMatrix) -> Vec<usize> {
+        let mut number = vec![usize::MAX; self.n_nodes()];
+        let leaves = (0..self.n_nodes()).filter(|&node| self.feature[node] == LEAF);
+        leaves.enumerate().for_each(|(leaf, node)| number[node] = leaf);
+        (0..features.n_rows()).map(|r| number[self.leaf_of(features, r)]).collect()
+    }
+
     /// Node that row `r` ends in.
     pub fn leaf_of(&self, features: &BinaryMatrix, r: usize) -> usize {
         let mut node = 0;
@@ -96,5 +104,6 @@ mod tests {
         let matrix = BinaryMatrix::from_bytes(2, 1, &[1, 0]).unwrap();
         let tree = Tree::split(0, &Tree::leaf(), &Tree::leaf());
         assert_eq!((tree.leaf_of(&matrix, 0), tree.leaf_of(&matrix, 1)), (1, 2));
+        assert_eq!(tree.partition(&matrix), [0, 1]);
     }
 }

@@ -52,18 +52,22 @@ impl Random {
     }
 }
 
-/// One problem for both tasks.
+/// One problem for all tasks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Instance {
     /// `features[row][feature]`.
     pub features: Vec<Vec<bool>>,
-    /// Outcome of the survival task and the weights of both; at least one event has a
+    /// Outcome of the survival task and the weights of all; at least one event has a
     /// positive weight.
     pub sample: Sample,
     /// Class of every row, below `n_classes`; some classes may be absent.
     pub labels: Vec<usize>,
     /// Number of classes, 2 to 4.
     pub n_classes: usize,
+    /// Cost of every label for every row, non-negative.
+    pub costs: Vec<Vec<f64>>,
+    /// Target of a regression.
+    pub target: Vec<f64>,
 }
 
 impl Instance {
@@ -80,6 +84,8 @@ impl Instance {
             features: (0..n).map(|i| columns.iter().map(|column| column[i]).collect()).collect(),
             labels: labels(random, &signal, n_classes),
             sample: sample(random, &signal),
+            costs: costs(random, &signal, n_classes),
+            target: target(random, &signal),
             n_classes,
         }
     }
@@ -108,6 +114,8 @@ impl Instance {
             },
             labels: rows.iter().map(|&i| self.labels[i]).collect(),
             n_classes: self.n_classes,
+            costs: rows.iter().map(|&i| self.costs[i].clone()).collect(),
+            target: of(&self.target),
         }
     }
 
@@ -170,6 +178,34 @@ fn labels(random: &mut Random, signal: &[f64], n_classes: usize) -> Vec<usize> {
     let of_signal = |x: f64| (x * n_classes as f64) as usize;
     let of_row = |&x: &f64| {
         if random.chance(noise) { random.below(n_classes) } else { of_signal(x) }
+    };
+    signal.iter().map(of_row).collect()
+}
+
+fn costs(random: &mut Random, signal: &[f64], n_labels: usize) -> Vec<Vec<f64>> {
+    let style = random.below(3);
+    let row = |x: &f64| {
+        let mut of_label = |k: usize| {
+            let far = (x * n_labels as f64 - k as f64 - 0.5).abs();
+            match style {
+                0 => (3.0 * far).floor(),
+                1 => random.below(4) as f64,
+                _ => far * 10f64.powf(3.0 * random.unit() - 2.0),
+            }
+        };
+        (0..n_labels).map(&mut of_label).collect()
+    };
+    signal.iter().map(row).collect()
+}
+
+fn target(random: &mut Random, signal: &[f64]) -> Vec<f64> {
+    let style = random.below(4);
+    let offset = random.pick(&[0.0, -7.5, 1e4]);
+    let of_row = |&x: &f64| match style {
+        0 => (10.0 * x).floor(),
+        1 => offset + x + 0.3 * random.unit(),
+        2 => offset + (6.0 * random.unit() - 3.0).exp() * x,
+        _ => 2.0,
     };
     signal.iter().map(of_row).collect()
 }

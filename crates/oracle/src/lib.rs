@@ -10,10 +10,12 @@
 //! `|rows| loss(rows) / total_weight + leaf_penalty`.
 
 pub mod accuracy;
+pub mod brier;
 pub mod instances;
 mod search;
+pub mod sums;
 pub mod survival;
 mod tree;
 
-pub use search::{Limits, best, best_by_leaves, best_tree, pareto_front};
-pub use tree::{Tree, admit_tree, score_tree};
+pub use search::{Limits, all_costs, best, best_by_leaves, best_priced, best_tree, pareto_front};
+pub use tree::{Tree, admit_tree, price_tree, score_tree};

@@ -143,6 +143,55 @@ fn best_with_exactly(
     best
 }
 
+/// Entry `k`: least cost over all allowed trees with at most `k + 1` leaves, where a split
+/// costs `price(feature, features above, rows)` on top of its leaves.
+pub fn best_priced(
+    features: &[Vec<bool>],
+    rows: &[usize],
+    limits: &Limits,
+    leaf_cost: &impl Fn(&[usize]) -> f64,
+    price: &impl Fn(usize, &[usize], &[usize]) -> f64,
+) -> Vec<f64> {
+    priced_with_exactly(features, rows, limits, &mut vec![], leaf_cost, price)
+        .into_iter()
+        .scan(f64::INFINITY, |least, cost| {
+            *least = least.min(cost);
+            Some(*least)
+        })
+        .collect()
+}
+
+/// Entry `k`: the least cost with exactly `k + 1` leaves, below the features `above`.
+fn priced_with_exactly(
+    features: &[Vec<bool>],
+    rows: &[usize],
+    limits: &Limits,
+    above: &mut Vec<usize>,
+    leaf_cost: &impl Fn(&[usize]) -> f64,
+    price: &impl Fn(usize, &[usize], &[usize]) -> f64,
+) -> Vec<f64> {
+    let mut best = vec![f64::INFINITY; limits.leaves(rows.len())];
+    if limits.allows_leaf(rows) {
+        best[0] = leaf_cost(rows);
+    }
+    for (feature, yes, no) in splits(features, rows, limits) {
+        let price_here = price(feature, above, rows);
+        above.push(feature);
+        let below = limits.of_child();
+        let left = priced_with_exactly(features, &yes, &below, above, leaf_cost, price);
+        let right = priced_with_exactly(features, &no, &below, above, leaf_cost, price);
+        above.pop();
+        for (i, l) in left.iter().enumerate() {
+            for (j, r) in right.iter().enumerate() {
+                if let Some(entry) = best.get_mut(i + j + 1) {
+                    *entry = entry.min(l + r + price_here);
+                }
+            }
+        }
+    }
+    best
+}
+
 /// All non-dominated cost pairs of allowed trees, by ascending first component.
 ///
 /// A leaf offers several candidate pairs (one per label, say), of which a tree takes one;
@@ -182,6 +231,52 @@ fn fronts_with_exactly(
         }
     }
     fronts.into_iter().map(non_dominated).collect()
+}
+
+/// The distinct costs of all allowed trees, K components each, in no particular order.
+///
+/// A leaf offers several candidates (one per label, say), of which a tree takes one; the
+/// costs of the leaves add up. Nothing is left out but exact duplicates, so that any
+/// constraint can be put on the list.
+pub fn all_costs<const K: usize>(
+    features: &[Vec<bool>],
+    rows: &[usize],
+    limits: &Limits,
+    leaf_costs: impl Fn(&[usize]) -> Vec<[f64; K]>,
+) -> Vec<[f64; K]> {
+    distinct(costs_with_exactly(features, rows, limits, &leaf_costs).concat())
+}
+
+/// Entry `k`: the costs of the trees with exactly `k + 1` leaves.
+fn costs_with_exactly<const K: usize>(
+    features: &[Vec<bool>],
+    rows: &[usize],
+    limits: &Limits,
+    leaf_costs: &impl Fn(&[usize]) -> Vec<[f64; K]>,
+) -> Vec<Vec<[f64; K]>> {
+    let mut costs: Vec<Vec<[f64; K]>> = vec![vec![]; limits.leaves(rows.len())];
+    if limits.allows_leaf(rows) {
+        costs[0] = leaf_costs(rows);
+    }
+    for (_, yes, no) in splits(features, rows, limits) {
+        let left = costs_with_exactly(features, &yes, &limits.of_child(), leaf_costs);
+        let right = costs_with_exactly(features, &no, &limits.of_child(), leaf_costs);
+        for (i, ls) in left.iter().enumerate() {
+            for (j, rs) in right.iter().enumerate() {
+                let Some(entry) = costs.get_mut(i + j + 1) else { continue };
+                for l in ls {
+                    entry.extend(rs.iter().map(|r| std::array::from_fn(|k| l[k] + r[k])));
+                }
+            }
+        }
+    }
+    costs.into_iter().map(distinct).collect()
+}
+
+fn distinct<const K: usize>(mut costs: Vec<[f64; K]>) -> Vec<[f64; K]> {
+    costs.sort_by(|a, b| a.partial_cmp(b).expect("no NaN"));
+    costs.dedup();
+    costs
 }
 
 fn non_dominated(mut pairs: Vec<[f64; 2]>) -> Vec<[f64; 2]> {

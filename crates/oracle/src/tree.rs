@@ -101,6 +101,28 @@ pub fn score_tree(
     Ok(tree.leaves(features, rows)?.iter().map(|leaf| leaf_cost(leaf)).sum())
 }
 
+/// Σ over its splits of `price(feature, features above, rows)`.
+pub fn price_tree(
+    tree: &Tree,
+    features: &[Vec<bool>],
+    rows: &[usize],
+    price: &impl Fn(usize, &[usize], &[usize]) -> f64,
+) -> f64 {
+    let mut total = 0.0;
+    let mut waiting = vec![(0usize, rows.to_vec(), vec![])];
+    while let Some((node, rows, above)) = waiting.pop() {
+        if tree.feature[node] >= 0 {
+            let feature = tree.feature[node] as usize;
+            total += price(feature, &above, &rows);
+            let (yes, no) = rows.into_iter().partition(|&row| features[row][feature]);
+            let below = [above.as_slice(), &[feature]].concat();
+            waiting.push((tree.left[node] as usize, yes, below.clone()));
+            waiting.push((tree.right[node] as usize, no, below));
+        }
+    }
+    total
+}
+
 /// Whether `limits` allow the tree on these rows; the error says what they forbid.
 pub fn admit_tree(
     tree: &Tree,

@@ -4,13 +4,13 @@
 use bristlecone_core::data::{BinaryMatrix, Sample};
 use bristlecone_core::error::Error as CoreError;
 use bristlecone_core::search::{
-    Monitor, Precision, Settings, Solution, TracePoint, forecast, solve, solve_path,
+    Forecast, Monitor, Precision, Settings, Solution, TracePoint, all_optimal, forecast, solve,
+    solve_path,
 };
 use bristlecone_core::simd::Backend;
 use bristlecone_core::survival::Observations;
-use bristlecone_core::task::accuracy::Accuracy;
+use bristlecone_core::task::Task;
 use bristlecone_core::task::likelihood::Likelihood;
-use bristlecone_core::task::{LaneTask, Superadditive, Task};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 /// Result of a search; arrays describe the tree in preorder.
 #[pyclass(name = "Solution", frozen)]
-pub struct PySolution(Solution);
+pub struct PySolution(pub(crate) Solution);
 
 #[pymethods]
 impl PySolution {
@@ -81,19 +81,16 @@ pub fn backends() -> Vec<&'static str> {
 /// Keyword arguments common to all searches.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-struct Limits {
+pub(crate) struct Limits {
     max_depth: usize,
     max_leaf_nodes: Option<usize>,
     min_samples_leaf: usize,
-    leaf_penalty: f64,
+    pub(crate) leaf_penalty: f64,
     n_threads: usize,
     time_limit: Option<f64>,
     memory_limit: Option<usize>,
     options: Option<Py<PyDict>>,
 }
-
-/// Most classes of the lattice kernels.
-const MAX_CLASSES: usize = 32;
 
 const LIMITS: [&str; 8] = [
     "max_depth",
@@ -107,7 +104,13 @@ const LIMITS: [&str; 8] = [
 ];
 
 impl Limits {
-    fn settings(&self, py: Python<'_>) -> PyResult<Settings> {
+    /// Most leaves of any allowed tree.
+    pub(crate) fn most_leaves(&self) -> usize {
+        let (max_depth, max_leaves) = (self.max_depth, self.max_leaf_nodes);
+        Settings { max_depth, max_leaves, ..Settings::default() }.most_leaves()
+    }
+
+    pub(crate) fn settings(&self, py: Python<'_>) -> PyResult<Settings> {
         let mut settings = Settings {
             max_depth: self.max_depth,
             max_leaves: self.max_leaf_nodes,
@@ -129,6 +132,7 @@ impl Limits {
                 }
                 "equivalent_points" => settings.equivalent_points = value.extract()?,
                 "lattice_depth" => settings.lattice_depth = value.extract()?,
+                "look_ahead" => settings.look_ahead = value.extract()?,
                 "cache" => settings.cache = value.extract()?,
                 "trivial_bound" => settings.trivial_bound = value.extract()?,
                 "planted" => settings.planted = value.extract()?,
@@ -216,6 +220,30 @@ pub fn path_likelihood(
     Ok(path.into_iter().map(PySolution).collect())
 }
 
+/// Every tree whose objective is within 1e-9 of the optimum, at most `limit`, few leaves
+/// first; columns that split a node's rows in the same way count once.
+#[pyfunction]
+#[pyo3(signature = (features, time, event, weight=None, entry=None, *, limit, **limits))]
+#[allow(clippy::too_many_arguments, reason = "the parameters of the estimator")]
+pub fn all_optimal_likelihood(
+    py: Python<'_>,
+    features: PyReadonlyArray2<'_, u8>,
+    time: PyReadonlyArray1<'_, f64>,
+    event: PyReadonlyArray1<'_, bool>,
+    weight: Option<PyReadonlyArray1<'_, f64>>,
+    entry: Option<PyReadonlyArray1<'_, f64>>,
+    limit: usize,
+    limits: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Vec<PySolution>> {
+    let limits = parse(limits)?;
+    let matrix = matrix(&features, time.len()?)?;
+    let task = likelihood(&time, &event, weight.as_ref(), entry.as_ref(), limits.leaf_penalty)?;
+    let all = run(py, &task, &matrix, &limits, None, |task, matrix, settings, monitor| {
+        all_optimal(task, matrix, settings, monitor, limit)
+    })?;
+    Ok(all.into_iter().map(PySolution).collect())
+}
+
 /// What a search would take: dict of seconds, bytes, cells, row_visits, n_distinct_rows
 /// and n_active_features.
 #[pyfunction]
@@ -234,48 +262,27 @@ pub fn forecast_likelihood<'py>(
     let task = likelihood(&time, &event, weight.as_ref(), entry.as_ref(), limits.leaf_penalty)?;
     let sample = Sample::new(&matrix, task.statistics(), task.channels());
     let expected = forecast(&task, &sample, &limits.settings(py)?);
+    forecast_dict(py, &expected, sample.n_rows(), sample.n_columns())
+}
+
+/// A forecast as a dict.
+pub(crate) fn forecast_dict<'py>(
+    py: Python<'py>,
+    expected: &Forecast,
+    n_rows: usize,
+    n_columns: usize,
+) -> PyResult<Bound<'py, PyDict>> {
     let out = PyDict::new(py);
     out.set_item("seconds", expected.seconds)?;
     out.set_item("bytes", expected.bytes)?;
     out.set_item("cells", expected.cells)?;
     out.set_item("row_visits", expected.row_visits)?;
-    out.set_item("n_distinct_rows", sample.n_rows())?;
-    out.set_item("n_active_features", sample.n_columns())?;
+    out.set_item("n_distinct_rows", n_rows)?;
+    out.set_item("n_active_features", n_columns)?;
     Ok(out)
 }
 
-/// Tree with the least misclassified weight, for labels `0..n_classes`.
-#[pyfunction]
-#[pyo3(signature = (features, labels, n_classes, weight=None, **limits))]
-pub fn solve_accuracy(
-    py: Python<'_>,
-    features: PyReadonlyArray2<'_, u8>,
-    labels: PyReadonlyArray1<'_, i64>,
-    n_classes: usize,
-    weight: Option<PyReadonlyArray1<'_, f64>>,
-    limits: Option<&Bound<'_, PyDict>>,
-) -> PyResult<PySolution> {
-    let limits = parse(limits)?;
-    if n_classes > MAX_CLASSES {
-        return Err(PyValueError::new_err(format!("y: more than {MAX_CLASSES} classes")));
-    }
-    let matrix = matrix(&features, labels.len()?)?;
-    let labels: Vec<usize> = labels
-        .as_slice()?
-        .iter()
-        .map(|&k| usize::try_from(k).map_err(|_| PyValueError::new_err("y: a label is negative")))
-        .collect::<PyResult<_>>()?;
-    let weight = weight.as_ref().map(|w| w.as_slice()).transpose()?;
-    if weight.is_some_and(|w| w.len() != labels.len()) {
-        return Err(PyValueError::new_err("labels and weight differ in length"));
-    }
-    let most_leaves = limits.settings(py)?.most_leaves();
-    let task = Accuracy::new(&labels, n_classes, weight, limits.leaf_penalty, most_leaves);
-    let task = task.map_err(to_py)?;
-    Ok(PySolution(run(py, &task, &matrix, &limits, None, solve)?))
-}
-
-fn parse(limits: Option<&Bound<'_, PyDict>>) -> PyResult<Limits> {
+pub(crate) fn parse(limits: Option<&Bound<'_, PyDict>>) -> PyResult<Limits> {
     let limits = limits.ok_or_else(|| PyValueError::new_err("the limits are missing"))?;
     if let Some(unknown) = limits
         .keys()
@@ -291,7 +298,7 @@ fn parse(limits: Option<&Bound<'_, PyDict>>) -> PyResult<Limits> {
     Ok(limits)
 }
 
-fn matrix(features: &PyReadonlyArray2<'_, u8>, n_rows: usize) -> PyResult<BinaryMatrix> {
+pub(crate) fn matrix(features: &PyReadonlyArray2<'_, u8>, n_rows: usize) -> PyResult<BinaryMatrix> {
     let shape = features.as_array().dim();
     if shape.0 != n_rows {
         return Err(PyValueError::new_err("features and outcomes differ in length"));
@@ -303,20 +310,20 @@ pub(crate) fn to_py(error: CoreError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// A search of the core: `solve` or `solve_path`.
-type Search<T, R> = fn(&T, &BinaryMatrix, &Settings, &Monitor) -> Result<R, CoreError>;
+/// A search of the core for a task: `solve` or `solve_path`.
+pub(crate) type Search<T, R> = fn(&T, &BinaryMatrix, &Settings, &Monitor) -> Result<R, CoreError>;
 
 /// Runs a search on a thread of its own while this one looks out for signals.
 ///
 /// The first Ctrl-C asks the search to stop and keeps its result; a second one within a
 /// second raises once the search has ended. A callback that raises ends the search too.
-fn run<T: LaneTask + Superadditive, R: Send>(
+pub(crate) fn run<T: Sync, R: Send>(
     py: Python<'_>,
     task: &T,
     matrix: &BinaryMatrix,
     limits: &Limits,
     callback: Option<Py<PyAny>>,
-    search: Search<T, R>,
+    search: impl FnOnce(&T, &BinaryMatrix, &Settings, &Monitor) -> Result<R, CoreError> + Send,
 ) -> PyResult<R> {
     let settings = limits.settings(py)?;
     let interrupted = AtomicBool::new(false);

@@ -150,7 +150,7 @@ def concordance_index_td(
     time: ArrayLike,
     survival: ArrayLike | Sequence[Callable],
     times: ArrayLike | None = None,
-    tied_tol: float = 0.0,
+    tied_tol: float = 1e-12,
     *,
     ties: str = "sksurv",
 ) -> Concordance:
@@ -170,9 +170,9 @@ def concordance_index_td(
         distinct pairs (curve, time) of an event.
     times : array-like of shape (n_times,), optional
         Ascending; with callables their own steps by default.
-    tied_tol : float, default=0.0
-        Probabilities that differ by at most this are tied; none by default, since small
-        probabilities differ by little.
+    tied_tol : float, default=1e-12
+        Probabilities that differ by at most this are tied: no more than rounding by default, since
+        small probabilities differ by little.
     ties : {"sksurv", "paper"}, default="sksurv"
         As in :func:`concordance_index_censored`; "paper" is eq. 43.
 
@@ -201,7 +201,7 @@ def concordance_index_td_ipcw(
     survival: ArrayLike | Sequence[Callable],
     times: ArrayLike | None = None,
     tau: float | None = None,
-    tied_tol: float = 0.0,
+    tied_tol: float = 1e-12,
     *,
     ties: str = "sksurv",
 ) -> Concordance:

@@ -1,7 +1,7 @@
 //! The data as the search sees them: distinct rows, useful columns, summed statistics.
 
 use super::{BinaryMatrix, column_bitsets};
-use rustc_hash::FxHashMap;
+use rustc_hash::FxHashSet;
 
 /// A column of a [`Sample`] and where it comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,8 +29,13 @@ pub struct Sample {
     pub ids: Vec<u32>,
     /// Channels per row.
     pub channels: usize,
+    /// Features tested on the way here from the first sample.
+    pub tested: Vec<usize>,
     words: usize,
     bits: Vec<u64>,
+    /// Kind of each column where not all are the same to the task: only columns of one kind
+    /// stand for each other.
+    kinds: Vec<u32>,
 }
 
 impl Sample {
@@ -38,6 +43,17 @@ impl Sample {
     ///
     /// `statistics` holds `channels` integers per row of `features`.
     pub fn new(features: &BinaryMatrix, statistics: &[i64], channels: usize) -> Self {
+        Sample::with_kinds(features, statistics, channels, &[])
+    }
+
+    /// As [`Sample::new`], where only features of the same kind stand for each other; no
+    /// kinds: all do.
+    pub fn with_kinds(
+        features: &BinaryMatrix,
+        statistics: &[i64],
+        channels: usize,
+        kinds: &[u32],
+    ) -> Self {
         let n = features.n_rows();
         assert_eq!(statistics.len(), n * channels, "one record of statistics per row");
         let mut order: Vec<u32> = (0..n as u32).collect();
@@ -66,10 +82,11 @@ impl Sample {
                 }
             }
         }
-        let columns = useful_columns(features, &distinct);
+        let columns = useful_columns(features, &distinct, kinds);
         let (words, bits) = pack(features, &distinct, &columns);
         let ids = (0..distinct.len() as u32).collect();
-        Sample { columns, sums, counts, ids, channels, words, bits }
+        let kinds = of_columns(kinds, &columns);
+        Sample { columns, sums, counts, ids, channels, tested: Vec::new(), words, bits, kinds }
     }
 
     /// The rows in which column `c` has the given value, with the columns reduced again.
@@ -80,8 +97,10 @@ impl Sample {
         let (n_rows, n_features) = (rows.len(), self.n_columns());
         let matrix = BinaryMatrix { n_rows, n_features, words: self.words, bits };
         let all: Vec<u32> = (0..n_rows as u32).collect();
-        let columns = useful_columns(&matrix, &all);
+        let columns = useful_columns(&matrix, &all, &self.kinds);
         let (words, bits) = pack(&matrix, &all, &columns);
+        let kinds = of_columns(&self.kinds, &columns);
+        let tested = self.tested.iter().copied().chain([self.columns[c].feature]).collect();
         Sample {
             columns: columns
                 .iter()
@@ -94,9 +113,18 @@ impl Sample {
             counts: rows.iter().map(|&r| self.counts[r as usize]).collect(),
             ids: rows.iter().map(|&r| self.ids[r as usize]).collect(),
             channels: self.channels,
+            tested,
             words,
             bits,
+            kinds,
         }
+    }
+
+    /// The same rows with one more channel.
+    pub fn with_channel(&self, value: impl Fn(&[i64]) -> i64) -> Sample {
+        let records = self.sums.chunks_exact(self.channels);
+        let sums = records.flat_map(|r| r.iter().copied().chain([value(r)])).collect();
+        Sample { sums, channels: self.channels + 1, ..self.clone() }
     }
 
     /// Number of distinct rows.
@@ -157,16 +185,21 @@ fn pack(features: &BinaryMatrix, rows: &[u32], columns: &[Column]) -> (usize, Ve
     (words, bits)
 }
 
+/// Kinds of the columns chosen.
+fn of_columns(kinds: &[u32], columns: &[Column]) -> Vec<u32> {
+    if kinds.is_empty() { Vec::new() } else { columns.iter().map(|c| kinds[c.feature]).collect() }
+}
+
 /// Drops constant, duplicate and complementary features (the first of each kind stays) and
 /// orients the rest so that each is true for at most half of the rows.
-fn useful_columns(features: &BinaryMatrix, rows: &[u32]) -> Vec<Column> {
+fn useful_columns(features: &BinaryMatrix, rows: &[u32], kinds: &[u32]) -> Vec<Column> {
     let n = rows.len();
     let words = n.div_ceil(64).max(1);
     let f_count = features.n_features();
     let mut bitsets = Vec::new();
     column_bitsets(n, f_count, |i| features.row(rows[i] as usize), &mut bitsets);
     let last_mask = if n.is_multiple_of(64) { u64::MAX } else { (1 << (n % 64)) - 1 };
-    let mut seen: FxHashMap<Vec<u64>, ()> = FxHashMap::default();
+    let mut seen: FxHashSet<(u32, Vec<u64>)> = FxHashSet::default();
     let mut columns = Vec::new();
     for f in 0..f_count {
         let bitset = &mut bitsets[f * words..(f + 1) * words];
@@ -181,7 +214,7 @@ fn useful_columns(features: &BinaryMatrix, rows: &[u32]) -> Vec<Column> {
             }
             bitset[words - 1] &= last_mask;
         }
-        if seen.insert(bitset.to_vec(), ()).is_none() {
+        if seen.insert((kinds.get(f).copied().unwrap_or(0), bitset.to_vec())) {
             columns.push(Column { feature: f, flipped: 2 * ones > n });
         }
     }

@@ -11,13 +11,17 @@ use super::{Monitor, Settings, Stop};
 use crate::data::Sample;
 use crate::task::{LaneTask, Superadditive};
 use crate::tree::Tree;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+use std::hash::BuildHasher;
 
 /// Bytes of lattice tables allowed without a memory limit.
 pub const DEFAULT_BYTES: usize = 600 << 20;
 
 /// Look-ahead of the greedy dive and of the order of columns.
 const LOOK_AHEAD: usize = 3;
+
+/// Depth of the lattices that only bound.
+const RELAXED_DEPTH: usize = 4;
 
 /// Trees and bounds for each budget of a node; proven where the two meet.
 #[derive(Clone, Debug)]
@@ -30,8 +34,8 @@ pub struct Answer {
     pub stop: Option<Stop>,
 }
 
-/// Rows (as a hash), remaining depth, budgets (first and last).
-type Key = (u128, usize, usize, usize, usize);
+/// Rows (as a hash), remaining depth, budgets (first and last), context of the prices.
+type Key = (u128, usize, usize, usize, usize, u64);
 
 /// The search of one problem.
 pub struct Branch<'a, T> {
@@ -41,6 +45,8 @@ pub struct Branch<'a, T> {
     /// Cost of each distinct row as a leaf of its own, rounded down: no tree separates them
     /// further.
     row_costs: Vec<i64>,
+    /// The most each distinct row can cost in any leaf, if the task says so.
+    worst_costs: Option<Vec<i64>>,
     cache: FxHashMap<Key, Answer>,
     cache_bytes: usize,
 }
@@ -59,6 +65,9 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
             settings,
             monitor,
             row_costs: (0..sample.n_rows()).map(row_cost).collect(),
+            worst_costs: (0..sample.n_rows())
+                .map(|r| task.worst_cost(sample.statistics(r)))
+                .collect(),
             cache: FxHashMap::default(),
             cache_bytes: 0,
         }
@@ -92,7 +101,7 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
     }
 
     /// Deepest lattice on this sample that the memory limit allows.
-    fn lattice_depth(&self, sample: &Sample) -> usize {
+    pub fn lattice_depth(&self, sample: &Sample) -> usize {
         let limit = self.settings.memory_limit.unwrap_or(DEFAULT_BYTES);
         let left = limit.saturating_sub(self.cache_bytes);
         let (channels, n_threads) = (self.task.channels() + 1, self.settings.threads());
@@ -128,11 +137,21 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
         let column = sample.columns[c];
         let (l, r) = (&yes.tree, &no.tree);
         let (l, r) = if column.flipped { (r, l) } else { (l, r) };
-        let cost = self.task.combine(&yes.cost, &no.cost);
+        let cost = self.task.combine(&yes.cost, &no.cost) + self.feature_price(sample, c);
         Found { cost, tree: Tree::split(column.feature, l, r) }
     }
 
-    /// Best trees on the rows of `sample` for each budget (ascending, or `[usize::MAX]`).
+    /// Price of testing column `c` on all of `sample`.
+    fn feature_price(&self, sample: &Sample, c: usize) -> i64 {
+        if !T::PRICED {
+            return 0;
+        }
+        let feature = sample.columns[c].feature;
+        self.task.feature_price(feature, &sample.tested, &sample.total())
+    }
+
+    /// Best trees on the rows of `sample` for each budget (ascending, or `[usize::MAX]`). With
+    /// one budget, what costs `cutoff` or more need not be found, only be bounded by it.
     ///
     /// `improved` is told the best tree and the lower bound of the last budget whenever a
     /// column of this node (not of the ones below) has been dealt with.
@@ -142,6 +161,7 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
         depth: usize,
         budgets: &[usize],
         start: Option<Found>,
+        cutoff: i64,
         improved: &mut dyn FnMut(&Found, i64),
     ) -> Answer {
         let leaf = self.leaf(sample);
@@ -176,11 +196,14 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
             };
         }
         let key = self.key(sample, depth, budgets);
-        if let Some(known) = self.settings.cache.then(|| self.cache.get(&key)).flatten() {
-            return known.clone();
+        let known = self.settings.cache.then(|| self.cache.get(&key).cloned()).flatten();
+        if let Some(known) = &known {
+            let settled = |(lower, found): (&i64, &Found)| *lower >= found.cost.min(cutoff);
+            if known.lower.iter().zip(&known.found).all(settled) {
+                return known.clone();
+            }
         }
-        let mut answer = unproven(Stop::Time);
-        answer.stop = None;
+        let mut answer = known.unwrap_or_else(|| Answer { stop: None, ..unproven(Stop::Time) });
         let offer = |answer: &mut Answer, slot: usize, tree: Found| {
             let best = &mut answer.found[slot];
             if (tree.cost, tree.tree.n_leaves()) < (best.cost, best.tree.n_leaves()) {
@@ -190,43 +213,73 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
         if let (Some(start), [_]) = (start, budgets) {
             offer(&mut answer, 0, start);
         }
-        let order = match self.order(sample, reach) {
-            Ok(order) => order,
-            Err(stop) => return Answer { stop: Some(stop), ..answer },
-        };
         let unlimited = budgets == [usize::MAX];
+        let relaxed = if unlimited { self.relaxed(sample, reach) } else { Ok(None) };
+        let order = match relaxed {
+            Ok(Some(_)) => Ok((0..sample.n_columns()).collect()),
+            Ok(None) => self.order(sample, reach),
+            Err(stop) => Err(stop),
+        };
+        let (mut order, relaxed) = match (order, relaxed) {
+            (Ok(order), Ok(relaxed)) => (order, relaxed),
+            (Err(stop), _) | (_, Err(stop)) => return Answer { stop: Some(stop), ..answer },
+        };
+        if let Some((bound, _)) = &relaxed {
+            answer.lower[0] = answer.lower[0].max(*bound).min(answer.found[0].cost);
+            if *bound >= answer.found[0].cost.min(cutoff) {
+                self.remember(key, &answer);
+                return answer;
+            }
+        }
         let child_budgets: Vec<usize> =
             if unlimited { vec![usize::MAX] } else { (1..most).collect() };
         let price = self.task.split_price();
         // What is proven of the columns dealt with, and a bound for those still open.
         let mut proven_so_far = vec![leaf.cost; budgets.len()];
-        let mut open: Vec<i64> = order
-            .iter()
-            .map(|&c| {
+        let mut bounds: Vec<i64> = (0..sample.n_columns())
+            .map(|c| {
                 let child = |value| self.side_bound(sample, c, value);
+                let price = price + self.feature_price(sample, c);
                 child(true).saturating_add(child(false)).saturating_add(price)
             })
             .collect();
+        if let Some((_, columns)) = &relaxed {
+            for (bound, &relaxed) in bounds.iter_mut().zip(columns) {
+                *bound = (*bound).max(relaxed);
+            }
+            order.sort_by_key(|&c| bounds[c]);
+        }
+        let mut open: Vec<i64> = order.iter().map(|&c| bounds[c]).collect();
         for (at, &c) in order.iter().enumerate() {
             let column_bound = std::mem::replace(&mut open[at], i64::MAX);
             let single = budgets.len() == 1;
-            if single && column_bound >= answer.found[0].cost {
+            // Only what costs less than this matters.
+            let limit = if single { answer.found[0].cost.min(cutoff) } else { i64::MAX };
+            if single && column_bound >= limit {
                 proven_so_far[0] = proven_so_far[0].min(column_bound);
                 continue;
             }
+            let price = price + self.feature_price(sample, c);
             let sides = [sample.restrict(c, true), sample.restrict(c, false)];
             // The smaller side first: it is cheaper, and may already rule the column out.
             let first = usize::from(sides[1].n_rows() < sides[0].n_rows());
             let mut ignore = |_: &Found, _: i64| {};
-            let one = self.solve(&sides[first], depth - 1, &child_budgets, None, &mut ignore);
             let other_floor = self.side_bound(sample, c, first == 1);
-            let bound =
-                one.lower[one.lower.len() - 1].saturating_add(other_floor).saturating_add(price);
-            if single && bound >= answer.found[0].cost && one.stop.is_none() {
+            // With a budget a child answers for every share of it.
+            let rest = |taken: i64| {
+                if unlimited { limit.saturating_sub(price).saturating_sub(taken) } else { i64::MAX }
+            };
+            let child = (depth - 1, &child_budgets[..]);
+            let one =
+                self.solve(&sides[first], child.0, child.1, None, rest(other_floor), &mut ignore);
+            let least = one.lower[one.lower.len() - 1];
+            let bound = least.saturating_add(other_floor).saturating_add(price);
+            if single && bound >= limit && one.stop.is_none() {
                 proven_so_far[0] = proven_so_far[0].min(bound);
                 continue;
             }
-            let two = self.solve(&sides[1 - first], depth - 1, &child_budgets, None, &mut ignore);
+            let two =
+                self.solve(&sides[1 - first], child.0, child.1, None, rest(least), &mut ignore);
             let (yes, no) = if first == 0 { (&one, &two) } else { (&two, &one) };
             for (slot, &budget) in budgets.iter().enumerate() {
                 let shares: Vec<(usize, usize)> = if unlimited {
@@ -254,27 +307,112 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
         for (lower, (proven, best)) in
             answer.lower.iter_mut().zip(proven_so_far.iter().zip(&answer.found))
         {
-            *lower = (*proven).min(best.cost);
+            *lower = (*lower).max((*proven).min(best.cost));
         }
         self.remember(key, &answer);
         answer
     }
 
+    /// Best tree with one of the first few columns of `order` at its root, or `best`; ends at a
+    /// tree that attains the cost of the finest partition.
+    pub fn probe(
+        &mut self,
+        sample: &Sample,
+        depth: usize,
+        order: &[usize],
+        mut best: Found,
+    ) -> Result<Found, Stop> {
+        // Two lattices of half the rows each: about a fifth of a lattice one level deeper.
+        let few = (sample.n_columns() / 20).max(1);
+        for &c in order.iter().take(few) {
+            let sides = [sample.restrict(c, true), sample.restrict(c, false)];
+            let first = usize::from(sides[1].n_rows() < sides[0].n_rows());
+            let one = self.stepwise(&sides[first], depth - 1)?;
+            if one.cost.saturating_add(self.floor(&sides[1 - first])) >= best.cost {
+                continue;
+            }
+            let two = self.stepwise(&sides[1 - first], depth - 1)?;
+            let (yes, no) = if first == 0 { (&one, &two) } else { (&two, &one) };
+            let tree = self.join(sample, c, yes, no);
+            if tree.cost < best.cost {
+                best = tree;
+            }
+            if self.is_finest(sample, &best) {
+                break;
+            }
+        }
+        Ok(best)
+    }
+
+    /// Best tree, by ever deeper lattices until one attains the cost of the finest partition.
+    fn stepwise(&mut self, sample: &Sample, depth: usize) -> Result<Found, Stop> {
+        let mut best = self.leaf(sample);
+        for depth in 2.min(depth)..=depth {
+            let mut ignore = |_: &Found, _: i64| {};
+            let mut answer = self.solve(sample, depth, &[usize::MAX], None, i64::MAX, &mut ignore);
+            if let Some(stop) = answer.stop {
+                return Err(stop);
+            }
+            best = answer.found.remove(0);
+            if self.is_finest(sample, &best) {
+                break;
+            }
+        }
+        Ok(best)
+    }
+
+    /// Whether a tree costs no more than the finest partition of the rows, but for ties.
+    pub fn is_finest(&self, sample: &Sample, tree: &Found) -> bool {
+        let ties = self.task.tie_price() * (tree.tree.n_leaves() as i64 - 1);
+        tree.cost < i64::MAX && tree.cost - ties <= self.floor(sample)
+    }
+
     /// Bound on the best tree of one side of a split: its leaf, or its finest partition
-    /// and one more split (look-ahead).
+    /// and one more split (look-ahead); `i64::MAX` when the tree of the other side, put in
+    /// the place of the split, costs no more than the split (leaf support).
     fn side_bound(&self, sample: &Sample, c: usize, value: bool) -> i64 {
         if !self.settings.equivalent_points {
             return i64::MIN / 8;
         }
         let mut sums = vec![0i64; sample.channels];
-        let mut floor = 0i64;
+        let (mut floor, mut worst) = (0i64, 0i64);
         for r in (0..sample.n_rows()).filter(|&r| sample.get(r, c) == value) {
             for (sum, v) in sums.iter_mut().zip(sample.statistics(r)) {
                 *sum += v;
             }
-            floor += self.row_costs[sample.ids[r] as usize];
+            let id = sample.ids[r] as usize;
+            floor += self.row_costs[id];
+            worst += self.worst_costs.as_ref().map_or(0, |worst| worst[id]);
         }
-        self.task.leaf_cost(&sums).min(floor.saturating_add(self.task.split_price()))
+        let price = self.task.split_price();
+        // Rows that could join any other leaf for the price of the split are not worth it.
+        if self.worst_costs.is_some() && worst.saturating_sub(floor) <= price {
+            return i64::MAX;
+        }
+        self.task.leaf_cost(&sums).min(floor.saturating_add(price))
+    }
+
+    /// Bounds on trees of any depth from one lattice: of all, and with each column at the root.
+    fn relaxed(&self, sample: &Sample, reach: usize) -> Result<Option<(i64, Vec<i64>)>, Stop> {
+        let bounded = self.settings.equivalent_points && self.task.split_price() > 0;
+        let Some(task) = self.task.relaxed().filter(|_| bounded && reach > 1) else {
+            return Ok(None);
+        };
+        if !lattice::fits_channels(task.channels()) {
+            return Ok(None);
+        }
+        let sample = sample.with_channel(|record| record.iter().copied().min().unwrap_or(0));
+        let depth = RELAXED_DEPTH.min(reach - 1);
+        let budgets = [usize::MAX];
+        let solved = lattice::solve(&task, &sample, depth, &budgets, self.settings, self.monitor)?;
+        let columns = match &solved.root_values[..] {
+            values @ [_, ..] if solved.exact => {
+                let price = self.task.split_price();
+                values.iter().map(|&v| (v as i64).saturating_add(price)).collect()
+            }
+            _ => vec![i64::MIN; sample.n_columns()],
+        };
+        Ok(Some((solved.found[0].cost, columns)))
     }
 
     /// Columns by the value of the best shallow tree with each at the root.
@@ -293,7 +431,17 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
 
     fn key(&self, sample: &Sample, depth: usize, budgets: &[usize]) -> Key {
         let hash = sample.ids.iter().fold(0u128, |sum, &r| sum.wrapping_add(random_number(r)));
-        (hash, sample.n_rows(), depth, budgets[0], budgets[budgets.len() - 1])
+        // What was tested above matters as far as it changes prices below.
+        let context = if T::PRICED {
+            let state = sample
+                .columns
+                .iter()
+                .map(|column| (column.feature, self.task.context(column.feature, &sample.tested)));
+            FxBuildHasher.hash_one(state.collect::<Vec<_>>())
+        } else {
+            0
+        };
+        (hash, sample.n_rows(), depth, budgets[0], budgets[budgets.len() - 1], context)
     }
 
     fn remember(&mut self, key: Key, answer: &Answer) {
@@ -308,7 +456,7 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
 }
 
 /// A fixed 128-bit number per row; sums of them identify sets of rows.
-fn random_number(row: u32) -> u128 {
+pub(super) fn random_number(row: u32) -> u128 {
     let mix = |mut x: u64| {
         // splitmix64
         x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);

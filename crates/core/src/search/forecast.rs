@@ -54,6 +54,18 @@ pub fn forecast<T: LaneTask>(task: &T, sample: &Sample, settings: &Settings) -> 
     let reach = (1..=deepest).rev().find(|&d| bytes(d) <= limit).unwrap_or(depth.min(1));
     let backend = settings.backend.unwrap_or_else(|| Backend::available()[0]);
     let (cell, visit) = nanoseconds(backend, precision);
+    let (cells, row_visits) = work(sample, depth, reach);
+    let threads = n_threads as f64;
+    let seconds =
+        (cells * cell + row_visits * visit) * 1e-9 / threads + sample.n_rows() as f64 * 1e-6;
+    // Hopeless depths overflow, and an overflow times nothing is not a number.
+    let seconds = if seconds.is_finite() { seconds } else { f64::INFINITY };
+    Forecast { seconds, bytes: bytes(reach) as f64, cells, row_visits }
+}
+
+/// Cells and row visits of a search to `depth` with lattices of depth `reach`.
+pub(super) fn work(sample: &Sample, depth: usize, reach: usize) -> (f64, f64) {
+    let n = sample.n_columns();
     // Columns already split on are gone from the lattices below.
     let above = depth - reach;
     let columns = n.saturating_sub(above);
@@ -67,12 +79,7 @@ pub fn forecast<T: LaneTask>(task: &T, sample: &Sample, settings: &Settings) -> 
     // Each level splits the rows between two lattices.
     let row_visits =
         trues.iter().enumerate().map(visits).sum::<f64>() * lattices / 2f64.powi(above as i32);
-    let threads = n_threads as f64;
-    let seconds =
-        (cells * cell + row_visits * visit) * 1e-9 / threads + sample.n_rows() as f64 * 1e-6;
-    // Hopeless depths overflow, and an overflow times nothing is not a number.
-    let seconds = if seconds.is_finite() { seconds } else { f64::INFINITY };
-    Forecast { seconds, bytes: bytes(reach) as f64, cells, row_visits }
+    (cells, row_visits)
 }
 
 /// Binomial coefficient.

@@ -1,12 +1,17 @@
 //! Search for the best tree: limits, results, and the entry point.
 
+mod all;
+pub mod batch;
 pub mod branch;
+pub mod curve;
 mod forecast;
 pub mod fronts;
 pub mod lattice;
 pub mod monitor;
 mod solve;
 
+pub use all::all_optimal;
+pub use curve::{all_optimal_brier, path_brier, solve_brier};
 pub use forecast::{Forecast, forecast};
 pub use monitor::{Monitor, Stop};
 pub use solve::{solve, solve_path};
@@ -37,6 +42,8 @@ pub struct Settings {
     pub equivalent_points: bool,
     /// Deepest lattice to use; nodes with more depth left are branched on.
     pub lattice_depth: usize,
+    /// Charge a split the price of two leaves before looking below it (curve tasks).
+    pub look_ahead: bool,
     /// Remember solved nodes above the lattice.
     pub cache: bool,
     /// Debug mode: objective of a known tree. The search panics when a bound excludes it.
@@ -56,6 +63,7 @@ impl Default for Settings {
             trivial_bound: true,
             equivalent_points: true,
             lattice_depth: lattice::MAX_DEPTH,
+            look_ahead: true,
             cache: true,
             planted: None,
         }
@@ -84,12 +92,16 @@ pub enum Precision {
 pub enum Status {
     /// The tree is proven best: lower bound and objective meet.
     Optimal,
+    /// The tree is best if no subtree can lose less than the reference model.
+    ReferenceOptimal,
     /// The time ran out first.
     TimeLimit,
     /// The memory limit left no way to go on.
     MemoryLimit,
     /// The caller asked to stop.
     Interrupted,
+    /// No allowed tree satisfies the constraints.
+    Infeasible,
 }
 
 impl From<Stop> for Status {
@@ -107,9 +119,11 @@ impl Status {
     pub fn name(self) -> &'static str {
         match self {
             Status::Optimal => "optimal",
+            Status::ReferenceOptimal => "reference_optimal",
             Status::TimeLimit => "time_limit",
             Status::MemoryLimit => "memory_limit",
             Status::Interrupted => "interrupted",
+            Status::Infeasible => "infeasible",
         }
     }
 }

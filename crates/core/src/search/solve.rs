@@ -7,7 +7,7 @@ use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
 use crate::simd::Backend;
 use crate::task::{LaneTask, Superadditive};
-use crate::tree::{LEAF, Tree};
+use crate::tree::Tree;
 
 impl Settings {
     /// Most leaves of any allowed tree.
@@ -45,7 +45,7 @@ pub fn solve<T: LaneTask + Superadditive>(
     if !lattice::fits_channels(task.channels()) {
         return Err(Error::invalid("y", "too many classes for this search (32 at most)"));
     }
-    let sample = Sample::new(features, task.statistics(), task.channels());
+    let sample = Sample::with_kinds(features, task.statistics(), task.channels(), &task.kinds());
     let best = Found { cost: task.leaf_cost(&sample.total()), tree: Tree::leaf() };
     let trace = Vec::new();
     let search =
@@ -68,18 +68,18 @@ pub fn solve_path<T: LaneTask + Superadditive>(
     if !lattice::fits_channels(task.channels()) {
         return Err(Error::invalid("y", "too many classes for this search (32 at most)"));
     }
-    let sample = Sample::new(features, task.statistics(), task.channels());
+    let sample = Sample::with_kinds(features, task.statistics(), task.channels(), &task.kinds());
     let most = settings.most_leaves().min(sample.n_rows()).max(1);
     let budgets: Vec<usize> = (1..=most).collect();
     let mut branch = Branch::new(task, &sample, settings, monitor);
     // Trees of k leaves have depth k − 1 at most: shallow lattices prove the first entries,
     // and are there when a limit ends the deeper search.
-    let mut answer = branch.solve(&sample, 0, &budgets, None, &mut |_, _| {});
+    let mut answer = branch.solve(&sample, 0, &budgets, None, i64::MAX, &mut |_, _| {});
     let floor = branch.floor(&sample);
     answer.lower[1..].fill(floor);
     let shallow = (1..settings.max_depth.min(lattice::MAX_DEPTH)).take_while(|&d| d + 1 < most);
     for depth in shallow.chain([settings.max_depth]) {
-        let deeper = branch.solve(&sample, depth, &budgets, None, &mut |_, _| {});
+        let deeper = branch.solve(&sample, depth, &budgets, None, i64::MAX, &mut |_, _| {});
         answer.stop = deeper.stop;
         for (k, best) in answer.found.iter_mut().enumerate() {
             if (deeper.found[k].cost, deeper.found[k].tree.n_leaves())
@@ -170,23 +170,43 @@ impl<T: LaneTask + Superadditive> Search<'_, T> {
             return None;
         }
         if max_depth > 3 && settings.trivial_bound {
-            for depth in [2, 3] {
-                // Depth three pays for itself only when the trivial bound is within reach.
+            let mut order: Vec<usize> = Vec::new();
+            let deepest = if self.task.pure_leaves() { lattice::MAX_DEPTH } else { 3 };
+            for depth in 2..=max_depth.min(deepest) {
+                // Deeper ones pay for themselves only when the trivial bound is within reach.
                 let gap = (self.best.cost - floor) as f64;
-                if depth == 3 && gap > 0.25 * (single_leaf - floor) as f64 {
+                if depth > 2 && gap > 0.25 * (single_leaf - floor) as f64 {
+                    break;
+                }
+                if depth > 3 && budget.is_none() {
+                    match branch.probe(sample, depth, &order, self.best.clone()) {
+                        Ok(tree) => self.offer(tree),
+                        Err(stop) => return Some(stop),
+                    }
+                    if branch.is_finest(sample, &self.best) {
+                        self.lower = self.best.cost;
+                        return None;
+                    }
+                }
+                if depth == max_depth || depth > branch.lattice_depth(sample) {
                     break;
                 }
                 let allowed = budget.unwrap_or(usize::MAX).min(full_leaves(depth));
                 let budgets = [if allowed == full_leaves(depth) { usize::MAX } else { allowed }];
-                let mut answer = branch.solve(sample, depth, &budgets, None, &mut |_, _| {});
-                if answer.stop.is_some() {
-                    return answer.stop;
-                }
-                self.offer(answer.found.remove(0));
-                let ties = self.task.tie_price() * (self.best.tree.n_leaves() as i64 - 1);
-                if self.best.cost - ties <= floor {
+                let task = self.task;
+                let solved = lattice::solve(task, sample, depth, &budgets, settings, self.monitor);
+                let mut solved = match solved {
+                    Ok(solved) => solved,
+                    Err(stop) => return Some(stop),
+                };
+                self.offer(solved.found.remove(0));
+                if branch.is_finest(sample, &self.best) {
                     self.lower = self.best.cost;
                     return None;
+                }
+                order = (0..sample.n_columns()).collect();
+                if let values @ [_, ..] = &solved.root_values[..] {
+                    order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
                 }
             }
         }
@@ -195,20 +215,25 @@ impl<T: LaneTask + Superadditive> Search<'_, T> {
                 Ok(tree) => self.offer(tree),
                 Err(stop) => return Some(stop),
             }
+            if branch.is_finest(sample, &self.best) {
+                self.lower = self.best.cost;
+                return None;
+            }
         }
         let budgets = [budget.unwrap_or(usize::MAX)];
         let start = Some(self.best.clone());
-        let mut answer = branch.solve(sample, max_depth, &budgets, start, &mut |tree, lower| {
-            let better = tree.cost < self.best.cost;
-            if better {
-                self.best = tree.clone();
-            }
-            if better || lower > self.lower {
-                self.lower = self.lower.max(lower.min(self.best.cost));
-                self.record();
-            }
-            self.monitor.report(self.trace.last().expect("recorded at the start"));
-        });
+        let mut answer =
+            branch.solve(sample, max_depth, &budgets, start, i64::MAX, &mut |tree, lower| {
+                let better = tree.cost < self.best.cost;
+                if better {
+                    self.best = tree.clone();
+                }
+                if better || lower > self.lower {
+                    self.lower = self.lower.max(lower.min(self.best.cost));
+                    self.record();
+                }
+                self.monitor.report(self.trace.last().expect("recorded at the start"));
+            });
         // Of equally good trees the search's own is taken: the dive's depends on lanes.
         let last = answer.found.remove(0);
         if last.cost == self.best.cost {
@@ -243,33 +268,33 @@ impl<T: LaneTask + Superadditive> Search<'_, T> {
     /// The objective that corresponds to a bound on the cost, rounded down by more than
     /// the fixed point can be off.
     fn bound(&self, cost: i64) -> f64 {
-        // Tasks with tie prices promise trees of few leaves.
+        // Tasks that charge more than the price promise trees of few leaves.
         let ties = match self.task.tie_price() {
-            0 => 0,
-            tie => tie * (self.settings.most_leaves() as i64 - 1),
+            ..=0 => 0,
+            tie => tie * self.most_splits(),
         };
         let value = self.task.objective_of_cost(cost.saturating_sub(ties));
         (value - 1e-9 * value.abs().max(1.0)).max(self.task.least_objective())
     }
 
+    /// Most splits of any tree that may be best.
+    fn most_splits(&self) -> i64 {
+        let by_price = match self.task.split_price() {
+            ..=0 => i64::MAX,
+            price => self.task.leaf_cost(&self.sample.total()) / price,
+        };
+        let leaves = i64::try_from(self.settings.most_leaves()).unwrap_or(i64::MAX);
+        by_price.min(leaves - 1)
+    }
+
     /// The objective of a tree, from the rows.
     fn objective(&self, tree: &Tree) -> f64 {
-        let mut leaf_number = vec![usize::MAX; tree.n_nodes()];
-        let mut n_leaves = 0;
-        for (node, number) in leaf_number.iter_mut().enumerate() {
-            if tree.feature[node] == LEAF {
-                *number = n_leaves;
-                n_leaves += 1;
-            }
-        }
-        let leaf_of: Vec<usize> = (0..self.features.n_rows())
-            .map(|r| leaf_number[tree.leaf_of(self.features, r)])
-            .collect();
-        self.task.objective(&leaf_of, n_leaves)
+        self.task.objective(&tree.partition(self.features), tree.n_leaves())
+            + self.task.tree_price(tree, self.features)
     }
 }
 
 /// Leaves of a complete tree.
-fn full_leaves(depth: usize) -> usize {
+pub(super) fn full_leaves(depth: usize) -> usize {
     1usize.checked_shl(depth as u32).unwrap_or(usize::MAX)
 }

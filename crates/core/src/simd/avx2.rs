@@ -98,6 +98,10 @@ impl Lanes for Single {
         unsafe { _mm256_max_epi32(a, b) }
     }
     #[inline(always)]
+    unsafe fn min(a: __m256i, b: __m256i) -> __m256i {
+        unsafe { _mm256_min_epi32(a, b) }
+    }
+    #[inline(always)]
     unsafe fn add_where(acc: __m256i, bits: u64, v: i32) -> __m256i {
         unsafe {
             let lane = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
@@ -133,6 +137,10 @@ impl Lanes for Single {
     #[inline(always)]
     unsafe fn mul_real(a: __m256, b: __m256) -> __m256 {
         unsafe { _mm256_mul_ps(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn div_real(a: __m256, b: __m256) -> __m256 {
+        unsafe { _mm256_div_ps(a, b) }
     }
     #[inline(always)]
     unsafe fn min_real(a: __m256, b: __m256) -> __m256 {
@@ -186,6 +194,10 @@ impl Lanes for Double {
         unsafe { _mm256_blendv_epi8(b, a, _mm256_cmpgt_epi64(a, b)) }
     }
     #[inline(always)]
+    unsafe fn min(a: __m256i, b: __m256i) -> __m256i {
+        unsafe { _mm256_blendv_epi8(a, b, _mm256_cmpgt_epi64(a, b)) }
+    }
+    #[inline(always)]
     unsafe fn add_where(acc: __m256i, bits: u64, v: i64) -> __m256i {
         unsafe {
             let lane = _mm256_setr_epi64x(1, 2, 4, 8);
@@ -201,9 +213,9 @@ impl Lanes for Double {
     #[inline(always)]
     unsafe fn to_real(v: __m256i) -> __m256d {
         unsafe {
-            // Integers below 2^52 become the mantissa of 2^52 + v.
-            let magic = _mm256_set1_pd(4_503_599_627_370_496.0);
-            let bits = _mm256_or_si256(v, _mm256_castpd_si256(magic));
+            // Integers within ±2^51 change the mantissa of 1.5 · 2^52 to that plus v.
+            let magic = _mm256_set1_pd(6_755_399_441_055_744.0);
+            let bits = _mm256_add_epi64(v, _mm256_castpd_si256(magic));
             _mm256_sub_pd(_mm256_castsi256_pd(bits), magic)
         }
     }
@@ -226,6 +238,10 @@ impl Lanes for Double {
     #[inline(always)]
     unsafe fn mul_real(a: __m256d, b: __m256d) -> __m256d {
         unsafe { _mm256_mul_pd(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn div_real(a: __m256d, b: __m256d) -> __m256d {
+        unsafe { _mm256_div_pd(a, b) }
     }
     #[inline(always)]
     unsafe fn min_real(a: __m256d, b: __m256d) -> __m256d {

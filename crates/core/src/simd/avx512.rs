@@ -50,6 +50,10 @@ impl Lanes for Single {
         unsafe { _mm512_max_epi32(a, b) }
     }
     #[inline(always)]
+    unsafe fn min(a: __m512i, b: __m512i) -> __m512i {
+        unsafe { _mm512_min_epi32(a, b) }
+    }
+    #[inline(always)]
     unsafe fn add_where(acc: __m512i, bits: u64, v: i32) -> __m512i {
         unsafe { _mm512_mask_add_epi32(acc, bits as u16, acc, _mm512_set1_epi32(v)) }
     }
@@ -80,6 +84,10 @@ impl Lanes for Single {
     #[inline(always)]
     unsafe fn mul_real(a: __m512, b: __m512) -> __m512 {
         unsafe { _mm512_mul_ps(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn div_real(a: __m512, b: __m512) -> __m512 {
+        unsafe { _mm512_div_ps(a, b) }
     }
     #[inline(always)]
     unsafe fn min_real(a: __m512, b: __m512) -> __m512 {
@@ -155,6 +163,10 @@ impl Lanes for SingleHalf {
         unsafe { _mm256_max_epi32(a, b) }
     }
     #[inline(always)]
+    unsafe fn min(a: __m256i, b: __m256i) -> __m256i {
+        unsafe { _mm256_min_epi32(a, b) }
+    }
+    #[inline(always)]
     unsafe fn add_where(acc: __m256i, bits: u64, v: i32) -> __m256i {
         unsafe { _mm256_mask_add_epi32(acc, bits as u8, acc, _mm256_set1_epi32(v)) }
     }
@@ -185,6 +197,10 @@ impl Lanes for SingleHalf {
     #[inline(always)]
     unsafe fn mul_real(a: __m256, b: __m256) -> __m256 {
         unsafe { _mm256_mul_ps(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn div_real(a: __m256, b: __m256) -> __m256 {
+        unsafe { _mm256_div_ps(a, b) }
     }
     #[inline(always)]
     unsafe fn min_real(a: __m256, b: __m256) -> __m256 {
@@ -238,6 +254,10 @@ impl Lanes for Double {
         unsafe { _mm512_max_epi64(a, b) }
     }
     #[inline(always)]
+    unsafe fn min(a: __m512i, b: __m512i) -> __m512i {
+        unsafe { _mm512_min_epi64(a, b) }
+    }
+    #[inline(always)]
     unsafe fn add_where(acc: __m512i, bits: u64, v: i64) -> __m512i {
         unsafe { _mm512_mask_add_epi64(acc, bits as u8, acc, _mm512_set1_epi64(v)) }
     }
@@ -268,6 +288,10 @@ impl Lanes for Double {
     #[inline(always)]
     unsafe fn mul_real(a: __m512d, b: __m512d) -> __m512d {
         unsafe { _mm512_mul_pd(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn div_real(a: __m512d, b: __m512d) -> __m512d {
+        unsafe { _mm512_div_pd(a, b) }
     }
     #[inline(always)]
     unsafe fn min_real(a: __m512d, b: __m512d) -> __m512d {

@@ -10,6 +10,7 @@ pub mod avx2;
 #[cfg(target_arch = "x86_64")]
 pub mod avx512;
 pub mod portable;
+pub mod reals;
 
 use std::fmt;
 
@@ -126,11 +127,12 @@ pub trait Lanes: Copy + 'static {
     unsafe fn add(a: Self::Int, b: Self::Int) -> Self::Int;
     unsafe fn sub(a: Self::Int, b: Self::Int) -> Self::Int;
     unsafe fn max(a: Self::Int, b: Self::Int) -> Self::Int;
+    unsafe fn min(a: Self::Int, b: Self::Int) -> Self::Int;
     /// Adds `v` in the lanes whose bit (lowest bit = first lane) is set.
     unsafe fn add_where(acc: Self::Int, bits: u64, v: Self::I) -> Self::Int;
     /// `a < b ? yes : no`, lane by lane.
     unsafe fn if_less(a: Self::Int, b: Self::Int, yes: Self::Real, no: Self::Real) -> Self::Real;
-    /// Conversion, for integers in `[0, MAX_SUM]`.
+    /// Conversion, for integers in `[−MAX_SUM, MAX_SUM]`.
     unsafe fn to_real(v: Self::Int) -> Self::Real;
 
     unsafe fn load_real(p: *const Self::R) -> Self::Real;
@@ -138,6 +140,7 @@ pub trait Lanes: Copy + 'static {
     unsafe fn splat_real(v: Self::R) -> Self::Real;
     unsafe fn add_real(a: Self::Real, b: Self::Real) -> Self::Real;
     unsafe fn mul_real(a: Self::Real, b: Self::Real) -> Self::Real;
+    unsafe fn div_real(a: Self::Real, b: Self::Real) -> Self::Real;
     unsafe fn min_real(a: Self::Real, b: Self::Real) -> Self::Real;
     /// ln(a/b) + shift for positive a and b; any finite value otherwise.
     unsafe fn ln_ratio(a: Self::Real, b: Self::Real, shift: Self::Real) -> Self::Real;
@@ -197,6 +200,8 @@ impl Backend {
                 && is_x86_feature_detected!("avx512dq")
                 && is_x86_feature_detected!("avx512vl")
                 && is_x86_feature_detected!("bmi1")
+                && is_x86_feature_detected!("bmi2")
+                && is_x86_feature_detected!("popcnt")
                 && is_x86_feature_detected!("fma")
             {
                 all.push(Backend::Avx512);
@@ -204,6 +209,8 @@ impl Backend {
             if is_x86_feature_detected!("avx2")
                 && is_x86_feature_detected!("fma")
                 && is_x86_feature_detected!("bmi1")
+                && is_x86_feature_detected!("bmi2")
+                && is_x86_feature_detected!("popcnt")
             {
                 all.push(Backend::Avx2);
             }
@@ -249,6 +256,7 @@ mod tests {
             expect(L::add(va, vb), &|i| fa(i) + fb(i));
             expect(L::sub(va, vb), &|i| fa(i) - fb(i));
             expect(L::max(va, vb), &|i| fa(i).max(fb(i)));
+            expect(L::min(va, vb), &|i| fa(i).min(fb(i)));
             expect(L::add_where(va, 0b1010_0110_1100_0101, L::I::from_i64(1000)), &|i| {
                 fa(i) + 1000 * (0b1010_0110_1100_0101 >> i & 1)
             });
@@ -297,10 +305,17 @@ mod tests {
                 let expected = (0..n).map(|i| (i * 7 + r * 3) % 11).min().unwrap();
                 assert_eq!(v.to_f64(), expected as f64);
             }
-            let big = ints(&|_| L::I::MAX_SUM - 12345);
-            L::store_real(reals.as_mut_ptr(), L::to_real(L::load(big.as_ptr())));
-            let exact = (L::I::MAX_SUM - 12345) as f64;
-            assert!((reals[0].to_f64() - exact).abs() <= exact * L::R::ROUNDOFF);
+            for sum in [L::I::MAX_SUM - 12345, 12345 - L::I::MAX_SUM, -1, 0, 1] {
+                let exact = sum as f64;
+                let lanes = ints(&|_| sum);
+                let real = L::to_real(L::load(lanes.as_ptr()));
+                L::store_real(reals.as_mut_ptr(), real);
+                assert!((reals[0].to_f64() - exact).abs() <= exact.abs() * L::R::ROUNDOFF);
+                let three = L::splat_real(L::R::from_f64(3.0));
+                L::store_real(reals.as_mut_ptr(), L::div_real(real, three));
+                let error = (reals[n - 1].to_f64() - exact / 3.0).abs();
+                assert!(error <= exact.abs() * L::R::ROUNDOFF);
+            }
         }
     }
 

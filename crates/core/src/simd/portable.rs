@@ -74,6 +74,10 @@ macro_rules! portable {
                 std::array::from_fn(|l| a[l].max(b[l]))
             }
             #[inline(always)]
+            unsafe fn min(a: [$i; $n], b: [$i; $n]) -> [$i; $n] {
+                std::array::from_fn(|l| a[l].min(b[l]))
+            }
+            #[inline(always)]
             unsafe fn add_where(acc: [$i; $n], bits: u64, v: $i) -> [$i; $n] {
                 std::array::from_fn(|l| acc[l].wrapping_add(v & -((bits >> l & 1) as $i)))
             }
@@ -111,6 +115,10 @@ macro_rules! portable {
             #[inline(always)]
             unsafe fn mul_real(a: [$r; $n], b: [$r; $n]) -> [$r; $n] {
                 std::array::from_fn(|l| a[l] * b[l])
+            }
+            #[inline(always)]
+            unsafe fn div_real(a: [$r; $n], b: [$r; $n]) -> [$r; $n] {
+                std::array::from_fn(|l| a[l] / b[l])
             }
             #[inline(always)]
             unsafe fn min_real(a: [$r; $n], b: [$r; $n]) -> [$r; $n] {

@@ -21,6 +21,7 @@ const TOTAL_BITS: u32 = 61;
 pub struct Likelihood {
     statistics: Vec<i64>,
     events_scale: f64,
+    hazard_scale: f64,
     /// ES₀ and HS₀ of the whole sample.
     total: [i64; 2],
     price: i64,
@@ -92,6 +93,7 @@ impl Likelihood {
         Ok(Likelihood {
             statistics,
             events_scale: events.scale(),
+            hazard_scale: hazards.scale(),
             total,
             price,
             scale,
@@ -99,6 +101,18 @@ impl Likelihood {
             penalty: leaf_penalty,
             rows,
         })
+    }
+}
+
+impl Likelihood {
+    /// Units of the summed events per event.
+    pub(super) fn events_scale(&self) -> f64 {
+        self.events_scale
+    }
+
+    /// Units of the summed hazard per unit of hazard.
+    pub(super) fn hazard_scale(&self) -> f64 {
+        self.hazard_scale
     }
 }
 

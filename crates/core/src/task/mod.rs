@@ -8,10 +8,47 @@
 //! a trait ([`Superadditive`]), so that a bound it does not permit cannot be switched on.
 
 pub mod accuracy;
+pub mod balanced_accuracy;
+pub mod brier;
+pub mod capacity;
+pub mod confusion;
+pub mod entropy;
+pub mod fair_brier;
+pub mod fair_survival;
 pub mod fixed;
+pub mod gini;
+pub mod impurity;
+pub mod label_costs;
 pub mod likelihood;
+pub mod parity;
+pub mod priced;
+pub mod prices;
+pub mod registry;
+pub mod regression;
 
+use crate::data::BinaryMatrix;
+use crate::error::Error;
 use crate::simd::Lanes;
+use crate::tree::Tree;
+
+/// Rejects labels outside `0..n_classes`.
+fn check_labels(labels: &[usize], n_classes: usize) -> Result<(), Error> {
+    match labels.iter().position(|&k| k >= n_classes) {
+        Some(bad) => Err(Error::invalid("y", format!("the label of row {bad} is out of range"))),
+        None => Ok(()),
+    }
+}
+
+/// Rejects what is negative or not finite in `width` values per row.
+fn check_values(name: &'static str, values: &[f64], width: usize) -> Result<(), Error> {
+    match values.iter().position(|v| !v.is_finite() || *v < 0.0) {
+        Some(at) => {
+            let row = at / width;
+            Err(Error::invalid(name, format!("row {row} has a value that is not a number >= 0")))
+        }
+        None => Ok(()),
+    }
+}
 
 /// A separable objective over summed per-row statistics.
 pub trait Task: Sync {
@@ -53,10 +90,50 @@ pub trait ScalarTask: Task<Cost = i64> {
     /// Most units that rounding a leaf's cost can add to it.
     fn cost_rounding(&self) -> i64;
 
-    /// Part of the price that only breaks ties: where costs are whole numbers, a fraction
-    /// per split too small to matter makes the tree with fewest leaves the cheapest.
+    /// Part of the price that only breaks ties, of either sign: where costs are whole numbers,
+    /// prices that order trees in the same way need fewer bits, and of trees as good as each
+    /// other make the one with fewest leaves the cheapest.
     fn tie_price(&self) -> i64 {
         0
+    }
+
+    /// Whether trees of equal cost have equally many leaves.
+    fn orders_sizes(&self) -> bool {
+        false
+    }
+
+    /// Whether different rows may share a leaf at no cost, so that a tree of few leaves may
+    /// cost no more than the finest partition of the rows.
+    fn pure_leaves(&self) -> bool {
+        false
+    }
+
+    /// The most that rows with these sums can add to the cost of any leaf they join, if there
+    /// is such a bound and no more than joining happens.
+    fn worst_cost(&self, _sums: &[i64]) -> Option<i64> {
+        None
+    }
+
+    /// Price of testing `feature` on rows with these sums below the features `tested`, on top
+    /// of the split price. It may depend on which features were tested, not on their order.
+    fn feature_price(&self, _feature: usize, _tested: &[usize], _sums: &[i64]) -> i64 {
+        0
+    }
+
+    /// A number per feature; features that agree on all rows are the same to the search only
+    /// where these numbers are equal. Empty: all are.
+    fn kinds(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    /// What `tested` changes about the price of `feature`.
+    fn context(&self, _feature: usize, _tested: &[usize]) -> u64 {
+        0
+    }
+
+    /// Feature prices of a whole tree in units of the objective, from the rows themselves.
+    fn tree_price(&self, _tree: &Tree, _features: &BinaryMatrix) -> f64 {
+        0.0
     }
 
     /// Cost units per unit of the (unnormalised) objective.
@@ -78,7 +155,16 @@ pub trait ScalarTask: Task<Cost = i64> {
 pub trait Superadditive: ScalarTask {}
 
 /// A scalar task that evaluates the leaves of many lanes at once, approximately.
-pub trait LaneTask: ScalarTask {
+pub trait LaneTask: ScalarTask + Sized {
+    /// Whether tests have a feature price; the last channel is then what it is charged on.
+    const PRICED: bool = false;
+
+    /// The same task where a leaf may also take the cost of its finest partition and one more
+    /// split, as sums of one more channel; its best trees bound trees of any depth.
+    fn relaxed(&self) -> Option<Self> {
+        None
+    }
+
     /// What accumulates over the channels of one leaf.
     type State<L: Lanes>: Copy;
 
@@ -90,6 +176,19 @@ pub trait LaneTask: ScalarTask {
 
     /// Cost units per unit of lane loss, for sums divided by `2^shift[channel]`.
     fn lane_unit(&self, shift: &[u32]) -> f64;
+
+    /// Feature price per unit of the last channel, in lane units of undropped bits: the least
+    /// of those below each of the `tested` alone.
+    fn lane_rate(&self, _feature: usize, _tested: &[usize]) -> f64 {
+        0.0
+    }
+
+    /// A loss, in lane units, that an error two hundred times smaller does not blur: single
+    /// lanes are taken only then. By default the sum of the first channel of the `rows`.
+    fn lane_scale(&self, rows: &[i64], shift: &[u32]) -> f64 {
+        let total: i64 = rows.iter().step_by(self.channels()).sum();
+        total.max(1) as f64 / (1u64 << shift[0]) as f64
+    }
 
     /// Bound on the error of the total lane loss of any tree with at most `max_leaves`
     /// leaves against its exact cost, in lane units, apart from the rounding of prices; 0
@@ -133,4 +232,62 @@ pub trait LaneTask: ScalarTask {
         constants: Self::Constants<L>,
         state: Self::State<L>,
     ) -> L::Real;
+}
+
+/// No limit on a component of a cost.
+pub const ANY: (i64, i64) = (i64::MIN / 4, i64::MAX / 4);
+
+/// A task whose costs are K integers that add up over the leaves: a tuple of separable
+/// tasks (STreeD, prop. A.4). Component 0 is what constraints are traded against; a limited
+/// component must end within its window for the whole tree.
+///
+/// Candidate k of a leaf predicts label k.
+pub trait FrontTask<const K: usize>: Task<Cost = [i64; K]> {
+    /// Added to component 0 by every split, as [`Task::combine`] does.
+    fn price(&self) -> i64;
+
+    /// Least and largest total allowed of every component, [`ANY`] where free.
+    fn window(&self) -> [(i64, i64); K];
+
+    /// Whether component `k` is neither better when smaller nor when larger, so that only
+    /// equal ones compare.
+    fn exact(&self, k: usize) -> bool;
+
+    /// Interval that the component totals of any tree over rows with these sums lie in,
+    /// prices left out.
+    fn reach(&self, sums: &[i64]) -> [(i64, i64); K];
+
+    /// Units of every component per unit of what users see.
+    fn units(&self) -> [f64; K];
+
+    /// The objective of a total component 0 with the penalty of every leaf.
+    fn objective_of(&self, cost: i64) -> f64 {
+        (cost + self.price()) as f64 / self.units()[0]
+    }
+
+    /// The weighted cost of every label as a linear form: a factor per channel. `None` when
+    /// candidates are not linear in the sums.
+    fn linear(&self, _weights: &[f64; K]) -> Option<Vec<Vec<f64>>> {
+        None
+    }
+
+    /// How leaves follow from their rows, where the first two channels are not sums.
+    fn row_leaves(&self) -> Option<&dyn RowLeaves> {
+        None
+    }
+
+    /// Least difference between two totals of component 0.
+    fn grain(&self) -> i64 {
+        1
+    }
+}
+
+/// Leaves whose first two statistics are computed from their rows.
+pub trait RowLeaves: Sync {
+    /// The caller's rows in the order in which they are to be read.
+    fn order(&self) -> &[u32];
+
+    /// Statistics 0 and 1 of up to four leaves: `cells[i]` is the leaf of `rows[i]`, and
+    /// `shares` the difference of the channels 2 and 3 of every leaf.
+    fn fill(&self, rows: &[u32], cells: &[u8], leaves: &mut [[i64; 2]], shares: &[i64]);
 }

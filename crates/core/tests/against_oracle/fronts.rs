@@ -1,14 +1,13 @@
 //! The search over fronts, for partial and total orders.
 
 use bristlecone_core::data::Sample;
-use bristlecone_core::search::fronts;
-use bristlecone_core::task::{ScalarTask, Task};
+use bristlecone_core::search::fronts::plain as fronts;
+use bristlecone_core::task::registry::Visitor;
+use bristlecone_core::task::{LaneTask, Superadditive, Task};
 use bristlecone_oracle::instances::Instance;
 use bristlecone_oracle::{Limits, Tree, admit_tree, pareto_front, score_tree};
 
-use crate::harness::{
-    CERTIFIED, Objective, SCALE, accuracy, agree, ensure, for_each, likelihood, matrix, oracle_tree,
-};
+use crate::harness::{CERTIFIED, SCALE, agree, ensure, for_each, matrix, oracle_tree};
 
 /// False positives and false negatives, one candidate per label.
 struct Errors {
@@ -60,24 +59,24 @@ fn fronts_of_a_two_valued_cost_equal_the_oracle() {
 }
 
 /// The best tree by the search over fronts.
-fn by_fronts<T: ScalarTask>(task: &T, instance: &Instance, limits: &Limits) -> Option<Tree> {
-    let sample = Sample::new(&matrix(instance), task.statistics(), task.channels());
-    let leaves = limits.max_leaves.unwrap_or(usize::MAX);
-    let points = fronts::solve(task, &sample, limits.max_depth, leaves, limits.min_leaf);
-    points.first().map(|point| oracle_tree(&point.tree))
+struct ByFronts<'a>(&'a Instance, &'a Limits);
+
+impl Visitor for ByFronts<'_> {
+    type Output = Option<Tree>;
+    fn visit<T: LaneTask + Superadditive>(self, task: &T) -> Self::Output {
+        let ByFronts(instance, limits) = self;
+        let sample = Sample::new(&matrix(instance), task.statistics(), task.channels());
+        let leaves = limits.max_leaves.unwrap_or(usize::MAX);
+        let points = fronts::solve(task, &sample, limits.max_depth, leaves, limits.min_leaf);
+        points.first().map(|point| oracle_tree(&point.tree))
+    }
 }
 
 #[test]
 fn fronts_of_a_total_order_equal_the_oracle() {
     for_each(100 * SCALE, (20, 5), &[0, 1, 2, 3], |instance, question| {
-        let (limits, penalty) = (&question.limits, question.leaf_penalty);
-        let tree = match question.objective {
-            Objective::Likelihood => {
-                likelihood(instance, penalty).map(|t| by_fronts(&t, instance, limits))
-            }
-            Objective::Accuracy => accuracy(instance, penalty, &question.settings())
-                .map(|t| by_fronts(&t, instance, limits)),
-        };
+        let limits = &question.limits;
+        let tree = question.visit(instance, &question.settings(), ByFronts(instance, limits));
         let optimum = question.optimum(instance);
         let Some(tree) = tree.map_err(|e| e.to_string())? else {
             return ensure(optimum.is_infinite(), || "no tree".into());

@@ -8,11 +8,11 @@ use bristlecone_core::data::BinaryMatrix;
 use bristlecone_core::error::Error;
 use bristlecone_core::search::{Monitor, Settings, Solution, Status, solve, solve_path};
 use bristlecone_core::survival::Observations;
-use bristlecone_core::task::accuracy::Accuracy;
 use bristlecone_core::task::likelihood::Likelihood;
+use bristlecone_core::task::registry::{self, Named, Outcome, Problem, Visitor};
 use bristlecone_oracle::accuracy::misclassified;
 use bristlecone_oracle::instances::{Instance, Random};
-use bristlecone_oracle::{Limits, Tree, best};
+use bristlecone_oracle::{Limits, Tree, best, sums};
 
 /// Instances per test, in units that suit each; unoptimised builds do a tenth.
 pub const SCALE: u64 = if cfg!(debug_assertions) { 1 } else { 10 };
@@ -20,7 +20,12 @@ pub const SCALE: u64 = if cfg!(debug_assertions) { 1 } else { 10 };
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Objective {
     Likelihood,
-    Accuracy,
+    /// A task of the registry.
+    Sum(&'static str),
+}
+
+impl Objective {
+    pub const ACCURACY: Objective = Objective::Sum("accuracy");
 }
 
 /// An objective within this of the least one (relative to the larger of 1 and itself) is
@@ -57,14 +62,24 @@ impl Question {
     /// Normalised cost of a leaf, by the oracle.
     pub fn cost<'a>(&self, instance: &'a Instance) -> impl Fn(&[usize]) -> f64 + 'a {
         let sample = &instance.sample;
+        let (labels, k, weight) = (&instance.labels, instance.n_classes, &sample.weight);
         let (objective, penalty) = (self.objective, self.leaf_penalty);
         let (hazard, total) = (sample.baseline_hazard(), sample.total_weight());
+        let balanced = sums::balanced_weights(labels, k, weight);
         move |leaf| {
-            let loss = match objective {
-                Objective::Likelihood => sample.likelihood_loss(&hazard, leaf),
-                Objective::Accuracy => misclassified(leaf, &instance.labels, &sample.weight),
+            let mean = match objective {
+                Objective::Likelihood => sample.likelihood_loss(&hazard, leaf) / total,
+                Objective::Sum(task) => match task {
+                    "accuracy" => misclassified(leaf, labels, weight) / total,
+                    "balanced-accuracy" => misclassified(leaf, labels, &balanced),
+                    "label-costs" => sums::cheapest_label(leaf, &instance.costs, weight) / total,
+                    "gini" => sums::gini(leaf, labels, k, weight) / total,
+                    "entropy" => sums::entropy(leaf, labels, k, weight) / total,
+                    "regression" => sums::squared_error(leaf, &instance.target, weight) / total,
+                    _ => panic!("{task} has no oracle"),
+                },
             };
-            loss / total + penalty
+            mean + penalty
         }
     }
 
@@ -84,16 +99,12 @@ impl Question {
         interrupted: &(dyn Fn() -> bool + Sync),
     ) -> Result<Solution, Error> {
         let (matrix, monitor) = (matrix(instance), Monitor::new(None, interrupted));
-        match self.objective {
-            Objective::Likelihood => {
-                let task = likelihood(instance, self.leaf_penalty)?;
-                solve(&task, &matrix, settings, &monitor)
-            }
-            Objective::Accuracy => {
-                let task = accuracy(instance, self.leaf_penalty, settings)?;
-                solve(&task, &matrix, settings, &monitor)
-            }
-        }
+        let Objective::Sum(name) = self.objective else {
+            return solve(&likelihood(instance, self.leaf_penalty)?, &matrix, settings, &monitor);
+        };
+        let costs = instance.costs.concat();
+        let problem = self.problem(instance, settings, name, &costs);
+        registry::solve(&Named { name, problem }, &matrix, settings, &monitor)
     }
 
     /// The best trees of every number of leaves, by one search.
@@ -104,15 +115,47 @@ impl Question {
         interrupted: &(dyn Fn() -> bool + Sync),
     ) -> Result<Vec<Solution>, Error> {
         let (matrix, monitor) = (matrix(instance), Monitor::new(None, interrupted));
-        match self.objective {
-            Objective::Likelihood => {
-                let task = likelihood(instance, self.leaf_penalty)?;
-                solve_path(&task, &matrix, settings, &monitor)
-            }
-            Objective::Accuracy => {
-                let task = accuracy(instance, self.leaf_penalty, settings)?;
-                solve_path(&task, &matrix, settings, &monitor)
-            }
+        let Objective::Sum(name) = self.objective else {
+            let task = likelihood(instance, self.leaf_penalty)?;
+            return solve_path(&task, &matrix, settings, &monitor);
+        };
+        let costs = instance.costs.concat();
+        let problem = self.problem(instance, settings, name, &costs);
+        registry::solve_path(&Named { name, problem }, &matrix, settings, &monitor)
+    }
+
+    /// Hands on the task of this question.
+    pub fn visit<V: Visitor>(
+        &self,
+        instance: &Instance,
+        settings: &Settings,
+        visitor: V,
+    ) -> Result<V::Output, Error> {
+        let Objective::Sum(name) = self.objective else {
+            return Ok(visitor.visit(&likelihood(instance, self.leaf_penalty)?));
+        };
+        let costs = instance.costs.concat();
+        registry::visit(name, &self.problem(instance, settings, name, &costs), visitor)
+    }
+
+    fn problem<'a>(
+        &self,
+        instance: &'a Instance,
+        settings: &Settings,
+        name: &str,
+        costs: &'a [f64],
+    ) -> Problem<'a> {
+        let outcome = match name {
+            "label-costs" => Outcome::Costs { costs, n_labels: instance.n_classes },
+            "regression" => Outcome::Target(&instance.target),
+            _ => Outcome::Labels { labels: &instance.labels, n_classes: instance.n_classes },
+        };
+        Problem {
+            outcome,
+            weights: Some(&instance.sample.weight),
+            prices: None,
+            leaf_penalty: self.leaf_penalty,
+            max_leaves: settings.most_leaves(),
         }
     }
 
@@ -137,16 +180,6 @@ pub fn likelihood(instance: &Instance, leaf_penalty: f64) -> Result<Likelihood, 
         entry: sample.entry.as_deref(),
     };
     Likelihood::new(&observations, leaf_penalty)
-}
-
-pub fn accuracy(
-    instance: &Instance,
-    leaf_penalty: f64,
-    settings: &Settings,
-) -> Result<Accuracy, Error> {
-    let weight = Some(instance.sample.weight.as_slice());
-    let most_leaves = settings.most_leaves();
-    Accuracy::new(&instance.labels, instance.n_classes, weight, leaf_penalty, most_leaves)
 }
 
 pub fn oracle_tree(tree: &bristlecone_core::tree::Tree) -> Tree {
@@ -180,7 +213,11 @@ pub fn for_each(
     };
     for seed in 0..seeds {
         let instance = Instance::random(seed, max_rows, max_features);
-        let objective = if seed % 2 == 0 { Objective::Likelihood } else { Objective::Accuracy };
+        let objective = if seed % 2 == 0 {
+            Objective::Likelihood
+        } else {
+            Objective::Sum(registry::NAMES[seed as usize / 2 % registry::NAMES.len()])
+        };
         let question = Question::random(seed, objective, depths);
         if guarded(&instance, &question).is_err() {
             let smallest = instance.minimise(|smaller| guarded(smaller, &question).is_err());

@@ -1,7 +1,11 @@
 //! The search against the exhaustive reference, on thousands of small random instances.
 
+mod all;
+mod brier;
 mod fronts;
 mod harness;
+mod laws;
 mod optimum;
+mod priced;
 mod stopped;
 mod switches;

@@ -106,7 +106,7 @@ fn ties_go_to_the_fewest_leaves() {
         let mut plain = instance.clone();
         plain.sample.weight.fill(1.0);
         let question =
-            Question { objective: Objective::Accuracy, leaf_penalty: 0.0, ..question.clone() };
+            Question { objective: Objective::ACCURACY, leaf_penalty: 0.0, ..question.clone() };
         let errors = |leaf: &[usize]| misclassified(leaf, &plain.labels, &plain.sample.weight);
         let Some((_, fewest)) = best_tree(&plain.features, &plain.rows(), &question.limits, errors)
         else {
@@ -152,7 +152,7 @@ fn parity_or_list(repeats: usize) -> Instance {
 fn an_error_costs_more_than_any_number_of_leaves_without_penalty() {
     let instance = parity_or_list(4);
     let question = Question {
-        objective: Objective::Accuracy,
+        objective: Objective::ACCURACY,
         limits: Limits { max_depth: 5, max_leaves: None, min_leaf: 1 },
         leaf_penalty: 0.0,
     };

@@ -24,7 +24,7 @@ pub const PATTERNS: usize = 1 << PREFIX;
 pub struct Problem<'a, T, I, R> {
     pub task: &'a T,
     pub depth: usize,
-    /// Channels of the task; one more follows for row counts when `min_leaf > 1`.
+    /// Channels of the task; one more follows for row counts where these matter.
     pub task_channels: usize,
     pub channels: usize,
     pub min_leaf: usize,
@@ -45,6 +45,48 @@ pub struct Problem<'a, T, I, R> {
     pub slots: [usize; super::MAX_DEPTH + 1],
     /// Whether the number of leaves is free: one slot per level, leaf and split in one.
     pub unlimited: bool,
+    /// What tests cost, if the task says so.
+    pub rates: Rates<R>,
+}
+
+/// Price of testing each column per unit of the last channel: alone, and below another one.
+/// Rows have room for a vector behind the last column.
+#[derive(Clone, Debug, Default)]
+pub struct Rates<R> {
+    stride: usize,
+    alone: Vec<R>,
+    /// `[column][other]`: of `column` below `other`.
+    below: Vec<R>,
+    /// `[other][column]`
+    above: Vec<R>,
+}
+
+impl<R: LaneReal> Rates<R> {
+    /// `rate(column, other)`, `rate(column, column)` standing for the price alone.
+    pub fn new(n: usize, rate: impl Fn(usize, usize) -> f64) -> Self {
+        let stride = n + 16;
+        let mut rates = Rates {
+            stride,
+            alone: vec![R::default(); stride],
+            below: vec![R::default(); n * stride],
+            above: vec![R::default(); n * stride],
+        };
+        for c in 0..n {
+            rates.alone[c] = R::from_f64(rate(c, c));
+            for other in (0..n).filter(|&other| other != c) {
+                let below = R::from_f64(rate(c, other));
+                rates.below[c * stride + other] = below;
+                rates.above[other * stride + c] = below;
+            }
+        }
+        rates
+    }
+
+    /// Price of `column` below all of the `others`.
+    fn of(&self, column: usize, others: impl Iterator<Item = usize>) -> R {
+        let below = others.map(|other| self.below[column * self.stride + other]);
+        below.fold(self.alone[column], |least, rate| if rate < least { rate } else { least })
+    }
 }
 
 /// Best split of every itemset of a level below the root:
@@ -268,7 +310,21 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Problem<'_, T, I, R> {
                 value[2 * s] = self.task.lane_loss::<L>(constants, with);
                 value[2 * s + 1] = self.task.lane_loss::<L>(constants, without);
             }
-            if self.min_leaf > 1 {
+            let weights = if T::PRICED {
+                let c = self.task.channels() - 1;
+                let mut weights = [infinity; 2 * PATTERNS];
+                for s in 0..patterns {
+                    let with = yes[c].assume_init_ref()[s];
+                    weights[2 * s] = L::to_real(with);
+                    let other = L::sub(L::splat(view.cells[c][s]), with);
+                    weights[2 * s + 1] = L::to_real(other);
+                }
+                Some(weights)
+            } else {
+                None
+            };
+            let weights = weights.as_ref();
+            if self.channels > self.task_channels {
                 let c = self.task_channels;
                 let count = cells::<L, M>(source, c, h);
                 let fewest = L::splat(I::from_i64(self.min_leaf as i64));
@@ -292,7 +348,7 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Problem<'_, T, I, R> {
                     }
                 }
                 let (_, _, out) = self.budgets[M][0];
-                self.offer::<L, M>(view, h, &value, &value, out, above, least);
+                self.offer::<L, M>(view, h, &value, &value, weights, out, above, least);
             } else {
                 let mut by_budget = [[infinity; 2 * PATTERNS]; PATTERNS];
                 by_budget[0] = value;
@@ -311,14 +367,15 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Problem<'_, T, I, R> {
                 }
                 for &(a, b, out) in &self.budgets[M] {
                     let (a, b) = (&by_budget[a], &by_budget[b]);
-                    self.offer::<L, M>(view, h, a, b, out, above, least);
+                    self.offer::<L, M>(view, h, a, b, weights, out, above, least);
                 }
             }
         }
     }
 
     /// Offers the sums of cells that differ in one column to the itemsets without it:
-    /// `a` holds the values where that column is true, `b` where it is false.
+    /// `a` holds the values where that column is true, `b` where it is false, `weights` what
+    /// its price is charged on.
     #[inline(always)]
     #[allow(clippy::too_many_arguments)]
     unsafe fn offer<L: Lanes<I = I, R = R>, const M: usize>(
@@ -327,19 +384,35 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Problem<'_, T, I, R> {
         h: usize,
         a: &[L::Real; 2 * PATTERNS],
         b: &[L::Real; 2 * PATTERNS],
+        weights: Option<&[L::Real; 2 * PATTERNS]>,
         out: usize,
         above: &mut Best<R>,
         least: &mut [[R; PATTERNS]; 2 * PATTERNS],
     ) {
         let patterns = 1usize << (M - 1);
         let slots = self.slots[M - 1];
-        // SAFETY: rows of the level above have lane h and its padding.
+        let prefix = &view.columns[..M - 1];
+        // SAFETY: rows of the level above have lane h and its padding, as have the rates.
         unsafe {
+            let lane_rate = prefix.iter().fold(self.lane_rate::<L>(None, h), |least, &other| {
+                if T::PRICED {
+                    L::min_real(least, self.lane_rate::<L>(Some(other), h))
+                } else {
+                    least
+                }
+            });
+            let priced = |sum: L::Real, rate: L::Real, with: usize, without: usize| match weights {
+                Some(w) if T::PRICED => {
+                    L::add_real(sum, L::mul_real(rate, L::add_real(w[with], w[without])))
+                }
+                _ => sum,
+            };
             for group in (0..patterns).step_by(8) {
                 let size = (patterns - group).min(8);
                 let mut lanes = [L::splat_real(R::INFINITY); 8];
                 for (s, lane) in lanes.iter_mut().enumerate().take(size) {
-                    *lane = L::add_real(a[2 * (group + s)], b[2 * (group + s) + 1]);
+                    let (with, without) = (2 * (group + s), 2 * (group + s) + 1);
+                    *lane = priced(L::add_real(a[with], b[without]), lane_rate, with, without);
                 }
                 let mut across = [R::INFINITY; 8];
                 L::min_across(&lanes, size, &mut across);
@@ -352,10 +425,13 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Problem<'_, T, I, R> {
             for i in 0..M - 1 {
                 let low = (1usize << i) - 1;
                 let row = view.rows[(patterns - 1) ^ 1 << i];
+                let rate = self.prefix_rate::<L>(prefix, i, h);
                 for rest in 0..patterns / 2 {
                     let s = (rest & low) | (rest & !low) << 1;
                     for no in 0..2 {
-                        let candidate = L::add_real(a[2 * (s | 1 << i) + no], b[2 * s + no]);
+                        let (with, without) = (2 * (s | 1 << i) + no, 2 * s + no);
+                        let sum = L::add_real(a[with], b[without]);
+                        let candidate = priced(sum, rate, with, without);
                         let pattern = rest | (1 - no) << (M - 2);
                         let at = best_at(row, slots, M - 1, out, pattern, h);
                         let place = above.0.as_mut_ptr().add(at);
@@ -363,6 +439,43 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Problem<'_, T, I, R> {
                     }
                 }
             }
+        }
+    }
+}
+
+impl<T: LaneTask, I: LaneInt, R: LaneReal> Problem<'_, T, I, R> {
+    /// Prices of the lanes' columns alone, or below `other`.
+    #[inline(always)]
+    unsafe fn lane_rate<L: Lanes<I = I, R = R>>(&self, other: Option<usize>, h: usize) -> L::Real {
+        // SAFETY: rows of rates have room for a vector at every column.
+        unsafe {
+            match other {
+                _ if !T::PRICED => L::splat_real(R::default()),
+                None => L::load_real(self.rates.alone.as_ptr().add(h)),
+                Some(other) => {
+                    L::load_real(self.rates.above.as_ptr().add(other * self.rates.stride + h))
+                }
+            }
+        }
+    }
+
+    /// Prices of column `i` of a prefix below the others and each lane's column.
+    #[inline(always)]
+    unsafe fn prefix_rate<L: Lanes<I = I, R = R>>(
+        &self,
+        prefix: &[usize],
+        i: usize,
+        h: usize,
+    ) -> L::Real {
+        // SAFETY: as above.
+        unsafe {
+            if !T::PRICED {
+                return L::splat_real(R::default());
+            }
+            let (rates, column) = (&self.rates, prefix[i]);
+            let others = prefix.iter().enumerate().filter(|&(j, _)| j != i).map(|(_, &c)| c);
+            let below = L::load_real(rates.below.as_ptr().add(column * rates.stride + h));
+            L::min_real(below, L::splat_real(rates.of(column, others)))
         }
     }
 }

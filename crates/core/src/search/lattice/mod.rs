@@ -7,10 +7,10 @@
 //! in exact arithmetic every branch within the proven error bound of the best, so that the
 //! result is exact and the same on every backend and number of threads.
 
-mod accumulate;
-mod budgets;
-mod combine;
-mod geometry;
+pub(super) mod accumulate;
+pub(super) mod budgets;
+pub(super) mod combine;
+pub(super) mod geometry;
 mod kernels;
 mod refine;
 
@@ -22,7 +22,7 @@ use crate::simd::{Backend, LaneInt, LaneReal};
 use crate::task::LaneTask;
 use accumulate::Rows;
 use budgets::leaf_budgets;
-use combine::{Best, MAX_CHANNELS, Problem};
+use combine::{Best, MAX_CHANNELS, Problem, Rates};
 use geometry::Geometry;
 use kernels::{Pass, Phase, Shared, SumsOut, Worker};
 use std::sync::atomic::AtomicUsize;
@@ -62,6 +62,8 @@ pub struct Solved {
     /// Approximate best cost with each column at the root, for ordering a search; empty
     /// for trees of depth 0 or 1.
     pub root_values: Vec<f64>,
+    /// Whether these are exact.
+    pub exact: bool,
 }
 
 /// Best trees of depth at most `depth` for each leaf budget in `budgets`
@@ -100,20 +102,30 @@ pub fn choose_precision<T: LaneTask>(
     if let Some(precision) = settings.precision {
         return precision;
     }
-    let total = sample.total();
-    let shift = shifts(task, &total, sample.n_rows(), true);
+    let shift = shifts(task, sample, true);
     let (roundoff, ln_error) = (f32::ROUNDOFF, f32::LN_ERROR);
     let error = task.lane_error(&sample.sums, &shift, 1 << depth, roundoff, ln_error);
-    let scale = total[0].max(1) as f64 / (1u64 << shift[0]) as f64;
-    if error <= 5e-3 * scale { Precision::Single } else { Precision::Double }
+    if error <= 5e-3 * task.lane_scale(&sample.sums, &shift) {
+        Precision::Single
+    } else {
+        Precision::Double
+    }
 }
 
-/// Low bits each channel drops so that its total, rounded up row by row, fits the lanes.
-fn shifts<T: LaneTask>(task: &T, total: &[i64], n_rows: usize, single: bool) -> Vec<u32> {
-    let most = task.max_lane_sum(single);
-    let fits = |t: i64, s: u32| (t >> s) + n_rows as i64 / 2 < most;
-    let needed = |&t: &i64| if t <= most { 0 } else { (1..63).find(|&s| fits(t, s)).unwrap_or(63) };
-    total.iter().map(needed).collect()
+/// Low bits each channel drops so that the sum of any rows, rounded row by row, fits the
+/// lanes.
+fn shifts<T: LaneTask>(task: &T, sample: &Sample, single: bool) -> Vec<u32> {
+    let (most, n_rows) = (task.max_lane_sum(single), sample.n_rows() as i64);
+    // Sums of the positive and of the negative values.
+    let mut largest = vec![[0i64; 2]; sample.channels];
+    for record in sample.sums.chunks_exact(sample.channels) {
+        for (sums, &v) in largest.iter_mut().zip(record) {
+            sums[usize::from(v < 0)] += v.abs();
+        }
+    }
+    let fits = |t: i64, s: u32| (t >> s) + n_rows / 2 < most;
+    let needed = |t: i64| if t <= most { 0 } else { (1..63).find(|&s| fits(t, s)).unwrap_or(63) };
+    largest.into_iter().map(|[p, n]| needed(p.max(n))).collect()
 }
 
 /// Runs all phases and refines.
@@ -253,8 +265,9 @@ fn build<'a, T: LaneTask, I: LaneInt, R: LaneReal>(
     budgets: &[usize],
     settings: &Settings,
 ) -> Problem<'a, T, I, R> {
-    let shift = shifts(task, &sample.total(), sample.n_rows(), size_of::<I>() == 4);
-    let count_rows = settings.min_leaf > 1;
+    let shift = shifts(task, sample, size_of::<I>() == 4);
+    // With prices a test that parts nothing is not idle: it may make others cheaper.
+    let count_rows = settings.min_leaf > 1 || T::PRICED;
     let channels = task.channels() + usize::from(count_rows);
     // Totals of what the lanes add, not of the exact statistics: differences stay exact.
     let mut totals = vec![0i64; channels];
@@ -275,6 +288,7 @@ fn build<'a, T: LaneTask, I: LaneInt, R: LaneReal>(
     let unlimited = budgets == [usize::MAX];
     let (combinations, slots) = leaf_budgets(depth, budgets);
     let price = task.split_price() as f64 / task.lane_unit(&shift);
+    let rates = if T::PRICED { rates(task, sample) } else { Rates::default() };
     Problem {
         task,
         depth,
@@ -290,5 +304,20 @@ fn build<'a, T: LaneTask, I: LaneInt, R: LaneReal>(
         budgets: combinations,
         slots,
         unlimited,
+        rates,
     }
+}
+
+/// Prices of the columns of a sample, in lane units.
+fn rates<T: LaneTask, R: LaneReal>(task: &T, sample: &Sample) -> Rates<R> {
+    let alone = |c: usize| task.lane_rate(sample.columns[c].feature, &sample.tested);
+    let pair = |c: usize, other: usize| {
+        task.lane_rate(sample.columns[c].feature, &[sample.columns[other].feature])
+    };
+    Rates::new(
+        sample.n_columns(),
+        |c, other| {
+            if c == other { alone(c) } else { pair(c, other).min(alone(c)) }
+        },
+    )
 }

@@ -83,7 +83,7 @@ pub fn refine<T: LaneTask, I: LaneInt, R: LaneReal>(
         let cost = refiner.arena[node].cost;
         found.push(Found { cost, tree: refiner.tree(node) });
     }
-    Ok(Solved { found, root_values: refiner.root_values(budgets) })
+    Ok(Solved { found, root_values: refiner.root_values(budgets), exact: error == 0.0 })
 }
 
 impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
@@ -110,7 +110,7 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
         } else if remaining == 1 {
             self.best_last_split(itemset, rows, &sums, count, leaf)
         } else {
-            self.best_split(itemset, rows, budget, leaf)?
+            self.best_split(itemset, rows, &sums, budget, leaf)?
         };
         self.arena.push(node);
         self.memo.insert(key, self.arena.len() - 1);
@@ -157,7 +157,8 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
             for ((no, total), yes) in no.iter_mut().zip(sums).zip(yes) {
                 *no = total - yes;
             }
-            let cost = task.combine(&task.leaf_cost(yes), &task.leaf_cost(&no));
+            let cost = task.combine(&task.leaf_cost(yes), &task.leaf_cost(&no))
+                + self.feature_price(itemset, c, sums);
             if cost < best.cost {
                 best = Node { cost, leaves: 2, split: Some((c, usize::MAX, usize::MAX)) };
             }
@@ -170,12 +171,14 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
         &mut self,
         itemset: Itemset,
         rows: &[u32],
+        sums: &[i64],
         budget: usize,
         leaf: Node,
     ) -> Result<Node, Stop> {
         self.monitor.check()?;
         let n = self.sample.n_columns();
-        let (price, tie_price) = (self.problem.task.split_price(), self.problem.task.tie_price());
+        let task = self.problem.task;
+        let price = task.split_price();
         // Children are given all their depth allows, or the ways of sharing the budget.
         let child_most = 1usize << (self.problem.depth - itemset.1 - 1);
         let shares: Vec<(usize, usize)> = if self.problem.unlimited {
@@ -189,6 +192,7 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
         let mut least = f64::INFINITY;
         for c in (0..n).filter(|&c| !uses(itemset, c)) {
             let (yes, no) = (with(itemset, c, true), with(itemset, c, false));
+            let price = price + self.feature_price(itemset, c, sums);
             for &(a, b) in &shares {
                 let value = self.lane_value(yes, a) + self.lane_value(no, b) + price as f64;
                 least = least.min(value);
@@ -216,14 +220,14 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
                 continue;
             }
             let split = Node {
-                cost: y.cost + o.cost + price,
+                cost: y.cost + o.cost + price + self.feature_price(itemset, c, sums),
                 leaves: y.leaves + o.leaves,
                 split: Some((c, yes, no)),
             };
             if (split.cost, split.leaves) < (best.cost, best.leaves) {
                 best = split;
-                // With tie prices equal costs mean equally many leaves: the first column wins.
-                if self.exact_lanes && tie_price > 0 && best.cost as f64 <= least {
+                // Where equal costs mean equally many leaves, the first column wins.
+                if self.exact_lanes && task.orders_sizes() && best.cost as f64 <= least {
                     break;
                 }
             }
@@ -239,7 +243,21 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
         let most = budgets.iter().copied().max().unwrap_or(1) - 1;
         let root = ([(0, false); MAX_DEPTH], 0);
         let side = |c, value| self.lane_value(with(root, c, value), most);
-        (0..self.sample.n_columns()).map(|c| side(c, true) + side(c, false)).collect()
+        let sums = self.sample.total();
+        let price = |c| self.feature_price(root, c, &sums) as f64;
+        let columns = 0..self.sample.n_columns();
+        columns.map(|c| side(c, true) + side(c, false) + price(c)).collect()
+    }
+
+    /// Price of column `c` on the rows of an itemset, whose statistics are `sums`.
+    fn feature_price(&self, itemset: Itemset, c: usize, sums: &[i64]) -> i64 {
+        if !T::PRICED {
+            return 0;
+        }
+        let feature = |c: usize| self.sample.columns[c].feature;
+        let mut tested = self.sample.tested.clone();
+        tested.extend(itemset.0[..itemset.1].iter().map(|&(c, _)| feature(c)));
+        self.problem.task.feature_price(feature(c), &tested, sums)
     }
 
     /// Approximate optimum of an itemset below the root, in cost units.
@@ -247,7 +265,7 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
         let (literals, m) = (&itemset.0[..itemset.1], itemset.1);
         let leaf = {
             let (sums, count) = self.lane_cell(literals);
-            if self.problem.min_leaf > 1 && count < self.problem.min_leaf as i64 {
+            if self.counted() && count < self.problem.min_leaf as i64 {
                 return f64::INFINITY;
             }
             self.problem.task.leaf_cost(&sums) as f64
@@ -275,6 +293,11 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
         leaf.min(split)
     }
 
+    /// Whether the lanes count rows.
+    fn counted(&self) -> bool {
+        self.problem.channels > self.problem.task_channels
+    }
+
     /// Statistics and row count of an itemset from the lane sums, by inclusion–exclusion.
     fn lane_cell(&self, literals: &[(usize, bool)]) -> (Vec<i64>, i64) {
         let problem = self.problem;
@@ -300,7 +323,7 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
                 *sum += if negative { -term } else { term };
             }
         }
-        let count = if problem.min_leaf > 1 { sums.pop().unwrap_or(0) } else { 0 };
+        let count = if self.counted() { sums.pop().unwrap_or(0) } else { 0 };
         for (sum, &shift) in sums.iter_mut().zip(&problem.shift) {
             *sum <<= shift;
         }

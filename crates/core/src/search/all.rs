@@ -1,0 +1,151 @@
+//! Every tree that reaches the optimum of a summed task.
+
+use super::branch::Branch;
+use super::solve::{full_leaves, solve};
+use super::{Monitor, Settings, Solution, Status, Stop};
+use crate::data::{BinaryMatrix, Sample};
+use crate::error::Error;
+use crate::task::{LaneTask, Superadditive};
+use crate::tree::Tree;
+
+/// Objectives this close to the least one, relative to the larger of 1 and it, reach it.
+pub(super) const TOLERANCE: f64 = 1e-9;
+
+/// What a tree costs, and the tree.
+pub(super) type Costed<C> = (C, Tree);
+
+/// All trees whose objective is within 1e-9 of the best one's, at most `limit`, by leaves.
+///
+/// Columns that split a node's rows in the same way count once, by the first of them. When a
+/// limit ends the search or the enumeration, only the best tree is returned.
+pub fn all_optimal<T: LaneTask + Superadditive>(
+    task: &T,
+    features: &BinaryMatrix,
+    settings: &Settings,
+    monitor: &Monitor,
+    limit: usize,
+) -> Result<Vec<Solution>, Error> {
+    let first = solve(task, features, settings, monitor)?;
+    if first.status != Status::Optimal {
+        return Ok(vec![first]);
+    }
+    let sample = Sample::new(features, task.statistics(), task.channels());
+    let branch = Branch::new(task, &sample, settings, monitor);
+    // Costs are linear in the objective; ties are told apart by a price that is none.
+    let unit = (task.objective_of_cost(1 << 40) - task.objective_of_cost(0)) / (1u64 << 40) as f64;
+    let tolerance = TOLERANCE * first.objective.abs().max(1.0);
+    let ties = task.tie_price().saturating_mul(sample.n_rows() as i64);
+    let cut = cost(task, features, &first.tree) + (tolerance / unit) as i64 + ties;
+    let leaves = settings.max_leaves.unwrap_or(usize::MAX);
+    let mut all = All { branch, task, limit, budget: settings.max_leaves.is_some() };
+    let mut found = match all.trees(&sample, settings.max_depth, leaves, cut) {
+        Ok(found) => found,
+        Err(stop) => return Ok(vec![Solution { status: Status::from(stop), ..first }]),
+    };
+    found.retain(|(_, tree)| {
+        let objective = task.objective(&tree.partition(features), tree.n_leaves());
+        objective <= first.objective + tolerance
+    });
+    Ok(solutions(found, limit, &first, |tree| {
+        task.objective(&tree.partition(features), tree.n_leaves())
+    }))
+}
+
+/// The trees as solutions, few leaves first, then by the features in preorder.
+pub(super) fn solutions<C>(
+    mut found: Vec<Costed<C>>,
+    limit: usize,
+    first: &Solution,
+    objective: impl Fn(&Tree) -> f64,
+) -> Vec<Solution> {
+    found.sort_by(|(_, a), (_, b)| {
+        a.n_leaves().cmp(&b.n_leaves()).then_with(|| a.feature.cmp(&b.feature))
+    });
+    found.truncate(limit);
+    let solution = |(_, tree): Costed<C>| {
+        let objective = objective(&tree);
+        let lower_bound = first.lower_bound.min(objective);
+        Solution { tree, objective, lower_bound, ..first.clone() }
+    };
+    found.into_iter().map(solution).collect()
+}
+
+/// Cost of a tree in the units of the search.
+fn cost<T: LaneTask>(task: &T, features: &BinaryMatrix, tree: &Tree) -> i64 {
+    let channels = task.channels();
+    let mut sums = vec![0i64; tree.n_leaves() * channels];
+    for (leaf, record) in
+        tree.partition(features).into_iter().zip(task.statistics().chunks_exact(channels))
+    {
+        for (sum, v) in sums[leaf * channels..].iter_mut().zip(record) {
+            *sum += v;
+        }
+    }
+    let leaves = sums.chunks_exact(channels).map(|sums| task.leaf_cost(sums)).sum::<i64>();
+    leaves + (tree.n_leaves() as i64 - 1) * task.split_price()
+}
+
+struct All<'a, T> {
+    branch: Branch<'a, T>,
+    task: &'a T,
+    limit: usize,
+    /// Whether the number of leaves is limited, so that not all pairs of subtrees fit.
+    budget: bool,
+}
+
+impl<T: LaneTask + Superadditive> All<'_, T> {
+    /// Least cost on these rows.
+    fn least(&mut self, sample: &Sample, depth: usize, leaves: usize) -> Result<i64, Stop> {
+        let budget = if leaves >= full_leaves(depth) { usize::MAX } else { leaves };
+        let answer = self.branch.solve(sample, depth, &[budget], None, &mut |_, _| {});
+        answer.stop.map_or(Ok(answer.found[0].cost), Err)
+    }
+
+    /// Trees on these rows that cost at most `cut`.
+    fn trees(
+        &mut self,
+        sample: &Sample,
+        depth: usize,
+        leaves: usize,
+        cut: i64,
+    ) -> Result<Vec<Costed<i64>>, Stop> {
+        let mut found = Vec::new();
+        let leaf = self.least(sample, 0, 1)?;
+        if leaf <= cut {
+            found.push((leaf, Tree::leaf()));
+        }
+        if depth == 0 || leaves < 2 {
+            return Ok(found);
+        }
+        let price = self.task.split_price();
+        let most = if self.budget { usize::MAX } else { self.limit };
+        let (depth, below) = (depth - 1, leaves - 1);
+        for (c, &column) in sample.columns.iter().enumerate() {
+            if found.len() >= most {
+                break;
+            }
+            let [yes, no] = [true, false].map(|value| sample.restrict(c, value));
+            let least_no = self.branch.floor(&no).min(self.least(&no, 0, 1)?);
+            let a = self.least(&yes, depth, below)?;
+            if a.saturating_add(least_no).saturating_add(price) > cut {
+                continue;
+            }
+            let b = self.least(&no, depth, below)?;
+            if a.saturating_add(b).saturating_add(price) > cut {
+                continue;
+            }
+            let yes = self.trees(&yes, depth, below, cut - b - price)?;
+            let no = self.trees(&no, depth, below, cut - a - price)?;
+            for (x, l) in &yes {
+                for (y, r) in &no {
+                    let fits = x + y + price <= cut && l.n_leaves() + r.n_leaves() <= leaves;
+                    if fits && found.len() < most {
+                        let (l, r) = if column.flipped { (r, l) } else { (l, r) };
+                        found.push((x + y + price, Tree::split(column.feature, l, r)));
+                    }
+                }
+            }
+        }
+        Ok(found)
+    }
+}

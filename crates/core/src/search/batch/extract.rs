@@ -1,0 +1,194 @@
+//! The best trees from the tables of a lattice.
+//!
+//! The tables hold the least costs, not the splits that attain them. From the root down
+//! the splits are evaluated again, on sums over rows, and the first of the least is taken;
+//! a leaf that costs no more than the best split, but for the last bits, is not split.
+
+use super::lattice::{Lattice, Solved};
+use super::{Found, Problem};
+use crate::data::Sample;
+use crate::search::lattice::combine::best_at;
+use crate::search::{Monitor, Stop};
+use crate::tree::Tree;
+
+/// Leaf and best split of one cell with so small a relative difference are a tie.
+const TIE: f64 = 4.0 * f64::EPSILON;
+
+/// Sums of both sides of each column over some rows, `[2 · column + (false: 1)]` records of
+/// the statistics and the number of rows.
+pub fn side_records(sample: &Sample, rows: &[u32]) -> Vec<i64> {
+    let (n, stride) = (sample.n_columns(), sample.channels + 1);
+    let mut records = vec![0i64; 2 * n * stride];
+    for &r in rows {
+        let r = r as usize;
+        for c in 0..n {
+            let at = (2 * c + usize::from(!sample.get(r, c))) * stride;
+            let record = &mut records[at..at + stride];
+            record.iter_mut().zip(sample.statistics(r)).for_each(|(sum, v)| *sum += v);
+            record[stride - 1] += sample.counts[r];
+        }
+    }
+    records
+}
+
+/// Sums over all rows, and their number.
+pub fn total_record(sample: &Sample) -> Vec<i64> {
+    let mut record = sample.total();
+    record.push(sample.counts.iter().sum());
+    record
+}
+
+/// A node on the way down.
+struct Node {
+    rows: Vec<u32>,
+    /// Columns and values, ascending in column.
+    literals: Vec<(usize, bool)>,
+    leaf: f64,
+    price: f64,
+}
+
+/// A split, and the budgets of its sides.
+struct Split {
+    value: f64,
+    column: usize,
+    shares: (usize, usize),
+}
+
+impl Lattice<'_> {
+    /// The best tree for each budget.
+    pub fn extract(&self, budgets: &[usize], monitor: &Monitor) -> Result<Solved, Stop> {
+        let record = total_record(self.sample);
+        let root = Node {
+            rows: (0..self.sample.n_rows() as u32).collect(),
+            literals: Vec::new(),
+            leaf: self.problem.leaf_costs(&record)?[0],
+            price: self.problem.prices(&record)?[0],
+        };
+        let split = |slot: usize| self.best[0].0.get(slot).copied().unwrap_or(f64::INFINITY);
+        let (mut found, mut lower) = (Vec::new(), Vec::new());
+        let mut root_values = Vec::new();
+        for &budget in budgets {
+            let slot = if self.unlimited { 0 } else { (budget - 1).min(self.slots[0]) };
+            lower.push(self.value(slot, root.leaf, root.price, split));
+            found.push(self.descend(&root, slot, &mut root_values, monitor)?);
+        }
+        Ok(Solved { found, lower, root_values })
+    }
+
+    /// The best tree of a node for a budget slot; `values` takes the least cost with each
+    /// column at its root.
+    fn descend(
+        &self,
+        node: &Node,
+        slot: usize,
+        values: &mut Vec<f64>,
+        monitor: &Monitor,
+    ) -> Result<Found, Stop> {
+        let level = node.literals.len();
+        let leaf = Found { cost: node.leaf, tree: Tree::leaf() };
+        if level == self.depth || (slot == 0 && !self.unlimited) {
+            return Ok(leaf);
+        }
+        monitor.check()?;
+        let sides = Sides::new(self.problem, self.sample, &node.rows, level + 1 < self.depth)?;
+        let n = self.sample.n_columns();
+        let mut best: Option<Split> = None;
+        values.clear();
+        values.resize(n, f64::INFINITY);
+        for column in (0..n).filter(|c| node.literals.iter().all(|(used, _)| used != c)) {
+            // Slot j is for j + 1 leaves; both sides have at least one.
+            let shares = if self.unlimited { 0..1 } else { 0..slot };
+            for a in shares {
+                let b = if self.unlimited { 0 } else { slot - 1 - a };
+                let value = |value, slot| self.side_value(node, &sides, column, value, slot);
+                let value = value(true, a) + value(false, b) + node.price;
+                values[column] = values[column].min(value);
+                if best.as_ref().is_none_or(|best| value < best.value) {
+                    best = Some(Split { value, column, shares: (a, b) });
+                }
+            }
+        }
+        let Some(Split { value, column, shares }) = best else { return Ok(leaf) };
+        let tie = TIE * value.abs().max(node.leaf.abs());
+        if value == f64::INFINITY || (node.leaf.is_finite() && node.leaf <= value + tie) {
+            return Ok(leaf);
+        }
+        let side = |value: bool| {
+            let at = 2 * column + usize::from(!value);
+            let has = |&&r: &&u32| self.sample.get(r as usize, column) == value;
+            let mut literals = node.literals.clone();
+            literals.insert(literals.partition_point(|&(c, _)| c < column), (column, value));
+            Node {
+                rows: node.rows.iter().filter(has).copied().collect(),
+                literals,
+                leaf: sides.leaf[at],
+                price: sides.price.get(at).copied().unwrap_or(0.0),
+            }
+        };
+        let mut below = Vec::new();
+        let yes = self.descend(&side(true), shares.0, &mut below, monitor)?;
+        let no = self.descend(&side(false), shares.1, &mut below, monitor)?;
+        Ok(join(self.sample, column, &yes, &no, node.price))
+    }
+
+    /// Value of one side of a split below `node`, from the tables.
+    fn side_value(
+        &self,
+        node: &Node,
+        sides: &Sides,
+        column: usize,
+        value: bool,
+        slot: usize,
+    ) -> f64 {
+        let at = 2 * column + usize::from(!value);
+        let level = node.literals.len() + 1;
+        if level == self.depth {
+            return sides.leaf[at];
+        }
+        let mut columns = Vec::with_capacity(level);
+        let mut pattern = 0;
+        let mut push = |&(c, value): &(usize, bool)| {
+            pattern |= usize::from(value) << columns.len();
+            columns.push(c);
+        };
+        let place = node.literals.partition_point(|&(c, _)| c < column);
+        node.literals[..place].iter().for_each(&mut push);
+        push(&(column, value));
+        node.literals[place..].iter().for_each(&mut push);
+        let (&lane, prefix) = columns.split_last().expect("at least the column");
+        let row = self.geometry.row(prefix);
+        let slots = self.slots[level];
+        // A budget larger than the level can use is as good as the largest.
+        let slot = if self.unlimited { 0 } else { slot.min(slots) };
+        let split =
+            |below: usize| self.best[level].0[best_at(row, slots, level, below, pattern, lane)];
+        self.value(slot, sides.leaf[at], sides.price[at], split)
+    }
+}
+
+/// Costs of both sides of every column.
+struct Sides {
+    leaf: Vec<f64>,
+    price: Vec<f64>,
+}
+
+impl Sides {
+    fn new(problem: &Problem, sample: &Sample, rows: &[u32], prices: bool) -> Result<Self, Stop> {
+        let records = side_records(sample, rows);
+        let leaf = problem.leaf_costs(&records)?;
+        let price = if prices { problem.prices(&records)? } else { Vec::new() };
+        Ok(Sides { leaf, price })
+    }
+}
+
+/// A split on column `c` of `sample` above two trees.
+pub fn join(sample: &Sample, c: usize, yes: &Found, no: &Found, price: f64) -> Found {
+    let cost = yes.cost + no.cost + price;
+    if cost == f64::INFINITY {
+        return Found { cost, tree: Tree::leaf() };
+    }
+    let column = sample.columns[c];
+    let (l, r) = (&yes.tree, &no.tree);
+    let (l, r) = if column.flipped { (r, l) } else { (l, r) };
+    Found { cost, tree: Tree::split(column.feature, l, r) }
+}

@@ -1,0 +1,158 @@
+//! Exact search for tasks whose costs come from outside, in large batches.
+//!
+//! The engine sums a task's statistics over cells and asks for the costs of thousands of
+//! cells at a time; it knows nothing else of the task. Trees of up to
+//! [`lattice::MAX_DEPTH`] questions are one pass over the itemset lattice
+//! ([`lattice`]), deeper ones are branched on ([`branch`]). See docs/maths/batch.md.
+
+mod branch;
+mod extract;
+mod forecast;
+mod lattice;
+mod passes;
+mod solve;
+mod statistics;
+
+pub use forecast::forecast;
+pub use solve::solve;
+pub use statistics::Statistics;
+
+use super::Stop;
+
+/// Sums of the statistics of many cells.
+#[derive(Clone, Debug)]
+pub struct Cells {
+    channels: usize,
+    capacity: usize,
+    len: usize,
+    sums: Vec<f64>,
+}
+
+impl Cells {
+    /// Room for so many cells.
+    fn new(channels: usize, capacity: usize) -> Self {
+        Cells { channels, capacity, len: 0, sums: vec![0.0; channels * capacity] }
+    }
+
+    /// Number of cells.
+    #[allow(clippy::len_without_is_empty, reason = "an empty batch is never handed out")]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Number of statistics.
+    pub fn channels(&self) -> usize {
+        self.channels
+    }
+
+    /// Sums of one statistic, one per cell.
+    pub fn channel(&self, c: usize) -> &[f64] {
+        &self.sums[c * self.capacity..][..self.len]
+    }
+
+    /// Appends a cell.
+    fn push(&mut self, sums: &[i64], units: &[f64]) {
+        for (c, (&sum, unit)) in sums.iter().zip(units).enumerate() {
+            self.sums[c * self.capacity + self.len] = sum as f64 * unit;
+        }
+        self.len += 1;
+    }
+}
+
+/// Costs of many cells at once, functions of each cell's sums alone.
+///
+/// Cells have at least `min_leaf` rows. An error ends the search, as a stop.
+pub trait BatchTask: Sync {
+    /// Cost of each cell as a leaf; +∞ where it may not be one, never NaN or −∞.
+    fn leaf_costs(&self, cells: &Cells, costs: &mut [f64]) -> Result<(), Stop>;
+
+    /// Whether splits cost something besides the leaf penalty.
+    fn has_split_costs(&self) -> bool {
+        false
+    }
+
+    /// Cost of splitting each cell, whatever the question: finite, not negative.
+    fn split_costs(&self, _cells: &Cells, costs: &mut [f64]) -> Result<(), Stop> {
+        costs.fill(0.0);
+        Ok(())
+    }
+
+    /// Below the summed leaf costs of every partition of each cell's rows.
+    fn lower_bounds(&self, _cells: &Cells, bounds: &mut [f64]) -> Result<(), Stop> {
+        bounds.fill(f64::NEG_INFINITY);
+        Ok(())
+    }
+}
+
+/// A task with the price of a leaf, as the search sees it.
+struct Problem<'a> {
+    task: &'a dyn BatchTask,
+    statistics: &'a Statistics,
+    /// Added for every leaf, hence for every split.
+    penalty: f64,
+    min_leaf: i64,
+}
+
+impl Problem<'_> {
+    /// Leaf costs of records of integer sums, the last channel the number of rows; +∞ where
+    /// there are fewer than allowed.
+    fn leaf_costs(&self, records: &[i64]) -> Result<Vec<f64>, Stop> {
+        self.of_records(records, f64::INFINITY, |cells, out| self.task.leaf_costs(cells, out))
+    }
+
+    /// Prices of splitting, the penalty included; without meaning where there are too few
+    /// rows for a leaf.
+    fn prices(&self, records: &[i64]) -> Result<Vec<f64>, Stop> {
+        let stride = self.statistics.channels + 1;
+        if !self.task.has_split_costs() {
+            return Ok(vec![self.penalty; records.len() / stride]);
+        }
+        self.of_records(records, 0.0, |cells, out| {
+            self.task.split_costs(cells, out)?;
+            out.iter_mut().for_each(|price| *price += self.penalty);
+            Ok(())
+        })
+    }
+
+    /// Lower bounds on summed leaf costs; +∞ where there are too few rows for a leaf.
+    fn lower_bounds(&self, records: &[i64]) -> Result<Vec<f64>, Stop> {
+        self.of_records(records, f64::INFINITY, |cells, out| self.task.lower_bounds(cells, out))
+    }
+
+    fn of_records(
+        &self,
+        records: &[i64],
+        without: f64,
+        evaluate: impl FnOnce(&Cells, &mut [f64]) -> Result<(), Stop>,
+    ) -> Result<Vec<f64>, Stop> {
+        let channels = self.statistics.channels;
+        let records = records.chunks_exact(channels + 1);
+        let mut out = vec![without; records.len()];
+        let mut cells = Cells::new(channels, records.len());
+        let mut places = Vec::new();
+        for (place, record) in records.enumerate() {
+            if record[channels] >= self.min_leaf {
+                cells.push(&record[..channels], &self.statistics.units);
+                places.push(place);
+            }
+        }
+        if places.is_empty() {
+            return Ok(out);
+        }
+        let mut values = vec![0.0; places.len()];
+        evaluate(&cells, &mut values)?;
+        for (place, value) in places.into_iter().zip(values) {
+            out[place] = value;
+        }
+        Ok(out)
+    }
+}
+
+/// A tree and its cost: leaf costs and split prices, without the penalty of the first leaf.
+#[derive(Clone, Debug)]
+struct Found {
+    /// +∞ when no tree is allowed.
+    cost: f64,
+    /// The tree, over the caller's features.
+    tree: crate::tree::Tree,
+}

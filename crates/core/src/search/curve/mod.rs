@@ -1,0 +1,325 @@
+//! Search for curve tasks: the loss of a leaf needs its rows in the order of time.
+//!
+//! [`rows`] holds a node's rows, [`kernel`] evaluates all its splits in one pass, [`node`] is
+//! the branch and bound over them with a [`memo`] of nodes met. This file is the root: first
+//! trees, threads, limits and the certificate. See docs/maths/brier.md.
+
+mod all;
+pub mod kernel;
+pub mod memo;
+pub mod node;
+pub mod rows;
+
+pub use all::all_optimal_brier;
+
+use super::{Monitor, Settings, Solution, Status, Stop, TracePoint};
+use crate::data::BinaryMatrix;
+use crate::error::Error;
+use crate::simd::Backend;
+use crate::task::brier::Brier;
+use crate::tree::Tree;
+use kernel::Kernel;
+use memo::Memo;
+use node::{Allowed, Nodes, SLACK};
+use rows::{Rows, Tables};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Bytes of the memo without a memory limit.
+const DEFAULT_BYTES: usize = 1 << 30;
+
+/// Shallower searches, from depth 2 on, stop before this depth.
+const DEEPENING: usize = 6;
+
+/// An objective and a bound that are closer meet.
+const CERTIFIED: f64 = 1e-9;
+
+/// A bound is reported lower by this, which is above the rounding of sums over rows.
+const ROUNDING: f64 = 1e-11;
+
+/// The best tree for `task`, or on a limit the best found and a bound.
+pub fn solve_brier(
+    task: &Brier,
+    features: &BinaryMatrix,
+    settings: &Settings,
+    monitor: &Monitor,
+) -> Result<Solution, Error> {
+    let prepared = Prepared::new(task, features, settings)?;
+    let mut search = Search::new(&prepared, settings, monitor);
+    let stop = search.run();
+    search.finish(stop)
+}
+
+/// The best tree with at most k leaves for k = 1, 2, …, each with its own bound and status.
+///
+/// The numbers of leaves end at `settings.max_leaves`, at what the depth allows, or at the
+/// number of distinct rows.
+pub fn path_brier(
+    task: &Brier,
+    features: &BinaryMatrix,
+    settings: &Settings,
+    monitor: &Monitor,
+) -> Result<Vec<Solution>, Error> {
+    let prepared = Prepared::new(task, features, settings)?;
+    let most = settings.most_leaves().min(prepared.tables.n_groups).max(1);
+    let mut path: Vec<Solution> = Vec::new();
+    for k in 1..=most {
+        let settings = Settings { max_leaves: Some(k), ..settings.clone() };
+        let mut search = Search::new(&prepared, &settings, monitor);
+        if let Some(smaller) = path.last() {
+            search.offer(smaller.objective, smaller.tree.clone());
+        }
+        let stop = search.run();
+        path.push(search.finish(stop)?);
+    }
+    Ok(path)
+}
+
+/// Data in the form that searches share.
+struct Prepared<'a> {
+    task: &'a Brier,
+    features: &'a BinaryMatrix,
+    root: Rows,
+    tables: Tables,
+    memo: Memo,
+    kernel: Kernel,
+    /// Loss of a single leaf.
+    leaf: f64,
+}
+
+impl<'a> Prepared<'a> {
+    fn new(
+        task: &'a Brier,
+        features: &'a BinaryMatrix,
+        settings: &Settings,
+    ) -> Result<Self, Error> {
+        settings.check(features.n_rows())?;
+        if task.n_rows() != features.n_rows() {
+            return Err(Error::invalid("y", "does not have a row for every row of X"));
+        }
+        let backend = settings.backend.unwrap_or_else(|| Backend::available()[0]);
+        let kernel = Kernel { backend, curve: task.curve };
+        let (root, tables) = Tables::new(task, features, settings.equivalent_points)?;
+        let memo = Memo::new(settings.memory_limit.unwrap_or(DEFAULT_BYTES));
+        let leaf = kernel.leaf(&tables);
+        Ok(Prepared { task, features, root, tables, memo, kernel, leaf })
+    }
+}
+
+/// The search of one problem.
+struct Search<'a> {
+    prepared: &'a Prepared<'a>,
+    settings: &'a Settings,
+    monitor: &'a Monitor<'a>,
+    trace: Vec<TracePoint>,
+    best: (f64, Tree),
+    /// No allowed tree costs less.
+    lower: f64,
+}
+
+/// What the threads at the root share.
+struct Shared {
+    /// Cost, tree and place in the order of its root of the best tree.
+    best: (f64, Tree, usize),
+    /// Lower bound for each candidate.
+    bounds: Vec<f64>,
+    stop: Option<Stop>,
+}
+
+impl<'a> Search<'a> {
+    fn new(prepared: &'a Prepared, settings: &'a Settings, monitor: &'a Monitor) -> Self {
+        let best = (prepared.leaf + prepared.task.leaf_penalty, Tree::leaf());
+        Search { prepared, settings, monitor, trace: Vec::new(), best, lower: 0.0 }
+    }
+
+    fn nodes(&self) -> Nodes<'a> {
+        let Prepared { tables, memo, kernel, task, .. } = self.prepared;
+        Nodes::new(tables, self.settings, self.monitor, memo, *kernel, task.leaf_penalty)
+    }
+
+    fn run(&mut self) -> Option<Stop> {
+        let prepared = self.prepared;
+        let Prepared { root, leaf, .. } = prepared;
+        let mut nodes = self.nodes();
+        let allowed = Allowed {
+            depth: self.settings.max_depth,
+            leaves: self.settings.max_leaves.unwrap_or(usize::MAX),
+        };
+        let allowed = nodes.useful(*leaf, root.floor, root.count, allowed);
+        self.lower = nodes.bound(*leaf, prepared.tables.free_floor, root.count).min(self.best.0);
+        self.record();
+        if allowed.leaves == 1 {
+            if prepared.task.reference.is_none() {
+                self.lower = self.best.0;
+            }
+            return None;
+        }
+        let (value, tree) = nodes.greedy(root, *leaf, allowed);
+        self.offer(value, tree);
+        // Shallower trees cost little, and the best of them rules out much that is deeper.
+        for depth in 2..allowed.depth.min(DEEPENING) {
+            if let Some(stop) = self.at_depth(&mut nodes, Allowed { depth, ..allowed }, false) {
+                return Some(stop);
+            }
+        }
+        self.at_depth(&mut nodes, allowed, true)
+    }
+
+    /// All columns at the root, on all threads; `last` when no deeper search follows.
+    fn at_depth(&mut self, nodes: &mut Nodes, allowed: Allowed, last: bool) -> Option<Stop> {
+        let prepared = self.prepared;
+        let Prepared { root, leaf, .. } = prepared;
+        let allowed = nodes.useful(*leaf, root.floor, root.count, allowed);
+        let splits = nodes.splits(root, true);
+        let candidates = nodes.candidates(root, &splits);
+        let single_leaf = leaf + prepared.task.leaf_penalty;
+        // Bounds that rest on the reference model are not bounds on the optimum.
+        let last = last && prepared.task.reference.is_none();
+        let n_threads = self.settings.threads();
+        let shared = Mutex::new(Shared {
+            best: (self.best.0, self.best.1.clone(), usize::MAX),
+            bounds: candidates.iter().map(|c| c.bound).collect(),
+            stop: None,
+        });
+        let search = Mutex::new(&mut *self);
+        let next = AtomicUsize::new(0);
+        let work = |nodes: &mut Nodes| {
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(candidate) = candidates.get(at) else { return };
+                let cut = {
+                    let shared = shared.lock().expect("no panic while locked");
+                    if shared.stop.is_some() {
+                        return;
+                    }
+                    // Ties with a root that comes later in the order are still looked at, so
+                    // that the tree does not depend on which thread was first.
+                    let (best, _, place) = &shared.best;
+                    if *place > at && *place != usize::MAX { best + 2.0 * SLACK } else { *best }
+                };
+                if candidate.bound >= cut - SLACK {
+                    continue;
+                }
+                let found = nodes.below(root, &splits, candidate.column, allowed, cut);
+                let found = found.and_then(|known| {
+                    let better = known.exact() && known.value < cut - SLACK;
+                    let column = candidate.column;
+                    let tree =
+                        better.then(|| nodes.tree_with_root(root, column, allowed, known.value));
+                    Ok((known, tree.transpose()?))
+                });
+                let mut shared = shared.lock().expect("no panic while locked");
+                match found {
+                    Err(stop) => shared.stop = shared.stop.or(Some(stop)),
+                    Ok((known, tree)) => {
+                        shared.bounds[at] = shared.bounds[at].max(known.value);
+                        let (best, _, place) = &shared.best;
+                        let tie = (known.value - best).abs() <= 2.0 * SLACK;
+                        if let Some(tree) = tree
+                            && (known.value < best - 2.0 * SLACK || tie && at < *place)
+                        {
+                            shared.best = (known.value, tree, at);
+                        }
+                        let bound = shared.bounds.iter().copied().fold(single_leaf, f64::min);
+                        let mut search = search.lock().expect("no panic while locked");
+                        search.progress(&shared.best, if last { bound } else { 0.0 });
+                    }
+                }
+            }
+        };
+        let n_threads = n_threads.min(candidates.len());
+        if n_threads <= 1 {
+            work(nodes);
+        } else {
+            let others: Vec<Nodes> = (0..n_threads).map(|_| nodes.another()).collect();
+            std::thread::scope(|scope| {
+                for mut nodes in others {
+                    let work = &work;
+                    scope.spawn(move || work(&mut nodes));
+                }
+            });
+        }
+        nodes.drop_splits(splits);
+        let Shared { best, bounds, stop } = shared.into_inner().expect("no panic while locked");
+        self.best = (best.0, best.1);
+        if last {
+            let bound = bounds.into_iter().fold(single_leaf, f64::min);
+            let bound = if stop.is_none() { best.0 } else { bound };
+            self.lower = self.lower.max(bound.min(best.0));
+        }
+        stop
+    }
+
+    /// Takes a tree if it is better.
+    fn offer(&mut self, value: f64, tree: Tree) {
+        if value < self.best.0 - SLACK {
+            self.best = (value, tree);
+            self.record();
+        }
+    }
+
+    /// Takes over what the threads know.
+    fn progress(&mut self, best: &(f64, Tree, usize), bound: f64) {
+        let better = best.0 < self.best.0 || best.1 != self.best.1;
+        if better {
+            self.best = (best.0, best.1.clone());
+        }
+        let bound = bound.min(self.best.0);
+        if better || bound > self.lower {
+            self.lower = self.lower.max(bound);
+            self.record();
+        }
+    }
+
+    fn record(&mut self) {
+        let objective = self.objective(&self.best.1);
+        self.push(objective, (self.lower - ROUNDING).clamp(0.0, objective));
+        self.monitor.report(self.trace.last().expect("just pushed"));
+    }
+
+    fn push(&mut self, objective: f64, lower_bound: f64) {
+        let (seconds, nodes) = (self.monitor.seconds(), self.monitor.nodes());
+        self.trace.push(TracePoint { seconds, objective, lower_bound, nodes });
+    }
+
+    /// The solution with its certificate.
+    fn finish(mut self, stop: Option<Stop>) -> Result<Solution, Error> {
+        let Prepared { task, tables, kernel, .. } = self.prepared;
+        let objective = self.objective(&self.best.1);
+        let bound = (self.lower - ROUNDING).clamp(0.0, objective);
+        let off = (objective - self.best.0).abs();
+        if task.reference.is_none() && off > CERTIFIED * objective.max(1.0) {
+            let reason = format!("span too wide a range: sums over them are off by {off:.1e}");
+            return Err(Error::invalid("sample_weight", reason));
+        }
+        let (status, lower_bound) = match stop {
+            Some(stop) => (Status::from(stop), bound),
+            None if task.reference.is_some() => (Status::ReferenceOptimal, bound),
+            None => (Status::Optimal, objective),
+        };
+        if let (Some(planted), Status::Optimal) = (self.settings.planted, status) {
+            assert!(
+                objective <= planted + CERTIFIED * planted.abs().max(1.0),
+                "a tree of objective {planted} was pruned: {objective} was returned as optimal"
+            );
+        }
+        self.push(objective, lower_bound);
+        Ok(Solution {
+            tree: self.best.1,
+            objective,
+            lower_bound,
+            status,
+            nodes: self.monitor.nodes(),
+            n_distinct_rows: tables.about.len(),
+            n_columns: tables.columns.len(),
+            trace: self.trace,
+            kernel: format!("{}-double", kernel.backend.name()),
+        })
+    }
+
+    /// The objective of a tree, from the rows.
+    fn objective(&self, tree: &Tree) -> f64 {
+        let Prepared { task, features, .. } = self.prepared;
+        task.objective(&tree.partition(features), tree.n_leaves())
+    }
+}

@@ -1,0 +1,311 @@
+//! Rows of a node in the order of time, and what is the same for all nodes.
+
+use crate::data::{BinaryMatrix, Column, Sample, column_bitsets};
+use crate::error::Error;
+use crate::task::brier::Brier;
+use crate::task::brier::antitonic::Fit;
+
+/// A row's place in time: twice the index of its time, plus one for a censoring, so that the
+/// events of a time come before its censorings.
+pub type Code = u32;
+
+/// Distinct rows of a node, as a set of rows of the tables.
+#[derive(Clone, Debug, Default)]
+pub struct Rows {
+    /// Bit per row.
+    pub mask: Vec<u64>,
+    /// Identifies the set of rows.
+    pub hash: u128,
+    /// Number of the caller's rows.
+    pub count: f64,
+    /// No tree on these rows loses less, apart from the price of its leaves.
+    pub floor: f64,
+}
+
+impl Rows {
+    /// The rows where column `c` is true, and those where it is false; `count` and `floor`
+    /// are those of the former.
+    pub fn split(
+        &self,
+        c: usize,
+        tables: &Tables,
+        (count, floor): (f64, f64),
+        yes: &mut Rows,
+        no: &mut Rows,
+    ) {
+        let column = &tables.column_masks[c * self.mask.len()..][..self.mask.len()];
+        yes.mask.clear();
+        yes.mask.extend(self.mask.iter().zip(column).map(|(rows, column)| rows & column));
+        no.mask.clear();
+        no.mask.extend(self.mask.iter().zip(column).map(|(rows, column)| rows & !column));
+        yes.hash = tables.hash(&yes.mask);
+        // The hash is a sum over the rows.
+        no.hash = self.hash.wrapping_sub(yes.hash);
+        (yes.count, yes.floor) = (count, floor);
+        (no.count, no.floor) = (self.count - count, (self.floor - floor).max(0.0));
+    }
+}
+
+/// What adds up over rows, apart from their weight.
+///
+/// Rows with equal columns are never separated; the floor of such a group is that of its
+/// first row, and zero for the others.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct About {
+    /// Number of the caller's rows.
+    pub count: f64,
+    /// Least loss of any non-increasing curve on the group (or of the reference model).
+    pub floor: f64,
+}
+
+/// Constants of a search.
+#[derive(Debug)]
+pub struct Tables {
+    /// Time and kind of each row, ascending.
+    pub code: Vec<Code>,
+    /// Whole-numbered weight of each row.
+    pub weight: Vec<f64>,
+    /// For each code, the first row of a later one.
+    pub run_end: Vec<u32>,
+    /// Weight of each row in 16 bits, where the weight of all rows of any code fits.
+    pub small_weight: Option<Vec<u16>>,
+    bits: Vec<u64>,
+    /// Words per row.
+    pub words: usize,
+    /// For each column, the rows where it is true, as [`Rows::mask`].
+    pub column_masks: Vec<u64>,
+    /// A random number for each word of a mask.
+    random: Vec<u128>,
+    /// Per time: the time to the end, normalised.
+    pub plain: Vec<f64>,
+    /// Per time: integral of 1/G to the end, normalised.
+    pub censoring: Vec<f64>,
+    /// Per time: 1/G.
+    pub inverse_censoring: Vec<f64>,
+    /// Per row.
+    pub about: Vec<About>,
+    /// Columns searched.
+    pub columns: Vec<Column>,
+    /// Whether any row's weight differs from its count.
+    pub weighted: bool,
+    /// Whether floors rest on a reference model.
+    pub reference: bool,
+    /// Groups of rows with equal columns.
+    pub n_groups: usize,
+    /// Floor of all rows without the reference model.
+    pub free_floor: f64,
+}
+
+/// Largest total weight in whole numbers: f64 adds them exactly.
+const MAX_TOTAL: f64 = (1u64 << 51) as f64;
+
+impl Tables {
+    /// The root and the constants for it.
+    ///
+    /// `floors` asks for the floor of every group of equal rows.
+    pub fn new(
+        task: &Brier,
+        features: &BinaryMatrix,
+        floors: bool,
+    ) -> Result<(Rows, Tables), Error> {
+        let n = task.n_rows();
+        if u32::try_from(n).is_err() {
+            return Err(Error::invalid("X", "more than 2^32 rows"));
+        }
+        let columns = Sample::new(features, &[], 0).columns;
+        let words = columns.len().div_ceil(64).max(1);
+        let scale = weight_scale(&task.weight);
+        let (mut bits, mut codes, mut weights) = (vec![0u64; n * words], vec![], vec![]);
+        for r in 0..n {
+            for (c, column) in columns.iter().enumerate() {
+                let value = features.get(r, column.feature) != column.flipped;
+                bits[r * words + c / 64] |= u64::from(value) << (c % 64);
+            }
+            codes.push(2 * task.time_index(r) as Code + Code::from(!task.event[r]));
+            weights.push((task.weight[r] * scale).round());
+        }
+        let packed = |r: u32| &bits[r as usize * words..(r as usize + 1) * words];
+        let mut order: Vec<u32> = (0..n as u32).collect();
+        order.sort_unstable_by(|&r, &s| {
+            packed(r).cmp(packed(s)).then(codes[r as usize].cmp(&codes[s as usize]))
+        });
+        // Equal rows, group by group.
+        let (mut merged, mut group): (Vec<(u32, f64, About)>, Vec<u32>) = (Vec::new(), Vec::new());
+        let mut reference = Vec::new();
+        for (at, &r) in order.iter().enumerate() {
+            let i = r as usize;
+            let before = at.checked_sub(1).map(|at| order[at]);
+            let same_group = before.is_some_and(|b| packed(b) == packed(r));
+            if !same_group {
+                reference.push(0.0);
+            }
+            if let Some(losses) = &task.reference {
+                *reference.last_mut().expect("a group was begun") += losses[i] * task.weight[i];
+            }
+            match merged.last_mut() {
+                Some((first, weight, about))
+                    if same_group && codes[*first as usize] == codes[i] =>
+                {
+                    *weight += weights[i];
+                    about.count += 1.0;
+                }
+                _ => {
+                    merged.push((r, weights[i], About { count: 1.0, ..About::default() }));
+                    group.push(reference.len() as u32 - 1);
+                }
+            }
+        }
+        let total: f64 = merged.iter().map(|row| row.1).sum();
+        let (plain, censoring) = task.suffix_integrals(total);
+        let weighted = merged.iter().any(|(_, weight, about)| *weight != about.count);
+        let mut tables = Tables {
+            code: Vec::new(),
+            weight: Vec::new(),
+            run_end: Vec::new(),
+            small_weight: None,
+            bits: Vec::new(),
+            words,
+            column_masks: Vec::new(),
+            random: Vec::new(),
+            plain,
+            censoring,
+            inverse_censoring: task.inverse_censoring.clone(),
+            about: Vec::new(),
+            columns,
+            weighted,
+            reference: task.reference.is_some(),
+            n_groups: reference.len(),
+            free_floor: 0.0,
+        };
+        let mut start = 0;
+        while start < merged.len() {
+            let len = group[start..].iter().take_while(|&&g| g == group[start]).count();
+            let rows = merged[start..start + len].iter();
+            let curve = rows.map(|&(r, weight, _)| (codes[r as usize], weight));
+            let floor = if floors { tables.best_curve(curve) } else { 0.0 };
+            tables.free_floor += floor;
+            let head = &mut merged[start].2;
+            head.floor = floor.max(reference[group[start] as usize] / task.total_weight());
+            start += len;
+        }
+        let mut by_time: Vec<u32> = (0..merged.len() as u32).collect();
+        by_time.sort_by_key(|&m| codes[merged[m as usize].0 as usize]);
+        let mut root = Rows::default();
+        for m in by_time {
+            let (r, weight, about) = merged[m as usize];
+            tables.bits.extend_from_slice(packed(r));
+            tables.code.push(codes[r as usize]);
+            tables.weight.push(weight);
+            tables.about.push(about);
+            root.count += about.count;
+            root.floor += about.floor;
+        }
+        let n_distinct = merged.len();
+        root.mask = vec![u64::MAX; n_distinct.div_ceil(64)];
+        if !n_distinct.is_multiple_of(64) {
+            *root.mask.last_mut().expect("a row") = (1 << (n_distinct % 64)) - 1;
+        }
+        tables.random = (0..root.mask.len() as u64).map(random_number).collect();
+        root.hash = tables.hash(&root.mask);
+        let row = |r: usize| &tables.bits[r * words..(r + 1) * words];
+        column_bitsets(n_distinct, tables.columns.len(), row, &mut tables.column_masks);
+        tables.run_end = vec![0; 2 * task.grid.len()];
+        let mut of_run = vec![0.0; 2 * task.grid.len()];
+        for (id, (&code, &weight)) in tables.code.iter().zip(&tables.weight).enumerate() {
+            tables.run_end[code as usize] = id as u32 + 1;
+            of_run[code as usize] += weight;
+        }
+        if scale == 1.0 && of_run.iter().all(|&weight| weight <= f64::from(u16::MAX)) {
+            tables.small_weight = Some(tables.weight.iter().map(|&w| w as u16).collect());
+        }
+        Ok((root, tables))
+    }
+
+    /// Sum over the words of a mask, each times its random number.
+    fn hash(&self, mask: &[u64]) -> u128 {
+        mask.iter().zip(&self.random).fold(0, |sum: u128, (&word, &random)| {
+            sum.wrapping_add(random.wrapping_mul(u128::from(word)))
+        })
+    }
+
+    /// Columns of row `id` from `first` on, up to the end of its word.
+    #[inline(always)]
+    pub fn word(&self, id: u32, first: usize) -> u64 {
+        self.bits[id as usize * self.words + first / 64] >> (first % 64)
+    }
+
+    /// Loss of the best non-increasing curve on rows in the order of time.
+    pub fn best_curve(&self, rows: impl Iterator<Item = (Code, f64)> + Clone) -> f64 {
+        let mut fit = Fit::default();
+        let (mut n, mut v): (f64, f64) = (rows.clone().map(|row| row.1).sum(), 0.0);
+        let mut last: Option<usize> = None;
+        for (code, weight) in rows {
+            let k = (code / 2) as usize;
+            if let Some(last) = last.filter(|&last| last != k) {
+                fit.push(
+                    v * (self.plain[last] - self.plain[k]),
+                    n * (self.censoring[last] - self.censoring[k]),
+                );
+            }
+            last = Some(k);
+            n -= weight;
+            if code % 2 == 0 {
+                v += weight * self.inverse_censoring[k];
+            }
+        }
+        if let Some(last) = last {
+            fit.push(v * self.plain[last], n * self.censoring[last]);
+        }
+        fit.loss()
+    }
+
+    /// Loss of the Kaplan–Meier curve on rows in the order of time.
+    pub fn kaplan_meier(&self, rows: impl Iterator<Item = (Code, f64)> + Clone) -> f64 {
+        let (mut n, mut v): (f64, f64) = (rows.clone().map(|row| row.1).sum(), 0.0);
+        let (mut survival, mut ratio, mut loss) = (1.0, 1.0 / n.max(1.0), 0.0);
+        let mut last = 0;
+        for (code, weight) in rows {
+            let k = (code / 2) as usize;
+            let (p, q) = (
+                v * (self.plain[last] - self.plain[k]),
+                n * (self.censoring[last] - self.censoring[k]),
+            );
+            loss += survival * survival * p + (1.0 - survival) * (1.0 - survival) * q;
+            last = k;
+            n -= weight;
+            if weight == 0.0 {
+                continue;
+            }
+            if code % 2 == 0 {
+                survival = ratio * n;
+                v += weight * self.inverse_censoring[k];
+            } else {
+                ratio = survival / n.max(1.0);
+            }
+        }
+        let (p, q) = (v * self.plain[last], n * self.censoring[last]);
+        loss + survival * survival * p + (1.0 - survival) * (1.0 - survival) * q
+    }
+}
+
+/// A power of two (or one) that makes all weights whole numbers, as nearly as f64 allows.
+fn weight_scale(weights: &[f64]) -> f64 {
+    let total: f64 = weights.iter().sum();
+    if total < MAX_TOTAL && weights.iter().all(|w| w.fract() == 0.0) {
+        return 1.0;
+    }
+    (MAX_TOTAL / total).log2().floor().exp2()
+}
+
+/// A fixed 128-bit number per word of a mask.
+fn random_number(word: u64) -> u128 {
+    let mix = |mut x: u64| {
+        // splitmix64
+        x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ (x >> 31)
+    };
+    let low = mix(word);
+    u128::from(low) | u128::from(mix(low ^ 0x5851_f42d_4c95_7f2d)) << 64
+}

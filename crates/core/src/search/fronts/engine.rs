@@ -1,0 +1,401 @@
+//! Least weighted cost of every subproblem: what the fronts are bounded by.
+//!
+//! For weights w on the components of a cost, min Σ w·cost over the trees of a subproblem is
+//! a total order, separable, and found by plain recursion down to depth two, where the pair
+//! sums hold every leaf. It bounds whatever the front of the subproblem can be good for.
+
+use super::node::{Key, Members, Node, Pairs};
+use crate::data::{BinaryMatrix, Sample};
+use crate::search::{Monitor, Settings, Stop};
+use crate::task::FrontTask;
+use crate::tree::Tree;
+use rustc_hash::FxHashMap;
+use std::rc::Rc;
+
+/// Bytes for tables when no limit is given.
+const DEFAULT_BYTES: usize = 600 << 20;
+
+/// Weights of the components of a cost, and of every leaf but the first.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Weights<const K: usize> {
+    pub components: [f64; K],
+    pub leaf: f64,
+}
+
+impl<const K: usize> Weights<K> {
+    #[inline(always)]
+    pub fn of(&self, cost: &[i64; K]) -> f64 {
+        cost.iter().zip(&self.components).map(|(&c, w)| c as f64 * w).sum()
+    }
+}
+
+/// A tree with the label of every leaf, sharing its parts.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Plan {
+    Leaf {
+        label: u32,
+    },
+    /// The caller's feature; plans of the rows with and without it.
+    Split {
+        feature: u32,
+        yes: u32,
+        no: u32,
+    },
+}
+
+/// A tree and its cost.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Point<const K: usize> {
+    pub cost: [i64; K],
+    pub leaves: u32,
+    pub plan: u32,
+}
+
+/// The least weighted cost of a subproblem and a tree that has it.
+#[derive(Clone, Debug)]
+pub(super) struct Least<const K: usize> {
+    pub value: f64,
+    /// `None` where no tree is allowed.
+    pub point: Option<Point<K>>,
+    /// Of subproblems of depth two: the least value of either side of every column.
+    pub sides: Vec<[f64; 2]>,
+}
+
+/// A choice for one side of a split at depth two: a leaf, or a split on a column.
+const NO_SPLIT: u32 = u32::MAX;
+
+pub(super) struct Engine<'a, T, const K: usize> {
+    pub task: &'a T,
+    pub min_leaf: i64,
+    /// Most leaves, `u32::MAX` when the depth alone limits them.
+    pub max_leaves: u32,
+    pub monitor: &'a Monitor<'a>,
+    pub weights: Weights<K>,
+    members: Option<Members<'a>>,
+    pub plans: Vec<Plan>,
+    /// Plan of a leaf of every label.
+    leaf_plans: Vec<u32>,
+    pub scratch: Vec<[i64; K]>,
+    least: FxHashMap<(Key, usize), Rc<Least<K>>>,
+    bytes: usize,
+    limit: usize,
+}
+
+impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
+    pub fn new(
+        task: &'a T,
+        features: &BinaryMatrix,
+        settings: &Settings,
+        monitor: &'a Monitor<'a>,
+    ) -> Self {
+        Engine {
+            task,
+            min_leaf: settings.min_leaf.max(1) as i64,
+            max_leaves: u32::MAX,
+            monitor,
+            weights: Weights { components: [1.0; K], leaf: 0.0 },
+            members: task.row_leaves().map(|leaves| Members::new(leaves, features)),
+            plans: Vec::new(),
+            leaf_plans: Vec::new(),
+            scratch: Vec::new(),
+            least: FxHashMap::default(),
+            bytes: 0,
+            limit: settings.memory_limit.unwrap_or(DEFAULT_BYTES),
+        }
+    }
+
+    /// The node of all rows.
+    pub fn root(&self, sample: Sample) -> Rc<Node> {
+        Rc::new(Node::new(sample, self.members.as_ref()))
+    }
+
+    pub fn set_weights(&mut self, weights: Weights<K>) {
+        if weights != self.weights {
+            self.least.clear();
+            self.weights = weights;
+        }
+    }
+
+    /// Price of a split in weighted cost.
+    pub fn price(&self) -> f64 {
+        self.weights.components[0] * self.task.price() as f64 + self.weights.leaf
+    }
+
+    pub fn child(&mut self, node: &Node, c: usize, value: bool) -> Rc<Node> {
+        let keep = &mut |bytes| keep(&mut self.bytes, self.limit, bytes);
+        node.child(c, value, self.members.as_ref(), keep)
+    }
+
+    pub fn pairs(&mut self, node: &Node) -> Rc<Pairs> {
+        let keep = &mut |bytes| keep(&mut self.bytes, self.limit, bytes);
+        node.pairs(self.members.as_ref(), keep)
+    }
+
+    /// Plans and points take memory, too.
+    pub fn check(&self, points: usize) -> Result<(), Stop> {
+        let plans = self.plans.len() * size_of::<Plan>() + points * size_of::<Point<K>>();
+        if plans > self.limit { Err(Stop::Memory) } else { self.monitor.check() }
+    }
+
+    pub fn plan_leaf(&mut self, label: usize) -> u32 {
+        while self.leaf_plans.len() <= label {
+            self.leaf_plans.push(self.plans.len() as u32);
+            self.plans.push(Plan::Leaf { label: self.leaf_plans.len() as u32 - 1 });
+        }
+        self.leaf_plans[label]
+    }
+
+    /// A split on column `c` of `sample`.
+    pub fn plan_split(&mut self, sample: &Sample, c: usize, yes: u32, no: u32) -> u32 {
+        let column = sample.columns[c];
+        let (yes, no) = if column.flipped { (no, yes) } else { (yes, no) };
+        self.plans.push(Plan::Split { feature: column.feature as u32, yes, no });
+        self.plans.len() as u32 - 1
+    }
+
+    /// The tree of a plan with the label of every node's leaf, −1 at splits.
+    pub fn tree(&self, plan: u32) -> (Tree, Vec<i64>) {
+        match self.plans[plan as usize] {
+            Plan::Leaf { label } => (Tree::leaf(), vec![i64::from(label)]),
+            Plan::Split { feature, yes, no } => {
+                let ((yes, yes_labels), (no, no_labels)) = (self.tree(yes), self.tree(no));
+                let labels = [vec![-1], yes_labels, no_labels].concat();
+                (Tree::split(feature as usize, &yes, &no), labels)
+            }
+        }
+    }
+
+    /// Least weighted cost of a leaf with these sums (number of rows last), and its label.
+    #[inline(always)]
+    fn leaf(&mut self, record: &[i64]) -> (f64, usize) {
+        let (count, sums) = record.split_last().expect("a count");
+        if *count < self.min_leaf {
+            return (f64::INFINITY, 0);
+        }
+        self.scratch.clear();
+        self.task.leaf_candidates(sums, &mut self.scratch);
+        let mut least = (f64::INFINITY, 0);
+        for (label, cost) in self.scratch.iter().enumerate() {
+            let value = self.weights.of(cost);
+            if value < least.0 {
+                least = (value, label);
+            }
+        }
+        least
+    }
+
+    /// A leaf with these sums and its least weighted cost.
+    fn leaf_point(&mut self, record: &[i64]) -> Option<Point<K>> {
+        let (value, label) = self.leaf(record);
+        let cost = *self.scratch.get(label)?;
+        value.is_finite().then(|| Point { cost, leaves: 1, plan: self.plan_leaf(label) })
+    }
+
+    /// A split on column `c` of `node` above two trees.
+    pub fn join(&mut self, node: &Node, c: usize, yes: &Point<K>, no: &Point<K>) -> Point<K> {
+        Point {
+            cost: self.task.combine(&yes.cost, &no.cost),
+            leaves: yes.leaves + no.leaves,
+            plan: self.plan_split(&node.sample, c, yes.plan, no.plan),
+        }
+    }
+
+    /// Least weighted cost of the trees of at most `depth` over the rows of `node`.
+    pub fn least(&mut self, node: &Node, depth: usize) -> Result<Rc<Least<K>>, Stop> {
+        let depth = depth.min(node.sample.n_columns());
+        if let Some(known) = self.least.get(&(node.key, depth)) {
+            return Ok(known.clone());
+        }
+        let least = if depth <= 2 { self.shallow(node, depth)? } else { self.deep(node, depth)? };
+        let least = Rc::new(least);
+        self.least.insert((node.key, depth), least.clone());
+        Ok(least)
+    }
+
+    fn deep(&mut self, node: &Node, depth: usize) -> Result<Least<K>, Stop> {
+        let point = self.leaf_point(&node.total);
+        let value = point.map_or(f64::INFINITY, |p| self.weights.of(&p.cost));
+        let mut best = Least { value, point, sides: Vec::new() };
+        let mut root: Option<(usize, Rc<Least<K>>, Rc<Least<K>>)> = None;
+        for c in 0..node.sample.n_columns() {
+            let yes = self.child(node, c, true);
+            let yes = self.least(&yes, depth - 1)?;
+            if yes.point.is_none() {
+                continue;
+            }
+            let no = self.child(node, c, false);
+            let no = self.least(&no, depth - 1)?;
+            let value = yes.value + no.value + self.price();
+            if value < best.value {
+                best.value = value;
+                root = Some((c, yes, no));
+            }
+        }
+        if let Some((c, yes, no)) = root
+            && let (Some(yes), Some(no)) = (yes.point, no.point)
+        {
+            best.point = Some(self.join(node, c, &yes, &no));
+        }
+        Ok(best)
+    }
+
+    /// Depth at most two, by the pair sums.
+    fn shallow(&mut self, node: &Node, depth: usize) -> Result<Least<K>, Stop> {
+        self.monitor.check()?;
+        let n = node.sample.n_columns();
+        let point = self.leaf_point(&node.total);
+        let value = point.map_or(f64::INFINITY, |p| self.weights.of(&p.cost));
+        let mut best = Least { value, point, sides: Vec::new() };
+        if depth == 0 || node.total[node.total.len() - 1] < 2 * self.min_leaf {
+            best.sides = vec![[f64::INFINITY; 2]; n];
+            return Ok(best);
+        }
+        let pairs = self.pairs(node);
+        let mut record = vec![0i64; node.total.len()];
+        let mut choice = vec![[NO_SPLIT; 2]; n];
+        best.sides = vec![[f64::INFINITY; 2]; n];
+        for f in 0..n {
+            for value in [false, true] {
+                pairs.side(f, value, &mut record);
+                best.sides[f][usize::from(value)] = self.leaf(&record).0;
+            }
+        }
+        if depth == 2 {
+            self.pair_values(&pairs, &mut best.sides, &mut choice);
+        }
+        let price = self.price();
+        let mut root = None;
+        for f in 0..n {
+            let value = best.sides[f][0] + best.sides[f][1] + price;
+            if value < best.value {
+                best.value = value;
+                root = Some(f);
+            }
+        }
+        if let Some(f) = root {
+            let no = self.side_point(node, &pairs, f, false, choice[f][0]);
+            let yes = self.side_point(node, &pairs, f, true, choice[f][1]);
+            if let (Some(yes), Some(no)) = (yes, no) {
+                best.point = Some(self.join(node, f, &yes, &no));
+            }
+        }
+        Ok(best)
+    }
+
+    /// Best second split of either side of every column.
+    fn pair_values(&mut self, pairs: &Pairs, sides: &mut [[f64; 2]], choice: &mut [[u32; 2]]) {
+        let price = self.price();
+        let linear = self.task.linear(&self.weights.components);
+        let linear = linear.map(|forms| Linear::new(forms, pairs, sides.len(), self.min_leaf));
+        let mut record = vec![0i64; pairs.total().len()];
+        for f in 1..sides.len() {
+            for g in 0..f {
+                let cells = match &linear {
+                    Some(linear) => linear.cells(pairs, f, g),
+                    None => {
+                        let mut cells = [[0.0; 2]; 2];
+                        for (a, row) in cells.iter_mut().enumerate() {
+                            for (b, cell) in row.iter_mut().enumerate() {
+                                pairs.cell(f, a == 1, g, b == 1, &mut record);
+                                *cell = self.leaf(&record).0;
+                            }
+                        }
+                        cells
+                    }
+                };
+                let mut offer = |f: usize, a: usize, g: usize, value: f64| {
+                    if value < sides[f][a] {
+                        sides[f][a] = value;
+                        choice[f][a] = g as u32;
+                    }
+                };
+                for a in 0..2 {
+                    offer(f, a, g, cells[a][0] + cells[a][1] + price);
+                    offer(g, a, f, cells[0][a] + cells[1][a] + price);
+                }
+            }
+            self.monitor.count(4 * f as u64);
+        }
+    }
+
+    /// The tree that `choice` names for one side of column `f`.
+    fn side_point(
+        &mut self,
+        node: &Node,
+        pairs: &Pairs,
+        f: usize,
+        value: bool,
+        choice: u32,
+    ) -> Option<Point<K>> {
+        let mut record = vec![0i64; node.total.len()];
+        if choice == NO_SPLIT {
+            pairs.side(f, value, &mut record);
+            return self.leaf_point(&record);
+        }
+        let g = choice as usize;
+        pairs.cell(f, value, g, true, &mut record);
+        let yes = self.leaf_point(&record)?;
+        pairs.cell(f, value, g, false, &mut record);
+        let no = self.leaf_point(&record)?;
+        Some(self.join(node, g, &yes, &no))
+    }
+}
+
+/// Leaves whose weighted costs are linear in the sums: the cells of a pair follow from one
+/// product per label.
+struct Linear {
+    forms: Vec<Vec<f64>>,
+    /// Value of every label for all rows, and for the rows with each column.
+    total: Vec<f64>,
+    one: Vec<f64>,
+    min_leaf: i64,
+}
+
+impl Linear {
+    fn new(forms: Vec<Vec<f64>>, pairs: &Pairs, n_columns: usize, min_leaf: i64) -> Linear {
+        let of = |sums: &[i64]| forms.iter().map(|form| product(form, sums)).collect::<Vec<f64>>();
+        let (total, one) = (of(pairs.total()), (0..n_columns).flat_map(|f| of(pairs.one(f))));
+        let one = one.collect();
+        Linear { total, one, forms, min_leaf }
+    }
+
+    /// Least weighted cost of the leaves `[value of f][value of g]`.
+    #[inline(always)]
+    fn cells(&self, pairs: &Pairs, f: usize, g: usize) -> [[f64; 2]; 2] {
+        let (labels, both) = (self.forms.len(), pairs.two(f, g));
+        let mut cells = [[f64::INFINITY; 2]; 2];
+        for (k, form) in self.forms.iter().enumerate() {
+            let ab = product(form, both);
+            let (a, b) = (self.one[f * labels + k], self.one[g * labels + k]);
+            cells[1][1] = cells[1][1].min(ab);
+            cells[1][0] = cells[1][0].min(a - ab);
+            cells[0][1] = cells[0][1].min(b - ab);
+            cells[0][0] = cells[0][0].min(self.total[k] - a - b + ab);
+        }
+        let last = both.len() - 1;
+        let (all, a, b, ab) =
+            (pairs.total()[last], pairs.one(f)[last], pairs.one(g)[last], both[last]);
+        let counts = [[all - a - b + ab, b - ab], [a - ab, ab]];
+        for (cells, counts) in cells.iter_mut().zip(counts) {
+            for (cell, count) in cells.iter_mut().zip(counts) {
+                if count < self.min_leaf {
+                    *cell = f64::INFINITY;
+                }
+            }
+        }
+        cells
+    }
+}
+
+#[inline(always)]
+fn product(form: &[f64], sums: &[i64]) -> f64 {
+    form.iter().zip(sums).map(|(a, &s)| a * s as f64).sum()
+}
+
+fn keep(used: &mut usize, limit: usize, bytes: usize) -> bool {
+    let fits = *used + bytes <= limit;
+    if fits {
+        *used += bytes;
+    }
+    fits
+}

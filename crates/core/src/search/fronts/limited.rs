@@ -1,0 +1,297 @@
+//! The best tree under limits: Lagrangian bound first, then what lies between the bounds.
+//!
+//! min m(T) subject to low ≤ s(T) ≤ high is bounded by L(μ) = min_T m + μ·s − max(μ·low,
+//! μ·high) for every μ. The best μ leaves a small gap to the best admissible tree met on
+//! the way; every better tree has a weighted cost within that gap, so that only the points
+//! of subproblems within the gap have to be listed. See docs/maths/fronts.md.
+
+use super::engine::{Engine, Point, Weights};
+use super::node::Node;
+use super::points::Bounds;
+use super::whole::columns;
+use crate::search::Stop;
+use crate::task::{ANY, FrontTask};
+use std::rc::Rc;
+
+/// Rounds of improving the multipliers of several limits.
+const ROUNDS: usize = 40;
+
+/// What is known of the best admissible tree.
+pub(super) struct Limited<const K: usize> {
+    pub best: Option<Point<K>>,
+    /// No admissible tree has a smaller component 0 than this; `i64::MAX` when there is none.
+    pub lower: i64,
+    pub stop: Option<Stop>,
+}
+
+/// Looks for the best tree of growing depth.
+pub(super) struct Search<'a, 'e, T, const K: usize> {
+    engine: &'e mut Engine<'a, T, K>,
+    root: Rc<Node>,
+    depth: usize,
+    window: [(i64, i64); K],
+    /// Larger than component 0 of any tree.
+    worst: i64,
+    best: Option<Point<K>>,
+    /// Magnitudes of the components, to scale multipliers and rounding.
+    size: [f64; K],
+    weights: Weights<K>,
+}
+
+impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
+    pub fn new(engine: &'e mut Engine<'a, T, K>, root: Rc<Node>) -> Self {
+        let task = engine.task;
+        let channels = root.total.len() - 1;
+        let reach = task.reach(&root.total[..channels]);
+        let size = reach.map(|(low, high)| (high.max(0) - low.min(0)).max(1) as f64);
+        let mut weights = Weights { components: [0.0; K], leaf: 0.0 };
+        weights.components[0] = 1.0;
+        let window = task.window();
+        Search { engine, root, depth: 0, window, worst: reach[0].1, best: None, size, weights }
+    }
+
+    /// The best tree of at most `depth`; `improved` is told component 0 of the best tree and
+    /// of the bound.
+    pub fn run(
+        mut self,
+        depth: usize,
+        floor: i64,
+        improved: &mut dyn FnMut(Option<&Point<K>>, i64),
+    ) -> Limited<K> {
+        let deepest = depth.min(self.root.sample.n_columns());
+        let first = deepest.min(2);
+        let mut lower = floor;
+        let leaf = Bounds { value: f64::INFINITY, window: self.window, leaves: 1 };
+        let root = self.root.clone();
+        match self.engine.points(&root, 0, &leaf) {
+            Ok(leaves) => leaves.into_iter().for_each(|point| self.offer(Some(point))),
+            Err(stop) => return Limited { best: None, lower, stop: Some(stop) },
+        }
+        for depth in first..=deepest {
+            self.depth = depth;
+            let splits = (1i64 << depth.min(20)) - 1;
+            let most = self.worst.saturating_add(self.engine.task.price().saturating_mul(splits));
+            let last = depth == deepest;
+            let mut bound = floor;
+            let solved = self.bound(most, &mut bound).and_then(|()| self.list(most, &mut bound));
+            if last {
+                lower = bound.max(floor);
+            }
+            improved(self.best.as_ref(), lower);
+            if let Err(stop) = solved {
+                let proven = self.best.as_ref().is_some_and(|b| lower >= b.cost[0]);
+                return Limited { best: self.best, lower, stop: (!proven).then_some(stop) };
+            }
+        }
+        let lower = self.best.as_ref().map_or(i64::MAX, |b| b.cost[0]);
+        Limited { best: self.best, lower, stop: None }
+    }
+
+    fn admits(&self, point: &Point<K>) -> bool {
+        let bounds =
+            Bounds { value: f64::INFINITY, window: self.window, leaves: self.engine.max_leaves };
+        bounds.admit(&point.cost, point.leaves)
+    }
+
+    fn offer(&mut self, point: Option<Point<K>>) {
+        let Some(point) = point.filter(|p| self.admits(p)) else { return };
+        let better = |b: &Point<K>| (point.cost[0], point.leaves) < (b.cost[0], b.leaves);
+        if self.best.as_ref().is_none_or(better) {
+            self.best = Some(point);
+        }
+    }
+
+    /// Weighted cost that multipliers grant every admissible tree, beyond component 0.
+    fn allowance(&self, weights: &Weights<K>) -> f64 {
+        let side = |k: usize| {
+            let (w, (low, high)) = (weights.components[k], self.window[k]);
+            w * if w > 0.0 { high as f64 } else { low as f64 }
+        };
+        let sides: f64 = (1..K).filter(|&k| weights.components[k] != 0.0).map(side).sum();
+        let leaves = if weights.leaf > 0.0 {
+            weights.leaf * f64::from(self.engine.max_leaves - 1)
+        } else {
+            0.0
+        };
+        sides + leaves
+    }
+
+    /// More than rounding can change a weighted cost.
+    fn rounding(&self, weights: &Weights<K>) -> f64 {
+        let sizes = weights.components.iter().zip(&self.size).map(|(w, s)| w.abs() * s);
+        1e-11 * (sizes.sum::<f64>() + weights.leaf * 1024.0)
+    }
+
+    /// How far a point is beyond each limit, in units of its size; 0 within.
+    fn excess(&self, point: &Point<K>) -> ([f64; K], f64) {
+        let mut excess = [0.0; K];
+        for k in 1..K {
+            let (low, high) = self.window[k];
+            let c = point.cost[k];
+            let beyond = if c > high { c - high } else { c.min(low) - low };
+            excess[k] = beyond as f64 / self.size[k];
+        }
+        let most = self.engine.max_leaves;
+        let leaves = point.leaves.saturating_sub(most);
+        (excess, f64::from(leaves) / f64::from(most.min(1024)))
+    }
+
+    /// Least weighted cost over all trees, the tree, and the bound on component 0.
+    fn evaluate(&mut self, weights: Weights<K>) -> Result<(Option<Point<K>>, f64), Stop> {
+        self.engine.set_weights(weights);
+        let root = self.root.clone();
+        let least = self.engine.least(&root, self.depth)?;
+        self.offer(least.point);
+        let bound = least.value - self.allowance(&weights) - self.rounding(&weights);
+        Ok((least.point, bound))
+    }
+
+    /// Improves the multipliers; `lower` becomes the best bound on component 0.
+    fn bound(&mut self, most: i64, lower: &mut i64) -> Result<(), Stop> {
+        let limits = (1..K).filter(|&k| self.window[k] != ANY).count();
+        let budget = self.engine.max_leaves != u32::MAX;
+        if limits == 1 && !budget {
+            let side = (1..K).find(|&k| self.window[k] != ANY).expect("one limit");
+            return self.bound_one(side, most, lower);
+        }
+        let mut weights = self.weights;
+        let mut best = f64::NEG_INFINITY;
+        let mut step = 1.0;
+        for _ in 0..ROUNDS {
+            let (point, bound) = self.evaluate(weights)?;
+            if bound > best {
+                (best, self.weights) = (bound, weights);
+            } else {
+                step *= 0.7;
+            }
+            let Some(point) = point else { break };
+            let (excess, leaves) = self.excess(&point);
+            let norm = excess.iter().map(|e| e * e).sum::<f64>() + leaves * leaves;
+            let target = self.best.as_ref().map_or(most, |b| b.cost[0]) as f64;
+            if norm == 0.0 || best > target {
+                break;
+            }
+            let length = step * (target - bound).max(1.0) / norm;
+            for k in 1..K {
+                weights.components[k] += length * excess[k] / self.size[k];
+            }
+            weights.leaf += length * leaves / f64::from(self.engine.max_leaves.min(1024));
+        }
+        *lower = (*lower).max(whole(best));
+        Ok(())
+    }
+
+    /// One limit: the two trees on either side of it give the next multiplier, until it
+    /// is the best one.
+    fn bound_one(&mut self, side: usize, most: i64, lower: &mut i64) -> Result<(), Stop> {
+        let mut weights = Weights { components: [0.0; K], leaf: 0.0 };
+        weights.components[0] = 1.0;
+        let (point, bound) = self.evaluate(weights)?;
+        (self.weights, *lower) = (weights, (*lower).max(whole(bound)));
+        let Some(mut outside) = point else { return Ok(()) };
+        let (low, high) = self.window[side];
+        let sign = match outside.cost[side] {
+            c if c > high => 1.0,
+            c if c < low => -1.0,
+            _ => return Ok(()),
+        };
+        let edge = if sign > 0.0 { high } else { low };
+        let beyond = |p: &Point<K>| sign * (p.cost[side] - edge) as f64;
+        let mut inside = self.best.filter(|p| beyond(p) <= 0.0 && p.cost[0] >= outside.cost[0]);
+        let mut best = bound;
+        let mut slope = 0.0;
+        for _ in 0..ROUNDS {
+            slope = match &inside {
+                Some(p) => (p.cost[0] - outside.cost[0]) as f64 / (beyond(&outside) - beyond(p)),
+                None if slope == 0.0 => self.size[0] / self.size[side],
+                None => 4.0 * slope,
+            };
+            weights.components[side] = sign * slope;
+            let (point, bound) = self.evaluate(weights)?;
+            let Some(point) = point else { break };
+            if bound > best {
+                (best, self.weights) = (bound, weights);
+            }
+            if best > most as f64 {
+                break;
+            }
+            let line = outside.cost[0] as f64 + slope * sign * outside.cost[side] as f64;
+            let value = self.engine.value(&point);
+            let settled = inside.is_some() && value >= line - self.rounding(&weights);
+            if beyond(&point) > 0.0 {
+                outside = point;
+            } else {
+                inside = Some(point);
+            }
+            if settled {
+                break;
+            }
+        }
+        *lower = (*lower).max(whole(best));
+        Ok(())
+    }
+
+    /// Lists what lies between the bound and the best tree known.
+    fn list(&mut self, most: i64, lower: &mut i64) -> Result<(), Stop> {
+        let weights = self.weights;
+        self.engine.set_weights(weights);
+        let root = self.root.clone();
+        let (extra, rounding) = (self.allowance(&weights), self.rounding(&weights));
+        let grain = self.engine.task.grain();
+        let limit = |best: &Option<Point<K>>| {
+            let most = best.as_ref().map_or(most, |b| b.cost[0].saturating_sub(grain));
+            (most, most as f64 + extra + rounding)
+        };
+        let order = columns(self.engine, &root, self.depth)?;
+        for (value, c) in order {
+            let (most, within) = limit(&self.best);
+            if value > within {
+                break;
+            }
+            *lower = (*lower).max(whole(value - extra - rounding).min(most + 1));
+            let mut window = self.window;
+            window[0].1 = most;
+            let bounds = Bounds { value: within, window, leaves: self.engine.max_leaves };
+            if bounds.leaves < 2 {
+                break;
+            }
+            if let Some([yes, no]) = self.engine.child_points(&root, c, self.depth, &bounds)? {
+                self.best_pair(&root, c, &yes, &no, extra + rounding);
+            }
+        }
+        Ok(())
+    }
+
+    /// The best admissible pair of points of two children, both by ascending weighted cost.
+    fn best_pair(&mut self, root: &Node, c: usize, yes: &[Point<K>], no: &[Point<K>], slack: f64) {
+        let (task, grain) = (self.engine.task, self.engine.task.grain());
+        let of_no: Vec<f64> = no.iter().map(|p| self.engine.value(p)).collect();
+        let price = self.engine.price();
+        let mut window = self.window;
+        let mut within = f64::INFINITY;
+        if let Some(best) = &self.best {
+            window[0].1 = best.cost[0] - grain;
+            within = window[0].1 as f64 + slack;
+        }
+        for a in yes {
+            let value = self.engine.value(a) + price;
+            for (b, of_b) in no.iter().zip(&of_no) {
+                if value + of_b > within {
+                    break;
+                }
+                let cost = task.combine(&a.cost, &b.cost);
+                let bounds = Bounds { value: within, window, leaves: self.engine.max_leaves };
+                if bounds.admit(&cost, a.leaves + b.leaves) {
+                    self.best = Some(self.engine.join(root, c, a, b));
+                    window[0].1 = cost[0] - grain;
+                    within = window[0].1 as f64 + slack;
+                }
+            }
+        }
+    }
+}
+
+/// The least whole number at or above a bound.
+fn whole(bound: f64) -> i64 {
+    bound.clamp(i64::MIN as f64 / 4.0, i64::MAX as f64 / 4.0).ceil() as i64
+}

@@ -1,0 +1,169 @@
+//! Fronts of non-dominated costs, and the best tree under limits on further components.
+//!
+//! [`plain`] is the plain recursion for any task. For costs of whole numbers that add up
+//! over the leaves ([`FrontTask`]) the searches here bound subproblems by their least
+//! weighted cost and list only the points that the bounds leave open: [`solve_front`] gives
+//! the whole front of two components, [`solve_limited`] the least of one component with the
+//! others within their windows, [`solve_metric`] the best of a measure of both error rates.
+
+mod engine;
+mod limited;
+mod metric;
+mod node;
+pub mod plain;
+mod points;
+mod whole;
+
+pub use metric::{Metric, solve_metric};
+
+use super::{Monitor, Settings, Status, TracePoint};
+use crate::data::{BinaryMatrix, Sample};
+use crate::error::Error;
+use crate::task::{ANY, FrontTask};
+use crate::tree::Tree;
+use engine::{Engine, Point};
+
+/// One tree of a front.
+#[derive(Clone, Debug)]
+pub struct FrontPoint {
+    /// The tree, over the caller's features.
+    pub tree: Tree,
+    /// Label that every leaf predicts, −1 at splits; as long as the tree.
+    pub labels: Vec<i64>,
+    /// Components of its cost, in the units of the task.
+    pub costs: Vec<f64>,
+}
+
+/// A front and the evidence for it.
+#[derive(Clone, Debug)]
+pub struct Front {
+    /// Trees that do not dominate one another, by ascending first component; the one best
+    /// tree of a limited search or none.
+    pub points: Vec<FrontPoint>,
+    /// Place of the best point of a search for one tree.
+    pub best: Option<usize>,
+    /// Objective of the best point: component 0 with the penalty of all leaves.
+    pub objective: f64,
+    /// No admissible tree has a smaller objective; NaN for a whole front.
+    pub lower_bound: f64,
+    /// Why the search ended; a front is complete when optimal.
+    pub status: Status,
+    /// Leaves evaluated.
+    pub nodes: u64,
+    /// Rows after merging.
+    pub n_distinct_rows: usize,
+    /// Columns after dropping constants, duplicates and complements.
+    pub n_columns: usize,
+    /// Improvements over time.
+    pub trace: Vec<TracePoint>,
+}
+
+/// Most leaves where that is fewer than the depth allows.
+fn leaf_limit(settings: &Settings, sample: &Sample) -> u32 {
+    let depth = settings.max_depth.min(sample.n_columns());
+    let full = 1usize.checked_shl(depth as u32).unwrap_or(usize::MAX).min(sample.n_rows());
+    settings.max_leaves.filter(|&l| l < full).map_or(u32::MAX, |l| l as u32)
+}
+
+fn point<T: FrontTask<K>, const K: usize>(engine: &Engine<T, K>, point: &Point<K>) -> FrontPoint {
+    let (tree, labels) = engine.tree(point.plan);
+    let units = engine.task.units();
+    let costs = point.cost.iter().zip(units).map(|(&c, unit)| c as f64 / unit).collect();
+    FrontPoint { tree, labels, costs }
+}
+
+/// The whole front of two components that are better when smaller.
+///
+/// On a limit the points found so far, which do not dominate one another.
+pub fn solve_front<T: FrontTask<2>>(
+    task: &T,
+    features: &BinaryMatrix,
+    settings: &Settings,
+    monitor: &Monitor,
+) -> Result<Front, Error> {
+    settings.check(features.n_rows())?;
+    let sample = Sample::new(features, task.statistics(), task.channels());
+    let mut engine = Engine::new(task, features, settings, monitor);
+    engine.max_leaves = leaf_limit(settings, &sample);
+    let root = engine.root(sample);
+    let mut stairs = Vec::new();
+    let depth = settings.max_depth.min(root.sample.n_columns());
+    let mut solved = Ok(());
+    // Shallow fronts take little time and are there when a limit ends the search.
+    for depth in depth.min(2)..=depth {
+        let mut found = Vec::new();
+        solved = whole::front(&mut engine, &root, depth, &mut found);
+        stairs.append(&mut found);
+        engine.nondominated(&mut stairs);
+        if solved.is_err() {
+            break;
+        }
+    }
+    stairs.sort_by_key(|p: &Point<2>| p.cost);
+    Ok(Front {
+        points: stairs.iter().map(|p| point(&engine, p)).collect(),
+        best: None,
+        objective: f64::NAN,
+        lower_bound: f64::NAN,
+        status: solved.map_or_else(Status::from, |()| Status::Optimal),
+        nodes: monitor.nodes(),
+        n_distinct_rows: root.sample.n_rows(),
+        n_columns: root.sample.n_columns(),
+        trace: Vec::new(),
+    })
+}
+
+/// The tree with the least component 0 whose other components lie within their windows.
+///
+/// `Status::Infeasible` and no point when there is proven to be none.
+pub fn solve_limited<T: FrontTask<K>, const K: usize>(
+    task: &T,
+    features: &BinaryMatrix,
+    settings: &Settings,
+    monitor: &Monitor,
+) -> Result<Front, Error> {
+    settings.check(features.n_rows())?;
+    let sample = Sample::new(features, task.statistics(), task.channels());
+    let (n_distinct_rows, n_columns) = (sample.n_rows(), sample.n_columns());
+    let mut engine = Engine::new(task, features, settings, monitor);
+    engine.max_leaves = leaf_limit(settings, &sample);
+    let root = engine.root(sample);
+    let floor = task.reach(&root.total[..root.total.len() - 1])[0].0.max(ANY.0);
+    let objective = |cost: i64| task.objective_of(cost);
+    let mut trace = Vec::new();
+    let found = limited::Search::new(&mut engine, root).run(
+        settings.max_depth,
+        floor,
+        &mut |best, lower| {
+            let best = best.map_or(f64::INFINITY, |p| objective(p.cost[0]));
+            let point = TracePoint {
+                seconds: monitor.seconds(),
+                objective: best,
+                lower_bound: objective(lower).min(best),
+                nodes: monitor.nodes(),
+            };
+            monitor.report(&point);
+            trace.push(point);
+        },
+    );
+    let status = match (found.stop, &found.best) {
+        (Some(stop), _) => Status::from(stop),
+        (None, Some(_)) => Status::Optimal,
+        (None, None) => Status::Infeasible,
+    };
+    let best = found.best.as_ref().map(|p| objective(p.cost[0]));
+    Ok(Front {
+        points: found.best.iter().map(|p| point(&engine, p)).collect(),
+        best: best.map(|_| 0),
+        objective: best.unwrap_or(f64::INFINITY),
+        lower_bound: match found.lower {
+            i64::MAX => f64::INFINITY,
+            lower => objective(lower).min(best.unwrap_or(f64::INFINITY)),
+        },
+        status,
+        nodes: monitor.nodes(),
+        n_distinct_rows,
+        n_columns,
+        trace,
+    })
+}

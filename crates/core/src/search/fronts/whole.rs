@@ -1,0 +1,187 @@
+//! The whole front of two components, both better when smaller, in two phases.
+//!
+//! First the supported points, corners of the convex hull, each by minimising a weighted
+//! sum; then, between two neighbours p and q, whatever lies in the triangle under the
+//! corner (max, max), where alone a point can be that neither dominates (Ulungu & Teghem
+//! 1995). Only the points of subproblems within that triangle are listed.
+
+use super::engine::{Engine, Point, Weights};
+use super::node::Node;
+use super::points::Bounds;
+use crate::search::Stop;
+use crate::task::{ANY, FrontTask};
+use std::rc::Rc;
+
+/// The front found so far, by ascending first component.
+pub(super) type Stairs = Vec<Point<2>>;
+
+/// All points of trees of at most `depth` that no other dominates; `stairs` keeps what was
+/// found when the search must stop.
+pub(super) fn front<T: FrontTask<2>>(
+    engine: &mut Engine<T, 2>,
+    root: &Rc<Node>,
+    depth: usize,
+    stairs: &mut Stairs,
+) -> Result<(), Stop> {
+    let everything = Bounds { value: f64::INFINITY, window: [ANY; 2], leaves: engine.max_leaves };
+    for point in engine.points(root, 0, &everything)? {
+        stairs.push(point);
+    }
+    engine.nondominated(stairs);
+    stairs.sort_by_key(|p| p.cost);
+    let depth = depth.min(root.sample.n_columns());
+    if depth == 0 || stairs.len() < 2 {
+        return Ok(());
+    }
+    if engine.max_leaves != u32::MAX {
+        // Supported points of the relaxed problem may have too many leaves: list everything.
+        engine.set_weights(Weights { components: [1.0; 2], leaf: 0.0 });
+        let columns = columns(engine, root, depth)?;
+        for (_, c) in columns {
+            if let Some([yes, no]) = engine.child_points(root, c, depth, &everything)? {
+                insert_pairs(engine, root, c, [&yes, &no], &everything, stairs);
+            }
+        }
+        return Ok(());
+    }
+    let (first, last) = (stairs[0], stairs[stairs.len() - 1]);
+    let mut left = first;
+    let mut open = vec![last];
+    while let Some(&q) = open.last() {
+        let p = left;
+        let found =
+            if chord(&p, &q).is_some() { below(engine, root, depth, &p, &q)? } else { None };
+        match found {
+            Some(point) => {
+                insert(stairs, point);
+                open.push(point);
+            }
+            None => {
+                // Both have the same weights, so that the second phase has the bounds at hand.
+                between(engine, root, depth, p.cost, q.cost, stairs)?;
+                left = q;
+                open.pop();
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Weights under which two points cost the same, when neither dominates the other.
+fn chord(p: &Point<2>, q: &Point<2>) -> Option<Weights<2>> {
+    let (a, b) = (q.cost[0] - p.cost[0], p.cost[1] - q.cost[1]);
+    (a > 0 && b > 0).then_some(Weights { components: [b as f64, a as f64], leaf: 0.0 })
+}
+
+/// The tree furthest below the line through two points, if there is one.
+fn below<T: FrontTask<2>>(
+    engine: &mut Engine<T, 2>,
+    root: &Rc<Node>,
+    depth: usize,
+    p: &Point<2>,
+    q: &Point<2>,
+) -> Result<Option<Point<2>>, Stop> {
+    let Some(weights) = chord(p, q) else { return Ok(None) };
+    engine.set_weights(weights);
+    let least = engine.least(root, depth)?;
+    let exact = |c: &[i64; 2]| {
+        let (a, b) = (q.cost[0] - p.cost[0], p.cost[1] - q.cost[1]);
+        i128::from(c[0]) * i128::from(b) + i128::from(c[1]) * i128::from(a)
+    };
+    Ok(least.point.filter(|z| exact(&z.cost) < exact(&p.cost)))
+}
+
+/// Points strictly between two neighbouring supported ones.
+fn between<T: FrontTask<2>>(
+    engine: &mut Engine<T, 2>,
+    root: &Rc<Node>,
+    depth: usize,
+    p: [i64; 2],
+    q: [i64; 2],
+    stairs: &mut Stairs,
+) -> Result<(), Stop> {
+    let (a, b) = (q[0] - p[0], p[1] - q[1]);
+    if a < 2 || b < 2 {
+        return Ok(());
+    }
+    let weights = Weights { components: [b as f64, a as f64], leaf: 0.0 };
+    engine.set_weights(weights);
+    let columns = columns(engine, root, depth)?;
+    let all = engine.task.reach(&root.total[..root.total.len() - 1]).map(|(_, high)| high);
+    let rounding = 1e-12 * weights.of(&all).abs();
+    // Whatever no known point dominates lies under an inner corner of the stairs.
+    let highest = |stairs: &Stairs| {
+        let steps = stairs.iter().filter(|s| p[0] <= s.cost[0] && s.cost[0] <= q[0]);
+        let steps: Vec<[i64; 2]> = steps.map(|s| s.cost).collect();
+        let corner = |w: &[[i64; 2]]| weights.of(&[w[1][0] - 1, w[0][1] - 1]);
+        steps.windows(2).map(corner).fold(f64::NEG_INFINITY, f64::max) + rounding
+    };
+    let window = [(ANY.0, q[0] - 1), (ANY.0, p[1] - 1)];
+    for (value, c) in columns {
+        let bounds = Bounds { value: highest(stairs), window, leaves: engine.max_leaves };
+        if value > bounds.value {
+            break;
+        }
+        if let Some([yes, no]) = engine.child_points(root, c, depth, &bounds)? {
+            insert_pairs(engine, root, c, [&yes, &no], &bounds, stairs);
+        }
+    }
+    Ok(())
+}
+
+/// Columns of the root by the least weighted cost of a tree that starts with them.
+pub(super) fn columns<T: FrontTask<K>, const K: usize>(
+    engine: &mut Engine<T, K>,
+    root: &Rc<Node>,
+    depth: usize,
+) -> Result<Vec<(f64, usize)>, Stop> {
+    let n = if depth == 0 { 0 } else { root.sample.n_columns() };
+    let mut order = Vec::with_capacity(n);
+    for c in 0..n {
+        let mut value = engine.price();
+        for side in [false, true] {
+            let child = engine.child(root, c, side);
+            value += engine.least(&child, depth - 1)?.value;
+        }
+        order.push((value, c));
+    }
+    order.sort_by(|a, b| a.0.total_cmp(&b.0));
+    Ok(order)
+}
+
+/// Inserts the admissible pairs of points of two children.
+fn insert_pairs<T: FrontTask<2>>(
+    engine: &mut Engine<T, 2>,
+    root: &Node,
+    c: usize,
+    [yes, no]: [&[Point<2>]; 2],
+    bounds: &Bounds<2>,
+    stairs: &mut Stairs,
+) {
+    let of_no: Vec<f64> = no.iter().map(|p| engine.value(p)).collect();
+    for a in yes {
+        let left = bounds.value - engine.value(a) - engine.price();
+        for (b, _) in no.iter().zip(&of_no).take_while(|(_, value)| **value <= left) {
+            let cost = engine.task.combine(&a.cost, &b.cost);
+            if bounds.admit(&cost, a.leaves + b.leaves) && is_new(stairs, &cost) {
+                let point = engine.join(root, c, a, b);
+                insert(stairs, point);
+            }
+        }
+    }
+}
+
+/// Whether no point of the stairs is at least as good.
+fn is_new(stairs: &Stairs, cost: &[i64; 2]) -> bool {
+    // The last point whose first component is no larger has the smallest second.
+    let at = stairs.partition_point(|p| p.cost[0] <= cost[0]);
+    at == 0 || stairs[at - 1].cost[1] > cost[1]
+}
+
+fn insert(stairs: &mut Stairs, point: Point<2>) {
+    if is_new(stairs, &point.cost) {
+        let at = stairs.partition_point(|p| p.cost[0] < point.cost[0]);
+        let until = at + stairs[at..].iter().take_while(|p| p.cost[1] >= point.cost[1]).count();
+        stairs.splice(at..until, [point]);
+    }
+}

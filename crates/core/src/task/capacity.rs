@@ -1,0 +1,144 @@
+//! Label costs with a capacity for some labels: policies whose treatments are scarce.
+//!
+//! A threshold on the rows given a label is a task of its own (STreeD, prop. A.3): the
+//! weight of a leaf counts towards the label it predicts, and only adds up. Together with
+//! the cost it is a tuple of K components (prop. A.4), smaller being better in all.
+
+use super::fixed::{Fixed, power_of_two};
+use super::{ANY, FrontTask, Task, check_values};
+use crate::error::Error;
+
+/// Bits of the summed costs, and of the summed weights.
+const TOTAL_BITS: u32 = 46;
+
+/// Cost of every label and the weight of the rows: component 0 is the cost, component j the
+/// weight given the j-th limited label.
+#[derive(Clone, Debug)]
+pub struct Capacity<const K: usize> {
+    n_labels: usize,
+    /// Cost of every label, then the weight.
+    statistics: Vec<i64>,
+    /// Component that each label counts towards; 0 for none.
+    component: Vec<usize>,
+    window: [(i64, i64); K],
+    price: i64,
+    units: [f64; K],
+}
+
+impl<const K: usize> Capacity<K> {
+    /// `costs[row][label]` of giving a row a label, none negative; `capacity[label]` is the
+    /// largest weight of the rows given it, infinite for K − 1 fewer labels than there are.
+    pub fn new(
+        costs: &[f64],
+        capacity: &[f64],
+        weights: Option<&[f64]>,
+        leaf_penalty: f64,
+    ) -> Result<Self, Error> {
+        let n_labels = capacity.len().max(1);
+        check_values("costs", costs, n_labels)?;
+        if let Some(bad) = capacity.iter().position(|c| c.is_nan() || *c < 0.0) {
+            return Err(Error::invalid("capacity", format!("of label {bad} is not a number >= 0")));
+        }
+        let n = costs.len() / n_labels;
+        let ones = vec![1.0; n];
+        let weight = weights.unwrap_or(&ones);
+        let total_weight: f64 = weight.iter().sum();
+        if total_weight <= 0.0 {
+            return Err(Error::invalid("sample_weight", "all weights are zero"));
+        }
+        // No tree costs more than the dearest label of every row: that is what must fit.
+        let weighted: Vec<f64> = costs.iter().enumerate().map(|(i, c)| c * weight[i / n_labels]).collect();
+        let fixed = Fixed::new(&weighted, TOTAL_BITS);
+        let fixed_weight = Fixed::new(weight, TOTAL_BITS);
+        let mut statistics = Vec::with_capacity(n * (n_labels + 1));
+        for (record, w) in fixed.values.chunks_exact(n_labels).zip(&fixed_weight.values) {
+            statistics.extend_from_slice(record);
+            statistics.push(*w);
+        }
+        let (mut component, mut window) = (vec![0; n_labels], [ANY; K]);
+        let mut units = [fixed_weight.scale(); K];
+        units[0] = fixed.scale() * total_weight;
+        let mut next = 1;
+        for (label, &most) in capacity.iter().enumerate().filter(|(_, c)| c.is_finite()) {
+            if next == K {
+                return Err(Error::invalid("capacity", "more labels are limited than expected"));
+            }
+            component[label] = next;
+            // Rounded weights may be half a unit more per row.
+            let slack = if fixed_weight.whole { 1e-9 } else { n as f64 };
+            let most = (most * fixed_weight.scale() + slack).min(power_of_two(60));
+            window[next] = (0, most.floor() as i64);
+            next += 1;
+        }
+        let price = (leaf_penalty * units[0]).min(power_of_two(54)).round() as i64;
+        Ok(Capacity { n_labels, statistics, component, window, price, units })
+    }
+}
+
+impl<const K: usize> Task for Capacity<K> {
+    type Cost = [i64; K];
+
+    fn channels(&self) -> usize {
+        self.n_labels + 1
+    }
+
+    fn statistics(&self) -> &[i64] {
+        &self.statistics
+    }
+
+    #[inline(always)]
+    fn leaf_candidates(&self, sums: &[i64], out: &mut Vec<[i64; K]>) {
+        for (&cost, &component) in sums.iter().zip(&self.component) {
+            let mut candidate = [0; K];
+            candidate[component] = sums[self.n_labels];
+            candidate[0] = cost;
+            out.push(candidate);
+        }
+    }
+
+    #[inline(always)]
+    fn combine(&self, a: &[i64; K], b: &[i64; K]) -> [i64; K] {
+        let mut sum: [i64; K] = std::array::from_fn(|k| a[k] + b[k]);
+        sum[0] += self.price;
+        sum
+    }
+
+    #[inline(always)]
+    fn dominates(&self, a: &[i64; K], b: &[i64; K]) -> bool {
+        a.iter().zip(b).all(|(a, b)| a <= b)
+    }
+}
+
+impl<const K: usize> FrontTask<K> for Capacity<K> {
+    fn price(&self) -> i64 {
+        self.price
+    }
+
+    fn window(&self) -> [(i64, i64); K] {
+        self.window
+    }
+
+    fn exact(&self, _: usize) -> bool {
+        false
+    }
+
+    fn reach(&self, sums: &[i64]) -> [(i64, i64); K] {
+        let mut reach = [(0, sums[self.n_labels]); K];
+        reach[0] = (0, sums[..self.n_labels].iter().sum());
+        reach
+    }
+
+    fn linear(&self, weights: &[f64; K]) -> Option<Vec<Vec<f64>>> {
+        let of_label = |(label, &component): (usize, &usize)| {
+            let mut form = vec![0.0; self.n_labels + 1];
+            form[label] = weights[0];
+            form[self.n_labels] = if component > 0 { weights[component] } else { 0.0 };
+            form
+        };
+        Some(self.component.iter().enumerate().map(of_label).collect())
+    }
+
+    fn units(&self) -> [f64; K] {
+        self.units
+    }
+}

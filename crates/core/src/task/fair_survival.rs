@@ -1,0 +1,212 @@
+//! Survival trees whose restricted mean survival time may differ little between two groups.
+//!
+//! With μ the restricted mean ∫₀^τ S of a leaf's predicted curve and M_g the mean over
+//! group g of its leaves' μ, the tree must have |M₁ − M₀| ≤ δ. A leaf adds μ·(n₁/N₁ −
+//! n₀/N₀) to the difference, so that the difference is a component of its own; the sums U
+//! and W that make it two thresholds are τ ± the difference. See docs/maths/fair-survival.md.
+
+use super::fixed::power_of_two;
+use super::likelihood::Likelihood;
+use super::{ANY, FrontTask, ScalarTask, Task};
+use crate::error::Error;
+use crate::survival::{Observations, RiskTable};
+
+/// Bits of a group's total share.
+pub(super) const SHARE_BITS: i32 = 50;
+
+/// Knots per unit of ln θ of the table of restricted means: interpolation is off by less
+/// than 1e-11 of τ.
+const KNOTS: f64 = 256.0;
+
+/// Likelihood loss under a limit on the difference of two groups' restricted means.
+#[derive(Clone, Debug)]
+pub struct FairSurvival {
+    likelihood: Likelihood,
+    /// Events and hazard of the likelihood, share of group 1 and of group 0.
+    statistics: Vec<i64>,
+    mean: RestrictedMean,
+    /// No tree over any of the rows costs less.
+    least: i64,
+    bound: i64,
+    units: [f64; 2],
+    /// Objective of the single leaf, penalty included.
+    single_leaf: f64,
+}
+
+/// Share of its group's weight that every row has, as group 1 and as group 0.
+pub(super) fn shares(obs: &Observations, group: &[bool]) -> Result<Vec<[i64; 2]>, Error> {
+    let mut size = [0.0; 2];
+    for (i, &g) in group.iter().enumerate() {
+        size[usize::from(g)] += obs.weight(i);
+    }
+    if size.contains(&0.0) {
+        return Err(Error::invalid("group", "takes a single value"));
+    }
+    let of_row = |(i, &g): (usize, &bool)| {
+        let share = obs.weight(i) / size[usize::from(g)] * power_of_two(SHARE_BITS);
+        if g { [share.round() as i64, 0] } else { [0, share.round() as i64] }
+    };
+    Ok(group.iter().enumerate().map(of_row).collect())
+}
+
+/// μ(θ)/τ for the curve exp(−θΛ), tabulated over ln θ.
+#[derive(Clone, Debug)]
+struct RestrictedMean {
+    /// Share of [0, τ] that starts at every step of Λ, and Λ there.
+    steps: Vec<(f64, f64)>,
+    first: f64,
+    /// Value and slope in ln θ at every knot.
+    knots: Vec<(f64, f64)>,
+    /// θ per ratio of the fixed-point sums.
+    unit: f64,
+}
+
+impl RestrictedMean {
+    fn new(table: &RiskTable, tau: f64, unit: f64, (low, high): (f64, f64)) -> Self {
+        let hazard = table.nelson_aalen();
+        let mut steps: Vec<(f64, f64)> = Vec::new();
+        let mut previous = (0.0, 0.0);
+        for (&t, &h) in table.time.iter().zip(&hazard).filter(|(t, _)| **t < tau) {
+            if h > previous.1 {
+                steps.push(((t - previous.0) / tau, previous.1));
+                previous = (t, h);
+            }
+        }
+        steps.push(((tau - previous.0) / tau, previous.1));
+        let mut mean = RestrictedMean { steps, first: low.ln(), knots: Vec::new(), unit };
+        let n = ((high.ln() - mean.first) * KNOTS).ceil().max(0.0) as usize + 2;
+        mean.knots = (0..n).map(|k| mean.knot(mean.first + k as f64 / KNOTS)).collect();
+        mean
+    }
+
+    /// Value and derivative at a value of ln θ.
+    fn knot(&self, x: f64) -> (f64, f64) {
+        let theta = x.exp();
+        self.steps.iter().fold((0.0, 0.0), |(value, slope), &(width, hazard)| {
+            let survival = width * (-theta * hazard).exp();
+            (value + survival, slope - theta * hazard * survival)
+        })
+    }
+
+    /// μ/τ of a leaf with these events and hazard.
+    #[inline]
+    fn of(&self, events: i64, hazard: i64, half_event: f64) -> f64 {
+        // Without events the curve is that of half an event, as predictions have it.
+        let events = if events == 0 { half_event } else { events as f64 };
+        let x = (events / hazard as f64 * self.unit).ln();
+        let at = (x - self.first) * KNOTS;
+        let k = at.floor();
+        if !(k >= 0.0 && k + 1.0 < self.knots.len() as f64) {
+            return self.knot(x).0;
+        }
+        let t = at - k;
+        let ((a, da), (b, db)) = (self.knots[k as usize], self.knots[k as usize + 1]);
+        let (da, db) = (da / KNOTS, db / KNOTS);
+        // Cubic Hermite interpolation.
+        let c = 3.0 * (b - a) - 2.0 * da - db;
+        let d = 2.0 * (a - b) + da + db;
+        a + t * (da + t * (c + t * d))
+    }
+}
+
+impl FairSurvival {
+    /// `group[row]` is the group; `delta` and `tau` are in the unit of time.
+    pub fn new(
+        obs: &Observations,
+        group: &[bool],
+        delta: f64,
+        tau: f64,
+        leaf_penalty: f64,
+    ) -> Result<Self, Error> {
+        let likelihood = Likelihood::new(obs, leaf_penalty)?;
+        let n = obs.len();
+        let scale = power_of_two(SHARE_BITS);
+        let mut statistics = Vec::with_capacity(4 * n);
+        let mut least = 0i64;
+        let shares = shares(obs, group)?;
+        for (record, share) in likelihood.statistics().chunks_exact(2).zip(&shares) {
+            statistics.extend_from_slice(record);
+            statistics.extend_from_slice(share);
+            least += likelihood.leaf_cost(record).min(0) - 1;
+        }
+        let events_unit = likelihood.events_scale();
+        let ratio = likelihood.hazard_scale() / events_unit;
+        let (mut largest, mut hazard, mut lightest) = (0.0f64, 0.0, f64::INFINITY);
+        for record in likelihood.statistics().chunks_exact(2).filter(|r| r[1] > 0) {
+            hazard += record[1] as f64;
+            largest = largest.max(record[0].max(1) as f64 / record[1] as f64);
+            if record[0] > 0 {
+                lightest = lightest.min(record[0] as f64);
+            }
+        }
+        // Leaves without events have half an event, in units of the statistics.
+        let half = 0.5 * events_unit;
+        let low = lightest.min(half) / hazard * ratio;
+        let high = largest.max(half) * ratio;
+        let mean = RestrictedMean::new(&RiskTable::new(obs), tau, ratio, (low, high.max(2.0 * low)));
+        let bound = (delta / tau).min(1.0) * scale + n as f64;
+        let weight: f64 = (0..n).map(|i| obs.weight(i)).sum();
+        let units = [likelihood.scale() * weight, scale / tau];
+        let (bound, single_leaf) = (bound as i64, likelihood.objective(&vec![0; n], 1));
+        Ok(FairSurvival { likelihood, statistics, mean, least, bound, units, single_leaf })
+    }
+}
+
+impl Task for FairSurvival {
+    /// Loss relative to the single leaf, difference of the restricted means.
+    type Cost = [i64; 2];
+
+    fn channels(&self) -> usize {
+        4
+    }
+
+    fn statistics(&self) -> &[i64] {
+        &self.statistics
+    }
+
+    fn leaf_candidates(&self, sums: &[i64], out: &mut Vec<[i64; 2]>) {
+        let mean = if sums[1] == 0 {
+            1.0
+        } else {
+            self.mean.of(sums[0], sums[1], 0.5 * self.likelihood.events_scale())
+        };
+        let difference = (sums[2] - sums[3]) as f64 * mean;
+        out.push([self.likelihood.leaf_cost(&sums[..2]), difference.round() as i64]);
+    }
+
+    fn combine(&self, a: &[i64; 2], b: &[i64; 2]) -> [i64; 2] {
+        [a[0] + b[0] + self.likelihood.split_price(), a[1] + b[1]]
+    }
+
+    fn dominates(&self, a: &[i64; 2], b: &[i64; 2]) -> bool {
+        a[0] <= b[0] && a[1] == b[1]
+    }
+}
+
+impl FrontTask<2> for FairSurvival {
+    fn price(&self) -> i64 {
+        self.likelihood.split_price()
+    }
+
+    fn window(&self) -> [(i64, i64); 2] {
+        [ANY, (-self.bound, self.bound)]
+    }
+
+    fn exact(&self, _: usize) -> bool {
+        true
+    }
+
+    fn reach(&self, sums: &[i64]) -> [(i64, i64); 2] {
+        // Refining a leaf never raises the loss; every leaf may be rounded by a unit.
+        let most = self.likelihood.leaf_cost(&sums[..2]) + (1 << 20);
+        [(self.least, most), (-sums[3] - (1 << 20), sums[2] + (1 << 20))]
+    }
+
+    fn units(&self) -> [f64; 2] {
+        self.units
+    }
+
+    fn objective_of(&self, cost: i64) -> f64 {
+        self.single_leaf + cost as f64 / self.units[0]
+    }
+}

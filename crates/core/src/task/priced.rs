@@ -1,0 +1,244 @@
+//! Label costs plus the price of every test on the way to a leaf.
+//!
+//! A split adds (weight of its rows) · (price of its feature, given the features above). The
+//! price depends on the set of features above, not on their order: it is a property of the
+//! itemset, and the lattice adds it when it pairs two cells (docs/maths/label-costs.md).
+
+use super::label_costs::LabelCosts;
+use super::prices::FeaturePrices;
+use super::{LaneTask, ScalarTask, Superadditive, Task};
+use crate::data::BinaryMatrix;
+use crate::error::Error;
+use crate::simd::Lanes;
+use crate::tree::{LEAF, Tree};
+
+/// Label costs with feature prices; the last channel is the weight of the rows.
+#[derive(Clone, Debug)]
+pub struct Priced {
+    costs: LabelCosts,
+    prices: FeaturePrices,
+    statistics: Vec<i64>,
+    /// Cost units per price and unit of the weight channel.
+    rate: f64,
+    /// Whether every price of any rows is a whole number of statistics units.
+    whole: bool,
+    weights: Vec<f64>,
+}
+
+impl Priced {
+    /// As [`LabelCosts::of_costs`], with a price per unit of weight for every test.
+    pub fn new(
+        costs: &[f64],
+        n_labels: usize,
+        weights: Option<&[f64]>,
+        prices: FeaturePrices,
+        leaf_penalty: f64,
+        max_leaves: usize,
+    ) -> Result<Self, Error> {
+        let whole_prices = prices.values().all(|v| v.fract() == 0.0);
+        let costs = LabelCosts::of_costs_rounded(
+            costs,
+            n_labels,
+            weights,
+            leaf_penalty,
+            max_leaves,
+            !whole_prices,
+        )?;
+        let n = costs.statistics().len() / costs.channels();
+        let weights = weights.map_or_else(|| vec![1.0; n], <[f64]>::to_vec);
+        let fixed = super::fixed::Fixed::new(&weights, super::label_costs::MAX_TOTAL_BITS);
+        let statistics = costs
+            .statistics()
+            .chunks_exact(costs.channels())
+            .zip(&fixed.values)
+            .flat_map(|(record, &w)| record.iter().copied().chain([w]))
+            .collect();
+        let rate = costs.scale() / fixed.scale();
+        Ok(Priced { costs, prices, statistics, rate, whole: fixed.whole, weights })
+    }
+
+    /// Cost units per unit of the weight channel; a whole number of statistics units when
+    /// weights are whole, so that prices are exact.
+    fn rate(&self, price: f64) -> f64 {
+        let rate = price * self.rate;
+        let unit = self.costs.unit();
+        if self.whole { (rate / unit).round() * unit } else { rate }
+    }
+}
+
+impl Task for Priced {
+    type Cost = i64;
+
+    #[inline(always)]
+    fn channels(&self) -> usize {
+        self.costs.channels() + 1
+    }
+
+    fn statistics(&self) -> &[i64] {
+        &self.statistics
+    }
+
+    fn leaf_candidates(&self, sums: &[i64], out: &mut Vec<i64>) {
+        out.push(self.leaf_cost(sums));
+    }
+
+    fn combine(&self, a: &i64, b: &i64) -> i64 {
+        a + b + self.split_price()
+    }
+
+    fn dominates(&self, a: &i64, b: &i64) -> bool {
+        a <= b
+    }
+}
+
+impl ScalarTask for Priced {
+    fn leaf_cost(&self, sums: &[i64]) -> i64 {
+        self.costs.leaf_cost(&sums[..sums.len() - 1])
+    }
+
+    fn splits_help(&self, sums: &[i64]) -> bool {
+        self.leaf_cost(sums) > 0
+    }
+
+    fn pure_leaves(&self) -> bool {
+        true
+    }
+
+    fn cost_rounding(&self) -> i64 {
+        self.costs.cost_rounding()
+    }
+
+    fn split_price(&self) -> i64 {
+        self.costs.split_price()
+    }
+
+    fn tie_price(&self) -> i64 {
+        self.costs.tie_price()
+    }
+
+    fn orders_sizes(&self) -> bool {
+        self.costs.orders_sizes() && self.whole
+    }
+
+    fn feature_price(&self, feature: usize, tested: &[usize], sums: &[i64]) -> i64 {
+        let rate = self.rate(self.prices.price(feature, tested));
+        (sums[sums.len() - 1] as f64 * rate).min((1i64 << 58) as f64).round() as i64
+    }
+
+    fn kinds(&self) -> Vec<u32> {
+        self.prices.kinds()
+    }
+
+    fn context(&self, feature: usize, tested: &[usize]) -> u64 {
+        self.prices.price(feature, tested).to_bits()
+    }
+
+    fn scale(&self) -> f64 {
+        self.costs.scale()
+    }
+
+    fn objective(&self, leaf_of: &[usize], n_leaves: usize) -> f64 {
+        self.costs.objective(leaf_of, n_leaves)
+    }
+
+    fn tree_price(&self, tree: &Tree, features: &BinaryMatrix) -> f64 {
+        let mut weight = vec![0.0; tree.n_nodes()];
+        for (r, w) in self.weights.iter().enumerate() {
+            let mut node = 0;
+            while tree.feature[node] != LEAF {
+                weight[node] += w;
+                let yes = features.get(r, tree.feature[node] as usize);
+                node = if yes { tree.left[node] } else { tree.right[node] } as usize;
+            }
+        }
+        let mut total = 0.0;
+        let mut waiting = vec![(0usize, Vec::new())];
+        while let Some((node, tested)) = waiting.pop() {
+            if tree.feature[node] == LEAF {
+                continue;
+            }
+            let feature = tree.feature[node] as usize;
+            total += weight[node] * self.prices.price(feature, &tested);
+            let mut below = tested;
+            below.push(feature);
+            waiting.push((tree.left[node] as usize, below.clone()));
+            waiting.push((tree.right[node] as usize, below));
+        }
+        total / self.weights.iter().sum::<f64>()
+    }
+
+    fn least_objective(&self) -> f64 {
+        self.costs.least_objective()
+    }
+
+    fn objective_of_cost(&self, cost: i64) -> f64 {
+        self.costs.objective_of_cost(cost)
+    }
+}
+
+impl Superadditive for Priced {}
+
+impl LaneTask for Priced {
+    const PRICED: bool = true;
+
+    type State<L: Lanes> = L::Int;
+    type Constants<L: Lanes> = ();
+
+    fn max_lane_sum(&self, single: bool) -> i64 {
+        self.costs.max_lane_sum(single)
+    }
+
+    fn lane_unit(&self, shift: &[u32]) -> f64 {
+        self.costs.lane_unit(shift)
+    }
+
+    fn lane_rate(&self, feature: usize, tested: &[usize]) -> f64 {
+        self.rate(self.prices.price(feature, tested)) / self.costs.unit()
+    }
+
+    fn lane_error(
+        &self,
+        rows: &[i64],
+        shift: &[u32],
+        max_leaves: usize,
+        roundoff: f64,
+        _: f64,
+    ) -> f64 {
+        if shift.iter().any(|&s| s > 0) {
+            return f64::INFINITY;
+        }
+        if self.whole && self.costs.has_exact_price() {
+            return 0.0;
+        }
+        // Relative to the best tree of a cell, which costs no more than its single leaf:
+        // three roundings of a price, and of each the sums above it.
+        let channels = self.channels();
+        let total = |k| rows.iter().skip(k).step_by(channels).sum::<i64>();
+        let total = (0..channels - 1).map(total).min().unwrap_or(0);
+        f64::from(2 * max_leaves.ilog2() + 4) * roundoff * total as f64
+    }
+
+    #[inline(always)]
+    unsafe fn lane_constants<L: Lanes>(&self, _: &[u32]) {}
+
+    #[inline(always)]
+    unsafe fn lane_start<L: Lanes>(&self) -> L::Int {
+        // SAFETY: the caller's contract.
+        unsafe { self.costs.lane_start::<L>() }
+    }
+
+    #[inline(always)]
+    unsafe fn lane_fold<L: Lanes>(&self, least: L::Int, channel: usize, sums: L::Int) -> L::Int {
+        if channel == self.costs.channels() {
+            return least;
+        }
+        // SAFETY: the caller's contract.
+        unsafe { L::min(least, sums) }
+    }
+
+    #[inline(always)]
+    unsafe fn lane_loss<L: Lanes>(&self, (): (), least: L::Int) -> L::Real {
+        // SAFETY: the caller's contract.
+        unsafe { L::to_real(least) }
+    }
+}

@@ -1,0 +1,66 @@
+//! The laws that make a task separable and its bounds admissible, for every task.
+
+use bristlecone_core::task::registry::Visitor;
+use bristlecone_core::task::{LaneTask, Superadditive};
+use bristlecone_oracle::instances::{Instance, Random};
+
+use crate::harness::{SCALE, agree, ensure, for_each};
+
+/// Checks the laws on random parts of the rows.
+struct Laws<'a>(&'a Instance);
+
+fn sums<T: LaneTask>(task: &T, rows: &[usize]) -> Vec<i64> {
+    let mut sums = vec![0; task.channels()];
+    for &i in rows {
+        let record = &task.statistics()[i * task.channels()..];
+        for (sum, v) in sums.iter_mut().zip(record) {
+            *sum += v;
+        }
+    }
+    sums
+}
+
+impl Visitor for Laws<'_> {
+    type Output = Result<(), String>;
+    fn visit<T: LaneTask + Superadditive>(self, task: &T) -> Self::Output {
+        let rows = self.0.rows();
+        let random = &mut Random::new(rows.len() as u64);
+        for _ in 0..5 {
+            // Three parts of the rows, some of them perhaps empty.
+            let part: Vec<usize> = rows.iter().map(|_| random.below(3)).collect();
+            let of_part = |k: usize| -> Vec<usize> {
+                rows.iter().copied().filter(|&i| part[i] == k).collect()
+            };
+            let parts = [0, 1, 2].map(|k| sums(task, &of_part(k)));
+            let [a, b, c] = [0, 1, 2].map(|k| task.leaf_cost(&parts[k]));
+            // Combining is associative and commutative, and keeps the order.
+            ensure(task.combine(&a, &b) == task.combine(&b, &a), || "not commutative".into())?;
+            let left = task.combine(&task.combine(&a, &b), &c);
+            ensure(left == task.combine(&a, &task.combine(&b, &c)), || "not associative".into())?;
+            let ordered = task.dominates(&a, &b)
+                == task.dominates(&task.combine(&a, &c), &task.combine(&b, &c));
+            ensure(ordered, || "order is not preserved".into())?;
+            // Refining never raises the cost, up to its rounding.
+            let union: Vec<i64> = parts[0].iter().zip(&parts[1]).map(|(x, y)| x + y).collect();
+            let (whole, rounding) = (task.leaf_cost(&union), 3 * task.cost_rounding());
+            ensure(a + b <= whole + rounding, || format!("{a} + {b} > {whole}: superadditive"))?;
+            // Rows that join a leaf add no more than their worst.
+            if let Some(worst) = task.worst_cost(&parts[1]) {
+                ensure(whole <= a + worst, || format!("{whole} > {a} + {worst}: worst"))?;
+            }
+            ensure(task.splits_help(&union) || a + b + rounding >= whole, || "help".into())?;
+            // Costs are the objective in fixed point.
+            let cost = left - 2 * task.tie_price();
+            agree("objective", task.objective_of_cost(cost), task.objective(&part, 3), 1e-9)?;
+            ensure(task.objective(&part, 3) >= task.least_objective() - 1e-12, || "least".into())?;
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn every_task_obeys_the_laws() {
+    for_each(400 * SCALE, (40, 2), &[1], |instance, question| {
+        question.visit(instance, &question.settings(), Laws(instance)).map_err(|e| e.to_string())?
+    });
+}

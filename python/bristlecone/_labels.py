@@ -1,0 +1,199 @@
+"""Trees that give every leaf one of a set of labels: classes or treatments."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone._solver import Problem, SolverMixin
+from bristlecone.errors import ModelFormatError
+from bristlecone.serialise import Fields
+from bristlecone.tree import Tree
+
+__all__ = ["ClassTreeMixin", "LabelTreeMixin", "read_labels", "saved_labels", "sum_by_leaf"]
+
+
+class LabelTreeMixin(SolverMixin):
+    """One label per leaf, and what the training rows of the leaf say of every label.
+
+    ``leaf_labels_`` int64 (n_leaves,) counts in the labels; ``leaf_values_`` float64
+    (n_leaves, n_labels) is their value in the leaf. Both are in the order of the leaves, left to
+    right.
+    """
+
+    leaf_labels_: NDArray[np.int64]
+    leaf_values_: NDArray[np.float64]
+
+    @abstractmethod
+    def _labels(self) -> NDArray[Any]:
+        """What there is to choose from."""
+
+    @abstractmethod
+    def _set_labels(self, labels: NDArray[Any]) -> None:
+        """Set what there is to choose from."""
+
+    @abstractmethod
+    def _values(self, leaf: NDArray[np.int64], n_leaves: int, problem: Problem) -> NDArray[Any]:
+        """``leaf_values_`` of the training rows; ``leaf`` is the position of each row's leaf."""
+
+    @abstractmethod
+    def _best_labels(
+        self, leaf: NDArray[np.int64], values: NDArray[Any], problem: Problem
+    ) -> NDArray[Any]:
+        """Best label of every leaf where the search does not say which it took."""
+
+    def _set_found(self, tree: Tree, problem: Problem, solution: Any) -> None:
+        leaf = np.searchsorted(tree.leaves, tree.apply(problem.features))
+        values = self._values(leaf, tree.n_leaves, problem)
+        if hasattr(solution, "labels"):
+            labels = solution.labels[tree.leaves]
+        else:
+            labels = self._best_labels(leaf, values, problem)
+        self.leaf_labels_ = np.asarray(labels, dtype=np.int64)
+        self.leaf_values_ = values
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Label of every row: that of its leaf.
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (n, n_features_in_)
+            Rows with the columns of the fit.
+
+        Returns
+        -------
+        array, shape (n,)
+            Of the type of the labels of ``fit``.
+
+        Raises
+        ------
+        InfeasibleError
+            When ``fit`` found that no tree satisfies the constraints.
+        """
+        leaf = self._leaf_of(X)
+        return self._labels()[self.leaf_labels_[leaf]]
+
+    def _leaf_facts(self) -> list[dict[str, Any]]:
+        labels = self._labels().tolist()
+        return [
+            {
+                "label": labels[label],
+                "values": {str(name): value for name, value in zip(labels, values, strict=True)},
+            }
+            for label, values in zip(
+                self.leaf_labels_.tolist(), self.leaf_values_.tolist(), strict=True
+            )
+        ]
+
+    def _leaf_text(self, facts: dict[str, Any]) -> str:
+        values = ", ".join(f"{name}: {value:.4g}" for name, value in facts["values"].items())
+        return f"{facts['label']} ({values})"
+
+    def _saved_leaves(self) -> dict[str, Any]:
+        return {
+            "labels": saved_labels(self._labels()),
+            "leaves": {
+                "label": self.leaf_labels_.tolist(),
+                "values": self.leaf_values_.tolist(),
+            },
+        }
+
+    def _read_leaves(self, fields: Fields) -> None:
+        labels = read_labels(fields.object("labels"))
+        leaves = fields.object("leaves")
+        self.leaf_labels_ = leaves.integers("label")
+        self.leaf_values_ = np.array(leaves.rows("values", len(labels)))
+        self._read_more(leaves)
+        leaves.finish()
+        expected = self.tree_.n_leaves
+        if self.leaf_labels_.shape != (expected,) or len(self.leaf_values_) != expected:
+            raise leaves.fail("label", f"and values are not those of {expected} leaves")
+        if not ((self.leaf_labels_ >= 0) & (self.leaf_labels_ < len(labels))).all():
+            raise leaves.fail("label", f"counts beyond {len(labels)} labels")
+        self._set_labels(labels)
+
+    def _read_more(self, leaves: Fields) -> None:
+        """Read what an estimator added to the leaves."""
+
+
+class ClassTreeMixin(LabelTreeMixin):
+    """A classifier whose ``leaf_values_`` are the weights of the classes in the leaf."""
+
+    classes_: NDArray[Any]
+
+    def _labels(self) -> NDArray[Any]:
+        return self.classes_
+
+    def _set_labels(self, labels: NDArray[Any]) -> None:
+        self.classes_ = labels
+
+    def _values(self, leaf: NDArray[np.int64], n_leaves: int, problem: Problem) -> NDArray[Any]:
+        data = problem.data
+        shape = n_leaves, len(data.classes)
+        flat = np.bincount(
+            leaf * shape[1] + data.labels, weights=data.weight, minlength=shape[0] * shape[1]
+        )
+        return flat.astype(np.float64).reshape(shape)
+
+    def _set_found(self, tree: Tree, problem: Problem, solution: Any) -> None:
+        super()._set_found(tree, problem, solution)
+        self.classes_ = problem.data.classes
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Share of every class in the leaf of every row, by training weight.
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (n, n_features_in_)
+            Rows with the columns of the fit.
+
+        Returns
+        -------
+        array of float, shape (n, n_classes)
+            In the order of ``classes_``; rows sum to 1.
+
+        Raises
+        ------
+        InfeasibleError
+            When ``fit`` found that no tree satisfies the constraints.
+        """
+        leaf = self._leaf_of(X)
+        shares = self.leaf_values_ / self.leaf_values_.sum(axis=1, keepdims=True)
+        return shares[leaf]
+
+
+def sum_by_leaf(
+    leaf: NDArray[np.int64], n_leaves: int, amounts: NDArray[Any], weight: NDArray[Any] | None
+) -> NDArray[np.float64]:
+    """Weighted sums of the rows of every leaf, shape (n_leaves, n_columns)."""
+    weighted = amounts if weight is None else amounts * weight[:, None]
+    sums = [np.bincount(leaf, weights=column, minlength=n_leaves) for column in weighted.T]
+    return np.stack(sums, axis=1)
+
+
+def saved_labels(labels: NDArray[Any]) -> dict[str, Any]:
+    """Labels as plain JSON types."""
+    return {"type": labels.dtype.str, "values": labels.tolist()}
+
+
+def read_labels(fields: Fields, *, empty: bool = False) -> NDArray[Any]:
+    """Labels from ``saved_labels``: distinct, and at least one unless ``empty``."""
+    kind = fields.text("type")
+    values = fields.take("values")
+    fields.finish()
+    try:
+        labels = np.array(values, dtype=np.dtype(kind))
+    except (TypeError, ValueError) as error:
+        raise ModelFormatError(f"labels cannot be read: {error}") from None
+    if labels.ndim != 1 or labels.dtype.kind not in "biufUO" or labels.tolist() != values:
+        raise fields.fail("values", f"are no labels of type {kind!r}")
+    if (not values and not empty) or any(
+        not isinstance(value, (bool, int, float, str)) for value in values
+    ):
+        raise fields.fail("values", "are no labels")
+    if len(set(values)) < len(values):
+        raise fields.fail("values", "repeat a label")
+    return labels

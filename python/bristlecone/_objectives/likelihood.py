@@ -1,0 +1,58 @@
+"""Likelihood loss of proportional hazards (Huisman, van der Linden, Demirović, AAAI-24, eq. 20)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone._objectives.base import Objective
+from bristlecone.errors import InvalidParameterError
+from bristlecone.leaves import LeafStatistics
+from bristlecone.validation import TrainingData
+
+if TYPE_CHECKING:
+    from bristlecone.optimal import OptimalSurvivalTree
+
+__all__ = ["Likelihood"]
+
+
+class Likelihood(Objective):
+    """One relative hazard θ per leaf, which is also its risk."""
+
+    name = "likelihood"
+    leaf_curves = ("proportional", "kaplan-meier")
+    has_forecast = True
+
+    @staticmethod
+    def check_parameters(tree: OptimalSurvivalTree) -> None:
+        if tree.time_grid is not None:
+            raise InvalidParameterError(
+                "time_grid needs objective='brier': the likelihood is not an integral over time"
+            )
+
+    @staticmethod
+    def prepare(tree: OptimalSurvivalTree, data: TrainingData) -> TrainingData:
+        return data
+
+    @staticmethod
+    def engine_options(tree: OptimalSurvivalTree, data: TrainingData) -> dict[str, Any]:
+        return {"entry": data.entry}
+
+    @staticmethod
+    def fair_options(tree: OptimalSurvivalTree, data: TrainingData) -> dict[str, Any]:
+        return {"entry": data.entry}
+
+    @staticmethod
+    def finish_leaves(
+        tree: OptimalSurvivalTree,
+        leaves: tuple[LeafStatistics, ...],
+        leaf: NDArray[np.int64],
+        data: TrainingData,
+    ) -> tuple[LeafStatistics, ...]:
+        return leaves
+
+    @staticmethod
+    def leaf_risk(tree: OptimalSurvivalTree) -> NDArray[np.float64]:
+        return tree._theta()

@@ -1,0 +1,374 @@
+"""Trees that the engine searches for: parameters, limits, progress, sizes and forecasts."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from bristlecone import _core
+from bristlecone._cost import affordable, allowance, smaller_setting
+from bristlecone._encoded import EncodedTreeMixin, binary_features
+from bristlecone._searched import SearchedTreeMixin, report, reporter
+from bristlecone.encoder import BinaryEncoder
+from bristlecone.errors import (
+    InfeasibleError,
+    InfeasibleWarning,
+    InvalidParameterError,
+    SearchCostWarning,
+)
+from bristlecone.search import (
+    SearchCost,
+    SearchProgress,
+    readable_bytes,
+    readable_seconds,
+    relative_gap,
+)
+from bristlecone.serialise import Fields
+from bristlecone.tree import Tree
+from bristlecone.validation import (
+    check_integer,
+    check_real,
+    check_seed,
+    thread_count,
+)
+
+__all__ = ["Callback", "Engine", "Problem", "SolverMixin", "task_engine"]
+
+Callback = Callable[[SearchProgress], object]
+Estimator = TypeVar("Estimator", bound="SolverMixin")
+
+
+class Problem(NamedTuple):
+    """Training rows (checked, with ``X`` and ``weight``), the fitted encoder, binary features."""
+
+    data: Any
+    encoder: Any
+    features: NDArray[np.uint8]
+
+
+class Engine(NamedTuple):
+    """Functions of the engine with the data of a problem; they take the settings of a search.
+
+    ``path`` is None when the best tree of every size takes a search of its own, ``forecast`` when
+    nothing useful can be told before the search. ``offset`` is what the objective of the estimator
+    lies below that of the engine.
+    """
+
+    solve: Callable[..., Any]
+    path: Callable[..., list[Any]] | None = None
+    forecast: Callable[..., dict[str, float]] | None = None
+    offset: float = 0.0
+
+
+def task_engine(
+    task: str, data: dict[str, Any], features: NDArray[np.uint8], offset: float = 0.0
+) -> Engine:
+    """Engine for a task of the core's registry."""
+    arguments = task, data, features
+    return Engine(
+        partial(_core.solve, *arguments),
+        partial(_core.solve_path, *arguments),
+        partial(_core.forecast, *arguments),
+        offset,
+    )
+
+
+class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
+    """A tree of least objective over the binary features of the encoder.
+
+    An estimator defines ``_training_data``, ``_engine`` and ``_set_found``, and its ``fit`` is
+    ``_problem``, ``_search``, ``_announce``.
+    """
+
+    max_depth: int | None
+    max_leaf_nodes: int | None
+    min_samples_leaf: int
+    leaf_penalty: float
+    time_limit: float | None
+    memory_limit: int | None
+    n_jobs: int | None
+    random_state: Any
+    verbose: int
+
+    @abstractmethod
+    def _training_data(self, *args: Any, **kwargs: Any) -> Any:
+        """Training rows from what ``fit`` was given, checked.
+
+        ``X``, ``y``, ``sample_weight`` and more by name; what is returned has ``X`` and ``weight``
+        (an array or None) at least.
+        """
+
+    @abstractmethod
+    def _engine(self, problem: Problem) -> Engine:
+        """What searches for the tree of this problem."""
+
+    @abstractmethod
+    def _set_found(self, tree: Tree, problem: Problem, solution: Any) -> None:
+        """Set what follows from it and its training rows."""
+
+    def size_path(
+        self: Estimator, X: Any, y: Any, sample_weight: Any = None, **data: Any
+    ) -> list[Estimator]:
+        """Best tree of every size.
+
+        Parameters
+        ----------
+        X, y, sample_weight, **data
+            As in ``fit``.
+
+        Returns
+        -------
+        list of fitted estimators
+            Entry k is what ``fit`` with ``max_leaf_nodes=k + 1`` finds: the best tree with at
+            most k + 1 leaves, with its own objective, bound and status. The parameters are
+            those of this estimator, which is left as it is; the fitted encoder is shared. The
+            sizes end at ``max_leaf_nodes``, at what ``max_depth`` allows, or at the number of
+            distinct rows. One search finds them all, and the limits and ``fit_time_`` are those
+            of this search; only where trees are chosen from a Pareto front, every size is
+            searched for within the limits.
+
+        Raises
+        ------
+        ValueError, TypeError, KeyboardInterrupt
+            As in ``fit``.
+
+        Warns
+        -----
+        SearchLimitWarning
+            Once, when a limit or Ctrl-C stopped a search before every tree was proven.
+        ConstantFeatureWarning, InfeasibleWarning
+            As in ``fit``.
+        """
+        start = time.perf_counter()
+        problem = self._problem(X, y, sample_weight, **data)
+        engine = self._engine(problem)
+        sizes = range(1, self._most_leaves(problem) + 1)
+        path = [clone(self).set_params(max_leaf_nodes=leaves) for leaves in sizes]
+        if engine.path is None:
+            for tree in path:
+                solution = tree._run(engine.solve, problem)
+                tree._set_solution(solution, problem, start, engine.offset)
+        else:
+            solutions = self._run(engine.path, problem)
+            path = path[: len(solutions)]
+            for tree, solution in zip(path, solutions, strict=True):
+                tree._set_solution(solution, problem, start, engine.offset)
+        path[0]._announce(path)
+        return path
+
+    def estimate_cost(self, X: Any, y: Any, sample_weight: Any = None, **data: Any) -> SearchCost:
+        """Forecast what ``fit`` would take, without the search.
+
+        Encodes the rows and counts; for a search that cannot leave anything out, hence often too
+        much, above all with a ``leaf_penalty``.
+
+        Parameters
+        ----------
+        X, y, sample_weight, **data
+            As in ``fit``.
+
+        Returns
+        -------
+        SearchCost
+            Seconds, bytes and what they follow from.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As in ``fit``; and where the search takes what its bounds leave, which cannot be told
+            before: for the Brier objective, and where trees are chosen from a Pareto front.
+
+        Warns
+        -----
+        SearchCostWarning
+            When the forecast is beyond ``time_limit`` (an hour without one) or ``memory_limit``
+            (600 MiB without one); a smaller setting that fits is given, if there is one.
+        """
+        problem = self._problem(X, y, sample_weight, **data)
+        cost = self._forecast(problem)
+        if affordable(self, cost):
+            return cost
+        suggestion = smaller_setting(self, problem, cost)
+        seconds, memory = allowance(self)
+        warnings.warn(
+            f"the search is forecast to take {cost}, where {readable_seconds(seconds)}, "
+            f"{readable_bytes(memory)} are allowed"
+            + (f"; smaller is {suggestion}" if suggestion else ""),
+            SearchCostWarning,
+            stacklevel=2,
+        )
+        return replace(cost, suggestion=suggestion)
+
+    @property
+    def gap_(self) -> float:
+        """Distance of the objective from the lower bound."""
+        return 0.0 if self._is_infeasible() else self.objective_value_ - self.lower_bound_
+
+    @property
+    def relative_gap_(self) -> float:
+        """The gap as a share of the objective."""
+        if self._is_infeasible():
+            return 0.0
+        return relative_gap(self.objective_value_, self.lower_bound_)
+
+    @property
+    def n_binary_features_(self) -> int:
+        """Number of binary features the tree was searched over."""
+        return len(self._split_names())
+
+    def _is_infeasible(self) -> bool:
+        return getattr(self, "status_", None) == "infeasible"
+
+    def _check_fitted(self) -> None:
+        if self._is_infeasible():
+            raise InfeasibleError(
+                f"no tree of this {type(self).__name__} satisfies its constraints (status_ "
+                "'infeasible'): there is nothing to predict with"
+            )
+        super()._check_fitted()
+
+    def _check_parameters(self) -> None:
+        check_integer("max_depth", self.max_depth, 0, optional=True)
+        check_integer("max_leaf_nodes", self.max_leaf_nodes, 1, optional=True)
+        check_integer("min_samples_leaf", self.min_samples_leaf, 1)
+        check_real("leaf_penalty", self.leaf_penalty, 0.0)
+        check_real("time_limit", self.time_limit, 0.0, optional=True)
+        check_integer("memory_limit", self.memory_limit, 1, optional=True)
+        check_seed("random_state", self.random_state)
+        if not isinstance(self.verbose, bool):
+            check_integer("verbose", self.verbose, 0)
+        self._check_encoder()
+        thread_count(self.n_jobs)
+        if self.max_depth is None and self.max_leaf_nodes is None and self.leaf_penalty == 0:
+            raise InvalidParameterError(
+                "max_depth=None means unlimited depth and needs leaf_penalty > 0 or max_leaf_nodes"
+            )
+
+    def _problem(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> Problem:
+        self._check_parameters()
+        return self._encoded(self._training_data(X, y, sample_weight, **more))
+
+    def _encoded(self, data: Any) -> Problem:
+        encoder = self._fitted_encoder(data.X, data.weight)
+        return Problem(data, encoder, binary_features(encoder, data.X))
+
+    def _search(
+        self, problem: Problem, start: float, callback: Callback | None, **options: Any
+    ) -> None:
+        """Find the best tree and set what was found; ``options`` go to the engine."""
+        engine = self._engine(problem)
+        told = reporter(callback)
+        if told is not None and engine.offset:
+            told = _shifted(told, engine.offset)
+        solution = self._run(engine.solve, problem, callback=told, **options)
+        self._set_solution(solution, problem, start, engine.offset)
+
+    def _run(self, search: Callable[..., Any], problem: Problem, **options: Any) -> Any:
+        """Call a function of the engine with the parameters."""
+        settings = {
+            "max_depth": self._depth_limit(problem.features),
+            "max_leaf_nodes": self._leaf_limit(problem.features),
+            "min_samples_leaf": self.min_samples_leaf,
+            "leaf_penalty": float(self.leaf_penalty),
+            "n_threads": thread_count(self.n_jobs),
+            "time_limit": None if self.time_limit is None else float(self.time_limit),
+            "memory_limit": self.memory_limit,
+            "options": None,
+        }
+        return search(**{**settings, **options})
+
+    def _set_solution(
+        self, solution: Any, problem: Problem, start: float, offset: float = 0.0
+    ) -> None:
+        if solution.status == "infeasible":
+            self.__dict__.pop("tree_", None)
+        else:
+            tree = Tree.grown(
+                solution.children_left,
+                solution.children_right,
+                solution.feature,
+                problem.features,
+                problem.data.weight,
+            )
+            self._set_found(tree, problem, solution)
+            self.tree_ = tree
+        self.encoder_ = problem.encoder
+        self._set_search(solution, start)
+        if offset:
+            self.objective_value_ -= offset
+            self.lower_bound_ -= offset
+            self.trace_ = [(at, value - offset, bound - offset) for at, value, bound in self.trace_]
+
+    def _announce(self, trees: Sequence[SolverMixin]) -> None:
+        """Log fits and warn of what their user must know; called by the method of the call."""
+        self._warn_of_constants(stacklevel=4)
+        found = [tree for tree in trees if not tree._is_infeasible()]
+        report(found, logging.getLogger(type(self).__module__), stacklevel=4)
+        if len(found) < len(trees):
+            searches = f" in {len(trees) - len(found)} of {len(trees)} searches"
+            warnings.warn(
+                "no tree satisfies the constraints" + (searches if trees[1:] else ""),
+                InfeasibleWarning,
+                stacklevel=3,
+            )
+
+    def _forecast(self, problem: Problem, max_depth: int | None = None) -> SearchCost:
+        function = self._engine(problem).forecast
+        if function is None:
+            raise InvalidParameterError(
+                f"objective={getattr(self, 'objective', None)!r} has no forecast: what its search "
+                "takes depends on what its bounds leave out; set time_limit and memory_limit "
+                "instead"
+            )
+        depth = self._depth_limit(problem.features) if max_depth is None else max_depth
+        forecast = self._run(function, problem, max_depth=depth)
+        seconds = forecast["seconds"]
+        return SearchCost(
+            # Counts beyond all numbers divide into NaN.
+            seconds=math.inf if math.isnan(seconds) else seconds,
+            memory=int(forecast["bytes"]),
+            n_features=int(forecast["n_active_features"]),
+            n_distinct_rows=int(forecast["n_distinct_rows"]),
+            max_depth=depth,
+        )
+
+    def _depth_limit(self, features: NDArray[np.uint8]) -> int:
+        # No path asks a question twice, and every split leaves a row behind.
+        most = min(features.shape[1], features.shape[0] - 1)
+        if self.max_leaf_nodes is not None:
+            most = min(most, self.max_leaf_nodes - 1)
+        return most if self.max_depth is None else min(self.max_depth, most)
+
+    def _leaf_limit(self, features: NDArray[np.uint8]) -> int | None:
+        return None if self.max_leaf_nodes is None else min(self.max_leaf_nodes, features.shape[0])
+
+    def _most_leaves(self, problem: Problem) -> int:
+        """Leaves a tree can have at most."""
+        most = len(np.unique(problem.features, axis=0)) if problem.features.shape[1] else 1
+        if self.max_leaf_nodes is not None:
+            most = min(most, self.max_leaf_nodes)
+        depth = self._depth_limit(problem.features)
+        return most if depth >= most.bit_length() else min(most, 1 << depth)
+
+    def _saved_fields(self) -> dict[str, Any]:
+        return {"encoder": self.encoder_.to_dict(), "search": self._search_fields()}
+
+    def _read_fields(self, fields: Fields) -> None:
+        self.encoder_ = BinaryEncoder.from_dict(fields.take("encoder"))
+        self._read_search(fields.object("search"))
+
+
+def _shifted(told: Callable[..., object], offset: float) -> Callable[..., object]:
+    """The engine's callback for an estimator whose objective lies ``offset`` below."""
+    return lambda at, value, bound, nodes: told(at, value - offset, bound - offset, nodes)

@@ -1,0 +1,184 @@
+"""What a user's task returns, checked: shapes and numbers always, laws on a few samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["check_statistics", "check_task", "costs_of"]
+
+Costs = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+# Costs of the same sums may differ by this share of the largest: functions such as the logarithm
+# round differently in vectors and in what is left over.
+_ROUNDING = 1e-9
+
+# Pairs of disjoint sets of rows that the laws are tried on.
+_PAIRS = 16
+
+
+def check_statistics(
+    values: Any, n_samples: int, kept: NDArray[np.bool_] | None
+) -> NDArray[np.float64]:
+    """Statistics of the kept rows as float64, shape (n, k).
+
+    Raises
+    ------
+    ValueError
+        For another shape, and values that are missing, infinite or too large (row and column are
+        named).
+    TypeError
+        For anything but numbers.
+    """
+    array = np.asarray(values)
+    if array.ndim != 2 or len(array) != n_samples or array.shape[1] == 0:
+        raise ValueError(
+            f"task.statistics returned an array of shape {array.shape}; expected "
+            f"({n_samples}, k), the statistics of one row in each row"
+        )
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"task.statistics returned dtype {array.dtype}; expected numbers")
+    wrong = ~(np.abs(array.astype(np.float64)) < 1e100)
+    if kept is not None:
+        wrong &= kept[:, np.newaxis]
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0]
+        raise ValueError(
+            f"task.statistics returned {array[row, column]} in row {row}, column {column}; "
+            "expected finite numbers, less than 1e100"
+        )
+    return array.astype(np.float64) if kept is None else array[kept].astype(np.float64)
+
+
+def costs_of(task: Any, name: str) -> Costs | None:
+    """A method of the task that checks what it returns; None when the task does not have it.
+
+    Raises
+    ------
+    ValueError, TypeError
+        From the function returned: for another shape or type, NaN, and numbers that ``name`` may
+        not be (the sums are named).
+    """
+    method = getattr(task, name, None)
+    if method is None:
+        return None
+
+    def checked(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        values = np.asarray(method(sums))
+        if values.shape != (len(sums),):
+            raise ValueError(
+                f"task.{name} returned an array of shape {values.shape} for sums of shape "
+                f"{sums.shape}; expected ({len(sums)},), a number for each row of the sums"
+            )
+        if values.dtype.kind not in "biuf":
+            raise TypeError(f"task.{name} returned dtype {values.dtype}; expected numbers")
+        values = np.ascontiguousarray(values, dtype=np.float64)
+        # Comparisons with NaN are false.
+        if name == "split_cost":
+            good = (values >= 0) & (values < np.inf)
+            expected = "finite numbers, not negative"
+        elif name == "leaf_cost":
+            good, expected = values > -np.inf, "finite numbers, or inf for what may not be a leaf"
+        else:
+            good, expected = values == values, "numbers"
+        if not good.all():
+            first = int(np.argmin(good))
+            raise ValueError(
+                f"task.{name} returned {values[first]} for the sums {sums[first].tolist()}; "
+                f"expected {expected}"
+            )
+        return values
+
+    return checked
+
+
+def check_task(task: Any, statistics: NDArray[np.float64], min_rows: int) -> None:
+    """Try on a few random sets of rows what separability demands.
+
+    Costs must be functions of the sums: the same when asked again, alone, or among others. A lower
+    bound must not exceed what the node, or two parts of it, cost as leaves.
+
+    Raises
+    ------
+    ValueError
+        When they are not, or it does; the sums are named. What passes may still be wrong.
+    """
+    sums = statistics.sum(axis=0, keepdims=True)
+    least, n_samples = max(min_rows, 1), len(statistics)
+    if n_samples < least:
+        return
+    pairs = n_samples >= 2 * least
+    if pairs:
+        one, other = _disjoint_sums(statistics, least)
+        both = one + other
+        sums = np.concatenate([sums, one, other, both])
+    for name in ("leaf_cost", "split_cost", "lower_bound"):
+        costs = costs_of(task, name)
+        if costs is not None:
+            _check_function(name, costs, sums)
+    bound, cost = costs_of(task, "lower_bound"), costs_of(task, "leaf_cost")
+    if bound is not None and cost is not None:
+        _check_bound(bound(_columns(sums)), cost(_columns(sums)), sums)
+        if pairs:
+            of_parts = cost(_columns(one)) + cost(_columns(other))
+            _check_bound(bound(_columns(both)), of_parts, both)
+
+
+def _columns(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A copy as the engine makes it: the task may keep or change it."""
+    return sums.copy(order="F")
+
+
+def _disjoint_sums(
+    statistics: NDArray[np.float64], least: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Sums over random pairs of disjoint sets of at least so many rows."""
+    rng, n_samples = np.random.default_rng(0), len(statistics)
+    pairs = []
+    for _ in range(_PAIRS):
+        size = int(rng.integers(2 * least, n_samples + 1))
+        cut = int(rng.integers(least, size - least + 1))
+        rows = rng.permutation(n_samples)
+        pairs.append([statistics[rows[:cut]].sum(axis=0), statistics[rows[cut:size]].sum(axis=0)])
+    one, other = np.array(pairs).transpose(1, 0, 2)
+    return one, other
+
+
+def _check_function(name: str, costs: Costs, sums: NDArray[np.float64]) -> None:
+    """Raise unless the costs of the sums are the same in any company."""
+    expected = costs(_columns(sums))
+    finite = np.abs(expected[np.isfinite(expected)])
+    tolerance = _ROUNDING * finite.max(initial=0.0)
+    middle = len(sums) // 2
+    again = {
+        "when asked again": costs(_columns(sums)),
+        "in another order": costs(_columns(sums[::-1]))[::-1],
+        "among fewer": np.concatenate(
+            [costs(_columns(part)) for part in (sums[:middle], sums[middle:]) if len(part)]
+        ),
+    }
+    for when, values in again.items():
+        with np.errstate(invalid="ignore"):
+            same = (values == expected) | (np.abs(values - expected) <= tolerance)
+        if not same.all():
+            first = int(np.argmin(same))
+            raise ValueError(
+                f"task.{name} is not a function of the sums: for {sums[first].tolist()} it "
+                f"returned {expected[first]}, and {when} {values[first]}"
+            )
+
+
+def _check_bound(
+    bound: NDArray[np.float64], costs: NDArray[np.float64], sums: NDArray[np.float64]
+) -> None:
+    """Raise unless the bounds hold for these costs of leaves."""
+    wrong = bound > costs + _ROUNDING * np.abs(costs)
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        raise ValueError(
+            f"task.lower_bound returned {bound[first]} for the sums {sums[first].tolist()}, but "
+            f"leaves of these rows cost {costs[first]}"
+        )

@@ -1,0 +1,129 @@
+"""Losses of a reference model, for ``OptimalSurvivalTree.fit(..., reference_loss=...)``.
+
+A model that is better than trees of the wanted size, a random survival forest say, tells how much
+of the loss no such tree will avoid. A search that trusts it is faster; what is left of its proof is
+that no tree is better than the one found by more than the reference's own score (Zhang, Xin,
+Seltzer, Rudin, "Optimal Sparse Survival Trees", AISTATS 2024, section 2.3).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bristlecone._brier import brier_score_of, check_time_grid, on_time_grid
+from bristlecone.metrics._inputs import as_curves
+from bristlecone.validation import check_sample_weight, check_survival
+
+__all__ = ["brier_losses", "brier_reference_loss"]
+
+
+def brier_reference_loss(
+    model: Any,
+    X: Any,
+    y: Any,
+    sample_weight: ArrayLike | None = None,
+    *,
+    time_grid: ArrayLike | None = None,
+) -> NDArray[np.float64]:
+    """What each row adds to the integrated Brier score of a fitted survival model.
+
+    Parameters
+    ----------
+    model : fitted survival model
+        With ``predict_survival_function(X)``, which returns one callable per row, as in
+        scikit-survival and here.
+    X : what the model takes, n rows
+        Features of the training rows, in the form of the model's own fit.
+    y, sample_weight, time_grid
+        As in :func:`brier_losses`.
+
+    Returns
+    -------
+    array of float, shape (n,)
+        In the order of the rows.
+
+    Raises
+    ------
+    TypeError
+        When the model has no ``predict_survival_function``.
+    ValueError
+        As in :func:`brier_losses`.
+
+    Examples
+    --------
+    >>> from bristlecone import GreedySurvivalTree, OptimalSurvivalTree
+    >>> from bristlecone.datasets import load
+    >>> from bristlecone.reference import brier_reference_loss
+    >>> data = load("veterans")
+    >>> deep = GreedySurvivalTree(max_depth=6, leaf_curve="kaplan-meier").fit(data.X, data.y)
+    >>> losses = brier_reference_loss(deep, data.X, data.y)
+    >>> tree = OptimalSurvivalTree(objective="brier", max_depth=2, leaf_penalty=0.01)
+    >>> tree.fit(data.X, data.y, reference_loss=losses).status_
+    'reference_optimal'
+    """
+    predict = getattr(model, "predict_survival_function", None)
+    if not callable(predict):
+        raise TypeError(
+            f"{type(model).__name__} has no method predict_survival_function; for curves from "
+            "elsewhere use brier_losses"
+        )
+    return brier_losses(y, predict(X), sample_weight=sample_weight, time_grid=time_grid)
+
+
+def brier_losses(
+    y: Any,
+    survival: Any,
+    times: ArrayLike | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+    time_grid: ArrayLike | None = None,
+) -> NDArray[np.float64]:
+    """What each row adds to the integrated Brier score of its survival curve.
+
+    The score, its censoring weights and its times are those of
+    ``OptimalSurvivalTree(objective="brier")`` fitted to the same rows: the mean of the losses (by
+    weight) compares with ``objective_value_`` less the penalty. O(n · n_times).
+
+    Parameters
+    ----------
+    y : structured array, DataFrame or pair, n rows
+        Outcomes of the training rows, as in ``fit``; without delayed entry.
+    survival : array-like of shape (n, n_times), or sequence of n callables
+        Survival probabilities at ``times``, which hold up to the next time and are 1 before the
+        first; or functions of time. Functions with steps ``.x`` are taken at these.
+    times : array-like of float, shape (n_times,), optional
+        Strictly ascending; needed for an array.
+    sample_weight : array-like of float, shape (n,), optional
+        Row weights as in ``fit``; a row of weight zero gets the loss 0.
+    time_grid : array-like of float, optional
+        As the parameter of ``OptimalSurvivalTree``.
+
+    Returns
+    -------
+    array of float, shape (n,)
+        In the order of the rows.
+
+    Raises
+    ------
+    ValueError
+        When the rows do not fit together, a value is not a probability, or ``y`` has delayed
+        entry or no time after 0.
+    """
+    event, time, entry = check_survival(y)
+    if entry is not None:
+        raise ValueError("y has an 'entry': the Brier score here has no delayed entry")
+    weight = check_sample_weight(sample_weight, time.size)
+    kept = np.ones(time.size, dtype=bool) if weight is None else weight > 0
+    grid = check_time_grid(time_grid)
+    if grid is not None:
+        time, event = on_time_grid(time, event, grid)
+    if not time[kept].max(initial=0.0) > 0:
+        raise ValueError("y has no time after 0")
+    score = brier_score_of(time[kept], event[kept], None if weight is None else weight[kept])
+    if times is None and all(callable(curve) and not hasattr(curve, "x") for curve in survival):
+        times = score.times
+    curves = as_curves(survival, times, time.size, "survival")
+    return np.where(kept, score.row_losses(curves, time, event), 0.0)

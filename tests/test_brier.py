@@ -1,0 +1,319 @@
+"""``OptimalSurvivalTree(objective="brier")``: the objective, its curves and its certificate."""
+
+import json
+import logging
+
+import brier_plainly as plain
+import numpy as np
+import osst_data
+import pytest
+from survival_contract import hazard, sample, survival
+
+from bristlecone import curves, metrics
+from bristlecone.datasets import load
+from bristlecone.errors import SearchLimitWarning
+from bristlecone.optimal import OptimalSurvivalTree
+from bristlecone.serialise import ModelFormatError, dumps, loads
+
+LEAF_CURVES = ("kaplan-meier", "brier-optimal")
+WEIGHT = np.random.default_rng(0).uniform(0.5, 2.0, size=150)
+GRID = [5.0, 10.0, 20.0, 90.0]
+
+
+def brier(**parameters):
+    return OptimalSurvivalTree(**{"objective": "brier", "max_depth": 2, **parameters})
+
+
+# Spec of the Brier objective: single leaves, and optima of the published program, which computes
+# in single precision and divides by y_max − y_min.
+SINGLE_LEAF = {
+    "veterans": (0.076400, 0.076476),
+    "gbsg2": (0.194216, 0.194802),
+    "maintenance": (0.062036, 0.062710),
+    "aids": (0.060726, 0.060894),
+    "whas500": (0.226144, 0.226240),
+}
+OPTIMUM = {
+    ("veterans", 0.01): (0.086476, 1),
+    ("veterans", 0.0025): (0.074017, 4),
+    ("gbsg2", 0.01): (0.204802, 1),
+    ("gbsg2", 0.0025): (0.186438, 5),
+    ("maintenance", 0.01): (0.050612, 3),
+    ("maintenance", 0.0025): (0.021586, 7),
+    ("aids", 0.01): (0.070894, 1),
+    ("aids", 0.0025): (0.063394, 1),
+    ("whas500", 0.01): (0.201557, 4),
+    ("whas500", 0.0025): (0.165429, 8),
+    ("churn", 0.01): (0.167139, 5),
+    ("churn", 0.0025): (0.122162, 7),
+}
+
+
+@pytest.mark.parametrize("name", SINGLE_LEAF)
+def test_score_of_a_single_leaf_is_the_published_one(name):
+    X, event, time = osst_data.load(name)
+    model = brier(max_depth=0).fit(X, (event, time))
+    ours, published = SINGLE_LEAF[name]
+    assert model.objective_value_ == pytest.approx(ours, abs=6e-7)
+    scaled = model.objective_value_ * osst_data.published_scale(time)
+    assert scaled == pytest.approx(published, abs=6e-7)
+
+
+@pytest.mark.parametrize(("name", "penalty"), OPTIMUM)
+def test_optimum_is_that_of_the_published_program(name, penalty):
+    check_optimum(*osst_data.load(name), penalty, *OPTIMUM[name, penalty])
+
+
+def test_optimum_of_a_set_too_large_to_keep():
+    try:
+        data = osst_data.load_elsewhere("employee")
+    except FileNotFoundError:
+        pytest.skip("employee.csv of the OSST study is not there")
+    check_optimum(*data, 0.01, 0.153377, 5)
+
+
+def check_optimum(X, event, time, penalty, published, leaves):
+    scale = osst_data.published_scale(time)
+    model = brier(max_depth=4, leaf_penalty=penalty / scale, min_samples_leaf=7)
+    model.fit(X, (event, time))
+    assert model.status_ == "optimal"
+    assert model.n_leaves_ == leaves
+    assert model.objective_value_ * scale == pytest.approx(published, abs=1e-5)
+
+
+@pytest.mark.parametrize("grid", [None, GRID])
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["unweighted", "weighted"])
+@pytest.mark.parametrize("leaf_curve", LEAF_CURVES)
+def test_objective_is_the_score_of_the_predicted_curves(leaf_curve, weight, grid):
+    X, y = sample()
+    model = brier(leaf_curve=leaf_curve, leaf_penalty=0.001, time_grid=grid)
+    model.fit(X, y, sample_weight=weight)
+    predicted = model.predict_survival_function(X)
+    losses = plain.row_losses(y["months"], y["dead"], predicted, weight, grid)
+    assert model.n_leaves_ > 2
+    expected = np.average(losses, weights=weight) + 0.001 * model.n_leaves_
+    assert model.objective_value_ == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("leaf_curve", LEAF_CURVES)
+def test_the_metric_of_the_paper_agrees(leaf_curve):
+    data = load("gbsg2")
+    model = brier(leaf_curve=leaf_curve).fit(data.X, data.y)
+    predicted = model.predict_survival_function(data.X)
+    score = metrics.integrated_brier_score(data.y, data.y, predicted, ties="paper", method="step")
+    assert model.objective_value_ == pytest.approx(score, abs=1e-12)
+    single = brier(max_depth=0).fit(data.X, data.y)
+    ratio = metrics.ibs_ratio(data.y, data.y, predicted, ties="paper", method="step")
+    assert ratio == pytest.approx(1 - score / single.objective_value_, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_tree_is_better(seed):
+    rng = np.random.default_rng(seed)
+    n = 14
+    X = rng.random((n, 3)) < 0.5
+    time = rng.integers(0 if seed % 2 else 1, 9, size=n).astype(float)
+    event = rng.random(n) < 0.6
+    event[0] = True
+    weight = None if seed < 3 else rng.uniform(0.2, 3.0, size=n)
+    grid = [1.5, 3.0, 4.0] if seed in (2, 5) else None
+    penalty, fewest = (0.0, 1) if seed % 3 else (0.01, 2)
+    model = brier(leaf_penalty=penalty, min_samples_leaf=fewest, time_grid=grid)
+    model.fit(X, (event, time), sample_weight=weight)
+    expected = plain.best(X, time, event, 2, penalty, weight, grid, fewest)
+    assert model.objective_value_ == pytest.approx(expected, abs=1e-12)
+    assert model.lower_bound_ == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("grid", [None, GRID])
+def test_no_falling_curve_is_better_than_the_fitted_one(grid):
+    X, y = sample(n=40)
+    model = brier(max_depth=0, leaf_curve="brier-optimal", time_grid=grid).fit(X, y)
+    times, steps = model.unique_times_, model.predict_survival_function(X)[0]
+    rng = np.random.default_rng(0)
+
+    def score(values):
+        curve = curves.StepFunction(times, values, before=1.0)
+        return plain.row_losses(y["months"], y["dead"], [curve] * 40, grid=grid).mean()
+
+    least = score(steps(times))
+    assert model.objective_value_ == pytest.approx(least, abs=1e-12)
+    kaplan_meier = brier(max_depth=0, time_grid=grid).fit(X, y)
+    assert least < kaplan_meier.objective_value_ - 1e-6
+    for scale in (1e-3, 1e-2, 0.1):
+        for _ in range(20):
+            bent = steps(times) + scale * rng.normal(size=len(times))
+            bent = np.clip(np.minimum.accumulate(bent), 0, 1)
+            assert score(bent) >= least - 1e-12
+
+
+def test_fitted_curves_fall_within_zero_and_one_at_training_times():
+    X, y = sample()
+    model = brier(leaf_curve="brier-optimal").fit(X, y)
+    assert model.n_leaves_ > 2
+    for leaf in model.leaf_statistics_:
+        assert (np.diff(leaf.brier_survival, prepend=1.0) < 0).all()
+        assert leaf.brier_survival.min() >= 0
+        assert np.isin(leaf.brier_times, model.unique_times_).all()
+    H, S = hazard(model, X), survival(model, X)
+    assert np.isfinite(H).all()
+    # The hazard is that of the curve: S is its product integral, as Kaplan–Meier of Nelson–Aalen.
+    product = np.cumprod(1 - np.diff(H, axis=1, prepend=0.0), axis=1)
+    np.testing.assert_allclose(product, S, atol=1e-12)
+
+
+def test_more_splits_never_hurt_with_fitted_curves():
+    X, y = sample()
+    found = [brier(max_depth=d, leaf_curve="brier-optimal").fit(X, y) for d in range(3)]
+    values = [model.objective_value_ for model in found]
+    assert values[0] > values[1] > values[2]
+    for model, depth in zip(found, range(3), strict=True):
+        assert model.objective_value_ <= brier(max_depth=depth).fit(X, y).objective_value_
+
+
+@pytest.mark.parametrize("leaf_curve", LEAF_CURVES)
+def test_risk_is_the_hazard_summed_over_the_event_times(leaf_curve):
+    X, y = sample()
+    model = brier(leaf_curve=leaf_curve).fit(X, y)
+    expected = hazard(model, X, times=model.event_times_).sum(axis=1)
+    np.testing.assert_allclose(model.predict(X), expected, rtol=1e-14)
+    assert len(np.unique(model.predict(X))) == model.n_leaves_
+
+
+def test_auto_is_kaplan_meier():
+    X, y = sample()
+    model = brier().fit(X, y)
+    same = brier(leaf_curve="kaplan-meier").fit(X, y)
+    np.testing.assert_array_equal(survival(model, X), survival(same, X))
+    assert model.objective_value_ == same.objective_value_
+
+
+def test_a_curve_that_was_not_fitted_is_missed():
+    X, y = sample()
+    model = brier().fit(X, y).set_params(leaf_curve="brier-optimal")
+    with pytest.raises(ValueError, match="set after the fit"):
+        model.predict_survival_function(X)
+
+
+def test_outcomes_that_cannot_be_scored_are_refused():
+    X, y = sample(n=20)
+    late = np.empty(20, dtype=[("dead", bool), ("months", float), ("entry", float)])
+    late["dead"], late["months"], late["entry"] = y["dead"], y["months"], 0.5
+    with pytest.raises(ValueError, match=r"no delayed entry, because its weights"):
+        brier().fit(X, late)
+    y["months"] = 0.0
+    with pytest.raises(ValueError, match="no time after 0"):
+        brier().fit(X, y)
+
+
+def test_what_goes_only_with_one_objective_is_refused_with_the_other():
+    X, y = sample(n=20)
+    for model, message in (
+        (OptimalSurvivalTree(leaf_curve="brier-optimal"), "objective='likelihood', which has"),
+        (brier(leaf_curve="proportional"), "objective='brier', which has 'kaplan-meier' and 'b"),
+        (OptimalSurvivalTree(time_grid=[1.0]), "time_grid needs objective='brier'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.fit(X, y)
+    with pytest.raises(ValueError, match="reference_loss needs objective='brier'"):
+        OptimalSurvivalTree().fit(X, y, reference_loss=np.zeros(20))
+    with pytest.raises(ValueError, match="objective='brier' has no forecast"):
+        brier().estimate_cost(X, y)
+
+
+# A grid of the user's
+
+
+def test_a_grid_of_all_times_is_none():
+    X, y = sample()
+    model = brier(time_grid=np.unique(y["months"])).fit(X, y)
+    assert model.objective_value_ == pytest.approx(brier().fit(X, y).objective_value_, abs=1e-12)
+
+
+def test_a_grid_changes_the_objective_and_says_so(caplog):
+    X, y = sample()
+    with caplog.at_level(logging.INFO, logger="bristlecone.optimal"):
+        model = brier(time_grid=GRID, verbose=1).fit(X, y)
+    assert "integrated Brier score over a time grid of 4 (5 to 90)" in caplog.text
+    assert abs(model.objective_value_ - brier().fit(X, y).objective_value_) > 1e-3
+
+
+def test_rows_are_moved_to_the_grid_and_censored_at_its_end():
+    X, y = sample()
+    model = brier(time_grid=[5.0, 10.0, 20.0]).fit(X, y)
+    moved = y.copy()
+    moved["months"], moved["dead"] = plain.on_grid(y["months"], y["dead"], [5.0, 10.0, 20.0])
+    assert (moved["dead"] != y["dead"]).any()
+    same = brier().fit(X, moved)
+    assert model.objective_value_ == same.objective_value_
+    np.testing.assert_array_equal(survival(model, X), survival(same, X))
+    np.testing.assert_array_equal(model.unique_times_, [5.0, 10.0, 20.0])
+    longer = brier(time_grid=[5.0, 10.0, 20.0, 90.0, 1e4]).fit(X, y)
+    assert longer.unique_times_[-1] == 90.0
+    with pytest.raises(ValueError, match=r"time_grid ends at 0\.5, before the first event"):
+        brier(time_grid=[0.1, 0.5]).fit(X, y)
+
+
+def test_grids_are_stored_untouched_and_saved():
+    X, y = sample()
+    grid = np.array(GRID)
+    model = brier(max_depth=1, time_grid=grid).fit(X, y)
+    assert model.time_grid is grid
+    again = loads(dumps(model))
+    assert again.time_grid == GRID
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    assert dumps(again) == dumps(model)
+
+
+# Limits, sizes, saving
+
+
+def test_limits_keep_a_tree_and_a_bound():
+    data = load("whas500")
+    proven = brier(leaf_penalty=0.002).fit(data.X, data.y)
+    with pytest.warns(SearchLimitWarning, match="time_limit"):
+        stopped = brier(leaf_penalty=0.002, time_limit=0).fit(data.X, data.y)
+    assert stopped.status_ == "time_limit"
+    assert stopped.lower_bound_ <= proven.objective_value_ <= stopped.objective_value_ + 1e-12
+    assert stopped.guarantee_ == stopped.gap_ > 0
+    assert stopped.predict(data.X).shape == (500,)
+
+
+@pytest.mark.parametrize("leaf_curve", LEAF_CURVES)
+def test_the_size_path_has_the_best_tree_of_every_size(leaf_curve):
+    X, y = sample(n=80)
+    model = brier(leaf_curve=leaf_curve, min_samples_leaf=5)
+    path = model.size_path(X, y)
+    assert len(path) == 4
+    for leaves, tree in enumerate(path, start=1):
+        alone = brier(**{**model.get_params(), "max_leaf_nodes": leaves}).fit(X, y)
+        assert tree.n_leaves_ <= leaves
+        assert tree.status_ == alone.status_ == "optimal"
+        assert tree.objective_value_ == pytest.approx(alone.objective_value_, abs=1e-12)
+
+
+def test_progress_is_told():
+    X, y = sample()
+    seen = []
+    model = brier().fit(X, y, callback=seen.append)
+    assert seen[-1].objective == pytest.approx(model.objective_value_, abs=1e-9)
+    assert all(point.lower_bound <= model.objective_value_ + 1e-12 for point in seen)
+    assert model.trace_[-1][1] == pytest.approx(model.objective_value_, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda leaf: leaf.pop("brier_times"), r"leaves\[0\].brier_times is missing"),
+        (lambda leaf: leaf["brier_survival"].pop(), "does not have one value per time"),
+        (lambda leaf: leaf["brier_survival"].__setitem__(0, 1.0), "a step without a fall"),
+        (lambda leaf: leaf["brier_survival"].__setitem__(0, 1.5), "outside"),
+        (lambda leaf: leaf["brier_times"].__setitem__(0, 0.25), "not part of the training times"),
+    ],
+)
+def test_a_saved_curve_is_checked(change, message):
+    X, y = sample()
+    document = json.loads(dumps(brier(max_depth=1, leaf_curve="brier-optimal").fit(X, y)))
+    change(document["leaves"][0])
+    with pytest.raises(ModelFormatError, match=message):
+        loads(json.dumps(document))

@@ -1,0 +1,184 @@
+"""``CostSensitiveTreeClassifier``: costs of labels and questions against every tree."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.preprocessing import KBinsDiscretizer
+from trees_plainly import least_objective
+
+from bristlecone import BinaryEncoder, CostSensitiveTreeClassifier, OptimalTreeClassifier
+from bristlecone.export import export_text
+
+MATRIX = np.array([[0.0, 5.0, 2.0], [1.0, 0.0, 1.5], [4.0, 0.25, 0.0]])
+
+
+def sample(n=40, n_features=5, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 2, size=(n, n_features)).astype(bool)
+    y = (X[:, 0] + 2 * (X[:, 1] & X[:, 2]) + rng.integers(0, 2, size=n)) % 3
+    return X, y, rng.integers(1, 5, size=n) / 2.0
+
+
+def leaf_loss(costs, weight):
+    return lambda rows: (weight[rows] @ costs[rows]).min() / weight.sum()
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"max_depth": 2},
+        {"max_depth": 2, "leaf_penalty": 0.1},
+        {"max_depth": 3, "min_samples_leaf": 4},
+    ],
+    ids=str,
+)
+def test_objective_is_that_of_the_best_of_all_trees(parameters):
+    X, y, weight = sample()
+    model = CostSensitiveTreeClassifier(cost_matrix=MATRIX, **parameters).fit(X, y, weight)
+    best = least_objective(X, leaf_loss(MATRIX[y], weight), **parameters)
+    assert model.status_ == "optimal"
+    assert model.objective_value_ == pytest.approx(best, abs=1e-9)
+    penalty = parameters.get("leaf_penalty", 0.0) * model.n_leaves_
+    assert model.mean_cost(X, y, weight) + penalty == pytest.approx(best, abs=1e-9)
+
+
+def test_without_costs_errors_are_counted():
+    X, y, weight = sample()
+    counted = CostSensitiveTreeClassifier().fit(X, y, weight)
+    plain = OptimalTreeClassifier().fit(X, y, weight)
+    assert counted.objective_value_ == pytest.approx(plain.objective_value_, abs=1e-12)
+
+
+def test_costs_by_row():
+    X, y, weight = sample()
+    costs = np.random.default_rng(2).uniform(0, 9, size=(40, 3))
+    model = CostSensitiveTreeClassifier(max_depth=2).fit(X, y, weight, costs=costs)
+    best = least_objective(X, leaf_loss(costs, weight), max_depth=2)
+    assert model.objective_value_ == pytest.approx(best, abs=1e-9)
+    assert model.mean_cost(X, y, weight, costs=costs) == pytest.approx(best, abs=1e-9)
+    from_matrix = CostSensitiveTreeClassifier(max_depth=2).fit(X, y, costs=MATRIX[y])
+    as_matrix = CostSensitiveTreeClassifier(max_depth=2, cost_matrix=MATRIX).fit(X, y)
+    assert from_matrix.objective_value_ == as_matrix.objective_value_
+
+
+def test_rows_of_weight_zero_leave_with_their_costs():
+    X, y, weight = sample()
+    weight[::3] = 0
+    costs = np.random.default_rng(2).uniform(0, 9, size=(40, 3))
+    kept = weight > 0
+    one = CostSensitiveTreeClassifier().fit(X, y, weight, costs=costs)
+    other = CostSensitiveTreeClassifier().fit(X[kept], y[kept], weight[kept], costs=costs[kept])
+    assert one.objective_value_ == other.objective_value_
+
+
+# Prices of questions: columns 0 and 1 come from one measurement, 1, 2 and 3 share a group.
+PRICES = {
+    "feature_costs": [0.3, 0.3, 0.2, 0.4, 0.0],
+    "feature_discounts": [0.3, 0.1, 0.05, 0.4, 0.0],
+    "feature_groups": [None, "blood", "blood", "blood", None],
+    "feature_origins": ["scan", "scan", None, None, None],
+}
+
+
+def price(asked, f):
+    origins, groups = [0, 0, 2, 3, 4], PRICES["feature_groups"]
+    if origins[f] in [origins[above] for above in asked]:
+        return 0.0
+    discounted = groups[f] is not None and groups[f] in [groups[above] for above in asked]
+    return PRICES["feature_discounts" if discounted else "feature_costs"][f]
+
+
+@pytest.mark.parametrize("max_depth", [1, 2, 3])
+def test_questions_cost_what_was_not_asked_before(max_depth):
+    X, y, _ = sample(n=60)
+    model = CostSensitiveTreeClassifier(
+        cost_matrix=MATRIX, max_depth=max_depth, min_samples_leaf=3, **PRICES
+    ).fit(X, y)
+    best = least_objective(
+        X,
+        leaf_loss(MATRIX[y], np.ones(60)),
+        max_depth=max_depth,
+        min_samples_leaf=3,
+        price=lambda asked, f: price(asked, f) / 60,
+    )
+    assert model.objective_value_ == pytest.approx(best, abs=1e-9)
+    assert model.mean_cost(X, y) == pytest.approx(best, abs=1e-9)
+
+
+def test_a_column_costs_once_whatever_is_asked_about_it():
+    frame = pd.DataFrame({"age": np.arange(40.0), "flag": [0, 1] * 20})
+    y = (frame["age"] // 10 % 2).astype(int)
+    model = CostSensitiveTreeClassifier(feature_costs={"age": 0.1}).fit(frame, y)
+    assert model.n_leaves_ == 4
+    np.testing.assert_allclose(model.leaf_prices_, 0.1)
+    assert "price 0.1" in export_text(model)
+    dear = CostSensitiveTreeClassifier(feature_costs={"age": 0.6}).fit(frame, y)
+    assert dear.n_leaves_ == 1
+    by_position = CostSensitiveTreeClassifier(feature_costs={0: 0.1}).fit(frame, y)
+    assert by_position.objective_value_ == model.objective_value_
+
+
+def test_sizes_with_prices_are_those_of_separate_fits():
+    X, y, _ = sample()
+    make = {"cost_matrix": MATRIX, "max_depth": 2, **PRICES}
+    path = CostSensitiveTreeClassifier(**make).size_path(X, y)
+    assert len(path) == 4
+    for leaves, tree in enumerate(path, start=1):
+        alone = CostSensitiveTreeClassifier(max_leaf_nodes=leaves, **make).fit(X, y)
+        assert tree.objective_value_ == pytest.approx(alone.objective_value_, abs=1e-12)
+
+
+def test_a_saved_model_keeps_costs_and_prices():
+    X, y, _ = sample()
+    model = CostSensitiveTreeClassifier(cost_matrix=MATRIX, **PRICES).fit(X, y)
+    loaded = CostSensitiveTreeClassifier.from_json(model.to_json())
+    assert loaded.mean_cost(X, y) == model.mean_cost(X, y)
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    named = CostSensitiveTreeClassifier(feature_costs={2: 0.5}).fit(X, y)
+    assert CostSensitiveTreeClassifier.from_json(named.to_json()).feature_costs == {2: 0.5}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"cost_matrix": MATRIX[:2]}, r"cost_matrix has shape \(2, 3\); expected \(3, 3\)"),
+        ({"cost_matrix": np.eye(4)}, r"cost_matrix has shape \(4, 4\)"),
+        ({"cost_matrix": -MATRIX}, r"cost_matrix\[0, 1\] is -5.0"),
+        ({"cost_matrix": MATRIX * np.nan}, r"cost_matrix\[0, 0\] is nan"),
+        ({"cost_matrix": "dear"}, "cost_matrix holds something else than numbers"),
+        ({"feature_costs": [1.0]}, "feature_costs has 1 entries for 5 columns"),
+        ({"feature_costs": {"age": 1.0}}, "feature_costs names 'age'"),
+        ({"feature_costs": {7: 1.0}}, "feature_costs names column 7"),
+        ({"feature_costs": [-1, 0, 0, 0, 0]}, r"feature_costs\[0\] is -1.0"),
+        ({"feature_groups": ["a"] * 5}, "feature_groups needs feature_costs"),
+        (
+            {"feature_costs": [1.0] * 5, "feature_discounts": {2: 3.0}},
+            "feature_discounts is 3 for column 'x2', more than its cost of 1",
+        ),
+        (
+            {
+                "feature_costs": [1.0] * 5,
+                "encoder": KBinsDiscretizer(2, strategy="uniform"),
+            },
+            "feature_costs needs to know which column",
+        ),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_bad_costs_are_named(parameters, message):
+    X, y, _ = sample()
+    with pytest.raises(ValueError, match=message):
+        CostSensitiveTreeClassifier(**parameters).fit(X.astype(float), y)
+
+
+def test_bad_costs_by_row_are_named():
+    X, y, _ = sample()
+    model = CostSensitiveTreeClassifier(encoder=BinaryEncoder())
+    with pytest.raises(ValueError, match=r"costs has shape \(40, 2\); expected \(40, 3\), one row"):
+        model.fit(X, y, costs=np.ones((40, 2)))
+    costs = np.ones((40, 3))
+    costs[7, 1] = -2
+    with pytest.raises(ValueError, match=r"costs\[7, 1\] is -2.0"):
+        model.fit(X, y, costs=costs)
+    with pytest.raises(ValueError, match="y holds 9"):
+        model.fit(X, y).mean_cost(X, np.full(40, 9))

@@ -1,0 +1,124 @@
+"""Fronts of the engine: complete, consistent with their trees, honest when stopped."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bristlecone import ParetoFront
+from bristlecone._fronts import pareto_front, solve_front
+
+SETTINGS = {
+    "max_depth": 2,
+    "max_leaf_nodes": None,
+    "min_samples_leaf": 1,
+    "leaf_penalty": 0.0,
+    "n_threads": 1,
+    "time_limit": None,
+    "memory_limit": None,
+    "options": None,
+}
+
+
+def _problem(n: int = 80, features: int = 5, seed: int = 0):
+    rng = np.random.default_rng(seed)
+    X = (rng.random((n, features)) < 0.5).astype(np.uint8)
+    labels = (rng.random(n) < 0.2 + 0.3 * X[:, 0] + 0.3 * X[:, 1]).astype(np.int64)
+    return X, labels
+
+
+def _f1(labels):
+    positives = labels.sum()
+    return lambda fp, fn: 2 * (positives - fn) / (2 * positives - fn + fp)
+
+
+def _matthews(labels):
+    p, n = labels.sum(), (1 - labels).sum()
+
+    def measure(fp, fn):
+        q = p - fn + fp
+        product = p * n * q * (p + n - q)
+        return (n * p - p * fp - n * fn) / np.sqrt(product) if product else 0.0
+
+    return measure
+
+
+def test_points_are_what_their_trees_do():
+    X, labels = _problem()
+    front = pareto_front(labels, X, **SETTINGS)
+    assert isinstance(front, ParetoFront) and front.status == "optimal"
+    assert front.cost_names == ("false positives", "false negatives")
+    assert front.costs.shape == (len(front), 2)
+    for point in front:
+        predicted = point.labels[np.searchsorted(point.tree.leaves, point.tree.apply(X))]
+        errors = ((predicted == 1) & (labels == 0)).sum(), ((predicted == 0) & (labels == 1)).sum()
+        assert point.costs == errors
+    assert (np.diff(front.costs[:, 0]) > 0).all() and (np.diff(front.costs[:, 1]) < 0).all()
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("leaves", [None, 3])
+def test_a_measure_is_best_on_the_front(depth, leaves):
+    X, labels = _problem(seed=depth)
+    settings = {**SETTINGS, "max_depth": depth, "max_leaf_nodes": leaves}
+    front = pareto_front(labels, X, **settings)
+    for task, data, measure in [
+        ("f-measure", {"beta": 1.0}, _f1(labels)),
+        ("matthews", {}, _matthews(labels)),
+    ]:
+        solution = solve_front(task, {"labels": labels, **data}, X, **settings)
+        best = front.best(measure)
+        assert solution.status == "optimal"
+        assert 1 - solution.objective == pytest.approx(measure(*best.costs), abs=1e-12)
+        assert solution.lower_bound == pytest.approx(solution.objective, abs=1e-9)
+
+
+def test_a_stopped_front_holds_trees_that_do_not_dominate_one_another():
+    X, labels = _problem(600, 30)
+    settings = {**SETTINGS, "max_depth": 4, "time_limit": 0.05}
+    front = pareto_front(labels, X, **settings)
+    assert front.status == "time_limit" and len(front) > 1
+    assert (np.diff(front.costs[:, 0]) > 0).all() and (np.diff(front.costs[:, 1]) < 0).all()
+
+
+def test_capacities_limit_the_labels_and_may_be_out_of_reach():
+    X, labels = _problem()
+    costs = np.column_stack([labels, 1.0 - labels]).astype(float)
+    data = {"costs": costs, "capacity": np.array([np.inf, 10.0])}
+    solution = solve_front("label-costs", data, X, **SETTINGS)
+    assert solution.status == "optimal" and solution.costs[1] <= 10
+    free = solve_front("label-costs", {**data, "capacity": np.full(2, np.inf)}, X, **SETTINGS)
+    assert free.objective < solution.objective
+    none = solve_front("label-costs", {**data, "capacity": np.array([10.0, 10.0])}, X, **SETTINGS)
+    assert none.status == "infeasible" and none.front.points == []
+    assert not hasattr(none, "feature")
+
+
+def test_the_front_needs_a_measure_that_is_a_number():
+    X, labels = _problem()
+    front = pareto_front(labels, X, **SETTINGS)
+    with pytest.raises(ValueError, match="NaN"):
+        front.best(lambda fp, fn: np.nan)
+    with pytest.raises(ValueError, match="no points"):
+        ParetoFront([], ("a", "b"), "optimal").best(lambda a, b: 0.0)
+
+
+@pytest.mark.parametrize(
+    ("task", "data", "message"),
+    [
+        ("gini", {}, "unknown task"),
+        ("confusion", {}, "labels is missing"),
+        ("confusion", {"labels": np.full(80, 2)}, "row 0 is not 0 or 1"),
+        ("confusion", {"labels": np.zeros(3, np.int64)}, "labels differs in length"),
+        ("f-measure", {"beta": -1.0}, "beta"),
+        ("demographic-parity", {"group": np.zeros(80, np.int64), "delta": 0.1}, "single value"),
+        ("label-costs", {"costs": np.ones((80, 2)), "capacity": np.ones(3)}, "capacity"),
+        ("label-costs", {"costs": -np.ones((80, 2)), "capacity": np.ones(2)}, "costs"),
+    ],
+)
+def test_bad_data_are_named(task, data, message):
+    X, labels = _problem()
+    if task not in ("confusion", "gini"):
+        data = {"labels": labels, **data}
+    with pytest.raises(ValueError, match=message):
+        solve_front(task, data, X, **SETTINGS)

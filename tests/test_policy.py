@@ -1,0 +1,216 @@
+"""``PolicyTree``: teachers, the best of all policies, bad input."""
+
+import itertools
+
+import numpy as np
+import pytest
+from trees_plainly import least_objective
+
+from bristlecone import InfeasibleError, InfeasibleWarning, PolicyTree
+from bristlecone.export import export_text
+from bristlecone.policy import policy_rewards
+
+TEACHERS = ["direct", "inverse-propensity", "doubly-robust"]
+
+
+def trial(n=60, n_features=5, n_treatments=3, seed=0):
+    """Features, outcomes, and what is known of the treatments."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 2, size=(n, n_features)).astype(bool)
+    treatment = rng.integers(0, n_treatments, size=n)
+    effect = np.stack([X[:, 0] * 1.0, X[:, 1] * 0.8, 0.4 + 0.0 * X[:, 0]], axis=1)
+    y = effect[np.arange(n), treatment] + rng.normal(scale=0.3, size=n)
+    share = rng.dirichlet(np.full(n_treatments, 5.0), size=n)
+    predicted = effect + rng.normal(scale=0.1, size=effect.shape)
+    known = {"treatment": treatment, "propensity": share, "predicted_outcomes": predicted}
+    return X, y, known
+
+
+def rewards_by_row(y, known, teacher):
+    """The formulas, row by row."""
+    rows = []
+    for i, k in enumerate(known["treatment"]):
+        v, mu = known["predicted_outcomes"][i], known["propensity"][i]
+        if teacher == "direct":
+            rows.append(list(v))
+        elif teacher == "inverse-propensity":
+            rows.append([y[i] / mu[k] if j == k else 0.0 for j in range(3)])
+        else:
+            rows.append([v[j] + ((y[i] - v[k]) / mu[k] if j == k else 0.0) for j in range(3)])
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("teacher", TEACHERS)
+def test_rewards_are_those_of_the_formulas(teacher):
+    _, y, known = trial()
+    rewards = policy_rewards(
+        y,
+        known["treatment"],
+        3,
+        teacher,
+        propensity=known["propensity"],
+        predicted_outcomes=known["predicted_outcomes"],
+    )
+    np.testing.assert_allclose(rewards, rewards_by_row(y, known, teacher), atol=1e-12)
+
+
+@pytest.mark.parametrize("teacher", TEACHERS)
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"max_depth": 2},
+        {"max_depth": 2, "leaf_penalty": 0.05},
+        {"max_depth": 3, "min_samples_leaf": 6},
+    ],
+    ids=str,
+)
+def test_the_policy_is_the_best_of_all_trees(teacher, parameters):
+    X, y, known = trial()
+    weight = np.random.default_rng(5).integers(1, 4, size=60) / 2.0
+    model = PolicyTree(teacher=teacher, **parameters).fit(X, y, weight, **known)
+    rewards = rewards_by_row(y, known, teacher)
+    best = least_objective(
+        X, lambda rows: -(weight[rows] @ rewards[rows]).max() / weight.sum(), **parameters
+    )
+    assert model.status_ == "optimal"
+    assert model.objective_value_ == pytest.approx(best, abs=1e-9)
+    assert model.lower_bound_ == pytest.approx(best, abs=1e-9)
+    assert model.trace_[-1][1] == pytest.approx(best, abs=1e-9)
+    prescribed = rewards[np.arange(60), model.predict(X)]
+    assert model.policy_value_ == pytest.approx(np.average(prescribed, weights=weight), abs=1e-9)
+
+
+def test_treatments_of_any_kind_come_back():
+    X, y, known = trial()
+    names = np.array(["control", "pill", "surgery"])
+    model = PolicyTree().fit(X, y, **{**known, "treatment": names[known["treatment"]]})
+    same = PolicyTree().fit(X, y, **known)
+    assert model.treatments_.tolist() == names.tolist()
+    np.testing.assert_array_equal(model.predict(X), names[same.predict(X)])
+
+
+def test_the_probability_of_the_given_treatment_is_enough():
+    X, y, known = trial()
+    taken = known["propensity"][np.arange(60), known["treatment"]]
+    one = PolicyTree().fit(X, y, **known)
+    other = PolicyTree().fit(X, y, **{**known, "propensity": taken})
+    assert one.objective_value_ == other.objective_value_
+
+
+def test_rows_of_weight_zero_leave_with_what_is_known_of_them():
+    X, y, known = trial()
+    weight = np.ones(60)
+    weight[::4] = 0
+    kept = weight > 0
+    one = PolicyTree().fit(X, y, weight, **known)
+    other = PolicyTree().fit(X[kept], y[kept], **{name: x[kept] for name, x in known.items()})
+    assert one.objective_value_ == pytest.approx(other.objective_value_, abs=1e-12)
+
+
+def test_outcomes_are_predicted_by_leaf():
+    X, y, known = trial()
+    model = PolicyTree(teacher="direct", max_depth=1).fit(X, y, **known)
+    leaf, predicted = model.apply(X), model.predict_outcomes(X)
+    for node in np.unique(leaf):
+        mean = known["predicted_outcomes"][leaf == node].mean(axis=0)
+        np.testing.assert_allclose(predicted[leaf == node], mean[None].repeat(sum(leaf == node), 0))
+    np.testing.assert_array_equal(model.predict(X), predicted.argmax(axis=1))
+
+
+def test_progress_sizes_text_and_files():
+    X, y, known = trial()
+    seen = []
+    model = PolicyTree(max_depth=2).fit(X, y, callback=seen.append, **known)
+    assert seen[-1].objective == pytest.approx(model.objective_value_, abs=1e-12)
+    assert seen[-1].lower_bound <= model.objective_value_ + 1e-12
+    path = PolicyTree(max_depth=2).size_path(X, y, **known)
+    assert path[-1].objective_value_ == pytest.approx(model.objective_value_, abs=1e-12)
+    assert path[0].policy_value_ == pytest.approx(
+        rewards_by_row(y, known, "doubly-robust").mean(axis=0).max(), abs=1e-12
+    )
+    assert export_text(model).count("n=") == model.n_leaves_
+    loaded = PolicyTree.from_json(model.to_json())
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    assert loaded.policy_value_ == model.policy_value_
+    assert PolicyTree(max_depth=2).estimate_cost(X, y, **known).max_depth == 2
+
+
+def best_within(X, rewards, shares):
+    """Value of the best depth-two policy that gives treatment k to at most ``shares[k]``."""
+    found = -np.inf
+    features = range(X.shape[1])
+    for root, yes, no in itertools.product(features, features, features):
+        leaf = np.where(X[:, root], X[:, yes] * 1, 2 + X[:, no])
+        for treatments in itertools.product(range(3), repeat=4):
+            given = np.array(treatments)[leaf]
+            if (np.bincount(given, minlength=3) <= np.array(shares) * len(X) + 1e-6).all():
+                found = max(found, rewards[np.arange(len(X)), given].mean())
+    return found
+
+
+@pytest.mark.parametrize("shares", [(1, 1, 0.2), (0.3, 1, 0.5), (0.4, 0.4, 0.4)])
+def test_capacities_are_kept_and_no_policy_within_is_better(shares):
+    X, y, known = trial(n_features=4)
+    limits = {k: share for k, share in enumerate(shares) if share < 1}
+    model = PolicyTree(teacher="direct", max_depth=2, capacities=limits).fit(X, y, **known)
+    given = np.bincount(model.predict(X), minlength=3) / 60
+    assert model.status_ == "optimal"
+    assert (given <= np.array(shares) + 1e-9).all()
+    best = best_within(X, known["predicted_outcomes"], shares)
+    assert model.policy_value_ == pytest.approx(best, abs=1e-9)
+
+
+def test_capacities_that_no_tree_keeps_are_infeasible():
+    X, y, known = trial()
+    model = PolicyTree(teacher="direct", capacities={0: 0.3, 1: 0.3, 2: 0.3})
+    with pytest.warns(InfeasibleWarning, match="no tree satisfies") as caught:
+        model.fit(X, y, **known)
+    assert [warning.filename for warning in caught] == [__file__]
+    assert model.status_ == "infeasible"
+    assert model.objective_value_ == np.inf
+    assert (model.gap_, model.relative_gap_) == (0, 0)
+    assert not hasattr(model, "tree_")
+    for ask in (model.predict, model.apply, model.decision_path, model.predict_outcomes):
+        with pytest.raises(InfeasibleError, match="nothing to predict with"):
+            ask(X)
+    with pytest.raises(InfeasibleError):
+        model.to_json()
+    model.set_params(capacities=None).fit(X, y, **known)
+    assert model.predict(X).shape == (60,)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "changed", "message"),
+    [
+        ({"teacher": "oracle"}, {}, "^teacher must be one of"),
+        ({"capacities": [0.5, 0.5]}, {}, "^capacities must be a mapping"),
+        ({"capacities": {0: -0.5}}, {}, r"^capacities\[0\] must be"),
+        ({"capacities": {0: 30}}, {}, r"^capacities\[0\] must be at most 1"),
+        ({"capacities": {"pill": 0.5}}, {}, "names 'pill', a treatment that was never observed"),
+        ({}, {"propensity": None}, "teacher='doubly-robust' needs propensity"),
+        ({}, {"predicted_outcomes": None}, "needs predicted_outcomes"),
+        ({"teacher": "direct"}, {"predicted_outcomes": None}, "needs predicted_outcomes"),
+        ({}, {"propensity": np.zeros(60)}, r"propensity is 0.0 in row 0 .*\(0, 1\]"),
+        ({}, {"propensity": np.full(60, 1.5)}, "propensity is 1.5 in row 0"),
+        ({}, {"propensity": np.full(60, np.nan)}, "propensity is nan in row 0"),
+        ({}, {"propensity": np.ones((60, 4))}, r"propensity has shape \(60, 4\)"),
+        ({}, {"propensity": np.ones(59)}, r"propensity has shape \(59,\) for 60 rows"),
+        (
+            {},
+            {"predicted_outcomes": np.ones((60, 4))},
+            r"predicted_outcomes has shape \(60, 4\); expected \(60, 3\).*never was",
+        ),
+        (
+            {},
+            {"predicted_outcomes": np.full((60, 3), np.inf)},
+            r"predicted_outcomes\[0, 0\] is inf",
+        ),
+        ({}, {"treatment": None}, "treatment"),
+        ({}, {"treatment": [0] * 59}, "X has 60 rows but treatment has 59"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_bad_input_is_named(parameters, changed, message):
+    X, y, known = trial()
+    with pytest.raises(ValueError, match=message):
+        PolicyTree(**parameters).fit(X, y, **{**known, **changed})

@@ -1,0 +1,509 @@
+"""``OptimalTree``: optimal for any task, exact about weights and limits, strict about the task."""
+
+import math
+import pickle
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+from bristlecone import OptimalTree, OptimalTreeRegressor, Task
+from bristlecone.datasets import load
+from bristlecone.errors import (
+    ConstantFeatureWarning,
+    InfeasibleError,
+    InfeasibleWarning,
+    InvalidParameterError,
+    SearchCostWarning,
+    SearchLimitWarning,
+)
+from bristlecone.export import export_dict, export_text
+from bristlecone.serialise import save_model
+
+
+class SquaredError(Task):
+    """Rows, sum and sum of squares."""
+
+    def statistics(self, X, y):
+        return np.column_stack([np.ones(len(y)), y, y**2])
+
+    def leaf_cost(self, sums):
+        n, total, squares = sums.T
+        return squares - total**2 / n
+
+    def leaf_value(self, sums):
+        return sums[:, 1] / sums[:, 0]
+
+
+class BoundedSquaredError(SquaredError):
+    def lower_bound(self, sums):
+        return np.zeros(len(sums))
+
+
+class PricedSquaredError(BoundedSquaredError):
+    def split_cost(self, sums):
+        return 0.1 * sums[:, 0]
+
+
+class Odd(SquaredError):
+    """Of either sign, and a split may raise it."""
+
+    def leaf_cost(self, sums):
+        return np.sin(3 * sums[:, 1]) * np.sqrt(sums[:, 0]) - 0.2 * sums[:, 2]
+
+
+class AtLeastTwo(SquaredError):
+    """Sums below two may not be leaves."""
+
+    def leaf_cost(self, sums):
+        return np.where(sums[:, 1] < 2, np.inf, super().leaf_cost(sums))
+
+
+TASKS = [SquaredError(), BoundedSquaredError(), PricedSquaredError(), Odd(), AtLeastTwo()]
+
+
+def instance(seed, n=24, columns=4):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 2, (n, columns)).astype(bool)
+    y = rng.integers(0, 9, n) / 4 + X[:, 0] * X[:, 1]
+    return X, y, rng.integers(1, 4, n).astype(float)
+
+
+def least_cost(task, X, y, weight, depth, leaves, min_rows, penalty):
+    """Least objective of a tree, by trying every one; ``leaves`` None is no limit."""
+    statistics = np.asarray(task.statistics(X, y)) * weight[:, np.newaxis]
+    price = penalty * weight.sum()
+    known = {}
+
+    def least(rows, depth, leaves):
+        shares = [(None, None)] if leaves is None else [(a, leaves - a) for a in range(1, leaves)]
+        if len(rows) < min_rows:
+            return math.inf
+        key = rows, depth, leaves
+        if key not in known:
+            sums = statistics[list(rows)].sum(axis=0, keepdims=True)
+            best = float(task.leaf_cost(sums)[0]) + price
+            split = getattr(task, "split_cost", None)
+            own = float(split(sums)[0]) if split else 0.0
+            for column, (left, right) in product(range(X.shape[1]), shares):
+                if depth == 0:
+                    break
+                yes = tuple(row for row in rows if X[row, column])
+                no = tuple(row for row in rows if not X[row, column])
+                sides = least(yes, depth - 1, left) + least(no, depth - 1, right)
+                best = min(best, sides + own)
+            known[key] = best
+        return known[key]
+
+    return least(tuple(range(len(X))), depth, leaves) / weight.sum()
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: type(task).__name__)
+@pytest.mark.parametrize(
+    ("depth", "leaves", "min_rows", "penalty"),
+    [(0, None, 1, 0.0), (1, None, 1, 0.0), (2, None, 3, 0.0), (3, None, 1, 0.02), (3, 5, 2, 0.0)],
+)
+def test_optimum_is_that_of_trying_every_tree(task, depth, leaves, min_rows, penalty):
+    for seed in range(3):
+        X, y, weight = instance(seed)
+        model = OptimalTree(
+            task=task,
+            max_depth=depth,
+            max_leaf_nodes=leaves,
+            min_samples_leaf=min_rows,
+            leaf_penalty=penalty,
+        ).fit(X, y, weight)
+        expected = least_cost(task, X, y, weight, depth, leaves, min_rows, penalty)
+        assert model.objective_value_ == pytest.approx(expected, rel=1e-12, abs=1e-12)
+        assert model.status_ == "optimal"
+        assert model.gap_ == 0
+        assert model.depth_ <= depth and model.n_leaves_ <= (leaves or 8)
+        assert model.tree_.n_node_samples[model.tree_.is_leaf].min() >= min_rows
+
+
+def test_trees_deeper_than_one_lattice_are_optimal():
+    X, y, weight = instance(5, n=40, columns=6)
+    for task in (BoundedSquaredError(), Odd()):
+        deep = OptimalTree(task=task, max_depth=6).fit(X, y, weight)
+        expected = least_cost(task, X, y, weight, 6, None, 1, 0.0)
+        assert deep.status_ == "optimal"
+        assert deep.objective_value_ == pytest.approx(expected, rel=1e-12)
+    free = OptimalTree(task=BoundedSquaredError(), max_depth=None, leaf_penalty=0.1)
+    expected = least_cost(BoundedSquaredError(), X, y, weight, 6, None, 1, 0.1)
+    assert free.fit(X, y, weight).objective_value_ == pytest.approx(expected, rel=1e-12)
+
+
+def test_objective_is_that_of_its_leaves():
+    X, y, weight = instance(1)
+    task = PricedSquaredError()
+    model = OptimalTree(task=task, max_depth=2, leaf_penalty=0.01).fit(X, y, weight)
+    statistics = task.statistics(X, y) * weight[:, np.newaxis]
+    leaves = [statistics[model.apply(X) == leaf].sum(axis=0) for leaf in model.tree_.leaves]
+    assert np.array_equal(model.leaf_sums_, leaves)
+    assert np.array_equal(model.leaf_costs_, task.leaf_cost(model.leaf_sums_))
+    inner = model.tree_.weighted_n_node_samples[~model.tree_.is_leaf]
+    total = model.leaf_costs_.sum() + 0.1 * inner.sum()
+    expected = total / weight.sum() + 0.01 * model.n_leaves_
+    assert model.objective_value_ == pytest.approx(expected, rel=1e-13)
+
+
+def test_the_built_in_regression_finds_the_same_optimum():
+    data = load("gbsg2")
+    y = data.y[data.y.dtype.names[1]] / 100
+    for parameters in ({"max_depth": 3}, {"max_depth": 3, "max_leaf_nodes": 5}):
+        own = OptimalTree(task=BoundedSquaredError(), min_samples_leaf=7, **parameters)
+        built_in = OptimalTreeRegressor(min_samples_leaf=7, **parameters).fit(data.X, y)
+        assert own.fit(data.X, y).objective_value_ == pytest.approx(
+            built_in.objective_value_, rel=1e-12
+        )
+
+
+def test_integer_weights_equal_repetition_and_zero_leaves_rows_out():
+    X, y, weight = instance(2)
+    weight[::5] = 0
+    times = weight.astype(int)
+    weighted = OptimalTree(task=SquaredError(), max_depth=2).fit(X, y, weight)
+    repeated = OptimalTree(task=SquaredError(), max_depth=2).fit(
+        X.repeat(times, axis=0), y.repeat(times)
+    )
+    assert weighted.objective_value_ == repeated.objective_value_
+    assert np.array_equal(weighted.tree_.feature, repeated.tree_.feature)
+    assert weighted.tree_.n_node_samples[0] == np.count_nonzero(weight)
+    y = np.where(weight == 0, np.nan, y)
+    ignored = OptimalTree(task=SquaredError(), max_depth=2).fit(X, y, weight)
+    assert ignored.objective_value_ == weighted.objective_value_
+
+
+def test_the_order_of_rows_and_threads_change_nothing():
+    X, y, weight = instance(3, n=200, columns=12)
+    y = y * 0.1  # not exact in binary
+    first = OptimalTree(task=SquaredError()).fit(X, y, weight)
+    order = np.random.default_rng(0).permutation(len(y))
+    second = OptimalTree(task=SquaredError(), n_jobs=2).fit(X[order], y[order], weight[order])
+    assert first.objective_value_ == second.objective_value_
+    assert np.array_equal(first.tree_.feature, second.tree_.feature)
+    assert np.array_equal(first.leaf_sums_, second.leaf_sums_)
+
+
+def test_predictions_follow_the_leaves():
+    X, y, _ = instance(4)
+    model = OptimalTree(task=SquaredError(), max_depth=2).fit(pd.DataFrame(X), y)
+    frame = pd.DataFrame(X)
+    means = {leaf: y[model.apply(frame) == leaf].mean() for leaf in model.tree_.leaves}
+    assert model.predict(frame) == pytest.approx([means[leaf] for leaf in model.apply(frame)])
+    assert model.decision_path(frame).shape == (len(y), model.tree_.node_count)
+    assert model.n_features_in_ == X.shape[1]
+
+    class Both(SquaredError):
+        def leaf_value(self, sums):
+            return sums[:, :2] / sums[:, :1]
+
+    both = OptimalTree(task=Both(), max_depth=2).fit(frame, y).predict(frame)
+    assert np.array_equal(both[:, 1], model.predict(frame))
+    assert (both[:, 0] == 1).all()
+
+    class Words(SquaredError):
+        def leaf_value(self, sums):
+            return np.where(sums[:, 1] > sums[:, 0], "high", "low")
+
+    assert set(OptimalTree(task=Words()).fit(X, y).predict(X)) == {"high", "low"}
+
+
+def test_without_leaf_values_there_is_no_predict():
+    X, y, _ = instance(4)
+
+    class Bare:
+        def statistics(self, X, y):
+            return np.column_stack([y, np.ones(len(y))])
+
+        def leaf_cost(self, sums):
+            return -(sums[:, 0] ** 2)
+
+    model = OptimalTree(task=Bare(), max_depth=1).fit(X, y)
+    assert not hasattr(model, "predict")
+    assert not hasattr(model, "leaf_values_")
+    assert "cost=" in export_text(model)
+
+
+def test_text_and_dictionary_tell_value_and_cost():
+    X, y = np.array([[0], [0], [1], [1]], dtype=bool), np.array([1.0, 2.0, 7.0, 8.0])
+    model = OptimalTree(task=SquaredError(), max_depth=1).fit(X, y)
+    lines = ["x0", "|-- yes: n=2, value=7.5, cost=0.5", "`-- no:  n=2, value=1.5, cost=0.5"]
+    assert export_text(model).splitlines()[1:] == lines[1:]
+    assert export_dict(model)["yes"]["value"] == 7.5
+
+
+def test_y_may_be_anything_or_nothing():
+    class Spread(Task):
+        def statistics(self, X, y):
+            assert y is None
+            return np.column_stack([np.ones(len(X)), X[:, 0], X[:, 0] ** 2])
+
+        def leaf_cost(self, sums):
+            return sums[:, 2] - sums[:, 1] ** 2 / sums[:, 0]
+
+    X = np.array([[1.0], [2.0], [9.0], [10.0]])
+    assert OptimalTree(task=Spread(), max_depth=1).fit(X).objective_value_ == 0.25
+
+
+def test_the_task_sees_no_node_with_too_few_rows():
+    class Counting(PricedSquaredError):
+        fewest = math.inf
+
+        def leaf_cost(self, sums):
+            self.see(sums)
+            return super().leaf_cost(sums)
+
+        def split_cost(self, sums):
+            self.see(sums)
+            return super().split_cost(sums)
+
+        def lower_bound(self, sums):
+            self.see(sums)
+            return super().lower_bound(sums)
+
+        def see(self, sums):
+            assert sums.flags.f_contiguous and sums.dtype == np.float64
+            self.fewest = min(self.fewest, sums[:, 0].min())
+
+    X, y, _ = instance(6, n=60, columns=7)
+    for least in (1, 4):
+        task = Counting()
+        OptimalTree(task=task, max_depth=6, min_samples_leaf=least, leaf_penalty=0.1).fit(X, y)
+        assert task.fewest == least
+
+
+def test_an_infinite_cost_forbids_a_leaf():
+    X, y, _ = instance(7)
+    model = OptimalTree(task=AtLeastTwo(), max_depth=3).fit(X, y)
+    assert (model.leaf_sums_[:, 1] >= 2).all()
+    free = OptimalTree(task=SquaredError(), max_depth=3).fit(X, y)
+    assert (free.leaf_sums_[:, 1] < 2).any()
+
+    class Never(SquaredError):
+        def leaf_cost(self, sums):
+            return np.full(len(sums), np.inf)
+
+    with pytest.warns(InfeasibleWarning):
+        none = OptimalTree(task=Never()).fit(X, y)
+    assert none.status_ == "infeasible"
+    with pytest.raises(InfeasibleError):
+        none.predict(X)
+
+    class OnlyWithoutTheRoot(SquaredError):
+        def leaf_cost(self, sums):
+            return np.where(sums[:, 0] >= len(y), np.inf, super().leaf_cost(sums))
+
+    with pytest.raises(InfeasibleError, match="time_limit"):
+        OptimalTree(task=OnlyWithoutTheRoot(), time_limit=0.0).fit(X, y)
+    assert OptimalTree(task=OnlyWithoutTheRoot()).fit(X, y).n_leaves_ > 1
+
+
+@pytest.mark.parametrize("task", [SquaredError(), BoundedSquaredError()])
+def test_a_limit_leaves_a_tree_and_an_honest_gap(task):
+    X, y, _ = instance(8, n=300, columns=40)
+    with pytest.warns(SearchLimitWarning, match="time_limit"):
+        model = OptimalTree(task=task, max_depth=7, time_limit=0.1).fit(X, y)
+    assert model.status_ == "time_limit"
+    single = OptimalTree(task=task, max_depth=0).fit(X, y).objective_value_
+    assert model.objective_value_ <= single
+    bounded = hasattr(task, "lower_bound")
+    assert model.lower_bound_ == (0 if bounded else -math.inf)
+    assert model.gap_ == model.objective_value_ - model.lower_bound_
+    with pytest.warns(SearchLimitWarning, match="memory_limit"):
+        OptimalTree(task=task, memory_limit=1000).fit(X, y)
+
+
+def test_progress_is_told_and_an_exception_ends_the_search():
+    X, y, _ = instance(9, n=100, columns=10)
+    told = []
+    model = OptimalTree(task=BoundedSquaredError(), max_depth=4)
+    model.fit(X, y, callback=told.append)
+    assert told[-1].objective == pytest.approx(model.objective_value_)
+    assert all(point.lower_bound <= point.objective for point in told)
+
+    def stop(progress):
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        model.fit(X, y, callback=stop)
+
+
+def test_every_size_and_a_forecast():
+    X, y, _ = instance(10, n=60, columns=6)
+    model = OptimalTree(task=SquaredError(), max_depth=2)
+    path = model.size_path(X, y)
+    assert [tree.max_leaf_nodes for tree in path] == [1, 2, 3, 4]
+    for tree in path:
+        alone = clone(model).set_params(max_leaf_nodes=tree.max_leaf_nodes).fit(X, y)
+        assert tree.objective_value_ == alone.objective_value_
+    cost = model.estimate_cost(X, y)
+    assert (cost.n_features, cost.max_depth) == (6, 2)
+    assert 0 < cost.seconds < 1
+    with pytest.warns(SearchCostWarning):
+        assert clone(model).set_params(time_limit=1e-9).estimate_cost(X, y).seconds > 1e-9
+
+
+def test_parameters_clone_and_pickle():
+    X, y, _ = instance(11)
+    task = BoundedSquaredError()
+    model = OptimalTree(task=task, max_depth=2)
+    assert model.get_params()["task"] is task
+    copy = clone(model)
+    assert copy.max_depth == 2 and type(copy.task) is BoundedSquaredError
+    fitted = model.fit(X, y)
+    assert np.array_equal(pickle.loads(pickle.dumps(fitted)).predict(X), fitted.predict(X))
+    assert "SquaredError" in repr(model)
+
+
+def test_a_task_is_not_saved_as_json(tmp_path):
+    X, y, _ = instance(11)
+    model = OptimalTree(task=SquaredError(), max_depth=1).fit(X, y)
+    for save in (model.to_json, lambda: save_model(model, tmp_path / "model.json")):
+        with pytest.raises(TypeError, match="OptimalTree cannot be saved"):
+            save()
+    assert not list(tmp_path.iterdir())
+
+
+def test_constant_features_give_a_single_leaf():
+    with pytest.warns(ConstantFeatureWarning):
+        model = OptimalTree(task=SquaredError()).fit(np.ones((3, 2)), np.arange(3.0))
+    assert model.n_leaves_ == 1 and model.objective_value_ == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"task": None}, "task must be an object with the methods"),
+        ({"task": SquaredError}, "task must be an object with the methods"),
+        ({"max_depth": -1}, "max_depth"),
+        ({"max_depth": None}, "max_depth=None"),
+        ({"leaf_penalty": math.nan}, "leaf_penalty"),
+        ({"min_samples_leaf": 0}, "min_samples_leaf"),
+    ],
+)
+def test_wrong_parameters_are_named(parameters, message):
+    X, y, _ = instance(0)
+    with pytest.raises(InvalidParameterError, match=message):
+        OptimalTree(**{"task": SquaredError(), **parameters}).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("returned", "error", "message"),
+    [
+        (lambda y: y, ValueError, r"shape \(24,\); expected \(24, k\)"),
+        (lambda y: np.ones((3, 2)), ValueError, r"expected \(24, k\)"),
+        (lambda y: np.ones((24, 0)), ValueError, r"expected \(24, k\)"),
+        (lambda y: np.full((24, 1), "a"), TypeError, "dtype <U1"),
+        (lambda y: np.full((24, 2), 1j), TypeError, "complex"),
+        (lambda y: np.where(np.eye(24, 2), np.nan, 1.0), ValueError, "nan in row 0, column 0"),
+        (lambda y: np.full((24, 1), 1e200), ValueError, r"1e\+200 in row 0"),
+    ],
+)
+def test_wrong_statistics_are_named(returned, error, message):
+    X, y, _ = instance(0)
+    task = SquaredError()
+    task.statistics = lambda X, y: returned(y)
+    with pytest.raises(error, match=message):
+        OptimalTree(task=task).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("name", "returned", "error", "message"),
+    [
+        ("leaf_cost", lambda s: s, ValueError, "leaf_cost returned an array of shape"),
+        ("leaf_cost", lambda s: s[:, 0].sum(), ValueError, r"leaf_cost returned .* shape \(\)"),
+        ("leaf_cost", lambda s: s[:, 1] * np.nan, ValueError, "leaf_cost returned nan for the sum"),
+        ("leaf_cost", lambda s: np.full(len(s), -np.inf), ValueError, "leaf_cost returned -inf"),
+        ("leaf_cost", lambda s: ["a"] * len(s), TypeError, "leaf_cost returned dtype"),
+        ("split_cost", lambda s: -s[:, 0], ValueError, "split_cost returned -"),
+        ("split_cost", lambda s: s[:, 0] * np.inf, ValueError, "split_cost returned inf"),
+        ("lower_bound", lambda s: s[:, 0] * np.nan, ValueError, "lower_bound returned nan"),
+        ("lower_bound", lambda s: s[:, 2] + 1, ValueError, "but leaves of these rows cost"),
+        ("leaf_value", lambda s: 1.0, ValueError, "leaf_value returned"),
+        ("leaf_value", lambda s: s[:1], ValueError, "leaf_value returned"),
+        ("leaf_value", "mean", InvalidParameterError, "leaf_value must be a method"),
+    ],
+)
+def test_wrong_answers_of_the_task_are_named(name, returned, error, message):
+    X, y, _ = instance(0)
+    task = SquaredError()
+    model = OptimalTree(task=task).fit(X, y)
+    before = dict(vars(model))
+    setattr(task, name, returned)
+    with pytest.raises(error, match=message):
+        model.fit(X, y)
+    assert vars(model).keys() == before.keys()
+    assert all(vars(model)[name] is value for name, value in before.items())
+
+
+def wandering(sums):
+    wandering.calls += 1
+    return sums[:, 0] * wandering.calls
+
+
+wandering.calls = 0
+
+
+@pytest.mark.parametrize(
+    ("leaf_cost", "message"),
+    [
+        (wandering, "when asked again"),
+        (lambda s: s[:, 0] / s[:, 0].sum(), "among fewer"),
+        (lambda s: s[:, 0] - s[0, 0], "in another order"),
+        (lambda s: np.arange(len(s)), "in another order"),
+    ],
+)
+def test_costs_that_are_no_function_of_the_sums_are_noticed(leaf_cost, message):
+    X, y, _ = instance(0)
+    task = SquaredError()
+    task.leaf_cost = leaf_cost
+    with pytest.raises(ValueError, match=f"not a function of the sums: .* {message}"):
+        OptimalTree(task=task).fit(X, y)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_exception_during_the_search_is_passed_on_and_an_earlier_fit_kept(n_jobs):
+    X, y, _ = instance(0, n=200, columns=10)
+
+    class Fails(SquaredError):
+        limit = math.inf
+
+        def leaf_cost(self, sums):
+            if len(sums) > self.limit:
+                raise ZeroDivisionError("in the task")
+            return super().leaf_cost(sums)
+
+    model = OptimalTree(task=Fails(), n_jobs=n_jobs).fit(X, y)
+    before = dict(vars(model))
+    model.task.limit = 100  # more than the checks ask for, fewer than the search
+    with pytest.raises(ZeroDivisionError, match="in the task"):
+        model.fit(X, y)
+    assert vars(model).keys() == before.keys()
+    assert all(vars(model)[name] is value for name, value in before.items())
+
+
+class MinusSquares(Task):
+    """Rows and sum: the more leaves differ, the better."""
+
+    def statistics(self, X, y):
+        return np.column_stack([np.ones(len(y)), y])
+
+    def leaf_cost(self, sums):
+        return -(sums[:, 1] ** 2) / sums[:, 0]
+
+
+def test_statistics_of_too_different_size_are_refused():
+    X = np.array([[0], [0], [1], [1]], dtype=bool)
+    with pytest.raises(ValueError, match="differ too much in size"):
+        OptimalTree(task=MinusSquares(), max_depth=1).fit(X, np.array([1e20, -1e20, 1.0, 0.75]))
+
+
+def test_large_numbers_that_cancel_are_summed_exactly():
+    X = np.array([[0], [0], [1], [1]], dtype=bool)
+    y = np.array([1e15, -1e15, 1.0, -0.5])
+    model = OptimalTree(task=MinusSquares(), max_depth=1).fit(X, y)
+    assert sorted(model.leaf_sums_[:, 1]) == [0.0, 0.5]
+    assert model.objective_value_ == -0.125 / 4
