@@ -116,7 +116,7 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
         it raises.
     n_macro : int, default=10
         Most passes of "nodec" over the splits.
-    max_iter : int, default=500
+    max_iter : int, default=1000
         Most steps of L-BFGS over all parameters.
     tol : float, default=1e-4
         Largest component of the gradient where that L-BFGS may stop.
@@ -193,7 +193,7 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
         max_categories: int | None = 100,
         handle_unknown: str = "ignore",
         n_macro: int = 10,
-        max_iter: int = 500,
+        max_iter: int = 1000,
         tol: float = 1e-4,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
