@@ -210,6 +210,8 @@ def study_report(record: dict[str, Any], catalogue: dict[str, Any]) -> str:
         "",
     ]
     lines += list(_count(results, sets))
+    lines += ["", "## What differs from the paper", ""]
+    lines += [f"* {note}" for note in catalogue["notes"]]
     columns = list(dict.fromkeys(key("", cell).strip() for cell in catalogue["cells"]))
     for metric in METRICS:
         for depth in (2, 1):

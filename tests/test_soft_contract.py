@@ -234,6 +234,16 @@ def test_categories_flags_and_missing_values_have_columns_with_names():
     np.testing.assert_allclose(model.predict_proba_branch(X), 1 / (1 + np.exp(-logit)), rtol=1e-9)
 
 
+def test_fits_are_logged_never_printed(caplog, capsys):
+    X, y = sample(n=30)
+    with caplog.at_level("DEBUG", logger="bristlecone"):
+        make(depth=1).fit(X, y)
+        make(depth=1, verbose=1).fit(X, y)
+    levels = [r.levelname for r in caplog.records if r.name == "bristlecone.soft.estimator"]
+    assert levels == ["DEBUG", "INFO"] and "best of 1 restarts" in caplog.text
+    assert capsys.readouterr() == ("", "")
+
+
 def test_delayed_entry_is_refused():
     X, y = sample(n=30)
     late = np.empty(30, dtype=[("dead", bool), ("months", float), ("entry", float)])

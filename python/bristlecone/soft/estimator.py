@@ -41,6 +41,7 @@ from bristlecone.validation import (
     check_choice,
     check_integer,
     check_real,
+    check_sample_weight,
     check_seed,
     check_training_data,
     thread_count,
@@ -115,7 +116,7 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
         it raises.
     n_macro : int, default=10
         Most passes of "nodec" over the splits.
-    max_iter : int, default=500
+    max_iter : int, default=1000
         Most steps of L-BFGS over all parameters.
     tol : float, default=1e-4
         Largest component of the gradient where that L-BFGS may stop.
@@ -192,7 +193,7 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
         max_categories: int | None = 100,
         handle_unknown: str = "ignore",
         n_macro: int = 10,
-        max_iter: int = 500,
+        max_iter: int = 1000,
         tol: float = 1e-4,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -306,8 +307,8 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
         """
         design = self._checked_rows(X)
         inside = as_group(group, None, len(design))
-        weight = np.ones(len(design)) if sample_weight is None else np.asarray(sample_weight)
-        return self._fairness_of(design, inside, weight.astype(np.float64))
+        weight = check_sample_weight(sample_weight, len(design))
+        return self._fairness_of(design, inside, np.ones(len(design)) if weight is None else weight)
 
     def _fairness_of(
         self, design: Floats, group: NDArray[np.bool_], weight: Floats
