@@ -60,6 +60,7 @@ IMPOSSIBLE = {
 }
 IMPOSSIBLE_FOR = {
     "optimal": {
+        "fairness": ["rmst", 0.5],
         "objective": ["gini", None],
         "leaf_curve": ["brier-optimal"],
         "time_grid": [[1.0]],
