@@ -310,9 +310,6 @@ pub(crate) fn to_py(error: CoreError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// A search of the core for a task: `solve` or `solve_path`.
-pub(crate) type Search<T, R> = fn(&T, &BinaryMatrix, &Settings, &Monitor) -> Result<R, CoreError>;
-
 /// Runs a search on a thread of its own while this one looks out for signals.
 ///
 /// The first Ctrl-C asks the search to stop and keeps its result; a second one within a
