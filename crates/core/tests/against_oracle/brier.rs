@@ -218,7 +218,7 @@ fn no_switch_changes_the_objective() {
             Settings { equivalent_points: false, ..base.clone() },
             Settings { look_ahead: false, ..base.clone() },
             Settings { cache: false, ..base.clone() },
-            Settings { memory_limit: Some(1 << 16), ..base.clone() },
+            Settings { memory_limit: Some(1 << 18), ..base.clone() },
             Settings { n_threads: 2, ..base.clone() },
             Settings { planted: Some(reference.objective), ..base.clone() },
         ];
