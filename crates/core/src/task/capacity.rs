@@ -59,8 +59,8 @@ impl<const K: usize> Capacity<K> {
         let (mut component, mut window) = (vec![0; n_labels], [ANY; K]);
         let mut units = [fixed_weight.scale(); K];
         units[0] = fixed.scale() * total_weight;
-        let mut next = 1;
-        for (label, &most) in capacity.iter().enumerate().filter(|(_, c)| c.is_finite()) {
+        let limited = capacity.iter().enumerate().filter(|(_, c)| c.is_finite());
+        for (next, (label, &most)) in (1..).zip(limited) {
             if next == K {
                 return Err(Error::invalid("capacity", "more labels are limited than expected"));
             }
@@ -69,7 +69,6 @@ impl<const K: usize> Capacity<K> {
             let slack = if fixed_weight.whole { 1e-9 } else { n as f64 };
             let most = (most * fixed_weight.scale() + slack).min(power_of_two(60));
             window[next] = (0, most.floor() as i64);
-            next += 1;
         }
         let price = (leaf_penalty * units[0]).min(power_of_two(54)).round() as i64;
         Ok(Capacity { n_labels, statistics, component, window, price, units })
