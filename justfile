@@ -8,12 +8,12 @@ build:
 
 # The usual tests: under a minute.
 test: build
-    cargo test --release -p bristlecone-core -p bristlecone-oracle
+    cargo test --profile checks -p bristlecone-core -p bristlecone-oracle
     python -m pytest -m "not slow"
 
 # All tests.
 test-slow: build
-    cargo test --release -p bristlecone-core -p bristlecone-oracle
+    cargo test --profile checks -p bristlecone-core -p bristlecone-oracle
     python -m pytest
 
 # Formatting, lints, types.
