@@ -98,7 +98,7 @@ impl<'a> Prepared<'a> {
             return Err(Error::invalid("y", "does not have a row for every row of X"));
         }
         let backend = settings.backend.unwrap_or_else(|| Backend::available()[0]);
-        let kernel = Kernel { backend, curve: task.curve };
+        let kernel = Kernel { backend, curve: task.curve, min_leaf: settings.min_leaf };
         let (root, tables) = Tables::new(task, features, settings.equivalent_points)?;
         let memo = Memo::new(settings.memory_limit.unwrap_or(DEFAULT_BYTES));
         let leaf = kernel.leaf(&tables);
@@ -172,6 +172,7 @@ impl<'a> Search<'a> {
         let allowed = nodes.useful(*leaf, root.floor, root.count, allowed);
         let splits = nodes.splits(root, true);
         let candidates = nodes.candidates(root, &splits);
+        nodes.drop_splits(splits);
         let single_leaf = leaf + prepared.task.leaf_penalty;
         // Bounds that rest on the reference model are not bounds on the optimum.
         let last = last && prepared.task.reference.is_none();
@@ -200,7 +201,7 @@ impl<'a> Search<'a> {
                 if candidate.bound >= cut - SLACK {
                     continue;
                 }
-                let found = nodes.below(root, &splits, candidate.column, allowed, cut);
+                let found = nodes.below(root, candidate, allowed, cut);
                 let found = found.and_then(|known| {
                     let better = known.exact() && known.value < cut - SLACK;
                     let column = candidate.column;
@@ -239,7 +240,6 @@ impl<'a> Search<'a> {
                 }
             });
         }
-        nodes.drop_splits(splits);
         let Shared { best, bounds, stop } = shared.into_inner().expect("no panic while locked");
         self.best = (best.0, best.1);
         if last {

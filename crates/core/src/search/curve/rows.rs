@@ -69,6 +69,8 @@ pub struct Tables {
     pub run_end: Vec<u32>,
     /// Weight of each row in 16 bits, where the weight of all rows of any code fits.
     pub small_weight: Option<Vec<u16>>,
+    /// Whether the caller's rows fit into 16 bits, and are what weights count.
+    pub countable: bool,
     bits: Vec<u64>,
     /// Words per row.
     pub words: usize,
@@ -163,6 +165,7 @@ impl Tables {
             weight: Vec::new(),
             run_end: Vec::new(),
             small_weight: None,
+            countable: false,
             bits: Vec::new(),
             words,
             column_masks: Vec::new(),
@@ -217,6 +220,7 @@ impl Tables {
         }
         if scale == 1.0 && of_run.iter().all(|&weight| weight <= f64::from(u16::MAX)) {
             tables.small_weight = Some(tables.weight.iter().map(|&w| w as u16).collect());
+            tables.countable = !weighted && total <= f64::from(u16::MAX);
         }
         Ok((root, tables))
     }

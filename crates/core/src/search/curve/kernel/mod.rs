@@ -11,12 +11,15 @@ use crate::simd::reals::{Job, Portable, Reals};
 use crate::task::brier::LeafCurve;
 use crate::task::brier::antitonic::Fit;
 use side::{Change, Side, Step};
-use source::{Collect, Count, FromRows, FromRuns, Node, Runs, Source, lanes};
+use source::{Collect, Count, CountColumns, FromRows, FromRuns, Narrow, Node, Runs, Source, lanes};
 use std::marker::PhantomData;
 
-/// Leaf losses of the two sides of a split on each column.
+/// Leaf losses of the two sides of the splits on some columns: all that leave enough rows on
+/// either side, and maybe others.
 #[derive(Clone, Debug, Default)]
 pub struct Splits {
+    /// The columns, ascending; what follows is in this order, and padded.
+    pub columns: Vec<usize>,
     /// Loss of the rows where the column is true, as one leaf.
     pub yes: Vec<f64>,
     /// Loss of the rows where it is false.
@@ -33,8 +36,8 @@ pub struct Splits {
 struct Scratch {
     ids: Vec<u32>,
     bits: Vec<u64>,
-    lanes: Vec<usize>,
     runs: Runs,
+    totals: Vec<u16>,
     fits: Vec<Fit>,
 }
 
@@ -48,6 +51,8 @@ pub struct Kernel {
     pub backend: Backend,
     /// Curve of the leaves.
     pub curve: LeafCurve,
+    /// Fewest of the caller's rows on either side of a split.
+    pub min_leaf: usize,
 }
 
 impl Kernel {
@@ -72,10 +77,10 @@ impl Kernel {
         unsafe {
             match self.backend {
                 #[cfg(target_arch = "x86_64")]
-                Backend::Avx512 => all_splits::<Avx512, 2>(rows, tables, self.curve, floors, out),
+                Backend::Avx512 => all_splits::<Avx512, 2>(rows, tables, self, floors, out),
                 #[cfg(target_arch = "x86_64")]
-                Backend::Avx2 => all_splits::<Avx2, 1>(rows, tables, self.curve, floors, out),
-                _ => all_splits::<Portable, 1>(rows, tables, self.curve, floors, out),
+                Backend::Avx2 => all_splits::<Avx2, 1>(rows, tables, self, floors, out),
+                _ => all_splits::<Portable, 1>(rows, tables, self, floors, out),
             }
         }
     }
@@ -86,80 +91,107 @@ impl Kernel {
 unsafe fn all_splits<L: Reals, const WIDE: usize>(
     rows: &Rows,
     tables: &Tables,
-    curve: LeafCurve,
+    kernel: &Kernel,
     floors: bool,
     out: &mut Splits,
 ) {
     let mut scratch = std::mem::take(&mut out.scratch);
+    let mut columns = std::mem::take(&mut out.columns);
+    let Scratch { ids, bits, runs, totals, fits } = &mut scratch;
+    let lanes_of = PhantomData;
     // SAFETY: passed on.
     unsafe {
-        L::isolated(Collect::<L> { rows, tables, scratch: &mut scratch, lanes_of: PhantomData });
-        let Scratch { ids, bits, lanes, runs, fits } = &mut scratch;
+        L::isolated(Collect::<L> { rows, tables, ids, bits, columns: &mut columns, lanes_of });
         let floors = floors && rows.floor > 0.0;
-        let node = Node { ids, bits, words: tables.words, n_lanes: lanes.len(), floors, tables };
+        let (words, count) = (tables.words, rows.count);
         let long = ids.len() >= LONG_RUNS * tables.plain.len();
-        let counted = tables.small_weight.as_deref().filter(|_| long);
-        if let Some(weight) = counted {
-            if lanes.len() <= L::COUNTERS {
-                L::isolated(Count::<L, 1> { node, weight, runs, lanes_of: PhantomData });
-            } else {
-                L::isolated(Count::<L, 2> { node, weight, runs, lanes_of: PhantomData });
+        let counted = long && tables.small_weight.is_some();
+        if let Some(weight) = tables.small_weight.as_deref() {
+            let n_lanes = columns.len();
+            let node = Node { ids, bits, words, n_lanes, count, floors, tables };
+            let one = columns.len() <= L::COUNTERS;
+            match (counted, one) {
+                (true, true) => L::isolated(Count::<L, 1> { node, weight, runs, totals, lanes_of }),
+                (true, false) => L::isolated(Count::<L, 2> { node, weight, runs, totals, lanes_of }),
+                (false, true) if tables.countable => {
+                    L::isolated(CountColumns::<L, 1> { node, weight, totals, lanes_of });
+                }
+                (false, false) if tables.countable => {
+                    L::isolated(CountColumns::<L, 2> { node, weight, totals, lanes_of });
+                }
+                _ => {}
             }
         }
-        let counted = counted.map(|_| &*runs);
+        if tables.countable && tables.words == 1 {
+            let keep = enough(totals, columns.len(), rows.count as usize, kernel.min_leaf);
+            let n_kept = keep.count_ones() as usize;
+            if n_kept == 0 || n_kept.div_ceil(L::N) < columns.len().div_ceil(L::N) {
+                let runs = counted.then_some(&mut *runs);
+                let (bits, columns) = (&mut bits[..ids.len()], &mut columns);
+                L::isolated(Narrow::<L> { keep, bits, runs, totals, columns, lanes_of });
+            }
+        }
+        let node = Node { ids, bits, words, n_lanes: columns.len(), count, floors, tables };
+        let counted = counted.then_some(&*runs);
+        let totals = tables.countable.then_some(&totals[..]);
         let mut first = 0;
-        while first < lanes.len() {
-            if lanes.len() - first > L::N {
-                one_pass::<L, WIDE>(node, curve, first, counted, fits, out);
+        while first < columns.len() {
+            let pass = Pass { node, first, curve: kernel.curve, counted, totals };
+            if columns.len() - first > L::N {
+                one_pass::<L, WIDE>(pass, fits, out);
                 first += WIDE * L::N;
             } else {
-                one_pass::<L, 1>(node, curve, first, counted, fits, out);
+                one_pass::<L, 1>(pass, fits, out);
                 first += L::N;
             }
         }
     }
-    // From lanes to columns; lanes are ascending, so nothing is overwritten too early.
-    for values in [&mut out.yes, &mut out.no, &mut out.count, &mut out.floor] {
-        let mut end = tables.columns.len();
-        for (lane, &column) in scratch.lanes.iter().enumerate().rev() {
-            let value = values[lane];
-            values[column..end].fill(0.0);
-            values[column] = value;
-            end = column;
-        }
-        values[..end].fill(0.0);
-    }
+    out.columns = columns;
     out.scratch = scratch;
+}
+
+/// Lanes with at least `least` of `all` rows on either side.
+fn enough(totals: &[u16], n_lanes: usize, all: usize, least: usize) -> u64 {
+    let Some(most) = all.checked_sub(least) else { return 0 };
+    let enough = |(lane, &n): (usize, &u16)| {
+        u64::from((least..=most).contains(&usize::from(n))) << lane
+    };
+    totals[..n_lanes].iter().enumerate().map(enough).sum()
+}
+
+/// A pass over the lanes from `first` on.
+#[derive(Clone, Copy)]
+struct Pass<'a> {
+    node: Node<'a>,
+    first: usize,
+    curve: LeafCurve,
+    /// The rows in runs, where they were counted.
+    counted: Option<&'a Runs>,
+    /// Weight of every lane, where it was counted; it is then the number of rows.
+    totals: Option<&'a [u16]>,
 }
 
 /// Splits on the lanes `first..first + V·N`.
 ///
 /// # Safety
 /// Needs the instruction set of `L`; the vectors of `out` hold those lanes.
-unsafe fn one_pass<L: Reals, const V: usize>(
-    node: Node,
-    curve: LeafCurve,
-    first: usize,
-    runs: Option<&Runs>,
-    fits: &mut Vec<Fit>,
-    out: &mut Splits,
-) {
-    let (tables, lanes_of) = (node.tables, PhantomData);
+unsafe fn one_pass<L: Reals, const V: usize>(pass: Pass, fits: &mut Vec<Fit>, out: &mut Splits) {
+    let (Pass { node, first, .. }, lanes_of) = (pass, PhantomData);
     // SAFETY: passed on.
     unsafe {
-        if tables.weighted || node.floors {
+        if node.tables.weighted || node.floors {
             L::isolated(AddUp::<L, V> { node, first, out, lanes_of });
         } else {
             out.floor[first..first + V * L::N].fill(0.0);
         }
-        match runs {
+        match pass.counted {
             Some(runs) => {
                 let source = FromRuns { runs, first, at: 0 };
-                L::isolated(Walk::<L, V, _> { source, tables, curve, first, fits, out, lanes_of });
+                L::isolated(Walk::<L, V, _> { source, pass, fits, out, lanes_of });
             }
             None => {
                 let source = FromRows { node, first, at: 0 };
-                L::isolated(Walk::<L, V, _> { source, tables, curve, first, fits, out, lanes_of });
+                L::isolated(Walk::<L, V, _> { source, pass, fits, out, lanes_of });
             }
         }
     }
@@ -182,8 +214,12 @@ impl<L: Reals, const V: usize> Job for AddUp<'_, L, V> {
             let zero = [L::splat(0.0); V];
             let (mut count, mut floor) = (zero, zero);
             for (r, &id) in node.ids.iter().enumerate() {
-                let bits = node.word(r, first) as u32;
                 let about = &node.tables.about[id as usize];
+                // Where weights are counts they are counted elsewhere.
+                if about.floor == 0.0 && !node.tables.weighted {
+                    continue;
+                }
+                let bits = node.word(r, first) as u32;
                 for v in 0..V {
                     count[v] = L::add_where(count[v], lanes::<L>(bits, v), about.count);
                     floor[v] = L::add_where(floor[v], lanes::<L>(bits, v), about.floor);
@@ -198,9 +234,7 @@ impl<L: Reals, const V: usize> Job for AddUp<'_, L, V> {
 /// The losses on both sides.
 struct Walk<'a, L, const V: usize, S> {
     source: S,
-    tables: &'a Tables,
-    curve: LeafCurve,
-    first: usize,
+    pass: Pass<'a>,
     fits: &'a mut Vec<Fit>,
     out: &'a mut Splits,
     lanes_of: PhantomData<L>,
@@ -209,11 +243,12 @@ struct Walk<'a, L, const V: usize, S> {
 impl<L: Reals, const V: usize, S: Source<L, V> + Copy> Job for Walk<'_, L, V, S> {
     #[inline(always)]
     unsafe fn run(self) {
-        let Walk { source, tables, curve, first, fits, out, .. } = self;
+        let Walk { source, pass, fits, out, .. } = self;
+        let (tables, first) = (pass.node.tables, pass.first);
         // SAFETY: passed on.
         unsafe {
-            let weight = weigh::<L, V, S>(source, tables, first, out);
-            match curve {
+            let weight = weigh::<L, V, S>(source, pass, out);
+            match pass.curve {
                 LeafCurve::KaplanMeier => walk::<L, V, S>(source, tables, weight, first, out),
                 LeafCurve::BrierOptimal => fit::<L, V, S>(source, tables, weight, first, fits, out),
             }
@@ -228,20 +263,28 @@ impl<L: Reals, const V: usize, S: Source<L, V> + Copy> Job for Walk<'_, L, V, S>
 #[inline(always)]
 unsafe fn weigh<L: Reals, const V: usize, S: Source<L, V>>(
     mut runs: S,
-    tables: &Tables,
-    first: usize,
+    pass: Pass,
     out: &mut Splits,
 ) -> ([L::V; V], f64) {
-    // SAFETY: passed on.
+    let Pass { node, first, totals, .. } = pass;
+    // SAFETY: passed on; the slice holds V·N counters.
     unsafe {
         let (mut at_risk, mut weight) = ([L::splat(0.0); V], 0.0);
-        while let Some((_, total, sums)) = runs.next() {
-            weight += total;
+        if let Some(totals) = totals {
+            let totals = &totals[first..][..V * L::N];
             for v in 0..V {
-                at_risk[v] = L::add(at_risk[v], sums[v]);
+                at_risk[v] = L::load_counts(totals.as_ptr().add(v * L::N));
+            }
+            weight = node.count;
+        } else {
+            while let Some((_, total, sums)) = runs.next() {
+                weight += total;
+                for v in 0..V {
+                    at_risk[v] = L::add(at_risk[v], sums[v]);
+                }
             }
         }
-        if !tables.weighted {
+        if !node.tables.weighted {
             store::<L, V>(&mut out.count[first..], &at_risk);
         }
         (at_risk, weight)

@@ -1,7 +1,6 @@
 //! Where a pass over a node takes its rows from: one by one, or counted in runs.
 
 use super::super::rows::{Code, Rows, Tables};
-use super::Scratch;
 use crate::simd::reals::{Job, Reals};
 use std::marker::PhantomData;
 
@@ -20,15 +19,16 @@ pub(super) struct Runs {
 pub(super) struct Collect<'a, L> {
     pub(super) rows: &'a Rows,
     pub(super) tables: &'a Tables,
-    pub(super) scratch: &'a mut Scratch,
+    pub(super) ids: &'a mut Vec<u32>,
+    pub(super) bits: &'a mut Vec<u64>,
+    pub(super) columns: &'a mut Vec<usize>,
     pub(super) lanes_of: PhantomData<L>,
 }
 
 impl<L: Reals> Job for Collect<'_, L> {
     #[inline(always)]
     unsafe fn run(self) {
-        let Collect { rows, tables, scratch, .. } = self;
-        let Scratch { ids, bits, lanes, .. } = scratch;
+        let Collect { rows, tables, ids, bits, columns: lanes, .. } = self;
         let n_columns = tables.columns.len();
         ids.clear();
         ids.reserve(64 * rows.mask.len() + 16);
@@ -78,6 +78,8 @@ pub(super) struct Node<'a> {
     pub(super) bits: &'a [u64],
     pub(super) words: usize,
     pub(super) n_lanes: usize,
+    /// Number of the caller's rows.
+    pub(super) count: f64,
     /// Whether parts of the floor are asked for, and there is one.
     pub(super) floors: bool,
     pub(super) tables: &'a Tables,
@@ -91,11 +93,79 @@ impl Node<'_> {
     }
 }
 
+/// Keeps some of at most 64 lanes.
+pub(super) struct Narrow<'a, L> {
+    pub(super) keep: u64,
+    pub(super) bits: &'a mut [u64],
+    pub(super) runs: Option<&'a mut Runs>,
+    pub(super) totals: &'a mut [u16],
+    pub(super) columns: &'a mut Vec<usize>,
+    pub(super) lanes_of: PhantomData<L>,
+}
+
+impl<L: Reals> Job for Narrow<'_, L> {
+    #[inline(always)]
+    unsafe fn run(self) {
+        let Narrow { keep, bits, runs, totals, columns, .. } = self;
+        let mut lane = 0;
+        columns.retain(|_| {
+            lane += 1;
+            keep >> (lane - 1) & 1 == 1
+        });
+        // SAFETY: passed on; runs have as many lanes as there are totals.
+        unsafe {
+            let n = totals.len();
+            L::narrow(totals, n, keep);
+            for bits in bits {
+                *bits = L::compact(*bits, keep);
+            }
+            if let Some(runs) = runs {
+                let used = runs.code.len() * runs.lanes;
+                L::narrow(&mut runs.counts[..used], n, keep);
+            }
+        }
+    }
+}
+
+/// Sums the weights of every lane, in whole numbers.
+pub(super) struct CountColumns<'a, L, const V: usize> {
+    pub(super) node: Node<'a>,
+    pub(super) weight: &'a [u16],
+    pub(super) totals: &'a mut Vec<u16>,
+    pub(super) lanes_of: PhantomData<L>,
+}
+
+impl<L: Reals, const V: usize> Job for CountColumns<'_, L, V> {
+    #[inline(always)]
+    unsafe fn run(self) {
+        let CountColumns { node, weight, totals, .. } = self;
+        let width = V * L::COUNTERS;
+        totals.resize(node.n_lanes.next_multiple_of(width), 0);
+        for (group, totals) in totals.chunks_exact_mut(width).enumerate() {
+            // SAFETY: passed on; there are `width` totals.
+            unsafe {
+                let mut counts = [L::no_counts(); V];
+                for (r, &id) in node.ids.iter().enumerate() {
+                    let bits = node.word(r, group * width);
+                    for v in 0..V {
+                        let bits = (bits >> (v * L::COUNTERS)) as u32;
+                        counts[v] = L::count_where(counts[v], bits, weight[id as usize]);
+                    }
+                }
+                for v in 0..V {
+                    L::store_counts(totals.as_mut_ptr().add(v * L::COUNTERS), counts[v]);
+                }
+            }
+        }
+    }
+}
+
 /// Sums the weights of every run, in whole numbers.
 pub(super) struct Count<'a, L, const V: usize> {
     pub(super) node: Node<'a>,
     pub(super) weight: &'a [u16],
     pub(super) runs: &'a mut Runs,
+    pub(super) totals: &'a mut Vec<u16>,
     pub(super) lanes_of: PhantomData<L>,
 }
 
@@ -103,24 +173,32 @@ impl<L: Reals, const V: usize> Job for Count<'_, L, V> {
     #[inline(always)]
     unsafe fn run(self) {
         // SAFETY: passed on.
-        unsafe { count_runs::<L, V>(self.node, self.weight, self.runs) }
+        unsafe { count_runs::<L, V>(self.node, self.weight, self.runs, self.totals) }
     }
 }
 
 /// # Safety
 /// Needs the instruction set of `L`.
 #[inline(always)]
-unsafe fn count_runs<L: Reals, const V: usize>(node: Node, weight: &[u16], runs: &mut Runs) {
+unsafe fn count_runs<L: Reals, const V: usize>(
+    node: Node,
+    weight: &[u16],
+    runs: &mut Runs,
+    totals: &mut Vec<u16>,
+) {
     let Node { ids, tables, .. } = node;
     let width = V * L::COUNTERS;
     runs.lanes = node.n_lanes.next_multiple_of(width);
     let most = ids.len().min(2 * tables.plain.len());
-    runs.counts.resize(most * runs.lanes, 0);
+    runs.counts.resize(runs.counts.len().max(most * runs.lanes), 0);
+    totals.resize(runs.lanes, 0);
     let mut first = 0;
     while first < runs.lanes {
         runs.code.clear();
         runs.weight.clear();
         let mut r = 0;
+        // SAFETY: passed on.
+        let mut sums = [unsafe { L::no_counts() }; V];
         while r < ids.len() {
             let code = tables.code[ids[r] as usize];
             let end = tables.run_end[code as usize];
@@ -141,10 +219,16 @@ unsafe fn count_runs<L: Reals, const V: usize>(node: Node, weight: &[u16], runs:
                 let to = &mut runs.counts[runs.code.len() * runs.lanes + first..][..width];
                 for v in 0..V {
                     L::store_counts(to.as_mut_ptr().add(v * L::COUNTERS), counts[v]);
+                    sums[v] = L::add_counts(sums[v], counts[v]);
                 }
             }
             runs.code.push(code);
             runs.weight.push(f64::from(total));
+        }
+        let to = &mut totals[first..][..width];
+        for v in 0..V {
+            // SAFETY: passed on; there are `width` totals.
+            unsafe { L::store_counts(to.as_mut_ptr().add(v * L::COUNTERS), sums[v]) }
         }
         first += width;
     }
