@@ -48,9 +48,12 @@ pub trait Reals: Copy + 'static {
 
     unsafe fn no_counts() -> Self::C;
     unsafe fn add_counts(a: Self::C, b: Self::C) -> Self::C;
+    unsafe fn sub_counts(a: Self::C, b: Self::C) -> Self::C;
     /// Adds `v` to the counters whose bit is set.
     unsafe fn count_where(acc: Self::C, bits: u32, v: u16) -> Self::C;
     unsafe fn store_counts(p: *mut u16, v: Self::C);
+    /// COUNTERS counters.
+    unsafe fn load_all(p: *const u16) -> Self::C;
     /// N counters as reals.
     unsafe fn load_counts(p: *const u16) -> Self::V;
 
@@ -66,14 +69,16 @@ pub trait Reals: Copy + 'static {
         out
     }
 
-    /// In every row of `width` counters (a multiple of COUNTERS), moves those where `keep` is
-    /// set to its begin, in order; the others end up with any value.
+    /// From these rows of `width` counters (COUNTERS or 64 at most), writes those where `keep`
+    /// is set to the begin of the row in `to`, in order.
     #[inline(always)]
-    unsafe fn narrow(counts: &mut [u16], width: usize, keep: u64) {
-        for row in counts.chunks_exact_mut(width) {
+    unsafe fn narrow(from: &[u16], to: &mut [u16], rows: &[u32], width: usize, keep: u64) {
+        for &row in rows {
+            let at = row as usize * width;
+            let (from, to) = (&from[at..][..width], &mut to[at..][..width]);
             let (mut left, mut n) = (keep, 0);
             while left != 0 {
-                row[n] = row[left.trailing_zeros() as usize];
+                to[n] = from[left.trailing_zeros() as usize];
                 left &= left - 1;
                 n += 1;
             }
@@ -155,6 +160,15 @@ impl Reals for Portable {
     #[inline(always)]
     unsafe fn no_counts() -> [u16; 16] {
         [0; 16]
+    }
+    #[inline(always)]
+    unsafe fn load_all(p: *const u16) -> [u16; 16] {
+        // SAFETY: the caller passes a pointer to COUNTERS elements.
+        unsafe { p.cast::<[u16; 16]>().read_unaligned() }
+    }
+    #[inline(always)]
+    unsafe fn sub_counts(a: [u16; 16], b: [u16; 16]) -> [u16; 16] {
+        std::array::from_fn(|l| a[l].wrapping_sub(b[l]))
     }
     #[inline(always)]
     unsafe fn add_counts(a: [u16; 16], b: [u16; 16]) -> [u16; 16] {
@@ -265,29 +279,24 @@ mod x86 {
             unsafe { _pext_u64(bits, mask) }
         }
         #[inline(always)]
-        unsafe fn narrow(counts: &mut [u16], width: usize, keep: u64) {
+        unsafe fn narrow(from: &[u16], to: &mut [u16], rows: &[u32], width: usize, keep: u64) {
             unsafe {
-                let mut from = [0u16; 64];
-                let (mut left, mut n) = (keep, 0);
-                while left != 0 {
-                    from[n] = left.trailing_zeros() as u16;
-                    left &= left - 1;
-                    n += 1;
-                }
+                let mut lanes = [0u32; 80];
+                let n = Self::positions(keep, 0, lanes.as_mut_ptr());
+                let lanes = lanes.map(|lane| lane as u16);
                 let load = |p: *const u16| _mm512_loadu_si512(p.cast());
-                let [low, high] = [0, 32].map(|at| load(from.as_ptr().add(at)));
-                for row in counts.chunks_exact_mut(width) {
-                    let p = row.as_mut_ptr();
-                    let a = load(p);
-                    if width == 32 {
-                        _mm512_storeu_si512(p.cast(), _mm512_permutexvar_epi16(low, a));
-                        continue;
-                    }
-                    let b = load(p.add(32));
-                    _mm512_storeu_si512(p.cast(), _mm512_permutex2var_epi16(a, low, b));
+                let [low, high] = [0, 32].map(|at| load(lanes.as_ptr().add(at)));
+                for &row in rows {
+                    let at = row as usize * width;
+                    let (from, to) = (&from[at..][..width], &mut to[at..][..width]);
+                    let a = load(from.as_ptr());
+                    // One vector or two.
+                    let b = if width > 32 { load(from.as_ptr().add(32)) } else { a };
+                    let first = _mm512_permutex2var_epi16(a, low, b);
+                    _mm512_storeu_si512(to.as_mut_ptr().cast(), first);
                     if n > 32 {
                         let rest = _mm512_permutex2var_epi16(a, high, b);
-                        _mm512_storeu_si512(p.add(32).cast(), rest);
+                        _mm512_storeu_si512(to.as_mut_ptr().add(32).cast(), rest);
                     }
                 }
             }
@@ -295,6 +304,14 @@ mod x86 {
         #[inline(always)]
         unsafe fn no_counts() -> __m512i {
             unsafe { _mm512_setzero_si512() }
+        }
+        #[inline(always)]
+        unsafe fn load_all(p: *const u16) -> __m512i {
+            unsafe { _mm512_loadu_si512(p.cast()) }
+        }
+        #[inline(always)]
+        unsafe fn sub_counts(a: __m512i, b: __m512i) -> __m512i {
+            unsafe { _mm512_sub_epi16(a, b) }
         }
         #[inline(always)]
         unsafe fn add_counts(a: __m512i, b: __m512i) -> __m512i {
@@ -403,6 +420,14 @@ mod x86 {
         #[inline(always)]
         unsafe fn no_counts() -> __m256i {
             unsafe { _mm256_setzero_si256() }
+        }
+        #[inline(always)]
+        unsafe fn load_all(p: *const u16) -> __m256i {
+            unsafe { _mm256_loadu_si256(p.cast()) }
+        }
+        #[inline(always)]
+        unsafe fn sub_counts(a: __m256i, b: __m256i) -> __m256i {
+            unsafe { _mm256_sub_epi16(a, b) }
         }
         #[inline(always)]
         unsafe fn add_counts(a: __m256i, b: __m256i) -> __m256i {

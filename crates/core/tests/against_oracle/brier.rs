@@ -278,7 +278,7 @@ fn kernels_agree(instance: &Instance) -> Result<(), String> {
             for min_leaf in [1, 7] {
                 let mut splits = kernel::Splits::default();
                 let kernel = kernel::Kernel { backend, curve, min_leaf };
-                kernel.splits(&root, &tables, true, &mut splits);
+                kernel.splits(&root, &tables, None, true, &mut splits);
                 for (c, column) in tables.columns.iter().enumerate() {
                     let value = |i: &usize| instance.features[*i][column.feature] != column.flipped;
                     let (yes, no): (Vec<usize>, Vec<usize>) =
@@ -298,8 +298,35 @@ fn kernels_agree(instance: &Instance) -> Result<(), String> {
                         agree(&name, loss, expected, 1e-12 + rounding)?;
                     }
                 }
+                for lane in 0..splits.columns.len() {
+                    sides_agree(kernel, &root, &tables, &splits, lane)?;
+                }
             }
         }
+    }
+    Ok(())
+}
+
+/// Counting a side from its parent and sibling changes nothing.
+fn sides_agree(
+    kernel: kernel::Kernel,
+    root: &rows::Rows,
+    tables: &rows::Tables,
+    splits: &kernel::Splits,
+    lane: usize,
+) -> Result<(), String> {
+    let of_yes = (splits.count[lane], splits.floor[lane]);
+    let (mut yes, mut no) = Default::default();
+    root.split(splits.columns[lane], tables, of_yes, &mut yes, &mut no);
+    for (rows, sibling) in [(&yes, &no), (&no, &yes)] {
+        let parent = Some(kernel::Parent { splits, sibling });
+        let [with, without] = [parent, None].map(|parent| {
+            let mut out = kernel::Splits::default();
+            kernel.splits(rows, tables, parent, true, &mut out);
+            let n = out.columns.len();
+            [out.yes, out.no, out.count, out.floor].map(|values| values[..n].to_vec())
+        });
+        ensure(with == without, || "a side differs when counted from its sibling".into())?;
     }
     Ok(())
 }

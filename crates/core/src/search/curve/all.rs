@@ -1,6 +1,6 @@
 //! Every tree that reaches the optimum.
 
-use super::node::{Allowed, Nodes, SLACK, Candidate};
+use super::node::{Allowed, Candidate, Nodes, SLACK};
 use super::rows::Rows;
 use super::{Prepared, Search};
 use crate::data::BinaryMatrix;
@@ -66,7 +66,7 @@ impl All<'_> {
         if allowed.depth == 0 || allowed.leaves < 2 {
             return Ok(found);
         }
-        let splits = self.nodes.splits(rows, true);
+        let splits = self.nodes.splits(rows, None, true);
         let mut candidates = self.nodes.candidates(rows, &splits);
         self.nodes.drop_splits(splits);
         candidates.sort_by_key(|c| c.column);
@@ -95,11 +95,12 @@ impl All<'_> {
         let leaf = split.leaf;
         let below = Allowed { depth: allowed.depth - 1, leaves: allowed.leaves - 1 };
         let bound = self.nodes.bound(leaf[1], sides[1].floor, sides[1].count);
-        let yes = self.nodes.solve(&sides[0], leaf[0], below, cut - bound + 2.0 * SLACK)?.value;
+        let yes =
+            self.nodes.solve(&sides[0], None, leaf[0], below, cut - bound + 2.0 * SLACK)?.value;
         if yes + bound > cut {
             return Ok(());
         }
-        let no = self.nodes.solve(&sides[1], leaf[1], below, cut - yes + 2.0 * SLACK)?.value;
+        let no = self.nodes.solve(&sides[1], None, leaf[1], below, cut - yes + 2.0 * SLACK)?.value;
         if yes + no > cut {
             return Ok(());
         }

@@ -170,9 +170,8 @@ impl<'a> Search<'a> {
         let prepared = self.prepared;
         let Prepared { root, leaf, .. } = prepared;
         let allowed = nodes.useful(*leaf, root.floor, root.count, allowed);
-        let splits = nodes.splits(root, true);
+        let splits = nodes.splits(root, None, true);
         let candidates = nodes.candidates(root, &splits);
-        nodes.drop_splits(splits);
         let single_leaf = leaf + prepared.task.leaf_penalty;
         // Bounds that rest on the reference model are not bounds on the optimum.
         let last = last && prepared.task.reference.is_none();
@@ -201,7 +200,7 @@ impl<'a> Search<'a> {
                 if candidate.bound >= cut - SLACK {
                     continue;
                 }
-                let found = nodes.below(root, candidate, allowed, cut);
+                let found = nodes.below(root, &splits, candidate, allowed, cut);
                 let found = found.and_then(|known| {
                     let better = known.exact() && known.value < cut - SLACK;
                     let column = candidate.column;
@@ -240,6 +239,7 @@ impl<'a> Search<'a> {
                 }
             });
         }
+        nodes.drop_splits(splits);
         let Shared { best, bounds, stop } = shared.into_inner().expect("no panic while locked");
         self.best = (best.0, best.1);
         if last {

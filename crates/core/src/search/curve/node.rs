@@ -1,7 +1,7 @@
 //! Depth-first branch and bound over nodes, each a set of rows with a depth and a number of
 //! leaves left.
 
-use super::kernel::{Kernel, Splits};
+use super::kernel::{Kernel, Parent, Splits};
 use super::memo::{Known, Memo};
 use super::rows::{Rows, Tables};
 use crate::search::{Monitor, Settings, Stop};
@@ -61,9 +61,9 @@ impl<'a> Nodes<'a> {
     /// Losses of all single splits, in a buffer to give back with [`Nodes::drop_splits`].
     ///
     /// The parts of the floor are only there with `floors`.
-    pub fn splits(&mut self, rows: &Rows, floors: bool) -> Splits {
+    pub fn splits(&mut self, rows: &Rows, parent: Option<Parent>, floors: bool) -> Splits {
         let mut splits = self.splits_pool.pop().unwrap_or_default();
-        self.kernel.splits(rows, self.tables, floors, &mut splits);
+        self.kernel.splits(rows, self.tables, parent, floors, &mut splits);
         self.monitor.count(2 * self.tables.columns.len() as u64);
         splits
     }
@@ -116,6 +116,7 @@ impl<'a> Nodes<'a> {
     pub fn solve(
         &mut self,
         rows: &Rows,
+        parent: Option<Parent>,
         leaf: f64,
         allowed: Allowed,
         limit: f64,
@@ -136,7 +137,7 @@ impl<'a> Nodes<'a> {
             return Ok(known);
         }
         self.monitor.check()?;
-        let splits = self.splits(rows, allowed.leaves > 2);
+        let splits = self.splits(rows, parent, allowed.leaves > 2);
         let known = self.over_splits(rows, as_leaf, &splits, allowed, limit);
         self.drop_splits(splits);
         let known = known?;
@@ -174,7 +175,7 @@ impl<'a> Nodes<'a> {
                 least_bound = least_bound.min(c.bound);
                 continue;
             }
-            let known = self.below(rows, c, allowed, cut)?;
+            let known = self.below(rows, splits, c, allowed, cut)?;
             if known.exact() && known.value < cut - SLACK {
                 best = known;
             } else {
@@ -211,12 +212,13 @@ impl<'a> Nodes<'a> {
     pub fn below(
         &mut self,
         rows: &Rows,
+        splits: &Splits,
         split: &Candidate,
         allowed: Allowed,
         cut: f64,
     ) -> Result<Known, Stop> {
         let sides = self.sides(rows, split);
-        let known = self.shares(&sides, split.leaf, allowed, cut);
+        let known = self.shares(&sides, Some(splits), split.leaf, allowed, cut);
         self.drop_rows(sides);
         let Known { value, root } = known?;
         Ok(Known { value, root: if root == Known::BOUND { root } else { split.column as i32 } })
@@ -226,6 +228,7 @@ impl<'a> Nodes<'a> {
     fn shares(
         &mut self,
         sides: &[Rows; 2],
+        parent: Option<&Splits>,
         leaf: [f64; 2],
         allowed: Allowed,
         cut: f64,
@@ -233,7 +236,7 @@ impl<'a> Nodes<'a> {
         let mut least = Known { value: f64::INFINITY, root: Known::BOUND };
         let mut cut = cut;
         for share in self.ways(sides, leaf, allowed) {
-            let known = self.pair(sides, leaf, share, cut)?;
+            let known = self.pair(sides, parent, leaf, share, cut)?;
             if known.exact() && known.value < cut {
                 cut = known.value;
                 least = known;
@@ -266,6 +269,7 @@ impl<'a> Nodes<'a> {
     fn pair(
         &mut self,
         sides: &[Rows; 2],
+        parent: Option<&Splits>,
         leaf: [f64; 2],
         share: [Allowed; 2],
         cut: f64,
@@ -273,18 +277,20 @@ impl<'a> Nodes<'a> {
         let first = usize::from(sides[1].count < sides[0].count);
         let other = 1 - first;
         let bound = self.bound(leaf[other], sides[other].floor, sides[other].count);
-        let one = self.solve(&sides[first], leaf[first], share[first], cut - bound)?;
+        let [for_one, for_two] = [other, first]
+            .map(|sibling| parent.map(|splits| Parent { splits, sibling: &sides[sibling] }));
+        let one = self.solve(&sides[first], for_one, leaf[first], share[first], cut - bound)?;
         if !one.exact() || one.value + bound >= cut {
             return Ok(Known { value: one.value + bound, root: Known::BOUND });
         }
-        let two = self.solve(&sides[other], leaf[other], share[other], cut - one.value)?;
+        let two = self.solve(&sides[other], for_two, leaf[other], share[other], cut - one.value)?;
         let root = if two.exact() { Known::LEAF } else { Known::BOUND };
         Ok(Known { value: one.value + two.value, root })
     }
 
     /// A best tree on `rows` over the columns of the tables.
     pub fn tree(&mut self, rows: &Rows, leaf: f64, allowed: Allowed) -> Result<Tree, Stop> {
-        let known = self.solve(rows, leaf, allowed, f64::INFINITY)?;
+        let known = self.solve(rows, None, leaf, allowed, f64::INFINITY)?;
         if known.root == Known::LEAF {
             return Ok(Tree::leaf());
         }
@@ -300,7 +306,7 @@ impl<'a> Nodes<'a> {
         allowed: Allowed,
         value: f64,
     ) -> Result<Tree, Stop> {
-        let splits = self.splits(rows, true);
+        let splits = self.splits(rows, None, true);
         let candidates = self.candidates(rows, &splits);
         self.drop_splits(splits);
         let split = candidates.iter().find(|c| c.column == column).expect("an allowed split");
@@ -310,7 +316,7 @@ impl<'a> Nodes<'a> {
             let reached = value + 4.0 * SLACK;
             // The floor of a reference model may lie above a value that was found.
             let cut = if self.tables.reference { f64::INFINITY } else { reached };
-            let known = self.pair(&sides, leaf, share, cut)?;
+            let known = self.pair(&sides, None, leaf, share, cut)?;
             if known.exact() && known.value <= reached {
                 let yes = self.tree(&sides[0], leaf[0], share[0])?;
                 let no = self.tree(&sides[1], leaf[1], share[1])?;
@@ -330,7 +336,7 @@ impl<'a> Nodes<'a> {
         if allowed.leaves == 1 {
             return as_leaf;
         }
-        let splits = self.splits(rows, true);
+        let splits = self.splits(rows, None, true);
         let best = self.candidates(rows, &splits).first().copied();
         let below = best.map(|best| {
             let depth = allowed.depth - 1;

@@ -11,7 +11,7 @@ use crate::simd::reals::{Job, Portable, Reals};
 use crate::task::brier::LeafCurve;
 use crate::task::brier::antitonic::Fit;
 use side::{Change, Side, Step};
-use source::{Collect, Count, CountColumns, FromRows, FromRuns, Narrow, Node, Runs, Source, lanes};
+use source::{Collect, Count, CountColumns, FromRows, FromRuns, Listed, Node, Runs, Source, lanes};
 use std::marker::PhantomData;
 
 /// Leaf losses of the two sides of the splits on some columns: all that leave enough rows on
@@ -36,13 +36,22 @@ pub struct Splits {
 struct Scratch {
     ids: Vec<u32>,
     bits: Vec<u64>,
+    before: Vec<u32>,
+    /// All columns of the node, for its children.
     runs: Runs,
-    totals: Vec<u16>,
+    /// The lanes that are kept.
+    narrow: Runs,
     fits: Vec<Fit>,
 }
 
-/// Rows per time of the whole sample from which runs are counted first.
-const LONG_RUNS: usize = 3;
+/// The node that a node is a side of.
+#[derive(Clone, Copy, Debug)]
+pub struct Parent<'a> {
+    /// Its splits.
+    pub splits: &'a Splits,
+    /// The other side.
+    pub sibling: &'a Rows,
+}
 
 /// Evaluates the splits of nodes.
 #[derive(Clone, Copy, Debug)]
@@ -66,21 +75,33 @@ impl Kernel {
     }
 
     /// Losses of all single splits; O(rows · columns). Parts of the floor only where asked for.
-    pub fn splits(&self, rows: &Rows, tables: &Tables, floors: bool, out: &mut Splits) {
+    ///
+    /// `parent` saves the larger side of a split from being counted anew.
+    pub fn splits(
+        &self,
+        rows: &Rows,
+        tables: &Tables,
+        parent: Option<Parent>,
+        floors: bool,
+        out: &mut Splits,
+    ) {
         let n_columns = tables.columns.len();
         // Vectors are stored whole.
         let padded = n_columns.next_multiple_of(64);
         for values in [&mut out.yes, &mut out.no, &mut out.count, &mut out.floor] {
             values.resize(padded, 0.0);
         }
+        if n_columns == 0 {
+            return;
+        }
         // SAFETY: only backends of this machine are ever chosen; the buffers are padded.
         unsafe {
             match self.backend {
                 #[cfg(target_arch = "x86_64")]
-                Backend::Avx512 => all_splits::<Avx512, 2>(rows, tables, self, floors, out),
+                Backend::Avx512 => all_splits::<Avx512, 2>(rows, tables, self, parent, floors, out),
                 #[cfg(target_arch = "x86_64")]
-                Backend::Avx2 => all_splits::<Avx2, 1>(rows, tables, self, floors, out),
-                _ => all_splits::<Portable, 1>(rows, tables, self, floors, out),
+                Backend::Avx2 => all_splits::<Avx2, 1>(rows, tables, self, parent, floors, out),
+                _ => all_splits::<Portable, 1>(rows, tables, self, parent, floors, out),
             }
         }
     }
@@ -92,51 +113,73 @@ unsafe fn all_splits<L: Reals, const WIDE: usize>(
     rows: &Rows,
     tables: &Tables,
     kernel: &Kernel,
+    parent: Option<Parent>,
     floors: bool,
     out: &mut Splits,
 ) {
     let mut scratch = std::mem::take(&mut out.scratch);
     let mut columns = std::mem::take(&mut out.columns);
-    let Scratch { ids, bits, runs, totals, fits } = &mut scratch;
-    let lanes_of = PhantomData;
+    let Scratch { ids, bits, before, runs, narrow, fits } = &mut scratch;
+    let (lanes_of, words, count) = (PhantomData, tables.words, rows.count);
+    let mut kept = u64::MAX;
     // SAFETY: passed on.
     unsafe {
-        L::isolated(Collect::<L> { rows, tables, ids, bits, columns: &mut columns, lanes_of });
-        let floors = floors && rows.floor > 0.0;
-        let (words, count) = (tables.words, rows.count);
-        let long = ids.len() >= LONG_RUNS * tables.plain.len();
-        let counted = long && tables.small_weight.is_some();
+        let parent = parent.filter(|p| tables.histograms && p.sibling.count < count);
+        let listed = parent.map_or(rows, |parent| parent.sibling);
+        let mut splitting = 0;
+        let to = &mut splitting;
+        L::isolated(Collect::<L> { rows: listed, tables, ids, bits, before, to, lanes_of });
+        columns.clear();
+        columns.extend(0..tables.columns.len());
+        let (n_lanes, n_rows) = (columns.len(), ids.len());
+        let node = Node { ids, bits, n_lanes, count, tables };
+        let parent = parent.map(|parent| &parent.splits.scratch.runs);
         if let Some(weight) = tables.small_weight.as_deref() {
-            let n_lanes = columns.len();
-            let node = Node { ids, bits, words, n_lanes, count, floors, tables };
-            let one = columns.len() <= L::COUNTERS;
-            match (counted, one) {
-                (true, true) => L::isolated(Count::<L, 1> { node, weight, runs, totals, lanes_of }),
-                (true, false) => L::isolated(Count::<L, 2> { node, weight, runs, totals, lanes_of }),
+            let few = n_lanes <= L::COUNTERS;
+            let listed = Listed { node, mask: &listed.mask, before, weight };
+            match (tables.histograms, few) {
+                (true, true) => {
+                    L::isolated(Count::<L, 1> { listed, parent, runs, lanes_of });
+                }
+                (true, false) => {
+                    L::isolated(Count::<L, 2> { listed, parent, runs, lanes_of });
+                }
                 (false, true) if tables.countable => {
-                    L::isolated(CountColumns::<L, 1> { node, weight, totals, lanes_of });
+                    L::isolated(CountColumns::<L, 1> { listed, runs, lanes_of });
                 }
                 (false, false) if tables.countable => {
-                    L::isolated(CountColumns::<L, 2> { node, weight, totals, lanes_of });
+                    L::isolated(CountColumns::<L, 2> { listed, runs, lanes_of });
                 }
                 _ => {}
             }
         }
-        if tables.countable && tables.words == 1 {
-            let keep = enough(totals, columns.len(), rows.count as usize, kernel.min_leaf);
+        let mut counted = &*runs;
+        if words == 1 {
+            let keep = match (tables.countable, tables.histograms) {
+                (true, _) => enough(&runs.totals, n_lanes, count as usize, kernel.min_leaf),
+                (false, false) => splitting,
+                (false, true) => u64::MAX,
+            };
             let n_kept = keep.count_ones() as usize;
-            if n_kept == 0 || n_kept.div_ceil(L::N) < columns.len().div_ceil(L::N) {
-                let runs = counted.then_some(&mut *runs);
-                let (bits, columns) = (&mut bits[..ids.len()], &mut columns);
-                L::isolated(Narrow::<L> { keep, bits, runs, totals, columns, lanes_of });
+            if n_kept == 0 || n_kept.div_ceil(L::N) < n_lanes.div_ceil(L::N) {
+                kept = keep;
+                columns.retain(|&column| keep >> column & 1 == 1);
+                if tables.histograms || tables.countable {
+                    L::isolated(NarrowRuns::<L> { keep, runs, narrow, lanes_of });
+                    counted = narrow;
+                }
+                if !tables.histograms {
+                    L::isolated(NarrowRows::<L> { keep, bits: &mut bits[..n_rows], lanes_of });
+                }
             }
         }
-        let node = Node { ids, bits, words, n_lanes: columns.len(), count, floors, tables };
-        let counted = counted.then_some(&*runs);
-        let totals = tables.countable.then_some(&totals[..]);
+        let node = Node { ids, bits, n_lanes: columns.len(), count, tables };
+        let totals = tables.countable.then_some(&counted.totals[..]);
+        let counted = tables.histograms.then_some(counted);
+        let mask = (floors && rows.floor > 0.0 || tables.weighted).then_some(&rows.mask[..]);
         let mut first = 0;
         while first < columns.len() {
-            let pass = Pass { node, first, curve: kernel.curve, counted, totals };
+            let pass = Pass { node, first, curve: kernel.curve, counted, totals, mask, kept };
             if columns.len() - first > L::N {
                 one_pass::<L, WIDE>(pass, fits, out);
                 first += WIDE * L::N;
@@ -153,9 +196,8 @@ unsafe fn all_splits<L: Reals, const WIDE: usize>(
 /// Lanes with at least `least` of `all` rows on either side.
 fn enough(totals: &[u16], n_lanes: usize, all: usize, least: usize) -> u64 {
     let Some(most) = all.checked_sub(least) else { return 0 };
-    let enough = |(lane, &n): (usize, &u16)| {
-        u64::from((least..=most).contains(&usize::from(n))) << lane
-    };
+    let enough =
+        |(lane, &n): (usize, &u16)| u64::from((least..=most).contains(&usize::from(n))) << lane;
     totals[..n_lanes].iter().enumerate().map(enough).sum()
 }
 
@@ -169,6 +211,10 @@ struct Pass<'a> {
     counted: Option<&'a Runs>,
     /// Weight of every lane, where it was counted; it is then the number of rows.
     totals: Option<&'a [u16]>,
+    /// The rows, where floors or counts are to be added up.
+    mask: Option<&'a [u64]>,
+    /// Columns that have a lane, up to 64 columns.
+    kept: u64,
 }
 
 /// Splits on the lanes `first..first + V·N`.
@@ -179,8 +225,8 @@ unsafe fn one_pass<L: Reals, const V: usize>(pass: Pass, fits: &mut Vec<Fit>, ou
     let (Pass { node, first, .. }, lanes_of) = (pass, PhantomData);
     // SAFETY: passed on.
     unsafe {
-        if node.tables.weighted || node.floors {
-            L::isolated(AddUp::<L, V> { node, first, out, lanes_of });
+        if let Some(mask) = pass.mask {
+            L::isolated(AddUp::<L, V> { pass, mask, out, lanes_of });
         } else {
             out.floor[first..first + V * L::N].fill(0.0);
         }
@@ -197,10 +243,52 @@ unsafe fn one_pass<L: Reals, const V: usize>(pass: Pass, fits: &mut Vec<Fit>, ou
     }
 }
 
+/// Keeps some of at most 64 lanes.
+struct NarrowRuns<'a, L> {
+    keep: u64,
+    runs: &'a Runs,
+    narrow: &'a mut Runs,
+    lanes_of: PhantomData<L>,
+}
+
+impl<L: Reals> Job for NarrowRuns<'_, L> {
+    #[inline(always)]
+    unsafe fn run(self) {
+        let NarrowRuns { keep, runs, narrow, .. } = self;
+        narrow.lanes = runs.lanes;
+        narrow.codes.clone_from(&runs.codes);
+        narrow.weight.clone_from(&runs.weight);
+        narrow.counts.resize(runs.counts.len(), 0);
+        narrow.totals.resize(runs.totals.len(), 0);
+        // SAFETY: passed on.
+        unsafe {
+            L::narrow(&runs.totals, &mut narrow.totals, &[0], runs.totals.len(), keep);
+            L::narrow(&runs.counts, &mut narrow.counts, &runs.codes, runs.lanes, keep);
+        }
+    }
+}
+
+/// As [`NarrowRuns`], for the bits of rows.
+struct NarrowRows<'a, L> {
+    keep: u64,
+    bits: &'a mut [u64],
+    lanes_of: PhantomData<L>,
+}
+
+impl<L: Reals> Job for NarrowRows<'_, L> {
+    #[inline(always)]
+    unsafe fn run(self) {
+        for bits in self.bits {
+            // SAFETY: passed on.
+            *bits = unsafe { L::compact(*bits, self.keep) };
+        }
+    }
+}
+
 /// Counts of the caller's rows and parts of the floor.
 struct AddUp<'a, L, const V: usize> {
-    node: Node<'a>,
-    first: usize,
+    pass: Pass<'a>,
+    mask: &'a [u64],
     out: &'a mut Splits,
     lanes_of: PhantomData<L>,
 }
@@ -208,21 +296,28 @@ struct AddUp<'a, L, const V: usize> {
 impl<L: Reals, const V: usize> Job for AddUp<'_, L, V> {
     #[inline(always)]
     unsafe fn run(self) {
-        let AddUp { node, first, out, .. } = self;
+        let AddUp { pass: Pass { node: Node { tables, .. }, first, kept, .. }, mask, out, .. } =
+            self;
         // SAFETY: passed on.
         unsafe {
             let zero = [L::splat(0.0); V];
             let (mut count, mut floor) = (zero, zero);
-            for (r, &id) in node.ids.iter().enumerate() {
-                let about = &node.tables.about[id as usize];
-                // Where weights are counts they are counted elsewhere.
-                if about.floor == 0.0 && !node.tables.weighted {
-                    continue;
-                }
-                let bits = node.word(r, first) as u32;
-                for v in 0..V {
-                    count[v] = L::add_where(count[v], lanes::<L>(bits, v), about.count);
-                    floor[v] = L::add_where(floor[v], lanes::<L>(bits, v), about.floor);
+            for (w, (mask, adding)) in mask.iter().zip(&tables.adding).enumerate() {
+                let mut left = mask & adding;
+                while left != 0 {
+                    let id = 64 * w as u32 + left.trailing_zeros();
+                    left &= left - 1;
+                    let about = &tables.about[id as usize];
+                    let bits = if tables.words == 1 {
+                        L::compact(tables.word(id, 0), kept) >> first
+                    } else {
+                        tables.word(id, first)
+                    };
+                    for v in 0..V {
+                        let lanes = lanes::<L>(bits as u32, v);
+                        count[v] = L::add_where(count[v], lanes, about.count);
+                        floor[v] = L::add_where(floor[v], lanes, about.floor);
+                    }
                 }
             }
             store::<L, V>(&mut out.count[first..], &count);
