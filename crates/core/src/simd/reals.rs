@@ -49,6 +49,15 @@ pub trait Reals: Copy + 'static {
     unsafe fn no_counts() -> Self::C;
     unsafe fn add_counts(a: Self::C, b: Self::C) -> Self::C;
     unsafe fn sub_counts(a: Self::C, b: Self::C) -> Self::C;
+    /// Bit for each counter that is neither below `least` nor above `most`.
+    #[inline(always)]
+    unsafe fn between(counts: Self::C, least: u16, most: u16) -> u32 {
+        let mut values = [0; 32];
+        // SAFETY: passed on; there is room for COUNTERS values.
+        unsafe { Self::store_counts(values.as_mut_ptr(), counts) }
+        let bit = |(lane, n)| u32::from((least..=most).contains(n)) << lane;
+        values[..Self::COUNTERS].iter().enumerate().map(bit).sum()
+    }
     /// Adds `v` to the counters whose bit is set.
     unsafe fn count_where(acc: Self::C, bits: u32, v: u16) -> Self::C;
     unsafe fn store_counts(p: *mut u16, v: Self::C);
@@ -283,9 +292,13 @@ mod x86 {
             unsafe {
                 let mut lanes = [0u32; 80];
                 let n = Self::positions(keep, 0, lanes.as_mut_ptr());
-                let lanes = lanes.map(|lane| lane as u16);
                 let load = |p: *const u16| _mm512_loadu_si512(p.cast());
-                let [low, high] = [0, 32].map(|at| load(lanes.as_ptr().add(at)));
+                let [low, high] = [0, 32].map(|at| {
+                    let half = |at| _mm512_loadu_si512(lanes.as_ptr().add(at).cast());
+                    let (a, b) = (half(at), half(at + 16));
+                    let words = _mm512_castsi256_si512(_mm512_cvtepi32_epi16(a));
+                    _mm512_inserti64x4::<1>(words, _mm512_cvtepi32_epi16(b))
+                });
                 for &row in rows {
                     let at = row as usize * width;
                     let (from, to) = (&from[at..][..width], &mut to[at..][..width]);
@@ -304,6 +317,13 @@ mod x86 {
         #[inline(always)]
         unsafe fn no_counts() -> __m512i {
             unsafe { _mm512_setzero_si512() }
+        }
+        #[inline(always)]
+        unsafe fn between(counts: __m512i, least: u16, most: u16) -> u32 {
+            unsafe {
+                let [least, most] = [least, most].map(|n| _mm512_set1_epi16(n.cast_signed()));
+                _mm512_cmpge_epu16_mask(counts, least) & _mm512_cmple_epu16_mask(counts, most)
+            }
         }
         #[inline(always)]
         unsafe fn load_all(p: *const u16) -> __m512i {

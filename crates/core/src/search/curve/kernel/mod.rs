@@ -129,9 +129,7 @@ unsafe fn all_splits<L: Reals, const WIDE: usize>(
         let mut splitting = 0;
         let to = &mut splitting;
         L::isolated(Collect::<L> { rows: listed, tables, ids, bits, before, to, lanes_of });
-        columns.clear();
-        columns.extend(0..tables.columns.len());
-        let (n_lanes, n_rows) = (columns.len(), ids.len());
+        let (n_lanes, n_rows) = (tables.columns.len(), ids.len());
         let node = Node { ids, bits, n_lanes, count, tables };
         let parent = parent.map(|parent| &parent.splits.scratch.runs);
         if let Some(weight) = tables.small_weight.as_deref() {
@@ -155,15 +153,24 @@ unsafe fn all_splits<L: Reals, const WIDE: usize>(
         }
         let mut counted = &*runs;
         if words == 1 {
-            let keep = match (tables.countable, tables.histograms) {
-                (true, _) => enough(&runs.totals, n_lanes, count as usize, kernel.min_leaf),
-                (false, false) => splitting,
-                (false, true) => u64::MAX,
-            };
+            let all_lanes = u64::MAX >> (64 - n_lanes);
+            let mut keep = if tables.histograms { all_lanes } else { splitting };
+            if tables.countable {
+                let (totals, all) = (&runs.totals[..], count as usize);
+                let (least, to) = (kernel.min_leaf, &mut keep);
+                L::isolated(Enough::<L> { totals, all, least, to, lanes_of });
+                keep &= all_lanes;
+            }
             let n_kept = keep.count_ones() as usize;
             if n_kept == 0 || n_kept.div_ceil(L::N) < n_lanes.div_ceil(L::N) {
                 kept = keep;
-                columns.retain(|&column| keep >> column & 1 == 1);
+                columns.clear();
+                columns.reserve(n_kept);
+                let mut left = keep;
+                while left != 0 {
+                    columns.push(left.trailing_zeros() as usize);
+                    left &= left - 1;
+                }
                 if tables.histograms || tables.countable {
                     L::isolated(NarrowRuns::<L> { keep, runs, narrow, lanes_of });
                     counted = narrow;
@@ -172,6 +179,10 @@ unsafe fn all_splits<L: Reals, const WIDE: usize>(
                     L::isolated(NarrowRows::<L> { keep, bits: &mut bits[..n_rows], lanes_of });
                 }
             }
+        }
+        if kept == u64::MAX {
+            columns.clear();
+            columns.extend(0..n_lanes);
         }
         let node = Node { ids, bits, n_lanes: columns.len(), count, tables };
         let totals = tables.countable.then_some(&counted.totals[..]);
@@ -193,12 +204,31 @@ unsafe fn all_splits<L: Reals, const WIDE: usize>(
     out.scratch = scratch;
 }
 
-/// Lanes with at least `least` of `all` rows on either side.
-fn enough(totals: &[u16], n_lanes: usize, all: usize, least: usize) -> u64 {
-    let Some(most) = all.checked_sub(least) else { return 0 };
-    let enough =
-        |(lane, &n): (usize, &u16)| u64::from((least..=most).contains(&usize::from(n))) << lane;
-    totals[..n_lanes].iter().enumerate().map(enough).sum()
+/// Lanes with at least `least` of `all` rows on either side, of at most 64.
+struct Enough<'a, L> {
+    totals: &'a [u16],
+    all: usize,
+    least: usize,
+    to: &'a mut u64,
+    lanes_of: PhantomData<L>,
+}
+
+impl<L: Reals> Job for Enough<'_, L> {
+    #[inline(always)]
+    unsafe fn run(self) {
+        let Enough { totals, all, least, to, .. } = self;
+        *to = 0;
+        if 2 * least > all {
+            return;
+        }
+        // All rows are no more than 16 bits count.
+        let (least, most) = (least as u16, (all - least) as u16);
+        for (group, totals) in totals.chunks_exact(L::COUNTERS).enumerate() {
+            // SAFETY: passed on.
+            let enough = unsafe { L::between(L::load_all(totals.as_ptr()), least, most) };
+            *to |= u64::from(enough) << (group * L::COUNTERS);
+        }
+    }
 }
 
 /// A pass over the lanes from `first` on.
