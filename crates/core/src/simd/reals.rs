@@ -38,7 +38,8 @@ pub trait Reals: Copy + 'static {
     unsafe fn add(a: Self::V, b: Self::V) -> Self::V;
     unsafe fn sub(a: Self::V, b: Self::V) -> Self::V;
     unsafe fn mul(a: Self::V, b: Self::V) -> Self::V;
-    unsafe fn div(a: Self::V, b: Self::V) -> Self::V;
+    /// 1/x for 1 ≤ x < 2^53, to within two units of the last place.
+    unsafe fn reciprocal(x: Self::V) -> Self::V;
     unsafe fn max(a: Self::V, b: Self::V) -> Self::V;
     /// a·b + c, rounded once or twice.
     unsafe fn mul_add(a: Self::V, b: Self::V, c: Self::V) -> Self::V;
@@ -46,9 +47,22 @@ pub trait Reals: Copy + 'static {
     unsafe fn if_positive(x: Self::V, yes: Self::V, no: Self::V) -> Self::V;
 
     unsafe fn no_counts() -> Self::C;
+    unsafe fn add_counts(a: Self::C, b: Self::C) -> Self::C;
+    unsafe fn sub_counts(a: Self::C, b: Self::C) -> Self::C;
+    /// Bit for each counter that is neither below `least` nor above `most`.
+    #[inline(always)]
+    unsafe fn between(counts: Self::C, least: u16, most: u16) -> u32 {
+        let mut values = [0; 32];
+        // SAFETY: passed on; there is room for COUNTERS values.
+        unsafe { Self::store_counts(values.as_mut_ptr(), counts) }
+        let bit = |(lane, n)| u32::from((least..=most).contains(n)) << lane;
+        values[..Self::COUNTERS].iter().enumerate().map(bit).sum()
+    }
     /// Adds `v` to the counters whose bit is set.
     unsafe fn count_where(acc: Self::C, bits: u32, v: u16) -> Self::C;
     unsafe fn store_counts(p: *mut u16, v: Self::C);
+    /// COUNTERS counters.
+    unsafe fn load_all(p: *const u16) -> Self::C;
     /// N counters as reals.
     unsafe fn load_counts(p: *const u16) -> Self::V;
 
@@ -62,6 +76,22 @@ pub trait Reals: Copy + 'static {
             n += 1;
         }
         out
+    }
+
+    /// From these rows of `width` counters (COUNTERS or 64 at most), writes those where `keep`
+    /// is set to the begin of the row in `to`, in order.
+    #[inline(always)]
+    unsafe fn narrow(from: &[u16], to: &mut [u16], rows: &[u32], width: usize, keep: u64) {
+        for &row in rows {
+            let at = row as usize * width;
+            let (from, to) = (&from[at..][..width], &mut to[at..][..width]);
+            let (mut left, mut n) = (keep, 0);
+            while left != 0 {
+                to[n] = from[left.trailing_zeros() as usize];
+                left &= left - 1;
+                n += 1;
+            }
+        }
     }
 
     /// Writes `base` + position for every set bit, and returns how many; there is room for 64 and 16 more.
@@ -121,8 +151,8 @@ impl Reals for Portable {
         std::array::from_fn(|l| a[l] * b[l])
     }
     #[inline(always)]
-    unsafe fn div(a: [f64; 4], b: [f64; 4]) -> [f64; 4] {
-        std::array::from_fn(|l| a[l] / b[l])
+    unsafe fn reciprocal(x: [f64; 4]) -> [f64; 4] {
+        x.map(|x| 1.0 / x)
     }
     #[inline(always)]
     unsafe fn max(a: [f64; 4], b: [f64; 4]) -> [f64; 4] {
@@ -139,6 +169,19 @@ impl Reals for Portable {
     #[inline(always)]
     unsafe fn no_counts() -> [u16; 16] {
         [0; 16]
+    }
+    #[inline(always)]
+    unsafe fn load_all(p: *const u16) -> [u16; 16] {
+        // SAFETY: the caller passes a pointer to COUNTERS elements.
+        unsafe { p.cast::<[u16; 16]>().read_unaligned() }
+    }
+    #[inline(always)]
+    unsafe fn sub_counts(a: [u16; 16], b: [u16; 16]) -> [u16; 16] {
+        std::array::from_fn(|l| a[l].wrapping_sub(b[l]))
+    }
+    #[inline(always)]
+    unsafe fn add_counts(a: [u16; 16], b: [u16; 16]) -> [u16; 16] {
+        std::array::from_fn(|l| a[l].wrapping_add(b[l]))
     }
     #[inline(always)]
     unsafe fn count_where(acc: [u16; 16], bits: u32, v: u16) -> [u16; 16] {
@@ -216,8 +259,14 @@ mod x86 {
             unsafe { _mm512_mul_pd(a, b) }
         }
         #[inline(always)]
-        unsafe fn div(a: __m512d, b: __m512d) -> __m512d {
-            unsafe { _mm512_div_pd(a, b) }
+        unsafe fn reciprocal(x: __m512d) -> __m512d {
+            unsafe {
+                // Two steps of Newton's method: 14 bits, 28, all. Cheaper than a division.
+                let one = _mm512_set1_pd(1.0);
+                let r = _mm512_rcp14_pd(x);
+                let r = _mm512_fmadd_pd(r, _mm512_fnmadd_pd(x, r, one), r);
+                _mm512_fmadd_pd(r, _mm512_fnmadd_pd(x, r, one), r)
+            }
         }
         #[inline(always)]
         unsafe fn max(a: __m512d, b: __m512d) -> __m512d {
@@ -239,8 +288,54 @@ mod x86 {
             unsafe { _pext_u64(bits, mask) }
         }
         #[inline(always)]
+        unsafe fn narrow(from: &[u16], to: &mut [u16], rows: &[u32], width: usize, keep: u64) {
+            unsafe {
+                let mut lanes = [0u32; 80];
+                let n = Self::positions(keep, 0, lanes.as_mut_ptr());
+                let load = |p: *const u16| _mm512_loadu_si512(p.cast());
+                let [low, high] = [0, 32].map(|at| {
+                    let half = |at| _mm512_loadu_si512(lanes.as_ptr().add(at).cast());
+                    let (a, b) = (half(at), half(at + 16));
+                    let words = _mm512_castsi256_si512(_mm512_cvtepi32_epi16(a));
+                    _mm512_inserti64x4::<1>(words, _mm512_cvtepi32_epi16(b))
+                });
+                for &row in rows {
+                    let at = row as usize * width;
+                    let (from, to) = (&from[at..][..width], &mut to[at..][..width]);
+                    let a = load(from.as_ptr());
+                    // One vector or two.
+                    let b = if width > 32 { load(from.as_ptr().add(32)) } else { a };
+                    let first = _mm512_permutex2var_epi16(a, low, b);
+                    _mm512_storeu_si512(to.as_mut_ptr().cast(), first);
+                    if n > 32 {
+                        let rest = _mm512_permutex2var_epi16(a, high, b);
+                        _mm512_storeu_si512(to.as_mut_ptr().add(32).cast(), rest);
+                    }
+                }
+            }
+        }
+        #[inline(always)]
         unsafe fn no_counts() -> __m512i {
             unsafe { _mm512_setzero_si512() }
+        }
+        #[inline(always)]
+        unsafe fn between(counts: __m512i, least: u16, most: u16) -> u32 {
+            unsafe {
+                let [least, most] = [least, most].map(|n| _mm512_set1_epi16(n.cast_signed()));
+                _mm512_cmpge_epu16_mask(counts, least) & _mm512_cmple_epu16_mask(counts, most)
+            }
+        }
+        #[inline(always)]
+        unsafe fn load_all(p: *const u16) -> __m512i {
+            unsafe { _mm512_loadu_si512(p.cast()) }
+        }
+        #[inline(always)]
+        unsafe fn sub_counts(a: __m512i, b: __m512i) -> __m512i {
+            unsafe { _mm512_sub_epi16(a, b) }
+        }
+        #[inline(always)]
+        unsafe fn add_counts(a: __m512i, b: __m512i) -> __m512i {
+            unsafe { _mm512_add_epi16(a, b) }
         }
         #[inline(always)]
         unsafe fn count_where(acc: __m512i, bits: u32, v: u16) -> __m512i {
@@ -320,8 +415,8 @@ mod x86 {
             unsafe { _mm256_mul_pd(a, b) }
         }
         #[inline(always)]
-        unsafe fn div(a: __m256d, b: __m256d) -> __m256d {
-            unsafe { _mm256_div_pd(a, b) }
+        unsafe fn reciprocal(x: __m256d) -> __m256d {
+            unsafe { _mm256_div_pd(_mm256_set1_pd(1.0), x) }
         }
         #[inline(always)]
         unsafe fn max(a: __m256d, b: __m256d) -> __m256d {
@@ -345,6 +440,18 @@ mod x86 {
         #[inline(always)]
         unsafe fn no_counts() -> __m256i {
             unsafe { _mm256_setzero_si256() }
+        }
+        #[inline(always)]
+        unsafe fn load_all(p: *const u16) -> __m256i {
+            unsafe { _mm256_loadu_si256(p.cast()) }
+        }
+        #[inline(always)]
+        unsafe fn sub_counts(a: __m256i, b: __m256i) -> __m256i {
+            unsafe { _mm256_sub_epi16(a, b) }
+        }
+        #[inline(always)]
+        unsafe fn add_counts(a: __m256i, b: __m256i) -> __m256i {
+            unsafe { _mm256_add_epi16(a, b) }
         }
         #[inline(always)]
         unsafe fn count_where(acc: __m256i, bits: u32, v: u16) -> __m256i {

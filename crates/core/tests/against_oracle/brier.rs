@@ -275,22 +275,58 @@ fn kernels_agree(instance: &Instance) -> Result<(), String> {
         let unit = if whole { 0.0 } else { 2f64.powi(-50) };
         let rounding = unit * instance.rows().len() as f64 * heaviest;
         for backend in Backend::available() {
-            let mut splits = kernel::Splits::default();
-            kernel::Kernel { backend, curve }.splits(&root, &tables, true, &mut splits);
-            for (c, column) in tables.columns.iter().enumerate() {
-                let value = |i: &usize| instance.features[*i][column.feature] != column.flipped;
-                let (yes, no): (Vec<usize>, Vec<usize>) =
-                    instance.rows().into_iter().partition(value);
-                ensure(splits.count[c] == yes.len() as f64, || "miscounted".into())?;
-                for (rows, loss) in [(yes, splits.yes[c]), (no, splits.no[c])] {
-                    let expected = match curve {
-                        LeafCurve::KaplanMeier => reference.kaplan_meier(&rows),
-                        LeafCurve::BrierOptimal => reference.antitonic(&rows),
+            for min_leaf in [1, 7] {
+                let mut splits = kernel::Splits::default();
+                let kernel = kernel::Kernel { backend, curve, min_leaf };
+                kernel.splits(&root, &tables, None, true, &mut splits);
+                for (c, column) in tables.columns.iter().enumerate() {
+                    let value = |i: &usize| instance.features[*i][column.feature] != column.flipped;
+                    let (yes, no): (Vec<usize>, Vec<usize>) =
+                        instance.rows().into_iter().partition(value);
+                    let Some(lane) = splits.columns.iter().position(|&column| column == c) else {
+                        let fewer = yes.len().min(no.len());
+                        ensure(fewer < min_leaf, || "left out".into())?;
+                        continue;
                     };
-                    agree(&format!("{} loss", backend.name()), loss, expected, 1e-12 + rounding)?;
+                    ensure(splits.count[lane] == yes.len() as f64, || "miscounted".into())?;
+                    for (rows, loss) in [(yes, splits.yes[lane]), (no, splits.no[lane])] {
+                        let expected = match curve {
+                            LeafCurve::KaplanMeier => reference.kaplan_meier(&rows),
+                            LeafCurve::BrierOptimal => reference.antitonic(&rows),
+                        };
+                        let name = format!("{} loss", backend.name());
+                        agree(&name, loss, expected, 1e-12 + rounding)?;
+                    }
+                }
+                for lane in 0..splits.columns.len() {
+                    sides_agree(kernel, &root, &tables, &splits, lane)?;
                 }
             }
         }
+    }
+    Ok(())
+}
+
+/// Counting a side from its parent and sibling changes nothing.
+fn sides_agree(
+    kernel: kernel::Kernel,
+    root: &rows::Rows,
+    tables: &rows::Tables,
+    splits: &kernel::Splits,
+    lane: usize,
+) -> Result<(), String> {
+    let of_yes = (splits.count[lane], splits.floor[lane]);
+    let (mut yes, mut no) = Default::default();
+    root.split(splits.columns[lane], tables, of_yes, &mut yes, &mut no);
+    for (rows, sibling) in [(&yes, &no), (&no, &yes)] {
+        let parent = Some(kernel::Parent { splits, sibling });
+        let [with, without] = [parent, None].map(|parent| {
+            let mut out = kernel::Splits::default();
+            kernel.splits(rows, tables, parent, true, &mut out);
+            let n = out.columns.len();
+            [out.yes, out.no, out.count, out.floor].map(|values| values[..n].to_vec())
+        });
+        ensure(with == without, || "a side differs when counted from its sibling".into())?;
     }
     Ok(())
 }
@@ -303,16 +339,18 @@ fn kernels_agree_with_the_oracle() {
 
 #[test]
 fn kernels_that_count_runs_agree_with_the_oracle() {
-    for seed in 0..4 {
+    for seed in 0..8 {
         let random = &mut Random::new(seed);
         let (n, n_times) = (400, 1 + random.below(12));
-        let n_features = [5, 31, 40, 70][seed as usize];
+        let n_features = [5, 31, 40, 70][seed as usize % 4];
+        let (weighted, share) = (seed < 4, if seed < 4 { 0.4 } else { 0.025 });
         let mut instance = Instance::random(seed, 1, 0).select(&[], &[]);
         for _ in 0..n {
-            instance.features.push((0..n_features).map(|_| random.chance(0.4)).collect());
+            instance.features.push((0..n_features).map(|_| random.chance(share)).collect());
             instance.sample.time.push(random.below(n_times) as f64);
             instance.sample.event.push(random.chance(0.6));
-            instance.sample.weight.push((1 + random.below(3)) as f64);
+            let weight = if weighted { 1 + random.below(3) } else { 1 };
+            instance.sample.weight.push(weight as f64);
         }
         instance.sample.entry = None;
         kernels_agree(&instance).unwrap();

@@ -1,7 +1,6 @@
 //! Every tree that reaches the optimum.
 
-use super::kernel::Splits;
-use super::node::{Allowed, Nodes, SLACK};
+use super::node::{Allowed, Candidate, Nodes, SLACK};
 use super::rows::Rows;
 use super::{Prepared, Search};
 use crate::data::BinaryMatrix;
@@ -67,41 +66,41 @@ impl All<'_> {
         if allowed.depth == 0 || allowed.leaves < 2 {
             return Ok(found);
         }
-        let splits = self.nodes.splits(rows, true);
+        let splits = self.nodes.splits(rows, None, true);
         let mut candidates = self.nodes.candidates(rows, &splits);
+        self.nodes.drop_splits(splits);
         candidates.sort_by_key(|c| c.column);
         let mut seen = FxHashSet::default();
         for c in candidates.into_iter().filter(|c| c.bound <= cut) {
             if found.len() >= self.limit && !self.budget {
                 break;
             }
-            let sides = self.nodes.sides(rows, &splits, c.column);
+            let sides = self.nodes.sides(rows, &c);
             if seen.insert(sides[0].hash.min(sides[1].hash)) {
-                self.with_root(c.column, &sides, &splits, allowed, cut, &mut found)?;
+                self.with_root(&c, &sides, allowed, cut, &mut found)?;
             }
             self.nodes.drop_rows(sides);
         }
-        self.nodes.drop_splits(splits);
         Ok(found)
     }
 
     fn with_root(
         &mut self,
-        column: usize,
+        split: &Candidate,
         sides: &[Rows; 2],
-        splits: &Splits,
         allowed: Allowed,
         cut: f64,
         found: &mut Vec<Costed<f64>>,
     ) -> Result<(), Stop> {
-        let leaf = [splits.yes[column], splits.no[column]];
+        let leaf = split.leaf;
         let below = Allowed { depth: allowed.depth - 1, leaves: allowed.leaves - 1 };
         let bound = self.nodes.bound(leaf[1], sides[1].floor, sides[1].count);
-        let yes = self.nodes.solve(&sides[0], leaf[0], below, cut - bound + 2.0 * SLACK)?.value;
+        let yes =
+            self.nodes.solve(&sides[0], None, leaf[0], below, cut - bound + 2.0 * SLACK)?.value;
         if yes + bound > cut {
             return Ok(());
         }
-        let no = self.nodes.solve(&sides[1], leaf[1], below, cut - yes + 2.0 * SLACK)?.value;
+        let no = self.nodes.solve(&sides[1], None, leaf[1], below, cut - yes + 2.0 * SLACK)?.value;
         if yes + no > cut {
             return Ok(());
         }
@@ -112,7 +111,7 @@ impl All<'_> {
             for (b, r) in &no_trees {
                 let fits = a + b <= cut && l.n_leaves() + r.n_leaves() <= allowed.leaves;
                 if fits && found.len() < most {
-                    found.push((a + b, self.nodes.join(column, l, r)));
+                    found.push((a + b, self.nodes.join(split.column, l, r)));
                 }
             }
         }

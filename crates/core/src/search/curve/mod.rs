@@ -98,7 +98,7 @@ impl<'a> Prepared<'a> {
             return Err(Error::invalid("y", "does not have a row for every row of X"));
         }
         let backend = settings.backend.unwrap_or_else(|| Backend::available()[0]);
-        let kernel = Kernel { backend, curve: task.curve };
+        let kernel = Kernel { backend, curve: task.curve, min_leaf: settings.min_leaf };
         let (root, tables) = Tables::new(task, features, settings.equivalent_points)?;
         let memo = Memo::new(settings.memory_limit.unwrap_or(DEFAULT_BYTES));
         let leaf = kernel.leaf(&tables);
@@ -170,7 +170,7 @@ impl<'a> Search<'a> {
         let prepared = self.prepared;
         let Prepared { root, leaf, .. } = prepared;
         let allowed = nodes.useful(*leaf, root.floor, root.count, allowed);
-        let splits = nodes.splits(root, true);
+        let splits = nodes.splits(root, None, true);
         let candidates = nodes.candidates(root, &splits);
         let single_leaf = leaf + prepared.task.leaf_penalty;
         // Bounds that rest on the reference model are not bounds on the optimum.
@@ -200,7 +200,7 @@ impl<'a> Search<'a> {
                 if candidate.bound >= cut - SLACK {
                     continue;
                 }
-                let found = nodes.below(root, &splits, candidate.column, allowed, cut);
+                let found = nodes.below(root, &splits, candidate, allowed, cut);
                 let found = found.and_then(|known| {
                     let better = known.exact() && known.value < cut - SLACK;
                     let column = candidate.column;

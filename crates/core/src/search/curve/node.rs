@@ -1,7 +1,7 @@
 //! Depth-first branch and bound over nodes, each a set of rows with a depth and a number of
 //! leaves left.
 
-use super::kernel::{Kernel, Splits};
+use super::kernel::{Kernel, Parent, Splits};
 use super::memo::{Known, Memo};
 use super::rows::{Rows, Tables};
 use crate::search::{Monitor, Settings, Stop};
@@ -61,9 +61,9 @@ impl<'a> Nodes<'a> {
     /// Losses of all single splits, in a buffer to give back with [`Nodes::drop_splits`].
     ///
     /// The parts of the floor are only there with `floors`.
-    pub fn splits(&mut self, rows: &Rows, floors: bool) -> Splits {
+    pub fn splits(&mut self, rows: &Rows, parent: Option<Parent>, floors: bool) -> Splits {
         let mut splits = self.splits_pool.pop().unwrap_or_default();
-        self.kernel.splits(rows, self.tables, floors, &mut splits);
+        self.kernel.splits(rows, self.tables, parent, floors, &mut splits);
         self.monitor.count(2 * self.tables.columns.len() as u64);
         splits
     }
@@ -74,10 +74,9 @@ impl<'a> Nodes<'a> {
     }
 
     /// The two sides of a split, in buffers to give back with [`Nodes::drop_rows`].
-    pub fn sides(&mut self, rows: &Rows, splits: &Splits, column: usize) -> [Rows; 2] {
+    pub fn sides(&mut self, rows: &Rows, split: &Candidate) -> [Rows; 2] {
         let [mut yes, mut no] = [(); 2].map(|()| self.rows_pool.pop().unwrap_or_default());
-        let of_yes = (splits.count[column], splits.floor[column]);
-        rows.split(column, self.tables, of_yes, &mut yes, &mut no);
+        rows.split(split.column, self.tables, (split.count, split.floor), &mut yes, &mut no);
         [yes, no]
     }
 
@@ -117,6 +116,7 @@ impl<'a> Nodes<'a> {
     pub fn solve(
         &mut self,
         rows: &Rows,
+        parent: Option<Parent>,
         leaf: f64,
         allowed: Allowed,
         limit: f64,
@@ -137,7 +137,7 @@ impl<'a> Nodes<'a> {
             return Ok(known);
         }
         self.monitor.check()?;
-        let splits = self.splits(rows, allowed.leaves > 2);
+        let splits = self.splits(rows, parent, allowed.leaves > 2);
         let known = self.over_splits(rows, as_leaf, &splits, allowed, limit);
         self.drop_splits(splits);
         let known = known?;
@@ -157,11 +157,11 @@ impl<'a> Nodes<'a> {
     ) -> Result<Known, Stop> {
         let mut best = as_leaf;
         let least = self.settings.min_leaf as f64;
-        for c in 0..self.tables.columns.len() {
-            let value = splits.yes[c] + splits.no[c] + 2.0 * self.price;
-            let fewer = splits.count[c].min(rows.count - splits.count[c]);
+        for (lane, &column) in splits.columns.iter().enumerate() {
+            let value = splits.yes[lane] + splits.no[lane] + 2.0 * self.price;
+            let fewer = splits.count[lane].min(rows.count - splits.count[lane]);
             if fewer >= least && value < best.value - SLACK {
-                best = Known { value, root: c as i32 };
+                best = Known { value, root: column as i32 };
             }
         }
         if allowed.leaves == 2 {
@@ -175,7 +175,7 @@ impl<'a> Nodes<'a> {
                 least_bound = least_bound.min(c.bound);
                 continue;
             }
-            let known = self.below(rows, splits, c.column, allowed, cut)?;
+            let known = self.below(rows, splits, c, allowed, cut)?;
             if known.exact() && known.value < cut - SLACK {
                 best = known;
             } else {
@@ -191,43 +191,44 @@ impl<'a> Nodes<'a> {
     /// Columns that split the node into two allowed leaves, the best single split first.
     pub fn candidates(&self, rows: &Rows, splits: &Splits) -> Vec<Candidate> {
         let least = self.settings.min_leaf as f64;
-        let of_column = |column: usize| {
-            let yes_count = splits.count[column];
-            let no_count = rows.count - yes_count;
-            if yes_count < least || no_count < least {
+        let of_lane = |(lane, &column): (usize, &usize)| {
+            let count = splits.count[lane];
+            if count < least || rows.count - count < least {
                 return None;
             }
-            let (yes, no, floor) = (splits.yes[column], splits.no[column], splits.floor[column]);
-            let bound =
-                self.bound(yes, floor, yes_count) + self.bound(no, rows.floor - floor, no_count);
-            Some(Candidate { column, leaves: yes + no + 2.0 * self.price, bound })
+            let (leaf, floor) = ([splits.yes[lane], splits.no[lane]], splits.floor[lane]);
+            let bound = self.bound(leaf[0], floor, count)
+                + self.bound(leaf[1], rows.floor - floor, rows.count - count);
+            let leaves = leaf[0] + leaf[1] + 2.0 * self.price;
+            Some(Candidate { column, leaf, count, floor, leaves, bound })
         };
         let mut all: Vec<Candidate> =
-            (0..self.tables.columns.len()).filter_map(of_column).collect();
+            splits.columns.iter().enumerate().filter_map(of_lane).collect();
         all.sort_by(|a, b| a.leaves.total_cmp(&b.leaves));
         all
     }
 
-    /// Least cost of the trees with `column` at the root, if below `cut`; otherwise a bound.
+    /// Least cost of the trees with this split at the root, if below `cut`; otherwise a bound.
     pub fn below(
         &mut self,
         rows: &Rows,
         splits: &Splits,
-        column: usize,
+        split: &Candidate,
         allowed: Allowed,
         cut: f64,
     ) -> Result<Known, Stop> {
-        let sides = self.sides(rows, splits, column);
-        let known = self.shares(&sides, [splits.yes[column], splits.no[column]], allowed, cut);
+        let sides = self.sides(rows, split);
+        let known = self.shares(&sides, Some(splits), split.leaf, allowed, cut);
         self.drop_rows(sides);
         let Known { value, root } = known?;
-        Ok(Known { value, root: if root == Known::BOUND { root } else { column as i32 } })
+        Ok(Known { value, root: if root == Known::BOUND { root } else { split.column as i32 } })
     }
 
     /// Over all ways to share the leaves between two sides.
     fn shares(
         &mut self,
         sides: &[Rows; 2],
+        parent: Option<&Splits>,
         leaf: [f64; 2],
         allowed: Allowed,
         cut: f64,
@@ -235,7 +236,7 @@ impl<'a> Nodes<'a> {
         let mut least = Known { value: f64::INFINITY, root: Known::BOUND };
         let mut cut = cut;
         for share in self.ways(sides, leaf, allowed) {
-            let known = self.pair(sides, leaf, share, cut)?;
+            let known = self.pair(sides, parent, leaf, share, cut)?;
             if known.exact() && known.value < cut {
                 cut = known.value;
                 least = known;
@@ -268,6 +269,7 @@ impl<'a> Nodes<'a> {
     fn pair(
         &mut self,
         sides: &[Rows; 2],
+        parent: Option<&Splits>,
         leaf: [f64; 2],
         share: [Allowed; 2],
         cut: f64,
@@ -275,18 +277,20 @@ impl<'a> Nodes<'a> {
         let first = usize::from(sides[1].count < sides[0].count);
         let other = 1 - first;
         let bound = self.bound(leaf[other], sides[other].floor, sides[other].count);
-        let one = self.solve(&sides[first], leaf[first], share[first], cut - bound)?;
+        let [for_one, for_two] = [other, first]
+            .map(|sibling| parent.map(|splits| Parent { splits, sibling: &sides[sibling] }));
+        let one = self.solve(&sides[first], for_one, leaf[first], share[first], cut - bound)?;
         if !one.exact() || one.value + bound >= cut {
             return Ok(Known { value: one.value + bound, root: Known::BOUND });
         }
-        let two = self.solve(&sides[other], leaf[other], share[other], cut - one.value)?;
+        let two = self.solve(&sides[other], for_two, leaf[other], share[other], cut - one.value)?;
         let root = if two.exact() { Known::LEAF } else { Known::BOUND };
         Ok(Known { value: one.value + two.value, root })
     }
 
     /// A best tree on `rows` over the columns of the tables.
     pub fn tree(&mut self, rows: &Rows, leaf: f64, allowed: Allowed) -> Result<Tree, Stop> {
-        let known = self.solve(rows, leaf, allowed, f64::INFINITY)?;
+        let known = self.solve(rows, None, leaf, allowed, f64::INFINITY)?;
         if known.root == Known::LEAF {
             return Ok(Tree::leaf());
         }
@@ -302,16 +306,17 @@ impl<'a> Nodes<'a> {
         allowed: Allowed,
         value: f64,
     ) -> Result<Tree, Stop> {
-        let splits = self.splits(rows, true);
-        let sides = self.sides(rows, &splits, column);
-        let leaf = [splits.yes[column], splits.no[column]];
+        let splits = self.splits(rows, None, true);
+        let candidates = self.candidates(rows, &splits);
         self.drop_splits(splits);
+        let split = candidates.iter().find(|c| c.column == column).expect("an allowed split");
+        let (sides, leaf) = (self.sides(rows, split), split.leaf);
         let mut tree = Tree::leaf();
         for share in self.ways(&sides, leaf, allowed) {
             let reached = value + 4.0 * SLACK;
             // The floor of a reference model may lie above a value that was found.
             let cut = if self.tables.reference { f64::INFINITY } else { reached };
-            let known = self.pair(&sides, leaf, share, cut)?;
+            let known = self.pair(&sides, None, leaf, share, cut)?;
             if known.exact() && known.value <= reached {
                 let yes = self.tree(&sides[0], leaf[0], share[0])?;
                 let no = self.tree(&sides[1], leaf[1], share[1])?;
@@ -331,12 +336,12 @@ impl<'a> Nodes<'a> {
         if allowed.leaves == 1 {
             return as_leaf;
         }
-        let splits = self.splits(rows, true);
+        let splits = self.splits(rows, None, true);
         let best = self.candidates(rows, &splits).first().copied();
         let below = best.map(|best| {
             let depth = allowed.depth - 1;
-            let sides = self.sides(rows, &splits, best.column);
-            let (yes_leaf, no_leaf) = (splits.yes[best.column], splits.no[best.column]);
+            let sides = self.sides(rows, &best);
+            let [yes_leaf, no_leaf] = best.leaf;
             let share = Allowed { depth, leaves: allowed.leaves - 1 };
             let (a, yes) = self.greedy(&sides[0], yes_leaf, share);
             let share = Allowed { depth, leaves: allowed.leaves - yes.n_leaves() };
@@ -361,6 +366,12 @@ impl<'a> Nodes<'a> {
 pub struct Candidate {
     /// Which.
     pub column: usize,
+    /// Losses of its sides, as leaves.
+    pub leaf: [f64; 2],
+    /// Number of the caller's rows where it is true.
+    pub count: f64,
+    /// Part of the floor where it is true.
+    pub floor: f64,
     /// Cost with a leaf on either side.
     pub leaves: f64,
     /// Lower bound on the cost of all trees with it at the root.

@@ -65,10 +65,17 @@ pub struct Tables {
     pub code: Vec<Code>,
     /// Whole-numbered weight of each row.
     pub weight: Vec<f64>,
-    /// For each code, the first row of a later one.
+    /// For each code, the first row of a later one; ascending.
     pub run_end: Vec<u32>,
     /// Weight of each row in 16 bits, where the weight of all rows of any code fits.
     pub small_weight: Option<Vec<u16>>,
+    /// Whether the caller's rows fit into 16 bits, and are what weights count.
+    pub countable: bool,
+    /// Whether nodes are counted time by time before their losses are computed.
+    pub histograms: bool,
+    /// Rows that have something to add up apart from counts: a floor, or a count that is not
+    /// the weight.
+    pub adding: Vec<u64>,
     bits: Vec<u64>,
     /// Words per row.
     pub words: usize,
@@ -95,6 +102,9 @@ pub struct Tables {
     /// Floor of all rows without the reference model.
     pub free_floor: f64,
 }
+
+/// Distinct rows per time from which nodes are counted in histograms.
+const ROWS_PER_TIME: usize = 16;
 
 /// Largest total weight in whole numbers: f64 adds them exactly.
 const MAX_TOTAL: f64 = (1u64 << 51) as f64;
@@ -163,6 +173,9 @@ impl Tables {
             weight: Vec::new(),
             run_end: Vec::new(),
             small_weight: None,
+            countable: false,
+            histograms: false,
+            adding: Vec::new(),
             bits: Vec::new(),
             words,
             column_masks: Vec::new(),
@@ -215,8 +228,19 @@ impl Tables {
             tables.run_end[code as usize] = id as u32 + 1;
             of_run[code as usize] += weight;
         }
+        let mut last = 0;
+        for end in &mut tables.run_end {
+            last = last.max(*end);
+            *end = last;
+        }
+        tables.adding = vec![0; root.mask.len()];
+        for (id, about) in tables.about.iter().enumerate() {
+            tables.adding[id / 64] |= u64::from(weighted || about.floor > 0.0) << (id % 64);
+        }
         if scale == 1.0 && of_run.iter().all(|&weight| weight <= f64::from(u16::MAX)) {
             tables.small_weight = Some(tables.weight.iter().map(|&w| w as u16).collect());
+            tables.histograms = n_distinct >= ROWS_PER_TIME * task.grid.len();
+            tables.countable = !weighted && total <= f64::from(u16::MAX);
         }
         Ok((root, tables))
     }

@@ -65,7 +65,7 @@ impl<L: Reals, const V: usize> Side<L, V> {
             let (zero, one) = (L::splat(0.0), L::splat(1.0));
             let mut ratio = [zero; V];
             for v in 0..V {
-                ratio[v] = L::div(one, L::max(at_risk[v], one));
+                ratio[v] = L::reciprocal(L::max(at_risk[v], one));
             }
             Side { at_risk, survival: [one; V], ratio, happened: [zero; V], loss: [zero; V] }
         }
@@ -90,7 +90,7 @@ impl<L: Reals, const V: usize> Side<L, V> {
                     let censored = change.censored[v];
                     q = L::add(q, L::mul_add(censored, step.rest, change.minus_rest[v]));
                     n = L::sub(n, censored);
-                    self.ratio[v] = L::div(s, L::max(n, one));
+                    self.ratio[v] = L::mul(s, L::reciprocal(L::max(n, one)));
                 }
                 let u = L::sub(one, s);
                 let p = L::mul(L::mul(s, s), self.happened[v]);

@@ -1,49 +1,56 @@
 //! Where a pass over a node takes its rows from: one by one, or counted in runs.
 
 use super::super::rows::{Code, Rows, Tables};
-use super::Scratch;
 use crate::simd::reals::{Job, Reals};
 use std::marker::PhantomData;
 
 /// Weight of every column in each run of rows with equal [`Code`].
 #[derive(Clone, Debug, Default)]
 pub(super) struct Runs {
-    /// `lanes` counters per run.
+    /// `lanes` counters for each code.
     pub(super) counts: Vec<u16>,
     pub(super) lanes: usize,
-    pub(super) code: Vec<Code>,
-    pub(super) weight: Vec<f64>,
+    /// Weight of each code.
+    pub(super) weight: Vec<u16>,
+    /// Those with a weight.
+    pub(super) codes: Vec<Code>,
+    /// Weight of each lane, of use only where it fits.
+    pub(super) totals: Vec<u16>,
 }
 
-/// Lists the rows, gives a lane to every column, or only to those that split the node where
-/// that takes fewer vectors, and collects the lanes' bits.
+/// Lists the rows and their bits.
 pub(super) struct Collect<'a, L> {
     pub(super) rows: &'a Rows,
     pub(super) tables: &'a Tables,
-    pub(super) scratch: &'a mut Scratch,
+    pub(super) ids: &'a mut Vec<u32>,
+    pub(super) bits: &'a mut Vec<u64>,
+    /// Number of rows before each word of the mask.
+    pub(super) before: &'a mut Vec<u32>,
+    /// Columns that have both values, among the first 64.
+    pub(super) to: &'a mut u64,
     pub(super) lanes_of: PhantomData<L>,
 }
 
 impl<L: Reals> Job for Collect<'_, L> {
     #[inline(always)]
     unsafe fn run(self) {
-        let Collect { rows, tables, scratch, .. } = self;
-        let Scratch { ids, bits, lanes, .. } = scratch;
-        let n_columns = tables.columns.len();
+        let Collect { rows, tables, ids, bits, before, to, .. } = self;
         ids.clear();
         ids.reserve(64 * rows.mask.len() + 16);
+        before.clear();
         let mut n = 0;
         for (w, &word) in rows.mask.iter().enumerate() {
+            before.push(n as u32);
             // SAFETY: passed on; there is room for the rows and what is written behind them.
             unsafe { n += L::positions(word, 64 * w as u32, ids.as_mut_ptr().add(n)) };
         }
+        before.push(n as u32);
         // SAFETY: the first n were written.
         unsafe { ids.set_len(n) };
-        lanes.clear();
         let words = tables.words;
+        // Never shorter, so that only what is new is cleared.
         bits.resize(bits.len().max(n * words), 0);
         if words > 1 {
-            lanes.extend(0..n_columns);
             for (bits, &id) in bits.chunks_exact_mut(words).zip(ids.iter()) {
                 bits.copy_from_slice(tables.row(id));
             }
@@ -56,17 +63,7 @@ impl<L: Reals> Job for Collect<'_, L> {
             all &= row;
             *bits = row;
         }
-        let splitting = any & !all;
-        let n_splitting = splitting.count_ones() as usize;
-        if L::COMPACTS && n_splitting.div_ceil(L::N) < n_columns.div_ceil(L::N) {
-            lanes.extend((0..n_columns).filter(|c| splitting >> c & 1 == 1));
-            for bits in &mut bits[..n] {
-                // SAFETY: passed on.
-                *bits = unsafe { L::compact(*bits, splitting) };
-            }
-        } else {
-            lanes.extend(0..n_columns);
-        }
+        *to = any & !all;
     }
 }
 
@@ -74,12 +71,11 @@ impl<L: Reals> Job for Collect<'_, L> {
 #[derive(Clone, Copy)]
 pub(super) struct Node<'a> {
     pub(super) ids: &'a [u32],
-    /// Lanes of each row, in `words` words.
+    /// Lanes of each row, in as many words as in the tables.
     pub(super) bits: &'a [u64],
-    pub(super) words: usize,
     pub(super) n_lanes: usize,
-    /// Whether parts of the floor are asked for, and there is one.
-    pub(super) floors: bool,
+    /// Number of the caller's rows.
+    pub(super) count: f64,
     pub(super) tables: &'a Tables,
 }
 
@@ -87,14 +83,82 @@ impl Node<'_> {
     /// Lanes of the `r`-th row from `first` on, up to the end of a word.
     #[inline(always)]
     pub(super) fn word(&self, r: usize, first: usize) -> u64 {
-        self.bits[r * self.words + first / 64] >> (first % 64)
+        self.bits[r * self.tables.words + first / 64] >> (first % 64)
     }
 }
 
-/// Sums the weights of every run, in whole numbers.
-pub(super) struct Count<'a, L, const V: usize> {
+/// Rows to count.
+#[derive(Clone, Copy)]
+pub(super) struct Listed<'a> {
     pub(super) node: Node<'a>,
+    pub(super) mask: &'a [u64],
+    /// Number of rows before each word of the mask.
+    pub(super) before: &'a [u32],
     pub(super) weight: &'a [u16],
+}
+
+impl Listed<'_> {
+    /// Number of rows before row `id` of the tables.
+    #[inline(always)]
+    fn rank(&self, id: u32) -> usize {
+        let (word, bit) = (id as usize / 64, id % 64);
+        let below = self.mask.get(word).map_or(0, |mask| mask & ((1 << bit) - 1));
+        self.before[word] as usize + below.count_ones() as usize
+    }
+
+    /// Weight in each lane from `first` on, and of all, of the rows from `start` to `stop`.
+    ///
+    /// # Safety
+    /// Needs the instruction set of `L`.
+    #[inline(always)]
+    unsafe fn count<L: Reals, const V: usize>(
+        &self,
+        (start, stop): (usize, usize),
+        first: usize,
+    ) -> ([L::C; V], u16) {
+        // SAFETY: passed on.
+        unsafe {
+            let (mut counts, mut total) = ([L::no_counts(); V], 0u16);
+            for r in start..stop {
+                let weight = self.weight[self.node.ids[r] as usize];
+                let bits = self.node.word(r, first);
+                for v in 0..V {
+                    let bits = (bits >> (v * L::COUNTERS)) as u32;
+                    counts[v] = L::count_where(counts[v], bits, weight);
+                }
+                total = total.wrapping_add(weight);
+            }
+            (counts, total)
+        }
+    }
+}
+
+/// Sums the weights of every lane, in whole numbers.
+pub(super) struct CountColumns<'a, L, const V: usize> {
+    pub(super) listed: Listed<'a>,
+    pub(super) runs: &'a mut Runs,
+    pub(super) lanes_of: PhantomData<L>,
+}
+
+impl<L: Reals, const V: usize> Job for CountColumns<'_, L, V> {
+    #[inline(always)]
+    unsafe fn run(self) {
+        let CountColumns { listed, runs, .. } = self;
+        let width = V * L::COUNTERS;
+        runs.totals.resize(listed.node.n_lanes.next_multiple_of(width), 0);
+        let rows = (0, listed.node.ids.len());
+        for (group, totals) in runs.totals.chunks_exact_mut(width).enumerate() {
+            // SAFETY: passed on.
+            unsafe { store::<L, V>(totals, &listed.count::<L, V>(rows, group * width).0) }
+        }
+    }
+}
+
+/// Sums the weights of every run, in whole numbers; where the parent's are given the rows are
+/// those of the sibling, and the rest is what is wanted.
+pub(super) struct Count<'a, L, const V: usize> {
+    pub(super) listed: Listed<'a>,
+    pub(super) parent: Option<&'a Runs>,
     pub(super) runs: &'a mut Runs,
     pub(super) lanes_of: PhantomData<L>,
 }
@@ -102,51 +166,55 @@ pub(super) struct Count<'a, L, const V: usize> {
 impl<L: Reals, const V: usize> Job for Count<'_, L, V> {
     #[inline(always)]
     unsafe fn run(self) {
-        // SAFETY: passed on.
-        unsafe { count_runs::<L, V>(self.node, self.weight, self.runs) }
+        let Count { listed, parent, runs, .. } = self;
+        let run_end = &listed.node.tables.run_end;
+        let width = V * L::COUNTERS;
+        runs.lanes = listed.node.n_lanes.next_multiple_of(width);
+        runs.counts.resize(run_end.len() * runs.lanes, 0);
+        runs.weight.resize(run_end.len(), 0);
+        runs.totals.resize(runs.lanes, 0);
+        for first in (0..runs.lanes).step_by(width) {
+            runs.codes.clear();
+            let mut start = 0;
+            // SAFETY: passed on; all slices hold `width` counters.
+            unsafe {
+                let mut totals = [L::no_counts(); V];
+                for (code, &end) in run_end.iter().enumerate() {
+                    let stop = listed.rank(end);
+                    let (mut counts, mut total) = listed.count::<L, V>((start, stop), first);
+                    start = stop;
+                    let at = code * runs.lanes + first;
+                    if let Some(parent) = parent {
+                        let all = &parent.counts[at..][..width];
+                        for v in 0..V {
+                            let all = L::load_all(all.as_ptr().add(v * L::COUNTERS));
+                            counts[v] = L::sub_counts(all, counts[v]);
+                        }
+                        total = parent.weight[code] - total;
+                    }
+                    store::<L, V>(&mut runs.counts[at..][..width], &counts);
+                    for v in 0..V {
+                        totals[v] = L::add_counts(totals[v], counts[v]);
+                    }
+                    runs.weight[code] = total;
+                    if total > 0 {
+                        runs.codes.push(code as Code);
+                    }
+                }
+                store::<L, V>(&mut runs.totals[first..][..width], &totals);
+            }
+        }
     }
 }
 
 /// # Safety
 /// Needs the instruction set of `L`.
 #[inline(always)]
-unsafe fn count_runs<L: Reals, const V: usize>(node: Node, weight: &[u16], runs: &mut Runs) {
-    let Node { ids, tables, .. } = node;
-    let width = V * L::COUNTERS;
-    runs.lanes = node.n_lanes.next_multiple_of(width);
-    let most = ids.len().min(2 * tables.plain.len());
-    runs.counts.resize(most * runs.lanes, 0);
-    let mut first = 0;
-    while first < runs.lanes {
-        runs.code.clear();
-        runs.weight.clear();
-        let mut r = 0;
-        while r < ids.len() {
-            let code = tables.code[ids[r] as usize];
-            let end = tables.run_end[code as usize];
-            let mut total = 0u32;
-            // SAFETY: passed on; there is room for `most` runs.
-            unsafe {
-                let mut counts = [L::no_counts(); V];
-                while let Some(&id) = ids.get(r).filter(|&&id| id < end) {
-                    let weight = weight[id as usize];
-                    let bits = node.word(r, first);
-                    for v in 0..V {
-                        let bits = (bits >> (v * L::COUNTERS)) as u32;
-                        counts[v] = L::count_where(counts[v], bits, weight);
-                    }
-                    total += u32::from(weight);
-                    r += 1;
-                }
-                let to = &mut runs.counts[runs.code.len() * runs.lanes + first..][..width];
-                for v in 0..V {
-                    L::store_counts(to.as_mut_ptr().add(v * L::COUNTERS), counts[v]);
-                }
-            }
-            runs.code.push(code);
-            runs.weight.push(f64::from(total));
-        }
-        first += width;
+unsafe fn store<L: Reals, const V: usize>(to: &mut [u16], counts: &[L::C; V]) {
+    assert!(to.len() >= V * L::COUNTERS);
+    for v in 0..V {
+        // SAFETY: passed on; there is room.
+        unsafe { L::store_counts(to.as_mut_ptr().add(v * L::COUNTERS), counts[v]) }
     }
 }
 
@@ -201,8 +269,8 @@ pub(super) struct FromRuns<'a> {
 impl<L: Reals, const V: usize> Source<L, V> for FromRuns<'_> {
     #[inline(always)]
     unsafe fn next(&mut self) -> Option<(Code, f64, [L::V; V])> {
-        let code = *self.runs.code.get(self.at)?;
-        let counts = &self.runs.counts[self.at * self.runs.lanes + self.first..][..V * L::N];
+        let code = *self.runs.codes.get(self.at)?;
+        let counts = &self.runs.counts[code as usize * self.runs.lanes + self.first..][..V * L::N];
         // SAFETY: passed on; the slice holds V·N counters.
         let sums = unsafe {
             let mut sums = [L::splat(0.0); V];
@@ -211,7 +279,7 @@ impl<L: Reals, const V: usize> Source<L, V> for FromRuns<'_> {
             }
             sums
         };
-        let weight = self.runs.weight[self.at];
+        let weight = f64::from(self.runs.weight[code as usize]);
         self.at += 1;
         Some((code, weight, sums))
     }
