@@ -5,7 +5,7 @@ use bristlecone_core::greedy::{
     Grown, Interrupted, Limits, dense_ranks, grow_by_likelihood, grow_by_logrank,
 };
 use bristlecone_core::survival::Observations;
-use bristlecone_core::task::{Task, likelihood::Likelihood};
+use bristlecone_core::task::{Statistics, likelihood::Likelihood};
 use bristlecone_core::tree::LEAF;
 use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;

@@ -9,7 +9,7 @@ use bristlecone_core::search::{
 };
 use bristlecone_core::simd::Backend;
 use bristlecone_core::survival::Observations;
-use bristlecone_core::task::Task;
+use bristlecone_core::task::Statistics;
 use bristlecone_core::task::likelihood::Likelihood;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};

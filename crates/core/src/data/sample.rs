@@ -23,6 +23,8 @@ pub struct Sample {
     pub columns: Vec<Column>,
     /// Statistics per row, `[row][channel]`.
     pub sums: Vec<i64>,
+    /// Statistics summed over all rows.
+    pub total: Vec<i64>,
     /// Number of the caller's rows merged into each row.
     pub counts: Vec<i64>,
     /// Index of each row in the sample that this one was restricted from, first to last.
@@ -82,11 +84,11 @@ impl Sample {
                 }
             }
         }
-        let columns = useful_columns(features, &distinct, kinds);
-        let (words, bits) = pack(features, &distinct, &columns);
+        let (columns, words, bits) = useful_columns(features, &distinct, kinds);
         let ids = (0..distinct.len() as u32).collect();
         let kinds = of_columns(kinds, &columns);
-        Sample { columns, sums, counts, ids, channels, tested: Vec::new(), words, bits, kinds }
+        let (total, tested) = (total(&sums, channels), Vec::new());
+        Sample { columns, sums, total, counts, ids, channels, tested, words, bits, kinds }
     }
 
     /// The rows in which column `c` has the given value, with the columns reduced again.
@@ -97,10 +99,11 @@ impl Sample {
         let (n_rows, n_features) = (rows.len(), self.n_columns());
         let matrix = BinaryMatrix { n_rows, n_features, words: self.words, bits };
         let all: Vec<u32> = (0..n_rows as u32).collect();
-        let columns = useful_columns(&matrix, &all, &self.kinds);
-        let (words, bits) = pack(&matrix, &all, &columns);
+        let (columns, words, bits) = useful_columns(&matrix, &all, &self.kinds);
         let kinds = of_columns(&self.kinds, &columns);
         let tested = self.tested.iter().copied().chain([self.columns[c].feature]).collect();
+        let sums: Vec<i64> =
+            rows.iter().flat_map(|&r| self.statistics(r as usize)).copied().collect();
         Sample {
             columns: columns
                 .iter()
@@ -109,7 +112,8 @@ impl Sample {
                     Column { feature: outer.feature, flipped: outer.flipped != inner.flipped }
                 })
                 .collect(),
-            sums: rows.iter().flat_map(|&r| self.statistics(r as usize)).copied().collect(),
+            total: total(&sums, self.channels),
+            sums,
             counts: rows.iter().map(|&r| self.counts[r as usize]).collect(),
             ids: rows.iter().map(|&r| self.ids[r as usize]).collect(),
             channels: self.channels,
@@ -123,8 +127,9 @@ impl Sample {
     /// The same rows with one more channel.
     pub fn with_channel(&self, value: impl Fn(&[i64]) -> i64) -> Sample {
         let records = self.sums.chunks_exact(self.channels);
-        let sums = records.flat_map(|r| r.iter().copied().chain([value(r)])).collect();
-        Sample { sums, channels: self.channels + 1, ..self.clone() }
+        let sums: Vec<i64> = records.flat_map(|r| r.iter().copied().chain([value(r)])).collect();
+        let channels = self.channels + 1;
+        Sample { total: total(&sums, channels), sums, channels, ..self.clone() }
     }
 
     /// Number of distinct rows.
@@ -154,35 +159,35 @@ impl Sample {
         self.bits[r * self.words + c / 64] >> (c % 64) & 1 == 1
     }
 
+    /// Column of a feature, if it has one.
+    pub fn column_of(&self, feature: usize) -> Option<usize> {
+        self.columns.binary_search_by_key(&feature, |column| column.feature).ok()
+    }
+
+    /// Columns that are true in row `r`.
+    #[inline]
+    pub fn true_columns(&self, r: usize) -> impl Iterator<Item = usize> + '_ {
+        self.row(r).iter().enumerate().flat_map(|(w, &word)| {
+            let next = |rest: &u64| Some(rest & (rest - 1)).filter(|&rest| rest != 0);
+            let words = std::iter::successors(Some(word).filter(|&word| word != 0), next);
+            words.map(move |rest| w * 64 + rest.trailing_zeros() as usize)
+        })
+    }
+
     /// Statistics of row `r`.
     #[inline]
     pub fn statistics(&self, r: usize) -> &[i64] {
         &self.sums[r * self.channels..(r + 1) * self.channels]
     }
-
-    /// Statistics summed over all rows.
-    pub fn total(&self) -> Vec<i64> {
-        let mut total = vec![0; self.channels];
-        for record in self.sums.chunks_exact(self.channels) {
-            for (t, v) in total.iter_mut().zip(record) {
-                *t += v;
-            }
-        }
-        total
-    }
 }
 
-/// Words per row and the bits of the chosen columns of the chosen rows.
-fn pack(features: &BinaryMatrix, rows: &[u32], columns: &[Column]) -> (usize, Vec<u64>) {
-    let words = columns.len().div_ceil(64).max(1);
-    let mut bits = vec![0u64; rows.len() * words];
-    for (packed, &r) in bits.chunks_exact_mut(words).zip(rows) {
-        for (c, column) in columns.iter().enumerate() {
-            let value = features.get(r as usize, column.feature) != column.flipped;
-            packed[c / 64] |= u64::from(value) << (c % 64);
-        }
+/// Sums of each channel.
+fn total(sums: &[i64], channels: usize) -> Vec<i64> {
+    let mut total = vec![0; channels];
+    for record in sums.chunks_exact(channels.max(1)) {
+        total.iter_mut().zip(record).for_each(|(total, v)| *total += v);
     }
-    (words, bits)
+    total
 }
 
 /// Kinds of the columns chosen.
@@ -191,34 +196,44 @@ fn of_columns(kinds: &[u32], columns: &[Column]) -> Vec<u32> {
 }
 
 /// Drops constant, duplicate and complementary features (the first of each kind stays) and
-/// orients the rest so that each is true for at most half of the rows.
-fn useful_columns(features: &BinaryMatrix, rows: &[u32], kinds: &[u32]) -> Vec<Column> {
+/// orients the rest so that each is true for at most half of the rows. Returns them with the
+/// words per row and the rows' bits.
+fn useful_columns(
+    features: &BinaryMatrix,
+    rows: &[u32],
+    kinds: &[u32],
+) -> (Vec<Column>, usize, Vec<u64>) {
     let n = rows.len();
     let words = n.div_ceil(64).max(1);
     let f_count = features.n_features();
     let mut bitsets = Vec::new();
     column_bitsets(n, f_count, |i| features.row(rows[i] as usize), &mut bitsets);
     let last_mask = if n.is_multiple_of(64) { u64::MAX } else { (1 << (n % 64)) - 1 };
-    let mut seen: FxHashSet<(u32, Vec<u64>)> = FxHashSet::default();
+    let mut seen: FxHashSet<(u32, &[u64])> = FxHashSet::default();
     let mut columns = Vec::new();
-    for f in 0..f_count {
-        let bitset = &mut bitsets[f * words..(f + 1) * words];
+    let mut chosen: Vec<&[u64]> = Vec::new();
+    for (f, bitset) in bitsets.chunks_exact_mut(words).enumerate() {
         let ones: usize = bitset.iter().map(|w| w.count_ones() as usize).sum();
         if ones == 0 || ones == n {
             continue;
         }
-        // Canonical form of a column and its complement: false in the first row.
-        if bitset[0] & 1 == 1 {
-            for w in bitset.iter_mut() {
-                *w = !*w;
-            }
+        // Canonical form of a column and its complement; where both are true in half of the
+        // rows, the one that is false in the first.
+        let flipped = 2 * ones > n || (2 * ones == n && bitset[0] & 1 == 1);
+        if flipped {
+            bitset.iter_mut().for_each(|w| *w = !*w);
             bitset[words - 1] &= last_mask;
         }
-        if seen.insert((kinds.get(f).copied().unwrap_or(0), bitset.to_vec())) {
-            columns.push(Column { feature: f, flipped: 2 * ones > n });
+        let bitset: &[u64] = bitset;
+        if seen.insert((kinds.get(f).copied().unwrap_or(0), bitset)) {
+            columns.push(Column { feature: f, flipped });
+            chosen.push(bitset);
         }
     }
-    columns
+    let mut bits = Vec::new();
+    column_bitsets(columns.len(), n, |c| chosen[c], &mut bits);
+    let words = columns.len().div_ceil(64).max(1);
+    (columns, words, bits)
 }
 
 #[cfg(test)]
@@ -236,7 +251,7 @@ mod tests {
             [Column { feature: 0, flipped: false }, Column { feature: 4, flipped: true }]
         );
         assert_eq!(sample.n_rows(), 3);
-        assert_eq!(sample.total(), [1111]);
+        assert_eq!(sample.total, [1111]);
         assert_eq!(sample.counts.iter().sum::<i64>(), 4);
         let merged = (0..3).find(|&r| sample.counts[r] == 2).unwrap();
         assert_eq!(sample.statistics(merged), [110]);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::survival::Observations;
-use crate::task::{Task, likelihood};
+use crate::task::{Statistics, likelihood};
 use bristlecone_oracle::instances::Random;
 
 /// A small sample with ties in the times and the columns.

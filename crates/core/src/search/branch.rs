@@ -6,6 +6,7 @@
 //! with every answer, so a search that is stopped anywhere still gives its best tree and a
 //! valid bound.
 
+use super::bounds::RowBounds;
 use super::lattice::{self, Found};
 use super::{Monitor, Settings, Stop};
 use crate::data::Sample;
@@ -42,11 +43,7 @@ pub struct Branch<'a, T> {
     task: &'a T,
     settings: &'a Settings,
     monitor: &'a Monitor<'a>,
-    /// Cost of each distinct row as a leaf of its own, rounded down: no tree separates them
-    /// further.
-    row_costs: Vec<i64>,
-    /// The most each distinct row can cost in any leaf, if the task says so.
-    worst_costs: Option<Vec<i64>>,
+    bounds: RowBounds<'a, T>,
     cache: FxHashMap<Key, Answer>,
     cache_bytes: usize,
 }
@@ -59,15 +56,11 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
         settings: &'a Settings,
         monitor: &'a Monitor<'a>,
     ) -> Self {
-        let row_cost = |r| task.leaf_cost(sample.statistics(r)) - task.cost_rounding();
         Branch {
             task,
             settings,
             monitor,
-            row_costs: (0..sample.n_rows()).map(row_cost).collect(),
-            worst_costs: (0..sample.n_rows())
-                .map(|r| task.worst_cost(sample.statistics(r)))
-                .collect(),
+            bounds: RowBounds::new(task, sample, settings),
             cache: FxHashMap::default(),
             cache_bytes: 0,
         }
@@ -75,18 +68,14 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
 
     /// Cost of the finest partition of a node's rows: below any tree's (equivalent points).
     pub fn floor(&self, sample: &Sample) -> i64 {
-        if self.settings.equivalent_points {
-            sample.ids.iter().map(|&r| self.row_costs[r as usize]).sum()
-        } else {
-            i64::MIN / 4
-        }
+        self.bounds.finest(sample)
     }
 
     /// The single leaf, or nothing where there are too few rows for one.
     fn leaf(&self, sample: &Sample) -> Found {
         let rows: i64 = sample.counts.iter().sum();
         let allowed = rows >= self.settings.min_leaf as i64;
-        let cost = if allowed { self.task.leaf_cost(&sample.total()) } else { i64::MAX };
+        let cost = if allowed { self.task.leaf_cost(&sample.total) } else { i64::MAX };
         Found { cost, tree: Tree::leaf() }
     }
 
@@ -111,12 +100,21 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
         (1..=deepest).rev().find(fits).unwrap_or(0)
     }
 
+    fn lattice(
+        &self,
+        sample: &Sample,
+        depth: usize,
+        budgets: &[usize],
+        cutoff: i64,
+    ) -> Result<lattice::Solved, Stop> {
+        let (settings, monitor) = (self.settings, self.monitor);
+        lattice::solve(self.task, sample, depth, budgets, cutoff, settings, monitor)
+    }
+
     /// Greedy tree that chooses each split by the best tree of a few levels below it.
     pub fn dive(&self, sample: &Sample, depth: usize) -> Result<Found, Stop> {
         let reach = depth.min(LOOK_AHEAD).min(self.lattice_depth(sample).max(1));
-        let budgets = [usize::MAX];
-        let solved =
-            lattice::solve(self.task, sample, reach, &budgets, self.settings, self.monitor)?;
+        let solved = self.lattice(sample, reach, &[usize::MAX], i64::MAX)?;
         let near = solved.found.into_iter().next().expect("one budget");
         if reach == depth || near.tree.n_nodes() == 1 {
             return Ok(near);
@@ -125,29 +123,37 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
         let c = sample.columns.partition_point(|column| column.feature < root);
         let yes = self.dive(&sample.restrict(c, true), depth - 1)?;
         let no = self.dive(&sample.restrict(c, false), depth - 1)?;
-        let far = self.join(sample, c, &yes, &no);
+        let far = Self::join(sample, c, self.prices(sample)[c], &yes, &no);
         Ok(if far.cost < near.cost { far } else { near })
     }
 
-    /// A split on column `c` of `sample` above two trees.
-    fn join(&self, sample: &Sample, c: usize, yes: &Found, no: &Found) -> Found {
+    /// A split on column `c` of `sample`, of this price, above two trees.
+    fn join(sample: &Sample, c: usize, price: i64, yes: &Found, no: &Found) -> Found {
         if yes.cost == i64::MAX || no.cost == i64::MAX {
             return Found { cost: i64::MAX, tree: Tree::leaf() };
         }
         let column = sample.columns[c];
         let (l, r) = (&yes.tree, &no.tree);
         let (l, r) = if column.flipped { (r, l) } else { (l, r) };
-        let cost = self.task.combine(&yes.cost, &no.cost) + self.feature_price(sample, c);
+        let cost = yes.cost + no.cost + price;
         Found { cost, tree: Tree::split(column.feature, l, r) }
     }
 
-    /// Price of testing column `c` on all of `sample`.
-    fn feature_price(&self, sample: &Sample, c: usize) -> i64 {
+    /// Whether two nodes a level lower for each of `open` columns take less than a lattice, which
+    /// is (n − depth + 1) / depth such pairs; next to small ones, preparing nodes counts.
+    fn few(open: usize, depth: usize, n_columns: usize) -> bool {
+        let effort = if depth > LOOK_AHEAD { 1 } else { 4 };
+        effort * open * depth <= n_columns - depth
+    }
+
+    /// Prices of a split on each column at the root of `sample`.
+    fn prices(&self, sample: &Sample) -> Vec<i64> {
+        let price = self.task.split_price();
         if !T::PRICED {
-            return 0;
+            return vec![price; sample.n_columns()];
         }
-        let feature = sample.columns[c].feature;
-        self.task.feature_price(feature, &sample.tested, &sample.total())
+        let test = |feature| self.task.feature_price(feature, &sample.tested, &sample.total);
+        sample.columns.iter().map(|column| price.saturating_add(test(column.feature))).collect()
     }
 
     /// Best trees on the rows of `sample` for each budget (ascending, or `[usize::MAX]`). With
@@ -187,11 +193,19 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
         if reach == 0 {
             return unproven(Stop::Memory);
         }
-        if depth <= reach {
-            let solved =
-                lattice::solve(self.task, sample, depth, budgets, self.settings, self.monitor);
-            return match solved {
-                Ok(solved) => proven(solved.found),
+        let unlimited = budgets == [usize::MAX];
+        let shallow = depth <= reach && (depth < LOOK_AHEAD || !unlimited);
+        let sides = if shallow { Vec::new() } else { self.bounds.sides(sample) };
+        let prices = self.prices(sample);
+        let add =
+            |([no, yes], price): (&[i64; 2], &i64)| no.saturating_add(*yes).saturating_add(*price);
+        let mut bounds: Vec<i64> = sides.iter().zip(&prices).map(add).collect();
+        let limit = start.as_ref().map_or(leaf.cost, |s| s.cost.min(leaf.cost)).min(cutoff);
+        let open = bounds.iter().filter(|&&bound| bound < limit).count();
+        let few = unlimited && Self::few(open, depth, sample.n_columns());
+        if shallow || (depth <= reach && !few) {
+            return match self.lattice(sample, depth, budgets, cutoff) {
+                Ok(lattice::Solved { found, lower, .. }) => Answer { found, lower, stop: None },
                 Err(stop) => unproven(stop),
             };
         }
@@ -213,11 +227,10 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
         if let (Some(start), [_]) = (start, budgets) {
             offer(&mut answer, 0, start);
         }
-        let unlimited = budgets == [usize::MAX];
-        let relaxed = if unlimited { self.relaxed(sample, reach) } else { Ok(None) };
+        let relaxed = if unlimited && !few { self.relaxed(sample, reach) } else { Ok(None) };
         let order = match relaxed {
-            Ok(Some(_)) => Ok((0..sample.n_columns()).collect()),
-            Ok(None) => self.order(sample, reach),
+            Ok(None) if !few => self.order(sample, reach),
+            Ok(_) => Ok((0..sample.n_columns()).collect()),
             Err(stop) => Err(stop),
         };
         let (mut order, relaxed) = match (order, relaxed) {
@@ -233,20 +246,14 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
         }
         let child_budgets: Vec<usize> =
             if unlimited { vec![usize::MAX] } else { (1..most).collect() };
-        let price = self.task.split_price();
         // What is proven of the columns dealt with, and a bound for those still open.
         let mut proven_so_far = vec![leaf.cost; budgets.len()];
-        let mut bounds: Vec<i64> = (0..sample.n_columns())
-            .map(|c| {
-                let child = |value| self.side_bound(sample, c, value);
-                let price = price + self.feature_price(sample, c);
-                child(true).saturating_add(child(false)).saturating_add(price)
-            })
-            .collect();
         if let Some((_, columns)) = &relaxed {
             for (bound, &relaxed) in bounds.iter_mut().zip(columns) {
                 *bound = (*bound).max(relaxed);
             }
+        }
+        if few || relaxed.is_some() {
             order.sort_by_key(|&c| bounds[c]);
         }
         let mut open: Vec<i64> = order.iter().map(|&c| bounds[c]).collect();
@@ -259,28 +266,28 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
                 proven_so_far[0] = proven_so_far[0].min(column_bound);
                 continue;
             }
-            let price = price + self.feature_price(sample, c);
-            let sides = [sample.restrict(c, true), sample.restrict(c, false)];
-            // The smaller side first: it is cheaper, and may already rule the column out.
-            let first = usize::from(sides[1].n_rows() < sides[0].n_rows());
+            let price = prices[c];
+            // The true side first: it has fewer rows, and may already rule the column out. With
+            // prices the other may sooner, for its tests cost more.
+            let (first, second) = (!T::PRICED, T::PRICED);
             let mut ignore = |_: &Found, _: i64| {};
-            let other_floor = self.side_bound(sample, c, first == 1);
+            let other_floor = sides[c][usize::from(second)];
             // With a budget a child answers for every share of it.
             let rest = |taken: i64| {
                 if unlimited { limit.saturating_sub(price).saturating_sub(taken) } else { i64::MAX }
             };
             let child = (depth - 1, &child_budgets[..]);
-            let one =
-                self.solve(&sides[first], child.0, child.1, None, rest(other_floor), &mut ignore);
+            let part = sample.restrict(c, first);
+            let one = self.solve(&part, child.0, child.1, None, rest(other_floor), &mut ignore);
             let least = one.lower[one.lower.len() - 1];
             let bound = least.saturating_add(other_floor).saturating_add(price);
             if single && bound >= limit && one.stop.is_none() {
                 proven_so_far[0] = proven_so_far[0].min(bound);
                 continue;
             }
-            let two =
-                self.solve(&sides[1 - first], child.0, child.1, None, rest(least), &mut ignore);
-            let (yes, no) = if first == 0 { (&one, &two) } else { (&two, &one) };
+            let part = sample.restrict(c, second);
+            let two = self.solve(&part, child.0, child.1, None, rest(least), &mut ignore);
+            let (yes, no) = if first { (&one, &two) } else { (&two, &one) };
             for (slot, &budget) in budgets.iter().enumerate() {
                 let shares: Vec<(usize, usize)> = if unlimited {
                     vec![(0, 0)]
@@ -290,7 +297,8 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
                 for (a, b) in shares {
                     let lower = yes.lower[a].saturating_add(no.lower[b]).saturating_add(price);
                     proven_so_far[slot] = proven_so_far[slot].min(lower);
-                    offer(&mut answer, slot, self.join(sample, c, &yes.found[a], &no.found[b]));
+                    let tree = Self::join(sample, c, price, &yes.found[a], &no.found[b]);
+                    offer(&mut answer, slot, tree);
                 }
             }
             answer.stop = one.stop.or(two.stop);
@@ -325,15 +333,13 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
         // Two lattices of half the rows each: about a fifth of a lattice one level deeper.
         let few = (sample.n_columns() / 20).max(1);
         for &c in order.iter().take(few) {
-            let sides = [sample.restrict(c, true), sample.restrict(c, false)];
-            let first = usize::from(sides[1].n_rows() < sides[0].n_rows());
-            let one = self.stepwise(&sides[first], depth - 1)?;
-            if one.cost.saturating_add(self.floor(&sides[1 - first])) >= best.cost {
+            let yes = self.stepwise(&sample.restrict(c, true), depth - 1)?;
+            let part = sample.restrict(c, false);
+            if yes.cost.saturating_add(self.floor(&part)) >= best.cost {
                 continue;
             }
-            let two = self.stepwise(&sides[1 - first], depth - 1)?;
-            let (yes, no) = if first == 0 { (&one, &two) } else { (&two, &one) };
-            let tree = self.join(sample, c, yes, no);
+            let no = self.stepwise(&part, depth - 1)?;
+            let tree = Self::join(sample, c, self.prices(sample)[c], &yes, &no);
             if tree.cost < best.cost {
                 best = tree;
             }
@@ -367,31 +373,6 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
         tree.cost < i64::MAX && tree.cost - ties <= self.floor(sample)
     }
 
-    /// Bound on the best tree of one side of a split: its leaf, or its finest partition
-    /// and one more split (look-ahead); `i64::MAX` when the tree of the other side, put in
-    /// the place of the split, costs no more than the split (leaf support).
-    fn side_bound(&self, sample: &Sample, c: usize, value: bool) -> i64 {
-        if !self.settings.equivalent_points {
-            return i64::MIN / 8;
-        }
-        let mut sums = vec![0i64; sample.channels];
-        let (mut floor, mut worst) = (0i64, 0i64);
-        for r in (0..sample.n_rows()).filter(|&r| sample.get(r, c) == value) {
-            for (sum, v) in sums.iter_mut().zip(sample.statistics(r)) {
-                *sum += v;
-            }
-            let id = sample.ids[r] as usize;
-            floor += self.row_costs[id];
-            worst += self.worst_costs.as_ref().map_or(0, |worst| worst[id]);
-        }
-        let price = self.task.split_price();
-        // Rows that could join any other leaf for the price of the split are not worth it.
-        if self.worst_costs.is_some() && worst.saturating_sub(floor) <= price {
-            return i64::MAX;
-        }
-        self.task.leaf_cost(&sums).min(floor.saturating_add(price))
-    }
-
     /// Bounds on trees of any depth from one lattice: of all, and with each column at the root.
     fn relaxed(&self, sample: &Sample, reach: usize) -> Result<Option<(i64, Vec<i64>)>, Stop> {
         let bounded = self.settings.equivalent_points && self.task.split_price() > 0;
@@ -403,8 +384,9 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
         }
         let sample = sample.with_channel(|record| record.iter().copied().min().unwrap_or(0));
         let depth = RELAXED_DEPTH.min(reach - 1);
-        let budgets = [usize::MAX];
-        let solved = lattice::solve(&task, &sample, depth, &budgets, self.settings, self.monitor)?;
+        let (budgets, cutoff) = ([usize::MAX], i64::MAX);
+        let (settings, monitor) = (self.settings, self.monitor);
+        let solved = lattice::solve(&task, &sample, depth, &budgets, cutoff, settings, monitor)?;
         let columns = match &solved.root_values[..] {
             values @ [_, ..] if solved.exact => {
                 let price = self.task.split_price();
@@ -412,17 +394,15 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
             }
             _ => vec![i64::MIN; sample.n_columns()],
         };
-        Ok(Some((solved.found[0].cost, columns)))
+        Ok(Some((solved.lower[0], columns)))
     }
 
     /// Columns by the value of the best shallow tree with each at the root.
     fn order(&self, sample: &Sample, reach: usize) -> Result<Vec<usize>, Stop> {
         let depth = reach.min(LOOK_AHEAD);
         let mut order: Vec<usize> = (0..sample.n_columns()).collect();
-        let budgets = [usize::MAX];
-        let values =
-            lattice::solve(self.task, sample, depth, &budgets, self.settings, self.monitor)?
-                .root_values;
+        // Only the values are wanted.
+        let values = self.lattice(sample, depth, &[usize::MAX], i64::MIN)?.root_values;
         if !values.is_empty() {
             order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
         }

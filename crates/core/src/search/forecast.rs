@@ -42,7 +42,7 @@ pub fn forecast<T: LaneTask>(task: &T, sample: &Sample, settings: &Settings) -> 
     if task.split_price() > task.tie_price() {
         // No more splits than could pay for themselves; see `Branch`.
         let rows = (0..sample.n_rows()).map(|r| task.leaf_cost(sample.statistics(r)));
-        let gain = task.leaf_cost(&sample.total()).saturating_sub(rows.sum());
+        let gain = task.leaf_cost(&sample.total).saturating_sub(rows.sum());
         depth = depth.min(usize::try_from(gain / task.split_price()).unwrap_or(0));
     }
     let channels = task.channels() + 1;
@@ -91,7 +91,7 @@ fn choose(n: usize, k: usize) -> f64 {
 mod tests {
     use super::*;
     use crate::data::BinaryMatrix;
-    use crate::task::Task;
+    use crate::task::Statistics;
     use crate::task::accuracy::Accuracy;
 
     #[test]

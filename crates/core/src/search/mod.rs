@@ -2,6 +2,7 @@
 
 mod all;
 pub mod batch;
+mod bounds;
 pub mod branch;
 pub mod curve;
 mod forecast;
@@ -18,6 +19,8 @@ pub use solve::{solve, solve_path};
 
 use crate::simd::Backend;
 use crate::tree::Tree;
+use std::num::NonZero;
+use std::sync::LazyLock;
 
 /// Which trees are allowed, and how to search. Checked by [`Settings::check`].
 #[derive(Clone, Debug)]
@@ -73,8 +76,10 @@ impl Default for Settings {
 impl Settings {
     /// Threads to run: those asked for, but no more than the machine has.
     pub fn threads(&self) -> usize {
-        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        self.n_threads.clamp(1, cores)
+        // Asking takes as long as a small lattice.
+        static CORES: LazyLock<usize> =
+            LazyLock::new(|| std::thread::available_parallelism().map_or(1, NonZero::get));
+        self.n_threads.clamp(1, *CORES)
     }
 }
 

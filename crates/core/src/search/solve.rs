@@ -46,7 +46,7 @@ pub fn solve<T: LaneTask + Superadditive>(
         return Err(Error::invalid("y", "too many classes for this search (32 at most)"));
     }
     let sample = Sample::with_kinds(features, task.statistics(), task.channels(), &task.kinds());
-    let best = Found { cost: task.leaf_cost(&sample.total()), tree: Tree::leaf() };
+    let best = Found { cost: task.leaf_cost(&sample.total), tree: Tree::leaf() };
     let trace = Vec::new();
     let search =
         Search { task, features, sample: &sample, settings, monitor, trace, best, lower: i64::MIN };
@@ -173,9 +173,11 @@ impl<T: LaneTask + Superadditive> Search<'_, T> {
             let mut order: Vec<usize> = Vec::new();
             let deepest = if self.task.pure_leaves() { lattice::MAX_DEPTH } else { 3 };
             for depth in 2..=max_depth.min(deepest) {
-                // Deeper ones pay for themselves only when the trivial bound is within reach.
+                // Deeper ones pay for themselves only when the trivial bound is within reach, or
+                // where prices rule out most columns once a good tree is known.
                 let gap = (self.best.cost - floor) as f64;
-                if depth > 2 && gap > 0.25 * (single_leaf - floor) as f64 {
+                let near = gap <= 0.25 * (single_leaf - floor) as f64;
+                if depth > 2 && !near && !T::PRICED {
                     break;
                 }
                 if depth > 3 && budget.is_none() {
@@ -193,8 +195,9 @@ impl<T: LaneTask + Superadditive> Search<'_, T> {
                 }
                 let allowed = budget.unwrap_or(usize::MAX).min(full_leaves(depth));
                 let budgets = [if allowed == full_leaves(depth) { usize::MAX } else { allowed }];
-                let task = self.task;
-                let solved = lattice::solve(task, sample, depth, &budgets, settings, self.monitor);
+                let (task, cutoff, monitor) = (self.task, self.best.cost, self.monitor);
+                let solved =
+                    lattice::solve(task, sample, depth, &budgets, cutoff, settings, monitor);
                 let mut solved = match solved {
                     Ok(solved) => solved,
                     Err(stop) => return Some(stop),
@@ -281,7 +284,7 @@ impl<T: LaneTask + Superadditive> Search<'_, T> {
     fn most_splits(&self) -> i64 {
         let by_price = match self.task.split_price() {
             ..=0 => i64::MAX,
-            price => self.task.leaf_cost(&self.sample.total()) / price,
+            price => self.task.leaf_cost(&self.sample.total) / price,
         };
         let leaves = i64::try_from(self.settings.most_leaves()).unwrap_or(i64::MAX);
         by_price.min(leaves - 1)

@@ -28,7 +28,7 @@ impl LabelCosts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::task::{ScalarTask, Task};
+    use crate::task::{ScalarTask, Statistics};
 
     #[test]
     fn a_leaf_predicts_its_heaviest_class() {

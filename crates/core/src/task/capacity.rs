@@ -5,7 +5,7 @@
 //! the cost it is a tuple of K components (prop. A.4), smaller being better in all.
 
 use super::fixed::{Fixed, power_of_two};
-use super::{ANY, FrontTask, Task, check_values};
+use super::{ANY, FrontTask, Statistics, Task, check_values};
 use crate::error::Error;
 
 /// Bits of the summed costs, and of the summed weights.
@@ -75,9 +75,7 @@ impl<const K: usize> Capacity<K> {
     }
 }
 
-impl<const K: usize> Task for Capacity<K> {
-    type Cost = [i64; K];
-
+impl<const K: usize> Statistics for Capacity<K> {
     fn channels(&self) -> usize {
         self.n_labels + 1
     }
@@ -85,6 +83,10 @@ impl<const K: usize> Task for Capacity<K> {
     fn statistics(&self) -> &[i64] {
         &self.statistics
     }
+}
+
+impl<const K: usize> Task for Capacity<K> {
+    type Cost = [i64; K];
 
     #[inline(always)]
     fn leaf_candidates(&self, sums: &[i64], out: &mut Vec<[i64; K]>) {

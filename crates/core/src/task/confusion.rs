@@ -2,7 +2,7 @@
 //! other measure that falls when either rises.
 
 use super::fixed::Fixed;
-use super::{FrontTask, Task};
+use super::{FrontTask, Statistics, Task};
 use crate::error::Error;
 
 /// Bits of the total weight: costs are added and weighted in f64 for bounds.
@@ -29,10 +29,7 @@ impl Confusion {
     }
 }
 
-impl Task for Confusion {
-    /// False positives, false negatives.
-    type Cost = [i64; 2];
-
+impl Statistics for Confusion {
     fn channels(&self) -> usize {
         2
     }
@@ -40,6 +37,11 @@ impl Task for Confusion {
     fn statistics(&self) -> &[i64] {
         &self.statistics
     }
+}
+
+impl Task for Confusion {
+    /// False positives, false negatives.
+    type Cost = [i64; 2];
 
     #[inline(always)]
     fn leaf_candidates(&self, sums: &[i64], out: &mut Vec<[i64; 2]>) {

@@ -7,7 +7,7 @@
 use super::brier::{Brier, LeafCurve};
 use super::fair_survival::{SHARE_BITS, shares};
 use super::fixed::power_of_two;
-use super::{ANY, FrontTask, RowLeaves, Task};
+use super::{ANY, FrontTask, RowLeaves, Statistics, Task};
 use crate::error::Error;
 use crate::survival::Observations;
 
@@ -137,10 +137,7 @@ impl RowLeaves for FairBrier {
     }
 }
 
-impl Task for FairBrier {
-    /// Brier loss, difference of the restricted means.
-    type Cost = [i64; 2];
-
+impl Statistics for FairBrier {
     fn channels(&self) -> usize {
         4
     }
@@ -148,6 +145,11 @@ impl Task for FairBrier {
     fn statistics(&self) -> &[i64] {
         &self.statistics
     }
+}
+
+impl Task for FairBrier {
+    /// Brier loss, difference of the restricted means.
+    type Cost = [i64; 2];
 
     fn leaf_candidates(&self, sums: &[i64], out: &mut Vec<[i64; 2]>) {
         out.push([sums[0], sums[1]]);

@@ -7,7 +7,7 @@
 
 use super::fixed::power_of_two;
 use super::likelihood::Likelihood;
-use super::{ANY, FrontTask, ScalarTask, Task};
+use super::{ANY, FrontTask, ScalarTask, Statistics, Task};
 use crate::error::Error;
 use crate::survival::{Observations, RiskTable};
 
@@ -153,10 +153,7 @@ impl FairSurvival {
     }
 }
 
-impl Task for FairSurvival {
-    /// Loss relative to the single leaf, difference of the restricted means.
-    type Cost = [i64; 2];
-
+impl Statistics for FairSurvival {
     fn channels(&self) -> usize {
         4
     }
@@ -164,6 +161,11 @@ impl Task for FairSurvival {
     fn statistics(&self) -> &[i64] {
         &self.statistics
     }
+}
+
+impl Task for FairSurvival {
+    /// Loss relative to the single leaf, difference of the restricted means.
+    type Cost = [i64; 2];
 
     fn leaf_candidates(&self, sums: &[i64], out: &mut Vec<[i64; 2]>) {
         let mean = if sums[1] == 0 {

@@ -15,21 +15,12 @@ impl Fixed {
     /// Scales non-negative finite `values` by the largest power of two that keeps their sum
     /// within 2^`bits`; integer values are kept as they are.
     pub fn new(values: &[f64], bits: u32) -> Self {
-        Fixed::with(values, bits, true)
-    }
-
-    /// As [`Fixed::new`], integers scaled as well.
-    pub fn fine(values: &[f64], bits: u32) -> Self {
-        Fixed::with(values, bits, false)
-    }
-
-    fn with(values: &[f64], bits: u32, keep_integers: bool) -> Self {
         let sorted_sum = {
             let mut sorted = values.to_vec();
             sorted.sort_unstable_by(f64::total_cmp);
             sorted.iter().sum::<f64>()
         };
-        let whole = keep_integers && values.iter().all(|v| v.fract() == 0.0);
+        let whole = values.iter().all(|v| v.fract() == 0.0);
         let whole = whole && sorted_sum <= power_of_two(bits as i32);
         let exponent = if sorted_sum == 0.0 || whole {
             0

@@ -17,7 +17,7 @@ pub fn gini(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::task::{ScalarTask, Task};
+    use crate::task::{ScalarTask, Statistics, Task};
 
     #[test]
     fn cost_and_objective_agree() {

@@ -4,7 +4,7 @@
 //! channels are the leaf's weight and those of all classes but the first.
 
 use super::fixed::{Fixed, power_of_two};
-use super::{LaneTask, ScalarTask, Superadditive, Task, check_labels};
+use super::{LaneError, LaneTask, ScalarTask, Statistics, Superadditive, check_labels};
 use crate::error::Error;
 use crate::simd::{LaneInt, Lanes};
 
@@ -91,9 +91,7 @@ impl Impurity {
     }
 }
 
-impl Task for Impurity {
-    type Cost = i64;
-
+impl Statistics for Impurity {
     #[inline(always)]
     fn channels(&self) -> usize {
         self.n_classes
@@ -101,18 +99,6 @@ impl Task for Impurity {
 
     fn statistics(&self) -> &[i64] {
         &self.statistics
-    }
-
-    fn leaf_candidates(&self, sums: &[i64], out: &mut Vec<i64>) {
-        out.push(self.leaf_cost(sums));
-    }
-
-    fn combine(&self, a: &i64, b: &i64) -> i64 {
-        a + b + self.price
-    }
-
-    fn dominates(&self, a: &i64, b: &i64) -> bool {
-        a <= b
     }
 }
 
@@ -210,21 +196,21 @@ impl LaneTask for Impurity {
         max_leaves: usize,
         roundoff: f64,
         ln_error: f64,
-    ) -> f64 {
+    ) -> LaneError {
         if shift.iter().any(|&s| s > 0) {
             // The weights of the classes would no longer add up to the leaf's.
-            return f64::INFINITY;
+            return LaneError::Fixed(f64::INFINITY);
         }
         let total = rows.iter().step_by(self.n_classes).sum::<i64>() as f64;
         // Five roundings of a term, one for each class, and 2d − 3 sums.
         let relative = f64::from(2 * max_leaves.ilog2() + 4) + self.n_classes as f64;
-        match self.kind {
+        LaneError::Fixed(match self.kind {
             Kind::Gini => total * roundoff * relative,
             Kind::Entropy => {
                 let largest = (self.n_classes as f64).ln().max(1.0);
                 total * (ln_error + roundoff * relative * largest)
             }
-        }
+        })
     }
 
     #[inline(always)]

@@ -4,8 +4,8 @@
 //! balanced accuracy, cost matrices, per-instance costs and policies are all of this form
 //! and share these lanes; each has a file of its own that says what its costs are.
 
-use super::fixed::Fixed;
-use super::{LaneTask, ScalarTask, Superadditive, Task, check_values};
+use super::fixed::{Fixed, power_of_two};
+use super::{LaneError, LaneTask, ScalarTask, Statistics, Superadditive, check_values};
 use crate::error::Error;
 use crate::simd::{LaneInt, Lanes};
 
@@ -32,6 +32,7 @@ pub struct LabelCosts {
     /// Costs are statistics shifted left to leave room for fractional prices.
     up: u32,
     scale: f64,
+    whole: bool,
     price: Price,
     /// What the summed costs are divided by in the objective.
     total_weight: f64,
@@ -77,18 +78,6 @@ impl LabelCosts {
         leaf_penalty: f64,
         max_leaves: usize,
     ) -> Result<Self, Error> {
-        LabelCosts::of_costs_rounded(costs, n_labels, weights, leaf_penalty, max_leaves, false)
-    }
-
-    /// As [`LabelCosts::of_costs`]; `fine` asks for units far below 1 even for whole costs.
-    pub(super) fn of_costs_rounded(
-        costs: &[f64],
-        n_labels: usize,
-        weights: Option<&[f64]>,
-        leaf_penalty: f64,
-        max_leaves: usize,
-        fine: bool,
-    ) -> Result<Self, Error> {
         let n_labels = n_labels.max(1);
         check_values("costs", costs, n_labels)?;
         let n = costs.len() / n_labels;
@@ -100,11 +89,7 @@ impl LabelCosts {
         if total_weight == 0.0 {
             return Err(Error::invalid("sample_weight", "all weights are zero"));
         }
-        let fixed = if fine {
-            Fixed::fine(&weighted, MAX_TOTAL_BITS)
-        } else {
-            Fixed::new(&weighted, MAX_TOTAL_BITS)
-        };
+        let fixed = Fixed::new(&weighted, MAX_TOTAL_BITS);
         let rows = RowCosts::Matrix(weighted);
         Ok(LabelCosts::of_fixed(n_labels, fixed, rows, total_weight, leaf_penalty, max_leaves))
     }
@@ -127,6 +112,7 @@ impl LabelCosts {
         LabelCosts {
             n_labels,
             scale: fixed.scale() * (1i64 << up) as f64,
+            whole: fixed.whole,
             statistics: fixed.values,
             up,
             price,
@@ -144,9 +130,31 @@ impl LabelCosts {
         (1i64 << self.up) as f64
     }
 
-    /// Whether lanes hold costs with the price of a split exactly.
-    pub(super) fn has_exact_price(&self) -> bool {
-        self.price.is_exact(self.up)
+    /// Whether costs are whole numbers of units of the statistics, as the caller gave them.
+    pub(super) fn are_whole(&self) -> bool {
+        self.whole
+    }
+
+    /// The same with the price as it is: another one orders trees alike by whole costs only.
+    pub(super) fn with_true_price(mut self) -> Self {
+        let charged = self.price.charged - self.price.tie;
+        self.price = Price { charged, tie: 0, bits: 0, orders: false };
+        self
+    }
+
+    /// Error of lanes that drop no bits: none where every value that can win has a mantissa
+    /// to hold it. Elsewhere sums round, relative to the best tree of a cell: the leaf, then on
+    /// each level both sides, the price of the split and, unless they are `whole`, of the test.
+    pub(super) fn relative_error(
+        &self,
+        max_leaves: usize,
+        roundoff: f64,
+        whole: bool,
+    ) -> LaneError {
+        let exact = whole && self.price.is_exact(self.up);
+        let exact_to =
+            if exact { power_of_two(-(self.price.bits as i32)) / roundoff } else { -1.0 };
+        LaneError::Relative { share: f64::from(3 * max_leaves.ilog2() + 6) * roundoff, exact_to }
     }
 }
 
@@ -215,9 +223,7 @@ fn between(price: f64, most: f64) -> Option<(i64, u32)> {
     if most > 1024.0 { None } else { (0..=MAX_FRACTION_BITS).find_map(fraction) }
 }
 
-impl Task for LabelCosts {
-    type Cost = i64;
-
+impl Statistics for LabelCosts {
     #[inline(always)]
     fn channels(&self) -> usize {
         self.n_labels
@@ -225,18 +231,6 @@ impl Task for LabelCosts {
 
     fn statistics(&self) -> &[i64] {
         &self.statistics
-    }
-
-    fn leaf_candidates(&self, sums: &[i64], out: &mut Vec<i64>) {
-        out.push(self.leaf_cost(sums));
-    }
-
-    fn combine(&self, a: &i64, b: &i64) -> i64 {
-        a + b + self.split_price()
-    }
-
-    fn dominates(&self, a: &i64, b: &i64) -> bool {
-        a <= b
     }
 }
 
@@ -328,8 +322,8 @@ impl LaneTask for LabelCosts {
     type Constants<L: Lanes> = ();
 
     fn max_lane_sum(&self, single: bool) -> i64 {
-        // Integers that the reals of the lanes hold exactly, fractions of prices included.
-        1 << if single { 24 - self.price.bits } else { 53 - self.price.bits }
+        // Room for `last_label`.
+        if single { i32::MAX_SUM / 2 } else { i64::MAX_SUM / 2 }
     }
 
     fn lane_unit(&self, shift: &[u32]) -> f64 {
@@ -338,23 +332,16 @@ impl LaneTask for LabelCosts {
 
     fn lane_error(
         &self,
-        rows: &[i64],
+        _: &[i64],
         shift: &[u32],
         max_leaves: usize,
         roundoff: f64,
         _: f64,
-    ) -> f64 {
+    ) -> LaneError {
         if shift.iter().any(|&s| s > 0) {
-            return f64::INFINITY;
+            return LaneError::Fixed(f64::INFINITY);
         }
-        // Then every value that can win is exact. Elsewhere the sums round, relative to the
-        // best tree of a cell, which costs no more than a leaf with any label.
-        if self.has_exact_price() {
-            return 0.0;
-        }
-        let total = |k| rows.iter().skip(k).step_by(self.n_labels).sum::<i64>();
-        let total = (0..self.n_labels).map(total).max().unwrap_or(0);
-        f64::from(2 * max_leaves.ilog2()) * roundoff * total as f64
+        self.relative_error(max_leaves, roundoff, true)
     }
 
     #[inline(always)]

@@ -7,7 +7,7 @@
 //! cost = ES·ln((HS/ES)/(HS₀/ES₀)). See docs/maths/likelihood.md.
 
 use super::fixed::{Fixed, power_of_two};
-use super::{LaneTask, ScalarTask, Superadditive, Task};
+use super::{LaneError, LaneTask, ScalarTask, Statistics, Superadditive};
 use crate::error::Error;
 use crate::simd::{LaneInt, LaneReal, Lanes};
 use crate::survival::{Observations, RiskTable, step_value};
@@ -116,9 +116,7 @@ impl Likelihood {
     }
 }
 
-impl Task for Likelihood {
-    type Cost = i64;
-
+impl Statistics for Likelihood {
     #[inline(always)]
     fn channels(&self) -> usize {
         2
@@ -126,18 +124,6 @@ impl Task for Likelihood {
 
     fn statistics(&self) -> &[i64] {
         &self.statistics
-    }
-
-    fn leaf_candidates(&self, sums: &[i64], out: &mut Vec<i64>) {
-        out.push(self.leaf_cost(sums));
-    }
-
-    fn combine(&self, a: &i64, b: &i64) -> i64 {
-        a + b + self.price
-    }
-
-    fn dominates(&self, a: &i64, b: &i64) -> bool {
-        a <= b
     }
 }
 
@@ -211,7 +197,7 @@ impl LaneTask for Likelihood {
         max_leaves: usize,
         roundoff: f64,
         ln_error: f64,
-    ) -> f64 {
+    ) -> LaneError {
         let unit = |c: usize| power_of_two(-(shift[c] as i32));
         let (e_unit, h_unit) = (unit(0), unit(1));
         let records: Vec<(f64, f64)> =
@@ -223,7 +209,7 @@ impl LaneTask for Likelihood {
         let least_events = with_events().map(|r| r.0).fold(f64::INFINITY, f64::min);
         let least_ratio = with_events().map(|r| r.1 / r.0).fold(f64::INFINITY, f64::min);
         if e_total == 0.0 {
-            return 0.0;
+            return LaneError::Fixed(0.0);
         }
         let baseline = (self.total[0] as f64 * e_unit) / (self.total[1] as f64 * h_unit);
         let largest = (h_total / least_events * baseline).ln().abs();
@@ -237,14 +223,14 @@ impl LaneTask for Likelihood {
         }
         if shift[1] > 0 {
             if records.iter().any(|r| r.1 < 4.0) {
-                return f64::INFINITY;
+                return LaneError::Fixed(f64::INFINITY);
             }
             // Events that were rounded too may each be half a unit more.
             let more = if shift[0] > 0 { 0.5 } else { 0.0 };
             let records = records.into_iter().map(|(e, h)| (e + more, h)).collect();
             error += rounding_error(records, 1.0, max_leaves);
         }
-        error
+        LaneError::Fixed(error)
     }
 
     #[inline(always)]
@@ -312,6 +298,7 @@ fn rounding_error(mut records: Vec<(f64, f64)>, unit: f64, leaves: usize) -> f64
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::task::Task;
 
     fn observations() -> (Vec<f64>, Vec<bool>) {
         (vec![1.0, 2.0, 2.0, 3.0, 5.0], vec![false, true, false, true, false])

@@ -1,6 +1,6 @@
 //! Tasks: what a tree is optimised for. One file per objective.
 //!
-//! A [`Task`] sums integer statistics over the rows of a leaf and turns a sum into costs.
+//! A [`Task`] sums integer [`Statistics`] over the rows of a leaf and turns a sum into costs.
 //! Costs combine over the two sides of a split and are compared by a dominance that the
 //! combination preserves, which is what makes the tree problem separable (STreeD, van der
 //! Linden et al. 2023, theorem 4.6). A [`ScalarTask`] is totally ordered; a [`LaneTask`]
@@ -50,16 +50,19 @@ fn check_values(name: &'static str, values: &[f64], width: usize) -> Result<(), 
     }
 }
 
-/// A separable objective over summed per-row statistics.
-pub trait Task: Sync {
-    /// Cost of a subtree.
-    type Cost: Clone + std::fmt::Debug + PartialEq;
-
+/// Integers per row, summed over the rows of a leaf.
+pub trait Statistics: Sync {
     /// Integers per row.
     fn channels(&self) -> usize;
 
     /// Statistics of all rows, `[row][channel]`.
     fn statistics(&self) -> &[i64];
+}
+
+/// A separable objective over summed per-row statistics.
+pub trait Task: Statistics {
+    /// Cost of a subtree.
+    type Cost: Clone + std::fmt::Debug + PartialEq;
 
     /// Appends the leaf costs worth considering for a sum of statistics: one for a total
     /// order, the non-dominated ones (one per label) for a partial order.
@@ -77,7 +80,7 @@ pub trait Task: Sync {
 /// Costs are fixed-point, so that sums are exact, do not depend on the order of addition
 /// and make ties exact. `value = cost / scale` is in the units of the objective, up to a
 /// constant that is the same for every tree.
-pub trait ScalarTask: Task<Cost = i64> {
+pub trait ScalarTask: Statistics {
     /// Cost of a leaf with these sums.
     fn leaf_cost(&self, sums: &[i64]) -> i64;
 
@@ -120,6 +123,11 @@ pub trait ScalarTask: Task<Cost = i64> {
         0
     }
 
+    /// Features that, tested above, change the price of `feature`; ascending.
+    fn relatives(&self, _feature: usize) -> &[usize] {
+        &[]
+    }
+
     /// A number per feature; features that agree on all rows are the same to the search only
     /// where these numbers are equal. Empty: all are.
     fn kinds(&self) -> Vec<u32> {
@@ -150,9 +158,51 @@ pub trait ScalarTask: Task<Cost = i64> {
     fn objective_of_cost(&self, cost: i64) -> f64;
 }
 
+impl<T: ScalarTask> Task for T {
+    type Cost = i64;
+
+    fn leaf_candidates(&self, sums: &[i64], out: &mut Vec<i64>) {
+        out.push(self.leaf_cost(sums));
+    }
+
+    fn combine(&self, a: &i64, b: &i64) -> i64 {
+        a + b + self.split_price()
+    }
+
+    fn dominates(&self, a: &i64, b: &i64) -> bool {
+        a <= b
+    }
+}
+
 /// Refining a partition never raises the summed leaf costs, so the cost of any finer
 /// partition bounds a tree's cost from below.
 pub trait Superadditive: ScalarTask {}
+
+/// How far lane totals may be from exact costs, in lane units.
+#[derive(Clone, Copy, Debug)]
+pub enum LaneError {
+    /// By so much for any tree, apart from the rounding of prices; none if 0, with prices.
+    Fixed(f64),
+    /// By a share of what the cell costs as a leaf, prices included; not at all where that
+    /// is less than `exact_to`.
+    Relative {
+        /// The share.
+        share: f64,
+        /// Costs below this are exact.
+        exact_to: f64,
+    },
+}
+
+impl LaneError {
+    /// Bound for the best trees of a cell that costs `leaf` lane units as a leaf.
+    pub fn of(self, leaf: f64) -> f64 {
+        match self {
+            LaneError::Fixed(error) => error,
+            LaneError::Relative { exact_to, .. } if leaf < exact_to => 0.0,
+            LaneError::Relative { share, .. } => share * leaf,
+        }
+    }
+}
 
 /// A scalar task that evaluates the leaves of many lanes at once, approximately.
 pub trait LaneTask: ScalarTask + Sized {
@@ -191,8 +241,7 @@ pub trait LaneTask: ScalarTask + Sized {
     }
 
     /// Bound on the error of the total lane loss of any tree with at most `max_leaves`
-    /// leaves against its exact cost, in lane units, apart from the rounding of prices; 0
-    /// only if sums with prices are exact, too. `roundoff` and `ln_error` describe the
+    /// leaves against its exact cost, in lane units. `roundoff` and `ln_error` describe the
     /// lanes, `rows` are the exact statistics of the distinct rows, `shift` how many low
     /// bits the lanes drop. See docs/maths/lattice.md.
     fn lane_error(
@@ -202,7 +251,7 @@ pub trait LaneTask: ScalarTask + Sized {
         max_leaves: usize,
         roundoff: f64,
         ln_error: f64,
-    ) -> f64;
+    ) -> LaneError;
 
     /// # Safety
     /// As for all methods of [`Lanes`].

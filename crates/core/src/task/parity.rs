@@ -7,7 +7,7 @@
 //! both thresholds: D = Σ over leaves that predict 1 of n_1/N_1 − n_0/N_0, −δ ≤ D ≤ δ.
 
 use super::fixed::{Fixed, power_of_two};
-use super::{FrontTask, Task};
+use super::{FrontTask, Statistics, Task};
 use crate::error::Error;
 
 /// Bits of the total weight.
@@ -100,10 +100,7 @@ impl Parity {
     }
 }
 
-impl Task for Parity {
-    /// Misclassified weight, difference between the groups.
-    type Cost = [i64; 2];
-
+impl Statistics for Parity {
     fn channels(&self) -> usize {
         4
     }
@@ -111,6 +108,11 @@ impl Task for Parity {
     fn statistics(&self) -> &[i64] {
         &self.statistics
     }
+}
+
+impl Task for Parity {
+    /// Misclassified weight, difference between the groups.
+    type Cost = [i64; 2];
 
     #[inline(always)]
     fn leaf_candidates(&self, sums: &[i64], out: &mut Vec<[i64; 2]>) {

@@ -6,7 +6,7 @@
 
 use super::label_costs::LabelCosts;
 use super::prices::FeaturePrices;
-use super::{LaneTask, ScalarTask, Superadditive, Task};
+use super::{LaneError, LaneTask, ScalarTask, Statistics, Superadditive};
 use crate::data::BinaryMatrix;
 use crate::error::Error;
 use crate::simd::Lanes;
@@ -20,7 +20,7 @@ pub struct Priced {
     statistics: Vec<i64>,
     /// Cost units per price and unit of the weight channel.
     rate: f64,
-    /// Whether every price of any rows is a whole number of statistics units.
+    /// Whether costs, prices and weights are whole numbers.
     whole: bool,
     weights: Vec<f64>,
 }
@@ -35,15 +35,7 @@ impl Priced {
         leaf_penalty: f64,
         max_leaves: usize,
     ) -> Result<Self, Error> {
-        let whole_prices = prices.values().all(|v| v.fract() == 0.0);
-        let costs = LabelCosts::of_costs_rounded(
-            costs,
-            n_labels,
-            weights,
-            leaf_penalty,
-            max_leaves,
-            !whole_prices,
-        )?;
+        let costs = LabelCosts::of_costs(costs, n_labels, weights, leaf_penalty, max_leaves)?;
         let n = costs.statistics().len() / costs.channels();
         let weights = weights.map_or_else(|| vec![1.0; n], <[f64]>::to_vec);
         let fixed = super::fixed::Fixed::new(&weights, super::label_costs::MAX_TOTAL_BITS);
@@ -54,21 +46,19 @@ impl Priced {
             .flat_map(|(record, &w)| record.iter().copied().chain([w]))
             .collect();
         let rate = costs.scale() / fixed.scale();
-        Ok(Priced { costs, prices, statistics, rate, whole: fixed.whole, weights })
+        let whole_prices = prices.values().all(|v| v.fract() == 0.0);
+        let whole = fixed.whole && costs.are_whole() && whole_prices;
+        let costs = if whole { costs } else { costs.with_true_price() };
+        Ok(Priced { costs, prices, statistics, rate, whole, weights })
     }
 
-    /// Cost units per unit of the weight channel; a whole number of statistics units when
-    /// weights are whole, so that prices are exact.
-    fn rate(&self, price: f64) -> f64 {
-        let rate = price * self.rate;
-        let unit = self.costs.unit();
-        if self.whole { (rate / unit).round() * unit } else { rate }
+    /// Cost units per unit of the weight channel.
+    fn rate(&self, feature: usize, tested: &[usize]) -> f64 {
+        self.prices.price(feature, tested) * self.rate
     }
 }
 
-impl Task for Priced {
-    type Cost = i64;
-
+impl Statistics for Priced {
     #[inline(always)]
     fn channels(&self) -> usize {
         self.costs.channels() + 1
@@ -76,18 +66,6 @@ impl Task for Priced {
 
     fn statistics(&self) -> &[i64] {
         &self.statistics
-    }
-
-    fn leaf_candidates(&self, sums: &[i64], out: &mut Vec<i64>) {
-        out.push(self.leaf_cost(sums));
-    }
-
-    fn combine(&self, a: &i64, b: &i64) -> i64 {
-        a + b + self.split_price()
-    }
-
-    fn dominates(&self, a: &i64, b: &i64) -> bool {
-        a <= b
     }
 }
 
@@ -98,10 +76,6 @@ impl ScalarTask for Priced {
 
     fn splits_help(&self, sums: &[i64]) -> bool {
         self.leaf_cost(sums) > 0
-    }
-
-    fn pure_leaves(&self) -> bool {
-        true
     }
 
     fn cost_rounding(&self) -> i64 {
@@ -121,8 +95,12 @@ impl ScalarTask for Priced {
     }
 
     fn feature_price(&self, feature: usize, tested: &[usize], sums: &[i64]) -> i64 {
-        let rate = self.rate(self.prices.price(feature, tested));
+        let rate = self.rate(feature, tested);
         (sums[sums.len() - 1] as f64 * rate).min((1i64 << 58) as f64).round() as i64
+    }
+
+    fn relatives(&self, feature: usize) -> &[usize] {
+        self.prices.relatives(feature)
     }
 
     fn kinds(&self) -> Vec<u32> {
@@ -194,29 +172,21 @@ impl LaneTask for Priced {
 
     fn lane_rate(&self, feature: usize, tested: &[usize]) -> f64 {
         // Finite in single lanes, where a cell without weight is charged nothing.
-        (self.rate(self.prices.price(feature, tested)) / self.costs.unit()).min(1e30)
+        (self.rate(feature, tested) / self.costs.unit()).min(1e30)
     }
 
     fn lane_error(
         &self,
-        rows: &[i64],
+        _: &[i64],
         shift: &[u32],
         max_leaves: usize,
         roundoff: f64,
         _: f64,
-    ) -> f64 {
+    ) -> LaneError {
         if shift.iter().any(|&s| s > 0) {
-            return f64::INFINITY;
+            return LaneError::Fixed(f64::INFINITY);
         }
-        if self.whole && self.costs.has_exact_price() {
-            return 0.0;
-        }
-        // Relative to the best tree of a cell, which costs no more than its single leaf:
-        // three roundings of a price, and of each the sums above it.
-        let channels = self.channels();
-        let total = |k| rows.iter().skip(k).step_by(channels).sum::<i64>();
-        let total = (0..channels - 1).map(total).min().unwrap_or(0);
-        f64::from(2 * max_leaves.ilog2() + 4) * roundoff * total as f64
+        self.costs.relative_error(max_leaves, roundoff, self.whole)
     }
 
     #[inline(always)]

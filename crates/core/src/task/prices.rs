@@ -14,6 +14,8 @@ pub struct FeaturePrices {
     /// −1 where the feature shares it with no other.
     origin: Vec<i64>,
     group: Vec<i64>,
+    /// Other features of the same origin or group, per feature.
+    relatives: Vec<Vec<usize>>,
 }
 
 impl FeaturePrices {
@@ -57,12 +59,13 @@ impl FeaturePrices {
         let shared = |all: &[i64]| -> Vec<i64> {
             (0..n).map(|f| if alone(all, f) { -1 } else { all[f] }).collect()
         };
-        Ok(FeaturePrices {
-            cost: cost.to_vec(),
-            discount: discount.to_vec(),
-            origin: shared(origin),
-            group: shared(group),
-        })
+        let (origin, group) = (shared(origin), shared(group));
+        let related = |f: usize, g: usize| {
+            f != g && [&origin, &group].iter().any(|of| of[f] >= 0 && of[f] == of[g])
+        };
+        let relatives = (0..n).map(|f| (0..n).filter(|&g| related(f, g)).collect()).collect();
+        let (cost, discount) = (cost.to_vec(), discount.to_vec());
+        Ok(FeaturePrices { cost, discount, origin, group, relatives })
     }
 
     /// Number of features.
@@ -85,6 +88,11 @@ impl FeaturePrices {
         } else {
             self.cost[feature]
         }
+    }
+
+    /// Features that, tested above, may make `feature` cheaper; ascending.
+    pub fn relatives(&self, feature: usize) -> &[usize] {
+        &self.relatives[feature]
     }
 
     /// Price of `feature` below all of `tested`.

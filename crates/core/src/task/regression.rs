@@ -4,7 +4,7 @@
 //! for every tree, so a leaf costs −S²/W. See docs/maths/regression.md.
 
 use super::fixed::{Fixed, power_of_two};
-use super::{LaneTask, ScalarTask, Superadditive, Task, check_values};
+use super::{LaneError, LaneTask, ScalarTask, Statistics, Superadditive, check_values};
 use crate::error::Error;
 use crate::simd::{LaneInt, LaneReal, Lanes};
 
@@ -91,9 +91,7 @@ fn spread(records: &[(f64, f64)]) -> f64 {
     records.iter().filter(|r| r.0 > 0.0).map(|&(w, s)| s * s / w).sum()
 }
 
-impl Task for Regression {
-    type Cost = i64;
-
+impl Statistics for Regression {
     #[inline(always)]
     fn channels(&self) -> usize {
         2
@@ -101,18 +99,6 @@ impl Task for Regression {
 
     fn statistics(&self) -> &[i64] {
         &self.statistics
-    }
-
-    fn leaf_candidates(&self, sums: &[i64], out: &mut Vec<i64>) {
-        out.push(self.leaf_cost(sums));
-    }
-
-    fn combine(&self, a: &i64, b: &i64) -> i64 {
-        a + b + self.price
-    }
-
-    fn dominates(&self, a: &i64, b: &i64) -> bool {
-        a <= b
     }
 }
 
@@ -194,7 +180,7 @@ impl LaneTask for Regression {
         max_leaves: usize,
         roundoff: f64,
         _: f64,
-    ) -> f64 {
+    ) -> LaneError {
         let records = Regression::record(rows, shift);
         let spread = spread(&records);
         // Five roundings of a leaf and 2d − 3 sums, relative to the cost.
@@ -203,7 +189,7 @@ impl LaneTask for Regression {
             records.iter().map(|r| r.0).filter(|&w| w > 0.0).fold(f64::INFINITY, f64::min);
         if shift[0] > 0 {
             if lightest < 4.0 {
-                return f64::INFINITY;
+                return LaneError::Fixed(f64::INFINITY);
             }
             error += 4.0 / 7.0 * spread / lightest;
         }
@@ -211,7 +197,7 @@ impl LaneTask for Regression {
             let total: f64 = records.iter().map(|r| r.1.abs()).sum();
             error += 8.0 / 7.0 * (total + 0.25 * records.len() as f64) / lightest;
         }
-        error
+        LaneError::Fixed(error)
     }
 
     #[inline(always)]
@@ -250,6 +236,7 @@ impl LaneTask for Regression {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::task::Task;
 
     #[test]
     fn cost_and_objective_agree() {

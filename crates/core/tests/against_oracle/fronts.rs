@@ -3,7 +3,7 @@
 use bristlecone_core::data::Sample;
 use bristlecone_core::search::fronts::plain as fronts;
 use bristlecone_core::task::registry::Visitor;
-use bristlecone_core::task::{LaneTask, Superadditive, Task};
+use bristlecone_core::task::{LaneTask, Statistics, Superadditive, Task};
 use bristlecone_oracle::instances::Instance;
 use bristlecone_oracle::{Limits, Tree, admit_tree, pareto_front, score_tree};
 
@@ -14,9 +14,7 @@ struct Errors {
     statistics: Vec<i64>,
 }
 
-impl Task for Errors {
-    type Cost = [i64; 2];
-
+impl Statistics for Errors {
     fn channels(&self) -> usize {
         2
     }
@@ -24,6 +22,10 @@ impl Task for Errors {
     fn statistics(&self) -> &[i64] {
         &self.statistics
     }
+}
+
+impl Task for Errors {
+    type Cost = [i64; 2];
 
     fn leaf_candidates(&self, sums: &[i64], out: &mut Vec<[i64; 2]>) {
         out.extend([[sums[0], 0], [0, sums[1]]]);

@@ -1,7 +1,7 @@
 //! The laws that make a task separable and its bounds admissible, for every task.
 
 use bristlecone_core::task::registry::Visitor;
-use bristlecone_core::task::{LaneTask, Superadditive};
+use bristlecone_core::task::{LaneTask, Superadditive, Task};
 use bristlecone_oracle::instances::{Instance, Random};
 
 use crate::harness::{SCALE, agree, ensure, for_each};

@@ -1,6 +1,6 @@
 //! Tests that cost: by origin, group and discount, whatever was tested above.
 
-use bristlecone_core::search::{Monitor, Settings, Status};
+use bristlecone_core::search::{Monitor, Precision, Settings, Status};
 use bristlecone_core::task::prices::FeaturePrices;
 use bristlecone_core::task::registry::{self, Named, Outcome, Problem};
 use bristlecone_core::tree::Tree;
@@ -21,14 +21,15 @@ struct Prices {
 }
 
 impl Prices {
-    /// About as large as what a test can save, some of them nothing, some all alike.
-    fn random(seed: u64, n_features: usize) -> Prices {
+    /// About as large as what a test can save where costs are about `scale`, some of them
+    /// nothing, some all alike.
+    fn random(seed: u64, n_features: usize, scale: f64) -> Prices {
         let random = &mut Random::new(seed);
         let style = random.below(3);
-        let size = random.pick(&[0.02, 0.1, 0.5]);
+        let size = scale * random.pick(&[0.02, 0.1, 0.5]);
         let cost: Vec<f64> = (0..n_features)
             .map(|_| match style {
-                0 => random.below(3) as f64,
+                0 => scale * random.below(3) as f64,
                 1 => size,
                 _ => size * random.unit(),
             })
@@ -60,9 +61,10 @@ fn equals_oracle(
     instance: &Instance,
     question: &Question,
     settings: &[Settings],
+    scale: f64,
 ) -> Result<(), String> {
     let seed = (instance.rows().len() * 7919 + question.limits.max_depth) as u64;
-    let prices = Prices::random(seed, instance.n_features());
+    let prices = Prices::random(seed, instance.n_features(), scale);
     let Prices { cost, discount, origin, group } = &prices;
     let (weight, total) = (&instance.sample.weight, instance.sample.total_weight());
     let price = |feature: usize, above: &[usize], rows: &[usize]| {
@@ -121,11 +123,27 @@ fn prices_that_depend_on_the_tests_above_equal_the_oracle() {
             settings.push(Settings { lattice_depth, ..base.clone() });
             settings.push(Settings { lattice_depth, cache: false, ..base.clone() });
         }
-        equals_oracle(instance, question, &settings)
+        equals_oracle(instance, question, &settings, 1.0)
     };
     for_each(200 * SCALE, (30, 6), &[1, 2, 3, 4], check);
     for_each(20 * SCALE, (16, 6), &[5, 6], check);
     for_each(5 * SCALE, (30, 20), &[2, 3], check);
+}
+
+#[test]
+fn costs_beyond_the_mantissa_of_single_lanes_equal_the_oracle() {
+    const LARGE: f64 = 311_041.0;
+    let check = |instance: &Instance, question: &Question| {
+        let mut large = instance.clone();
+        large.sample.weight.fill(1.0);
+        large.costs.iter_mut().flatten().for_each(|c| *c = (*c * LARGE).round());
+        let base = question.settings();
+        let settings = [None, Some(Precision::Single), Some(Precision::Double)]
+            .map(|precision| Settings { precision, ..base.clone() });
+        let question = Question { leaf_penalty: LARGE * question.leaf_penalty, ..question.clone() };
+        equals_oracle(&large, &question, &settings, LARGE)
+    };
+    for_each(100 * SCALE, (60, 6), &[1, 2, 3, 4], check);
 }
 
 #[test]

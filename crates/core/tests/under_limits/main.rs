@@ -6,7 +6,7 @@ use bristlecone_core::search::fronts::{
 };
 use bristlecone_core::search::{Monitor, Status};
 use bristlecone_core::survival::Observations;
-use bristlecone_core::task::Task;
+use bristlecone_core::task::Statistics;
 use bristlecone_core::task::capacity::Capacity;
 use bristlecone_core::task::confusion::Confusion;
 use bristlecone_core::task::fair_brier::FairBrier;

@@ -33,7 +33,7 @@ pub fn side_records(sample: &Sample, rows: &[u32]) -> Vec<i64> {
 
 /// Sums over all rows, and their number.
 pub fn total_record(sample: &Sample) -> Vec<i64> {
-    let mut record = sample.total();
+    let mut record = sample.total.clone();
     record.push(sample.counts.iter().sum());
     record
 }

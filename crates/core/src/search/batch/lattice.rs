@@ -118,12 +118,11 @@ pub fn solve(
 impl<'a> Lattice<'a> {
     fn new(problem: &'a Problem, sample: &'a Sample, depth: usize, budgets: &[usize]) -> Self {
         let channels = sample.channels + 1;
-        let record = |r: usize| {
-            let counted = sample.statistics(r).iter().chain(&sample.counts[r..=r]);
-            (counted.copied().collect(), sample.row(r))
-        };
-        let rows = Rows::new(sample.n_columns(), channels, (0..sample.n_rows()).map(record));
-        let mut totals = sample.total();
+        let rows = Rows::new(sample, channels, |r, record| {
+            record[..sample.channels].copy_from_slice(sample.statistics(r));
+            record[sample.channels] = sample.counts[r];
+        });
+        let mut totals = sample.total.clone();
         totals.push(sample.counts.iter().sum());
         let (combinations, slots) = leaf_budgets(depth, budgets);
         Lattice {

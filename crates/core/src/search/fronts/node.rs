@@ -69,7 +69,7 @@ pub(super) struct Pairs {
 impl Node {
     pub fn new(sample: Sample, members: Option<&Members>) -> Node {
         let hash = sample.ids.iter().fold(0u128, |sum, &r| sum.wrapping_add(random_number(r)));
-        let mut total = sample.total();
+        let mut total = sample.total.clone();
         if let Some(members) = members {
             let (rows, _) = members.of(&sample);
             let mut leaf = [[0; 2]];

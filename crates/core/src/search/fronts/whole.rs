@@ -135,15 +135,20 @@ pub(super) fn columns<T: FrontTask<K>, const K: usize>(
     root: &Rc<Node>,
     depth: usize,
 ) -> Result<Vec<(f64, usize)>, Stop> {
-    let n = if depth == 0 { 0 } else { root.sample.n_columns() };
+    let (n, price) = (root.sample.n_columns(), engine.price());
     let mut order = Vec::with_capacity(n);
-    for c in 0..n {
-        let mut value = engine.price();
-        for side in [false, true] {
-            let child = engine.child(root, c, side);
-            value += engine.least(&child, depth - 1)?.value;
+    if depth <= 2 {
+        let sides = &engine.least(root, depth)?.sides;
+        order.extend(sides.iter().enumerate().map(|(c, [no, yes])| (no + yes + price, c)));
+    } else {
+        for c in 0..n {
+            let mut value = price;
+            for side in [false, true] {
+                let child = engine.child(root, c, side);
+                value += engine.least(&child, depth - 1)?.value;
+            }
+            order.push((value, c));
         }
-        order.push((value, c));
     }
     order.sort_by(|a, b| a.0.total_cmp(&b.0));
     Ok(order)

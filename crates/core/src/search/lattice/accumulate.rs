@@ -1,6 +1,6 @@
 //! Summing the statistics of the rows of an itemset, one lane per further column.
 
-use crate::data::column_bitsets;
+use crate::data::{Sample, column_bitsets};
 use crate::simd::{LaneInt, Lanes};
 
 /// Rows as the kernel reads them: a record of statistics followed by the packed columns,
@@ -21,28 +21,25 @@ pub struct Rows<I> {
 }
 
 impl<I: LaneInt> Rows<I> {
-    /// Copies rows given by their statistics and packed columns.
-    pub fn new<'a>(
-        n_columns: usize,
-        channels: usize,
-        rows: impl ExactSizeIterator<Item = (Vec<I>, &'a [u64])>,
-    ) -> Self {
-        let mut out = Rows { channels, n_columns, ..Rows::default() };
-        let width = n_columns.div_ceil(64).max(1);
+    /// The rows of `sample` over its columns, with the `channels` statistics of row `r` that
+    /// `record(r, _)` writes. O(rows · (channels + columns)).
+    pub fn new(sample: &Sample, channels: usize, mut record: impl FnMut(usize, &mut [I])) -> Self {
+        let (n_rows, n_columns) = (sample.n_rows(), sample.n_columns());
+        let mut out = Rows { channels, n_rows, n_columns, ..Rows::default() };
         out.stats_words = (channels * size_of::<I>()).div_ceil(8);
-        out.record = out.stats_words + width;
-        out.n_rows = rows.len();
-        out.words = out.n_rows.div_ceil(64).max(1);
+        out.record = out.stats_words + sample.words();
+        out.words = n_rows.div_ceil(64).max(1);
         // One spare word: the kernel reads eight bytes from any byte of the columns.
-        out.data = vec![0; out.n_rows * out.record + 1];
-        for (r, (statistics, bits)) in rows.enumerate() {
-            let record = &mut out.data[r * out.record..(r + 1) * out.record];
+        out.data = vec![0; n_rows * out.record + 1];
+        let mut statistics = vec![I::default(); channels];
+        for (r, into) in out.data.chunks_exact_mut(out.record).take(n_rows).enumerate() {
+            record(r, &mut statistics);
             // SAFETY: the record has room for `channels` integers; u64 is aligned for I.
             unsafe {
-                let into = record.as_mut_ptr().cast::<I>();
+                let into = into.as_mut_ptr().cast::<I>();
                 into.copy_from_nonoverlapping(statistics.as_ptr(), channels);
             }
-            record[out.stats_words..].copy_from_slice(bits);
+            into[out.stats_words..].copy_from_slice(sample.row(r));
         }
         out.transpose();
         out

@@ -62,22 +62,24 @@ pub struct Rates<R> {
 }
 
 impl<R: LaneReal> Rates<R> {
-    /// `rate(column, other)`, `rate(column, column)` standing for the price alone.
-    pub fn new(n: usize, rate: impl Fn(usize, usize) -> f64) -> Self {
-        let stride = n + 16;
+    /// Of columns with these prices `alone`; `related` are (column, other, price of `column`
+    /// below `other`) where that is another.
+    pub fn new(alone: &[R], related: impl Iterator<Item = (usize, usize, R)>) -> Self {
+        let (n, stride) = (alone.len(), alone.len() + 16);
         let mut rates = Rates {
             stride,
-            alone: vec![R::default(); stride],
+            alone: alone.to_vec(),
             below: vec![R::default(); n * stride],
             above: vec![R::default(); n * stride],
         };
-        for c in 0..n {
-            rates.alone[c] = R::from_f64(rate(c, c));
-            for other in (0..n).filter(|&other| other != c) {
-                let below = R::from_f64(rate(c, other));
-                rates.below[c * stride + other] = below;
-                rates.above[other * stride + c] = below;
-            }
+        rates.alone.resize(stride, R::default());
+        for (c, &alone) in alone.iter().enumerate() {
+            rates.below[c * stride..][..n].fill(alone);
+            rates.above[c * stride..][..stride].copy_from_slice(&rates.alone);
+        }
+        for (c, other, rate) in related {
+            rates.below[c * stride + other] = rate;
+            rates.above[other * stride + c] = rate;
         }
         rates
     }

@@ -19,7 +19,7 @@ pub use refine::Found;
 use crate::data::Sample;
 use crate::search::{Monitor, Precision, Settings, Stop};
 use crate::simd::{Backend, LaneInt, LaneReal};
-use crate::task::LaneTask;
+use crate::task::{LaneError, LaneTask};
 use accumulate::Rows;
 use budgets::leaf_budgets;
 use combine::{Best, MAX_CHANNELS, Problem, Rates};
@@ -57,8 +57,10 @@ pub fn bytes(
 /// What a lattice finds.
 #[derive(Clone, Debug)]
 pub struct Solved {
-    /// The exact best tree for each budget.
+    /// The exact best tree for each budget, or the leaf where that only had to be bounded.
     pub found: Vec<Found>,
+    /// No tree costs less; what `found` costs unless that only had to be bounded.
+    pub lower: Vec<i64>,
     /// Approximate best cost with each column at the root, for ordering a search; empty
     /// for trees of depth 0 or 1.
     pub root_values: Vec<f64>,
@@ -67,12 +69,14 @@ pub struct Solved {
 }
 
 /// Best trees of depth at most `depth` for each leaf budget in `budgets`
-/// (`usize::MAX`: as many leaves as the depth allows), in exact costs.
+/// (`usize::MAX`: as many leaves as the depth allows), in exact costs. With one budget, what
+/// costs `cutoff` or more need not be found, only be bounded by it.
 pub fn solve<T: LaneTask>(
     task: &T,
     sample: &Sample,
     depth: usize,
     budgets: &[usize],
+    cutoff: i64,
     settings: &Settings,
     monitor: &Monitor,
 ) -> Result<Solved, Stop> {
@@ -83,11 +87,11 @@ pub fn solve<T: LaneTask>(
     match precision {
         Precision::Single => {
             let pass = kernels::single::<T>(backend);
-            solve_with(task, sample, depth, budgets, settings, monitor, pass)
+            solve_with(task, sample, depth, budgets, cutoff, settings, monitor, pass)
         }
         Precision::Double => {
             let pass = kernels::double::<T>(backend);
-            solve_with(task, sample, depth, budgets, settings, monitor, pass)
+            solve_with(task, sample, depth, budgets, cutoff, settings, monitor, pass)
         }
     }
 }
@@ -105,7 +109,8 @@ pub fn choose_precision<T: LaneTask>(
     let shift = shifts(task, sample, true);
     let (roundoff, ln_error) = (f32::ROUNDOFF, f32::LN_ERROR);
     let error = task.lane_error(&sample.sums, &shift, 1 << depth, roundoff, ln_error);
-    if error <= 5e-3 * task.lane_scale(&sample.sums, &shift) {
+    let leaf = task.leaf_cost(&sample.total) as f64 / task.lane_unit(&shift);
+    if error.of(leaf) <= 5e-3 * task.lane_scale(&sample.sums, &shift) {
         Precision::Single
     } else {
         Precision::Double
@@ -129,11 +134,13 @@ fn shifts<T: LaneTask>(task: &T, sample: &Sample, single: bool) -> Vec<u32> {
 }
 
 /// Runs all phases and refines.
+#[allow(clippy::too_many_arguments)]
 fn solve_with<T: LaneTask, I: LaneInt, R: LaneReal>(
     task: &T,
     sample: &Sample,
     depth: usize,
     budgets: &[usize],
+    cutoff: i64,
     settings: &Settings,
     monitor: &Monitor,
     pass: Pass<T, I, R>,
@@ -188,7 +195,7 @@ fn solve_with<T: LaneTask, I: LaneInt, R: LaneReal>(
     }
     let error = lane_error(&problem, sample);
     let unit = task.lane_unit(&problem.shift);
-    refine::refine(&problem, sample, &best, unit, error, budgets, monitor)
+    refine::refine(&problem, sample, &best, unit, error, budgets, cutoff, monitor)
 }
 
 /// Runs a pass on every worker, on as many threads.
@@ -238,19 +245,21 @@ fn useful_threads(n_columns: usize, depth: usize, settings: &Settings) -> usize 
     settings.threads().min((itemsets << depth) / CELLS_PER_THREAD).max(1)
 }
 
-/// Error bound of any tree's total in lane units: the task's, and that of adding prices.
+/// Error bound in lane units: the task's, with that of adding prices.
 fn lane_error<T: LaneTask, I: LaneInt, R: LaneReal>(
     problem: &Problem<T, I, R>,
     sample: &Sample,
-) -> f64 {
+) -> LaneError {
     let leaves = 1usize << problem.depth;
     let (roundoff, ln_error) = (R::ROUNDOFF, R::LN_ERROR);
-    let task = problem.task.lane_error(&sample.sums, &problem.shift, leaves, roundoff, ln_error);
-    if task == 0.0 {
-        return 0.0;
+    match problem.task.lane_error(&sample.sums, &problem.shift, leaves, roundoff, ln_error) {
+        LaneError::Fixed(error) if error > 0.0 => {
+            let price = problem.task.split_price() as f64 / problem.task.lane_unit(&problem.shift);
+            let prices = 2.0 * problem.depth as f64 * roundoff * price * (leaves - 1) as f64;
+            LaneError::Fixed(error + prices)
+        }
+        error => error,
     }
-    let price = problem.task.split_price() as f64 / problem.task.lane_unit(&problem.shift);
-    task + 2.0 * problem.depth as f64 * roundoff * price * (leaves - 1) as f64
 }
 
 /// An exact statistic as the lanes see it.
@@ -271,20 +280,14 @@ fn build<'a, T: LaneTask, I: LaneInt, R: LaneReal>(
     let channels = task.channels() + usize::from(count_rows);
     // Totals of what the lanes add, not of the exact statistics: differences stay exact.
     let mut totals = vec![0i64; channels];
-    let mut record = vec![0i64; channels];
-    let records = (0..sample.n_rows()).map(|r| {
-        for ((lane, &v), &s) in record.iter_mut().zip(sample.statistics(r)).zip(&shift) {
-            *lane = lane_value(v, s);
-        }
-        if count_rows {
-            record[channels - 1] = sample.counts[r];
-        }
-        for (total, v) in totals.iter_mut().zip(&record) {
+    let rows = Rows::new(sample, channels, |r, record: &mut [I]| {
+        let statistics = sample.statistics(r).iter().zip(&shift).map(|(&v, &s)| lane_value(v, s));
+        let count = count_rows.then(|| sample.counts[r]);
+        for ((lane, total), v) in record.iter_mut().zip(&mut totals).zip(statistics.chain(count)) {
+            *lane = I::from_i64(v);
             *total += v;
         }
-        (record.iter().map(|&v| I::from_i64(v)).collect(), sample.row(r))
     });
-    let rows = Rows::new(sample.n_columns(), channels, records);
     let unlimited = budgets == [usize::MAX];
     let (combinations, slots) = leaf_budgets(depth, budgets);
     let price = task.split_price() as f64 / task.lane_unit(&shift);
@@ -310,14 +313,16 @@ fn build<'a, T: LaneTask, I: LaneInt, R: LaneReal>(
 
 /// Prices of the columns of a sample, in lane units.
 fn rates<T: LaneTask, R: LaneReal>(task: &T, sample: &Sample) -> Rates<R> {
-    let alone = |c: usize| task.lane_rate(sample.columns[c].feature, &sample.tested);
-    let pair = |c: usize, other: usize| {
-        task.lane_rate(sample.columns[c].feature, &[sample.columns[other].feature])
+    let feature = |c: usize| sample.columns[c].feature;
+    let rate = |c: usize, tested: &[usize]| task.lane_rate(feature(c), tested);
+    let alone: Vec<f64> = (0..sample.n_columns()).map(|c| rate(c, &sample.tested)).collect();
+    let of_column = |c: usize| {
+        let others = task.relatives(feature(c)).iter().filter_map(|&f| sample.column_of(f));
+        others.map(move |other| (c, other))
     };
-    Rates::new(
-        sample.n_columns(),
-        |c, other| {
-            if c == other { alone(c) } else { pair(c, other).min(alone(c)) }
-        },
-    )
+    let related = (0..sample.n_columns())
+        .flat_map(of_column)
+        .map(|(c, other)| (c, other, R::from_f64(rate(c, &[feature(other)]).min(alone[c]))));
+    let lanes: Vec<R> = alone.iter().map(|&rate| R::from_f64(rate)).collect();
+    Rates::new(&lanes, related)
 }

@@ -11,7 +11,7 @@ use super::{MAX_DEPTH, Solved};
 use crate::data::Sample;
 use crate::search::{Monitor, Stop};
 use crate::simd::{LaneInt, LaneReal};
-use crate::task::LaneTask;
+use crate::task::{LaneError, LaneTask, Task};
 use crate::tree::Tree;
 use rustc_hash::FxHashMap;
 
@@ -45,23 +45,24 @@ struct Refiner<'a, T, I, R> {
     best: &'a [Best<R>; MAX_DEPTH],
     /// Cost units per lane unit.
     unit: f64,
-    /// Costs whose lane values differ by no more than this may be in either order.
-    slack: f64,
-    exact_lanes: bool,
+    /// How far lane values may be from costs.
+    error: LaneError,
     monitor: &'a Monitor<'a>,
     arena: Vec<Node>,
     memo: FxHashMap<(Literals, usize, usize), usize>,
 }
 
-/// The exact best tree for each leaf budget.
+/// The exact best tree for each leaf budget; or for one budget, where no tree costs less than
+/// `cutoff` or than the leaf, the leaf.
 #[allow(clippy::too_many_arguments)]
 pub fn refine<T: LaneTask, I: LaneInt, R: LaneReal>(
     problem: &Problem<T, I, R>,
     sample: &Sample,
     best: &[Best<R>; MAX_DEPTH],
     unit: f64,
-    error: f64,
+    error: LaneError,
     budgets: &[usize],
+    cutoff: i64,
     monitor: &Monitor,
 ) -> Result<Solved, Stop> {
     let mut refiner = Refiner {
@@ -69,13 +70,23 @@ pub fn refine<T: LaneTask, I: LaneInt, R: LaneReal>(
         sample,
         best,
         unit,
-        // Exact costs are themselves rounded, by half a unit per leaf and price.
-        slack: if error == 0.0 { 0.0 } else { 2.0 * error * unit + 64.0 },
-        exact_lanes: error == 0.0,
+        error,
         monitor,
         arena: Vec::new(),
         memo: FxHashMap::default(),
     };
+    let leaf = problem.task.leaf_cost(&sample.total);
+    let (root_values, slack) = (refiner.root_values(budgets), refiner.slack(leaf));
+    let exact = slack == 0.0;
+    if let ([_], false) = (budgets, root_values.is_empty()) {
+        let least = root_values.iter().copied().fold(f64::INFINITY, f64::min);
+        let least = (least + problem.task.split_price() as f64 - slack).floor() as i64;
+        let allowed = sample.counts.iter().sum::<i64>() >= problem.min_leaf as i64;
+        if allowed && least >= leaf.min(cutoff) {
+            let (found, lower) = (Found { cost: leaf, tree: Tree::leaf() }, leaf.min(least));
+            return Ok(Solved { found: vec![found], lower: vec![lower], root_values, exact });
+        }
+    }
     let rows: Vec<u32> = (0..sample.n_rows() as u32).collect();
     let mut found = Vec::with_capacity(budgets.len());
     for &budget in budgets {
@@ -83,10 +94,21 @@ pub fn refine<T: LaneTask, I: LaneInt, R: LaneReal>(
         let cost = refiner.arena[node].cost;
         found.push(Found { cost, tree: refiner.tree(node) });
     }
-    Ok(Solved { found, root_values: refiner.root_values(budgets), exact: error == 0.0 })
+    let lower = found.iter().map(|f| f.cost).collect();
+    Ok(Solved { found, lower, root_values, exact })
 }
 
 impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
+    /// Costs of trees on a cell that costs `leaf` as a leaf may be in either order where their
+    /// lane values differ by no more than this; 0 if lanes are exact.
+    fn slack(&self, leaf: i64) -> f64 {
+        match self.error.of(leaf as f64 / self.unit) {
+            0.0 => 0.0,
+            // Exact costs are themselves rounded, by half a unit per leaf and price.
+            error => 2.0 * error * self.unit + 64.0,
+        }
+    }
+
     /// Exact best tree on the rows of an itemset with at most `budget` leaves.
     fn exact(&mut self, itemset: Itemset, rows: &[u32], budget: usize) -> Result<usize, Stop> {
         let remaining = self.problem.depth - itemset.1;
@@ -133,16 +155,11 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
         for &r in rows {
             let record = sample.statistics(r as usize);
             let n_rows = sample.counts[r as usize];
-            for (w, &word) in sample.row(r as usize).iter().enumerate() {
-                let mut rest = word;
-                while rest != 0 {
-                    let c = w * 64 + rest.trailing_zeros() as usize;
-                    for (sum, v) in yes[c * channels..].iter_mut().zip(record) {
-                        *sum += v;
-                    }
-                    yes_count[c] += n_rows;
-                    rest &= rest - 1;
+            for c in sample.true_columns(r as usize) {
+                for (sum, v) in yes[c * channels..].iter_mut().zip(record) {
+                    *sum += v;
                 }
+                yes_count[c] += n_rows;
             }
         }
         let min_leaf = self.problem.min_leaf as i64;
@@ -199,9 +216,10 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
                 candidates.push((value, c, a, b));
             }
         }
-        let bound = least + self.slack;
+        let slack = self.slack(leaf.cost);
+        let bound = least + slack;
         let mut best = leaf;
-        if self.exact_lanes && best.cost as f64 <= least {
+        if slack == 0.0 && best.cost as f64 <= least {
             return Ok(best);
         }
         for &(value, c, a, b) in &candidates {
@@ -227,7 +245,7 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
             if (split.cost, split.leaves) < (best.cost, best.leaves) {
                 best = split;
                 // Where equal costs mean equally many leaves, the first column wins.
-                if self.exact_lanes && task.orders_sizes() && best.cost as f64 <= least {
+                if slack == 0.0 && task.orders_sizes() && best.cost as f64 <= least {
                     break;
                 }
             }
@@ -243,8 +261,8 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
         let most = budgets.iter().copied().max().unwrap_or(1) - 1;
         let root = ([(0, false); MAX_DEPTH], 0);
         let side = |c, value| self.lane_value(with(root, c, value), most);
-        let sums = self.sample.total();
-        let price = |c| self.feature_price(root, c, &sums) as f64;
+        let sums = &self.sample.total;
+        let price = |c| self.feature_price(root, c, sums) as f64;
         let columns = 0..self.sample.n_columns();
         columns.map(|c| side(c, true) + side(c, false) + price(c)).collect()
     }

@@ -1,0 +1,143 @@
+//! What no tree of a node costs less than, told from its rows without a search.
+
+use super::Settings;
+use crate::data::{Sample, column_bitsets};
+use crate::task::{LaneTask, Superadditive};
+
+/// Below every cost, with room to add such bounds.
+const NOTHING: i64 = i64::MIN / 8;
+
+/// Bounds from the costs of single rows.
+pub struct RowBounds<'a, T> {
+    task: &'a T,
+    enabled: bool,
+    /// Cost of each distinct row as a leaf of its own, rounded down: no tree separates them
+    /// further.
+    row_costs: Vec<i64>,
+    /// The most each distinct row can cost in any leaf, if the task says so.
+    worst_costs: Option<Vec<i64>>,
+}
+
+impl<'a, T: LaneTask + Superadditive> RowBounds<'a, T> {
+    /// Prepares for `sample`, whose rows all nodes' rows come from.
+    pub fn new(task: &'a T, sample: &Sample, settings: &Settings) -> Self {
+        let rows = || (0..sample.n_rows()).map(|r| sample.statistics(r));
+        RowBounds {
+            task,
+            enabled: settings.equivalent_points,
+            row_costs: rows().map(|row| task.leaf_cost(row) - task.cost_rounding()).collect(),
+            worst_costs: rows().map(|row| task.worst_cost(row)).collect(),
+        }
+    }
+
+    /// Cost of the finest partition of a node's rows: below any tree's (equivalent points).
+    pub fn finest(&self, sample: &Sample) -> i64 {
+        if self.enabled {
+            sample.ids.iter().map(|&r| self.row_costs[r as usize]).sum()
+        } else {
+            2 * NOTHING
+        }
+    }
+
+    /// Bounds on the best trees of both sides of every split, `[column][value]`: the side's
+    /// leaf, or its finest partition, one more split and the cheapest test (look-ahead);
+    /// `i64::MAX` when the tree of the other side, put in the place of the split, costs no
+    /// more than the split (leaf support). O(rows · columns · channels).
+    pub fn sides(&self, sample: &Sample) -> Vec<[i64; 2]> {
+        let n = sample.n_columns();
+        if !self.enabled {
+            return vec![[NOTHING; 2]; n];
+        }
+        // Sums over the rows in which each column is true: statistics, finest, worst.
+        let (channels, width) = (sample.channels, sample.channels + 2);
+        let (mut yes, mut all) = (vec![0i64; n * width], vec![0i64; width]);
+        let mut record = vec![0i64; width];
+        for r in 0..sample.n_rows() {
+            let id = sample.ids[r] as usize;
+            record[..channels].copy_from_slice(sample.statistics(r));
+            record[channels] = self.row_costs[id];
+            record[channels + 1] = self.worst_costs.as_ref().map_or(0, |worst| worst[id]);
+            add(&mut all, &record);
+            for c in sample.true_columns(r) {
+                add(&mut yes[c * width..][..width], &record);
+            }
+        }
+        let tests = T::PRICED.then(|| Tests::new(self.task, sample));
+        let price = self.task.split_price();
+        let bound = |c: usize, value: bool, sums: &[i64]| {
+            let (finest, worst) = (sums[channels], sums[channels + 1]);
+            if self.worst_costs.is_some() && worst.saturating_sub(finest) <= price {
+                return i64::MAX;
+            }
+            let sums = &sums[..channels];
+            let test = tests.as_ref().map_or(0, |tests| tests.cheapest(c, value, sums));
+            self.task.leaf_cost(sums).min(finest.saturating_add(price).saturating_add(test))
+        };
+        let mut no = vec![0i64; width];
+        let sides = yes.chunks_exact(width).enumerate().map(|(c, yes)| {
+            no.iter_mut().zip(&all).zip(yes).for_each(|((no, all), yes)| *no = all - yes);
+            [bound(c, false, &no), bound(c, true, yes)]
+        });
+        sides.collect()
+    }
+}
+
+/// Which tests part the sides of a split, to find the cheapest.
+struct Tests<'a, T> {
+    task: &'a T,
+    sample: &'a Sample,
+    /// `[column][words]`, over the rows.
+    bits: Vec<u64>,
+    words: usize,
+    ones: Vec<usize>,
+    /// Columns, cheapest first: prices are in the same order for all rows.
+    ascending: Vec<usize>,
+}
+
+impl<'a, T: LaneTask> Tests<'a, T> {
+    fn new(task: &'a T, sample: &'a Sample) -> Self {
+        let (n, words) = (sample.n_columns(), sample.n_rows().div_ceil(64).max(1));
+        let mut bits = Vec::new();
+        column_bitsets(sample.n_rows(), n, |r| sample.row(r), &mut bits);
+        let count = |column: &[u64]| column.iter().map(|w| w.count_ones() as usize).sum();
+        let ones = bits.chunks_exact(words).map(count).collect();
+        let price = |&c: &usize| {
+            task.feature_price(sample.columns[c].feature, &sample.tested, &sample.total)
+        };
+        let mut ascending: Vec<usize> = (0..n).collect();
+        ascending.sort_by_key(price);
+        Tests { task, sample, bits, words, ones, ascending }
+    }
+
+    /// Whether column `other` parts the rows in which column `c` has this value.
+    fn part(&self, c: usize, value: bool, other: usize) -> bool {
+        let column = |c: usize| self.bits[c * self.words..][..self.words].iter();
+        let both: usize =
+            column(c).zip(column(other)).map(|(a, b)| (a & b).count_ones() as usize).sum();
+        let (inside, rows) = if value {
+            (both, self.ones[c])
+        } else {
+            (self.ones[other] - both, self.sample.n_rows() - self.ones[c])
+        };
+        0 < inside && inside < rows
+    }
+
+    /// Least price of a test that parts the rows in which column `c` has this value, whose
+    /// statistics are `sums`; `i64::MAX` if there is none.
+    fn cheapest(&self, c: usize, value: bool, sums: &[i64]) -> i64 {
+        let feature = self.sample.columns[c].feature;
+        let tested: Vec<usize> = self.sample.tested.iter().copied().chain([feature]).collect();
+        let relatives = self.task.relatives(feature).iter();
+        let relatives = relatives.filter_map(|&f| self.sample.column_of(f));
+        let others = self.ascending.iter().copied().filter(|&other| other != c);
+        let part = |&other: &usize| self.part(c, value, other);
+        let candidates = relatives.filter(part).chain(others.filter(part).take(1));
+        let price =
+            |c: usize| self.task.feature_price(self.sample.columns[c].feature, &tested, sums);
+        candidates.map(price).min().unwrap_or(i64::MAX)
+    }
+}
+
+fn add(sums: &mut [i64], record: &[i64]) {
+    sums.iter_mut().zip(record).for_each(|(sum, v)| *sum += v);
+}
