@@ -89,7 +89,6 @@ def solve_brier(
     callback: Callable[[float, float, float, int], object] | None = None,
     *,
     leaf_curve: str = "kaplan-meier",
-    time_grid: NDArray[np.float64] | None = None,
     reference_loss: NDArray[np.float64] | None = None,
     **limits: Unpack[Limits],
 ) -> Solution: ...
@@ -101,7 +100,6 @@ def path_brier(
     callback: Callable[[float, float, float, int], object] | None = None,
     *,
     leaf_curve: str = "kaplan-meier",
-    time_grid: NDArray[np.float64] | None = None,
     reference_loss: NDArray[np.float64] | None = None,
     **limits: Unpack[Limits],
 ) -> list[Solution]: ...
@@ -114,7 +112,6 @@ def all_optimal_brier(
     *,
     limit: int,
     leaf_curve: str = "kaplan-meier",
-    time_grid: NDArray[np.float64] | None = None,
     reference_loss: NDArray[np.float64] | None = None,
     **limits: Unpack[Limits],
 ) -> list[Solution]: ...

@@ -14,7 +14,6 @@ use pyo3::types::PyDict;
 struct Kind<'a, 'py> {
     leaf_penalty: f64,
     leaf_curve: &'a str,
-    time_grid: Option<PyReadonlyArray1<'py, f64>>,
     reference_loss: Option<PyReadonlyArray1<'py, f64>>,
 }
 
@@ -32,7 +31,6 @@ fn brier(
         entry: None,
     };
     let reference = kind.reference_loss.as_ref().map(|l| l.as_slice()).transpose()?;
-    let grid = kind.time_grid.as_ref().map(|g| g.as_slice()).transpose()?;
     let lengths =
         [Some(obs.event.len()), obs.weight.map(<[f64]>::len), reference.map(<[f64]>::len)];
     if lengths.into_iter().flatten().any(|len| len != obs.len()) {
@@ -55,18 +53,17 @@ fn brier(
             )));
         }
     };
-    Brier::new(&obs, kind.leaf_penalty, curve, grid, reference).map_err(to_py)
+    Brier::new(&obs, kind.leaf_penalty, curve, reference).map_err(to_py)
 }
 
 /// Best tree by integrated Brier score; see `OptimalSurvivalTree(objective="brier")`.
 ///
 /// With `reference_loss`, the loss of a reference model on each row (mean = its integrated
 /// Brier score), subtrees are taken to lose no less than it; the status is then
-/// "reference_optimal" and `lower_bound` does not rest on it. `time_grid` moves times up to
-/// the next time of the grid and censors what lies beyond it.
+/// "reference_optimal" and `lower_bound` does not rest on it.
 #[pyfunction]
 #[pyo3(signature = (features, time, event, weight=None, callback=None, *,
-    leaf_curve="kaplan-meier", time_grid=None, reference_loss=None, **limits))]
+    leaf_curve="kaplan-meier", reference_loss=None, **limits))]
 #[allow(clippy::too_many_arguments, reason = "the parameters of the estimator")]
 pub fn solve_brier(
     py: Python<'_>,
@@ -76,13 +73,12 @@ pub fn solve_brier(
     weight: Option<PyReadonlyArray1<'_, f64>>,
     callback: Option<Py<PyAny>>,
     leaf_curve: &str,
-    time_grid: Option<PyReadonlyArray1<'_, f64>>,
     reference_loss: Option<PyReadonlyArray1<'_, f64>>,
     limits: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<PySolution> {
     let limits = parse(limits)?;
     let matrix = matrix(&features, time.len()?)?;
-    let kind = Kind { leaf_penalty: limits.leaf_penalty, leaf_curve, time_grid, reference_loss };
+    let kind = Kind { leaf_penalty: limits.leaf_penalty, leaf_curve, reference_loss };
     let task = brier(&time, &event, weight.as_ref(), &kind)?;
     Ok(PySolution(run(py, &task, &matrix, &limits, callback, search::solve_brier)?))
 }
@@ -90,7 +86,7 @@ pub fn solve_brier(
 /// The best tree with at most k leaves for k = 1, 2, ….
 #[pyfunction]
 #[pyo3(signature = (features, time, event, weight=None, callback=None, *,
-    leaf_curve="kaplan-meier", time_grid=None, reference_loss=None, **limits))]
+    leaf_curve="kaplan-meier", reference_loss=None, **limits))]
 #[allow(clippy::too_many_arguments, reason = "the parameters of the estimator")]
 pub fn path_brier(
     py: Python<'_>,
@@ -100,13 +96,12 @@ pub fn path_brier(
     weight: Option<PyReadonlyArray1<'_, f64>>,
     callback: Option<Py<PyAny>>,
     leaf_curve: &str,
-    time_grid: Option<PyReadonlyArray1<'_, f64>>,
     reference_loss: Option<PyReadonlyArray1<'_, f64>>,
     limits: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Vec<PySolution>> {
     let limits = parse(limits)?;
     let matrix = matrix(&features, time.len()?)?;
-    let kind = Kind { leaf_penalty: limits.leaf_penalty, leaf_curve, time_grid, reference_loss };
+    let kind = Kind { leaf_penalty: limits.leaf_penalty, leaf_curve, reference_loss };
     let task = brier(&time, &event, weight.as_ref(), &kind)?;
     let path = run(py, &task, &matrix, &limits, callback, search::path_brier)?;
     Ok(path.into_iter().map(PySolution).collect())
@@ -116,7 +111,7 @@ pub fn path_brier(
 /// first; columns that split a node's rows in the same way count once.
 #[pyfunction]
 #[pyo3(signature = (features, time, event, weight=None, callback=None, *, limit,
-    leaf_curve="kaplan-meier", time_grid=None, reference_loss=None, **limits))]
+    leaf_curve="kaplan-meier", reference_loss=None, **limits))]
 #[allow(clippy::too_many_arguments, reason = "the parameters of the estimator")]
 pub fn all_optimal_brier(
     py: Python<'_>,
@@ -127,13 +122,12 @@ pub fn all_optimal_brier(
     callback: Option<Py<PyAny>>,
     limit: usize,
     leaf_curve: &str,
-    time_grid: Option<PyReadonlyArray1<'_, f64>>,
     reference_loss: Option<PyReadonlyArray1<'_, f64>>,
     limits: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Vec<PySolution>> {
     let limits = parse(limits)?;
     let matrix = matrix(&features, time.len()?)?;
-    let kind = Kind { leaf_penalty: limits.leaf_penalty, leaf_curve, time_grid, reference_loss };
+    let kind = Kind { leaf_penalty: limits.leaf_penalty, leaf_curve, reference_loss };
     let task = brier(&time, &event, weight.as_ref(), &kind)?;
     let all = run(py, &task, &matrix, &limits, callback, |task, matrix, settings, monitor| {
         search::all_optimal_brier(task, matrix, settings, monitor, limit)
