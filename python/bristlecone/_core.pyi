@@ -86,10 +86,10 @@ def solve_brier(
     time: NDArray[np.float64],
     event: NDArray[np.bool_],
     weight: NDArray[np.float64] | None = None,
-    callback: Callable[[float, float, float, int], object] | None = None,
     *,
     leaf_curve: str = "kaplan-meier",
     reference_loss: NDArray[np.float64] | None = None,
+    callback: Callable[[float, float, float, int], object] | None = None,
     **limits: Unpack[Limits],
 ) -> Solution: ...
 def path_brier(
@@ -97,10 +97,8 @@ def path_brier(
     time: NDArray[np.float64],
     event: NDArray[np.bool_],
     weight: NDArray[np.float64] | None = None,
-    callback: Callable[[float, float, float, int], object] | None = None,
     *,
     leaf_curve: str = "kaplan-meier",
-    reference_loss: NDArray[np.float64] | None = None,
     **limits: Unpack[Limits],
 ) -> list[Solution]: ...
 def all_optimal_brier(
@@ -108,11 +106,9 @@ def all_optimal_brier(
     time: NDArray[np.float64],
     event: NDArray[np.bool_],
     weight: NDArray[np.float64] | None = None,
-    callback: Callable[[float, float, float, int], object] | None = None,
     *,
     limit: int,
     leaf_curve: str = "kaplan-meier",
-    reference_loss: NDArray[np.float64] | None = None,
     **limits: Unpack[Limits],
 ) -> list[Solution]: ...
 def solve(
