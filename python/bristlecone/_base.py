@@ -148,5 +148,5 @@ class TreeMixin(ABC):
 
     def _leaf_of(self, X: Any) -> NDArray[np.int64]:
         """Position of the leaf of every row among the leaves, left to right."""
-        leaf = self.apply(X)
-        return np.searchsorted(self.tree_.leaves, leaf)
+        self._check_fitted()
+        return self.tree_.leaf_index(self._tree_rows(X))

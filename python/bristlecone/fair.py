@@ -284,7 +284,7 @@ class FairTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator):
         self.group_rates_ = np.array([])
         if data.group is None:
             return
-        leaf = np.searchsorted(tree.leaves, tree.apply(problem.features))
+        leaf = tree.leaf_index(problem.features)
         predicted = self.leaf_labels_[leaf]
         compared = np.ones(len(leaf), dtype=bool)
         if self.constraint == "equality-of-opportunity":
@@ -295,11 +295,6 @@ class FairTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator):
             weight = None if data.weight is None else data.weight[rows]
             rates.append(np.average(predicted[rows], weights=weight))
         self.group_rates_ = np.array(rates)
-
-    def _best_labels(
-        self, leaf: NDArray[np.int64], values: NDArray[Any], problem: Problem
-    ) -> NDArray[Any]:
-        return values.argmax(axis=1)
 
     def _saved_leaves(self) -> dict[str, Any]:
         saved = super()._saved_leaves()
