@@ -85,6 +85,10 @@ class TreeMixin(ABC):
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()  # type: ignore[misc]
         tags.target_tags.required = True
+        # What reads X takes data frames as they are.
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
         return tags
 
     @property
