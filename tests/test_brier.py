@@ -254,6 +254,16 @@ def test_rows_are_moved_to_the_grid_and_censored_at_its_end():
         brier(time_grid=[0.1, 0.5]).fit(X, y)
 
 
+def test_times_on_the_grid_stay_and_those_between_move_up():
+    X = np.arange(6)[:, None] < 3
+    event = np.array([True, True, False, True, True, True])
+    model = brier(time_grid=[1.0, 2.0, 3.0]).fit(X, (event, [0.5, 1.0, 1.5, 2.0, 2.5, 9.0]))
+    event[-1] = False
+    same = brier().fit(X, (event, [1.0, 1.0, 2.0, 2.0, 3.0, 3.0]))
+    assert model.objective_value_ == same.objective_value_
+    np.testing.assert_array_equal(survival(model, X), survival(same, X))
+
+
 def test_grids_are_stored_untouched_and_saved():
     X, y = sample()
     grid = np.array(GRID)

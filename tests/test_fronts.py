@@ -50,7 +50,7 @@ def test_points_are_what_their_trees_do():
     assert front.cost_names == ("false positives", "false negatives")
     assert front.costs.shape == (len(front), 2)
     for point in front:
-        predicted = point.labels[np.searchsorted(point.tree.leaves, point.tree.apply(X))]
+        predicted = point.labels[point.tree.leaf_index(X)]
         errors = ((predicted == 1) & (labels == 0)).sum(), ((predicted == 0) & (labels == 1)).sum()
         assert point.costs == errors
     assert (np.diff(front.costs[:, 0]) > 0).all() and (np.diff(front.costs[:, 1]) < 0).all()

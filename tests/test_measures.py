@@ -64,7 +64,7 @@ def test_a_fit_keeps_the_points_it_met_with_their_trees(objective):
     X, y, _ = sample()
     model = OptimalTreeClassifier(objective=objective, max_depth=2).fit(X, y)
     for point in model.pareto_front_:
-        predicted = point.labels[np.searchsorted(point.tree.leaves, point.tree.apply(X))]
+        predicted = point.labels[point.tree.leaf_index(X)]
         assert point.costs == (sum(predicted & (1 - y)), sum(y & (1 - predicted)))
     predicted = model.predict(X)
     own = sum(predicted & (1 - y)), sum(y & (1 - predicted))

@@ -22,6 +22,7 @@ def test_yes_goes_left_and_every_node_is_counted():
     weight = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
     tree = Tree.grown(**STRUCTURE, rows=ROWS, weight=weight)
     np.testing.assert_array_equal(tree.apply(ROWS), [2, 3, 4, 4, 2])
+    np.testing.assert_array_equal(tree.leaf_index(ROWS), [0, 1, 2, 2, 0])
     np.testing.assert_array_equal(tree.n_node_samples, [5, 3, 2, 1, 2])
     np.testing.assert_array_equal(tree.weighted_n_node_samples, [15, 8, 6, 2, 7])
     np.testing.assert_array_equal(tree.leaves, [2, 3, 4])
@@ -43,6 +44,7 @@ def test_thresholds_send_small_numbers_left_and_missing_ones_right():
 def test_a_single_leaf_takes_every_row():
     tree = Tree.grown(np.array([-1]), np.array([-1]), np.array([-2]), rows=ROWS)
     np.testing.assert_array_equal(tree.apply(ROWS), 0)
+    np.testing.assert_array_equal(tree.leaf_index(ROWS), 0)
     assert (tree.n_leaves, tree.max_depth) == (1, 0)
     np.testing.assert_array_equal(tree.decision_path(ROWS).toarray(), np.ones((5, 1)))
 

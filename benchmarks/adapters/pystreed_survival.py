@@ -11,12 +11,13 @@ charged it 0: the tree is therefore scored again by `benchmarks.objectives`.
 from __future__ import annotations
 
 from importlib.metadata import version
+from typing import Any
 
 import numpy as np
 from pystreed import STreeDSurvivalAnalysis
 from pystreed.base import BaseSTreeDSolver
 
-from benchmarks.adapters import Outcome, Setting
+from benchmarks.adapters import Outcome, Setting, leaves_of
 from benchmarks.problems import Problem
 
 
@@ -39,23 +40,18 @@ class Adapter:
         self._model = STreeDSurvivalAnalysis(max_depth=self._depth, time_limit=1e6)
         BaseSTreeDSolver.fit(self._model, self._X, self._time, self._event)
 
+    def _split(self, node: Any, rows: np.ndarray) -> list[Any]:
+        """The right child holds the rows with a 1."""
+        if node.is_leaf_node():
+            return []
+        is_true = self._X[rows, node.feature] == 1
+        return [(node.left_child, rows[~is_true]), (node.right_child, rows[is_true])]
+
     def outcome(self) -> Outcome:
-        """Send the rows down the tree: the right child holds the rows with a 1."""
-        leaves = np.zeros(len(self._X), dtype=np.int64)
-        stack = [(self._model.get_tree(), np.arange(len(self._X)))]
-        n_leaves = 0
-        while stack:
-            node, rows = stack.pop()
-            if node.is_leaf_node():
-                leaves[rows] = n_leaves
-                n_leaves += 1
-                continue
-            is_true = self._X[rows, node.feature] == 1
-            stack.append((node.left_child, rows[~is_true]))
-            stack.append((node.right_child, rows[is_true]))
+        """Send the rows down the tree."""
         result = self._model.fit_result
         return Outcome(
-            leaves=leaves,
+            leaves=leaves_of(len(self._X), self._model.get_tree(), self._split),
             status="optimal" if result.is_optimal() else "feasible",
             objective=result.score(),
         )

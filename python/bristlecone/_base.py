@@ -85,6 +85,10 @@ class TreeMixin(ABC):
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()  # type: ignore[misc]
         tags.target_tags.required = True
+        # What reads X takes data frames as they are.
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
         return tags
 
     @property
@@ -148,5 +152,5 @@ class TreeMixin(ABC):
 
     def _leaf_of(self, X: Any) -> NDArray[np.int64]:
         """Position of the leaf of every row among the leaves, left to right."""
-        leaf = self.apply(X)
-        return np.searchsorted(self.tree_.leaves, leaf)
+        self._check_fitted()
+        return self.tree_.leaf_index(self._tree_rows(X))

@@ -1,12 +1,25 @@
 """Types of the Rust engine's binding."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Unpack
 
 __version__: str
+
+class Limits(TypedDict):
+    """Keyword arguments common to all searches; for type checkers, not in the module."""
+
+    max_depth: int
+    max_leaf_nodes: int | None
+    min_samples_leaf: int
+    leaf_penalty: float
+    n_threads: int
+    time_limit: float | None
+    memory_limit: int | None
+    options: Mapping[str, Any] | None
 
 class Solution:
     """Result of a search; arrays describe the tree in preorder, left = feature true."""
@@ -38,14 +51,7 @@ def solve_likelihood(
     *,
     entry: NDArray[np.float64] | None = None,
     callback: Callable[[float, float, float, int], object] | None = None,
-    max_depth: int,
-    max_leaf_nodes: int | None,
-    min_samples_leaf: int,
-    leaf_penalty: float,
-    n_threads: int,
-    time_limit: float | None,
-    memory_limit: int | None,
-    options: Mapping[str, Any] | None,
+    **limits: Unpack[Limits],
 ) -> Solution: ...
 def path_likelihood(
     features: NDArray[np.uint8],
@@ -54,14 +60,7 @@ def path_likelihood(
     weight: NDArray[np.float64] | None = None,
     *,
     entry: NDArray[np.float64] | None = None,
-    max_depth: int,
-    max_leaf_nodes: int | None,
-    min_samples_leaf: int,
-    leaf_penalty: float,
-    n_threads: int,
-    time_limit: float | None,
-    memory_limit: int | None,
-    options: Mapping[str, Any] | None,
+    **limits: Unpack[Limits],
 ) -> list[Solution]: ...
 def forecast_likelihood(
     features: NDArray[np.uint8],
@@ -70,14 +69,7 @@ def forecast_likelihood(
     weight: NDArray[np.float64] | None = None,
     *,
     entry: NDArray[np.float64] | None = None,
-    max_depth: int,
-    max_leaf_nodes: int | None,
-    min_samples_leaf: int,
-    leaf_penalty: float,
-    n_threads: int,
-    time_limit: float | None,
-    memory_limit: int | None,
-    options: Mapping[str, Any] | None,
+    **limits: Unpack[Limits],
 ) -> dict[str, float]: ...
 def all_optimal_likelihood(
     features: NDArray[np.uint8],
@@ -87,115 +79,56 @@ def all_optimal_likelihood(
     entry: NDArray[np.float64] | None = None,
     *,
     limit: int,
-    max_depth: int,
-    max_leaf_nodes: int | None,
-    min_samples_leaf: int,
-    leaf_penalty: float,
-    n_threads: int,
-    time_limit: float | None,
-    memory_limit: int | None,
-    options: Mapping[str, Any] | None,
+    **limits: Unpack[Limits],
 ) -> list[Solution]: ...
 def solve_brier(
     features: NDArray[np.uint8],
     time: NDArray[np.float64],
     event: NDArray[np.bool_],
     weight: NDArray[np.float64] | None = None,
-    callback: Callable[[float, float, float, int], object] | None = None,
     *,
     leaf_curve: str = "kaplan-meier",
-    time_grid: NDArray[np.float64] | None = None,
     reference_loss: NDArray[np.float64] | None = None,
-    max_depth: int,
-    max_leaf_nodes: int | None,
-    min_samples_leaf: int,
-    leaf_penalty: float,
-    n_threads: int,
-    time_limit: float | None,
-    memory_limit: int | None,
-    options: Mapping[str, Any] | None,
+    callback: Callable[[float, float, float, int], object] | None = None,
+    **limits: Unpack[Limits],
 ) -> Solution: ...
 def path_brier(
     features: NDArray[np.uint8],
     time: NDArray[np.float64],
     event: NDArray[np.bool_],
     weight: NDArray[np.float64] | None = None,
-    callback: Callable[[float, float, float, int], object] | None = None,
     *,
     leaf_curve: str = "kaplan-meier",
-    time_grid: NDArray[np.float64] | None = None,
-    reference_loss: NDArray[np.float64] | None = None,
-    max_depth: int,
-    max_leaf_nodes: int | None,
-    min_samples_leaf: int,
-    leaf_penalty: float,
-    n_threads: int,
-    time_limit: float | None,
-    memory_limit: int | None,
-    options: Mapping[str, Any] | None,
+    **limits: Unpack[Limits],
 ) -> list[Solution]: ...
 def all_optimal_brier(
     features: NDArray[np.uint8],
     time: NDArray[np.float64],
     event: NDArray[np.bool_],
     weight: NDArray[np.float64] | None = None,
-    callback: Callable[[float, float, float, int], object] | None = None,
     *,
     limit: int,
     leaf_curve: str = "kaplan-meier",
-    time_grid: NDArray[np.float64] | None = None,
-    reference_loss: NDArray[np.float64] | None = None,
-    max_depth: int,
-    max_leaf_nodes: int | None,
-    min_samples_leaf: int,
-    leaf_penalty: float,
-    n_threads: int,
-    time_limit: float | None,
-    memory_limit: int | None,
-    options: Mapping[str, Any] | None,
+    **limits: Unpack[Limits],
 ) -> list[Solution]: ...
 def solve(
     task: str,
     data: dict[str, Any],
     features: NDArray[np.uint8],
     callback: Callable[[float, float, float, int], None] | None = None,
-    *,
-    max_depth: int,
-    max_leaf_nodes: int | None,
-    min_samples_leaf: int,
-    leaf_penalty: float,
-    n_threads: int,
-    time_limit: float | None,
-    memory_limit: int | None,
-    options: Mapping[str, Any] | None,
+    **limits: Unpack[Limits],
 ) -> Solution: ...
 def solve_path(
     task: str,
     data: dict[str, Any],
     features: NDArray[np.uint8],
-    *,
-    max_depth: int,
-    max_leaf_nodes: int | None,
-    min_samples_leaf: int,
-    leaf_penalty: float,
-    n_threads: int,
-    time_limit: float | None,
-    memory_limit: int | None,
-    options: Mapping[str, Any] | None,
+    **limits: Unpack[Limits],
 ) -> list[Solution]: ...
 def forecast(
     task: str,
     data: dict[str, Any],
     features: NDArray[np.uint8],
-    *,
-    max_depth: int,
-    max_leaf_nodes: int | None,
-    min_samples_leaf: int,
-    leaf_penalty: float,
-    n_threads: int,
-    time_limit: float | None,
-    memory_limit: int | None,
-    options: Mapping[str, Any] | None,
+    **limits: Unpack[Limits],
 ) -> dict[str, float]: ...
 
 class FrontPoint:
@@ -225,15 +158,7 @@ def solve_front(
     data: Mapping[str, Any],
     features: NDArray[np.uint8],
     callback: Callable[[float, float, float, int], object] | None = None,
-    *,
-    max_depth: int,
-    max_leaf_nodes: int | None,
-    min_samples_leaf: int,
-    leaf_penalty: float,
-    n_threads: int,
-    time_limit: float | None,
-    memory_limit: int | None,
-    options: Mapping[str, Any] | None,
+    **limits: Unpack[Limits],
 ) -> Front: ...
 def solve_user(
     features: NDArray[np.uint8],
@@ -244,27 +169,12 @@ def solve_user(
     *,
     total_weight: float,
     callback: Callable[[float, float, float, int], object] | None = None,
-    max_depth: int,
-    max_leaf_nodes: int | None,
-    min_samples_leaf: int,
-    leaf_penalty: float,
-    n_threads: int,
-    time_limit: float | None,
-    memory_limit: int | None,
-    options: Mapping[str, Any] | None,
+    **limits: Unpack[Limits],
 ) -> Solution: ...
 def forecast_user(
     features: NDArray[np.uint8],
     statistics: NDArray[np.float64],
-    *,
-    max_depth: int,
-    max_leaf_nodes: int | None,
-    min_samples_leaf: int,
-    leaf_penalty: float,
-    n_threads: int,
-    time_limit: float | None,
-    memory_limit: int | None,
-    options: Mapping[str, Any] | None,
+    **limits: Unpack[Limits],
 ) -> dict[str, float]: ...
 def grow_greedy(
     features: NDArray[np.uint8] | NDArray[np.float64],

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import clone
-from sklearn.utils import Tags
 from sklearn.utils.validation import has_fit_parameter
 
 from bristlecone._base import TreeMixin
@@ -74,13 +73,6 @@ class EncodedTreeMixin(TreeMixin):
             problems.append("nothing is left to split on, the tree is a single leaf")
         if problems:
             warnings.warn("; ".join(problems), ConstantFeatureWarning, stacklevel=stacklevel)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags
 
 
 def binary_features(encoder: Any, X: Any) -> NDArray[np.uint8]:

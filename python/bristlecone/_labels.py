@@ -39,14 +39,17 @@ class LabelTreeMixin(SolverMixin):
     def _values(self, leaf: NDArray[np.int64], n_leaves: int, problem: Problem) -> NDArray[Any]:
         """``leaf_values_`` of the training rows; ``leaf`` is the position of each row's leaf."""
 
-    @abstractmethod
     def _best_labels(
         self, leaf: NDArray[np.int64], values: NDArray[Any], problem: Problem
     ) -> NDArray[Any]:
-        """Best label of every leaf where the search does not say which it took."""
+        """Best label of every leaf where the search does not say which it took.
+
+        That of the largest value; the first of several.
+        """
+        return values.argmax(axis=1)
 
     def _set_found(self, tree: Tree, problem: Problem, solution: Any) -> None:
-        leaf = np.searchsorted(tree.leaves, tree.apply(problem.features))
+        leaf = tree.leaf_index(problem.features)
         values = self._values(leaf, tree.n_leaves, problem)
         if hasattr(solution, "labels"):
             labels = solution.labels[tree.leaves]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone.encoder.columns import CategoricalColumn, Column, Table, read_table
+from bristlecone.encoder.columns import CategoricalColumn, Column, read_table
 from bristlecone.serialise import Fields
 
 __all__ = ["NumericColumns"]
@@ -54,7 +54,8 @@ class NumericColumns:
         ValueError, TypeError
             As in ``fit``, and for columns other than those of ``fit``.
         """
-        return _matrix(self._aligned(read_table(X, _READER)))
+        named = hasattr(self, "feature_names_in_")
+        return _matrix(read_table(X, _READER).aligned(self._names, named, "the tree"))
 
     def get_feature_names_out(self) -> NDArray[np.object_]:
         """Names of the columns; x0, x1, ... when ``X`` had no names."""
@@ -95,23 +96,6 @@ class NumericColumns:
         self.n_features_in_ = len(names)
         if named:
             self.feature_names_in_ = self.get_feature_names_out()
-
-    def _aligned(self, table: Table) -> list[Column]:
-        if not (table.named and hasattr(self, "feature_names_in_")):
-            if len(table.columns) != self.n_features_in_:
-                raise ValueError(
-                    f"X has {len(table.columns)} features, but the tree is expecting "
-                    f"{self.n_features_in_} features as input"
-                )
-            return table.columns
-        found = {column.name: column for column in table.columns}
-        absent = [repr(name) for name in self._names if name not in found]
-        extra = [repr(name) for name in found if name not in set(self._names)]
-        if absent or extra:
-            told = [f"missing: {', '.join(absent)}"] if absent else []
-            told += [f"not seen in training: {', '.join(extra)}"] if extra else []
-            raise ValueError(f"the columns of X differ from those of fit; {'; '.join(told)}")
-        return [found[name] for name in self._names]
 
 
 def _matrix(columns: list[Column]) -> NDArray[np.float64]:

@@ -32,12 +32,14 @@ class SearchedTreeMixin:
 
     @property
     def gap_(self) -> float:
-        """Distance of the objective from the lower bound."""
-        return self.objective_value_ - self.lower_bound_
+        """Distance of the objective from the lower bound; 0 when proven infeasible."""
+        return 0.0 if self._is_infeasible() else self.objective_value_ - self.lower_bound_
 
     @property
     def relative_gap_(self) -> float:
-        """The gap as a share of the objective."""
+        """The gap as a share of the objective; 0 when proven infeasible."""
+        if self._is_infeasible():
+            return 0.0
         return relative_gap(self.objective_value_, self.lower_bound_)
 
     @property
@@ -51,21 +53,22 @@ class SearchedTreeMixin:
             return min(self.gap_, self.reference_loss_)
         return self.gap_
 
+    def _is_infeasible(self) -> bool:
+        return getattr(self, "status_", None) == "infeasible"
+
     def _remarks(self) -> list[tuple[str, str]]:
         """What the numbers of the certificate do not say by themselves, as (name, text) pairs."""
         if self.status_ != "reference_optimal":
             return []
         return [("guarantee", f"no tree is better by more than {self.guarantee_:.6g}")]
 
-    def _set_search(
-        self, solution: _core.Solution, start: float, reference_loss: float | None = None
-    ) -> None:
+    def _set_search(self, solution: _core.Solution, start: float) -> None:
         self.objective_value_ = solution.objective
         self.lower_bound_ = solution.lower_bound
         self.status_ = solution.status
         self.n_nodes_explored_ = solution.n_nodes_explored
         self.trace_ = [tuple(entry) for entry in solution.trace]
-        self.reference_loss_ = reference_loss
+        self.reference_loss_ = None
         self.fit_time_ = time.perf_counter() - start
 
     def _search_fields(self) -> dict[str, Any]:
@@ -111,7 +114,7 @@ def reporter(
     return lambda *point: callback(SearchProgress(*point))
 
 
-def report(trees: Sequence[Any], logger: logging.Logger, stacklevel: int = 3) -> None:
+def report(trees: Sequence[Any], logger: logging.Logger, stacklevel: int) -> None:
     """Log fits and warn when a limit stopped them; called by the method of the user's call."""
     for tree in trees:
         logger.log(

@@ -27,13 +27,7 @@ from bristlecone.errors import (
     InvalidParameterError,
     SearchCostWarning,
 )
-from bristlecone.search import (
-    SearchCost,
-    SearchProgress,
-    readable_bytes,
-    readable_seconds,
-    relative_gap,
-)
+from bristlecone.search import SearchCost, SearchProgress, readable_bytes, readable_seconds
 from bristlecone.serialise import Fields
 from bristlecone.tree import Tree
 from bristlecone.validation import (
@@ -211,24 +205,9 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
         return replace(cost, suggestion=suggestion)
 
     @property
-    def gap_(self) -> float:
-        """Distance of the objective from the lower bound."""
-        return 0.0 if self._is_infeasible() else self.objective_value_ - self.lower_bound_
-
-    @property
-    def relative_gap_(self) -> float:
-        """The gap as a share of the objective."""
-        if self._is_infeasible():
-            return 0.0
-        return relative_gap(self.objective_value_, self.lower_bound_)
-
-    @property
     def n_binary_features_(self) -> int:
         """Number of binary features the tree was searched over."""
         return len(self._split_names())
-
-    def _is_infeasible(self) -> bool:
-        return getattr(self, "status_", None) == "infeasible"
 
     def _check_fitted(self) -> None:
         if self._is_infeasible():

@@ -282,11 +282,6 @@ class OptimalTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator):
         total = weight.sum(axis=0)
         return weight / np.where(total > 0, total, 1.0)
 
-    def _best_labels(
-        self, leaf: NDArray[np.int64], values: NDArray[Any], problem: Problem
-    ) -> NDArray[Any]:
-        return values.argmax(axis=1)
-
 
 def _check_both(classes: NDArray[Any], who: str) -> None:
     """Raise ValueError unless there are two classes."""

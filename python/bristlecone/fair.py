@@ -17,9 +17,9 @@ from bristlecone._labels import ClassTreeMixin, read_labels, saved_labels
 from bristlecone._solver import Callback, Engine, Problem, task_engine
 from bristlecone.errors import BristleconeWarning, InvalidParameterError
 from bristlecone.serialise import Fields, register
-from bristlecone.targets import check_labelled_data, check_two_classes, codes_of, column_of
+from bristlecone.targets import check_labelled_data, check_two_classes, check_two_groups
 from bristlecone.tree import Tree
-from bristlecone.validation import check_choice, check_real, row_count
+from bristlecone.validation import check_choice, check_real
 
 __all__ = ["FairTreeClassifier"]
 
@@ -254,30 +254,18 @@ class FairTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator):
     ) -> GroupedData:
         data = check_labelled_data(X, y, sample_weight)
         check_two_classes(data.classes)
-        name = "sensitive"
-        if sensitive is None and self.sensitive_feature is not None:
-            name = f"sensitive_feature {self.sensitive_feature!r}"
-            sensitive = column_of(X, self.sensitive_feature, "sensitive_feature")
-        if sensitive is None:
+        groups = check_two_groups(X, sensitive, self.sensitive_feature, data.kept, "a constraint")
+        if groups is None:
             return GroupedData(data.X, *data[1:4], None, np.array([]))
-        groups, group = codes_of(sensitive, row_count(X), name)
-        group = group[data.kept]
-        present = np.unique(group)
-        if len(groups) != 2 or len(present) != 2:
-            told = groups[present].tolist()
-            raise ValueError(
-                f"{name} has {'one value' if len(told) == 1 else f'{len(told)} values'}, "
-                f"{told[:5]}; a constraint compares two groups"
-            )
         if self.constraint == "equality-of-opportunity":
-            positive = np.unique(group[data.labels == len(data.classes) - 1])
+            positive = np.unique(groups.codes[data.labels == len(data.classes) - 1])
             if len(positive) < 2:
                 absent = [side for side in (0, 1) if side not in positive]
                 raise ValueError(
-                    f"{name}: group {groups.tolist()[absent[0]]!r} has no row of the positive "
-                    f"class {data.classes.tolist()[-1]!r}, whose rates are to be compared"
+                    f"{groups.name}: group {groups.values.tolist()[absent[0]]!r} has no row of the "
+                    f"positive class {data.classes.tolist()[-1]!r}, whose rates are to be compared"
                 )
-        return GroupedData(data.X, *data[1:4], group, groups)
+        return GroupedData(data.X, *data[1:4], groups.codes, groups.values)
 
     def _engine(self, problem: Problem) -> Engine:
         data = problem.data
@@ -296,7 +284,7 @@ class FairTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator):
         self.group_rates_ = np.array([])
         if data.group is None:
             return
-        leaf = np.searchsorted(tree.leaves, tree.apply(problem.features))
+        leaf = tree.leaf_index(problem.features)
         predicted = self.leaf_labels_[leaf]
         compared = np.ones(len(leaf), dtype=bool)
         if self.constraint == "equality-of-opportunity":
@@ -307,11 +295,6 @@ class FairTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator):
             weight = None if data.weight is None else data.weight[rows]
             rates.append(np.average(predicted[rows], weights=weight))
         self.group_rates_ = np.array(rates)
-
-    def _best_labels(
-        self, leaf: NDArray[np.int64], values: NDArray[Any], problem: Problem
-    ) -> NDArray[Any]:
-        return values.argmax(axis=1)
 
     def _saved_leaves(self) -> dict[str, Any]:
         saved = super()._saved_leaves()

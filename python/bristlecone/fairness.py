@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
 from bristlecone.errors import InvalidParameterError
-from bristlecone.targets import codes_of, column_of
-from bristlecone.validation import check_real, row_count
+from bristlecone.targets import check_two_groups
+from bristlecone.validation import check_real
 
 __all__ = ["RmstParity"]
 
@@ -68,23 +68,9 @@ class RmstParity(BaseEstimator):
         self, X: Any, sensitive: ArrayLike | None, kept: NDArray[np.bool_] | None
     ) -> tuple[NDArray[Any], NDArray[np.int64]]:
         """The two values of the groups in sorted order, and the place of every kept row's."""
-        name = "sensitive"
-        values: Any = sensitive
-        if sensitive is None and self.sensitive_feature is not None:
-            name = f"sensitive_feature {self.sensitive_feature!r}"
-            values = column_of(X, self.sensitive_feature, "sensitive_feature")
-        if values is None:
+        groups = check_two_groups(X, sensitive, self.sensitive_feature, kept, "fairness")
+        if groups is None:
             raise ValueError(
                 "fairness needs groups: fairness.sensitive_feature, or sensitive of fit"
             )
-        groups, group = codes_of(values, row_count(X), name)
-        if kept is not None:
-            group = group[kept]
-        present = np.unique(group)
-        if len(groups) != 2 or len(present) != 2:
-            told = groups[present].tolist()
-            raise ValueError(
-                f"{name} has {'one value' if len(told) == 1 else f'{len(told)} values'}, "
-                f"{told[:5]}; fairness compares two groups"
-            )
-        return groups, group
+        return groups.values, groups.codes

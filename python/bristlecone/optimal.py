@@ -354,7 +354,7 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
         if data.group is not None:
             times = self.unique_times_
             means = rmst(times, self._leaf_survival(times), self._tau(data.time))
-            of_row = np.asarray(means)[np.searchsorted(tree.leaves, tree.apply(problem.features))]
+            of_row = np.asarray(means)[tree.leaf_index(problem.features)]
             weight = np.ones(len(of_row)) if data.weight is None else data.weight
             total = np.bincount(data.group, weights=weight)
             self.groups_ = data.groups

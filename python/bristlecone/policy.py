@@ -429,11 +429,6 @@ class PolicyTree(LabelTreeMixin, BaseEstimator):
         total = np.bincount(leaf, weights=data.weight, minlength=n_leaves)
         return sum_by_leaf(leaf, n_leaves, data.rewards, data.weight) / total[:, None]
 
-    def _best_labels(
-        self, leaf: NDArray[np.int64], values: NDArray[Any], problem: Problem
-    ) -> NDArray[Any]:
-        return values.argmax(axis=1)
-
 
 def _kept(name: str, values: Any, kept: NDArray[np.bool_]) -> Any:
     """The rows that are left of an array given by row."""

@@ -188,7 +188,7 @@ class OptimalTreeRegressor(SolverMixin, RegressorMixin, BaseEstimator):
         return task_engine("regression", task, problem.features)
 
     def _set_found(self, tree: Tree, problem: Problem, solution: Any) -> None:
-        leaf = np.searchsorted(tree.leaves, tree.apply(problem.features))
+        leaf = tree.leaf_index(problem.features)
         target, weight = problem.data.target, problem.data.weight
 
         def mean(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -15,6 +15,7 @@ from bristlecone.errors import InvalidParameterError
 from bristlecone.validation import as_array, check_sample_weight, row_count, take_rows
 
 __all__ = [
+    "Groups",
     "LabelledData",
     "NumericData",
     "check_amounts",
@@ -22,6 +23,7 @@ __all__ = [
     "check_numbers",
     "check_numeric_data",
     "check_two_classes",
+    "check_two_groups",
     "codes_of",
     "column_of",
 ]
@@ -48,6 +50,17 @@ class NumericData(NamedTuple):
     target: NDArray[np.float64]
     weight: NDArray[np.float64] | None
     kept: NDArray[np.bool_]
+
+
+class Groups(NamedTuple):
+    """Two groups: ``values`` in sorted order, ``codes`` int64 (n,) with every row's place in them.
+
+    ``name`` is what messages call them.
+    """
+
+    values: NDArray[Any]
+    codes: NDArray[np.int64]
+    name: str
 
 
 def codes_of(values: Any, n_samples: int, name: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
@@ -175,6 +188,40 @@ def column_of(X: Any, column: Any, parameter: str) -> NDArray[Any]:
         if 0 <= column < array.shape[1]:
             return array[:, column]
     raise InvalidParameterError(f"{parameter}={column!r} is no column of X")
+
+
+def check_two_groups(
+    X: Any, sensitive: Any, sensitive_feature: Any, kept: NDArray[np.bool_] | None, why: str
+) -> Groups | None:
+    """Groups of the rows that are kept (None: all), from ``sensitive`` or else a column of ``X``.
+
+    None when there is neither.
+
+    Raises
+    ------
+    InvalidParameterError
+        When ``sensitive_feature`` is no column of ``X``.
+    ValueError
+        When the kept rows are not of two groups (``why`` tells what they are for), and all of
+        ``codes_of``.
+    """
+    name = "sensitive"
+    if sensitive is None and sensitive_feature is not None:
+        name = f"sensitive_feature {sensitive_feature!r}"
+        sensitive = column_of(X, sensitive_feature, "sensitive_feature")
+    if sensitive is None:
+        return None
+    values, codes = codes_of(sensitive, row_count(X), name)
+    if kept is not None:
+        codes = codes[kept]
+    present = np.unique(codes)
+    if len(values) != 2 or len(present) != 2:
+        told = values[present].tolist()
+        raise ValueError(
+            f"{name} has {'one value' if len(told) == 1 else f'{len(told)} values'}, "
+            f"{told[:5]}; {why} compares two groups"
+        )
+    return Groups(values, codes, name)
 
 
 def check_numeric_data(X: Any, y: Any, sample_weight: Any, *, name: str = "y") -> NumericData:

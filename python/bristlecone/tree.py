@@ -210,6 +210,21 @@ class Tree:
             node[moving] = np.where(yes, self.children_left[at], self.children_right[at])
         return node
 
+    def leaf_index(self, rows: NDArray[Any]) -> NDArray[np.int64]:
+        """Position in ``leaves`` of the leaf every row falls in.
+
+        Parameters
+        ----------
+        rows : array, shape (n, n_columns)
+            As in ``apply``.
+
+        Returns
+        -------
+        array of int, shape (n,)
+            From 0 to ``n_leaves - 1``, left to right.
+        """
+        return np.searchsorted(self.leaves, self.apply(rows))
+
     def decision_path(self, rows: NDArray[Any]) -> csr_matrix:
         """Nodes every row passes through, its leaf included.
 

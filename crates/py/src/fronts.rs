@@ -1,6 +1,7 @@
 //! Fronts and limited searches from Python: one function, tasks by name.
 
 use crate::search::{matrix, parse, run, to_py};
+use crate::survival::{not_negative, observations};
 use bristlecone_core::data::BinaryMatrix;
 use bristlecone_core::error::Error as CoreError;
 use bristlecone_core::search::fronts::{
@@ -114,12 +115,8 @@ impl<'py> Data<'_, 'py> {
         if weights.len() != n {
             return Err(PyValueError::new_err("weight differs in length"));
         }
-        match weights.iter().position(|w| !w.is_finite() || *w < 0.0) {
-            Some(bad) => {
-                Err(PyValueError::new_err(format!("weight: row {bad} is not a number >= 0")))
-            }
-            None => Ok(Some(weights)),
-        }
+        not_negative("weight", &weights)?;
+        Ok(Some(weights))
     }
 
     /// An array of 0 and 1.
@@ -206,15 +203,11 @@ pub fn solve_front(
             let time = data.need::<PyReadonlyArray1<f64>>("time")?;
             let event = data.need::<PyReadonlyArray1<bool>>("event")?;
             let entry = data.get::<PyReadonlyArray1<f64>>("entry")?;
-            let obs = Observations {
-                time: time.as_slice()?,
-                event: event.as_slice()?,
-                weight: weights,
-                entry: entry.as_ref().map(|v| v.as_slice()).transpose()?,
-            };
-            if obs.len() != n || obs.event.len() != n || obs.entry.is_some_and(|v| v.len() != n) {
-                return Err(PyValueError::new_err("time, event and entry differ in length"));
+            let obs = observations(&time, &event, None, entry.as_ref())?;
+            if obs.len() != n {
+                return Err(PyValueError::new_err("features and outcomes differ in length"));
             }
+            let obs = Observations { weight: weights, ..obs };
             let tau = data.share("tau")?;
             if tau == 0.0 {
                 return Err(PyValueError::new_err("tau: 0 is not a number > 0"));

@@ -1,6 +1,7 @@
 //! Greedy trees for Python.
 
 use crate::search::to_py;
+use crate::survival::observations;
 use bristlecone_core::greedy::{
     Grown, Interrupted, Limits, dense_ranks, grow_by_likelihood, grow_by_logrank,
 };
@@ -44,21 +45,14 @@ pub fn grow_greedy<'py>(
     max_leaf_nodes: Option<usize>,
     min_samples_leaf: usize,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let obs = Observations {
-        time: time.as_slice()?,
-        event: event.as_slice()?,
-        weight: weight.as_ref().map(|w| w.as_slice()).transpose()?,
-        entry: None,
-    };
+    let obs = observations(&time, &event, weight.as_ref(), None)?;
     let n = obs.len();
     let (n_rows, n_columns) = match &features {
         Features::Binary(array) => array.as_array().dim(),
         Features::Numeric(array) => array.as_array().dim(),
     };
-    if [n_rows, obs.event.len()].iter().any(|&len| len != n)
-        || obs.weight.is_some_and(|w| w.len() != n)
-    {
-        return Err(PyValueError::new_err("features, time, event and weight differ in length"));
+    if n_rows != n {
+        return Err(PyValueError::new_err("features and outcomes differ in length"));
     }
     if u32::try_from(n).is_err() {
         return Err(PyValueError::new_err("features: more than 2^32 rows"));

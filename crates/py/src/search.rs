@@ -1,6 +1,7 @@
 //! One door to the core for long calls: arrays checked, GIL released, Ctrl-C honoured,
 //! panics turned into exceptions.
 
+use crate::survival::observations;
 use bristlecone_core::data::{BinaryMatrix, Sample};
 use bristlecone_core::error::Error as CoreError;
 use bristlecone_core::search::{
@@ -8,7 +9,6 @@ use bristlecone_core::search::{
     solve_path,
 };
 use bristlecone_core::simd::Backend;
-use bristlecone_core::survival::Observations;
 use bristlecone_core::task::Statistics;
 use bristlecone_core::task::likelihood::Likelihood;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
@@ -157,24 +157,7 @@ fn likelihood(
     entry: Option<&PyReadonlyArray1<'_, f64>>,
     leaf_penalty: f64,
 ) -> PyResult<Likelihood> {
-    let obs = Observations {
-        time: time.as_slice()?,
-        event: event.as_slice()?,
-        weight: weight.map(|w| w.as_slice()).transpose()?,
-        entry: entry.map(|v| v.as_slice()).transpose()?,
-    };
-    let n = obs.len();
-    for (name, values) in [("time", Some(obs.time)), ("weight", obs.weight), ("entry", obs.entry)] {
-        if let Some(bad) = values.and_then(|v| v.iter().position(|x| !x.is_finite() || *x < 0.0)) {
-            return Err(PyValueError::new_err(format!("{name}: row {bad} is not a number >= 0")));
-        }
-    }
-    if obs.event.len() != n
-        || obs.weight.is_some_and(|w| w.len() != n)
-        || obs.entry.is_some_and(|v| v.len() != n)
-    {
-        return Err(PyValueError::new_err("time, event, weight and entry differ in length"));
-    }
+    let obs = observations(time, event, weight, entry)?;
     Likelihood::new(&obs, leaf_penalty).map_err(to_py)
 }
 

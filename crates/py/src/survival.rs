@@ -1,10 +1,47 @@
-//! The estimators of `core::survival` for Python.
+//! Outcomes from Python, and the estimators of `core::survival` for it.
 
 use bristlecone_core::survival::{Observations, RiskTable};
 use numpy::{IntoPyArray, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+
+/// Outcomes of rows, borrowed; ValueError for columns of different length and for values that
+/// are not numbers >= 0.
+pub(crate) fn observations<'a>(
+    time: &'a PyReadonlyArray1<'_, f64>,
+    event: &'a PyReadonlyArray1<'_, bool>,
+    weight: Option<&'a PyReadonlyArray1<'_, f64>>,
+    entry: Option<&'a PyReadonlyArray1<'_, f64>>,
+) -> PyResult<Observations<'a>> {
+    let obs = Observations {
+        time: time.as_slice()?,
+        event: event.as_slice()?,
+        weight: weight.map(|w| w.as_slice()).transpose()?,
+        entry: entry.map(|v| v.as_slice()).transpose()?,
+    };
+    let n = obs.len();
+    if obs.event.len() != n
+        || obs.weight.is_some_and(|w| w.len() != n)
+        || obs.entry.is_some_and(|v| v.len() != n)
+    {
+        return Err(PyValueError::new_err("time, event, weight and entry differ in length"));
+    }
+    for (name, values) in [("time", Some(obs.time)), ("weight", obs.weight), ("entry", obs.entry)] {
+        if let Some(values) = values {
+            not_negative(name, values)?;
+        }
+    }
+    Ok(obs)
+}
+
+/// ValueError for a value that is not a number >= 0.
+pub(crate) fn not_negative(name: &str, values: &[f64]) -> PyResult<()> {
+    match values.iter().position(|x| !x.is_finite() || *x < 0.0) {
+        Some(bad) => Err(PyValueError::new_err(format!("{name}: row {bad} is not a number >= 0"))),
+        None => Ok(()),
+    }
+}
 
 /// Everything the nonparametric curves of a sample need, at its distinct times.
 ///
@@ -20,19 +57,7 @@ pub fn risk_table<'py>(
     weight: Option<PyReadonlyArray1<'py, f64>>,
     entry: Option<PyReadonlyArray1<'py, f64>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let obs = Observations {
-        time: time.as_slice()?,
-        event: event.as_slice()?,
-        weight: weight.as_ref().map(|w| w.as_slice()).transpose()?,
-        entry: entry.as_ref().map(|v| v.as_slice()).transpose()?,
-    };
-    let n = obs.len();
-    if obs.event.len() != n
-        || obs.weight.is_some_and(|w| w.len() != n)
-        || obs.entry.is_some_and(|v| v.len() != n)
-    {
-        return Err(PyValueError::new_err("time, event, weight and entry differ in length"));
-    }
+    let obs = observations(&time, &event, weight.as_ref(), entry.as_ref())?;
     let table = RiskTable::new(&obs);
     let out = PyDict::new(py);
     out.set_item("nelson_aalen", table.nelson_aalen().into_pyarray(py))?;

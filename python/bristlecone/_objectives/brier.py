@@ -50,11 +50,7 @@ class Brier(Objective):
 
     @staticmethod
     def engine_options(tree: OptimalSurvivalTree, data: TrainingData) -> dict[str, Any]:
-        return {
-            "leaf_curve": tree._curve(),
-            "time_grid": None,  # the rows are on it
-            "reference_loss": None,
-        }
+        return {"leaf_curve": tree._curve()}
 
     @staticmethod
     def fair_options(tree: OptimalSurvivalTree, data: TrainingData) -> dict[str, Any]:

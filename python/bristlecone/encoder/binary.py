@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,7 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from bristlecone.encoder import serialise
-from bristlecone.encoder.columns import CategoricalColumn, Column, NumericColumn, Table, read_table
+from bristlecone.encoder.columns import CategoricalColumn, Column, NumericColumn, read_table
 from bristlecone.encoder.features import (
     Feature,
     Flag,
@@ -35,7 +34,7 @@ from bristlecone.encoder.thresholds import (
     weighted_distinct,
     weighted_mean,
 )
-from bristlecone.errors import BristleconeWarning, InvalidParameterError, ModelFormatError
+from bristlecone.errors import InvalidParameterError, ModelFormatError
 from bristlecone.validation import check_choice, check_integer, check_real, check_sample_weight
 
 __all__ = ["BinaryEncoder"]
@@ -196,11 +195,10 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             ``fit``.
         """
         check_is_fitted(self)
-        table = read_table(X, type(self).__name__)
-        columns = {
-            schema.name: conform(column, schema, self.handle_unknown)
-            for column, schema in zip(self._aligned(table), self.columns_, strict=True)
-        }
+        reader = type(self).__name__
+        table = read_table(X, reader)
+        named = hasattr(self, "feature_names_in_")
+        columns = conform(table, self.columns_, named, self.handle_unknown, reader)
         encoded = np.empty((table.n_rows, self.n_features_out_), dtype=bool)
         for index, feature in enumerate(self.features_):
             encoded[:, index] = feature.evaluate(columns[feature.column])
@@ -330,34 +328,6 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             self.feature_names_in_ = np.array([schema.name for schema in columns], dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-
-    def _aligned(self, table: Table) -> list[Column]:
-        """The columns of the table in the order of ``fit``."""
-        names = [schema.name for schema in self.columns_]
-        named = hasattr(self, "feature_names_in_")
-        own = type(self).__name__
-        if named and table.named:
-            found = {column.name: column for column in table.columns}
-            absent = [repr(name) for name in names if name not in found]
-            extra = [repr(name) for name in found if name not in set(names)]
-            if absent or extra:
-                told = [f"missing: {', '.join(absent)}"] if absent else []
-                told += [f"not seen in training: {', '.join(extra)}"] if extra else []
-                raise ValueError(f"the columns of X differ from those of fit; {'; '.join(told)}")
-            return [found[name] for name in names]
-        if len(table.columns) != len(names):
-            raise ValueError(
-                f"X has {len(table.columns)} features, but {own} is expecting {len(names)} "
-                "features as input"
-            )
-        if named != table.named:
-            text = (
-                f"X does not have valid feature names, but {own} was fitted with feature names"
-                if named
-                else f"X has feature names, but {own} was fitted without feature names"
-            )
-            warnings.warn(text, BristleconeWarning, stacklevel=4)
-        return table.columns
 
     def _select(
         self, columns: list[Column], weight: NDArray[np.float64] | None

@@ -119,6 +119,39 @@ class Table(NamedTuple):
     named: bool
     n_rows: int
 
+    def aligned(self, names: list[str], named: bool, reader: str) -> list[Column]:
+        """The columns in the order of ``fit``: by name where both tables have names.
+
+        Parameters
+        ----------
+        names : list of str
+            Columns of ``fit``.
+        named : bool
+            Whether these names came from its input.
+        reader : str
+            What was fitted, for the message.
+
+        Raises
+        ------
+        ValueError
+            For other columns than those of ``fit``.
+        """
+        if not (named and self.named):
+            if len(self.columns) != len(names):
+                raise ValueError(
+                    f"X has {len(self.columns)} features, but {reader} is expecting {len(names)} "
+                    "features as input"
+                )
+            return self.columns
+        found = {column.name: column for column in self.columns}
+        absent = [repr(name) for name in names if name not in found]
+        extra = [repr(name) for name in found if name not in set(names)]
+        if absent or extra:
+            told = [f"missing: {', '.join(absent)}"] if absent else []
+            told += [f"not seen in training: {', '.join(extra)}"] if extra else []
+            raise ValueError(f"the columns of X differ from those of fit; {'; '.join(told)}")
+        return [found[name] for name in names]
+
 
 def read_table(X: Any, reader: str) -> Table:
     """Read a data frame or a two-dimensional array.

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from bristlecone.encoder.columns import CategoricalColumn, Category, Column, NumericColumn
+from bristlecone.encoder.columns import CategoricalColumn, Category, Column, NumericColumn, Table
+from bristlecone.errors import BristleconeWarning
 
 __all__ = ["KINDS", "ColumnSchema", "conform", "describe", "sort_key"]
 
@@ -51,17 +54,41 @@ def describe(column: Column) -> ColumnSchema:
     return ColumnSchema(name=column.name, kind=kind, has_missing=missing is not None, levels=levels)
 
 
-def conform(column: Column, schema: ColumnSchema, handle_unknown: str) -> Column:
-    """The new column in the form its features expect.
+def conform(
+    table: Table, schemas: Sequence[ColumnSchema], named: bool, handle_unknown: str, reader: str
+) -> dict[str, Column]:
+    """Columns of a new table by their names in ``fit``, in the form their features expect.
+
+    ``named`` tells whether the names came from the input of ``fit``, ``reader`` what was fitted.
 
     Raises
     ------
     ValueError
-        For a missing value where training had none and, with ``handle_unknown="error"``, for an
-        unknown category; column and row are named.
+        For other columns than those of ``fit``, for a missing value where training had none and,
+        with ``handle_unknown="error"``, for an unknown category; column and row are named.
     TypeError
         For text where training had numbers and the reverse.
+
+    Warns
+    -----
+    BristleconeWarning
+        When only one of the tables has names.
     """
+    columns = table.aligned([schema.name for schema in schemas], named, reader)
+    if named != table.named:
+        text = (
+            f"X does not have valid feature names, but {reader} was fitted with feature names"
+            if named
+            else f"X has feature names, but {reader} was fitted without feature names"
+        )
+        warnings.warn(text, BristleconeWarning, stacklevel=4)
+    return {
+        schema.name: _conform_column(column, schema, handle_unknown)
+        for column, schema in zip(columns, schemas, strict=True)
+    }
+
+
+def _conform_column(column: Column, schema: ColumnSchema, handle_unknown: str) -> Column:
     missing = column.missing
     if missing is not None and not schema.has_missing:
         raise ValueError(

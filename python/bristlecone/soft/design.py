@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -12,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone.encoder import serialise
-from bristlecone.encoder.columns import CategoricalColumn, Column, Table, read_table
+from bristlecone.encoder.columns import CategoricalColumn, Column, read_table
 from bristlecone.encoder.features import Level, Missing, Other, level_text
 from bristlecone.encoder.schema import ColumnSchema, conform, describe, sort_key
 from bristlecone.encoder.thresholds import weighted_distinct, weighted_mean
-from bristlecone.errors import BristleconeWarning, ModelFormatError
+from bristlecone.errors import ModelFormatError
 
 __all__ = ["DesignColumn", "DesignEncoder"]
 
@@ -111,10 +110,7 @@ class DesignEncoder:
             As ``BinaryEncoder.transform``: column and row are named.
         """
         table = read_table(X, _READER)
-        columns = {
-            schema.name: conform(column, schema, self.handle_unknown)
-            for column, schema in zip(self._aligned(table), self.columns_, strict=True)
-        }
+        columns = conform(table, self.columns_, self.named_, self.handle_unknown, _READER)
         design = np.empty((table.n_rows, len(self.design_)))
         for j, part in enumerate(self.design_):
             design[:, j] = part.evaluate(columns[part.column])
@@ -134,31 +130,6 @@ class DesignEncoder:
     def span(self) -> Floats:
         """Length of the design's unit, in the user's unit."""
         return np.array([column.high - column.low for column in self.design_])
-
-    def _aligned(self, table: Table) -> list[Column]:
-        names = [schema.name for schema in self.columns_]
-        if self.named_ and table.named:
-            found = {column.name: column for column in table.columns}
-            absent = [repr(name) for name in names if name not in found]
-            extra = [repr(name) for name in found if name not in set(names)]
-            if absent or extra:
-                told = [f"missing: {', '.join(absent)}"] if absent else []
-                told += [f"not seen in training: {', '.join(extra)}"] if extra else []
-                raise ValueError(f"the columns of X differ from those of fit; {'; '.join(told)}")
-            return [found[name] for name in names]
-        if len(table.columns) != len(names):
-            raise ValueError(
-                f"X has {len(table.columns)} features, but {_READER} is expecting {len(names)} "
-                "features as input"
-            )
-        if self.named_ != table.named:
-            text = (
-                f"X does not have valid feature names, but {_READER} was fitted with feature names"
-                if self.named_
-                else f"X has feature names, but {_READER} was fitted without feature names"
-            )
-            warnings.warn(text, BristleconeWarning, stacklevel=4)
-        return table.columns
 
     def _candidates(self, column: Column, weight: Floats | None) -> Iterator[DesignColumn]:
         if column.missing is not None and column.missing.all():

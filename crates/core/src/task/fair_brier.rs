@@ -58,7 +58,7 @@ impl FairBrier {
         tau: f64,
         leaf_penalty: f64,
     ) -> Result<Self, Error> {
-        let brier = Brier::new(obs, leaf_penalty, LeafCurve::KaplanMeier, None, None)?;
+        let brier = Brier::new(obs, leaf_penalty, LeafCurve::KaplanMeier, None)?;
         let n = obs.len();
         let mut statistics = Vec::with_capacity(4 * n);
         for [one, zero] in shares(obs, group)? {

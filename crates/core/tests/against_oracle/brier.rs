@@ -74,7 +74,7 @@ fn task(sample: &Sample, penalty: f64, curve: LeafCurve, reference: Option<&[f64
         weight: Some(&sample.weight),
         entry: None,
     };
-    Brier::new(&observations, penalty, curve, None, reference).unwrap()
+    Brier::new(&observations, penalty, curve, reference).unwrap()
 }
 
 /// Runs `check` on random instances without delayed entry; reduces and reports a failure.
@@ -408,29 +408,6 @@ fn a_reference_model_keeps_its_guarantee() {
         }
         Ok(())
     });
-}
-
-#[test]
-fn a_grid_moves_times_up_and_censors_what_lies_beyond() {
-    let obs = |time: &'static [f64], event: &'static [bool]| Observations {
-        time,
-        event,
-        weight: None,
-        entry: None,
-    };
-    let new = |obs: &Observations, grid| {
-        Brier::new(obs, 0.0, LeafCurve::KaplanMeier, grid, None).unwrap()
-    };
-    let raw = obs(&[0.5, 1.0, 1.5, 2.0, 2.5, 9.0], &[true, true, false, true, true, true]);
-    let moved = obs(&[1.0, 1.0, 2.0, 2.0, 3.0, 3.0], &[true, true, false, true, true, false]);
-    let rows: Vec<usize> = (0..6).collect();
-    let (on_grid, expected) = (new(&raw, Some(&[1.0, 2.0, 3.0])), new(&moved, None));
-    assert_eq!((&on_grid.time, &on_grid.event), (&expected.time, &expected.event));
-    assert_eq!(on_grid.leaf_loss(&rows), expected.leaf_loss(&rows));
-    let all = [0.5, 1.0, 1.5, 2.0, 2.5, 9.0];
-    assert_eq!(new(&raw, Some(&all)).leaf_loss(&rows), new(&raw, None).leaf_loss(&rows));
-    assert!(Brier::new(&raw, 0.0, LeafCurve::KaplanMeier, Some(&[2.0, 1.0]), None).is_err());
-    assert!(Brier::new(&raw, 0.0, LeafCurve::KaplanMeier, Some(&[]), None).is_err());
 }
 
 #[test]

@@ -26,7 +26,7 @@ pub struct Brier {
     pub leaf_penalty: f64,
     /// What leaves predict.
     pub curve: LeafCurve,
-    /// Time of each row, on the grid where there is one.
+    /// Time of each row.
     pub time: Vec<f64>,
     /// Whether the event of each row was observed.
     pub event: Vec<bool>,
@@ -45,32 +45,15 @@ pub struct Brier {
 
 impl Brier {
     /// The objective over these rows; O(n log n).
-    ///
-    /// With `time_grid` (ascending) times are moved up to the next time of the grid, and rows
-    /// beyond its last time are censored there: at the times of the grid it is known of every
-    /// row whether its event has happened, exactly as before. The objective is that of the
-    /// moved times.
     pub fn new(
         obs: &Observations,
         leaf_penalty: f64,
         curve: LeafCurve,
-        time_grid: Option<&[f64]>,
         reference: Option<&[f64]>,
     ) -> Result<Self, Error> {
         let invalid = |name, reason: &str| Err(Error::invalid(name, reason));
         if obs.entry.is_some() {
             return invalid("entry", "the Brier score has no censoring weights for late entry");
-        }
-        let (mut time, mut event) = (obs.time.to_vec(), obs.event.to_vec());
-        if let Some(grid) = time_grid {
-            let ascending = grid.windows(2).all(|pair| pair[0] < pair[1]);
-            let Some(&last) = grid.last().filter(|t| t.is_finite() && ascending) else {
-                return invalid("time_grid", "must hold finite times, each above the one before");
-            };
-            for (t, e) in time.iter_mut().zip(&mut event) {
-                *e &= *t <= last;
-                *t = grid[grid.partition_point(|g| g < t).min(grid.len() - 1)];
-            }
         }
         let weight: Vec<f64> = (0..obs.len()).map(|i| obs.weight(i)).collect();
         let weighted: Vec<usize> = (0..obs.len()).filter(|&i| weight[i] > 0.0).collect();
@@ -78,8 +61,8 @@ impl Brier {
             return invalid("sample_weight", "no row has a positive weight");
         }
         let (times, events, weights): (Vec<f64>, Vec<bool>, Vec<f64>) = (
-            weighted.iter().map(|&i| time[i]).collect(),
-            weighted.iter().map(|&i| event[i]).collect(),
+            weighted.iter().map(|&i| obs.time[i]).collect(),
+            weighted.iter().map(|&i| obs.event[i]).collect(),
             weighted.iter().map(|&i| weight[i]).collect(),
         );
         let table = RiskTable::new(&Observations {
@@ -101,8 +84,8 @@ impl Brier {
         let mut task = Brier {
             leaf_penalty,
             curve,
-            time,
-            event,
+            time: obs.time.to_vec(),
+            event: obs.event.to_vec(),
             weight,
             reference: reference.map(<[f64]>::to_vec),
             grid: table.time,

@@ -1,0 +1,73 @@
+"""Metrics as their definitions read, in loops, and samples to compare on."""
+
+import numpy as np
+
+TIES = ["sksurv", "paper"]
+SEEDS = range(10)
+
+
+def sample(seed, n=40, n_times=8):
+    """Outcome full of ties, and risk scores with ties."""
+    rng = np.random.default_rng(seed)
+    time = rng.integers(1, n_times + 1, n).astype(float)
+    # The last row is censored alone: G is positive before it and known everywhere.
+    time[-1] = n_times + 1
+    event = rng.random(n) < 0.6
+    event[0], event[-1] = True, False
+    return event, time, np.round(rng.normal(size=n), 1)
+
+
+def survival_matrix(seed, n=40, n_times=5, n_curves=None):
+    """Non-increasing curves at unevenly spaced times, each taken by one row or by several."""
+    rng = np.random.default_rng(seed + 1000)
+    curves = np.sort(np.round(rng.random((n_curves or n, n_times)), 1))[:, ::-1]
+    times = np.sort(rng.choice(np.arange(1, 33), n_times, replace=False)) / 4
+    return curves[np.arange(n) % len(curves)], times
+
+
+def naive_censoring(event, time, t, ties):
+    value = 1.0
+    for u in sorted(set(time)):
+        if u <= t:
+            at_risk = sum(time >= u) - (sum((time == u) & event) if ties == "sksurv" else 0)
+            censored = sum((time == u) & ~event)
+            value *= 1 - censored / at_risk if censored else 1
+    return value
+
+
+def naive_concordance(event, time, lower, equal, weight, ties):
+    """``lower(i, j)`` and ``equal(i, j)`` compare the chances of i to survive with those of j."""
+    score = pairs = concordant = discordant = tied = tied_time = 0
+    for i in range(len(time)):
+        for j in range(len(time)):
+            same = time[i] == time[j] and event[i] and not event[j] and ties == "sksurv"
+            if not (event[i] and time[i] < time[j]) and not same:
+                continue
+            tied_time += same
+            pairs += weight[i]
+            if equal(i, j):
+                tied += 1
+                score += weight[i] / 2
+            elif lower(i, j):
+                concordant += 1
+                score += weight[i]
+            else:
+                discordant += 1
+    return score / pairs, concordant, discordant, tied, tied_time
+
+
+def step_value(curve, times, t):
+    values = [s for s, u in zip(curve, times, strict=True) if u <= t]
+    return values[-1] if values else 1.0
+
+
+def naive_brier(event, time, survival_at, t, ties, train):
+    total = 0.0
+    for i in range(len(time)):
+        if time[i] <= t:
+            g = naive_censoring(*train, time[i], ties)
+            total += event[i] * survival_at[i] ** 2 / g if g else 0
+        else:
+            g = naive_censoring(*train, t, ties)
+            total += (1 - survival_at[i]) ** 2 / g if g else 0
+    return total / len(time)

@@ -1,0 +1,81 @@
+"""Brier scores, their integral and their ratio against the definitions."""
+
+import itertools
+
+import numpy as np
+import pytest
+from metrics_plainly import SEEDS, TIES, naive_brier, sample, step_value, survival_matrix
+
+from bristlecone.curves import kaplan_meier
+from bristlecone.metrics import brier_score, ibs_ratio, integrated_brier_score
+
+
+@pytest.mark.parametrize("ties", TIES)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_brier_score_and_its_exact_integral_follow_the_definition(seed, ties, monkeypatch):
+    event, time, _ = sample(seed)
+    train = sample(seed + 1, n=60)[:2]
+    survival, times = survival_matrix(seed)
+    at = np.array([1.0, 2.5, 4.0, 8.5])
+    values = np.array([[step_value(c, times, t) for t in at] for c in survival])
+    expected = [naive_brier(event, time, values[:, k], t, ties, train) for k, t in enumerate(at)]
+    returned, scores = brier_score(train, (event, time), values, at, ties=ties)
+    np.testing.assert_array_equal(returned, at)
+    np.testing.assert_allclose(scores, expected, rtol=1e-12)
+
+    for limits in [None, (0.5, 6.3), (3.0, 4.0), (0.0, 0.7)]:
+        lower, upper = limits or (0.0, time.max())
+        # The score is constant between two neighbours of this grid.
+        grid = np.unique(np.concatenate([[lower, upper], times, time, train[1]]))
+        grid = grid[(grid >= lower) & (grid <= upper)]
+        area = 0.0
+        for start, end in itertools.pairwise(grid):
+            s = [step_value(c, times, start) for c in survival]
+            area += (end - start) * naive_brier(event, time, s, start, ties, train)
+        with monkeypatch.context() as patch:
+            for cells in (1 << 20, 7):
+                patch.setattr("bristlecone.metrics._inputs.BLOCK_CELLS", cells)
+                result = integrated_brier_score(
+                    train,
+                    (event, time),
+                    survival,
+                    times,
+                    ties=ties,
+                    method="step",
+                    limits=limits,
+                )
+                assert result == pytest.approx(area / (upper - lower), abs=1e-13)
+
+
+def test_trapezoid_joins_the_scores_by_straight_lines():
+    y = sample(1)[:2]
+    survival, times = survival_matrix(1)
+    scores = brier_score(y, y, survival, times, ties="paper")[1]
+    area = sum((times[k + 1] - times[k]) * (scores[k] + scores[k + 1]) / 2 for k in range(4))
+    result = integrated_brier_score(y, y, survival, times, ties="paper")
+    assert result == pytest.approx(area / (times[4] - times[0]), abs=1e-15)
+
+
+def test_brier_score_of_certain_and_right_predictions_is_zero():
+    event, time = np.ones(5, bool), np.arange(1.0, 6.0)
+    right = (time[:, np.newaxis] > time).astype(float)
+    y = (event, time)
+    np.testing.assert_array_equal(brier_score(y, y, right, time, ties="paper")[1], np.zeros(5))
+    assert integrated_brier_score(y, y, right, time, method="step") == 0.0
+
+
+@pytest.mark.parametrize("method", ["trapezoid", "step"])
+def test_ibs_ratio_is_relative_to_the_kaplan_meier_curve_of_the_training_data(method):
+    train, test = sample(2, n=60)[:2], sample(3)[:2]
+    survival, times = survival_matrix(3, n_times=6)
+    options = {"method": method, "ties": "paper"}
+    curve = kaplan_meier(train)
+    own_times = times if method == "trapezoid" else curve.x
+    baseline = integrated_brier_score(
+        train, test, np.tile(curve(own_times), (40, 1)), own_times, **options
+    )
+    score = integrated_brier_score(train, test, survival, times, **options)
+    ratio = ibs_ratio(train, test, survival, times, **options)
+    assert ratio == pytest.approx(1 - score / baseline, abs=1e-13)
+    own = ibs_ratio(train, test, [curve] * 40, own_times, **options)
+    assert own == pytest.approx(0, abs=1e-13)

@@ -1,0 +1,40 @@
+"""The log-rank test against its definition."""
+
+import numpy as np
+import pytest
+from metrics_plainly import SEEDS, sample
+
+from bristlecone.metrics import logrank_test
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_logrank_of_two_groups_is_the_squared_standardised_excess(seed):
+    event, time, risk = sample(seed)
+    group = np.where(risk > 0, "high", "low")
+    excess = variance = expected_high = 0.0
+    for t in np.unique(time[event]):
+        n, n_high = sum(time >= t), sum((time >= t) & (risk > 0))
+        d = sum(event & (time == t))
+        expected_high += d * n_high / n
+        excess += sum(event & (time == t) & (risk > 0)) - d * n_high / n
+        variance += d * (n_high / n) * (1 - n_high / n) * (n - d) / max(n - 1, 1)
+    result = logrank_test(event, time, group)
+    assert result.statistic == pytest.approx(excess**2 / variance, abs=1e-12)
+    assert result.degrees_of_freedom == 1
+    assert result.groups.tolist() == ["high", "low"]
+    assert result.expected[0] == pytest.approx(expected_high, abs=1e-12)
+    np.testing.assert_array_equal(
+        result.observed, [sum(event & (risk > 0)), sum(event & (risk <= 0))]
+    )
+
+
+def test_logrank_does_not_count_groups_that_left_before_the_first_event():
+    event, time, risk = sample(7)
+    group = np.where(risk > 0, 1, 0)
+    alone = logrank_test(event, time, group)
+    more = logrank_test(
+        np.append(event, [False, False]), np.append(time, [0.5, 0.5]), np.append(group, [2, 2])
+    )
+    assert more.degrees_of_freedom == 1
+    assert more.statistic == pytest.approx(alone.statistic, abs=1e-12)
+    assert more.p_value == pytest.approx(alone.p_value, abs=1e-12)
