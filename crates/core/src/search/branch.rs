@@ -94,9 +94,9 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
         let limit = self.settings.memory_limit.unwrap_or(DEFAULT_BYTES);
         let left = limit.saturating_sub(self.cache_bytes);
         let (channels, n_threads) = (self.task.channels() + 1, self.settings.threads());
-        let precision = lattice::choose_precision(self.task, sample, 1, self.settings);
-        let fits = |d: &usize| lattice::bytes(sample, *d, channels, n_threads, precision) <= left;
         let deepest = self.settings.lattice_depth.clamp(1, lattice::MAX_DEPTH);
+        let precision = lattice::choose_precision(self.task, sample, deepest, self.settings);
+        let fits = |d: &usize| lattice::bytes(sample, *d, channels, n_threads, precision) <= left;
         (1..=deepest).rev().find(fits).unwrap_or(0)
     }
 

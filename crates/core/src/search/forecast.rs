@@ -47,10 +47,10 @@ pub fn forecast<T: LaneTask>(task: &T, sample: &Sample, settings: &Settings) -> 
     }
     let channels = task.channels() + 1;
     let limit = settings.memory_limit.unwrap_or(super::branch::DEFAULT_BYTES);
-    let precision = lattice::choose_precision(task, sample, 1, settings);
     let n_threads = settings.threads();
-    let bytes = |d: usize| lattice::bytes(sample, d, channels, n_threads, precision);
     let deepest = settings.lattice_depth.clamp(1, lattice::MAX_DEPTH).min(depth);
+    let precision = lattice::choose_precision(task, sample, deepest, settings);
+    let bytes = |d: usize| lattice::bytes(sample, d, channels, n_threads, precision);
     let reach = (1..=deepest).rev().find(|&d| bytes(d) <= limit).unwrap_or(depth.min(1));
     let backend = settings.backend.unwrap_or_else(|| Backend::available()[0]);
     let (cell, visit) = nanoseconds(backend, precision);

@@ -144,7 +144,8 @@ impl<T: LaneTask + Superadditive> Search<'_, T> {
             );
         }
         self.push(objective, lower_bound);
-        let precision = lattice::choose_precision(task, sample, 1, settings);
+        let depth = settings.max_depth.min(lattice::MAX_DEPTH);
+        let precision = lattice::choose_precision(task, sample, depth, settings);
         let backend = settings.backend.unwrap_or_else(|| Backend::available()[0]);
         Solution {
             tree: self.best.tree,

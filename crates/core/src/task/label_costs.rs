@@ -8,6 +8,7 @@ use super::fixed::{Fixed, power_of_two};
 use super::{LaneError, LaneTask, ScalarTask, Statistics, Superadditive, check_values};
 use crate::error::Error;
 use crate::simd::{LaneInt, Lanes};
+use std::ops::RangeInclusive;
 
 /// Totals that leave double lanes room for fractions of a unit.
 pub(super) const MAX_TOTAL_BITS: u32 = 44;
@@ -32,7 +33,6 @@ pub struct LabelCosts {
     /// Costs are statistics shifted left to leave room for fractional prices.
     up: u32,
     scale: f64,
-    whole: bool,
     price: Price,
     /// What the summed costs are divided by in the objective.
     total_weight: f64,
@@ -66,7 +66,8 @@ impl LabelCosts {
         }
         let rows = RowCosts::Classes { class: labels.to_vec(), weight };
         let fixed = Fixed { values: statistics, ..fixed };
-        Ok(LabelCosts::of_fixed(n_classes, fixed, rows, total_weight, leaf_penalty, max_leaves))
+        let limits = (leaf_penalty, max_leaves);
+        Ok(LabelCosts::of_fixed(n_classes, fixed, rows, total_weight, limits, true))
     }
 
     /// `costs[row][label]` of giving a row a label, none negative; the objective is the mean
@@ -77,6 +78,18 @@ impl LabelCosts {
         weights: Option<&[f64]>,
         leaf_penalty: f64,
         max_leaves: usize,
+    ) -> Result<Self, Error> {
+        LabelCosts::with_tests(costs, n_labels, weights, leaf_penalty, max_leaves, true)
+    }
+
+    /// As [`LabelCosts::of_costs`], beside the costs of tests, `whole` or not.
+    pub(super) fn with_tests(
+        costs: &[f64],
+        n_labels: usize,
+        weights: Option<&[f64]>,
+        leaf_penalty: f64,
+        max_leaves: usize,
+        whole: bool,
     ) -> Result<Self, Error> {
         let n_labels = n_labels.max(1);
         check_values("costs", costs, n_labels)?;
@@ -91,7 +104,8 @@ impl LabelCosts {
         }
         let fixed = Fixed::new(&weighted, MAX_TOTAL_BITS);
         let rows = RowCosts::Matrix(weighted);
-        Ok(LabelCosts::of_fixed(n_labels, fixed, rows, total_weight, leaf_penalty, max_leaves))
+        let limits = (leaf_penalty, max_leaves);
+        Ok(LabelCosts::of_fixed(n_labels, fixed, rows, total_weight, limits, whole))
     }
 
     fn of_fixed(
@@ -99,8 +113,8 @@ impl LabelCosts {
         fixed: Fixed,
         rows: RowCosts,
         total_weight: f64,
-        leaf_penalty: f64,
-        max_leaves: usize,
+        (leaf_penalty, max_leaves): (f64, usize),
+        whole_tests: bool,
     ) -> Self {
         let total = |k| fixed.values.iter().skip(k).step_by(n_labels).sum::<i64>();
         let totals: Vec<i64> = (0..n_labels).map(total).collect();
@@ -108,11 +122,13 @@ impl LabelCosts {
         let single_leaf = totals.iter().copied().min().unwrap_or(0);
         let up = 54 - (most as f64).log2().ceil() as u32;
         let price = leaf_penalty * total_weight * fixed.scale();
-        let price = Price::new(price, fixed.whole, up, single_leaf, max_leaves);
+        // Where statistics are rounded, so may prices be.
+        let price = if fixed.whole { price } else { price.round() };
+        let grains = if fixed.whole && !whole_tests { 1..=up } else { up..=up };
+        let price = Price::new(price, up, grains, single_leaf, max_leaves);
         LabelCosts {
             n_labels,
             scale: fixed.scale() * (1i64 << up) as f64,
-            whole: fixed.whole,
             statistics: fixed.values,
             up,
             price,
@@ -130,30 +146,24 @@ impl LabelCosts {
         (1i64 << self.up) as f64
     }
 
-    /// Whether costs are whole numbers of units of the statistics, as the caller gave them.
-    pub(super) fn are_whole(&self) -> bool {
-        self.whole
+    /// Cost units that all costs are to be multiples of, those of tests too.
+    pub(super) fn grain(&self) -> f64 {
+        (1i64 << self.price.grain) as f64
     }
 
-    /// The same with the price as it is: another one orders trees alike by whole costs only.
-    pub(super) fn with_true_price(mut self) -> Self {
-        let charged = self.price.charged - self.price.tie;
-        self.price = Price { charged, tie: 0, bits: 0, orders: false };
-        self
-    }
-
-    /// Error of lanes that drop no bits: none where every value that can win has a mantissa
-    /// to hold it. Elsewhere sums round, relative to the best tree of a cell: the leaf, then on
-    /// each level both sides, the price of the split and, unless they are `whole`, of the test.
+    /// Error of lanes that drop no bits, if costs are multiples of the `grain`: none where every
+    /// value that can win has a mantissa to hold it. Elsewhere sums round, relative to the best
+    /// tree of a cell: the leaf, then on each level both sides, the price of the split and that
+    /// of the test.
     pub(super) fn relative_error(
         &self,
         max_leaves: usize,
         roundoff: f64,
-        whole: bool,
+        grain: bool,
     ) -> LaneError {
-        let exact = whole && self.price.is_exact(self.up);
-        let exact_to =
-            if exact { power_of_two(-(self.price.bits as i32)) / roundoff } else { -1.0 };
+        let bits = (self.up - self.price.grain + self.price.bits) as i32;
+        let exact = grain && self.price.is_exact();
+        let exact_to = if exact { power_of_two(-bits) / roundoff } else { -1.0 };
         LaneError::Relative { share: f64::from(3 * max_leaves.ilog2() + 6) * roundoff, exact_to }
     }
 }
@@ -169,34 +179,44 @@ struct Price {
     charged: i64,
     /// What is charged beyond the true price.
     tie: i64,
-    /// Bits of the fraction of a unit.
+    /// Costs are multiples of 2^grain.
+    grain: u32,
+    /// Bits of the fraction of a grain.
     bits: u32,
     /// Whether trees of equal cost have equally many leaves.
     orders: bool,
 }
 
 impl Price {
-    /// `price` in units of the statistics, which are shifted by `up` to give costs.
-    fn new(price: f64, whole: bool, up: u32, single_leaf: i64, max_leaves: usize) -> Self {
-        let unit = (1i64 << up) as f64;
-        // Where statistics are rounded, so may prices be.
-        let price = if whole { price } else { price.round() };
-        let exact = (price * unit).min((1i64 << 56) as f64).round() as i64;
-        // More than the single leaf costs is never paid.
-        let price = price.min((single_leaf + 1) as f64);
-        let affordable = if price > 0.0 { single_leaf as f64 / price } else { f64::INFINITY };
-        let splits = ((max_leaves - 1) as f64).min(affordable.floor()).max(1.0);
-        match between(price, splits) {
-            Some((numerator, bits)) if bits <= up => {
-                let charged = numerator << (up - bits);
-                Price { charged, tie: charged - exact, bits, orders: true }
-            }
-            _ => Price { charged: exact, tie: 0, bits: 0, orders: false },
-        }
+    /// `price` in units of the statistics, which are shifted by `up` to give costs; by the
+    /// finest of the `grains` that leaves room for a fraction.
+    fn new(
+        price: f64,
+        up: u32,
+        mut grains: RangeInclusive<u32>,
+        single_leaf: i64,
+        max_leaves: usize,
+    ) -> Self {
+        let exact = (price * power_of_two(up as i32)).min(power_of_two(56)).round() as i64;
+        let plain =
+            Price { charged: exact, tie: 0, grain: *grains.start(), bits: 0, orders: false };
+        let ordering = |grain: u32| {
+            let single_leaf = (single_leaf << (up - grain)) as f64;
+            // More than the single leaf costs is never paid.
+            let price = (price * power_of_two((up - grain) as i32)).min(single_leaf + 1.0);
+            let affordable = if price > 0.0 { single_leaf / price } else { f64::INFINITY };
+            let splits = ((max_leaves - 1) as f64).min(affordable.floor()).max(1.0);
+            // A bit less than the total has, for the mantissa of double lanes.
+            let room = grain - u32::from(grain < up);
+            let (numerator, bits) = between(price, splits).filter(|&(_, bits)| bits <= room)?;
+            let charged = numerator << (grain - bits);
+            Some(Price { charged, tie: charged - exact, grain, bits, orders: true })
+        };
+        grains.find_map(ordering).unwrap_or(plain)
     }
 
-    fn is_exact(&self, up: u32) -> bool {
-        self.orders || self.charged % (1i64 << up) == 0
+    fn is_exact(&self) -> bool {
+        self.orders || self.charged % (1i64 << self.grain) == 0
     }
 }
 

@@ -20,7 +20,7 @@ pub struct Priced {
     statistics: Vec<i64>,
     /// Cost units per price and unit of the weight channel.
     rate: f64,
-    /// Whether costs, prices and weights are whole numbers.
+    /// Whether weights are whole numbers.
     whole: bool,
     weights: Vec<f64>,
 }
@@ -35,7 +35,9 @@ impl Priced {
         leaf_penalty: f64,
         max_leaves: usize,
     ) -> Result<Self, Error> {
-        let costs = LabelCosts::of_costs(costs, n_labels, weights, leaf_penalty, max_leaves)?;
+        let whole = prices.values().all(|v| v.fract() == 0.0);
+        let costs =
+            LabelCosts::with_tests(costs, n_labels, weights, leaf_penalty, max_leaves, whole)?;
         let n = costs.statistics().len() / costs.channels();
         let weights = weights.map_or_else(|| vec![1.0; n], <[f64]>::to_vec);
         let fixed = super::fixed::Fixed::new(&weights, super::label_costs::MAX_TOTAL_BITS);
@@ -46,15 +48,15 @@ impl Priced {
             .flat_map(|(record, &w)| record.iter().copied().chain([w]))
             .collect();
         let rate = costs.scale() / fixed.scale();
-        let whole_prices = prices.values().all(|v| v.fract() == 0.0);
-        let whole = fixed.whole && costs.are_whole() && whole_prices;
-        let costs = if whole { costs } else { costs.with_true_price() };
-        Ok(Priced { costs, prices, statistics, rate, whole, weights })
+        Ok(Priced { costs, prices, statistics, rate, whole: fixed.whole, weights })
     }
 
-    /// Cost units per unit of the weight channel.
+    /// Cost units per unit of the weight channel; of whole weights multiples of the grain, so
+    /// that all costs are.
     fn rate(&self, feature: usize, tested: &[usize]) -> f64 {
-        self.prices.price(feature, tested) * self.rate
+        let rate = self.prices.price(feature, tested) * self.rate;
+        let grain = self.costs.grain();
+        if self.whole { (rate / grain).round() * grain } else { rate }
     }
 }
 
@@ -211,5 +213,28 @@ impl LaneTask for Priced {
     unsafe fn lane_loss<L: Lanes>(&self, (): (), least: L::Int) -> L::Real {
         // SAFETY: the caller's contract.
         unsafe { L::to_real(least) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simd::LaneReal;
+
+    #[test]
+    fn double_lanes_hold_fractions_of_whole_costs() {
+        let costs: Vec<f64> =
+            (0..1000).flat_map(|i| [f64::from(69 + i % 2), f64::from(70 + i % 3)]).collect();
+        let exact = |price: f64| {
+            let prices = FeaturePrices::new(&[price, 3.0], None, None, None).unwrap();
+            let task = Priced::new(&costs, 2, None, prices, 0.0, 32).unwrap();
+            let totals: Vec<i64> =
+                (0..3).map(|k| task.statistics().iter().skip(k).step_by(3).sum()).collect();
+            let leaf = task.leaf_cost(&totals) as f64 / task.lane_unit(&[0]);
+            let error = |roundoff| task.lane_error(&[], &[0; 3], 32, roundoff, 0.0).of(leaf) == 0.0;
+            [error(f32::ROUNDOFF), error(f64::ROUNDOFF)]
+        };
+        assert_eq!(exact(2.0), [true, true]);
+        assert_eq!(exact(5.58562), [false, true]);
     }
 }

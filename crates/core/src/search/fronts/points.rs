@@ -111,6 +111,14 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
         depth: usize,
         bounds: &Bounds<K>,
     ) -> Result<Option<[Vec<Point<K>>; 2]>, Stop> {
+        if depth <= 2 {
+            let sides = self.least(node, depth)?.sides[c];
+            if sides[0] + sides[1] + self.price() > bounds.value {
+                return Ok(None);
+            }
+            let pairs = self.pairs(node);
+            return Ok(Some(self.side_points(node, &pairs, c, depth, &sides, bounds)));
+        }
         let sides = [self.child(node, c, false), self.child(node, c, true)];
         let (no, yes) = (self.least(&sides[0], depth - 1)?, self.least(&sides[1], depth - 1)?);
         let price = self.price();

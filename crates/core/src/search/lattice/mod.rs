@@ -96,7 +96,11 @@ pub fn solve<T: LaneTask>(
     }
 }
 
-/// Single lanes unless their proven error is too large to tell trees apart.
+/// Cells of a lattice that double lanes take no longer for than a search among near ties.
+const FEW_CELLS: usize = 1 << 20;
+
+/// Single lanes unless their proven error is too large to tell trees apart, or double ones
+/// have none and are nearly free.
 pub fn choose_precision<T: LaneTask>(
     task: &T,
     sample: &Sample,
@@ -106,14 +110,20 @@ pub fn choose_precision<T: LaneTask>(
     if let Some(precision) = settings.precision {
         return precision;
     }
-    let shift = shifts(task, sample, true);
-    let (roundoff, ln_error) = (f32::ROUNDOFF, f32::LN_ERROR);
-    let error = task.lane_error(&sample.sums, &shift, 1 << depth, roundoff, ln_error);
-    let leaf = task.leaf_cost(&sample.total) as f64 / task.lane_unit(&shift);
-    if error.of(leaf) <= 5e-3 * task.lane_scale(&sample.sums, &shift) {
-        Precision::Single
-    } else {
+    let error = |single: bool, roundoff: f64, ln_error: f64| {
+        let shift = shifts(task, sample, single);
+        let error = task.lane_error(&sample.sums, &shift, 1 << depth, roundoff, ln_error);
+        let leaf = task.leaf_cost(&sample.total) as f64 / task.lane_unit(&shift);
+        (error.of(leaf), task.lane_scale(&sample.sums, &shift))
+    };
+    let (single, scale) = error(true, f32::ROUNDOFF, f32::LN_ERROR);
+    let double = || error(false, f64::ROUNDOFF, f64::LN_ERROR).0;
+    if single > 5e-3 * scale
+        || (single > 0.0 && cells(sample.n_columns(), depth) <= FEW_CELLS && double() == 0.0)
+    {
         Precision::Double
+    } else {
+        Precision::Single
     }
 }
 
@@ -239,10 +249,15 @@ fn merge<R: LaneReal>(table: &mut [R], others: Vec<&[R]>) {
 /// Cells below which a second thread costs more than it does.
 const CELLS_PER_THREAD: usize = 1 << 20;
 
+/// Cells on the last level of a lattice.
+fn cells(n_columns: usize, depth: usize) -> usize {
+    let itemsets = |c: usize, i| c.saturating_mul(n_columns.saturating_sub(i)) / (i + 1);
+    (0..depth).fold(1, itemsets).saturating_mul(1 << depth)
+}
+
 /// Threads worth starting for a lattice of so many columns.
 fn useful_threads(n_columns: usize, depth: usize, settings: &Settings) -> usize {
-    let itemsets = (0..depth).fold(1, |c, i| c * n_columns.saturating_sub(i) / (i + 1));
-    settings.threads().min((itemsets << depth) / CELLS_PER_THREAD).max(1)
+    settings.threads().min(cells(n_columns, depth) / CELLS_PER_THREAD).max(1)
 }
 
 /// Error bound in lane units: the task's, with that of adding prices.
