@@ -96,8 +96,9 @@ def codes_of(values: Any, n_samples: int, name: str) -> tuple[NDArray[Any], NDAr
             raise ValueError(f"{name} mixes labels of several types: {told}")
     if array.dtype.kind not in "biuUS":
         check_classification_targets(array)
-    classes, codes = np.unique(array, return_inverse=True)
-    return classes, codes.astype(np.int64)
+    # Looked up, not np.unique's inverse, which sorts all rows.
+    classes = np.unique(array)
+    return classes, np.searchsorted(classes, array).astype(np.int64)
 
 
 def check_labelled_data(

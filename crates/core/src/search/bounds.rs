@@ -11,6 +11,7 @@ const NOTHING: i64 = i64::MIN / 8;
 pub struct RowBounds<'a, T> {
     task: &'a T,
     enabled: bool,
+    min_leaf: usize,
     /// Cost of each distinct row as a leaf of its own, rounded down: no tree separates them
     /// further.
     row_costs: Vec<i64>,
@@ -25,6 +26,7 @@ impl<'a, T: LaneTask + Superadditive> RowBounds<'a, T> {
         RowBounds {
             task,
             enabled: settings.equivalent_points,
+            min_leaf: settings.min_leaf,
             row_costs: rows().map(|row| task.leaf_cost(row) - task.cost_rounding()).collect(),
             worst_costs: rows().map(|row| task.worst_cost(row)).collect(),
         }
@@ -79,6 +81,31 @@ impl<'a, T: LaneTask + Superadditive> RowBounds<'a, T> {
             [bound(c, false, &no), bound(c, true, yes)]
         });
         sides.collect()
+    }
+
+    /// How much more the best tree with column `c` at its root may cost than the one with each
+    /// other column there, at most: the rows that change sides may cost their worst, not what
+    /// they cost alone (similar support). Nothing for tasks without a worst cost, and where a
+    /// leaf must keep rows. O(rows · columns).
+    pub fn exchange(&self, sample: &Sample, c: usize) -> Option<Vec<i64>> {
+        let worst = self.worst_costs.as_ref().filter(|_| self.enabled && self.min_leaf == 1)?;
+        let (mut all, mut of_c) = (0i64, 0i64);
+        // Over the rows in which each column is true: of all, and of those with `c`.
+        let mut sums = vec![[0i64; 2]; sample.n_columns()];
+        for r in 0..sample.n_rows() {
+            let id = sample.ids[r] as usize;
+            let rise = worst[id] - self.row_costs[id];
+            let with = sample.get(r, c);
+            all += rise;
+            of_c += if with { rise } else { 0 };
+            for other in sample.true_columns(r) {
+                sums[other][0] += rise;
+                sums[other][1] += if with { rise } else { 0 };
+            }
+        }
+        // A column and its complement are the same question.
+        let differ = |[one, both]: [i64; 2]| of_c + one - 2 * both;
+        Some(sums.into_iter().map(|sums| differ(sums).min(all - differ(sums))).collect())
     }
 }
 
@@ -140,4 +167,34 @@ impl<'a, T: LaneTask> Tests<'a, T> {
 
 fn add(sums: &mut [i64], record: &[i64]) {
     sums.iter_mut().zip(record).for_each(|(sum, v)| *sum += v);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::BinaryMatrix;
+    use crate::task::accuracy::Accuracy;
+    use crate::task::{ScalarTask, Statistics};
+
+    #[test]
+    fn columns_that_part_two_rows_differently_are_two_errors_apart() {
+        let bits = |r: u8| {
+            let first = u8::from(r < 4);
+            let other = first ^ u8::from(r == 1 || r == 2);
+            [first, other, u8::from(r.is_multiple_of(3)), u8::from(r.is_multiple_of(2))]
+        };
+        let bytes: Vec<u8> = (0..9).flat_map(bits).collect();
+        let labels: Vec<usize> = (0..9).map(|r| r / 5).collect();
+        let task = Accuracy::new(&labels, 2, None, 0.0, 8).unwrap();
+        let matrix = BinaryMatrix::from_bytes(9, 4, &bytes).unwrap();
+        let sample = Sample::new(&matrix, task.statistics(), 2);
+        let settings = Settings::default();
+        let bounds = RowBounds::new(&task, &sample, &settings);
+        let error = task.leaf_cost(&[1, 1]);
+        let column = |feature| sample.column_of(feature).unwrap();
+        let rises = bounds.exchange(&sample, column(0)).unwrap();
+        assert_eq!((rises[column(0)], rises[column(1)]), (0, 2 * error));
+        let rows = Settings { min_leaf: 2, ..settings };
+        assert!(RowBounds::new(&task, &sample, &rows).exchange(&sample, 0).is_none());
+    }
 }

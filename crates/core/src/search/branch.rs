@@ -283,6 +283,7 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
             let bound = least.saturating_add(other_floor).saturating_add(price);
             if single && bound >= limit && one.stop.is_none() {
                 proven_so_far[0] = proven_so_far[0].min(bound);
+                self.raise_similar(sample, c, bound, &order[at + 1..], &mut open[at + 1..]);
                 continue;
             }
             let part = sample.restrict(c, second);
@@ -302,6 +303,10 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
                 }
             }
             answer.stop = one.stop.or(two.stop);
+            if single && unlimited {
+                let bound = one.lower[0].saturating_add(two.lower[0]).saturating_add(price);
+                self.raise_similar(sample, c, bound, &order[at + 1..], &mut open[at + 1..]);
+            }
             let still_open = open.iter().copied().min().unwrap_or(i64::MAX);
             for (lower, proven) in answer.lower.iter_mut().zip(&proven_so_far) {
                 *lower = (*lower).max((*proven).min(still_open));
@@ -319,6 +324,25 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
         }
         self.remember(key, &answer);
         answer
+    }
+
+    /// Raises the bounds of columns still open: a tree with one of them at its root has a
+    /// similar one with `c` there, which costs `bound` at least.
+    fn raise_similar(
+        &self,
+        sample: &Sample,
+        c: usize,
+        bound: i64,
+        columns: &[usize],
+        bounds: &mut [i64],
+    ) {
+        if bounds.iter().all(|&open| open >= bound) {
+            return;
+        }
+        let Some(rise) = self.bounds.exchange(sample, c) else { return };
+        for (open, &other) in bounds.iter_mut().zip(columns) {
+            *open = (*open).max(bound.saturating_sub(rise[other]));
+        }
     }
 
     /// Best tree with one of the first few columns of `order` at its root, or `best`; ends at a

@@ -24,9 +24,10 @@ pub const PATTERNS: usize = 1 << PREFIX;
 pub struct Problem<'a, T, I, R> {
     pub task: &'a T,
     pub depth: usize,
-    /// Channels of the task; one more follows for row counts where these matter.
-    pub task_channels: usize,
+    /// Channels of the task, and one more for row counts where none of those has them.
     pub channels: usize,
+    /// Channel of the row counts, where these matter.
+    pub counts: Option<usize>,
     pub min_leaf: usize,
     pub geometry: Geometry,
     pub rows: Rows<I>,
@@ -326,9 +327,12 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Problem<'_, T, I, R> {
                 None
             };
             let weights = weights.as_ref();
-            if self.channels > self.task_channels {
-                let c = self.task_channels;
-                let count = cells::<L, M>(source, c, h);
+            if let Some(c) = self.counts {
+                let count = if c < self.task.channels() {
+                    yes[c].assume_init()
+                } else {
+                    cells::<L, M>(source, c, h)
+                };
                 let fewest = L::splat(I::from_i64(self.min_leaf as i64));
                 for s in 0..patterns {
                     let other = L::sub(L::splat(view.cells[c][s]), count[s]);

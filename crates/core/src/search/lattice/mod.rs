@@ -292,12 +292,17 @@ fn build<'a, T: LaneTask, I: LaneInt, R: LaneReal>(
     let shift = shifts(task, sample, size_of::<I>() == 4);
     // With prices a test that parts nothing is not idle: it may make others cheaper.
     let count_rows = settings.min_leaf > 1 || T::PRICED;
-    let channels = task.channels() + usize::from(count_rows);
+    // Prices are charged on the last channel, often the number of rows.
+    let of_task = task.channels();
+    let weighs_rows =
+        || (0..sample.n_rows()).all(|r| sample.statistics(r)[of_task - 1] == sample.counts[r]);
+    let counts = count_rows.then(|| of_task - usize::from(T::PRICED && weighs_rows()));
+    let channels = counts.map_or(of_task, |c| of_task.max(c + 1));
     // Totals of what the lanes add, not of the exact statistics: differences stay exact.
     let mut totals = vec![0i64; channels];
     let rows = Rows::new(sample, channels, |r, record: &mut [I]| {
         let statistics = sample.statistics(r).iter().zip(&shift).map(|(&v, &s)| lane_value(v, s));
-        let count = count_rows.then(|| sample.counts[r]);
+        let count = (channels > of_task).then(|| sample.counts[r]);
         for ((lane, total), v) in record.iter_mut().zip(&mut totals).zip(statistics.chain(count)) {
             *lane = I::from_i64(v);
             *total += v;
@@ -310,8 +315,8 @@ fn build<'a, T: LaneTask, I: LaneInt, R: LaneReal>(
     Problem {
         task,
         depth,
-        task_channels: task.channels(),
         channels,
+        counts,
         min_leaf: settings.min_leaf,
         geometry: Geometry::new(sample.n_columns(), depth.min(combine::PREFIX)),
         rows,

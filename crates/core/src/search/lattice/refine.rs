@@ -313,7 +313,7 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
 
     /// Whether the lanes count rows.
     fn counted(&self) -> bool {
-        self.problem.channels > self.problem.task_channels
+        self.problem.counts.is_some()
     }
 
     /// Statistics and row count of an itemset from the lane sums, by inclusion–exclusion.
@@ -341,7 +341,8 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
                 *sum += if negative { -term } else { term };
             }
         }
-        let count = if self.counted() { sums.pop().unwrap_or(0) } else { 0 };
+        let count = problem.counts.map_or(0, |c| sums[c]);
+        sums.truncate(problem.task.channels());
         for (sum, &shift) in sums.iter_mut().zip(&problem.shift) {
             *sum <<= shift;
         }
