@@ -34,9 +34,8 @@ class Adapter:
 
     def fit(self) -> None:
         """Search; the caller's timeout is the only limit."""
-        # A budget of 0 is none.
         self._model = GOSDTClassifier(
-            regularization=self._setting.leaf_penalty, depth_budget=self._setting.max_depth or 0
+            regularization=self._setting.leaf_penalty, depth_budget=self._setting.max_depth
         ).fit(self._frame, self._y)
 
     def _split(self, node: dict[str, Any], rows: np.ndarray) -> list[Any]:
