@@ -96,7 +96,7 @@ pub fn solve<T: LaneTask>(
     }
 }
 
-/// Cells of a lattice that double lanes take no longer for than a search among near ties.
+/// Cells up to which double lanes take less than a search among near ties.
 const FEW_CELLS: usize = 1 << 20;
 
 /// Single lanes unless their proven error is too large to tell trees apart, or double ones
@@ -114,13 +114,13 @@ pub fn choose_precision<T: LaneTask>(
         let shift = shifts(task, sample, single);
         let error = task.lane_error(&sample.sums, &shift, 1 << depth, roundoff, ln_error);
         let leaf = task.leaf_cost(&sample.total) as f64 / task.lane_unit(&shift);
-        (error.of(leaf), task.lane_scale(&sample.sums, &shift))
+        (error.of(leaf), matches!(error, LaneError::Relative { .. }), shift)
     };
-    let (single, scale) = error(true, f32::ROUNDOFF, f32::LN_ERROR);
-    let double = || error(false, f64::ROUNDOFF, f64::LN_ERROR).0;
-    if single > 5e-3 * scale
-        || (single > 0.0 && cells(sample.n_columns(), depth) <= FEW_CELLS && double() == 0.0)
-    {
+    let (single, relative, shift) = error(true, f32::ROUNDOFF, f32::LN_ERROR);
+    let exact = || error(false, f64::ROUNDOFF, f64::LN_ERROR).0 == 0.0;
+    let small = || cells(sample.n_columns(), depth) <= FEW_CELLS;
+    let blurred = single > 5e-3 * task.lane_scale(&sample.sums, &shift);
+    if blurred || (relative && single > 0.0 && small() && exact()) {
         Precision::Double
     } else {
         Precision::Single
