@@ -16,6 +16,10 @@ test-slow: build
     cargo test --profile checks -p bristlecone-core -p bristlecone-oracle
     python -m pytest
 
+# New examples for the property tests; a failing one becomes a case of the ordinary tests.
+explore *args: build
+    python -m pytest tests --hypothesis-profile explore -m hypothesis {{ args }}
+
 # Formatting, lints, types.
 lint:
     cargo fmt --all --check

@@ -165,7 +165,7 @@ def test_a_hopeless_search_is_told_on_the_command_line_before_it_starts(capsys):
     warning = capsys.readouterr().err
     assert re.match(r"bristlecone: warning: the search is forecast.* max_depth=\d ", warning)
     assert warning.count("\n") == 1
-    main(["fit", "gbsg2", "--max-depth", "9", "--time-limit", "0.1"])
+    main(["fit", "gbsg2", "--max-depth", "9", "--time-limit", "0"])
     first, second, _ = capsys.readouterr().err.split("\n")
-    assert "is forecast to take" in first and "where 0.1 s" in first
+    assert "is forecast to take" in first and "where 0 s" in first
     assert "the search stopped (time_limit)" in second

@@ -1,8 +1,10 @@
-"""Every example of README.md and docs/guide is run, and prints what the page says it prints."""
+"""Every example of README.md, docs/guide and docstrings is run and prints what is written."""
 
 import contextlib
 import doctest
+import importlib
 import io
+import pkgutil
 import re
 import shlex
 import warnings
@@ -10,10 +12,17 @@ from pathlib import Path
 
 import pytest
 
+import bristlecone
 from bristlecone.cli import main
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
+# To import __main__ is to run it.
+MODULES = ["bristlecone"] + [
+    module.name
+    for module in pkgutil.walk_packages(bristlecone.__path__, "bristlecone.")
+    if not module.name.endswith("__main__")
+]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 
 # The file that the page on the command line speaks of.
@@ -67,6 +76,25 @@ def test_examples_run_and_print_what_is_written(page, tmp_path, monkeypatch):
                 assert same(without_seconds(written), without_seconds(got)), f"{command}\n{got}"
                 executed += 1
     assert executed
+
+
+def docstring_examples(module):
+    found = doctest.DocTestFinder(exclude_empty=True).find(importlib.import_module(module))
+    return [test for test in found if test.examples]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_docstring_examples_print_what_is_written(module, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    for test in docstring_examples(module):
+        report = io.StringIO()
+        assert not runner.run(test, out=report.write).failed, report.getvalue()
+
+
+def test_docstring_examples_are_found():
+    with_examples = [module for module in MODULES if docstring_examples(module)]
+    assert {"bristlecone.optimal", "bristlecone.soft.estimator"} <= set(with_examples)
 
 
 def test_readme_has_exactly_the_two_set_up_commands():

@@ -7,7 +7,6 @@ from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.cluster import KMeans
 
 __all__ = [
     "choose_gaps",
@@ -20,6 +19,9 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 Scalar = TypeVar("Scalar", bound=np.generic)
+
+# Clusters that still move after so many rounds move by little.
+_MOST_ROUNDS = 300
 
 
 def weighted_distinct(
@@ -130,13 +132,24 @@ def choose_gaps(
 
 
 def _cluster_gaps(distinct: Floats, total: Floats, n_clusters: int) -> NDArray[np.int64]:
-    centred = distinct / 2 - distinct[0] / 2
-    position = (centred / centred[-1])[:, np.newaxis]
+    """Gaps between the clusters of Lloyd's algorithm, which are intervals on a line.
+
+    A cluster that loses its values is no more: fewer gaps are left then.
+    """
+    # a power of two keeps the sums within range and changes no digit
+    position = np.ldexp(distinct, -math.frexp(np.abs(distinct).max())[1])
+    position -= position[0]
     # first centres evenly spaced in rank: distinct, near the data, and no randomness
     rank = (np.arange(n_clusters) + 0.5) / n_clusters * len(distinct)
     centres = position[rank.astype(np.int64)]
-    label = KMeans(n_clusters, init=centres, n_init=1).fit(position, sample_weight=total).labels_
-    return np.flatnonzero(label[1:] != label[:-1])
+    start = np.zeros(1, dtype=np.int64)
+    for _ in range(_MOST_ROUNDS):
+        border = np.searchsorted(position, midpoints(centres), side="right")
+        previous, start = start, np.unique(np.append(0, border[border < len(position)]))
+        if np.array_equal(previous, start):
+            break
+        centres = np.add.reduceat(total * position, start) / np.add.reduceat(total, start)
+    return start[1:] - 1
 
 
 def format_threshold(value: float, low: float, high: float) -> str:
