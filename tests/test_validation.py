@@ -1,5 +1,6 @@
 """Outcomes, weights and parameters as they come from users."""
 
+import datetime
 import os
 
 import numpy as np
@@ -8,8 +9,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from bristlecone import validation
+from bristlecone import CostSensitiveTreeClassifier, targets, validation
+from bristlecone.curves import kaplan_meier
 from bristlecone.errors import InvalidParameterError
+from bristlecone.soft.group import as_group
 from bristlecone.validation import check_sample_weight, check_survival, check_training_data
 
 EVENT = np.array([True, False, True, False])
@@ -49,6 +52,46 @@ OUTCOMES = {
     "pair of objects": (EVENT.astype(object), TIME.astype(object)),
     "pair of pandas series": (pd.Series(EVENT), pd.Series(TIME)),
     "pair of polars series": (pl.Series(EVENT), pl.Series(TIME)),
+    "columns without names": pd.DataFrame(np.stack([EVENT, TIME], axis=1).astype(float)),
+    "polars, 128 bits": pl.DataFrame(columns()).cast({"time": pl.Int128, "event": pl.Int128}),
+    "polars decimals": pl.DataFrame(columns()).cast({"time": pl.Decimal(10, 2)}),
+    "durations": pd.DataFrame(columns(time=pd.to_timedelta(TIME, unit="D"))),
+    "pair with durations": (EVENT, (TIME * 24).astype("timedelta64[h]")),
+    "polars durations": pl.DataFrame(columns()).with_columns(
+        pl.duration(days="time").alias("time")
+    ),
+    "objects of durations": (EVENT, [datetime.timedelta(days) for days in TIME]),
+    "durations of other names": pd.DataFrame({"dead": EVENT, "t": pd.to_timedelta(TIME, unit="D")}),
+    "field of durations": structured(("e", EVENT, bool), ("t", TIME.astype("m8[D]"), "m8[D]")),
+    "masked arrays without a mask": (np.ma.array(EVENT), np.ma.array(TIME, mask=[0, 0, 0, 0])),
+}
+
+
+# A row that ends on the day it began has the time 0; noon of the last day is half a day more.
+DATES = np.datetime64("2020-02-27") + (TIME * 24).astype("timedelta64[h]")
+FIRST = np.full(4, np.datetime64("2020-02-27T00"))
+
+
+def dates(start="entry", stop="exit"):
+    return pd.DataFrame({"event": EVENT, start: FIRST, stop: DATES})
+
+
+OUTCOMES |= {
+    "dates of entry and exit": dates(),
+    "dates of start and stop": dates("start", "stop"),
+    "date of entry and of the time": dates("entry", "time"),
+    "event of any name": dates().rename(columns={"event": "died"}),
+    "dates in polars": pl.DataFrame(dates()),
+    "dates in arrow": pa.table(dates().to_dict("list")),
+    "days in polars": pl.DataFrame(dates()).cast({"entry": pl.Date, "exit": pl.Date}),
+    "dates with time zones": dates().assign(
+        entry=pd.Series(FIRST).dt.tz_localize("UTC").dt.tz_convert("Asia/Tokyo"),
+        exit=pd.Series(DATES).dt.tz_localize("UTC"),
+    ),
+    "objects of dates": dates().astype({"entry": object, "exit": object}),
+    "fields of dates": structured(
+        ("e", EVENT, bool), ("entry", FIRST, "M8[D]"), ("exit", DATES, "M8[h]")
+    ),
 }
 
 
@@ -60,6 +103,154 @@ def test_every_form_of_outcomes_reads_the_same(form):
     np.testing.assert_array_equal(time, TIME)
     assert event.dtype == np.bool_ and time.dtype == np.float64
     assert event.flags.c_contiguous and time.flags.c_contiguous
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        pd.DataFrame({"event": EVENT, "start": TIME, "stop": TIME + 2}),
+        pd.DataFrame({"stop": TIME + 2, "died": EVENT, "start": TIME}),
+        pl.DataFrame({"event": EVENT, "entry": TIME, "exit": TIME + 2}),
+        pd.DataFrame({"event": EVENT, "entry": TIME, "time": TIME + 2}),
+        pd.DataFrame({"entry": TIME, "days": TIME + 2, "dead": EVENT.astype(int)}),
+        pd.DataFrame(
+            {
+                "event": EVENT,
+                "start": pd.to_timedelta(TIME, unit="D"),
+                "stop": pd.to_timedelta(TIME + 2, unit="D"),
+            }
+        ),
+    ],
+)
+def test_numbers_and_durations_of_start_and_stop_are_delayed_entry(y):
+    event, time, entry = check_survival(y)
+    np.testing.assert_array_equal(event, EVENT)
+    np.testing.assert_array_equal(time, TIME + 2)
+    np.testing.assert_array_equal(entry, TIME)
+
+
+def test_dates_count_in_days_with_their_fractions():
+    y = dates().assign(exit=DATES + np.timedelta64(12, "h"))
+    np.testing.assert_array_equal(check_survival(y).time, TIME + 0.5)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (
+            dates().assign(exit=FIRST - np.timedelta64(1, "D")),
+            "'exit' .*2020-02-26.* in row 0, bef",
+        ),
+        (dates().assign(exit=[pd.NaT, *DATES[1:]]), "column 'exit' of y is missing in row 0"),
+        (
+            dates().drop(columns="entry"),
+            "columns 'event', 'exit'|'exit' of y holds dates; expected",
+        ),
+        (
+            pd.DataFrame(columns(time=DATES)),
+            "'time' of y holds dates; expected numbers or durations",
+        ),
+        (
+            dates().assign(entry=TIME),
+            "'entry' of y and column 'exit' of y must both be|holds dates",
+        ),
+        (
+            dates().assign(exit=pd.to_timedelta(TIME + 1, unit="D"), entry=TIME),
+            "must both be durations, or both numbers",
+        ),
+        (pd.DataFrame(columns(time=["2020-01-01"] * 4)), "'2020-01-01'.* expected numbers"),
+        ((EVENT, np.array(["2020-01-01"] * 4)), "such as .*'2020-01-01'.* expected numbers"),
+        ((EVENT, TIME.astype("timedelta64[M]")), "no fixed number of days"),
+        ((EVENT, np.array([1, 2, "NaT", 3], dtype="m8[D]")), "missing in row 2"),
+        ((EVENT, TIME, TIME), "three; expected a pair .*columns 'event', 'entry' and 'time'"),
+        (pd.DataFrame(np.ones((4, 2)), columns=["time", "time"]), "duplicate column names: 'time'"),
+        (pd.DataFrame([[2, 3], [4, 5]]), "y has the columns 0, 1; expected"),
+        (
+            pl.DataFrame(
+                {"event": EVENT, "time": [2**64] * 4}, schema_overrides={"time": pl.Int128}
+            ),
+            "column 'time' of y holds whole numbers beyond 64 bits",
+        ),
+    ],
+)
+def test_times_that_are_no_durations_say_what_to_do(y, message):
+    with pytest.raises(ValueError, match=message):
+        check_survival(y)
+
+
+COMPETING = "Competing risks are not supported.*cause-specific analysis.*pass event == 1"
+
+
+@pytest.mark.parametrize(
+    ("y", "label"),
+    [
+        (pd.DataFrame(columns(event=[0, 1, 2, 1])), "column 'event' of y holds 0, 1, 2;"),
+        (pd.DataFrame(columns(event=[0.0, 1, 2, 1], names=("event", "time"))), "column 'event'"),
+        (pd.DataFrame(columns(event=[0, 1, 2, 1], names=("status", "days"))), "'status', 'days'"),
+        (([0, 1, 2, 1], TIME), "first of the pair y, holds 0, 1, 2;"),
+        (structured(("cause", [0, 1, 2, 1], int), ("t", TIME, float)), "fields 'cause'"),
+    ],
+)
+def test_competing_risks_tell_the_cause_specific_way(y, label):
+    with pytest.raises(ValueError, match=f"{label}.*{COMPETING}"):
+        check_survival(y)
+
+
+def test_two_other_codes_ask_which_is_the_event():
+    with pytest.raises(ValueError, match=r"holds 1, 2; .*If 2 marks an event, pass event == 2"):
+        check_survival(([1, 2, 1, 2], TIME))
+    with pytest.raises(ValueError, match=r"holds 0\.5, 2\.0; expected True/False or 0/1$"):
+        check_survival(([0.5, 2, 0.5, 2], TIME))
+
+
+MASK = [False, False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("check", "name"),
+    [
+        (lambda x: check_survival((EVENT, x)), "time, the second of the pair y,"),
+        (lambda x: check_survival((x > 1, TIME)), "event, the first of the pair y,"),
+        (lambda x: check_survival(np.ma.array(OUTCOMES["structured"], mask=MASK)), "y"),
+        (lambda x: check_sample_weight(x, 4), "sample_weight"),
+        (lambda x: targets.codes_of(x, 4, "labels"), "labels"),
+        (lambda x: targets.check_numbers("y", x, 4), "y"),
+        (lambda x: targets.check_amounts("costs", x), "costs"),
+        (lambda x: kaplan_meier((EVENT, x)), "y: time"),
+        (lambda x: kaplan_meier((x > 1, TIME)), "y: event"),
+        (lambda x: as_group(x, None, 4), "fairness group"),
+    ],
+)
+def test_masked_values_are_refused_by_name(check, name):
+    with pytest.raises(ValueError, match=f"^{name} is masked in row 2"):
+        check(np.ma.array(TIME + 1, mask=MASK))
+
+
+def test_an_index_that_tells_another_order_is_refused():
+    X = pd.DataFrame({"a": [1, 2, 3, 4]}, index=[3, 1, 0, 2])
+    y = pd.DataFrame(columns())
+    for other in (y, (y["event"], y["time"]), y.sort_index(ascending=False)):
+        with pytest.raises(ValueError, match=r"X and y have the same index in another order.*loc"):
+            check_training_data(X, other)
+    with pytest.raises(ValueError, match="X and sample_weight have the same index"):
+        check_training_data(X, y.loc[X.index], pd.Series(np.ones(4)))
+    for check in (targets.check_labelled_data, targets.check_numeric_data):
+        with pytest.raises(ValueError, match="X and y have the same index in another order"):
+            check(X, y["time"], None)
+    # Rows belong together by position where the index tells nothing.
+    for fine in (y.loc[X.index], y.set_axis([5, 6, 7, 8]), OUTCOMES["structured"], (EVENT, TIME)):
+        check_training_data(X, fine)
+    check_training_data(X.set_axis(list("abcd")), y)
+    check_training_data(X.set_axis([1, 1, 2, 2]), y.set_axis([1, 1, 2, 2]))
+
+
+def test_class_weights_and_prices_of_a_wrong_kind_are_named():
+    with pytest.raises(ValueError, match="class_weight must be a dict, 'balanced' or None"):
+        targets.check_labelled_data(np.zeros((4, 1)), EVENT, None, np.ones(4))
+    X = pd.DataFrame({"a": EVENT})
+    model = CostSensitiveTreeClassifier(max_depth=1, feature_costs=3)
+    with pytest.raises(ValueError, match=r"feature_costs must be a mapping .*; got 3"):
+        model.fit(X, EVENT)
 
 
 def test_all_events_need_no_second_value_where_the_event_is_named():

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bristlecone._arrays import unmasked
 from bristlecone.errors import InvalidParameterError
 from bristlecone.targets import check_amounts
 from bristlecone.tree import Tree
@@ -110,7 +111,12 @@ def _by_column(parameter: str, value: Any, names: list[str], absent: Any) -> lis
                 )
             entries[place] = entry
         return entries
-    entries = list(value)
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise InvalidParameterError(
+            f"{parameter} must be a mapping from columns or a sequence with one entry per column; "
+            f"got {value!r}"
+        )
+    entries = list(unmasked(value, parameter))
     if len(entries) != len(names):
         raise InvalidParameterError(
             f"{parameter} has {len(entries)} entries for {len(names)} columns of X"

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from bristlecone._arrays import as_array
 from bristlecone._labels import ClassTreeMixin, sum_by_leaf
 from bristlecone._prices import Prices, binary_prices, path_prices
 from bristlecone._solver import Callback, Engine, Problem, task_engine
@@ -256,7 +257,7 @@ class CostSensitiveTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator
             For a label that is not among ``classes_``, and as in ``fit``.
         """
         leaf = self._leaf_of(X)
-        values = np.asarray(y)
+        values = as_array(y, "y")
         labels = np.minimum(np.searchsorted(self.classes_, values), len(self.classes_) - 1)
         unknown = self.classes_[labels] != values
         if unknown.any():

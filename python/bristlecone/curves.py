@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bristlecone import _core
+from bristlecone._arrays import unmasked
 from bristlecone.validation import check_sample_weight
 
 __all__ = [
@@ -366,7 +367,7 @@ def _event_and_time(
     time = _row_values(time, f"{prefix}time")
     if time.min() < 0:
         raise ValueError(f"{prefix}time is negative in row {int(time.argmin())}")
-    event = np.asarray(event)
+    event = np.asarray(unmasked(event, f"{prefix}event"))
     if event.dtype != np.bool_:
         event = _row_values(event, f"{prefix}event")
         if not np.isin(event, (0.0, 1.0)).all():
@@ -378,6 +379,7 @@ def _event_and_time(
 
 def _row_values(values: ArrayLike, name: str, n: int | None = None) -> NDArray[np.float64]:
     """Finite, contiguous float array of shape (n,)."""
+    values = unmasked(values, name)
     try:
         # A field of a packed structured array need not be aligned.
         array = np.require(values, dtype=np.float64, requirements=["C_CONTIGUOUS", "ALIGNED"])

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
+from bristlecone._arrays import unmasked
 from bristlecone._fronts import solve_front
 from bristlecone._labels import LabelTreeMixin, sum_by_leaf
 from bristlecone._solver import Callback, Engine, Problem, task_engine
@@ -109,7 +110,7 @@ def _of_the_taken(
     if values is None:
         raise ValueError(f"teacher={teacher!r} needs propensity")
     n_samples = len(treatment)
-    share = np.asarray(values)
+    share = np.asarray(unmasked(values, "propensity"))
     if share.shape != (n_samples,):
         why = "or one value per row; one column per treatment that was observed"
         share = check_amounts("propensity", share, (n_samples, n_treatments), why=why)
@@ -434,7 +435,7 @@ def _kept(name: str, values: Any, kept: NDArray[np.bool_]) -> Any:
     """The rows that are left of an array given by row."""
     if values is None:
         return None
-    array = np.asarray(values)
+    array = np.asarray(unmasked(values, name))
     if array.ndim not in (1, 2) or len(array) != len(kept):
         raise ValueError(f"{name} has shape {array.shape} for {len(kept)} rows of X")
     return array[kept]

@@ -11,8 +11,9 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from bristlecone._arrays import as_array, check_row_labels, unmasked
 from bristlecone.errors import InvalidParameterError
-from bristlecone.validation import as_array, check_sample_weight, row_count, take_rows
+from bristlecone.validation import check_sample_weight, row_count, take_rows
 
 __all__ = [
     "Groups",
@@ -112,10 +113,12 @@ def check_labelled_data(
     Raises
     ------
     ValueError
-        For no rows, lengths that differ, labels that are missing or continuous, and all of
-        ``check_sample_weight``.
+        For no rows, lengths that differ, labels that are missing or continuous, pandas indices
+        that hold the same labels in another order, and all of ``check_sample_weight``.
     """
     n_samples = row_count(X)
+    check_row_labels(X, y, name)
+    check_row_labels(X, sample_weight, "sample_weight")
     classes, labels = codes_of(y, n_samples, name)
     weight = check_sample_weight(sample_weight, n_samples)
     kept = np.ones(n_samples, dtype=bool)
@@ -142,7 +145,8 @@ def _weighted_by_class(
     weight: NDArray[np.float64] | None,
 ) -> NDArray[np.float64]:
     """Weight of every row times that of its class; 0 where the row's own is."""
-    if not isinstance(class_weight, dict) and class_weight != "balanced":
+    balanced = isinstance(class_weight, str) and class_weight == "balanced"
+    if not isinstance(class_weight, dict) and not balanced:
         raise InvalidParameterError(
             f"class_weight must be a dict, 'balanced' or None; got {class_weight!r}"
         )
@@ -185,7 +189,7 @@ def column_of(X: Any, column: Any, parameter: str) -> NDArray[Any]:
     if isinstance(column, (int, np.integer)) and not isinstance(column, bool):
         if names and 0 <= column < len(names):
             return as_array(table[names[column]], f"column {names[column]!r}")
-        array = np.asarray(X) if not names else np.empty((0, 0))
+        array = np.asarray(unmasked(X, "X")) if not names else np.empty((0, 0))
         if 0 <= column < array.shape[1]:
             return array[:, column]
     raise InvalidParameterError(f"{parameter}={column!r} is no column of X")
@@ -231,10 +235,13 @@ def check_numeric_data(X: Any, y: Any, sample_weight: Any, *, name: str = "y") -
     Raises
     ------
     ValueError
-        For no rows, lengths that differ, values that are no finite numbers (the row is named), and
-        all of ``check_sample_weight``.
+        For no rows, lengths that differ, values that are no finite numbers (the row is named),
+        pandas indices that hold the same labels in another order, and all of
+        ``check_sample_weight``.
     """
     n_samples = row_count(X)
+    check_row_labels(X, y, name)
+    check_row_labels(X, sample_weight, "sample_weight")
     target = check_numbers(name, y, n_samples)
     weight = check_sample_weight(sample_weight, n_samples)
     kept = np.ones(n_samples, dtype=bool)
@@ -291,6 +298,7 @@ def check_amounts(
         For another shape (``why`` tells what it should be) or a number that is none, infinite or
         too small; its place is named.
     """
+    values = unmasked(values, name)
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):

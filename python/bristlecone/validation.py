@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -13,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from bristlecone._arrays import as_array, check_row_labels, listed
+from bristlecone._outcomes import Survival, check_survival
 from bristlecone.errors import InvalidParameterError
 
 __all__ = [
@@ -32,28 +33,8 @@ __all__ = [
     "thread_count",
 ]
 
-_FORMS = (
-    "a structured array with one boolean and one float field, a DataFrame with columns "
-    "'event' and 'time', or a pair (event, time)"
-)
-
-# Name of the field or column of delayed entry.
-_ENTRY = "entry"
-
 # Between these no sum, product or ratio of weights overflows or vanishes.
 _LEAST_WEIGHT, _MOST_WEIGHT = 1e-100, 1e100
-
-
-class Survival(NamedTuple):
-    """Right-censored outcomes: ``event`` bool (n,), ``time`` float64 (n,), finite, >= 0.
-
-    ``entry`` float64 (n,) is the time from which a row was observed, 0 <= entry < time; None when
-    every row was from the start.
-    """
-
-    event: NDArray[np.bool_]
-    time: NDArray[np.float64]
-    entry: NDArray[np.float64] | None = None
 
 
 class TrainingData(NamedTuple):
@@ -71,174 +52,6 @@ class TrainingData(NamedTuple):
     kept: NDArray[np.bool_] | None = None
     group: NDArray[np.int64] | None = None
     groups: NDArray[Any] | None = None
-
-
-def check_survival(y: Any) -> Survival:
-    """Event indicators and times from any accepted form of ``y``.
-
-    Parameters
-    ----------
-    y : structured array, DataFrame or pair
-        * structured array: one boolean field (the event) and one real field (the time), of any
-          names;
-        * DataFrame (pandas, polars, ...): columns ``event`` and ``time``, or exactly one
-          two-valued column (the event) and one numeric column (the time);
-        * pair ``(event, time)`` of array-likes.
-
-        A further field or column ``entry`` of numbers is the time from which a row was observed
-        (delayed entry, left truncation).
-
-    Returns
-    -------
-    Survival
-
-    Raises
-    ------
-    ValueError
-        When the form is not recognised, the event is not two-valued, a time is missing,
-        infinite or negative, or an entry is not before its time; the column and row are named.
-    """
-    if isinstance(y, np.ndarray) and y.dtype.names:
-        return _from_fields(y)
-    if nw.dependencies.is_into_dataframe(y):
-        return _from_frame(nw.from_native(y, eager_only=True))
-    # Two tuples are two rows, not two columns.
-    if (
-        isinstance(y, (tuple, list))
-        and len(y) == 2
-        and not (np.isscalar(y[0]) or isinstance(y[0], tuple))
-    ):
-        labels = "event, the first of the pair y,", "time, the second of the pair y,"
-        event = _as_event(as_array(y[0], labels[0]), labels[0])
-        time = _as_time(as_array(y[1], labels[1]), labels[1])
-        if len(event) != len(time):
-            raise ValueError(f"y: event has {len(event)} rows but time has {len(time)}")
-        return Survival(event, time)
-    shape = f" of shape {y.shape}" if isinstance(y, np.ndarray) else ""
-    raise ValueError(f"y is a {type(y).__name__}{shape}; expected {_FORMS}")
-
-
-def _from_fields(y: NDArray[Any]) -> Survival:
-    names = [name for name in y.dtype.names or () if name != _ENTRY]
-    events = [name for name in names if y.dtype[name].kind == "b"]
-    times = [name for name in names if y.dtype[name].kind in "iuf"]
-    if len(names) != 2 or len(events) != 1 or len(times) != 1:
-        fields = ", ".join(f"{name!r} ({y.dtype[name]})" for name in names)
-        raise ValueError(
-            f"y has the fields {fields}; expected one boolean field (event) and one float "
-            f"field (time), and at most {_ENTRY!r} besides"
-        )
-    label = f"field {_ENTRY!r} of y"
-    time = _as_time(y[times[0]], f"field {times[0]!r} of y")
-    return Survival(
-        _as_event(y[events[0]], f"field {events[0]!r} of y"),
-        time,
-        _as_entry(y[_ENTRY], label, time) if _ENTRY in (y.dtype.names or ()) else None,
-    )
-
-
-def _from_frame(frame: nw.DataFrame[Any]) -> Survival:
-    entry_label = f"column {_ENTRY!r} of y"
-    entry = as_array(frame[_ENTRY], entry_label) if _ENTRY in frame.columns else None
-    frame = frame.drop(_ENTRY, strict=False)
-    if set(frame.columns) == {"event", "time"}:
-        event_name, time_name = "event", "time"
-    else:
-        event_name, time_name = _recognise_columns(frame)
-    event_label, time_label = f"column {event_name!r} of y", f"column {time_name!r} of y"
-    time = _as_time(as_array(frame[time_name], time_label), time_label)
-    return Survival(
-        _as_event(as_array(frame[event_name], event_label), event_label),
-        time,
-        None if entry is None else _as_entry(entry, entry_label, time),
-    )
-
-
-def _recognise_columns(frame: nw.DataFrame[Any]) -> tuple[str, str]:
-    names = frame.columns
-    two_valued = [
-        name
-        for name in names
-        if frame[name].dtype == nw.Boolean
-        or (frame[name].dtype.is_numeric() and frame[name].n_unique() == 2)
-    ]
-    others = [name for name in names if name not in two_valued and frame[name].dtype.is_numeric()]
-    if len(names) != 2 or len(two_valued) != 1 or len(others) != 1:
-        raise ValueError(
-            f"y has the columns {_listed(names)}; expected 'event' and 'time', or exactly one "
-            f"two-valued column and one numeric column, and at most {_ENTRY!r} besides"
-        )
-    return two_valued[0], others[0]
-
-
-def as_array(values: Any, label: str) -> NDArray[Any]:
-    """Array of a series or array-like; objects that are all numbers become numbers."""
-    if nw.dependencies.is_into_series(values):
-        values = nw.from_native(values, series_only=True)
-    if isinstance(values, nw.Series):
-        missing = values.is_null().to_numpy()
-        if missing.any():
-            raise ValueError(f"{label} is missing in row {int(np.argmax(missing))}")
-        values = values.to_numpy()
-    array = np.asarray(values)
-    if array.dtype == object and all(isinstance(x, (Real, np.bool_)) for x in array.flat):
-        return np.array(array.tolist())
-    return array
-
-
-def _as_event(values: NDArray[Any], label: str) -> NDArray[np.bool_]:
-    _check_one_dimensional(values, label)
-    if values.dtype.kind not in "biuf":
-        shown = list(dict.fromkeys(values.tolist()))
-        raise ValueError(
-            f"{label} has dtype {values.dtype} and holds {_listed(shown)}; expected True/False "
-            "or 0/1"
-        )
-    found = np.unique(values)
-    if np.isnan(found).any():
-        raise ValueError(f"{label} is missing in row {int(np.argmax(np.isnan(values)))}")
-    if not np.isin(found, (0, 1)).all():
-        raise ValueError(f"{label} holds {_listed(found.tolist())}; expected True/False or 0/1")
-    return np.ascontiguousarray(values == 1)
-
-
-def _as_time(values: NDArray[Any], label: str) -> NDArray[np.float64]:
-    _check_one_dimensional(values, label)
-    if values.dtype == object:
-        row = next((row for row, x in enumerate(values) if not isinstance(x, Real)), 0)
-        raise ValueError(f"{label} holds {values[row]!r} in row {row}; expected numbers")
-    if values.dtype.kind not in "iuf":
-        raise ValueError(f"{label} has dtype {values.dtype}; expected numbers")
-    time = np.ascontiguousarray(values, dtype=np.float64)
-    wrong = ~(np.isfinite(time) & (time >= 0))
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise ValueError(
-            f"{label} is {time[row]} in row {row}; times must be finite and not negative"
-        )
-    return time
-
-
-def _as_entry(values: NDArray[Any], label: str, time: NDArray[np.float64]) -> NDArray[np.float64]:
-    entry = _as_time(values, label)
-    late = entry >= time
-    if late.any():
-        row = int(np.argmax(late))
-        raise ValueError(
-            f"{label} is {entry[row]} in row {row}, where the time is {time[row]}; a row must "
-            "enter before its time"
-        )
-    return entry
-
-
-def _check_one_dimensional(values: NDArray[Any], label: str) -> None:
-    if values.ndim != 1:
-        raise ValueError(f"{label} has shape {values.shape}; expected one value per row")
-
-
-def _listed(values: Iterable[Any], most: int = 5) -> str:
-    shown = [repr(value) for value in values]
-    return ", ".join(shown[:most]) + (", ..." if len(shown) > most else "")
 
 
 def check_sample_weight(sample_weight: Any, n_samples: int) -> NDArray[np.float64] | None:
@@ -286,10 +99,12 @@ def check_training_data(X: Any, y: Any, sample_weight: Any = None) -> TrainingDa
     Raises
     ------
     ValueError
-        For no rows, one row, lengths that differ, no event, and all of ``check_survival`` and
-        ``check_sample_weight``.
+        For no rows, one row, lengths that differ, no event, pandas indices that hold the same
+        labels in another order, and all of ``check_survival`` and ``check_sample_weight``.
     """
     n_samples = row_count(X)
+    check_row_labels(X, y, "y")
+    check_row_labels(X, sample_weight, "sample_weight")
     event, time, entry = check_survival(y)
     if len(event) != n_samples:
         raise ValueError(f"X has {n_samples} rows but y has {len(event)}")
@@ -393,7 +208,7 @@ def check_real(name: str, value: Any, minimum: float, *, optional: bool = False)
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
     """Raise InvalidParameterError unless ``value`` is one of ``choices``."""
     if not isinstance(value, str) or value not in choices:
-        raise InvalidParameterError(f"{name} must be one of {_listed(choices)}; got {value!r}")
+        raise InvalidParameterError(f"{name} must be one of {listed(choices)}; got {value!r}")
 
 
 def check_seed(name: str, value: Any) -> None:

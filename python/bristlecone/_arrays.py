@@ -1,0 +1,125 @@
+"""One array from what users have: series, lists, masked arrays, objects."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from numbers import Real
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["as_array", "check_names", "check_row_labels", "listed", "unmasked"]
+
+
+def as_array(values: Any, label: str) -> NDArray[Any]:
+    """Array of a series or array-like; objects that are all numbers become numbers.
+
+    Raises
+    ------
+    ValueError
+        When a value of a series is missing or one of a masked array is masked.
+    """
+    if nw.dependencies.is_into_series(values):
+        values = nw.from_native(values, series_only=True)
+    if isinstance(values, nw.Series):
+        return _from_series(values, label)
+    array = np.asarray(unmasked(values, label))
+    if array.dtype == object and all(isinstance(x, (Real, np.bool_)) for x in array.flat):
+        return np.array(array.tolist())
+    return array
+
+
+def _from_series(series: nw.Series[Any], label: str) -> NDArray[Any]:
+    missing = series.is_null().to_numpy()
+    if missing.any():
+        raise ValueError(f"{label} is missing in row {int(np.argmax(missing))}")
+    dtype = series.dtype
+    if isinstance(dtype, nw.Datetime) and dtype.time_zone is not None:
+        series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+    elif isinstance(dtype, (nw.Int128, nw.UInt128)):
+        # No array has whole numbers as long as these.
+        least, greatest = series.min(), series.max()
+        if len(series) and not -(2**63) <= least <= greatest < 2**63:
+            raise ValueError(f"{label} holds whole numbers beyond 64 bits")
+        series = series.cast(nw.Int64)
+    elif isinstance(dtype, nw.Decimal):
+        series = series.cast(nw.Float64)
+    array = series.to_numpy()
+    if array.dtype == object and all(isinstance(x, (Real, np.bool_)) for x in array.flat):
+        return np.array(array.tolist())
+    return array
+
+
+def unmasked(values: Any, label: str) -> Any:
+    """What was given, a masked array without its mask.
+
+    Raises
+    ------
+    ValueError
+        When something is masked; the row is named.
+    """
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    mask: Any = np.ma.getmaskarray(values)
+    fields = mask.dtype.names
+    masked = mask if fields is None else np.any([mask[name] for name in fields], axis=0)
+    if masked.any():
+        place = np.argwhere(masked)[0].tolist()
+        raise ValueError(f"{label} is masked in row {place[0] if place else 0}: it has no value")
+    return values.data
+
+
+def check_names(frame: Any, label: str) -> list[Any]:
+    """Names of the columns of a data frame.
+
+    Raises
+    ------
+    ValueError
+        When one occurs twice.
+    """
+    # asked of the frame itself: narwhals refuses duplicate names in words of its own
+    names = list(frame.column_names if hasattr(frame, "column_names") else frame.columns)
+    repeated = [repr(name) for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise ValueError(f"{label} has duplicate column names: {', '.join(repeated)}")
+    return names
+
+
+def check_row_labels(X: Any, other: Any, name: str) -> None:
+    """Refuse pandas objects whose indices hold the same labels in another order.
+
+    Rows belong together by position, as everywhere in scikit-learn: an index that tells otherwise
+    is a mistake. Different sets of labels tell nothing, for instance after ``reset_index`` of
+    one of the two.
+
+    Raises
+    ------
+    ValueError
+        In that case.
+    """
+    if isinstance(other, (tuple, list)):
+        for part in other[:2]:
+            if nw.dependencies.is_pandas_series(part):
+                check_row_labels(X, part, name)
+        return
+    if not nw.dependencies.is_pandas_dataframe(X) or not (
+        nw.dependencies.is_pandas_dataframe(other) or nw.dependencies.is_pandas_series(other)
+    ):
+        return
+    mine, theirs = X.index, other.index
+    if len(mine) != len(theirs) or mine.equals(theirs):
+        return
+    if mine.isin(theirs).all() and theirs.isin(mine).all():
+        raise ValueError(
+            f"X and {name} have the same index in another order; rows belong together by position: "
+            f"reorder one of them, as in {name}.loc[X.index], or pass {name} without its index"
+        )
+
+
+def listed(values: Iterable[Any], most: int = 5) -> str:
+    """The first values as text."""
+    shown = [repr(value) for value in values]
+    return ", ".join(shown[:most]) + (", ..." if len(shown) > most else "")
