@@ -463,6 +463,16 @@ def test_order_of_the_rows_does_not_matter(frame, parameters, random):
     assert encoder.fit(shuffled, sample_weight=weight[order]).to_dict() == first
 
 
+def test_features_of_equal_balance_tie_in_every_order_of_the_rows():
+    # Both cuts leave the weight of one row on a side; sums of floats depend on their order.
+    values, weight = np.array([0.0, 1, 1, 1, 2]), np.array([0.7, 0.1, 0.2, 0.3, 0.7])
+    found = {
+        tuple(fitted_names(values[list(order), None], weight[list(order)], max_features=1))
+        for order in itertools.permutations(range(5))
+    }
+    assert found == {("x0 <= 0.5",)}
+
+
 @given(training_frames(), parameter_sets)
 def test_no_feature_is_constant_or_repeated_and_fit_transform_is_both(frame, parameters):
     encoder = BinaryEncoder(**parameters).fit(frame)

@@ -346,7 +346,8 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
                     continue
                 varies = True
                 true = np.count_nonzero(answer) if weight is None else np.sum(weight[answer])
-                support = min(true, total - true) / total
+                # sums of weights depend on the order of the rows in their last digits
+                support = round(min(true, total - true) / total, 12)
                 if support < self.min_support and not isinstance(feature, Flag):
                     continue
                 # equal for a feature and its complement
