@@ -100,8 +100,8 @@ def test_bad_input_and_constant_columns_are_told_as_by_fit():
         OptimalSurvivalTree(max_depth=-1).size_path(X, y)
     with pytest.raises(ValueError, match="X has 150 rows but y has 149"):
         OptimalSurvivalTree().size_path(X, y[:-1])
-    with pytest.warns(ConstantFeatureWarning, match="'hospital'") as caught:
-        OptimalSurvivalTree(max_depth=1).size_path(X.assign(hospital=3), y)
+    with pytest.warns(ConstantFeatureWarning, match="'hospital'; nothing") as caught:
+        OptimalSurvivalTree(max_depth=1).size_path(X[[]].assign(hospital=3), y)
     assert [warning.filename for warning in caught] == [__file__]
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from typing import Any
 
@@ -64,15 +65,20 @@ class EncodedTreeMixin(TreeMixin):
         return [str(name) for name in self.encoder_.get_feature_names_out()]
 
     def _warn_of_constants(self, stacklevel: int = 3) -> None:
-        """Warn about columns that cannot be asked about; called by ``fit`` itself."""
+        """Warn where nothing can be asked about; called by ``fit`` itself.
+
+        A constant column beside others is logged only: in the folds of a cross-validation that is
+        common and no reason to worry.
+        """
         constant = getattr(self.encoder_, "constant_features_in_", [])
-        problems = []
+        told = ""
         if constant:
-            problems.append(f"constant columns give no split: {', '.join(map(repr, constant))}")
+            told = f"constant columns give no split: {', '.join(map(repr, constant))}"
         if set(self._split_names()) <= set(constant):
-            problems.append("nothing is left to split on, the tree is a single leaf")
-        if problems:
-            warnings.warn("; ".join(problems), ConstantFeatureWarning, stacklevel=stacklevel)
+            told += "; " * bool(told) + "nothing is left to split on, the tree is a single leaf"
+            warnings.warn(told, ConstantFeatureWarning, stacklevel=stacklevel)
+        elif constant:
+            logging.getLogger(type(self).__module__).info(told)
 
 
 def binary_features(encoder: Any, X: Any) -> NDArray[np.uint8]:

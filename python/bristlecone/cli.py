@@ -259,6 +259,9 @@ def _fit(arguments: argparse.Namespace) -> int:
         return 0
     with _progress(arguments.progress) as callback:
         estimator.fit(X, y, callback=callback)
+        if estimator.n_binary_features_ and (constant := estimator.encoder_.constant_features_in_):
+            told = f"constant columns give no split: {', '.join(map(repr, constant))}"
+            warnings.warn(told, BristleconeWarning, stacklevel=1)
 
     about = _size(estimator)
     print(f"{arguments.data}: {about}\n\n{export_text(estimator)}\n{_proof(estimator)}", end="")

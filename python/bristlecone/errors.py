@@ -32,7 +32,7 @@ class SearchCostWarning(BristleconeWarning):
 
 
 class ConstantFeatureWarning(BristleconeWarning):
-    """A feature takes one value on the training rows and cannot be used for a split."""
+    """Every column takes one value on the training rows: there is nothing to split on."""
 
 
 class InfeasibleWarning(BristleconeWarning):

@@ -219,7 +219,7 @@ class FairTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator):
         InfeasibleWarning
             When no tree satisfies the constraint.
         ConstantFeatureWarning
-            When a column of ``X`` takes a single value.
+            When every column of ``X`` takes a single value.
         """
         start = time.perf_counter()
         problem = self._problem(X, y, sample_weight, sensitive=sensitive)

@@ -162,7 +162,7 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
         Warns
         -----
         ConstantFeatureWarning
-            When a column of ``X`` takes a single value.
+            When every column of ``X`` takes a single value.
         """
         start = time.perf_counter()
         self._check_parameters()

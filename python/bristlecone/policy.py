@@ -310,7 +310,7 @@ class PolicyTree(LabelTreeMixin, BaseEstimator):
         InfeasibleWarning
             When no tree keeps the capacities.
         ConstantFeatureWarning
-            When a column of ``X`` takes a single value.
+            When every column of ``X`` takes a single value.
         """
         start = time.perf_counter()
         problem = self._problem(

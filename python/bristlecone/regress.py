@@ -156,7 +156,7 @@ class OptimalTreeRegressor(SolverMixin, RegressorMixin, BaseEstimator):
         SearchLimitWarning
             When a limit or Ctrl-C stopped the search; the gap is given.
         ConstantFeatureWarning
-            When a column of ``X`` takes a single value.
+            When every column of ``X`` takes a single value.
         """
         start = time.perf_counter()
         problem = self._problem(X, y, sample_weight)

@@ -285,7 +285,7 @@ class OptimalTree(SolverMixin, BaseEstimator):
         SearchLimitWarning
             When a limit or Ctrl-C stopped the search; the gap is given.
         ConstantFeatureWarning
-            When a column of ``X`` takes a single value.
+            When every column of ``X`` takes a single value.
         InfeasibleWarning
             When every tree has a leaf of cost inf.
         """
