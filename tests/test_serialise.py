@@ -2,6 +2,7 @@
 
 import copy
 import json
+import os
 import re
 
 import numpy as np
@@ -11,10 +12,12 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from survival_contract import assert_same_predictions, sample
 
+from bristlecone.classify import OptimalTreeClassifier
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.errors import ModelFormatError
+from bristlecone.export import export_dict
 from bristlecone.optimal import OptimalSurvivalTree
-from bristlecone.serialise import FORMAT, VERSION, dumps, load_model, loads, save_model
+from bristlecone.serialise import FORMAT, VERSION, _checksum, dumps, load_model, loads, save_model
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +96,100 @@ def test_saving_replaces_a_file_completely_or_not_at_all(model, tmp_path):
     with pytest.raises(ValueError, match="no folder"):
         save_model(model, tmp_path / "nowhere" / "model.json")
     assert [entry.name for entry in tmp_path.iterdir()] == ["model.json"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX permissions")
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664])
+def test_a_file_that_is_replaced_keeps_its_permissions(model, tmp_path, mode):
+    path = tmp_path / "model.json"
+    umask = os.umask(0o022)
+    try:
+        save_model(model, path)
+        assert path.stat().st_mode & 0o777 == 0o644
+        path.chmod(mode)
+        save_model(model, path)
+    finally:
+        os.umask(umask)
+    assert path.stat().st_mode & 0o777 == mode
+    load_model(path)
+
+
+def test_names_may_be_as_long_as_the_system_allows(model, tmp_path):
+    path = tmp_path / ("m" * 250 + ".json")
+    save_model(model, path)
+    assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
+
+
+def labelled(labels):
+    X = np.array([[False], [True]] * 5)
+    return OptimalTreeClassifier(max_depth=1).fit(X, np.tile(labels, 5)), X
+
+
+@pytest.mark.parametrize(
+    ("labels", "dtype"),
+    [
+        (["no", "yes"], None),
+        ([1, 2], "uint64"),
+        ([0.0, 2.0], "float16"),
+        ([False, True], None),
+        (["a", "bc"], object),
+        (["2020-02-29", "2021-01-01"], "datetime64[D]"),
+        (["2020-02-29T12:00", "2021-01-01"], "datetime64[ns]"),
+        ([-5, 7], "timedelta64[h]"),
+    ],
+)
+def test_labels_of_every_type_come_back(labels, dtype):
+    model, X = labelled(np.array(labels, dtype=dtype))
+    again = loads(dumps(model))
+    assert again.classes_.dtype == model.classes_.dtype
+    np.testing.assert_array_equal(again.predict(X), np.tile(model.classes_, 5))
+    json.dumps(export_dict(model))
+
+
+@pytest.mark.parametrize("labels", [[b"a", b"b"], np.array([1, 2], np.longdouble)])
+def test_labels_that_cannot_be_saved_are_named(labels):
+    model, _ = labelled(labels)
+    with pytest.raises(
+        TypeError, match=r"labels of type (\|S1|float128|longdouble|float64) cannot"
+    ):
+        dumps(model)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("<U500000000", ["no", "yes"]),
+        ("<U999999", ["no", "yes"] * 100),
+        *[
+            (kind, [1, 2])
+            for kind in (",", "(,)", "i8,(", "i8", "<c16", "(9,9)<i8", "<i8,<i8", "|V9")
+        ],
+        ("<M8[7s]", ["2020", "2021"]),
+        ("<M8[D]", ["2020-02-30", "2021-01-01"]),
+        ("<M8[D]", [18000, 18001]),
+        ("<m8[D]", [1.5, 2.5]),
+        ("<i8", [1, 10**400]),
+        ("<i8", [1, 2**63]),
+        ("<f8", [1.0, 10**400]),
+        ("|u1", [1, 256]),
+        ("<i8", [[1], [2]]),
+        ("<i8", [1, 1]),
+        ("<i8", "12"),
+    ],
+)
+def test_labels_are_read_only_where_they_can_be_labels(kind, values):
+    model, _ = labelled(["no", "yes"])
+    changed = json.loads(dumps(model))
+    changed["labels"] = {"type": kind, "values": values}
+    changed["checksum"] = _checksum(changed)
+    with pytest.raises(ModelFormatError, match=r"^labels\.(type|values) "):
+        loads(json.dumps(changed))
+
+
+@pytest.mark.parametrize("path", ["encoder.features.3.value", "parameters.leaf_penalty"])
+def test_whole_numbers_beyond_every_range_are_refused(document, path):
+    with pytest.raises(ModelFormatError, match=r"features\[3\].value is|leaf_penalty must be"):
+        loads(tampered(document, path, 10**400))
 
 
 def test_what_has_no_json_form_is_refused_by_name(rows):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from typing import Any
 
@@ -9,11 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone._solver import Problem, SolverMixin
-from bristlecone.errors import ModelFormatError
 from bristlecone.serialise import Fields
 from bristlecone.tree import Tree
 
 __all__ = ["ClassTreeMixin", "LabelTreeMixin", "read_labels", "saved_labels", "sum_by_leaf"]
+
+# Types of labels in a file, as NumPy writes them; of text at most six digits of characters.
+_LABEL_TYPE = re.compile(
+    r"\|b1|\|O|\|[iu]1|[<>][iu][248]|[<>]f[248]|[<>]U\d{1,6}|[<>][mM]8\[(s|ms|us|ns|m|h|D|W|M|Y)\]"
+)
+# What dates and durations are in JSON.
+_PLAIN_TYPES = {"M": "U", "m": "<i8"}
+_MOST_LABEL_BYTES = 1 << 26
 
 
 class LabelTreeMixin(SolverMixin):
@@ -80,7 +88,7 @@ class LabelTreeMixin(SolverMixin):
         return self._labels()[self.leaf_labels_[leaf]]
 
     def _leaf_facts(self) -> list[dict[str, Any]]:
-        labels = self._labels().tolist()
+        labels = _plain_labels(self._labels())
         return [
             {
                 "label": labels[label],
@@ -178,8 +186,31 @@ def sum_by_leaf(
 
 
 def saved_labels(labels: NDArray[Any]) -> dict[str, Any]:
-    """Labels as plain JSON types."""
-    return {"type": labels.dtype.str, "values": labels.tolist()}
+    """Labels as plain JSON types; dates as text, durations as whole numbers.
+
+    Raises
+    ------
+    TypeError
+        For labels of another type than those that can be read again.
+    """
+    kind = labels.dtype.str
+    try:
+        _check_type(kind, len(labels))
+    except ValueError as error:
+        raise TypeError(f"labels of type {labels.dtype} cannot be saved: {error}") from None
+    return {"type": kind, "values": _plain_labels(labels)}
+
+
+def _plain_labels(labels: NDArray[Any]) -> list[Any]:
+    return labels.astype(_PLAIN_TYPES.get(labels.dtype.kind, labels.dtype)).tolist()
+
+
+def _check_type(kind: str, n_labels: int) -> None:
+    """Raise ValueError unless the type is one that labels may have, and small."""
+    if not _LABEL_TYPE.fullmatch(kind):
+        raise ValueError("they must be numbers, booleans, text, dates or durations")
+    if np.dtype(kind).itemsize * n_labels > _MOST_LABEL_BYTES:
+        raise ValueError("they are too long")
 
 
 def read_labels(fields: Fields, *, empty: bool = False) -> NDArray[Any]:
@@ -187,16 +218,22 @@ def read_labels(fields: Fields, *, empty: bool = False) -> NDArray[Any]:
     kind = fields.text("type")
     values = fields.take("values")
     fields.finish()
-    try:
-        labels = np.array(values, dtype=np.dtype(kind))
-    except (TypeError, ValueError) as error:
-        raise ModelFormatError(f"labels cannot be read: {error}") from None
-    if labels.ndim != 1 or labels.dtype.kind not in "biufUO" or labels.tolist() != values:
-        raise fields.fail("values", f"are no labels of type {kind!r}")
-    if (not values and not empty) or any(
+    if (not isinstance(values, list) or (not values and not empty)) or any(
         not isinstance(value, (bool, int, float, str)) for value in values
     ):
         raise fields.fail("values", "are no labels")
+    try:
+        # Before NumPy sees it: a type may be of any size.
+        _check_type(kind, len(values))
+    except ValueError as error:
+        raise fields.fail("type", f"is {kind[:40]!r}: {error}") from None
+    try:
+        between = _PLAIN_TYPES.get(np.dtype(kind).kind, kind)
+        labels = np.array(values, dtype=between).astype(kind)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise fields.fail("values", f"cannot be read: {error}") from None
+    if _plain_labels(labels) != values:
+        raise fields.fail("values", f"are no labels of type {kind!r}")
     if len(set(values)) < len(values):
         raise fields.fail("values", "repeat a label")
     return labels

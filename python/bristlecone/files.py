@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import secrets
+import stat
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -29,6 +31,8 @@ def check_target(path: str | os.PathLike[str]) -> Path:
 def write_files(documents: Mapping[str | os.PathLike[str], str]) -> None:
     """Write texts in UTF-8; an existing file is replaced only when every text was written.
 
+    A file that is replaced keeps its permissions, so that a private one stays private.
+
     Parameters
     ----------
     documents : mapping of path to str
@@ -43,9 +47,31 @@ def write_files(documents: Mapping[str | os.PathLike[str], str]) -> None:
         parts = []
         for path, text in documents.items():
             target = check_target(path)
-            part = target.with_name(f".{target.name}.{os.getpid()}.part")
+            # Short, whatever the length of the target's name.
+            part = target.with_name(f".{secrets.token_hex(8)}.part")
             cleanup.callback(part.unlink, missing_ok=True)
-            part.write_text(text, encoding="utf-8", newline="\n")
+            with open(part, "x", encoding="utf-8", newline="\n", opener=_like(target)) as file:
+                file.write(text)
             parts.append((part, target))
         for part, target in parts:
             part.replace(target)
+
+
+def _like(target: Path) -> Callable[[str, int], int]:
+    """Opener that creates a file with the permissions of an existing one, else with the usual."""
+
+    def create(path: str, flags: int) -> int:
+        try:
+            mode = stat.S_IMODE(target.stat().st_mode)
+        except FileNotFoundError:
+            return os.open(path, flags, 0o666)
+        descriptor = os.open(path, flags, 0o600)
+        try:
+            # What the umask has taken away comes back; nothing was written yet.
+            os.chmod(path, mode)
+        except OSError:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    return create

@@ -165,6 +165,13 @@ def loads(text: str, expected: type[Model] | None = None) -> Any:
     cls = _ESTIMATORS[fields.text("estimator", tuple(sorted(_ESTIMATORS)))]
     if expected is not None and cls is not expected:
         raise ModelFormatError(f"estimator is {cls.__name__}; expected {expected.__name__}")
+    try:
+        return _read_estimator(cls, document, fields)
+    except OverflowError:
+        raise ModelFormatError("a whole number is beyond the range of its field") from None
+
+
+def _read_estimator(cls: type[Model], document: dict[str, Any], fields: Fields) -> Model:
     estimator = cls(**_read_parameters(cls, fields.object("parameters")))
     try:
         estimator._check_parameters()

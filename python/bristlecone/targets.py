@@ -80,6 +80,11 @@ def codes_of(values: Any, n_samples: int, name: str) -> tuple[NDArray[Any], NDAr
     array = column_or_1d(as_array(values, name), warn=True)
     if len(array) != n_samples:
         raise ValueError(f"X has {n_samples} rows but {name} has {len(array)}")
+    if array.dtype.kind == "T":
+        # NumPy's text of variable length, which scikit-learn does not know.
+        array = np.array(array.tolist())
+    if array.dtype.kind in "mM" and np.isnat(array).any():
+        raise ValueError(f"{name} is missing in row {int(np.argmax(np.isnat(array)))}")
     if array.dtype.kind == "f":
         wrong = ~np.isfinite(array)
         if wrong.any():
@@ -265,6 +270,8 @@ def check_numbers(name: str, values: Any, n_samples: int) -> NDArray[np.float64]
             f"This estimator requires {name} to be passed, but the target {name} is None"
         )
     array = column_or_1d(as_array(values, name), warn=True)
+    if array.dtype.kind in "mM":
+        raise ValueError(f"{name} has dtype {array.dtype}; expected numbers")
     if array.dtype.kind not in "biuf":
         try:
             array = array.astype(np.float64)

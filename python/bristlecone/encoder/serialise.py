@@ -88,7 +88,10 @@ def read_fields(data: Any, types: dict[str, Callable[[Any], bool]], where: str) 
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    try:
+        return type(value) in (int, float) and math.isfinite(value)
+    except OverflowError:  # a whole number beyond the range of float64
+        return False
 
 
 def _is_category(value: Any) -> bool:
