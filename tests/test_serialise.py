@@ -146,12 +146,14 @@ def test_labels_of_every_type_come_back(labels, dtype):
     json.dumps(export_dict(model))
 
 
-@pytest.mark.parametrize("labels", [[b"a", b"b"], np.array([1, 2], np.longdouble)])
+# On some systems the longest float is the one of 64 bits.
+LONG = [np.array([1, 2], np.longdouble)] * (np.dtype(np.longdouble).itemsize > 8)
+
+
+@pytest.mark.parametrize("labels", [[b"a", b"b"], *LONG])
 def test_labels_that_cannot_be_saved_are_named(labels):
     model, _ = labelled(labels)
-    with pytest.raises(
-        TypeError, match=r"labels of type (\|S1|float128|longdouble|float64) cannot"
-    ):
+    with pytest.raises(TypeError, match=r"labels of type (\|S1|float\d+) cannot"):
         dumps(model)
 
 

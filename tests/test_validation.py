@@ -428,3 +428,19 @@ def test_parameter_errors_are_both_value_and_type_errors():
         with pytest.raises(kind, match="max_depth must be an integer of at least 0; got 'deep'"):
             validation.check_integer("max_depth", "deep", 0)
     assert issubclass(InvalidParameterError, ValueError)
+
+
+def test_dates_are_labels_but_no_numbers():
+    classes, codes = targets.codes_of(FIRST, 4, "y")
+    assert classes.dtype == FIRST.dtype and codes.tolist() == [0] * 4
+    with pytest.raises(ValueError, match="y is missing in row 1"):
+        targets.codes_of(np.array(["2020-01-01", "NaT"], dtype="M8[D]"), 2, "y")
+    for values in (FIRST, FIRST - FIRST):
+        with pytest.raises(ValueError, match=r"y has dtype .*; expected numbers"):
+            targets.check_numbers("y", values, 4)
+
+
+@pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.0.0", reason="needs NumPy 2")
+def test_text_of_variable_length_becomes_text():
+    classes, codes = targets.codes_of(np.array(list("abab"), np.dtypes.StringDType()), 4, "y")
+    assert classes.dtype == "<U1" and codes.tolist() == [0, 1, 0, 1]
