@@ -1,5 +1,7 @@
 """The log-rank test against its definition."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from metrics_plainly import SEEDS, sample
@@ -38,3 +40,29 @@ def test_logrank_does_not_count_groups_that_left_before_the_first_event():
     assert more.degrees_of_freedom == 1
     assert more.statistic == pytest.approx(alone.statistic, abs=1e-12)
     assert more.p_value == pytest.approx(alone.p_value, abs=1e-12)
+
+
+@pytest.mark.parametrize("cells", [1, 40, 350])
+def test_logrank_does_not_depend_on_the_size_of_its_blocks(cells, monkeypatch):
+    event, time, risk = sample(3)
+    group = np.digitize(risk, [-0.5, 0.0, 0.5])
+    whole = logrank_test(event, time, group)
+    monkeypatch.setattr("bristlecone.metrics.logrank.BLOCK_CELLS", cells)
+    parts = logrank_test(event, time, group)
+    assert parts.statistic == pytest.approx(whole.statistic, rel=1e-12)
+    np.testing.assert_allclose(parts.expected, whole.expected, rtol=1e-12)
+
+
+def test_logrank_of_many_groups_takes_little_memory(monkeypatch):
+    rng = np.random.default_rng(0)
+    n, cells = 20_000, 1 << 17
+    monkeypatch.setattr("bristlecone.metrics.logrank.BLOCK_CELLS", cells)
+    tracemalloc.start()
+    try:
+        result = logrank_test(np.ones(n, dtype=bool), rng.random(n), np.arange(n) % 300)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert result.degrees_of_freedom == 299
+    # A single number per time and group would take 48 MB.
+    assert most < 8 * (8 * cells + 20 * n + 10 * 300**2) < 20e6

@@ -68,12 +68,15 @@ def test_uno_concordance_weighs_pairs_by_the_squared_inverse_of_g(seed, tau, tie
 
 @pytest.mark.parametrize("ties", TIES)
 @pytest.mark.parametrize("n_curves", [4, 40])
-@pytest.mark.parametrize("block", [None, 130, 7])
+@pytest.mark.parametrize("block", [None, 130, 7, "by step"])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_time_dependent_concordance_compares_survival_at_the_earlier_time(
     seed, block, n_curves, ties, monkeypatch
 ):
-    if block:
+    if block == "by step":
+        # Less than the 40 rows take off.
+        monkeypatch.setattr("bristlecone.metrics.concordance._STEP_COST", -40)
+    elif block:
         monkeypatch.setattr("bristlecone.metrics.concordance.BLOCK_CELLS", block)
     event, time, _ = sample(seed)
     train = sample(seed + 1, n=60)[:2]
@@ -97,6 +100,25 @@ def test_time_dependent_concordance_compares_survival_at_the_earlier_time(
         )
         assert result[1:] == expected[1:]
         assert result.cindex == pytest.approx(expected[0], abs=1e-12)
+
+
+@pytest.mark.parametrize("ties", TIES)
+def test_time_dependent_concordance_of_a_curve_per_row(ties):
+    rng = np.random.default_rng(5)
+    n, times = 600, np.array([2.0, 4.0, 7.0])
+    event, time = rng.random(n) < 0.6, rng.integers(0, 40, n) / 4
+    survival = np.sort(rng.integers(1, 12, (n, 3)) / 12 - rng.random((n, 3)) / 1e14)[:, ::-1]
+    step = np.searchsorted(times, time, side="right")
+    at = np.column_stack([np.ones(n), survival])[:, step].T  # [i, j] is curve j at time i
+    later = time > time[:, None]
+    if ties == "sksurv":
+        later |= (time == time[:, None]) & ~event
+    later &= event[:, None]
+    above = at - np.diag(at)[:, None]
+    result = concordance_index_td(event, time, survival, times, ties=ties)
+    assert result.concordant == (later & (above > 1e-12)).sum()
+    assert result.tied_risk == (later & (np.abs(above) <= 1e-12)).sum()
+    assert result.discordant == (later & (above < -1e-12)).sum()
 
 
 def test_time_dependent_concordance_of_proportional_curves_is_that_of_the_risks():

@@ -20,6 +20,9 @@ from bristlecone.curves import (
 from bristlecone.metrics._inputs import BLOCK_CELLS, Curves, as_curves, positive_censoring_at
 from bristlecone.validation import check_real
 
+# What a step costs in _pairs_by_step whatever the rows, in rows.
+_STEP_COST = 4096
+
 
 class Concordance(NamedTuple):
     """Result of the concordance indices.
@@ -167,7 +170,7 @@ def concordance_index_td(
     survival : array-like of shape (n, n_times), or sequence of n callables
         Predicted survival of each row: at ``times``, right-continuous between them and 1 before
         the first; or step functions with ``.x``. O(m · k) for k distinct curves and m
-        distinct pairs (curve, time) of an event.
+        distinct pairs (curve, time) of an event, or O(n_times · n log n) where that is less.
     times : array-like of shape (n_times,), optional
         Ascending; with callables their own steps by default.
     tied_tol : float, default=1e-12
@@ -362,28 +365,85 @@ def _concordance_td(
     _, first, cell = np.unique(
         key[rows] * n_curves + curves.index[rows], return_index=True, return_inverse=True
     )
-    cell_row = rows[first]
-    step = np.searchsorted(curves.x, time[cell_row], side="right")
-    concordant = np.zeros(cell_row.size, dtype=np.int64)
-    tied = np.zeros(cell_row.size, dtype=np.int64)
+    step = np.searchsorted(curves.x, time, side="right")
+    n_steps = np.unique(step[rows]).size
+    few_steps = n_steps * (time.size + _STEP_COST) < first.size * n_curves
+    count = _pairs_by_step if few_steps else _pairs_by_curve
+    concordant, tied = count(key, rows[first], step, curves, tied_tol)
+    return _summary(rows, key, concordant[cell], tied[cell], weight)
 
+
+def _pairs_by_curve(
+    key: NDArray[np.intp],
+    rows: NDArray[np.intp],
+    step: NDArray[np.intp],
+    curves: Curves,
+    tied_tol: float,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Concordant and tied pairs of the events ``rows``, in the order of ``key``.
+
+    For every event the later rows are counted by curve; O(events · curves).
+    """
+    n_curves = len(curves.y)
+    step = step[rows]
+    concordant = np.zeros(rows.size, dtype=np.int64)
+    tied = np.zeros(rows.size, dtype=np.int64)
     by_key = np.argsort(key, kind="stable")
-    left = np.searchsorted(key[by_key], key[cell_row], side="right")
+    left = np.searchsorted(key[by_key], key[rows], side="right")
     comparable = np.bincount(curves.index, minlength=n_curves)  # rows per curve, not yet left
     size = max(1, BLOCK_CELLS // n_curves)
     gone = 0
-    for start in range(0, cell_row.size, size):
+    for start in range(0, rows.size, size):
         block = slice(start, start + size)
         width = left[block].size
         leaving = by_key[gone : left[block][-1]]
         gone = left[block][-1]
-        when = np.searchsorted(key[cell_row[block]], key[leaving], side="left")
+        when = np.searchsorted(key[rows[block]], key[leaving], side="left")
         where = when * n_curves + curves.index[leaving]
         left_by_then = np.bincount(where, minlength=width * n_curves).reshape(width, n_curves)
         remaining = comparable - left_by_then.cumsum(axis=0)
         comparable = remaining[-1]
         survival = np.where(step[block] > 0, curves.y[:, np.maximum(step[block] - 1, 0)], 1.0).T
-        above = survival - survival[np.arange(width), curves.index[cell_row[block]], np.newaxis]
+        above = survival - survival[np.arange(width), curves.index[rows[block]], np.newaxis]
         concordant[block] = (remaining * (above > tied_tol)).sum(axis=1)
         tied[block] = (remaining * (np.abs(above) <= tied_tol)).sum(axis=1)
-    return _summary(rows, key, concordant[cell], tied[cell], weight)
+    return concordant, tied
+
+
+def _pairs_by_step(
+    key: NDArray[np.intp],
+    rows: NDArray[np.intp],
+    step: NDArray[np.intp],
+    curves: Curves,
+    tied_tol: float,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """As :func:`_pairs_by_curve`; O(steps · n log n).
+
+    Between two steps every curve has one value: rows of later steps are sorted by it, and those of
+    the same step, among which the order of time counts, go through :func:`_count_below`.
+    """
+    concordant = np.zeros(rows.size, dtype=np.int64)
+    tied = np.zeros(rows.size, dtype=np.int64)
+    by_key = np.argsort(key, kind="stable")  # hence by step
+    ordered = step[by_key]
+    steps, begin = np.unique(step[rows], return_index=True)
+    end = np.append(begin[1:], rows.size)
+    for k, block in zip(steps, map(slice, begin, end), strict=True):
+        column = curves.y[:, k - 1] if k > 0 else np.ones(len(curves.y))
+        own = column[curves.index[rows[block]]]
+        bounds = own - tied_tol, own + tied_tol
+
+        first, last = np.searchsorted(ordered, [k, k + 1])
+        later = np.sort(column[curves.index[by_key[last:]]])
+        lower = np.searchsorted(later, bounds[0], side="left")
+        upper = np.searchsorted(later, bounds[1], side="right")
+        above, equal = later.size - upper, upper - lower
+
+        within = by_key[first:last]
+        values, code = np.unique(column[curves.index[within]], return_inverse=True)
+        start = np.searchsorted(key[within], key[rows[block]], side="right")
+        lower = _count_below(code, start, np.searchsorted(values, bounds[0], side="left"))
+        upper = _count_below(code, start, np.searchsorted(values, bounds[1], side="right"))
+        concordant[block] = above + within.size - start - upper
+        tied[block] = equal + upper - lower
+    return concordant, tied

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import chdtrc
 
 from bristlecone.curves import _event_and_time
+from bristlecone.metrics._inputs import BLOCK_CELLS
 
 
 class LogrankResult(NamedTuple):
@@ -35,7 +36,7 @@ class LogrankResult(NamedTuple):
 
 
 def logrank_test(event: ArrayLike, time: ArrayLike, group: ArrayLike) -> LogrankResult:
-    """k-sample log-rank test of equal hazards; O(n log n + times · k²).
+    """k-sample log-rank test of equal hazards; O(n log n + times · k²), memory O(n + k²).
 
     Parameters
     ----------
@@ -71,26 +72,13 @@ def logrank_test(event: ArrayLike, time: ArrayLike, group: ArrayLike) -> Logrank
     groups, member = np.unique(labels, return_inverse=True)
     if not event.any():
         raise ValueError("there is no event to compare groups by")
-    event_times = np.unique(time[event])
-    shape = (event_times.size, groups.size)
-    last_at_risk = np.searchsorted(event_times, time, side="right") - 1
-    known = last_at_risk >= 0  # censored before the first event otherwise
-    cell = last_at_risk * groups.size + member
-    size = shape[0] * shape[1]
-    events = np.bincount(cell[event], minlength=size).reshape(shape)
-    leaving = np.bincount(cell[known], minlength=size).reshape(shape)
-    at_risk = leaving[::-1].cumsum(axis=0)[::-1]
-
-    d, n = events.sum(axis=1), at_risk.sum(axis=1)
-    share = at_risk / n[:, np.newaxis]
-    expected = d @ share
-    hypergeometric = d * (n - d) / np.maximum(n - 1, 1)
-    covariance = np.diag(hypergeometric @ share) - share.T @ (hypergeometric[:, np.newaxis] * share)
-    observed = events.sum(axis=0).astype(np.float64)
+    observed = np.bincount(member[event], minlength=groups.size).astype(np.float64)
+    expected, covariance, at_risk = _moments(event, time, member, groups.size)
     # Without delayed entry a group at risk at some event is at risk at the first, which makes
     # the covariance of all such groups but one non-singular.
-    compared = np.flatnonzero(at_risk[0])
-    if compared.size < 2 or hypergeometric[0] == 0:
+    compared = np.flatnonzero(at_risk)
+    n_first = np.count_nonzero(time[event] == time[event].min())
+    if compared.size < 2 or n_first == at_risk.sum():
         raise ValueError("no event time has rows of two groups at risk and a survivor")
     free = compared[:-1]
     z = (observed - expected)[free]
@@ -98,3 +86,33 @@ def logrank_test(event: ArrayLike, time: ArrayLike, group: ArrayLike) -> Logrank
     return LogrankResult(
         statistic, float(chdtrc(free.size, statistic)), free.size, groups, observed, expected
     )
+
+
+def _moments(
+    event: NDArray[np.bool_], time: NDArray[np.float64], member: NDArray[np.intp], n_groups: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+    """Expected events of every group, their covariance, and the rows at risk at the first event.
+
+    Event times are worked on in blocks, from the last, so that the memory is bounded.
+    """
+    event_times, happened = np.unique(time[event], return_counts=True)
+    # Event time at which a row is at risk for the last time; -1 if censored before the first.
+    last = np.searchsorted(event_times, time, side="right") - 1
+    by_time = np.argsort(last, kind="stable")
+    expected = np.zeros(n_groups)
+    covariance = np.zeros((n_groups, n_groups))
+    risk = np.zeros((1, n_groups), dtype=np.int64)
+    size = max(1, BLOCK_CELLS // n_groups)
+    for stop in range(event_times.size, 0, -size):
+        start = max(0, stop - size)
+        rows = by_time[slice(*np.searchsorted(last[by_time], [start, stop]))]
+        cell = (last[rows] - start) * n_groups + member[rows]
+        leaving = np.bincount(cell, minlength=(stop - start) * n_groups).reshape(-1, n_groups)
+        risk = risk[0] + leaving[::-1].cumsum(axis=0)[::-1]
+        d, n = happened[start:stop], risk.sum(axis=1)
+        share = risk / n[:, np.newaxis]
+        hypergeometric = d * (n - d) / np.maximum(n - 1, 1)
+        expected += d @ share
+        covariance -= share.T @ (hypergeometric[:, np.newaxis] * share)
+        covariance[np.diag_indices(n_groups)] += hypergeometric @ share
+    return expected, covariance, risk[0]
