@@ -70,6 +70,12 @@ def test_pandas_polars_arrow_and_object_arrays_encode_alike(missing):
     assert encoder.get_feature_names_out(list(data)).tolist() == names(first)
 
 
+def test_whole_numbers_of_128_bits_are_read_as_floats():
+    X = pl.DataFrame({"age": [30, None, 50, 2**100]}, schema={"age": pl.Int128})
+    same = X.cast({"age": pl.Float64})
+    assert (BinaryEncoder().fit_transform(X) == BinaryEncoder().fit_transform(same)).all()
+
+
 def test_numbers_in_object_columns_are_numbers():
     X = np.array([[1, Decimal("0.5")], [2.5, 3], [None, np.float32(4)]], dtype=object)
     assert fitted_names(X) == ["x0 <= 1.375", "x0 <= 2.125", "x1 <= 3.5"]

@@ -361,8 +361,8 @@ def test_an_interrupt_ends_a_fit_and_keeps_the_earlier_one():
     many = rng.normal(size=(100_000, 10))
     outcome = np.ones(len(many), dtype=bool), rng.exponential(size=len(many))
     timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
     with pytest.raises(KeyboardInterrupt):
+        timer.start()
         model.fit(many, outcome)
     timer.join()
     np.testing.assert_array_equal(model.predict(X), before)

@@ -299,9 +299,13 @@ def test_ctrl_c_keeps_the_best_tree_so_far():
     rng = np.random.default_rng(0)
     B, y = rng.random((500, 80)) < 0.5, (rng.random(500) < 0.7, rng.exponential(size=500))
     interrupt = threading.Timer(0.2, signal.raise_signal, [signal.SIGINT])
-    interrupt.start()
+
+    def searching(progress):
+        if interrupt.ident is None:
+            interrupt.start()
+
     with pytest.warns(SearchLimitWarning, match="interrupted"):
-        model = OptimalSurvivalTree(max_depth=8).fit(B, y)
+        model = OptimalSurvivalTree(max_depth=8).fit(B, y, callback=searching)
     interrupt.join()
     assert model.status_ == "interrupted"
     assert model.lower_bound_ < model.objective_value_

@@ -141,7 +141,9 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
         y : structured array, DataFrame or pair
             A structured array of one boolean (event) and one float field (time), a DataFrame with
             columns ``event`` and ``time`` (or exactly one two-valued and one numeric column), or
-            a pair ``(event, time)``. Delayed entry (``entry``) is refused.
+            a pair ``(event, time)``. Delayed entry (``entry``) is refused. Durations count in days;
+            where a DataFrame has dates ``start`` and ``stop``, or ``entry`` and ``exit``, the time
+            is the days between them.
         sample_weight : array-like of float, shape (n,), optional
             Row weights, finite and not negative; rows of weight zero are left out. Integer
             weights equal repetition of rows (with ``min_samples_leaf=1``).

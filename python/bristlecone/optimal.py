@@ -199,7 +199,9 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
             columns ``event`` and ``time`` (or exactly one two-valued and one numeric column), or
             a pair ``(event, time)``. A further field or column ``entry`` is the time from which
             a row was observed (delayed entry, left truncation): the row is at risk at t when
-            ``entry < t <= time``. Refused by "brier".
+            ``entry < t <= time``. Refused by "brier". A DataFrame may have ``start`` and ``stop``,
+            or ``entry`` and ``exit``, instead. Durations count in days; where both are dates, the
+            time is the days between them, and nobody enters late.
         sample_weight : array-like of float, shape (n,), optional
             Row weights, finite and not negative; rows of weight zero are left out. Integer
             weights equal repetition of rows (with ``min_samples_leaf=1``).

@@ -221,6 +221,7 @@ def check_two_groups(
         sensitive = column_of(X, sensitive_feature, "sensitive_feature")
     if sensitive is None:
         return None
+    check_row_labels(X, sensitive, name)
     values, codes = codes_of(sensitive, row_count(X), name)
     if kept is not None:
         codes = codes[kept]

@@ -244,6 +244,8 @@ def _frame_names(X: Any) -> tuple[list[str], bool]:
 
 def _from_series(name: str, series: nw.Series[Any]) -> Column:
     dtype = series.dtype
+    if dtype in (nw.Int128, nw.UInt128):  # which NumPy does not have
+        dtype, series = nw.Float64(), series.cast(nw.Float64)
     if dtype == nw.Boolean or dtype.is_integer():
         missing = _mask(series.is_null().to_numpy())
         absent = False if dtype == nw.Boolean else 0
