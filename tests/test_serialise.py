@@ -4,10 +4,13 @@ import copy
 import json
 import os
 import re
+from functools import cache
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from survival_contract import assert_same_predictions, sample
@@ -174,6 +177,10 @@ def test_labels_that_cannot_be_saved_are_named(labels):
         ("<i8", [1, 2**63]),
         ("<f8", [1.0, 10**400]),
         ("|u1", [1, 256]),
+        ("<f2", [1.0, 1e300]),
+        ("<m8[D]", [1, "x"]),
+        ("<U1", ["a", "bc"]),
+        ("|O", [1, None]),
         ("<i8", [[1], [2]]),
         ("<i8", [1, 1]),
         ("<i8", "12"),
@@ -186,6 +193,36 @@ def test_labels_are_read_only_where_they_can_be_labels(kind, values):
     changed["checksum"] = _checksum(changed)
     with pytest.raises(ModelFormatError, match=r"^labels\.(type|values) "):
         loads(json.dumps(changed))
+
+
+@cache
+def labelled_text():
+    return dumps(labelled(["no", "yes"])[0])
+
+
+scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text()
+)
+
+
+@given(
+    st.text("<>|=?biufcOUSVTmM8[]()0123456789,:sDY ", max_size=12)
+    | st.sampled_from(["|b1", "<i8", "<f8", "|O", "<U3", "<M8[D]", "<m8[s]"]),
+    st.lists(scalars, min_size=2, max_size=2) | scalars,
+)
+def test_labels_of_any_type_and_value_are_read_again_or_refused(kind, values):
+    changed = json.loads(labelled_text())
+    changed["labels"] = {"type": kind, "values": values}
+    changed["checksum"] = _checksum(changed)
+    try:
+        again = loads(json.dumps(changed))
+    except ModelFormatError:
+        return
+    assert json.loads(dumps(again))["labels"] == changed["labels"]
 
 
 @pytest.mark.parametrize("path", ["encoder.features.3.value", "parameters.leaf_penalty"])

@@ -229,7 +229,8 @@ def read_labels(fields: Fields, *, empty: bool = False) -> NDArray[Any]:
         raise fields.fail("type", f"is {kind[:40]!r}: {error}") from None
     try:
         between = _PLAIN_TYPES.get(np.dtype(kind).kind, kind)
-        labels = np.array(values, dtype=between).astype(kind)
+        with np.errstate(over="ignore"):  # infinity is not what was written
+            labels = np.array(values, dtype=between).astype(kind)
     except (TypeError, ValueError, OverflowError) as error:
         raise fields.fail("values", f"cannot be read: {error}") from None
     if _plain_labels(labels) != values:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bristlecone._arrays import unmasked
 from bristlecone.curves import StepFunction
 
 # Largest number of (curve, time) cells worked on at once.
@@ -100,6 +101,7 @@ def _evaluate(
 
 def as_float(values: ArrayLike, name: str) -> NDArray[np.float64]:
     """Finite float array."""
+    values = unmasked(values, name)
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import chdtrc
 
+from bristlecone._arrays import unmasked
 from bristlecone.curves import _event_and_time
 from bristlecone.metrics._inputs import BLOCK_CELLS
 
@@ -64,7 +65,7 @@ def logrank_test(event: ArrayLike, time: ArrayLike, group: ArrayLike) -> Logrank
     Peto, Peto, "Asymptotically efficient rank invariant test procedures", JRSS A 135 (1972).
     """
     event, time = _event_and_time(event, time)
-    labels = np.asarray(group)
+    labels = np.asarray(unmasked(group, "group"))
     if labels.shape != time.shape:
         raise ValueError(f"group has shape {labels.shape} for {time.size} rows")
     if (labels != labels).any():
