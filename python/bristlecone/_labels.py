@@ -228,7 +228,8 @@ def read_labels(fields: Fields, *, empty: bool = False) -> NDArray[Any]:
     except ValueError as error:
         raise fields.fail("type", f"is {kind[:40]!r}: {error}") from None
     try:
-        between = _PLAIN_TYPES.get(np.dtype(kind).kind, kind)
+        # An array of text would be as wide as the longest of the values.
+        between = object if np.dtype(kind).kind in _PLAIN_TYPES else kind
         with np.errstate(over="ignore"):  # infinity is not what was written
             labels = np.array(values, dtype=between).astype(kind)
     except (TypeError, ValueError, OverflowError) as error:
