@@ -13,7 +13,6 @@ from bristlecone import CostSensitiveTreeClassifier, targets, validation
 from bristlecone.curves import kaplan_meier
 from bristlecone.errors import InvalidParameterError
 from bristlecone.metrics import concordance_index_censored, concordance_index_td, logrank_test
-from bristlecone.soft.group import as_group
 from bristlecone.validation import check_sample_weight, check_survival, check_training_data
 
 EVENT = np.array([True, False, True, False])
@@ -219,7 +218,6 @@ MASK = [False, False, True, False]
         (lambda x: targets.check_amounts("costs", x), "costs"),
         (lambda x: kaplan_meier((EVENT, x)), "y: time"),
         (lambda x: kaplan_meier((x > 1, TIME)), "y: event"),
-        (lambda x: as_group(x, None, 4), "fairness group"),
         (lambda x: concordance_index_censored(EVENT, TIME, x), "estimate"),
         (lambda x: logrank_test(EVENT, TIME, x), "group"),
         (lambda x: concordance_index_td(EVENT, TIME, x, [1.0]), "survival"),

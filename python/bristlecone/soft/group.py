@@ -8,7 +8,6 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone._arrays import unmasked
 from bristlecone.frame import Frame
 from bristlecone.validation import check_sample_weight
 
@@ -44,7 +43,6 @@ def as_group(group: Any, sample_weight: Any, n_kept: int) -> NDArray[np.bool_]:
     ValueError
         When the length does not fit or there are not exactly two values.
     """
-    group = unmasked(group, "fairness group")
     values = np.asarray(group.to_list() if hasattr(group, "to_list") else group)
     if sample_weight is not None and values.ndim == 1:
         weight = check_sample_weight(sample_weight, len(values))
