@@ -29,7 +29,8 @@ from benchmarks.machine import machine
 from bristlecone import SoftSurvivalTree
 from bristlecone.curves import censoring_survival
 from bristlecone.errors import BristleconeWarning
-from bristlecone.frame import Frame, read_csv
+from bristlecone.frame import Frame
+from bristlecone.reading import read_csv
 from bristlecone.metrics import (
     concordance_index_td,
     concordance_index_td_ipcw,

@@ -28,7 +28,8 @@ from bristlecone.encoder import BinaryEncoder
 from bristlecone.errors import BristleconeWarning
 from bristlecone.export import export_text
 from bristlecone.files import check_target, write_files
-from bristlecone.frame import Frame, read_csv, read_parquet
+from bristlecone.frame import Frame
+from bristlecone.reading import read_csv, read_parquet
 from bristlecone.optimal import OptimalSurvivalTree
 from bristlecone.report import certificate, html_report
 from bristlecone.search import SearchCost, SearchProgress, readable_bytes, readable_seconds
