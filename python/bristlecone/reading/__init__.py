@@ -4,11 +4,6 @@ Only the command line and the bundled data sets need this: who has pandas or pol
 frames to the estimators directly.
 """
 
-
-
-
-
-
 from bristlecone.reading.csv_file import CsvFile, read_csv
 from bristlecone.reading.parquet_file import ParquetFile, read_parquet
 

@@ -209,6 +209,4 @@ def _packed(column: Sequence[str]) -> Cells:
     """Cells that stand one behind the other."""
     encoded = [cell.encode() for cell in column]
     ends = np.cumsum([len(cell) for cell in encoded])
-    return Cells(
-        b"".join(encoded) + bytes(PADDING), np.concatenate([[0], ends[:-1]]), ends
-    )
+    return Cells(b"".join(encoded) + bytes(PADDING), np.concatenate([[0], ends[:-1]]), ends)

@@ -96,7 +96,7 @@ def read_cells(
         row, text = next(
             (row, text)
             for row, text in enumerate(texts)
-            if text is not None and not any(_is_number(text, mark) for mark in marks)
+            if text is not None and not _is_number(text, *marks)
         )
         raise ValueError(f"column {name!r} is not numeric; row {row} holds {text}")
     values = np.empty(len(texts), dtype=object)
@@ -170,15 +170,15 @@ def _texts(cells: Cells, missing: Collection[str]) -> list[str | None]:
     return texts
 
 
-def _is_number(text: str, mark: str) -> bool:
-    return parse_number(text, mark) is not None
+def _is_number(text: str, *marks: str) -> bool:
+    return any(parse_number(text, mark) is not None for mark in marks)
 
 
 def _refuse_nearly_numbers(texts: list[str | None], name: str) -> None:
     """Raise when a few cells keep a column from being one of numbers."""
     count = Counter(texts)
     n_missing = count.pop(None, 0)
-    numbers = {text for text in count if any(_is_number(text, mark) for mark in DECIMAL_MARKS)}
+    numbers = {text for text in count if text and _is_number(text, *DECIMAL_MARKS)}
     n_numbers = sum(count[text] for text in numbers)
     n_odd = sum(count.values()) - n_numbers
     if n_numbers < _FEWEST or n_odd > max(1, (1 - _NUMBER_SHARE) * (len(texts) - n_missing)):

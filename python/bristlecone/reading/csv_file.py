@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from os import PathLike, fspath
 from pathlib import Path
+from shlex import quote
 from typing import BinaryIO
 
 from bristlecone.errors import BristleconeWarning
@@ -120,9 +121,7 @@ class CsvFile:
 
         def read_column(name: str) -> Values:
             column = cells[self._header.index(name)]
-            return read_cells(
-                column, name, kind=kinds.get(name), missing=absent, marks=marks
-            )
+            return read_cells(column, name, kind=kinds.get(name), missing=absent, marks=marks)
 
         with ThreadPoolExecutor(_THREADS) as pool:
             found = dict(zip(wanted, pool.map(read_column, wanted), strict=True))
@@ -205,10 +204,14 @@ def _evenness(lines: list[str], delimiter: str) -> tuple[int, int]:
 
 def _check_marks(columns: Mapping[str, Values], source: str) -> None:
     """Raise when one column has decimal commas and another decimal points."""
-    first = {column.mark: (name, column) for name, column in reversed(columns.items())}
+    first: dict[str | None, tuple[str, Values]] = {}
+    for name, column in columns.items():
+        first.setdefault(column.mark, (name, column))
     if "." in first and "," in first:
-        told = [f"column {name!r} in row {column.marked_row}" for name, column in first.values()]
+        (with_point, point), (with_comma, comma) = first["."], first[","]
         raise ValueError(
-            f"{source} has decimal points and decimal commas ({' and '.join(told)}); write all "
-            "numbers alike, or --categorical COL takes a column as text"
+            f"{source}: numbers have a decimal point in column {with_point!r} (row "
+            f"{point.marked_row}) and a decimal comma in column {with_comma!r} (row "
+            f"{comma.marked_row}); write them alike, or --categorical {quote(with_point)} takes "
+            "the column as text"
         )
