@@ -140,7 +140,7 @@ def _split_at_marks(text: bytes, start: int, delimiter: str, n_columns: int) -> 
         return None
     quotes = text.count(b'"', start, stop)
     marks = _marks(text, start, stop, ord(delimiter), quotes > 0)
-    if len(marks) % n_columns:
+    if not len(marks) or len(marks) % n_columns:
         return None
     buffer = np.frombuffer(text, np.uint8)
     ends = marks.reshape(-1, n_columns)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from shlex import quote
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +58,7 @@ def read_cells(
     *,
     kind: str | None = None,
     missing: Collection[str] = MISSING,
-    marks: Iterable[str] = (".",),
+    marks: Sequence[str] = (".",),
 ) -> Values:
     """Values of the narrowest type that all cells of a column have.
 
@@ -71,7 +71,7 @@ def read_cells(
         What the column is; None finds out.
     missing : collection of str
         Cells that stand for a missing value, blanks around them left out.
-    marks : iterable of {".", ","}
+    marks : sequence of {".", ","}
         Decimal marks that numbers may have; a column has one of them.
 
     Raises
@@ -86,19 +86,13 @@ def read_cells(
             if found is not None:
                 return found
     texts = _texts(cells, missing)
-    if kind is None:
-        present = [text for text in set(texts) if text is not None]
-        if all(text.lower() in _BOOLEAN for text in present):
+    if kind != TEXT:
+        if all(text is None or text.lower() in _BOOLEAN for text in set(texts)):
             flags = [None if text is None else _BOOLEAN[text.lower()] for text in texts]
             return Values(np.array(flags, dtype=object if None in flags else bool))
+        if kind == NUMBER:
+            _refuse_text(texts, name, marks)
         _refuse_nearly_numbers(texts, name)
-    if kind == NUMBER:
-        row, text = next(
-            (row, text)
-            for row, text in enumerate(texts)
-            if text is not None and not _is_number(text, *marks)
-        )
-        raise ValueError(f"column {name!r} is not numeric; row {row} holds {text}")
     values = np.empty(len(texts), dtype=object)
     values[:] = texts
     return Values(values)
@@ -172,6 +166,15 @@ def _texts(cells: Cells, missing: Collection[str]) -> list[str | None]:
 
 def _is_number(text: str, *marks: str) -> bool:
     return any(parse_number(text, mark) is not None for mark in marks)
+
+
+def _refuse_text(texts: Sequence[str | None], name: str, marks: Sequence[str]) -> NoReturn:
+    """Raise for the first cell that is no number, or has the wrong decimal mark."""
+    for allowed in (marks, marks[:1]):
+        for row, text in enumerate(texts):
+            if text is not None and not _is_number(text, *allowed):
+                raise ValueError(f"column {name!r} is not numeric; row {row} holds {text}")
+    raise AssertionError("a column of numbers is not text")
 
 
 def _refuse_nearly_numbers(texts: list[str | None], name: str) -> None:

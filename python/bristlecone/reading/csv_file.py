@@ -6,6 +6,7 @@ import csv
 import gzip
 import os
 import warnings
+import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -163,8 +164,7 @@ class CsvFile:
             start = file.read(len(_GZIP))
             file.seek(0)
             if start == _GZIP:
-                with gzip.open(file) as unpacked:
-                    content = unpacked.read(size)
+                content = self._unpacked(file, size)
             else:
                 content = file.read(size)
         content = content.removeprefix(_BYTE_ORDER_MARK)
@@ -173,6 +173,13 @@ class CsvFile:
         if not content.isascii():
             _check_encoding(content if size < 0 else content[: content.rfind(b"\n") + 1], self.name)
         return b"".join((content, b"\n", bytes(PADDING)))
+
+    def _unpacked(self, file: BinaryIO, size: int) -> bytes:
+        try:
+            with gzip.open(file) as unpacked:
+                return unpacked.read(size)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise ValueError(f"{self.name}: the compressed file is damaged ({error})") from None
 
 
 def read_csv(path: str | PathLike[str]) -> Frame:
