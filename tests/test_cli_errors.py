@@ -170,8 +170,8 @@ def test_a_cell_that_spoils_a_column_of_numbers_is_refused_with_the_ways_out(cap
         (folder / "bad.csv").write_text("size,days,status\n" + rows + f"{cell},3,1\n")
         message = refused(capsys, folder, "fit", "bad.csv", *FIT)
         assert f"column 'size' holds {cell!r} in row 30" in message
-        assert f"--na {shlex.quote(cell)} " in message
-        assert "--categorical size " in message
+        assert f"(--na {shlex.quote(cell)})" in message
+        assert "(--categorical size)" in message
         _, as_missing, _ = run(capsys, "fit", "bad.csv", *FIT, "--na", cell, "--max-depth", 1)
         assert "size <= " in as_missing
         _, as_text, _ = run(capsys, "fit", "bad.csv", *FIT, "--categorical", "size")

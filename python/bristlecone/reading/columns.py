@@ -179,25 +179,27 @@ def _refuse_text(texts: Sequence[str | None], name: str, marks: Sequence[str]) -
 
 def _refuse_nearly_numbers(texts: list[str | None], name: str) -> None:
     """Raise when a few cells keep a column from being one of numbers."""
+    numbers = {text for text in set(texts) if text and _is_number(text, *DECIMAL_MARKS)}
+    if not numbers:
+        return
     count = Counter(texts)
     n_missing = count.pop(None, 0)
-    numbers = {text for text in count if text and _is_number(text, *DECIMAL_MARKS)}
     n_numbers = sum(count[text] for text in numbers)
     n_odd = sum(count.values()) - n_numbers
     if n_numbers < _FEWEST or n_odd > max(1, (1 - _NUMBER_SHARE) * (len(texts) - n_missing)):
         return
     if len(numbers) <= min(_CODES, n_numbers // 2):
         return
-    way_out = f"--categorical {quote(name)} takes the column as text"
+    way_out = f"take the column as text (--categorical {quote(name)})"
     odd = next((text for text in texts if text is not None and text not in numbers), None)
     if odd is not None:
         raise ValueError(
             f"column {name!r} holds {odd!r} in row {texts.index(odd)}, and nearly all its other "
-            f"cells are numbers; correct it, or --na {quote(odd)} takes it for missing, {way_out}"
+            f"cells are numbers; correct it, take it for missing (--na {quote(odd)}) or {way_out}"
         )
     comma = next(text for text in texts if text is not None and not _is_number(text, "."))
     raise ValueError(
         f"column {name!r} holds {comma!r} in row {texts.index(comma)}; decimal commas are read "
         "where no cell of the column has a decimal point and the cells are separated by "
-        f"semicolons or tabs; {way_out}"
+        f"semicolons or tabs; write a point, or {way_out}"
     )

@@ -219,6 +219,6 @@ def _check_marks(columns: Mapping[str, Values], source: str) -> None:
         raise ValueError(
             f"{source}: numbers have a decimal point in column {with_point!r} (row "
             f"{point.marked_row}) and a decimal comma in column {with_comma!r} (row "
-            f"{comma.marked_row}); write them alike, or --categorical {quote(with_point)} takes "
-            "the column as text"
+            f"{comma.marked_row}); write them alike, or take the "
+            f"first as text (--categorical {quote(with_point)})"
         )
