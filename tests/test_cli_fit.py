@@ -228,3 +228,13 @@ def test_report_has_the_title_and_the_time_label_asked_for(capsys, folder):
     page = (folder / "r.html").read_text(encoding="utf-8")
     assert "<h1>Lung &lt;trial&gt;</h1>" in page
     assert ">days of life<" in page
+
+
+def test_row_names_are_left_out_with_a_warning(capsys, folder):
+    pd.read_csv("study.csv").to_csv("names.csv")
+    _, _, err = run(capsys, "fit", "names.csv", *FIT, "--model", "m.json")
+    assert err == (
+        "bristlecone: warning: names.csv: column 1 has no name; it is taken for row names and left "
+        "out\n"
+    )
+    assert run(capsys, "predict", "m.json", "names.csv")[2] == ""

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bristlecone.errors import BristleconeWarning
 from bristlecone.reading import CsvFile, cells, read_csv
 from bristlecone.reading.cells import PADDING, Cells
 from bristlecone.reading.columns import NUMBER, TEXT
@@ -195,11 +194,11 @@ def test_columns_have_the_kinds_asked_for():
         table("a;b\n1;1.5\n3;2,5\n", kinds={"b": NUMBER})
 
 
-def test_row_names_are_left_out_with_a_warning():
-    with pytest.warns(BristleconeWarning, match="column 1 has no name"):
-        frame = table('"","a"\n"1",5\n"2",6\n')
-    assert frame.columns == ["a"]
-    assert frame["a"].tolist() == [5, 6]
+def test_row_names_are_left_out():
+    file = CsvFile("data.csv", lambda: io.BytesIO(b'"","a"\n"1",5\n"2",6\n'))
+    assert file.has_row_names
+    assert file.columns == ["a"]
+    assert file.read()["a"].tolist() == [5, 6]
 
 
 def test_the_header_is_read_without_the_rows():

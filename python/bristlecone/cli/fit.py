@@ -49,8 +49,13 @@ def run(arguments: argparse.Namespace) -> int:
     y = survival(
         frame, roles["time"], roles["event"], roles.get("entry"), event_value=arguments.event_value
     )
-    if not is_bundled(arguments.data):
-        _warn_of_identifiers(arguments.data, identifiers(X))
+    if table.has_row_names:
+        _warn(f"{table.name}: column 1 has no name; it is taken for row names and left out")
+    for name in [] if is_bundled(arguments.data) else identifiers(X):
+        _warn(
+            f"{table.name}: column {name!r} has a different value in every row; if it identifies "
+            f"the rows, leave it out with --drop {quote(name)}"
+        )
     if arguments.estimate:
         print(_forecast(estimator.estimate_cost(X, y)), end="")
         return 0
@@ -143,14 +148,8 @@ def _columns(
     return roles, features
 
 
-def _warn_of_identifiers(source: str, names: list[str]) -> None:
-    for name in names:
-        warnings.warn(
-            f"{source}: column {name!r} has a different value in every row; if it identifies the "
-            f"rows, leave it out with --drop {quote(name)}",
-            BristleconeWarning,
-            stacklevel=2,
-        )
+def _warn(message: str) -> None:
+    warnings.warn(message, BristleconeWarning, stacklevel=2)
 
 
 def _warn_of_cost(estimator: OptimalSurvivalTree, X: Any, y: Any) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import gzip
 import os
-import warnings
 import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +14,6 @@ from pathlib import Path
 from shlex import quote
 from typing import BinaryIO
 
-from bristlecone.errors import BristleconeWarning
 from bristlecone.frame import Frame, check_names
 from bristlecone.reading.cells import PADDING, first_record, split
 from bristlecone.reading.columns import MISSING, Values, read_cells
@@ -36,7 +34,7 @@ class CsvFile:
 
     Comma, semicolon or tab separate the cells: the one that divides the first lines most evenly.
     Lines that are empty are skipped. A first column without a name holds row names and is left
-    out.
+    out (``has_row_names``).
 
     A column is boolean if all its values are true or false, integer or float if all are numbers,
     else text. Where commas do not separate the cells, numbers may have decimal commas, but not in
@@ -67,6 +65,11 @@ class CsvFile:
             For undecodable bytes, empty or repeated names, and an empty file.
         """
         return [name for name in self._header if name]
+
+    @property
+    def has_row_names(self) -> bool:
+        """Whether the first column has no name, hence is left out."""
+        return not self._header[0]
 
     def read(
         self,
@@ -110,12 +113,6 @@ class CsvFile:
             raise ValueError(f"{self.name}, {error}") from None
         if not cells:
             raise ValueError(f"{self.name}: no rows below the header")
-        if not self._header[0]:
-            warnings.warn(
-                f"{self.name}: column 1 has no name; it is taken for row names and left out",
-                BristleconeWarning,
-                stacklevel=2,
-            )
         kinds = kinds or {}
         absent = MISSING.union(missing)
         marks = (".",) if self._delimiter == "," else (".", ",")

@@ -28,6 +28,8 @@ class ParquetFile:
         Opens the file for reading.
     """
 
+    has_row_names = False
+
     def __init__(self, name: str, open_bytes: Callable[[], BinaryIO]) -> None:
         self.name = name
         self._open = open_bytes
