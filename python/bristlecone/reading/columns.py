@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Generator, Sequence
 from dataclasses import dataclass
 from shlex import quote
 from typing import Any, NoReturn
@@ -59,8 +59,11 @@ def read_cells(
     kind: str | None = None,
     missing: Collection[str] = MISSING,
     marks: Sequence[str] = (".",),
-) -> Values:
+) -> Generator[None, None, Values]:
     """Values of the narrowest type that all cells of a column have.
+
+    Yields after every block of rows: the columns of a file are read in step, so that the lines
+    they stand in are still at hand.
 
     Parameters
     ----------
@@ -82,10 +85,10 @@ def read_cells(
     """
     if kind != TEXT:
         for mark in marks:
-            found = _numbers(cells, missing, mark)
+            found = yield from _numbers(cells, missing, mark)
             if found is not None:
                 return found
-    texts = _texts(cells, missing)
+    texts = yield from _texts(cells, missing)
     if kind != TEXT:
         if all(text is None or text.lower() in _BOOLEAN for text in set(texts)):
             flags = [None if text is None else _BOOLEAN[text.lower()] for text in texts]
@@ -108,7 +111,9 @@ def _trimmed(cells: Cells) -> Cells:
     return cells
 
 
-def _numbers(cells: Cells, missing: Collection[str], mark: str) -> Values | None:
+def _numbers(
+    cells: Cells, missing: Collection[str], mark: str
+) -> Generator[None, None, Values | None]:
     """The column as numbers, None when a cell is neither a number nor missing."""
     values = np.empty(len(cells))
     whole, complete, n_digits, marked_row = True, True, 0, None
@@ -138,6 +143,7 @@ def _numbers(cells: Cells, missing: Collection[str], mark: str) -> Values | None
                     return None
                 known[cell] = value
             values[rows][other] = [known[cell] for cell in odd]
+        yield
     if known:
         complete &= not np.isnan(list(known.values())).any()
         whole &= all(np.isnan(value) for value in known.values())
@@ -151,7 +157,7 @@ def _integers(cells: Cells) -> NDArray[np.int64]:
     return np.array([int(cell) for cell in cells.tolist()], dtype=np.int64)
 
 
-def _texts(cells: Cells, missing: Collection[str]) -> list[str | None]:
+def _texts(cells: Cells, missing: Collection[str]) -> Generator[None, None, list[str | None]]:
     """The cells as text, None where missing; equal texts are one object."""
     known: dict[bytes, str | None] = {}
     texts: list[str | None] = []
@@ -161,6 +167,7 @@ def _texts(cells: Cells, missing: Collection[str]) -> list[str | None]:
             text = cell.decode().strip()
             known[cell] = None if text in missing else text
         texts += map(known.__getitem__, found)
+        yield
     return texts
 
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import csv
 import gzip
-import os
 import zlib
-from collections.abc import Callable, Collection, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from functools import cached_property
 from os import PathLike, fspath
 from pathlib import Path
@@ -26,7 +24,6 @@ _GZIP = b"\x1f\x8b"
 _DELIMITERS = ("\t", ";", ",")
 _HEAD = 1 << 16
 _SAMPLED_LINES = 20
-_THREADS = min(4, os.cpu_count() or 1)
 
 
 class CsvFile:
@@ -116,13 +113,18 @@ class CsvFile:
         kinds = kinds or {}
         absent = MISSING.union(missing)
         marks = (".",) if self._delimiter == "," else (".", ",")
-
-        def read_column(name: str) -> Values:
-            column = cells[self._header.index(name)]
-            return read_cells(column, name, kind=kinds.get(name), missing=absent, marks=marks)
-
-        with ThreadPoolExecutor(_THREADS) as pool:
-            found = dict(zip(wanted, pool.map(read_column, wanted), strict=True))
+        found = _in_step(
+            {
+                name: read_cells(
+                    cells[self._header.index(name)],
+                    name,
+                    kind=kinds.get(name),
+                    missing=absent,
+                    marks=marks,
+                )
+                for name in wanted
+            }
+        )
         _check_marks(found, self.name)
         return Frame(((name, column.values) for name, column in found.items()), self.name)
 
@@ -182,6 +184,19 @@ class CsvFile:
 def read_csv(path: str | PathLike[str]) -> Frame:
     """All rows and columns of a CSV file; see :class:`CsvFile`."""
     return CsvFile(fspath(path), lambda: Path(path).open("rb")).read()
+
+
+def _in_step(columns: Mapping[str, Generator[None, None, Values]]) -> dict[str, Values]:
+    """What the generators return, each advanced by one step in turn."""
+    found: dict[str, Values] = {}
+    while len(found) < len(columns):
+        for name, column in columns.items():
+            if name not in found:
+                try:
+                    next(column)
+                except StopIteration as stop:
+                    found[name] = stop.value
+    return {name: found[name] for name in columns}
 
 
 def _check_encoding(content: bytes, name: str) -> None:
