@@ -210,3 +210,17 @@ def test_models_of_other_kinds_are_shown_and_predict(capsys, folder):
     status, _, err = run(capsys, "predict", "m.json", "new.csv", "--times", "3")
     assert status == 2
     assert "predicts no survival" in err
+
+
+def test_numbers_of_parquet_are_text_where_training_had_text(capsys, folder):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    rows = "".join(f"{'12A'[k % 3]},{(5, 30, 9)[k % 3] + k},1\n" for k in range(12))
+    (folder / "codes.csv").write_text("grade,days,status\n" + rows)
+    run(capsys, "fit", "codes.csv", *FIT, "--max-depth", 2, "--model", "m.json")
+    (folder / "new.csv").write_text("grade\n1\n2\n")
+    _, expected, _ = run(capsys, "predict", "m.json", "new.csv")
+    for values in ([1, 2], [1.0, 2.0], ["1", "2"]):
+        parquet.write_table(pa.table({"grade": values}), "new.parquet")
+        assert run(capsys, "predict", "m.json", "new.parquet") == (0, expected, "")

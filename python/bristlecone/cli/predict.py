@@ -81,7 +81,7 @@ def _features(estimator: Any, table: CsvFile | ParquetFile, arguments: argparse.
 
 
 def _kind(schema: ColumnSchema) -> str:
-    return TEXT if schema.kind in ("categorical", "empty") else NUMBER
+    return NUMBER if schema.kind in ("flag", "number") else TEXT
 
 
 def _levels(values: NDArray[Any], schema: ColumnSchema) -> NDArray[Any]:
