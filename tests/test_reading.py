@@ -199,6 +199,9 @@ def test_row_names_are_left_out():
     assert file.has_row_names
     assert file.columns == ["a"]
     assert file.read()["a"].tolist() == [5, 6]
+    for header, message in ((b",a,", "column 3 has an empty name"), (b'""', "column 1 has an")):
+        with pytest.raises(ValueError, match=message):
+            _ = CsvFile("data.csv", lambda header=header: io.BytesIO(header + b"\n1\n")).columns
 
 
 def test_the_header_is_read_without_the_rows():

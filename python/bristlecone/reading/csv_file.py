@@ -154,7 +154,9 @@ class CsvFile:
         if not record:
             raise ValueError(f"{self.name}: the file is empty")
         names = [name.strip() for name in record]
-        check_names([name for name in names if name] if not names[0] else names, self.name)
+        # Row names have none; what stands in its place here is no name of a column.
+        nameless = not names[0] and len(names) > 1
+        check_names(["\0", *names[1:]] if nameless else names, self.name)
         return names
 
     def _text(self, size: int) -> bytes:
