@@ -33,6 +33,11 @@ STUDY = "id;age;days;status\n" + "".join(
     )
 )
 
+# The same with a slip in a cell.
+SPOILT = "age,time,event\n" + "".join(
+    f"{age},{time},1\n" for time, age in enumerate(("50", "60", '5"0', "70", "40", "45"), start=1)
+)
+
 
 def printed(run, *arguments):
     out = io.StringIO()
@@ -59,6 +64,7 @@ def test_examples_run_and_print_what_is_written(page, tmp_path, monkeypatch):
         warnings.filterwarnings("ignore", "numpy.core", DeprecationWarning)
     monkeypatch.chdir(tmp_path)
     Path("study.csv").write_text(STUDY)
+    Path("spoilt.csv").write_text(SPOILT)
     namespace = {"__name__": page.stem}
     executed = 0
     for kind, content, expected in BLOCK.findall(page.read_text(encoding="utf-8")):

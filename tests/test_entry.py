@@ -267,7 +267,7 @@ def test_the_command_line_takes_a_column_of_entries(study, capsys):
         (("--entry", "months"), "--entry: 'months' is the column of --time or --event"),
         (("--entry", "since", "--drop", "since"), "'since' is the column of --time, --event or"),
         (("--entry", "x0"), "column 'x0' is -"),
-        (("--entry", "text"), "--entry: column 'text' is not numeric; row 0 holds a"),
+        (("--entry", "text"), "column 'text' is not numeric; row 0 holds a"),
         (("--entry", "late"), "column 'late' is 60 in row 0, where 'months' is"),
     ],
 )

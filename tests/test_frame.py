@@ -6,7 +6,8 @@ from datetime import date
 import numpy as np
 import pytest
 
-from bristlecone.frame import Frame, read_csv, read_parquet
+from bristlecone.frame import Frame
+from bristlecone.reading import read_csv, read_parquet
 
 
 @pytest.fixture

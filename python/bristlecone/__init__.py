@@ -1,59 +1,34 @@
-"""Optimal and soft survival trees."""
+"""Optimal and soft survival trees.
 
-from bristlecone._core import __version__
-from bristlecone.classify import OptimalTreeClassifier
-from bristlecone.cost_sensitive import CostSensitiveTreeClassifier
-from bristlecone.encoder import BinaryEncoder
-from bristlecone.errors import (
-    BristleconeWarning,
-    ConstantFeatureWarning,
-    FitConvergenceWarning,
-    InfeasibleError,
-    InfeasibleWarning,
-    InvalidParameterError,
-    ModelFormatError,
-    SearchCostWarning,
-    SearchLimitWarning,
-)
-from bristlecone.fair import FairTreeClassifier
-from bristlecone.fairness import RmstParity
-from bristlecone.greedy import GreedySurvivalTree
-from bristlecone.optimal import OptimalSurvivalTree
-from bristlecone.pareto import ParetoFront, ParetoPoint
-from bristlecone.policy import PolicyTree
-from bristlecone.regress import OptimalTreeRegressor
-from bristlecone.search import SearchCost, SearchProgress
-from bristlecone.serialise import load_model, save_model
-from bristlecone.soft.estimator import SoftSurvivalTree
-from bristlecone.user_task import OptimalTree, Task
+The names are those of the stub beside this file; each is imported when it is first used, so that
+the command line answers at once.
+"""
 
-__all__ = [
-    "BinaryEncoder",
-    "BristleconeWarning",
-    "ConstantFeatureWarning",
-    "CostSensitiveTreeClassifier",
-    "FairTreeClassifier",
-    "FitConvergenceWarning",
-    "GreedySurvivalTree",
-    "InfeasibleError",
-    "InfeasibleWarning",
-    "InvalidParameterError",
-    "ModelFormatError",
-    "OptimalSurvivalTree",
-    "OptimalTree",
-    "OptimalTreeClassifier",
-    "OptimalTreeRegressor",
-    "ParetoFront",
-    "ParetoPoint",
-    "PolicyTree",
-    "RmstParity",
-    "SearchCost",
-    "SearchCostWarning",
-    "SearchLimitWarning",
-    "SearchProgress",
-    "SoftSurvivalTree",
-    "Task",
-    "__version__",
-    "load_model",
-    "save_model",
-]
+import ast
+from importlib import import_module, resources
+from typing import Any
+
+_HOMES: dict[str, str] = {}
+for _statement in ast.parse((resources.files(__name__) / "__init__.pyi").read_bytes()).body:
+    if isinstance(_statement, ast.ImportFrom) and _statement.module:
+        _HOMES |= {_alias.name: _statement.module for _alias in _statement.names}
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name, or a module of the package."""
+    if name in _HOMES:
+        value = getattr(import_module(_HOMES[name]), name)
+        globals()[name] = value
+        return value
+    if not name.startswith("_"):
+        try:
+            return import_module(f"{__name__}.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"{__name__}.{name}":
+                raise
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

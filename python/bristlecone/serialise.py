@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+import bristlecone
 from bristlecone import _core
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.errors import ModelFormatError
@@ -63,6 +64,13 @@ def register(cls: type[Model]) -> type[Model]:
     """Class decorator: models of this class can be saved and loaded."""
     _ESTIMATORS[cls.__name__] = cls
     return cls
+
+
+def _estimators() -> dict[str, type[TreeMixin]]:
+    """Every class that can be saved; a class registers when its module is imported."""
+    for name in bristlecone.__all__:
+        getattr(bristlecone, name)
+    return _ESTIMATORS
 
 
 def save_model(estimator: TreeMixin, path: str | os.PathLike[str]) -> None:
@@ -122,7 +130,7 @@ def dumps(estimator: TreeMixin) -> str:
     estimator._check_fitted()
     name = type(estimator).__name__
     if _ESTIMATORS.get(name) is not type(estimator):
-        raise TypeError(f"{name} cannot be saved; only {', '.join(sorted(_ESTIMATORS))}")
+        raise TypeError(f"{name} cannot be saved; only {', '.join(sorted(_estimators()))}")
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -162,7 +170,8 @@ def loads(text: str, expected: type[Model] | None = None) -> Any:
     if version != VERSION:
         raise ModelFormatError(f"version is {version}; this release reads version {VERSION}")
     fields.text("bristlecone")
-    cls = _ESTIMATORS[fields.text("estimator", tuple(sorted(_ESTIMATORS)))]
+    estimators = _estimators()
+    cls = estimators[fields.text("estimator", tuple(sorted(estimators)))]
     if expected is not None and cls is not expected:
         raise ModelFormatError(f"estimator is {cls.__name__}; expected {expected.__name__}")
     try:

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone.frame import Frame, read_csv
+from bristlecone.frame import Frame
+from bristlecone.reading import read_csv
 
 __all__ = ["Dataset", "DatasetInfo", "describe", "list_datasets", "load"]
 

@@ -1,0 +1,139 @@
+"""``bristlecone predict``."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone.cli.tables import check_column, open_table, output, shown
+from bristlecone.encoder.schema import ColumnSchema
+from bristlecone.files import write_files
+from bristlecone.frame import Frame
+from bristlecone.reading import CsvFile, ParquetFile
+from bristlecone.reading.columns import NUMBER, TEXT
+from bristlecone.serialise import load_model
+
+__all__ = ["run"]
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the predictions of a saved tree."""
+    times = _times(arguments.times)
+    target = None
+    if arguments.out is not None:
+        target = output("--out", arguments.out, arguments.data, arguments.model)
+    estimator: Any = load_model(arguments.model)
+    if times and not hasattr(estimator, "predict_survival_function"):
+        raise ValueError(
+            f"--times: {arguments.model} is a {type(estimator).__name__}, which predicts no "
+            "survival"
+        )
+    table = open_table(arguments.data)
+    for name in arguments.id:
+        check_column(name, table.columns, "--id")
+    X = _features(estimator, table, arguments)
+    columns = {"leaf": estimator.apply(X), **_predictions(estimator, X, times)}
+    _write({**_copied(table, arguments.id, columns), **columns}, target)
+    return 0
+
+
+def _times(times: list[float]) -> dict[str, float]:
+    """Times by their shortest spelling that tells them apart."""
+    named: dict[str, float] = {}
+    for time in times:
+        if not (np.isfinite(time) and time >= 0):
+            raise ValueError(f"--times: {time:g} is not a finite time of at least 0")
+        name = repr(time).removesuffix(".0")
+        if name in named:
+            raise ValueError(f"--times: {name} is given twice")
+        named[name] = time
+    return named
+
+
+def _features(estimator: Any, table: CsvFile | ParquetFile, arguments: argparse.Namespace) -> Frame:
+    """The columns that the tree knows, of the kinds they had in training."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None:
+        raise ValueError(
+            f"{arguments.model}: the tree was fitted without column names; predict with it in "
+            "Python"
+        )
+    found = table.columns
+    for name in getattr(estimator, "features_used_", names):
+        check_column(name, found, arguments.model)
+    schemas = {
+        schema.name: schema
+        for schema in getattr(estimator.encoder_, "columns_", [])
+        if isinstance(schema, ColumnSchema)
+    }
+    wanted = [name for name in names if name in found]
+    kinds = {name: _kind(schemas[name]) for name in wanted if name in schemas}
+    frame = table.read(wanted, kinds=kinds, missing=arguments.na)
+    return Frame(
+        (name, _levels(values, schemas[name]) if kinds.get(name) == TEXT else values)
+        for name, values in frame.items()
+    )
+
+
+def _kind(schema: ColumnSchema) -> str:
+    return NUMBER if schema.kind in ("flag", "number") else TEXT
+
+
+def _levels(values: NDArray[Any], schema: ColumnSchema) -> NDArray[Any]:
+    """Texts of a categorical column as the levels of training, which may be numbers."""
+    if all(isinstance(level, str) for level in schema.levels):
+        return values
+    known: dict[Any, Any] = {None: None}
+    for text in set(values.tolist()) - {None}:
+        known[text] = next((level for level in schema.levels if _spells(text, level)), text)
+    result = np.empty(len(values), dtype=object)
+    result[:] = [known[text] for text in values.tolist()]
+    return result
+
+
+def _spells(text: str, level: Any) -> bool:
+    if isinstance(level, (str, bool)):
+        return text == level or text.lower() == shown(level)
+    try:
+        return bool(float(text) == level)
+    except ValueError:
+        return False
+
+
+def _predictions(estimator: Any, X: Frame, times: dict[str, float]) -> dict[str, NDArray[Any]]:
+    if not hasattr(estimator, "predict_survival_function"):
+        return {"prediction": estimator.predict(X)}
+    columns = {"risk": estimator.predict(X), "model_median": estimator.predict_median(X)}
+    if times:
+        survival = estimator.predict_survival_function(X, times=list(times.values()))
+        for name, values in zip(times, survival.T, strict=True):
+            columns[f"survival_{name}"] = values
+    return columns
+
+
+def _copied(
+    table: CsvFile | ParquetFile, names: list[str], columns: dict[str, NDArray[Any]]
+) -> dict[str, NDArray[Any]]:
+    """Columns that are copied to the output as they are."""
+    for name in names:
+        if name in columns:
+            raise ValueError(f"--id: the output has a column {name!r} of its own")
+    if not names:
+        return {}
+    return dict(table.read(names, kinds=dict.fromkeys(names, TEXT)))
+
+
+def _write(columns: dict[str, NDArray[Any]], target: Any) -> None:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*(values.tolist() for values in columns.values()), strict=True))
+    if target is None:
+        print(text.getvalue(), end="")
+    else:
+        write_files({target: text.getvalue()})

@@ -1,0 +1,62 @@
+"""The line that tells how far a search is."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from bristlecone.search import SearchProgress, readable_seconds
+
+__all__ = ["progress_line"]
+
+
+class _Line:
+    """One line on standard error that is written anew while the search goes on."""
+
+    def __init__(self, start: float) -> None:
+        self._next = start
+        self._width = 0
+
+    def show(self, progress: SearchProgress) -> None:
+        if progress.seconds < self._next:
+            return
+        self._next = progress.seconds + 0.1
+        text = _text(progress)
+        # Blanks cover what a longer text has left.
+        print(f"\r{text:{self._width}}", end="", file=sys.stderr, flush=True)
+        self._width = len(text)
+
+    def end(self) -> None:
+        if self._width:
+            print(file=sys.stderr)
+
+
+def _text(progress: SearchProgress) -> str:
+    text = (
+        f"{progress.seconds:.1f} s: objective {progress.objective:.6g}, lower bound "
+        f"{progress.lower_bound:.6g}, gap {100 * progress.relative_gap:.3g} %"
+    )
+    share, left = (getattr(progress, name, None) for name in ("share", "seconds_left"))
+    if share is not None:
+        text += f", {100 * share:.0f} % done"
+    if left is not None:
+        text += f", about {readable_seconds(left)} left"
+    return text
+
+
+@contextmanager
+def progress_line(forced: bool) -> Iterator[Callable[[SearchProgress], None] | None]:
+    """Callback that shows progress: on a terminal after a second; anywhere, at once if forced.
+
+    Warnings wait until the line has ended.
+    """
+    line = _Line(0.0 if forced else 1.0)
+    with warnings.catch_warnings(record=True) as held:
+        try:
+            yield line.show if forced or sys.stderr.isatty() else None
+        finally:
+            line.end()
+    for warning in held:
+        warnings.warn(warning.message, stacklevel=1)

@@ -1,0 +1,43 @@
+"""A fitted tree as ``fit`` and ``show`` print it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from bristlecone.export import export_dict, export_text
+from bristlecone.report import certificate
+
+__all__ = ["size", "tree_text"]
+
+
+def tree_text(estimator: Any, source: str) -> str:
+    """Where the tree comes from and its size, the tree, and what was proved of it if it was."""
+    proof = f"\n{_proof(estimator)}" if hasattr(estimator, "status_") else ""
+    return f"{source}: {size(estimator)}\n\n{export_text(estimator)}{proof}"
+
+
+def size(estimator: Any) -> str:
+    """Number of rows, events and columns the tree was fitted with."""
+    root = export_dict(estimator)
+    counts = {"row": root["n_samples"]}
+    events = [leaf["n_events"] for leaf in _leaves(root) if "n_events" in leaf]
+    if events:
+        counts["event"] = sum(events)
+    counts["column"] = estimator.n_features_in_
+    return ", ".join(f"{n} {what}{'' if n == 1 else 's'}" for what, n in counts.items())
+
+
+def _leaves(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    if "question" not in node:
+        yield node
+        return
+    yield from _leaves(node["yes"])
+    yield from _leaves(node["no"])
+
+
+def _proof(estimator: Any) -> str:
+    """Lines for objective, lower bound, gap, status, binary features, seconds and remarks."""
+    sentence, numbers = certificate(estimator)
+    lines = [*numbers[:3], ("status", sentence), *numbers[3:]]
+    return "".join(f"{name:16}{value}\n" for name, value in lines)

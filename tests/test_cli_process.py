@@ -1,0 +1,158 @@
+"""The command line as a process: Ctrl-C, pipes, start."""
+
+import inspect
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from command_line import FIT, run, run_process, study_folder, table_of
+
+from bristlecone import _core
+from bristlecone.cli import main
+from bristlecone.cli.arguments import ENCODER, SEARCH, TREE, parse
+from bristlecone.cli.progress import progress_line
+from bristlecone.encoder import BinaryEncoder
+from bristlecone.optimal import OptimalSurvivalTree
+from bristlecone.search import SearchProgress
+from bristlecone.serialise import load_model
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    return study_folder(tmp_path, monkeypatch)
+
+
+def test_everything_works_without_any_optional_library(folder):
+    blocked = ("pandas", "polars", "pyarrow", "matplotlib", "sksurv")
+    program = (
+        "import sys\n"
+        f"sys.modules.update(dict.fromkeys({blocked!r}))\n"
+        "from bristlecone.cli import main\n"
+        "status = main(sys.argv[1:])\n"
+        "sys.exit(status)\n"
+    )
+    fit = ("fit", "study.csv", *FIT, "--model", "m.json", "--report", "r.html")
+    done = run_process("-c", program, *fit)
+    assert (done.returncode, done.stderr) == (0, "")
+    done = run_process("-c", program, "predict", "m.json", "study.csv", "--out", "p.csv")
+    assert done.returncode == 0
+    assert len((folder / "p.csv").read_text().splitlines()) == 7
+    (folder / "study.parquet").write_bytes(b"")
+    done = run_process("-c", program, "fit", "study.parquet", *FIT)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "bristlecone: error: reading Parquet needs pyarrow: python -m pip install "
+        "'bristlecone[parquet]'\n"
+    )
+
+
+def test_a_closed_pipe_ends_quietly():
+    read, write = os.pipe()
+    os.close(read)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bristlecone", "datasets"],
+        stdout=write,
+        stderr=subprocess.PIPE,
+    )
+    os.close(write)
+    _, err = process.communicate(timeout=120)
+    assert err == b""
+
+
+def test_ctrl_c_during_the_search_gives_the_best_tree_so_far(folder):
+    program = (
+        "import os, signal, sys, threading\n"
+        "from bristlecone import _core, cli\n"
+        "solve = _core.solve_likelihood\n"
+        "timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))\n"
+        "def searching(*progress):\n"
+        "    if timer.ident is None:\n"
+        "        timer.start()\n"
+        "def interrupted(*arguments, **options):\n"
+        "    return solve(*arguments, **{**options, 'callback': searching})\n"
+        "_core.solve_likelihood = interrupted\n"
+        "sys.exit(cli.main(sys.argv[1:]))\n"
+    )
+    # 2950 binary features at depth 4: hours without the interrupt.
+    fit = ("fit", "maintenance", "--thresholds", "midpoints", "--max-depth", "4")
+    done = run_process("-c", program, *fit, "--model", "m.json")
+    assert done.returncode == 130
+    assert table_of(done.stdout)["status"].startswith("interrupted: the best tree found, not")
+    assert done.stderr.startswith("bristlecone: warning: ")
+    assert load_model("m.json").status_ == "interrupted"
+
+
+def test_ctrl_c_outside_the_search_ends_with_130(capsys, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_core, "solve_likelihood", interrupt)
+    status, out, _ = run(capsys, "fit", "gbsg2")
+    assert (status, out) == (130, "")
+
+
+def test_ctrl_c_while_libraries_are_imported_ends_with_130_and_no_word():
+    program = (
+        "import os, signal, sys\n"
+        "from bristlecone import cli\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'sklearn':\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        "sys.exit(cli.main(['fit', 'gbsg2']))\n"
+    )
+    done = run_process("-c", program)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+@pytest.mark.parametrize("arguments", [("--version",), ("--help",), ("fit", "--help"), ()])
+def test_version_and_help_need_no_library(arguments):
+    program = (
+        "import sys\n"
+        "sys.modules.update(dict.fromkeys(['numpy', 'scipy', 'sklearn', 'narwhals']))\n"
+        "from bristlecone import cli\n"
+        "sys.exit(cli.main(sys.argv[1:]))\n"
+    )
+    done = run_process("-c", program, *arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("bristlecone " if "--version" in arguments else "usage: bristl")
+
+
+@pytest.mark.parametrize("command", ["fit", "predict", "show", "datasets"])
+def test_help_has_examples_and_tells_of_every_option(capsys, command):
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    text = capsys.readouterr().out
+    assert re.search(rf"^examples?:.*bristlecone {command}", text, re.MULTILINE | re.DOTALL)
+    given = {"fit": ["a"], "predict": ["a", "b"], "show": ["a"], "datasets": []}[command]
+    parser = parse([command, *given])
+    for action in parser.parser._actions:
+        assert action.help, action.dest
+
+
+def test_defaults_in_the_help_are_those_of_the_estimators(capsys):
+    for options, function in ((TREE, OptimalSurvivalTree), (SEARCH, OptimalSurvivalTree),
+                              (ENCODER, BinaryEncoder)):  # fmt: skip
+        parameters = inspect.signature(function).parameters
+        for option in options:
+            assert option.default == parameters[option.parameter].default, option.parameter
+    with pytest.raises(SystemExit):
+        main(["fit", "--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    assert text.count("(default: ") >= len(TREE) + len(SEARCH) + len(ENCODER)
+
+
+def test_progress_tells_the_share_done_and_the_time_left_where_they_are_known(capsys):
+    class Forecast(SearchProgress):
+        share = 0.25
+        seconds_left = 90.0
+
+    with progress_line(True) as show:
+        show(SearchProgress(1.0, 0.5, 0.25, 10))
+    assert capsys.readouterr().err == "\r1.0 s: objective 0.5, lower bound 0.25, gap 50 %\n"
+    with progress_line(True) as show:
+        show(Forecast(1.0, 0.5, 0.25, 10))
+    assert capsys.readouterr().err.endswith("gap 50 %, 25 % done, about 90 s left\n")
