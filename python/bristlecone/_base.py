@@ -33,6 +33,14 @@ class TreeMixin(ABC):
         """Names of these columns."""
 
     @abstractmethod
+    def _used_columns(self) -> list[int]:
+        """Positions of the columns of ``X`` that the splits are about, ascending."""
+
+    @abstractmethod
+    def _missing_text(self) -> str:
+        """Missing values these columns had in training; empty when there were none."""
+
+    @abstractmethod
     def _check_parameters(self) -> None:
         """Raise InvalidParameterError for a parameter of wrong type or value."""
 
@@ -102,6 +110,17 @@ class TreeMixin(ABC):
         """Depth of the tree; 0 for a single leaf."""
         self._check_fitted()
         return self.tree_.max_depth
+
+    @property
+    def features_used_(self) -> list[Any]:
+        """Columns of ``X`` that the tree asks about: names, or positions if they had no names.
+
+        No others are needed at prediction. Of a transformer of one's own, all of them.
+        """
+        self._check_fitted()
+        names = getattr(self, "feature_names_in_", None)
+        used = self._used_columns()
+        return used if names is None else [str(names[place]) for place in used]
 
     def apply(self, X: Any) -> NDArray[np.int64]:
         """Leaf of every row.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -38,8 +39,9 @@ class NumericColumns:
             anything that is not a table of columns with distinct names.
         """
         table = read_table(X, _READER)
-        values = _matrix(table.columns)
-        self._remember([column.name for column in table.columns], table.named)
+        columns = table.columns
+        values = _matrix(columns)
+        self._remember([column.name for column in columns], table.named)
         constant = values.min(axis=0) == values.max(axis=0)
         self.constant_features_in_ = [
             name for name, is_constant in zip(self._names, constant, strict=True) if is_constant
@@ -52,10 +54,20 @@ class NumericColumns:
         Raises
         ------
         ValueError, TypeError
-            As in ``fit``, and for columns other than those of ``fit``.
+            As in ``fit``, and for missing columns.
         """
+        return self.evaluate(X, range(self.n_features_in_))
+
+    def evaluate(self, X: Any, asked: Sequence[int]) -> NDArray[np.float64]:
+        """The same with the columns at these positions only; the others are 0."""
+        table = read_table(X, _READER)
         named = hasattr(self, "feature_names_in_")
-        return _matrix(read_table(X, _READER).aligned(self._names, named, "the tree"))
+        needed = [self._names[position] for position in asked]
+        columns = table.aligned(self._names, named, "the tree", needed)
+        matrix = np.zeros((table.n_rows, self.n_features_in_), order="F")
+        if needed:
+            matrix[:, list(asked)] = _matrix(list(columns.values()))
+        return matrix
 
     def get_feature_names_out(self) -> NDArray[np.object_]:
         """Names of the columns; x0, x1, ... when ``X`` had no names."""

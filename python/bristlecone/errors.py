@@ -4,6 +4,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 __all__ = [
     "BristleconeWarning",
+    "ColumnWarning",
     "ConstantFeatureWarning",
     "FitConvergenceWarning",
     "InfeasibleError",
@@ -33,6 +34,10 @@ class SearchCostWarning(BristleconeWarning):
 
 class ConstantFeatureWarning(BristleconeWarning):
     """A feature takes one value on the training rows and cannot be used for a split."""
+
+
+class ColumnWarning(BristleconeWarning):
+    """A column is read in a way that may not be meant, such as numbers that are text."""
 
 
 class InfeasibleWarning(BristleconeWarning):

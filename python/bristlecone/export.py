@@ -63,15 +63,19 @@ def export_text(estimator: TreeMixin) -> str:
     Returns
     -------
     str
-        Questions and, per leaf, its rows and what it predicts. ASCII but for the names of
-        columns, categories and labels.
+        Questions and, per leaf, its rows and what it predicts; a last line for columns that are
+        asked about and had missing values in training. ASCII but for the names of columns,
+        categories and labels.
 
     Raises
     ------
     NotFittedError
         When the estimator is not fitted.
     """
-    return "\n".join(_lines(export_dict(estimator), estimator._leaf_text, "", "")) + "\n"
+    missing = estimator._missing_text()
+    told = [f"missing in training: {missing}"] if missing else []
+    lines = [*_lines(export_dict(estimator), estimator._leaf_text, "", ""), *told]
+    return "\n".join(lines) + "\n"
 
 
 def _lines(

@@ -224,9 +224,6 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
             return NumericColumns().fit(X)
         return super()._fitted_encoder(X, weight)
 
-    def _tree_rows(self, X: Any) -> NDArray[Any]:
-        return _rows(self.encoder_, X)
-
     def _saved_fields(self) -> dict[str, Any]:
         return {
             "encoder": self.encoder_.to_dict(),
