@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from bristlecone.encoder import BinaryEncoder, binary
+from bristlecone.encoder import BinaryEncoder, binary, missing
 from bristlecone.encoder import thresholds as cutting
 from bristlecone.errors import BristleconeWarning, InvalidParameterError, ModelFormatError
 from bristlecone.frame import Frame
@@ -171,7 +171,7 @@ def test_numpy_parameters_survive_json():
 
 
 def test_docstring_examples():
-    for module in (binary, cutting):
+    for module in (binary, cutting, missing):
         result = doctest.testmod(module)
         assert result.attempted > 0
         assert result.failed == 0
@@ -243,6 +243,7 @@ def test_unusable_input_is_refused(X, error, message):
             ValueError,
             "missing: 'age'; not seen in training: 'years'",
         ),
+        (lambda X: X.assign(age="old", new=1), TypeError, "'age' held numbers"),
         (lambda X: X.assign(age=math.inf), ValueError, "column 'age' is infinite .* in row 0"),
         (lambda X: X.assign(age="old"), TypeError, "'age' held numbers .* category 'old' in row 0"),
         (lambda X: X.assign(treated="no"), TypeError, "'treated' held numbers"),

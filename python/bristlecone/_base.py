@@ -12,6 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from bristlecone import serialise
+from bristlecone.encoder import BinaryEncoder, Missing
 from bristlecone.tree import Tree
 
 __all__ = ["TreeMixin"]
@@ -78,9 +79,14 @@ class TreeMixin(ABC):
 
     def _question(self, node: int) -> str:
         """What a split asks."""
-        question = self._split_names()[self.tree_.feature[node]]
+        feature = self.tree_.feature[node]
+        question = self._split_names()[feature]
         if self.tree_.threshold is not None:
             question += f" <= {self.tree_.threshold[node]:.10g}"
+        encoder = getattr(self, "encoder_", None)
+        if isinstance(encoder, BinaryEncoder) and encoder.missing_goes_[feature]:
+            asks_this = isinstance(encoder.features_[feature], Missing)
+            question += "" if asks_this else " (or missing)"
         return question
 
     def _check_fitted(self) -> None:

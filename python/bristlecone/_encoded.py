@@ -67,29 +67,24 @@ class EncodedTreeMixin(TreeMixin):
             logging.getLogger(type(self).__module__).log(level, "missing values: %s", missing)
         return encoder
 
-    def _asked(self) -> list[int]:
+    def _asked_features(self) -> list[int]:
         """Positions of the features that the tree asks, ascending."""
         return np.unique(self.tree_.feature[~self.tree_.is_leaf]).tolist()
 
     def _tree_rows(self, X: Any) -> NDArray[Any]:
         if isinstance(self.encoder_, (BinaryEncoder, NumericColumns)):
-            return self.encoder_.evaluate(X, self._asked())
+            return self.encoder_.evaluate(X, self._asked_features())
         return binary_features(self.encoder_, X)
 
     def _used_columns(self) -> list[int]:
         if isinstance(self.encoder_, NumericColumns):
-            return self._asked()
+            return self._asked_features()
         if isinstance(self.encoder_, BinaryEncoder):
-            asked = {self.encoder_.features_[feature].column for feature in self._asked()}
+            asked = {self.encoder_.features_[feature].column for feature in self._asked_features()}
             columns = self.encoder_.columns_
             return [place for place, column in enumerate(columns) if column.name in asked]
         # What a transformer of one's own makes its features of is not known.
         return list(range(self.n_features_in_))
-
-    def _question(self, node: int) -> str:
-        if isinstance(self.encoder_, BinaryEncoder):
-            return self.encoder_.questions_[self.tree_.feature[node]]
-        return super()._question(node)
 
     def _missing_text(self) -> str:
         columns = getattr(self.encoder_, "columns_", [])

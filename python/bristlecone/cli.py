@@ -283,7 +283,7 @@ def _predict(arguments: argparse.Namespace) -> int:
             f"{arguments.model}: the tree was fitted without column names; predict with it in "
             "Python"
         )
-    for name in names:
+    for name in estimator.features_used_:
         _check_column(frame, name, arguments.model)
     known = {*names, *(_OUTCOME if _is_bundled(arguments.data) else ())}
     unused = [repr(name) for name in frame if name not in known]
@@ -298,8 +298,7 @@ def _predict(arguments: argparse.Namespace) -> int:
     if arguments.out is not None:
         target = _output("--out", arguments.out, arguments.data, arguments.model)
 
-    X = frame.select(names)
-    columns = {"leaf": estimator.apply(X), **_predictions(estimator, X, arguments)}
+    columns = {"leaf": estimator.apply(frame), **_predictions(estimator, frame, arguments)}
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)

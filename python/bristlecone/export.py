@@ -72,10 +72,9 @@ def export_text(estimator: TreeMixin) -> str:
     NotFittedError
         When the estimator is not fitted.
     """
+    lines = list(_lines(export_dict(estimator), estimator._leaf_text, "", ""))
     missing = estimator._missing_text()
-    told = [f"missing in training: {missing}"] if missing else []
-    lines = [*_lines(export_dict(estimator), estimator._leaf_text, "", ""), *told]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *([f"missing in training: {missing}"] if missing else []), ""])
 
 
 def _lines(

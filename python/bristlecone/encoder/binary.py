@@ -105,9 +105,6 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
     missing_goes_ : list of bool or None, length n_features_out_
         Answer of each feature for rows where its column is missing; None where none was in
         training (the answer is then ``features_[k].missing``).
-    questions_ : list of str
-        Names of the features, with "(or missing)" behind those that answer yes to a value that
-        was missing in training.
     constant_features_in_ : list of str
         Columns with a single value, which give no feature.
     n_features_out_ : int
@@ -383,12 +380,6 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         self.n_imputed_ = np.array([schema.n_imputed for schema in columns], dtype=np.int64)
         gaps = {schema.name for schema in columns if schema.n_missing}
         self.missing_goes_ = [f.missing if f.column in gaps else None for f in features]
-        self.questions_ = [
-            f"{feature.name} (or missing)"
-            if goes and not isinstance(feature, Missing)
-            else feature.name
-            for feature, goes in zip(features, self.missing_goes_, strict=True)
-        ]
         if named:
             self.feature_names_in_ = np.array([schema.name for schema in columns], dtype=object)
         elif hasattr(self, "feature_names_in_"):

@@ -44,6 +44,11 @@ class ColumnSchema:
     ordered: bool
 
     @property
+    def has_missing(self) -> bool:
+        """Whether the column had a row without a value."""
+        return self.n_missing > 0
+
+    @property
     def n_imputed(self) -> int:
         """Rows without a value that count as ``fill``."""
         return 0 if self.fill is None else self.n_missing
