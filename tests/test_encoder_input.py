@@ -95,6 +95,15 @@ def test_columns_of_a_frame_may_come_in_any_order():
     assert np.array_equal(encoder.transform(X[X.columns[::-1]]), encoder.transform(X))
 
 
+def test_features_of_an_array_may_come_in_any_order():
+    X = np.array([[1.0, 7.0], [2.0, 9.0], [3.0, 8.0]])
+    encoder = BinaryEncoder().fit(X)
+    data = encoder.to_dict()
+    data["features"].reverse()
+    reverse = BinaryEncoder.from_dict(data)
+    assert np.array_equal(reverse.transform(X), encoder.transform(X)[:, ::-1])
+
+
 def test_frames_with_integer_names_count_as_arrays():
     X = pd.DataFrame([[1.0, 0.0], [2.0, 5.0]])
     encoder = BinaryEncoder().fit(X)

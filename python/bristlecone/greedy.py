@@ -81,6 +81,8 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
         Columns of ``X``.
     feature_names_in_ : array of str
         Their names; only when ``X`` had names.
+    features_used_ : list of str or int
+        The columns that the tree asks about; no others are needed at prediction.
     unique_times_, event_times_ : array of float
         Distinct training times, and those with an event.
     baseline_ : Baseline

@@ -245,8 +245,10 @@ def read_table(X: Any, reader: str) -> Table:
 
     def read(at: Sequence[int]) -> list[Column]:
         # one pass that lays each column out contiguously is cheaper than strided reads per column
-        chosen = np.asfortranarray(array if len(at) == array.shape[1] else array[:, at])
-        return [_from_array(names[j], chosen[:, k]) for k, j in enumerate(at)]
+        every = len(at) == array.shape[1]
+        chosen = np.asfortranarray(array if every else array[:, at])
+        places = at if every else range(len(at))
+        return [_from_array(names[j], chosen[:, k]) for j, k in zip(at, places, strict=True)]
 
     return Table(names, False, array.shape[0], read)
 
