@@ -164,23 +164,6 @@ def test_kmeans_cuts_between_clusters():
     assert 6 < second < 19
 
 
-@pytest.mark.parametrize(
-    ("values", "n_thresholds", "expected"),
-    [
-        ([0.0, 1.67e-27, 1.0], 1, [0.5]),
-        ([0.0, 1e-30, 1.67e-27, 1.0], 2, [0.5]),
-        ([0.0, 1e-30, 1.0, 1.0 + 2e-16, 2.0], 2, [0.5, 1.5]),
-        ([-1.0, -1e-30, 0.0, 1e-30, 1.0, 7.0], 2, [0.5, 4.0]),
-    ],
-)
-def test_kmeans_takes_values_that_coincide_in_the_scale_of_the_column_as_one(
-    values, n_thresholds, expected
-):
-    encoder = BinaryEncoder(thresholds="kmeans", n_thresholds=n_thresholds)
-    encoder.fit(np.array(values)[:, np.newaxis])
-    assert [feature.value for feature in encoder.features_] == pytest.approx(expected)
-
-
 def test_neighbouring_floats_are_separated():
     low = 1.0
     high = np.nextafter(low, 2)

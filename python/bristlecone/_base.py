@@ -121,7 +121,8 @@ class TreeMixin(ABC):
     def features_used_(self) -> list[Any]:
         """Columns of ``X`` that the tree asks about: names, or positions if they had no names.
 
-        No others are needed at prediction. Of a transformer of one's own, all of them.
+        No others are needed at prediction. Of a transformer of one's own, all of them; of a soft
+        tree those that a split weighs, while its leaves may weigh, and need, others.
         """
         self._check_fitted()
         names = getattr(self, "feature_names_in_", None)

@@ -136,17 +136,12 @@ def choose_gaps(
 
 def _cluster_gaps(distinct: Floats, total: Floats, n_clusters: int) -> NDArray[np.int64]:
     centred = distinct / 2 - distinct[0] / 2
-    position = centred / centred[-1]
-    # values nearer than this coincide where KMeans centres them, and are one point to it
-    start = np.flatnonzero(np.append(True, np.diff(position) > 1e-12))
-    if len(start) <= n_clusters:
-        return start[1:] - 1
-    point, weight = position[start, np.newaxis], np.add.reduceat(total, start)
+    position = (centred / centred[-1])[:, np.newaxis]
     # first centres evenly spaced in rank: distinct, near the data, and no randomness
-    rank = (np.arange(n_clusters) + 0.5) / n_clusters * len(point)
-    centres = point[rank.astype(np.int64)]
-    label = KMeans(n_clusters, init=centres, n_init=1).fit(point, sample_weight=weight).labels_
-    return start[1:][label[1:] != label[:-1]] - 1
+    rank = (np.arange(n_clusters) + 0.5) / n_clusters * len(distinct)
+    centres = position[rank.astype(np.int64)]
+    label = KMeans(n_clusters, init=centres, n_init=1).fit(position, sample_weight=total).labels_
+    return np.flatnonzero(label[1:] != label[:-1])
 
 
 def format_threshold(value: float, low: float, high: float) -> str:
