@@ -151,10 +151,17 @@ def test_predict_names_what_new_rows_lack(capsys, folder):
     (folder / "short.csv").write_text("agee,drug\n50,a\n")
     message = refused(capsys, folder, "predict", "m.json", "short.csv", "--out", "out.csv")
     assert "no column 'age'; did you mean 'agee'?" in message
-    (folder / "holes.csv").write_text("age,drug\n50,a\n,b\n")
-    message = refused(capsys, folder, "predict", "m.json", "holes.csv", "--out", "out.csv")
-    assert "'age'" in message
-    assert "row 1" in message
+
+
+def test_predict_needs_only_the_columns_that_the_tree_asks(capsys, folder):
+    run(capsys, "fit", "study.csv", *FIT, "--model", "m.json", "--max-depth", 1)
+    asked = load_model(folder / "m.json").features_used_
+    assert len(asked) == 1
+    lines = {"age": 'age\n40\n""\n', "drug": "drug\na\nNA\n"}
+    (folder / "few.csv").write_text(lines[asked[0]])
+    status, out, _ = run(capsys, "predict", "m.json", "few.csv")
+    assert status == 0
+    assert out.count("\n") == 3
 
 
 def test_predict_needs_column_names(capsys, folder):

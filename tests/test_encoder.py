@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -30,16 +31,20 @@ def fitted_names(X, sample_weight=None, **parameters):
 
 
 def spec_features(frame):
-    """The binarisation of the SurTree study, written as it reads; answers without their names."""
+    """The binarisation of the SurTree study, written as it reads; answers without their names.
+
+    But for one thing: the mean in place of missing values is not itself a value to cut beside.
+    """
     answers = []
     for name in frame.columns:
         column = frame[name]
         if pd.api.types.is_numeric_dtype(column):
             values = column.fillna(column.mean()).to_numpy(dtype=float)
-            distinct = sorted(set(values))
+            observed = column.dropna().to_numpy(dtype=float)
+            distinct = sorted(set(observed))
             mids = [(a + b) / 2 for a, b in itertools.pairwise(distinct)]
             if len(mids) > 10:
-                quantiles = [np.quantile(values, i / 11) for i in range(1, 11)]
+                quantiles = [np.quantile(observed, i / 11) for i in range(1, 11)]
                 mids = [next((m for m in mids if m >= q), mids[-1]) for q in quantiles]
             answers += [values <= threshold for threshold in mids]
         else:
@@ -255,7 +260,8 @@ def test_quantiles_of_equal_small_weights_are_unweighted():
 def test_boolean_and_binary_integer_columns_are_used_as_they_are(values):
     for X in (pd.DataFrame({"treated": values}), pl.DataFrame({"treated": values.tolist()})):
         encoder = BinaryEncoder().fit(X)
-        assert encoder.features_ == [Flag(column="treated", condition="", missing=False)]
+        # a missing value would be the more frequent one
+        assert encoder.features_ == [Flag(column="treated", condition="", missing=True)]
         assert names(encoder) == ["treated"]
         assert encoder.transform(X)[:, 0].tolist() == [True, False, True]
 
@@ -329,11 +335,11 @@ def test_unknown_category_matches_no_level():
         strict.transform(new)
 
 
-def test_missing_numbers_are_replaced_by_the_mean():
+def test_missing_numbers_are_replaced_by_the_mean_which_is_no_place_to_cut():
     X = pd.DataFrame({"a": [1.0, 2.0, np.nan, 6.0], "b": [5.0, np.nan, 5.0, 5.0]})
     encoder = BinaryEncoder().fit(X)
     filled = pd.DataFrame({"a": [1.0, 2.0, 3.0, 6.0], "b": [5.0] * 4})
-    assert names(encoder) == fitted_names(filled) == ["a <= 1.5", "a <= 2.5", "a <= 4.5"]
+    assert names(encoder) == fitted_names(X[["a"]].dropna()) == ["a <= 1.5", "a <= 4"]
     assert np.array_equal(encoder.transform(X), encoder.transform(filled))
     assert encoder.constant_features_in_ == ["b"]
 
@@ -438,8 +444,13 @@ parameter_sets = st.fixed_dictionaries(
 )
 
 
-def same_features(encoder, other):
-    return encoder.to_dict()["features"] == other.to_dict()["features"]
+def same_encoding(encoder, other):
+    """All but the numbers of rows are equal."""
+    one, two = (
+        {**fitted.to_dict(), "columns": [replace(c, n_missing=0) for c in fitted.columns_]}
+        for fitted in (encoder, other)
+    )
+    return one == two
 
 
 @given(training_frames(), parameter_sets, st.data())
@@ -449,7 +460,7 @@ def test_integer_weights_equal_repeated_rows(frame, parameters, data):
     weight[data.draw(st.integers(0, n - 1))] += 1
     repeated = frame.loc[frame.index.repeat(weight)].reset_index(drop=True)
     weighted = BinaryEncoder(**parameters).fit(frame, sample_weight=weight)
-    assert weighted.to_dict() == BinaryEncoder(**parameters).fit(repeated).to_dict()
+    assert same_encoding(weighted, BinaryEncoder(**parameters).fit(repeated))
 
 
 @given(training_frames(), parameter_sets, st.randoms(use_true_random=False))

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from bristlecone.encoder import BinaryEncoder, binary
+from bristlecone.encoder import BinaryEncoder, binary, missing
 from bristlecone.encoder import thresholds as cutting
 from bristlecone.errors import BristleconeWarning, InvalidParameterError, ModelFormatError
 from bristlecone.frame import Frame
@@ -78,7 +78,7 @@ def test_whole_numbers_of_128_bits_are_read_as_floats():
 
 def test_numbers_in_object_columns_are_numbers():
     X = np.array([[1, Decimal("0.5")], [2.5, 3], [None, np.float32(4)]], dtype=object)
-    assert fitted_names(X) == ["x0 <= 1.375", "x0 <= 2.125", "x1 <= 3.5"]
+    assert fitted_names(X) == ["x0 <= 1.75", "x1 <= 1.75", "x1 <= 3.5"]
 
 
 def test_levels_that_read_alike_have_distinct_names():
@@ -99,6 +99,15 @@ def test_columns_of_a_frame_may_come_in_any_order():
     X = pd.DataFrame(mixed_columns())
     encoder = BinaryEncoder().fit(X)
     assert np.array_equal(encoder.transform(X[X.columns[::-1]]), encoder.transform(X))
+
+
+def test_features_of_an_array_may_come_in_any_order():
+    X = np.array([[1.0, 7.0], [2.0, 9.0], [3.0, 8.0]])
+    encoder = BinaryEncoder().fit(X)
+    data = encoder.to_dict()
+    data["features"].reverse()
+    reverse = BinaryEncoder.from_dict(data)
+    assert np.array_equal(reverse.transform(X), encoder.transform(X)[:, ::-1])
 
 
 def test_frames_with_integer_names_count_as_arrays():
@@ -177,7 +186,7 @@ def test_numpy_parameters_survive_json():
 
 
 def test_docstring_examples():
-    for module in (binary, cutting):
+    for module in (binary, cutting, missing):
         result = doctest.testmod(module)
         assert result.attempted > 0
         assert result.failed == 0
@@ -244,17 +253,12 @@ def test_unusable_input_is_refused(X, error, message):
     ("change", "error", "message"),
     [
         (lambda X: X.drop(columns="age"), ValueError, "missing: 'age'$"),
-        (lambda X: X.assign(new=1), ValueError, "not seen in training: 'new'$"),
         (
             lambda X: X.rename(columns={"age": "years"}),
             ValueError,
             "missing: 'age'; not seen in training: 'years'",
         ),
-        (
-            lambda X: X.assign(nodes=[1, 2, None, 3, 4, None]),
-            ValueError,
-            "column 'nodes' is missing in row 2",
-        ),
+        (lambda X: X.assign(age="old", new=1), TypeError, "'age' held numbers"),
         (lambda X: X.assign(age=math.inf), ValueError, "column 'age' is infinite .* in row 0"),
         (lambda X: X.assign(age="old"), TypeError, "'age' held numbers .* category 'old' in row 0"),
         (lambda X: X.assign(treated="no"), TypeError, "'treated' held numbers"),

@@ -4,6 +4,7 @@ import logging
 import pickle
 import signal
 import threading
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer
 from survival_contract import assert_same_predictions, sample
 
 from bristlecone import curves
+from bristlecone._encoded import binary_features
 from bristlecone.datasets import load
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.errors import BristleconeWarning, ConstantFeatureWarning, SearchLimitWarning
@@ -212,6 +214,28 @@ def test_any_transformer_into_zeros_and_ones_is_an_encoder():
     plain = FunctionTransformer(feature_names_out="one-to-one")
     with pytest.raises(ValueError, match=r"encoder made an array .*nothing but 0 and 1"):
         OptimalSurvivalTree(encoder=plain).fit(X, y)
+
+
+@pytest.mark.parametrize("dtype", [bool, np.uint8, np.int64, float, object])
+def test_features_of_an_encoder_are_checked_without_a_copy_many_times_their_size(dtype):
+    rows = np.random.default_rng(0).integers(0, 2, (4000, 500)).astype(dtype)
+    keep = FunctionTransformer()
+    tracemalloc.start()
+    features = binary_features(keep, rows)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert features.dtype == np.uint8
+    assert np.array_equal(features, rows)
+    # the features, and what a block of 2**20 cells takes where there is no quicker check
+    assert peak < features.size + (12e5 if dtype in (bool, np.uint8, np.int64) else 12 * 2**20)
+
+
+@pytest.mark.parametrize("wrong", [2, -1, 0.5, np.nan, None, "1"])
+def test_features_other_than_zero_and_one_are_refused_wherever_they_are(wrong):
+    rows = np.zeros((3000, 400), dtype=type(wrong) if isinstance(wrong, (int, float)) else object)
+    rows[2999, 399] = wrong
+    with pytest.raises(ValueError, match="nothing but 0 and 1"):
+        binary_features(FunctionTransformer(), rows)
 
 
 def test_constant_columns_are_logged_and_alone_leave_a_single_leaf(caplog):

@@ -35,7 +35,7 @@ SHARED = [
     contract.check_column_order_does_not_matter,
     contract.check_fit_and_predict_leave_their_input_alone,
     contract.check_fit_returns_the_estimator_and_is_repeatable,
-    contract.check_missing_values_new_at_prediction_name_column_and_row,
+    contract.check_missing_values_new_at_prediction_count_as_the_mean,
     contract.check_row_order_does_not_matter,
     contract.check_rows_of_weight_zero_count_as_absent,
     contract.check_integer_weights_equal_repetition,

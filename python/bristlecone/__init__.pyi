@@ -6,6 +6,7 @@ from bristlecone.cost_sensitive import CostSensitiveTreeClassifier
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.errors import (
     BristleconeWarning,
+    ColumnWarning,
     ConstantFeatureWarning,
     FitConvergenceWarning,
     InfeasibleError,
@@ -30,6 +31,7 @@ from bristlecone.user_task import OptimalTree, Task
 __all__ = [
     "BinaryEncoder",
     "BristleconeWarning",
+    "ColumnWarning",
     "ConstantFeatureWarning",
     "CostSensitiveTreeClassifier",
     "FairTreeClassifier",

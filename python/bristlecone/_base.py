@@ -12,6 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from bristlecone import serialise
+from bristlecone.encoder import BinaryEncoder, Missing
 from bristlecone.tree import Tree
 
 __all__ = ["TreeMixin"]
@@ -31,6 +32,14 @@ class TreeMixin(ABC):
     @abstractmethod
     def _split_names(self) -> list[str]:
         """Names of these columns."""
+
+    @abstractmethod
+    def _used_columns(self) -> list[int]:
+        """Positions of the columns of ``X`` that the splits are about, ascending."""
+
+    @abstractmethod
+    def _missing_text(self) -> str:
+        """Missing values these columns had in training; empty when there were none."""
 
     @abstractmethod
     def _check_parameters(self) -> None:
@@ -70,9 +79,14 @@ class TreeMixin(ABC):
 
     def _question(self, node: int) -> str:
         """What a split asks."""
-        question = self._split_names()[self.tree_.feature[node]]
+        feature = self.tree_.feature[node]
+        question = self._split_names()[feature]
         if self.tree_.threshold is not None:
             question += f" <= {self.tree_.threshold[node]:.10g}"
+        encoder = getattr(self, "encoder_", None)
+        if isinstance(encoder, BinaryEncoder) and encoder.missing_goes_[feature]:
+            asks_this = isinstance(encoder.features_[feature], Missing)
+            question += "" if asks_this else " (or missing)"
         return question
 
     def _check_fitted(self) -> None:
@@ -102,6 +116,18 @@ class TreeMixin(ABC):
         """Depth of the tree; 0 for a single leaf."""
         self._check_fitted()
         return self.tree_.max_depth
+
+    @property
+    def features_used_(self) -> list[Any]:
+        """Columns of ``X`` that the tree asks about: names, or positions if they had no names.
+
+        No others are needed at prediction. Of a transformer of one's own, all of them; of a soft
+        tree those that a split weighs, while its leaves may weigh, and need, others.
+        """
+        self._check_fitted()
+        names = getattr(self, "feature_names_in_", None)
+        used = self._used_columns()
+        return used if names is None else [str(names[place]) for place in used]
 
     def apply(self, X: Any) -> NDArray[np.int64]:
         """Leaf of every row.

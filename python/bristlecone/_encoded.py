@@ -13,7 +13,9 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from bristlecone._base import TreeMixin
+from bristlecone._numeric import NumericColumns
 from bristlecone.encoder import BinaryEncoder
+from bristlecone.encoder.missing import missing_text
 from bristlecone.errors import ConstantFeatureWarning, InvalidParameterError
 
 __all__ = ["EncodedTreeMixin", "binary_features"]
@@ -29,6 +31,7 @@ class EncodedTreeMixin(TreeMixin):
 
     encoder: Any
     encoder_: Any
+    verbose: int
 
     @property
     def n_features_in_(self) -> int:
@@ -55,11 +58,37 @@ class EncodedTreeMixin(TreeMixin):
     def _fitted_encoder(self, X: Any, weight: NDArray[np.float64] | None) -> Any:
         encoder = BinaryEncoder() if isinstance(self.encoder, str) else clone(self.encoder)
         if weight is not None and has_fit_parameter(encoder, "sample_weight"):
-            return encoder.fit(X, sample_weight=weight)
-        return encoder.fit(X)
+            encoder.fit(X, sample_weight=weight)
+        else:
+            encoder.fit(X)
+        missing = missing_text(getattr(encoder, "columns_", []))
+        if missing:
+            level = logging.INFO if self.verbose else logging.DEBUG
+            logging.getLogger(type(self).__module__).log(level, "missing values: %s", missing)
+        return encoder
+
+    def _asked_features(self) -> list[int]:
+        """Positions of the features that the tree asks, ascending."""
+        return np.unique(self.tree_.feature[~self.tree_.is_leaf]).tolist()
 
     def _tree_rows(self, X: Any) -> NDArray[Any]:
+        if isinstance(self.encoder_, (BinaryEncoder, NumericColumns)):
+            return self.encoder_.evaluate(X, self._asked_features())
         return binary_features(self.encoder_, X)
+
+    def _used_columns(self) -> list[int]:
+        if isinstance(self.encoder_, NumericColumns):
+            return self._asked_features()
+        if isinstance(self.encoder_, BinaryEncoder):
+            asked = {self.encoder_.features_[feature].column for feature in self._asked_features()}
+            columns = self.encoder_.columns_
+            return [place for place, column in enumerate(columns) if column.name in asked]
+        # What a transformer of one's own makes its features of is not known.
+        return list(range(self.n_features_in_))
+
+    def _missing_text(self) -> str:
+        columns = getattr(self.encoder_, "columns_", [])
+        return missing_text([columns[place] for place in self._used_columns()]) if columns else ""
 
     def _split_names(self) -> list[str]:
         return [str(name) for name in self.encoder_.get_feature_names_out()]
@@ -91,9 +120,20 @@ def binary_features(encoder: Any, X: Any) -> NDArray[np.uint8]:
     """
     features = encoder.transform(X)
     features = np.asarray(features.toarray() if issparse(features) else features)
-    if features.ndim != 2 or not (features.dtype == np.bool_ or np.isin(features, (0, 1)).all()):
+    if features.ndim != 2 or not _is_binary(features):
         raise ValueError(
             f"encoder made an array of shape {features.shape} and dtype {features.dtype}; "
             "expected two dimensions and nothing but 0 and 1"
         )
     return np.ascontiguousarray(features, dtype=np.uint8)
+
+
+def _is_binary(features: NDArray[Any]) -> bool:
+    """Whether there is nothing but 0 and 1."""
+    if features.dtype == np.bool_ or not features.size:
+        return True
+    if features.dtype.kind in "iu":  # no mask of the size of the features is needed
+        return bool(features.min() >= 0 and features.max() <= 1)
+    step = max(1, 2**20 // features.shape[1])  # np.isin takes eleven bytes per cell
+    blocks = (features[start : start + step] for start in range(0, len(features), step))
+    return all(bool(np.isin(block, (0, 1)).all()) for block in blocks)

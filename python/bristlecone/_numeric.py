@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,8 +39,9 @@ class NumericColumns:
             anything that is not a table of columns with distinct names.
         """
         table = read_table(X, _READER)
-        values = _matrix(table.columns)
-        self._remember([column.name for column in table.columns], table.named)
+        columns = table.columns
+        values = _matrix(dict(enumerate(columns)), table.n_rows, len(columns))
+        self._remember([column.name for column in columns], table.named)
         constant = values.min(axis=0) == values.max(axis=0)
         self.constant_features_in_ = [
             name for name, is_constant in zip(self._names, constant, strict=True) if is_constant
@@ -52,10 +54,18 @@ class NumericColumns:
         Raises
         ------
         ValueError, TypeError
-            As in ``fit``, and for columns other than those of ``fit``.
+            As in ``fit``, and for missing columns.
         """
+        return self.evaluate(X, range(self.n_features_in_))
+
+    def evaluate(self, X: Any, asked: Sequence[int]) -> NDArray[np.float64]:
+        """The same with the columns at these positions only; the others are 0."""
+        table = read_table(X, _READER)
         named = hasattr(self, "feature_names_in_")
-        return _matrix(read_table(X, _READER).aligned(self._names, named, "the tree"))
+        needed = [self._names[position] for position in asked]
+        columns = table.aligned(self._names, named, "the tree", needed)
+        placed = dict(zip(asked, columns.values(), strict=True))
+        return _matrix(placed, table.n_rows, self.n_features_in_)
 
     def get_feature_names_out(self) -> NDArray[np.object_]:
         """Names of the columns; x0, x1, ... when ``X`` had no names."""
@@ -98,10 +108,10 @@ class NumericColumns:
             self.feature_names_in_ = self.get_feature_names_out()
 
 
-def _matrix(columns: list[Column]) -> NDArray[np.float64]:
-    """The columns side by side, column-major; all must be complete numbers."""
-    matrix = np.empty((columns[0].n_rows, len(columns)), order="F")
-    for position, column in enumerate(columns):
+def _matrix(columns: Mapping[int, Column], n_rows: int, width: int) -> NDArray[np.float64]:
+    """The columns at their positions, column-major; all must be complete numbers."""
+    matrix = np.zeros((n_rows, width), order="F")
+    for position, column in columns.items():
         if isinstance(column, CategoricalColumn):
             text = np.array([*(isinstance(level, str) for level in column.levels), False])
             row = int(np.argmax(text[column.codes] if text.any() else column.codes >= 0))

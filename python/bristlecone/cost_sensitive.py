@@ -120,6 +120,8 @@ class CostSensitiveTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator
         Columns of ``X``.
     feature_names_in_ : array of str
         Their names; only when ``X`` had names.
+    features_used_ : list of str or int
+        The columns that the tree asks about; no others are needed at prediction.
 
     References
     ----------

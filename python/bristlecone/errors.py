@@ -4,6 +4,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 __all__ = [
     "BristleconeWarning",
+    "ColumnWarning",
     "ConstantFeatureWarning",
     "FitConvergenceWarning",
     "InfeasibleError",
@@ -33,6 +34,10 @@ class SearchCostWarning(BristleconeWarning):
 
 class ConstantFeatureWarning(BristleconeWarning):
     """Every column takes one value on the training rows: there is nothing to split on."""
+
+
+class ColumnWarning(BristleconeWarning):
+    """A column is read in a way that may not be meant, such as numbers that are text."""
 
 
 class InfeasibleWarning(BristleconeWarning):

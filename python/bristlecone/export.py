@@ -63,15 +63,18 @@ def export_text(estimator: TreeMixin) -> str:
     Returns
     -------
     str
-        Questions and, per leaf, its rows and what it predicts. ASCII but for the names of
-        columns, categories and labels.
+        Questions and, per leaf, its rows and what it predicts; a last line for columns that are
+        asked about and had missing values in training. ASCII but for the names of columns,
+        categories and labels.
 
     Raises
     ------
     NotFittedError
         When the estimator is not fitted.
     """
-    return "\n".join(_lines(export_dict(estimator), estimator._leaf_text, "", "")) + "\n"
+    lines = list(_lines(export_dict(estimator), estimator._leaf_text, "", ""))
+    missing = estimator._missing_text()
+    return "\n".join([*lines, *([f"missing in training: {missing}"] if missing else []), ""])
 
 
 def _lines(

@@ -81,6 +81,8 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
         Columns of ``X``.
     feature_names_in_ : array of str
         Their names; only when ``X`` had names.
+    features_used_ : list of str or int
+        The columns that the tree asks about; no others are needed at prediction.
     unique_times_, event_times_ : array of float
         Distinct training times, and those with an event.
     baseline_ : Baseline
@@ -225,9 +227,6 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
         if self.encoder is None:
             return NumericColumns().fit(X)
         return super()._fitted_encoder(X, weight)
-
-    def _tree_rows(self, X: Any) -> NDArray[Any]:
-        return _rows(self.encoder_, X)
 
     def _saved_fields(self) -> dict[str, Any]:
         return {

@@ -118,6 +118,8 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
         Columns of ``X``.
     feature_names_in_ : array of str
         Their names; only when ``X`` had names.
+    features_used_ : list of str or int
+        The columns that the tree asks about; no others are needed at prediction.
     groups_ : array, shape (2,), or None
         The two values of the groups that ``fairness`` compares, sorted; None without.
     group_rmst_ : array of float, shape (2,), or None

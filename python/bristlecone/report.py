@@ -133,7 +133,7 @@ def html_report(
 <div class="tree">{_tree_svg(root, leaves)}</div>
 <p class="about">Solid: survival curve the tree predicts. Dashed: Kaplan–Meier estimate of the
 leaf's own rows.</p>
-<h2>What was proved</h2>
+{_missing(estimator)}<h2>What was proved</h2>
 <div class="proof{proven}"><p>{escape(sentence[0].upper() + sentence[1:])}.</p>
 {_pairs(numbers)}</div>
 <h2>Survival by leaf</h2>
@@ -147,6 +147,11 @@ events come earlier.</footer>
 </body>
 </html>
 """
+
+
+def _missing(estimator: SurvivalTreeMixin) -> str:
+    text = estimator._missing_text()
+    return f'<p class="about">Missing in training: {escape(text)}.</p>\n' if text else ""
 
 
 @dataclass

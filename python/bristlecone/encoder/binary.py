@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,8 +16,9 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from bristlecone.encoder import serialise
-from bristlecone.encoder.columns import CategoricalColumn, Column, NumericColumn, read_table
+from bristlecone.encoder.columns import CategoricalColumn, Column, read_table
 from bristlecone.encoder.features import (
+    AtMost,
     Feature,
     Flag,
     Level,
@@ -34,21 +36,27 @@ from bristlecone.encoder.thresholds import (
     weighted_distinct,
     weighted_mean,
 )
-from bristlecone.errors import InvalidParameterError, ModelFormatError
+from bristlecone.errors import ColumnWarning, InvalidParameterError, ModelFormatError
 from bristlecone.validation import check_choice, check_integer, check_real, check_sample_weight
 
 __all__ = ["BinaryEncoder"]
+
+Floats = NDArray[np.float64]
+
+# More levels than these, and none of them frequent enough, are worth a warning.
+_MANY_LEVELS = 20
 
 
 class BinaryEncoder(TransformerMixin, BaseEstimator):
     """Turn numeric, categorical and boolean columns into yes-no features.
 
     With the default settings this is the binarisation of Huisman, van der Linden & Demirović,
-    "Optimal Survival Trees: A Dynamic Programming Approach" (AAAI-24): categories become one
-    feature per level, numbers are cut at ten quantiles, missing numbers are replaced by the mean,
-    and features that hold for nearly no or nearly all rows, or that repeat an earlier one, are
-    dropped. Boolean columns and integer columns of 0 and 1 are used as they are, whatever their
-    share of true rows.
+    "Optimal Survival Trees: A Dynamic Programming Approach" (AAAI-24), but for missing numbers,
+    which are no place to cut: categories become one feature per level, numbers are cut at ten
+    quantiles, missing numbers are replaced by the mean, and features that hold for nearly no or
+    nearly all rows, or that repeat an earlier one, are dropped. Boolean columns and integer
+    columns of 0 and 1 are used as they are, whatever their share of true rows. Categories of an
+    ordered type are cut in their order, "grade <= II".
 
     Parameters
     ----------
@@ -61,32 +69,42 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
 
         Columns with at most ``n_thresholds`` midpoints are cut at all of them.
     n_thresholds : int, default=10
-        Most thresholds per numeric column; "midpoints" ignores it.
+        Most thresholds per numeric or ordered column; "midpoints" ignores it.
     max_categories : int or None, default=10
         Most levels per categorical column that get a feature of their own: the most frequent
         ones, and of equally frequent ones the first in sorted order. The others are merged into
-        the feature "column = other".
+        the feature "column = other". Ordered columns ignore it.
     missing : {"impute", "branch"}, default="impute"
-        What becomes of missing values. "impute": a number is replaced by the mean of its column
-        (which then counts as one of its values), a flag by its more frequent value. "branch": the
-        column gets a feature "column is missing", and its other features are false where it is
-        missing. In categorical columns "is missing" is always a feature of its own.
+        What becomes of missing values. "impute": a number counts as the mean of its column, a flag
+        as its more frequent value, both of the training rows, whether or not any were missing
+        there; no column is cut because of it. "branch": the column gets a feature "column is
+        missing" (if any was), and its other features are false where it is missing. In
+        categorical columns "is missing" is always a feature of its own, and a missing category
+        matches no level.
     min_support : float, default=0.01
-        Features true for less than this share of the rows, or for more than one minus it, are
-        dropped; columns used as they are stay.
+        Features true for less than this share of all rows, those with imputed values included, or
+        for more than one minus it, are dropped; columns used as they are stay.
     max_features : int or None, default=None
         Most features in all. The columns take turns, the one with the most balanced feature
         first, each giving the most balanced of its features that are left.
     handle_unknown : {"ignore", "error"}, default="ignore"
         What ``transform`` does with a category that was not seen in ``fit``: it matches no level,
-        not even "other", or it raises.
+        not even "other", or it raises. A level that an ordered type declared counts as seen.
 
     Attributes
     ----------
-    features_ : list of Threshold, Flag, Level, Other or Missing
+    features_ : list of Threshold, Flag, Level, Other, AtMost or Missing
         The binary features in the order of the output columns.
     columns_ : list of ColumnSchema
-        What ``fit`` saw of each column: name, kind, whether values were missing, levels.
+        What ``fit`` saw of each column: name, kind, how many values were missing, what stands for
+        them, levels.
+    n_missing_ : ndarray of int, shape (n_features_in_,)
+        Training rows in which the column has no value.
+    n_imputed_ : ndarray of int, shape (n_features_in_,)
+        Those of them that count as the mean or the more frequent value.
+    missing_goes_ : list of bool or None, length n_features_out_
+        Answer of each feature for rows where its column is missing; None where none was in
+        training (the answer is then ``features_[k].missing``).
     constant_features_in_ : list of str
         Columns with a single value, which give no feature.
     n_features_out_ : int
@@ -157,6 +175,12 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         TypeError
             For columns of dates, nested or other unsupported values (named), for sparse arrays
             and lazy frames.
+
+        Warns
+        -----
+        ColumnWarning
+            For text that is nothing but numbers, and for many levels of which none is frequent
+            enough for a feature; the column is named.
         """
         self._check_parameters()
         table = read_table(X, type(self).__name__)
@@ -166,9 +190,10 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             present = weight > 0
             columns = [column.take(present) for column in columns]
             weight = weight[present]
-        features, constant = self._select(columns, weight)
-        schemas = [describe(column) for column in columns]
+        schemas, features, constant, doubts = self._select(columns, weight)
         self._remember(schemas, features, constant, named=table.named)
+        for doubt in doubts:
+            warnings.warn(doubt, ColumnWarning, stacklevel=2)
         return self
 
     def transform(self, X: Any) -> NDArray[np.bool_]:
@@ -177,7 +202,8 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : DataFrame or array-like of shape (n_samples, n_columns)
-            The columns of ``fit``; those of a DataFrame may come in any order.
+            The columns of ``fit``. Those of a DataFrame may come in any order; others, and those
+            that have no feature, are not looked at.
 
         Returns
         -------
@@ -187,20 +213,46 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            For missing or extra columns, for a value missing in a column that was complete in
-            ``fit``, for infinite values and, with ``handle_unknown="error"``, for an unknown
-            category; column and row are named.
+            For missing columns, for another number of columns without names, for infinite values
+            and, with ``handle_unknown="error"``, for an unknown category; column and row are
+            named.
         TypeError
             For text where ``fit`` saw numbers and the reverse (the column is named), and as in
             ``fit``.
         """
         check_is_fitted(self)
-        reader = type(self).__name__
-        table = read_table(X, reader)
-        named = hasattr(self, "feature_names_in_")
-        columns = conform(table, self.columns_, named, self.handle_unknown, reader)
-        encoded = np.empty((table.n_rows, self.n_features_out_), dtype=bool)
+        n_rows, columns = self._columns_of(X, self.features_)
+        encoded = np.empty((n_rows, self.n_features_out_), dtype=bool)
         for index, feature in enumerate(self.features_):
+            encoded[:, index] = feature.evaluate(columns[feature.column])
+        return encoded
+
+    def evaluate(self, X: Any, asked: Sequence[int]) -> NDArray[np.bool_]:
+        """Some of the binary features; only their columns need be there.
+
+        Parameters
+        ----------
+        X : DataFrame or array-like of shape (n_samples, n_columns)
+            As in ``transform``. Columns that no asked feature is about may have any values and,
+            in a DataFrame, be absent.
+        asked : sequence of int
+            Positions of the features.
+
+        Returns
+        -------
+        bool ndarray of shape (n_samples, n_features_out_), Fortran-contiguous
+            False where not asked.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As in ``transform``.
+        """
+        check_is_fitted(self)
+        n_rows, columns = self._columns_of(X, [self.features_[index] for index in asked])
+        encoded = np.zeros((n_rows, self.n_features_out_), dtype=bool, order="F")
+        for index in asked:
+            feature = self.features_[index]
             encoded[:, index] = feature.evaluate(columns[feature.column])
         return encoded
 
@@ -324,23 +376,42 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         self.constant_features_in_ = constant
         self.n_features_in_ = len(columns)
         self.n_features_out_ = len(features)
+        self.n_missing_ = np.array([schema.n_missing for schema in columns], dtype=np.int64)
+        self.n_imputed_ = np.array([schema.n_imputed for schema in columns], dtype=np.int64)
+        gaps = {schema.name for schema in columns if schema.n_missing}
+        self.missing_goes_ = [f.missing if f.column in gaps else None for f in features]
         if named:
             self.feature_names_in_ = np.array([schema.name for schema in columns], dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
+    def _columns_of(self, X: Any, features: Sequence[Feature]) -> tuple[int, dict[str, Column]]:
+        """Number of rows, and the columns that these features are about."""
+        reader = type(self).__name__
+        table = read_table(X, reader)
+        needed = dict.fromkeys(feature.column for feature in features)
+        named = hasattr(self, "feature_names_in_")
+        columns = conform(table, self.columns_, named, self.handle_unknown, reader, needed)
+        return table.n_rows, columns
+
     def _select(
-        self, columns: list[Column], weight: NDArray[np.float64] | None
-    ) -> tuple[list[Feature], list[str]]:
-        """Features worth keeping, and the names of the constant columns."""
+        self, columns: list[Column], weight: Floats | None
+    ) -> tuple[list[ColumnSchema], list[Feature], list[str], list[str]]:
+        """Schemas, features worth keeping, names of the constant columns, and warnings."""
         total = columns[0].n_rows if weight is None else np.sum(weight)
+        schemas: list[ColumnSchema] = []
         chosen: list[Feature] = []
         balance: list[float] = []
         constant: list[str] = []
+        doubts: list[str] = []
         seen: set[bytes] = set()
+        unit = 1.0 if weight is None else min(1.0, float(weight.min()))
         for column in columns:
-            varies = False
-            for feature in self._candidates(column, weight):
+            varies = frequent = False
+            observed = _observed(column, weight)
+            fill = self._fill(column, *observed)
+            schemas.append(describe(column, fill))
+            for feature in self._candidates(column, fill, *observed, unit):
                 answer = feature.evaluate(column)
                 if answer.all() or not answer.any():
                     continue
@@ -350,6 +421,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
                 support = round(min(true, total - true) / total, 12)
                 if support < self.min_support and not isinstance(feature, Flag):
                     continue
+                frequent |= not isinstance(feature, (Other, Missing))
                 # equal for a feature and its complement
                 bits = np.packbits(answer ^ answer[0]).tobytes()
                 if bits not in seen:
@@ -358,7 +430,9 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
                     balance.append(support)
             if not varies:
                 constant.append(column.name)
-        return tell_apart(self._capped(chosen, balance)), constant
+            elif isinstance(column, CategoricalColumn):
+                doubts += _doubts(column, frequent, self.min_support)
+        return schemas, tell_apart(self._capped(chosen, balance)), constant, doubts
 
     def _capped(self, features: list[Feature], balance: list[float]) -> list[Feature]:
         if self.max_features is None or len(features) <= self.max_features:
@@ -372,61 +446,59 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         kept = sorted(index for _, _, index in sorted(queue)[: self.max_features])
         return [features[index] for index in kept]
 
-    def _candidates(self, column: Column, weight: NDArray[np.float64] | None) -> Iterator[Feature]:
+    def _fill(self, column: Column, distinct: NDArray[Any], total: Floats) -> bool | float | None:
+        """What stands for a missing value, whether or not any is missing in training."""
+        if isinstance(column, CategoricalColumn) or self.missing == "branch" or not len(distinct):
+            return None
+        if column.is_flag:
+            share = dict(zip(distinct.tolist(), total.tolist(), strict=True))
+            return bool(share.get(True, 0.0) > share.get(False, 0.0))
+        return weighted_mean(distinct, total)
+
+    def _candidates(
+        self,
+        column: Column,
+        fill: bool | float | None,
+        distinct: NDArray[Any],
+        total: Floats,
+        unit: float,
+    ) -> Iterator[Feature]:
         """Every feature the column could give."""
-        missing = column.missing
-        if missing is not None and missing.all():
+        if not len(distinct):
             return
         if isinstance(column, CategoricalColumn):
-            yield from self._levels(column, weight)
+            if column.ordered:
+                yield from self._steps(column, distinct, total, unit)
+            else:
+                yield from self._levels(column, distinct, total)
         elif column.is_flag:
-            yield self._flag(column, weight)
+            yield Flag(column=column.name, condition="", missing=bool(fill))
         else:
-            yield from self._thresholds(column, weight)
+            cuts = midpoints(distinct)
+            for gap in choose_gaps(distinct, total, self.thresholds, self.n_thresholds, unit):
+                value = float(cuts[gap])
+                yield Threshold(
+                    column=column.name,
+                    condition=f"<= {format_threshold(value, distinct[gap], distinct[gap + 1])}",
+                    value=value,
+                    missing=fill is not None and fill <= value,
+                )
         if isinstance(column, CategoricalColumn) or self.missing == "branch":
             yield Missing(column=column.name, condition="is missing")
 
-    def _flag(self, column: NumericColumn, weight: NDArray[np.float64] | None) -> Flag:
-        fill = False
-        if column.missing is not None and self.missing == "impute":
-            shown = ~column.missing
-            total = dict(
-                zip(*weighted_distinct(column.values[shown], _rows(weight, shown)), strict=True)
-            )
-            fill = bool(total.get(True, 0.0) > total.get(False, 0.0))
-        return Flag(column=column.name, condition="", missing=fill)
-
-    def _thresholds(
-        self, column: NumericColumn, weight: NDArray[np.float64] | None
-    ) -> Iterator[Threshold]:
-        values, missing, fill = column.values, column.missing, math.inf
-        if missing is None:
-            distinct, total = weighted_distinct(values, weight)
-        else:
-            distinct, total = weighted_distinct(values[~missing], _rows(weight, ~missing))
-            if self.missing == "impute":
-                fill = weighted_mean(distinct, total)
-                # fsum does not depend on the order of the rows
-                filled = missing.sum() if weight is None else math.fsum(weight[missing])
-                distinct, total = weighted_distinct(
-                    np.append(distinct, fill), np.append(total, filled)
-                )
-        unit = 1.0 if weight is None else min(1.0, weight.min())
-        cuts = midpoints(distinct)
-        for gap in choose_gaps(distinct, total, self.thresholds, self.n_thresholds, unit):
-            value = float(cuts[gap])
-            yield Threshold(
-                column=column.name,
-                condition=f"<= {format_threshold(value, distinct[gap], distinct[gap + 1])}",
-                value=value,
-                missing=fill <= value,
-            )
+    def _steps(
+        self, column: CategoricalColumn, code: NDArray[np.int64], total: Floats, unit: float
+    ) -> Iterator[AtMost]:
+        """Cuts between ordered levels, chosen as between numbers: the ranks of those that occur."""
+        rank = np.arange(len(code), dtype=np.float64)
+        for gap in choose_gaps(rank, total, self.thresholds, self.n_thresholds, unit):
+            levels = column.levels[: code[gap] + 1]
+            condition = f"<= {level_text(levels[-1])}"
+            yield AtMost(column=column.name, condition=condition, levels=levels)
 
     def _levels(
-        self, column: CategoricalColumn, weight: NDArray[np.float64] | None
+        self, column: CategoricalColumn, code: NDArray[np.int64], total: Floats
     ) -> Iterator[Level | Other]:
-        shown = column.codes >= 0
-        code, total = weighted_distinct(column.codes[shown], _rows(weight, shown))
         frequency = {column.levels[c]: t for c, t in zip(code, total, strict=True)}
         levels = sorted(frequency, key=sort_key)
         # sorted() is stable: equally frequent levels keep their order
@@ -440,7 +512,38 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             yield Other(column=column.name, condition="= other", levels=merged)
 
 
-def _rows(
-    weight: NDArray[np.float64] | None, rows: NDArray[np.bool_]
-) -> NDArray[np.float64] | None:
-    return None if weight is None else weight[rows]
+def _observed(column: Column, weight: Floats | None) -> tuple[NDArray[Any], Floats]:
+    """Distinct values (codes of a categorical column) that are not missing, and their weights."""
+    values = column.codes if isinstance(column, CategoricalColumn) else column.values
+    missing = column.missing
+    if missing is not None:
+        values = values[~missing]
+        weight = None if weight is None else weight[~missing]
+    return weighted_distinct(values, weight)
+
+
+def _doubts(column: CategoricalColumn, frequent: bool, min_support: float) -> list[str]:
+    """What may not be meant in how a column of text or categories is encoded."""
+    found = []
+    levels = column.levels
+    if not column.declared and len(levels) > 2 and all(map(_is_number, levels)):
+        found.append(
+            f"column {column.name!r} is text that is nothing but numbers, such as {levels[0]!r}: "
+            "its values are levels of a category; convert it to numbers to cut it at thresholds, "
+            "or to a categorical type if levels are meant"
+        )
+    if len(levels) > _MANY_LEVELS and not frequent:
+        found.append(
+            f"column {column.name!r} has {len(levels)} levels, none of which holds in a share of "
+            f"min_support={min_support:g} of the rows: hardly anything of it can be asked; group "
+            "its levels, lower min_support, or drop the column if it identifies rows"
+        )
+    return found
+
+
+def _is_number(level: Any) -> bool:
+    """Whether a level is text that reads as a number."""
+    try:
+        return isinstance(level, str) and math.isfinite(float(level))
+    except ValueError:
+        return False

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -81,12 +81,19 @@ class CategoricalColumn:
     codes : int64 ndarray of shape (n,)
         Index into ``levels``, -1 where missing.
     levels : tuple of str, bool, int or float
-        Distinct values, in order of first appearance or of value.
+        Distinct values, in order of first appearance or of value; of an ordered column all that
+        its type declares, in their order.
+    declared : bool
+        Whether the input was of a categorical type; else it was text.
+    ordered : bool
+        Whether that type has an order.
     """
 
     name: str
     codes: NDArray[np.int64]
     levels: tuple[Category, ...]
+    declared: bool = False
+    ordered: bool = False
 
     @property
     def n_rows(self) -> int:
@@ -99,28 +106,55 @@ class CategoricalColumn:
         return _mask(self.codes < 0)
 
     def take(self, rows: NDArray[np.bool_]) -> CategoricalColumn:
-        """Only the rows where the mask is true, and the levels that occur in them."""
+        """Only the rows where the mask is true, and the levels that occur in them.
+
+        An ordered column keeps all its levels: they have a place in the order without a row.
+        """
         codes = self.codes[rows]
+        if self.ordered:
+            return replace(self, codes=codes)
         kept = np.unique(codes[codes >= 0])
         position = np.full(len(self.levels) + 1, -1)  # the last entry serves code -1
         position[kept] = np.arange(len(kept))
-        return CategoricalColumn(
-            self.name, position[codes], tuple(self.levels[code] for code in kept)
+        return replace(
+            self, codes=position[codes], levels=tuple(self.levels[code] for code in kept)
         )
 
 
 Column = NumericColumn | CategoricalColumn
 
 
-class Table(NamedTuple):
-    """Columns of equal length; ``named`` tells whether the names came from the input."""
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns of equal length, read when they are asked for.
 
-    columns: list[Column]
+    Attributes
+    ----------
+    names : list of str
+    named : bool
+        Whether the names came from the input.
+    n_rows : int
+    read : callable
+        Columns at the given positions, checked.
+    """
+
+    names: list[str]
     named: bool
     n_rows: int
+    read: Callable[[Sequence[int]], list[Column]]
 
-    def aligned(self, names: list[str], named: bool, reader: str) -> list[Column]:
-        """The columns in the order of ``fit``: by name where both tables have names.
+    @property
+    def columns(self) -> list[Column]:
+        """Every column, read anew."""
+        return self.read(range(len(self.names)))
+
+    def aligned(
+        self, names: Sequence[str], named: bool, reader: str, needed: Iterable[str] | None = None
+    ) -> dict[str, Column]:
+        """Columns by their names in ``fit``: found by name where both tables have names.
+
+        Other columns of a table with names are ignored; without names there must be as many
+        columns as in ``fit``.
 
         Parameters
         ----------
@@ -130,27 +164,33 @@ class Table(NamedTuple):
             Whether these names came from its input.
         reader : str
             What was fitted, for the message.
+        needed : iterable of str, optional
+            The columns to read; all of ``names`` by default.
 
         Raises
         ------
         ValueError
-            For other columns than those of ``fit``.
+            When a needed column is missing, or the number of columns differs.
         """
+        wanted = list(names if needed is None else needed)
         if not (named and self.named):
-            if len(self.columns) != len(names):
+            if len(self.names) != len(names):
                 raise ValueError(
-                    f"X has {len(self.columns)} features, but {reader} is expecting {len(names)} "
+                    f"X has {len(self.names)} features, but {reader} is expecting {len(names)} "
                     "features as input"
                 )
-            return self.columns
-        found = {column.name: column for column in self.columns}
-        absent = [repr(name) for name in names if name not in found]
-        extra = [repr(name) for name in found if name not in set(names)]
-        if absent or extra:
-            told = [f"missing: {', '.join(absent)}"] if absent else []
-            told += [f"not seen in training: {', '.join(extra)}"] if extra else []
-            raise ValueError(f"the columns of X differ from those of fit; {'; '.join(told)}")
-        return [found[name] for name in names]
+            place = {name: position for position, name in enumerate(names)}
+        else:
+            place = {name: position for position, name in enumerate(self.names)}
+            absent = [repr(name) for name in wanted if name not in place]
+            if absent:
+                told = f"X lacks columns that {reader} needs; missing: {', '.join(absent)}"
+                extra = [repr(name) for name in self.names if name not in set(names)]
+                raise ValueError(
+                    told + (f"; not seen in training: {', '.join(extra)}" if extra else "")
+                )
+        columns = self.read([place[name] for name in wanted])
+        return dict(zip(wanted, columns, strict=True))
 
 
 def read_table(X: Any, reader: str) -> Table:
@@ -170,11 +210,11 @@ def read_table(X: Any, reader: str) -> Table:
     Raises
     ------
     TypeError
-        For sparse or masked arrays, lazy frames, and columns of dates, nested or other values
-        that are neither numbers, booleans nor text; the column is named.
+        For sparse or masked arrays, lazy frames, and, once they are read, columns of dates, nested
+        or other values that are neither numbers, booleans nor text; the column is named.
     ValueError
-        For no rows, no columns, another number of dimensions, complex or infinite numbers
-        (column and row are named), and duplicate or empty column names.
+        For no rows, no columns, another number of dimensions, duplicate or empty column names,
+        and, once they are read, complex or infinite numbers; column and row are named.
     """
     if issparse(X):
         raise TypeError(f"{reader} does not accept sparse input; pass X.toarray()")
@@ -182,24 +222,35 @@ def read_table(X: Any, reader: str) -> Table:
         raise TypeError(f"{reader} does not accept masked arrays; pass X.filled(numpy.nan)")
     if isinstance(X, Frame):
         _check_shape(X.shape, reader)
-        return Table([_from_array(name, X[name]) for name in X.columns], True, X.shape[0])
+        names = X.columns
+        return Table(
+            names, True, X.shape[0], lambda at: [_from_array(names[j], X[names[j]]) for j in at]
+        )
     if is_into_dataframe(X):
         names, named = _frame_names(X)
         frame = nw.from_native(X, eager_only=True)
         _check_shape(frame.shape, reader)
-        columns = [
-            _from_series(name, frame.get_column(key))
-            for name, key in zip(names, frame.columns, strict=True)
-        ]
-        return Table(columns, named, frame.shape[0])
+        keys = frame.columns
+        return Table(
+            names,
+            named,
+            frame.shape[0],
+            lambda at: [_from_series(names[j], frame.get_column(keys[j])) for j in at],
+        )
     if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
         raise TypeError(f"{reader} does not accept lazy frames; call collect() first")
     array = _as_array(X)
     _check_shape(array.shape, reader)
-    # one pass that lays each column out contiguously is cheaper than strided reads per column
-    array = np.asfortranarray(array)
-    columns = [_from_array(f"x{j}", array[:, j]) for j in range(array.shape[1])]
-    return Table(columns, False, array.shape[0])
+    names = [f"x{j}" for j in range(array.shape[1])]
+
+    def read(at: Sequence[int]) -> list[Column]:
+        # one pass that lays each column out contiguously is cheaper than strided reads per column
+        every = len(at) == array.shape[1]
+        chosen = np.asfortranarray(array if every else array[:, at])
+        places = at if every else range(len(at))
+        return [_from_array(names[j], chosen[:, k]) for j, k in zip(at, places, strict=True)]
+
+    return Table(names, False, array.shape[0], read)
 
 
 def _as_array(X: Any) -> NDArray[Any]:
@@ -256,7 +307,10 @@ def _from_series(name: str, series: nw.Series[Any]) -> Column:
     if dtype == nw.String:
         return _from_objects(name, series.to_list())
     if dtype in (nw.Categorical, nw.Enum):
-        return _from_objects(name, series.to_list(), as_levels=True)
+        column = _from_objects(name, series.to_list(), as_levels=True)
+        if isinstance(dtype, nw.Enum) and isinstance(column, CategoricalColumn):
+            return _in_order(column, dtype.categories)
+        return column
     if dtype in (nw.Object, nw.Unknown):
         return _from_array(name, series.to_numpy())
     raise _unsupported(name, dtype)
@@ -326,19 +380,37 @@ def _from_objects(name: str, values: Sequence[Any], as_levels: bool = False) -> 
     codes = np.where(absent, -1, np.cumsum(~absent) - 1)[codes]
     levels = [value for value, is_absent in zip(found, absent, strict=True) if not is_absent]
     for index, value in enumerate(levels):
-        if not isinstance(value, (str, Real, Decimal)):
+        if not _is_category(value):
             raise _unsupported_value(name, int(np.argmax(codes == index)), value)
         if not isinstance(value, str) and not _is_finite(value):
             raise _infinite(name, int(np.argmax(codes == index)), value)
     if levels and (as_levels or any(isinstance(value, str) for value in levels)):
-        plain = [value if isinstance(value, (str, bool, int)) else float(value) for value in levels]
-        return CategoricalColumn(name, codes, tuple(plain))
+        return CategoricalColumn(name, codes, tuple(map(_plain, levels)), declared=as_levels)
     # the last entry serves code -1
     numbers = np.array([*(float(value) for value in levels), np.nan])[codes]
     missing = _mask(codes < 0)
     if levels and all(isinstance(value, Integral) for value in levels):
         return _from_integers(name, numbers, missing)
     return NumericColumn(name, numbers, missing, integral=False)
+
+
+def _in_order(column: CategoricalColumn, categories: Iterable[Any]) -> CategoricalColumn:
+    """The same column with all the categories of its type as levels, in their order."""
+    declared = tuple(_plain(value) for value in categories if _is_category(value))
+    place = {level: index for index, level in enumerate(declared)}
+    # the last entry serves code -1
+    codes = np.array([*(place[level] for level in column.levels), -1])[column.codes]
+    return replace(column, codes=codes, levels=declared, ordered=True)
+
+
+def _is_category(value: Any) -> bool:
+    return isinstance(value, (str, Real, Decimal))
+
+
+def _plain(value: Any) -> Category:
+    """A category as one of the types that JSON keeps apart."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    return plain if isinstance(plain, (str, bool, int)) else float(plain)
 
 
 def _is_hashable(value: Any) -> bool:

@@ -5,14 +5,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone.encoder.columns import Category
 
-__all__ = ["Feature", "Flag", "Level", "Missing", "Other", "Threshold", "level_text", "tell_apart"]
+__all__ = [
+    "AtMost",
+    "Feature",
+    "Flag",
+    "Level",
+    "Missing",
+    "Other",
+    "Threshold",
+    "level_text",
+    "tell_apart",
+]
 
 Bools = NDArray[np.bool_]
 
@@ -38,6 +48,13 @@ class _Question:
         return f"{self.column} {self.condition}" if self.condition else self.column
 
 
+def _with_missing(answer: Bools, missing: Bools | None, fill: bool) -> Bools:
+    """The answers, with ``fill`` where the value is missing."""
+    if missing is None:
+        return answer
+    return answer | missing if fill else answer & ~missing
+
+
 @dataclass(frozen=True, kw_only=True)
 class Threshold(_Question):
     """True where the number is at most ``value``; ``missing`` where there is none."""
@@ -47,8 +64,7 @@ class Threshold(_Question):
 
     def evaluate(self, column: Any) -> Bools:
         """Answer for each row of a NumericColumn, bool (n,)."""
-        answer = column.values <= self.value  # NaN answers no
-        return answer | column.missing if self.missing and column.missing is not None else answer
+        return _with_missing(column.values <= self.value, column.missing, self.missing)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +76,7 @@ class Flag(_Question):
     def evaluate(self, column: Any) -> Bools:
         """Answer for each row of a NumericColumn, bool (n,)."""
         answer = column.values if column.is_flag else column.values > 0.5
-        return answer | column.missing if self.missing and column.missing is not None else answer
+        return _with_missing(answer, column.missing, self.missing)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +84,7 @@ class Level(_Question):
     """True where the category is ``level``."""
 
     level: Category
+    missing: ClassVar[bool] = False
 
     def evaluate(self, column: Any) -> Bools:
         """Answer for each row of a CategoricalColumn, bool (n,)."""
@@ -81,17 +98,36 @@ class Other(_Question):
     """True where the category is one of the rare ``levels`` that were merged."""
 
     levels: tuple[Category, ...]
+    missing: ClassVar[bool] = False
 
     def evaluate(self, column: Any) -> Bools:
         """Answer for each row of a CategoricalColumn, bool (n,)."""
-        rare = frozenset(self.levels)
-        answer = np.array([*(level in rare for level in column.levels), False])
-        return answer[column.codes]  # the last entry serves code -1
+        return _one_of(self.levels, column)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtMost(_Question):
+    """True where the ordered category is one of ``levels``: the first ones in its order."""
+
+    levels: tuple[Category, ...]
+    missing: ClassVar[bool] = False
+
+    def evaluate(self, column: Any) -> Bools:
+        """Answer for each row of a CategoricalColumn, bool (n,)."""
+        return _one_of(self.levels, column)
+
+
+def _one_of(levels: tuple[Category, ...], column: Any) -> Bools:
+    wanted = frozenset(levels)
+    answer = np.array([*(level in wanted for level in column.levels), False])
+    return answer[column.codes]  # the last entry serves code -1
 
 
 @dataclass(frozen=True, kw_only=True)
 class Missing(_Question):
     """True where the column has no value."""
+
+    missing: ClassVar[bool] = True
 
     def evaluate(self, column: Any) -> Bools:
         """Answer for each row of a column of either kind, bool (n,)."""
@@ -99,7 +135,8 @@ class Missing(_Question):
         return np.zeros(column.n_rows, dtype=bool) if missing is None else missing
 
 
-Feature = Threshold | Flag | Level | Other | Missing
+Feature = Threshold | Flag | Level | Other | AtMost | Missing
+"""A binary feature; its ``missing`` is the answer for a row without a value."""
 
 
 def level_text(level: Category) -> str:

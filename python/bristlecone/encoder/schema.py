@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,15 +25,33 @@ class ColumnSchema:
     name : str
     kind : {"flag", "number", "categorical", "empty"}
         "flag" for booleans and 0/1 integers, "empty" when every value was missing.
-    has_missing : bool
+    n_missing : int
+        Rows without a value.
+    fill : bool, float or None
+        What stands for a missing value; None where nothing does.
     levels : tuple of str, bool, int or float
-        Every level of a categorical column in sorted order, otherwise empty.
+        Every level of a categorical column in sorted order, or in its own if it is ordered;
+        otherwise empty.
+    ordered : bool
+        Whether the column is of an ordered categorical type.
     """
 
     name: str
     kind: str
-    has_missing: bool
+    n_missing: int
+    fill: bool | float | None
     levels: tuple[Category, ...]
+    ordered: bool
+
+    @property
+    def has_missing(self) -> bool:
+        """Whether the column had a row without a value."""
+        return self.n_missing > 0
+
+    @property
+    def n_imputed(self) -> int:
+        """Rows without a value that count as ``fill``."""
+        return 0 if self.fill is None else self.n_missing
 
 
 def sort_key(level: Category) -> tuple[bool, Category]:
@@ -41,31 +59,47 @@ def sort_key(level: Category) -> tuple[bool, Category]:
     return isinstance(level, str), level
 
 
-def describe(column: Column) -> ColumnSchema:
-    """Schema of a training column."""
+def describe(column: Column, fill: float | None = None) -> ColumnSchema:
+    """Schema of a training column where ``fill`` stands for missing values."""
     missing = column.missing
     levels: tuple[Category, ...] = ()
+    ordered = False
     if missing is not None and missing.all():
         kind = "empty"
     elif isinstance(column, CategoricalColumn):
-        kind, levels = "categorical", tuple(sorted(column.levels, key=sort_key))
+        kind, ordered = "categorical", column.ordered
+        levels = column.levels if ordered else tuple(sorted(column.levels, key=sort_key))
     else:
         kind = "flag" if column.is_flag else "number"
-    return ColumnSchema(name=column.name, kind=kind, has_missing=missing is not None, levels=levels)
+        fill = bool(fill) if column.is_flag and fill is not None else fill
+    return ColumnSchema(
+        name=column.name,
+        kind=kind,
+        n_missing=0 if missing is None else int(np.count_nonzero(missing)),
+        fill=fill,
+        levels=levels,
+        ordered=ordered,
+    )
 
 
 def conform(
-    table: Table, schemas: Sequence[ColumnSchema], named: bool, handle_unknown: str, reader: str
+    table: Table,
+    schemas: Sequence[ColumnSchema],
+    named: bool,
+    handle_unknown: str,
+    reader: str,
+    needed: Iterable[str] | None = None,
 ) -> dict[str, Column]:
     """Columns of a new table by their names in ``fit``, in the form their features expect.
 
-    ``named`` tells whether the names came from the input of ``fit``, ``reader`` what was fitted.
+    ``named`` tells whether the names came from the input of ``fit``, ``reader`` what was fitted,
+    ``needed`` which columns to read (all by default): the others may be anything.
 
     Raises
     ------
     ValueError
-        For other columns than those of ``fit``, for a missing value where training had none and,
-        with ``handle_unknown="error"``, for an unknown category; column and row are named.
+        When a needed column is missing, for another number of columns without names and, with
+        ``handle_unknown="error"``, for an unknown category; column and row are named.
     TypeError
         For text where training had numbers and the reverse.
 
@@ -74,27 +108,22 @@ def conform(
     BristleconeWarning
         When only one of the tables has names.
     """
-    columns = table.aligned([schema.name for schema in schemas], named, reader)
+    columns = table.aligned([schema.name for schema in schemas], named, reader, needed)
     if named != table.named:
         text = (
             f"X does not have valid feature names, but {reader} was fitted with feature names"
             if named
             else f"X has feature names, but {reader} was fitted without feature names"
         )
-        warnings.warn(text, BristleconeWarning, stacklevel=4)
+        warnings.warn(text, BristleconeWarning, stacklevel=5)
     return {
-        schema.name: _conform_column(column, schema, handle_unknown)
-        for column, schema in zip(columns, schemas, strict=True)
+        schema.name: _conform_column(columns[schema.name], schema, handle_unknown)
+        for schema in schemas
+        if schema.name in columns
     }
 
 
 def _conform_column(column: Column, schema: ColumnSchema, handle_unknown: str) -> Column:
-    missing = column.missing
-    if missing is not None and not schema.has_missing:
-        raise ValueError(
-            f"column {schema.name!r} is missing in row {int(np.argmax(missing))}; no value of it "
-            "was missing in training"
-        )
     if schema.kind == "categorical":
         return _conform_levels(column, schema, handle_unknown)
     if isinstance(column, CategoricalColumn) and schema.kind != "empty":

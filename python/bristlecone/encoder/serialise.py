@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import asdict, fields
 from typing import Any
 
-from bristlecone.encoder.features import Feature, Flag, Level, Missing, Other, Threshold
+from bristlecone.encoder.features import AtMost, Feature, Flag, Level, Missing, Other, Threshold
 from bristlecone.encoder.schema import KINDS, ColumnSchema
 from bristlecone.errors import ModelFormatError
 
@@ -18,6 +18,7 @@ _FEATURES: dict[str, type[Feature]] = {
     "flag": Flag,
     "level": Level,
     "other": Other,
+    "at most": AtMost,
     "missing": Missing,
 }
 _TYPES = {cls: name for name, cls in _FEATURES.items()}
@@ -27,6 +28,7 @@ _KINDS: dict[type[Feature], tuple[str, ...]] = {
     Flag: ("flag",),
     Level: ("categorical",),
     Other: ("categorical",),
+    AtMost: ("categorical",),
     Missing: ("flag", "number", "categorical"),
 }
 
@@ -103,7 +105,11 @@ _TESTS: dict[str, Callable[[Any], bool]] = {
     "kind": lambda value: isinstance(value, str),
     "column": lambda value: isinstance(value, str),
     "condition": lambda value: isinstance(value, str),
-    "has_missing": lambda value: isinstance(value, bool),
+    "n_missing": lambda value: (
+        isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    ),
+    "fill": lambda value: value is None or isinstance(value, bool) or _is_number(value),
+    "ordered": lambda value: isinstance(value, bool),
     "missing": lambda value: isinstance(value, bool),
     "value": _is_number,
     "level": _is_category,

@@ -34,7 +34,7 @@ def weighted_distinct(
 
     Parameters
     ----------
-    values : ndarray of shape (n,), n >= 1
+    values : ndarray of shape (n,)
     weight : float64 ndarray of shape (n,) or None
         None counts every row as one.
 
@@ -43,6 +43,11 @@ def weighted_distinct(
     distinct : ndarray of shape (k,), dtype of ``values``
     total : float64 ndarray of shape (k,)
     """
+    if not len(values):
+        return values, np.zeros(0)
+    if weight is None and values.dtype == np.bool_:
+        count = np.array([len(values) - np.count_nonzero(values), np.count_nonzero(values)])
+        return np.flatnonzero(count).astype(values.dtype), count[count > 0].astype(np.float64)
     if weight is None:
         distinct, count = np.unique(values, return_counts=True)
         return distinct, count.astype(np.float64)

@@ -81,17 +81,20 @@ class DesignEncoder:
     def fit(self, X: Any, weight: Floats | None) -> DesignEncoder:
         """Choose the design columns from rows of positive weight."""
         table = read_table(X, _READER)
-        self.columns_ = [describe(column) for column in table.columns]
+        columns = table.columns
         self.named_ = table.named
         self.design_, self.constant_ = [], []
         seen: set[bytes] = set()
-        for column in table.columns:
+        fill: dict[str, float] = {}
+        for column in columns:
             varies = False
             for design in self._candidates(column, weight):
                 values = design.evaluate(column)
                 if (values == values[0]).all():
                     continue
                 varies = True
+                if design.question is None:
+                    fill[column.name] = design.fill
                 # Equal for a 0/1 column and its complement.
                 key = values if set(np.unique(values)) - {0.0, 1.0} else np.abs(values - values[0])
                 if key.tobytes() not in seen:
@@ -99,10 +102,14 @@ class DesignEncoder:
                     self.design_.append(design)
             if not varies:
                 self.constant_.append(column.name)
+        self.columns_ = [describe(column, fill.get(column.name)) for column in columns]
         return self
 
-    def transform(self, X: Any) -> Floats:
+    def transform(self, X: Any, weighed: NDArray[np.bool_] | None = None) -> Floats:
         """Design of the rows, shape (n, n_design), C-contiguous.
+
+        Only columns of the design that are ``weighed`` (all by default) are made, of only those
+        columns of ``X`` that they need; the others are 0.
 
         Raises
         ------
@@ -110,9 +117,11 @@ class DesignEncoder:
             As ``BinaryEncoder.transform``: column and row are named.
         """
         table = read_table(X, _READER)
-        columns = conform(table, self.columns_, self.named_, self.handle_unknown, _READER)
-        design = np.empty((table.n_rows, len(self.design_)))
-        for j, part in enumerate(self.design_):
+        parts = [(j, part) for j, part in enumerate(self.design_) if weighed is None or weighed[j]]
+        needed = dict.fromkeys(part.column for _, part in parts)
+        columns = conform(table, self.columns_, self.named_, self.handle_unknown, _READER, needed)
+        design = np.zeros((table.n_rows, len(self.design_)))
+        for j, part in parts:
             design[:, j] = part.evaluate(columns[part.column])
         return design
 

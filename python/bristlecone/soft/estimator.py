@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
+from bristlecone.encoder.missing import missing_text
 from bristlecone.errors import (
     BristleconeWarning,
     ConstantFeatureWarning,
@@ -145,7 +146,7 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
     n_leaves_, depth_ : int
         Size of the tree.
     features_used_, n_features_used_
-        Columns that a split weighs.
+        Columns that a split weighs; at prediction those that a leaf weighs are needed too.
     fairness_distance_ : float
         Mean distance ∫ (S_i − S_j)² dt of two training rows of different groups; only with a
         group. ``leaf_gini_`` is the Gini mix of the leaves, plain and weighted.
@@ -470,6 +471,10 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
             len(self.encoder_.design_),
             self.fit_time_,
         )
+        missing = missing_text(self.encoder_.columns_)
+        if missing:
+            level = logging.INFO if self.verbose else logging.DEBUG
+            logger.log(level, "missing values: %s", missing)
         if replaced:
             warnings.warn(replaced, BristleconeWarning, stacklevel=3)
         if self.encoder_.constant_:
@@ -499,7 +504,8 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
         )
 
     def _tree_rows(self, X: Any) -> Floats:
-        return self.encoder_.transform(self._without_group(X))
+        weighed = (self.tree_.weights != 0).any(axis=0) | (self._linear[:, :-1] != 0).any(axis=0)
+        return self.encoder_.transform(self._without_group(X), weighed)
 
     def _checked_rows(self, X: Any) -> Floats:
         self._check_fitted()

@@ -11,6 +11,7 @@ from scipy.special import expit
 
 from bristlecone import curves
 from bristlecone._base import TreeMixin
+from bristlecone.encoder.missing import missing_text
 from bristlecone.frame import Frame
 from bristlecone.leaves import Baseline
 from bristlecone.metrics import concordance_index_censored
@@ -111,17 +112,21 @@ class SoftPredictions(TreeMixin):
         self._check_fitted()
         return self._model.parameters(self._shape)
 
-    @property
-    def features_used_(self) -> list[str]:
-        """Columns of ``X`` with a weight other than 0 in a split."""
-        self._check_fitted()
+    def _used_columns(self) -> list[int]:
         used = (self.tree_.weights != 0).any(axis=0)
-        columns = [part.column for part in self.encoder_.design_]
-        return list(dict.fromkeys(np.array(columns, dtype=object)[used].tolist()))
+        weighed = {
+            part.column
+            for part, is_used in zip(self.encoder_.design_, used, strict=True)
+            if is_used
+        }
+        return [j for j, column in enumerate(self.encoder_.columns_) if column.name in weighed]
+
+    def _missing_text(self) -> str:
+        return missing_text(self.encoder_.columns_)
 
     @property
     def n_features_used_(self) -> int:
-        """Number of these columns."""
+        """Number of columns with a weight other than 0 in a split."""
         return len(self.features_used_)
 
     def predict_proba_leaf(self, X: Any) -> Floats:
