@@ -256,7 +256,7 @@ fn cells(n_columns: usize, depth: usize) -> usize {
 }
 
 /// Threads worth starting for a lattice of so many columns.
-fn useful_threads(n_columns: usize, depth: usize, settings: &Settings) -> usize {
+pub fn useful_threads(n_columns: usize, depth: usize, settings: &Settings) -> usize {
     settings.threads().min(cells(n_columns, depth) / CELLS_PER_THREAD).max(1)
 }
 
