@@ -33,6 +33,15 @@ fn nanoseconds(backend: Backend, precision: Precision) -> (f64, f64) {
     (cell * wider, visit)
 }
 
+/// Seconds per row of the caller before and after the search: merging equal rows, curves.
+const PER_ROW: f64 = 2e-6;
+
+/// How much longer a visit takes where the rows, of so many bytes in all, are far away: from
+/// 4 MiB on they leave the cache, at 32 MiB all have.
+fn far(bytes: usize) -> f64 {
+    1.0 + 1.5 * ((bytes as f64 / (4 << 20) as f64).log2() / 3.0).clamp(0.0, 1.0)
+}
+
 /// Forecast for trees of the depth of the settings, before any pruning; O(rows + depth).
 pub fn forecast<T: LaneTask>(task: &T, sample: &Sample, settings: &Settings) -> Forecast {
     Work::new(task, sample, settings).to_depth(settings.max_depth)
@@ -65,6 +74,11 @@ impl<'a, T: LaneTask> Work<'a, T> {
         Work { task, sample, settings, useful, trues: true_columns(sample) }
     }
 
+    /// Distinct rows.
+    pub fn n_rows(&self) -> usize {
+        self.sample.n_rows()
+    }
+
     /// Of a search to this depth.
     pub fn to_depth(&self, depth: usize) -> Forecast {
         let Work { task, sample, settings, .. } = *self;
@@ -78,9 +92,11 @@ impl<'a, T: LaneTask> Work<'a, T> {
         let reach = (1..=deepest).rev().find(|&d| bytes(d) <= limit).unwrap_or(depth.min(1));
         let backend = settings.backend.unwrap_or_else(|| Backend::available()[0]);
         let (cell, visit) = nanoseconds(backend, precision);
+        let visit = visit * far(lattice::row_bytes(sample, channels, precision));
         let (cells, row_visits) = work(&self.trues, sample.n_columns(), depth, reach);
+        let rows = sample.counts.iter().sum::<i64>() as f64;
         let threads = lattice::useful_threads(sample.n_columns(), reach, settings) as f64;
-        let row_seconds = row_visits * visit * 1e-9 / threads + sample.n_rows() as f64 * 1e-6;
+        let row_seconds = row_visits * visit * 1e-9 / threads + rows * PER_ROW;
         let seconds = cells * cell * 1e-9 / threads + row_seconds;
         // Hopeless depths overflow, and an overflow times nothing is not a number.
         let finite = |value: f64| if value.is_finite() { value } else { f64::INFINITY };

@@ -9,7 +9,7 @@ use crate::data::Sample;
 use crate::task::ScalarTask;
 
 /// Most rows to divide; the others are counted as leaves of their own.
-const MOST_ROWS: usize = 2048;
+pub const MOST_ROWS: usize = 2048;
 
 /// Most groups; with more the bound is hardly above the finest partition.
 const MOST_GROUPS: usize = 32;

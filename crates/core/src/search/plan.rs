@@ -1,6 +1,7 @@
 //! What a search can afford before it begins, and how it is to use what time it has.
 
 use super::forecast::Work;
+use super::groups;
 use super::{Monitor, Settings};
 use crate::data::Sample;
 use crate::task::LaneTask;
@@ -11,8 +12,8 @@ const SHORT: f64 = 0.05;
 /// Seconds from which a search is likely to be watched and stopped.
 const LONG: f64 = 10.0;
 
-/// Seconds from which a bound that costs a hundredth of them is worth it.
-const WATCHED: f64 = 1.0;
+/// Seconds that the bound by groups takes per row, and the share of the search it is worth.
+const BOUND: (f64, f64) = (1e-5, 0.01);
 
 /// Share of the search that looking at shallower trees first may take.
 const SHARE: f64 = 0.03;
@@ -58,7 +59,9 @@ impl<'a, T: LaneTask> Plan<'a, T> {
 
     /// Whether to bound the search before it begins.
     pub fn affords_bound(&self) -> bool {
-        self.seconds > WATCHED || self.is_pressed() && self.monitor.remaining() > 0.2
+        let (per_row, share) = BOUND;
+        let seconds = per_row * self.work.n_rows().min(groups::MOST_ROWS) as f64;
+        seconds < share * self.seconds.min(20.0 * self.monitor.remaining())
     }
 
     /// Whether to look at all trees of this depth before the search to the full one.
