@@ -37,9 +37,9 @@ fn nanoseconds(backend: Backend, precision: Precision) -> (f64, f64) {
 const PER_ROW: f64 = 2e-6;
 
 /// How much longer a visit takes where the rows, of so many bytes in all, are far away: from
-/// 4 MiB on they leave the cache, at 32 MiB all have.
+/// 512 KiB on they leave the near caches, at 16 MiB all have.
 fn far(bytes: usize) -> f64 {
-    1.0 + 1.5 * ((bytes as f64 / (4 << 20) as f64).log2() / 3.0).clamp(0.0, 1.0)
+    1.0 + 3.0 * ((bytes as f64 / (512 << 10) as f64).log2() / 5.0).clamp(0.0, 1.0)
 }
 
 /// Forecast for trees of the depth of the settings, before any pruning; O(rows + depth).
