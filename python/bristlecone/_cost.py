@@ -1,7 +1,9 @@
-"""When a forecast search is hopeless, and which smaller setting is not."""
+"""When a forecast search is hopeless, and which smaller settings are not."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from typing import Any
 
 from sklearn.base import clone
@@ -13,7 +15,10 @@ __all__ = ["affordable", "allowance", "smaller_setting"]
 
 # What a search may take before it is called hopeless, when no limit is set. The bytes are what the
 # engine allows itself.
-_MOST_SECONDS, _MOST_BYTES = 3600.0, 600 << 20
+_MOST_SECONDS, _MOST_BYTES = 600.0, 600 << 20
+
+# Fewer rows are no sample worth a search.
+_FEWEST_ROWS = 500
 
 
 def allowance(estimator: Any) -> tuple[float, int]:
@@ -29,7 +34,7 @@ def affordable(estimator: Any, cost: SearchCost) -> bool:
 
 
 def smaller_setting(estimator: Any, problem: Any, cost: SearchCost) -> str | None:
-    """The most depth that can be afforded, or fewer features if not even depth 2 can.
+    """Settings that can be afforded, each the nearest of its kind, joined by "or".
 
     Parameters
     ----------
@@ -38,6 +43,13 @@ def smaller_setting(estimator: Any, problem: Any, cost: SearchCost) -> str | Non
     cost : SearchCost
         Forecast of the estimator as it is, not affordable.
     """
+    kinds = (_less_depth, _fewer_features, _fewer_rows)
+    found = [setting for kind in kinds for setting in kind(estimator, problem, cost)]
+    return " or ".join(found) if found else None
+
+
+def _less_depth(estimator: Any, problem: Any, cost: SearchCost) -> Iterator[str]:
+    """The most depth, from two on."""
     suggestion = None
     for depth in range(2, cost.max_depth):
         smaller = estimator._forecast(problem, depth)
@@ -45,17 +57,38 @@ def smaller_setting(estimator: Any, problem: Any, cost: SearchCost) -> str | Non
             break
         suggestion = f"max_depth={depth} ({smaller})"
     if suggestion is not None:
-        return suggestion
-    automatic = isinstance(estimator.encoder, str)
-    encoder = BinaryEncoder() if automatic else clone(estimator.encoder)
+        yield suggestion
+
+
+def _fewer_features(estimator: Any, problem: Any, cost: SearchCost) -> Iterator[str]:
+    """Half as many features, or half of that; with less depth if it takes fewer than ten."""
+    encoder = BinaryEncoder() if isinstance(estimator.encoder, str) else clone(estimator.encoder)
     if not isinstance(encoder, BinaryEncoder):
-        return None
-    fewer = clone(estimator).set_params(max_depth=min(2, cost.max_depth), encoder=encoder)
-    count = cost.n_features // 2
-    while count > 0:
-        encoder.set_params(max_features=count)
-        smaller = fewer._forecast(fewer._encoded(problem.data))
-        if affordable(estimator, smaller):
-            return f"max_depth={fewer.max_depth}, encoder={encoder!r} ({smaller})"
-        count //= 2
-    return None
+        return
+    fewer = clone(estimator).set_params(encoder=encoder)
+    for depth in dict.fromkeys((cost.max_depth, min(2, cost.max_depth))):
+        fewer.set_params(max_depth=depth)
+        count = cost.n_features // 2
+        while count >= (10 if depth > 2 else 1):
+            encoder.set_params(max_features=count)
+            smaller = fewer._forecast(fewer._encoded(problem.data))
+            if affordable(estimator, smaller):
+                limits = "" if depth == cost.max_depth else f"max_depth={depth}, "
+                yield f"{limits}encoder={encoder!r} ({smaller})"
+                return
+            count //= 2
+
+
+def _fewer_rows(estimator: Any, problem: Any, cost: SearchCost) -> Iterator[str]:
+    """A sample of the rows, where it is their number that costs."""
+    n_rows = problem.features.shape[0]
+    seconds, memory = allowance(estimator)
+    rest = cost.seconds - cost.row_seconds
+    if not math.isfinite(rest) or rest >= seconds or cost.memory > memory:
+        return
+    share = (seconds - rest) / cost.row_seconds
+    # Two digits, rounded down.
+    digits = max(0, math.floor(math.log10(share * n_rows)) - 1) if share * n_rows >= 1 else 0
+    rows = int(share * n_rows // 10**digits * 10**digits)
+    if _FEWEST_ROWS <= rows < n_rows:
+        yield f"a sample of {rows:,} rows"

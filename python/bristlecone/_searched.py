@@ -105,7 +105,7 @@ class SearchedTreeMixin:
 
 def reporter(
     callback: Callable[[SearchProgress], object] | None,
-) -> Callable[[float, float, float, int], object] | None:
+) -> Callable[..., object] | None:
     """Callback of the engine for a callback of the user."""
     if callback is None:
         return None

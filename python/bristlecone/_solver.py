@@ -44,11 +44,15 @@ Estimator = TypeVar("Estimator", bound="SolverMixin")
 
 
 class Problem(NamedTuple):
-    """Training rows (checked, with ``X`` and ``weight``), the fitted encoder, binary features."""
+    """Training rows (checked, with ``X`` and ``weight``), the fitted encoder, binary features.
+
+    ``seconds`` is what reading and encoding the rows took.
+    """
 
     data: Any
     encoder: Any
     features: NDArray[np.uint8]
+    seconds: float = 0.0
 
 
 class Engine(NamedTuple):
@@ -186,22 +190,15 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
         Warns
         -----
         SearchCostWarning
-            When the forecast is beyond ``time_limit`` (an hour without one) or ``memory_limit``
-            (600 MiB without one); a smaller setting that fits is given, if there is one.
+            When the forecast is beyond ``time_limit`` (ten minutes without one) or
+            ``memory_limit`` (600 MiB without one); smaller settings that fit are given, if there
+            are any: less depth, fewer features, a sample of the rows.
         """
         problem = self._problem(X, y, sample_weight, **data)
         cost = self._forecast(problem)
         if affordable(self, cost):
             return cost
-        suggestion = smaller_setting(self, problem, cost)
-        seconds, memory = allowance(self)
-        warnings.warn(
-            f"the search is forecast to take {cost}, where {readable_seconds(seconds)}, "
-            f"{readable_bytes(memory)} are allowed"
-            + (f"; smaller is {suggestion}" if suggestion else ""),
-            SearchCostWarning,
-            stacklevel=2,
-        )
+        suggestion = self._warn_of_cost(problem, cost, stacklevel=3)
         return replace(cost, suggestion=suggestion)
 
     @property
@@ -235,12 +232,16 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
             )
 
     def _problem(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> Problem:
+        start = time.perf_counter()
         self._check_parameters()
-        return self._encoded(self._training_data(X, y, sample_weight, **more))
+        problem = self._encoded(self._training_data(X, y, sample_weight, **more))
+        return problem._replace(seconds=time.perf_counter() - start)
 
     def _encoded(self, data: Any) -> Problem:
+        start = time.perf_counter()
         encoder = self._fitted_encoder(data.X, data.weight)
-        return Problem(data, encoder, binary_features(encoder, data.X))
+        features = binary_features(encoder, data.X)
+        return Problem(data, encoder, features, time.perf_counter() - start)
 
     def _search(
         self, problem: Problem, start: float, callback: Callback | None, **options: Any
@@ -250,18 +251,55 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
         told = reporter(callback)
         if told is not None and engine.offset:
             told = _shifted(told, engine.offset)
+        if self.time_limit is None:
+            told = self._warning_of_cost(told, problem)
         solution = self._run(engine.solve, problem, callback=told, **options)
         self._set_solution(solution, problem, start, engine.offset)
 
+    def _warning_of_cost(
+        self, told: Callable[..., object] | None, problem: Problem
+    ) -> Callable[..., object]:
+        """The engine's callback that warns once, at the start, of a search without an end."""
+        warned = False
+
+        def tell(at: float, value: float, bound: float, nodes: int, *outlook: float | None) -> None:
+            nonlocal warned
+            left = outlook[1]
+            if not warned and left is not None and left > allowance(self)[0]:
+                warned = True
+                self._warn_of_cost(problem, self._forecast(problem), stacklevel=6)
+            if told is not None:
+                told(at, value, bound, nodes, *outlook)
+
+        return tell
+
+    def _warn_of_cost(self, problem: Problem, cost: SearchCost, stacklevel: int) -> str | None:
+        """Warn of a hopeless search and return what is suggested in its place."""
+        suggestion = smaller_setting(self, problem, cost)
+        seconds, memory = allowance(self)
+        limit = f"where {readable_seconds(seconds)}, {readable_bytes(memory)} are "
+        limit += "reasonable" if self.time_limit is None else "allowed"
+        warnings.warn(
+            f"the search is forecast to take {cost}, {limit}"
+            + (f"; smaller is {suggestion}" if suggestion else ""),
+            SearchCostWarning,
+            stacklevel=stacklevel,
+        )
+        return suggestion
+
     def _run(self, search: Callable[..., Any], problem: Problem, **options: Any) -> Any:
-        """Call a function of the engine with the parameters."""
+        """Call a function of the engine with the parameters.
+
+        The time limit counts from the beginning of ``fit``.
+        """
+        limit = None if self.time_limit is None else max(0.0, self.time_limit - problem.seconds)
         settings = {
             "max_depth": self._depth_limit(problem.features),
             "max_leaf_nodes": self._leaf_limit(problem.features),
             "min_samples_leaf": self.min_samples_leaf,
             "leaf_penalty": float(self.leaf_penalty),
             "n_threads": thread_count(self.n_jobs),
-            "time_limit": None if self.time_limit is None else float(self.time_limit),
+            "time_limit": limit,
             "memory_limit": self.memory_limit,
             "options": None,
         }
@@ -316,10 +354,14 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
             )
         depth = self._depth_limit(problem.features) if max_depth is None else max_depth
         forecast = self._run(function, problem, max_depth=depth)
-        seconds = forecast["seconds"]
+        # Counts beyond all numbers divide into NaN.
+        seconds, rows = (
+            math.inf if math.isnan(value) else value
+            for value in (forecast["seconds"], forecast["row_seconds"])
+        )
         return SearchCost(
-            # Counts beyond all numbers divide into NaN.
-            seconds=math.inf if math.isnan(seconds) else seconds,
+            seconds=seconds + problem.seconds,
+            row_seconds=rows + problem.seconds,
             memory=int(forecast["bytes"]),
             n_features=int(forecast["n_active_features"]),
             n_distinct_rows=int(forecast["n_distinct_rows"]),
@@ -354,4 +396,4 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
 
 def _shifted(told: Callable[..., object], offset: float) -> Callable[..., object]:
     """The engine's callback for an estimator whose objective lies ``offset`` below."""
-    return lambda at, value, bound, nodes: told(at, value - offset, bound - offset, nodes)
+    return lambda at, value, bound, *more: told(at, value - offset, bound - offset, *more)

@@ -197,8 +197,8 @@ class CostSensitiveTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator
             place of ``cost_matrix``.
         callback : callable, optional
             Called with a :class:`~bristlecone.search.SearchProgress` whenever the best tree or
-            the lower bound may have improved, from a thread of the search, which waits for it.
-            An exception it raises ends the search and ``fit``.
+            the lower bound may have improved, and every quarter of a second, on the thread of
+            ``fit``. An exception it raises ends the search and ``fit``.
 
         Returns
         -------

@@ -195,8 +195,8 @@ class FairTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator):
             nothing constrains the tree, and a warning says so.
         callback : callable, optional
             Called with a :class:`~bristlecone.search.SearchProgress` whenever the best tree or
-            the lower bound may have improved, from a thread of the search, which waits for it.
-            An exception it raises ends the search and ``fit``.
+            the lower bound may have improved, and every quarter of a second, on the thread of
+            ``fit``. An exception it raises ends the search and ``fit``.
 
         Returns
         -------

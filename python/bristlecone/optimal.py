@@ -217,8 +217,8 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
             is "reference_optimal", and ``guarantee_`` says what is certain.
         callback : callable, optional
             Called with a :class:`~bristlecone.search.SearchProgress` whenever the best tree or
-            the lower bound may have improved, from a thread of the search, which waits for it.
-            An exception it raises ends the search and ``fit``.
+            the lower bound may have improved, and every quarter of a second, on the thread of
+            ``fit``. An exception it raises ends the search and ``fit``.
 
         Returns
         -------

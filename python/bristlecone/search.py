@@ -32,12 +32,18 @@ class SearchProgress:
         No tree over the binary features is below this.
     n_nodes_explored : int
         Work so far.
+    share : float or None
+        Share of the search that is done, from the forecast; None without one.
+    seconds_left : float or None
+        What the search is forecast to take yet, if nothing more can be left out.
     """
 
     seconds: float
     objective: float
     lower_bound: float
     n_nodes_explored: int
+    share: float | None = None
+    seconds_left: float | None = None
 
     @property
     def gap(self) -> float:
@@ -57,7 +63,8 @@ class SearchCost:
     Parameters
     ----------
     seconds : float
-        On this machine, good to a factor of about three; bounds may make the search faster.
+        On this machine, reading and encoding the rows included; good to a factor of about two
+        where nothing can be left out.
     memory : int
         Bytes of its tables.
     n_features : int
@@ -66,6 +73,8 @@ class SearchCost:
         Training rows that differ in the binary features.
     max_depth : int
         Depth that the parameters, the features and the rows allow.
+    row_seconds : float
+        The part of ``seconds`` that is in proportion to the number of rows.
     suggestion : str or None
         Parameters with which the search would fit its limits; None when it fits as it is, or when
         nothing smaller was found that fits.
@@ -76,6 +85,7 @@ class SearchCost:
     n_features: int
     n_distinct_rows: int
     max_depth: int
+    row_seconds: float = 0.0
     suggestion: str | None = None
 
     def __str__(self) -> str:

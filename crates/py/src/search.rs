@@ -12,12 +12,12 @@ use bristlecone_core::simd::Backend;
 use bristlecone_core::task::Statistics;
 use bristlecone_core::task::likelihood::Likelihood;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use std::sync::Mutex;
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 /// Result of a search; arrays describe the tree in preorder.
@@ -90,6 +90,19 @@ pub(crate) struct Limits {
     time_limit: Option<f64>,
     memory_limit: Option<usize>,
     options: Option<Py<PyDict>>,
+    /// When the preparation of the search began.
+    #[pyo3(default = Started(Instant::now()))]
+    started: Started,
+}
+
+/// A moment that no caller gives.
+struct Started(Instant);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Started {
+    type Error = PyErr;
+    fn extract(_: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        Err(PyValueError::new_err("when a search began is not a parameter"))
+    }
 }
 
 const LIMITS: [&str; 8] = [
@@ -163,8 +176,9 @@ fn likelihood(
 
 /// Best tree by survival likelihood; see `OptimalSurvivalTree`.
 ///
-/// `callback(seconds, objective, lower_bound, nodes)` is called whenever the incumbent or
-/// the bound may have improved.
+/// `callback(seconds, objective, lower_bound, nodes, share, seconds_left)` is called whenever
+/// the incumbent or the bound may have improved, and every quarter of a second; the last two
+/// are None without a forecast.
 #[pyfunction]
 #[pyo3(signature = (features, time, event, weight=None, *, entry=None, callback=None, **limits))]
 #[allow(clippy::too_many_arguments, reason = "the parameters of the estimator")]
@@ -227,7 +241,7 @@ pub fn all_optimal_likelihood(
     Ok(all.into_iter().map(PySolution).collect())
 }
 
-/// What a search would take: dict of seconds, bytes, cells, row_visits, n_distinct_rows
+/// What a search would take: dict of seconds, row_seconds, bytes, cells, row_visits, n_distinct_rows
 /// and n_active_features.
 #[pyfunction]
 #[pyo3(signature = (features, time, event, weight=None, *, entry=None, **limits))]
@@ -257,6 +271,7 @@ pub(crate) fn forecast_dict<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let out = PyDict::new(py);
     out.set_item("seconds", expected.seconds)?;
+    out.set_item("row_seconds", expected.row_seconds)?;
     out.set_item("bytes", expected.bytes)?;
     out.set_item("cells", expected.cells)?;
     out.set_item("row_visits", expected.row_visits)?;
@@ -293,10 +308,72 @@ pub(crate) fn to_py(error: CoreError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// Runs a search on a thread of its own while this one looks out for signals.
+/// Between two looks at signals.
+const SIGNALS: Duration = Duration::from_millis(50);
+
+/// Between two calls of the callback where nothing improves.
+const TICK: Duration = Duration::from_millis(250);
+
+/// Calls of the user's callback, on the thread of the user's call.
+struct Teller<'a> {
+    callback: Option<Py<PyAny>>,
+    monitor: &'a Monitor<'a>,
+    told: Instant,
+    last: Option<TracePoint>,
+}
+
+impl Teller<'_> {
+    /// `callback(seconds, objective, lower_bound, nodes, share, seconds_left)`.
+    fn tell(&mut self, point: TracePoint) -> PyResult<()> {
+        (self.told, self.last) = (Instant::now(), Some(point));
+        let Some(callback) = &self.callback else { return Ok(()) };
+        let (share, left) = self.monitor.outlook().unzip();
+        let TracePoint { seconds, objective, lower_bound, nodes } = point;
+        Python::attach(|py| {
+            callback.call1(py, (seconds, objective, lower_bound, nodes, share, left)).map(|_| ())
+        })
+    }
+
+    /// The last point again, if it is old.
+    fn tick(&mut self) -> PyResult<()> {
+        match self.last {
+            Some(last) if self.told.elapsed() >= TICK => {
+                let (seconds, nodes) = (self.monitor.seconds(), self.monitor.nodes());
+                self.tell(TracePoint { seconds, nodes, ..last })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What signals ask for.
+#[derive(Default)]
+struct Signals {
+    /// When the first Ctrl-C came.
+    first: Option<Instant>,
+    /// To raise once the search has ended.
+    raised: Option<PyErr>,
+}
+
+impl Signals {
+    /// Whether the search is to stop. The first Ctrl-C keeps its result; a second one within a
+    /// second is raised, as is whatever else a handler raises.
+    fn look(&mut self) -> bool {
+        let Err(error) = Python::attach(|py| py.check_signals()) else { return false };
+        let interrupt = Python::attach(|py| error.is_instance_of::<PyKeyboardInterrupt>(py));
+        let again = self.first.is_some_and(|t| t.elapsed() < Duration::from_secs(1));
+        if !interrupt || again {
+            self.raised.get_or_insert(error);
+        }
+        self.first = Some(Instant::now());
+        true
+    }
+}
+
+/// Runs a search on a thread of its own while this one looks out for signals and tells the
+/// callback of progress: of every improvement, and by the clock.
 ///
-/// The first Ctrl-C asks the search to stop and keeps its result; a second one within a
-/// second raises once the search has ended. A callback that raises ends the search too.
+/// A callback that raises ends the search.
 pub(crate) fn run<T: Sync, R: Send>(
     py: Python<'_>,
     task: &T,
@@ -306,53 +383,57 @@ pub(crate) fn run<T: Sync, R: Send>(
     search: impl FnOnce(&T, &BinaryMatrix, &Settings, &Monitor) -> Result<R, CoreError> + Send,
 ) -> PyResult<R> {
     let settings = limits.settings(py)?;
-    let interrupted = AtomicBool::new(false);
     let time_limit = match limits.time_limit {
         None => None,
         Some(seconds) => Some(Duration::try_from_secs_f64(seconds).map_err(|_| {
             PyValueError::new_err(format!("time_limit: {seconds} is not a number of seconds"))
         })?),
     };
-    let callback_error: Mutex<Option<PyErr>> = Mutex::new(None);
-    let mut first_signal: Option<Instant> = None;
-    let mut raised: Option<PyErr> = None;
+    let mut signals = Signals::default();
+    let mut callback_error: Option<PyErr> = None;
     let outcome = py.detach(|| {
+        let interrupted = AtomicBool::new(false);
+        let check = || interrupted.load(Ordering::Relaxed);
+        let (sender, points) = channel();
+        let progress = |point: &TracePoint| {
+            // The receiver outlives the search.
+            let _ = sender.send(Some(*point));
+        };
+        let monitor = Monitor::since(limits.started.0, time_limit, &check).with_progress(&progress);
+        let mut teller = Teller { callback, monitor: &monitor, told: Instant::now(), last: None };
         std::thread::scope(|scope| {
-            let (done, finished) = channel();
-            let (interrupted, settings) = (&interrupted, &settings);
-            let (callback, callback_error) = (&callback, &callback_error);
+            let (settings, monitor, sender) = (&settings, &monitor, &sender);
             let worker = scope.spawn(move || {
-                let check = || interrupted.load(Ordering::Relaxed);
-                let progress = |p: &TracePoint| {
-                    let Some(callback) = callback else { return };
-                    let point = (p.seconds, p.objective, p.lower_bound, p.nodes);
-                    if let Err(error) = Python::attach(|py| callback.call1(py, point)) {
-                        callback_error.lock().expect("not poisoned").get_or_insert(error);
-                        interrupted.store(true, Ordering::Relaxed);
-                    }
-                };
-                let monitor = Monitor::new(time_limit, &check).with_progress(&progress);
-                let result = search(task, matrix, settings, &monitor);
-                // The receiver outlives this thread.
-                let _ = done.send(());
+                let result = std::panic::catch_unwind(AssertUnwindSafe(|| {
+                    search(task, matrix, settings, monitor)
+                }));
+                let _ = sender.send(None);
                 result
             });
-            while let Err(RecvTimeoutError::Timeout) =
-                finished.recv_timeout(Duration::from_millis(50))
-            {
-                if let Err(signal) = Python::attach(|py| py.check_signals()) {
+            let mut looked = Instant::now();
+            loop {
+                let told = match points.recv_timeout(SIGNALS) {
+                    Ok(None) => break,
+                    // After an error nothing more is told.
+                    Ok(Some(_)) if callback_error.is_some() => Ok(()),
+                    Ok(Some(point)) => teller.tell(point),
+                    Err(_) => teller.tick(),
+                };
+                if let Err(error) = told {
+                    callback_error.get_or_insert(error);
                     interrupted.store(true, Ordering::Relaxed);
-                    let within = |t: Instant| t.elapsed() < Duration::from_secs(1);
-                    if first_signal.is_some_and(within) {
-                        raised = Some(signal);
+                }
+                if looked.elapsed() >= SIGNALS {
+                    looked = Instant::now();
+                    if signals.look() {
+                        interrupted.store(true, Ordering::Relaxed);
                     }
-                    first_signal = Some(Instant::now());
                 }
             }
-            worker.join()
+            worker.join().and_then(|result| result)
         })
     });
-    if let Some(error) = raised.or(callback_error.into_inner().expect("not poisoned")) {
+    if let Some(error) = signals.raised.or(callback_error) {
         return Err(error);
     }
     match outcome {

@@ -196,7 +196,7 @@ pub fn path_task(
     Ok(path.into_iter().map(PySolution).collect())
 }
 
-/// What a search would take: dict of seconds, bytes, cells, row_visits, n_distinct_rows
+/// What a search would take: dict of seconds, row_seconds, bytes, cells, row_visits, n_distinct_rows
 /// and n_active_features.
 #[pyfunction]
 #[pyo3(name = "forecast", signature = (task, data, features, **limits))]

@@ -97,7 +97,7 @@ impl<T: LaneTask + Superadditive> All<'_, T> {
     /// Least cost on these rows.
     fn least(&mut self, sample: &Sample, depth: usize, leaves: usize) -> Result<i64, Stop> {
         let budget = if leaves >= full_leaves(depth) { usize::MAX } else { leaves };
-        let answer = self.branch.solve(sample, depth, &[budget], None, i64::MAX, &mut |_, _| {});
+        let answer = self.branch.solve(sample, depth, &[budget], None, i64::MAX, &mut |_, _, _| {});
         answer.stop.map_or(Ok(answer.found[0].cost), Err)
     }
 

@@ -1,11 +1,14 @@
 //! What no tree of a node costs less than, told from its rows without a search.
 
-use super::Settings;
+use super::{Monitor, Settings, Stop};
 use crate::data::{Sample, column_bitsets};
 use crate::task::{LaneTask, Superadditive};
 
 /// Below every cost, with room to add such bounds.
 const NOTHING: i64 = i64::MIN / 8;
+
+/// Rows between two looks at the clock.
+const ROWS_PER_CHECK: usize = 1 << 14;
 
 /// Bounds from the costs of single rows.
 pub struct RowBounds<'a, T> {
@@ -41,20 +44,28 @@ impl<'a, T: LaneTask + Superadditive> RowBounds<'a, T> {
         }
     }
 
+    /// Cost of a distinct row as a leaf of its own, rounded down.
+    pub fn row_cost(&self, id: u32) -> i64 {
+        self.row_costs[id as usize]
+    }
+
     /// Bounds on the best trees of both sides of every split, `[column][value]`: the side's
     /// leaf, or its finest partition, one more split and the cheapest test (look-ahead);
     /// `i64::MAX` when the tree of the other side, put in the place of the split, costs no
     /// more than the split (leaf support). O(rows · columns · channels).
-    pub fn sides(&self, sample: &Sample) -> Vec<[i64; 2]> {
+    pub fn sides(&self, sample: &Sample, monitor: &Monitor) -> Result<Vec<[i64; 2]>, Stop> {
         let n = sample.n_columns();
         if !self.enabled {
-            return vec![[NOTHING; 2]; n];
+            return Ok(vec![[NOTHING; 2]; n]);
         }
         // Sums over the rows in which each column is true: statistics, finest, worst.
         let (channels, width) = (sample.channels, sample.channels + 2);
         let (mut yes, mut all) = (vec![0i64; n * width], vec![0i64; width]);
         let mut record = vec![0i64; width];
         for r in 0..sample.n_rows() {
+            if r.is_multiple_of(ROWS_PER_CHECK) {
+                monitor.check()?;
+            }
             let id = sample.ids[r] as usize;
             record[..channels].copy_from_slice(sample.statistics(r));
             record[channels] = self.row_costs[id];
@@ -77,8 +88,11 @@ impl<'a, T: LaneTask + Superadditive> RowBounds<'a, T> {
         };
         let mut no = vec![0i64; width];
         let sides = yes.chunks_exact(width).enumerate().map(|(c, yes)| {
+            if T::PRICED {
+                monitor.check()?;
+            }
             no.iter_mut().zip(&all).zip(yes).for_each(|((no, all), yes)| *no = all - yes);
-            [bound(c, false, &no), bound(c, true, yes)]
+            Ok([bound(c, false, &no), bound(c, true, yes)])
         });
         sides.collect()
     }

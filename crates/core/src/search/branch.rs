@@ -7,7 +7,9 @@
 //! valid bound.
 
 use super::bounds::RowBounds;
+use super::groups;
 use super::lattice::{self, Found};
+use super::subsets::Subsets;
 use super::{Monitor, Settings, Stop};
 use crate::data::Sample;
 use crate::task::{LaneTask, Superadditive};
@@ -46,6 +48,8 @@ pub struct Branch<'a, T> {
     bounds: RowBounds<'a, T>,
     cache: FxHashMap<Key, Answer>,
     cache_bytes: usize,
+    /// Whether to bound sides by trees whose leaves may be of any size, where they may not.
+    relax_leaves: bool,
 }
 
 impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
@@ -63,12 +67,27 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
             bounds: RowBounds::new(task, sample, settings),
             cache: FxHashMap::default(),
             cache_bytes: 0,
+            relax_leaves: false,
         }
+    }
+
+    /// Also bounds sides by trees whose leaves may be of any size, which hold for more rows:
+    /// for searches that a limit is likely to end.
+    pub fn relaxing_leaves(self) -> Self {
+        Branch { relax_leaves: self.settings.min_leaf > 1, ..self }
     }
 
     /// Cost of the finest partition of a node's rows: below any tree's (equivalent points).
     pub fn floor(&self, sample: &Sample) -> i64 {
         self.bounds.finest(sample)
+    }
+
+    /// Cost of the best division of the rows into so many groups of any kind, if the task
+    /// orders rows.
+    pub fn groups(&self, sample: &Sample, most_leaves: usize) -> Option<i64> {
+        let enabled = self.settings.equivalent_points;
+        let row_cost = |id| self.bounds.row_cost(id);
+        enabled.then(|| groups::bound(self.task, sample, most_leaves, row_cost)).flatten()
     }
 
     /// The single leaf, or nothing where there are too few rows for one.
@@ -159,8 +178,8 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
     /// Best trees on the rows of `sample` for each budget (ascending, or `[usize::MAX]`). With
     /// one budget, what costs `cutoff` or more need not be found, only be bounded by it.
     ///
-    /// `improved` is told the best tree and the lower bound of the last budget whenever a
-    /// column of this node (not of the ones below) has been dealt with.
+    /// `improved` is told the best tree, the lower bound of the last budget and the share of
+    /// columns done whenever a column of this node (not of the ones below) has been dealt with.
     pub fn solve(
         &mut self,
         sample: &Sample,
@@ -168,7 +187,7 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
         budgets: &[usize],
         start: Option<Found>,
         cutoff: i64,
-        improved: &mut dyn FnMut(&Found, i64),
+        improved: &mut dyn FnMut(&Found, i64, f64),
     ) -> Answer {
         let leaf = self.leaf(sample);
         let most = budgets.iter().copied().max().unwrap_or(1);
@@ -195,7 +214,11 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
         }
         let unlimited = budgets == [usize::MAX];
         let shallow = depth <= reach && (depth < LOOK_AHEAD || !unlimited);
-        let sides = if shallow { Vec::new() } else { self.bounds.sides(sample) };
+        let sides = if shallow { Ok(Vec::new()) } else { self.bounds.sides(sample, self.monitor) };
+        let mut sides = match sides {
+            Ok(sides) => sides,
+            Err(stop) => return unproven(stop),
+        };
         let prices = self.prices(sample);
         let add =
             |([no, yes], price): (&[i64; 2], &i64)| no.saturating_add(*yes).saturating_add(*price);
@@ -257,9 +280,18 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
             order.sort_by_key(|&c| bounds[c]);
         }
         let mut open: Vec<i64> = order.iter().map(|&c| bounds[c]).collect();
-        for (at, &c) in order.iter().enumerate() {
+        let single = budgets.len() == 1;
+        let subsets = (single && self.hands_on()).then(|| self.subsets(sample, depth, most));
+        for at in 0..order.len() {
+            if let Some(subsets) = subsets.as_ref().filter(|_| at % 2 == 1) {
+                // The question that holds the bound down, an even one among several.
+                let rank = |&k: &usize| (open[k], std::cmp::Reverse(subsets.ones(order[k])));
+                let next = (at..order.len()).min_by_key(rank).expect("not empty");
+                order[at..=next].rotate_right(1);
+                open[at..=next].rotate_right(1);
+            }
+            let c = order[at];
             let column_bound = std::mem::replace(&mut open[at], i64::MAX);
-            let single = budgets.len() == 1;
             // Only what costs less than this matters.
             let limit = if single { answer.found[0].cost.min(cutoff) } else { i64::MAX };
             if single && column_bound >= limit {
@@ -270,24 +302,62 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
             // The true side first: it has fewer rows, and may already rule the column out. With
             // prices the other may sooner, for its tests cost more.
             let (first, second) = (!T::PRICED, T::PRICED);
-            let mut ignore = |_: &Found, _: i64| {};
-            let other_floor = sides[c][usize::from(second)];
+            let mut ignore = |_: &Found, _: i64, _: f64| {};
             // With a budget a child answers for every share of it.
             let rest = |taken: i64| {
                 if unlimited { limit.saturating_sub(price).saturating_sub(taken) } else { i64::MAX }
             };
+            let mut parts = [None, None];
+            let mut ruled_out = None;
+            if let Some(subsets) = subsets.as_ref().filter(|_| self.settings.min_leaf > 1) {
+                for side in [first, second] {
+                    let part = sample.restrict(c, side);
+                    match self.any_leaves(&part, depth - 1, &child_budgets) {
+                        Ok(lower) => {
+                            let known = &mut sides[c][usize::from(side)];
+                            *known = (*known).max(lower);
+                            subsets.hand_on(c, side, lower, &mut sides);
+                        }
+                        Err(stop) => answer.stop = Some(stop),
+                    }
+                    parts[usize::from(side)] = Some(part);
+                    let bound = add((&sides[c], &price));
+                    if bound >= limit {
+                        ruled_out = Some(bound);
+                        break;
+                    }
+                }
+                self.raise(&sides, &prices, &order[at + 1..], &mut open[at + 1..]);
+            }
+            if let Some(bound) = ruled_out {
+                proven_so_far[0] = proven_so_far[0].min(bound);
+                continue;
+            }
+            let mut part = |side: bool| {
+                parts[usize::from(side)].take().unwrap_or_else(|| sample.restrict(c, side))
+            };
             let child = (depth - 1, &child_budgets[..]);
-            let part = sample.restrict(c, first);
-            let one = self.solve(&part, child.0, child.1, None, rest(other_floor), &mut ignore);
+            let (part_one, part_two) = (part(first), part(second));
+            let other_floor = sides[c][usize::from(second)];
+            let one = self.solve(&part_one, child.0, child.1, None, rest(other_floor), &mut ignore);
             let least = one.lower[one.lower.len() - 1];
+            let exact_leaves = subsets.as_ref().filter(|_| self.settings.min_leaf == 1);
+            if let Some(subsets) = exact_leaves {
+                subsets.hand_on(c, first, least, &mut sides);
+            }
             let bound = least.saturating_add(other_floor).saturating_add(price);
             if single && bound >= limit && one.stop.is_none() {
                 proven_so_far[0] = proven_so_far[0].min(bound);
+                self.raise(&sides, &prices, &order[at + 1..], &mut open[at + 1..]);
                 self.raise_similar(sample, c, bound, &order[at + 1..], &mut open[at + 1..]);
                 continue;
             }
-            let part = sample.restrict(c, second);
-            let two = self.solve(&part, child.0, child.1, None, rest(least), &mut ignore);
+            let two = self.solve(&part_two, child.0, child.1, None, rest(least), &mut ignore);
+            if let Some(subsets) = exact_leaves {
+                let least = two.lower[two.lower.len() - 1];
+                subsets.hand_on(c, second, least, &mut sides);
+                self.raise(&sides, &prices, &order[at + 1..], &mut open[at + 1..]);
+            }
             let (yes, no) = if first { (&one, &two) } else { (&two, &one) };
             for (slot, &budget) in budgets.iter().enumerate() {
                 let shares: Vec<(usize, usize)> = if unlimited {
@@ -297,12 +367,13 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
                 };
                 for (a, b) in shares {
                     let lower = yes.lower[a].saturating_add(no.lower[b]).saturating_add(price);
+                    let lower = if single { lower.max(add((&sides[c], &price))) } else { lower };
                     proven_so_far[slot] = proven_so_far[slot].min(lower);
                     let tree = Self::join(sample, c, price, &yes.found[a], &no.found[b]);
                     offer(&mut answer, slot, tree);
                 }
             }
-            answer.stop = one.stop.or(two.stop);
+            answer.stop = answer.stop.or(one.stop).or(two.stop);
             if single && unlimited {
                 let bound = one.lower[0].saturating_add(two.lower[0]).saturating_add(price);
                 self.raise_similar(sample, c, bound, &order[at + 1..], &mut open[at + 1..]);
@@ -312,7 +383,7 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
                 *lower = (*lower).max((*proven).min(still_open));
             }
             let last = answer.found.len() - 1;
-            improved(&answer.found[last], answer.lower[last]);
+            improved(&answer.found[last], answer.lower[last], (at + 1) as f64 / order.len() as f64);
             if answer.stop.is_some() {
                 return answer;
             }
@@ -324,6 +395,42 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
         }
         self.remember(key, &answer);
         answer
+    }
+
+    /// Whether the bounds of one question's sides hold for the sides of others.
+    fn hands_on(&self) -> bool {
+        let any_leaves = self.settings.min_leaf == 1 || self.relax_leaves;
+        any_leaves && !T::PRICED && self.settings.equivalent_points
+    }
+
+    fn subsets(&self, sample: &Sample, depth: usize, most: usize) -> Subsets {
+        // Rounding of every leaf, before and after rows are left out.
+        let leaves = 1usize.checked_shl(depth as u32).unwrap_or(usize::MAX);
+        let leaves = leaves.min(most).min(sample.n_rows()) as i64;
+        let slack = 2 * leaves * self.task.cost_rounding();
+        Subsets::new(sample, |id| self.bounds.row_cost(id), slack)
+    }
+
+    /// Bound on the trees whose leaves may be of any size.
+    fn any_leaves(&self, sample: &Sample, depth: usize, budgets: &[usize]) -> Result<i64, Stop> {
+        if depth > self.lattice_depth(sample) {
+            return Ok(self.floor(sample));
+        }
+        let settings = &Settings { min_leaf: 1, ..self.settings.clone() };
+        let budget = budgets.iter().copied().max().unwrap_or(1);
+        let (task, monitor) = (self.task, self.monitor);
+        // Nothing needs to be found, only bounded.
+        let cutoff = i64::MIN;
+        let solved = lattice::solve(task, sample, depth, &[budget], cutoff, settings, monitor)?;
+        Ok(solved.lower[0])
+    }
+
+    /// Takes bounds on both sides over to the questions still open.
+    fn raise(&self, sides: &[[i64; 2]], prices: &[i64], columns: &[usize], open: &mut [i64]) {
+        for (open, &c) in open.iter_mut().zip(columns) {
+            let [no, yes] = sides[c];
+            *open = (*open).max(no.saturating_add(yes).saturating_add(prices[c]));
+        }
     }
 
     /// Raises the bounds of columns still open: a tree with one of them at its root has a
@@ -378,7 +485,7 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
     fn stepwise(&mut self, sample: &Sample, depth: usize) -> Result<Found, Stop> {
         let mut best = self.leaf(sample);
         for depth in 2.min(depth)..=depth {
-            let mut ignore = |_: &Found, _: i64| {};
+            let mut ignore = |_: &Found, _: i64, _: f64| {};
             let mut answer = self.solve(sample, depth, &[usize::MAX], None, i64::MAX, &mut ignore);
             if let Some(stop) = answer.stop {
                 return Err(stop);

@@ -9,8 +9,10 @@ use crate::task::LaneTask;
 /// Expected cost of a search that runs to the end.
 #[derive(Clone, Copy, Debug)]
 pub struct Forecast {
-    /// Seconds, good to a factor of about three.
+    /// Seconds, good to a factor of about two where nothing can be left out.
     pub seconds: f64,
+    /// Of these, the seconds in proportion to the number of rows.
+    pub row_seconds: f64,
     /// Bytes of tables and rows, without the caller's data.
     pub bytes: f64,
     /// Leaf cells to evaluate.
@@ -31,50 +33,95 @@ fn nanoseconds(backend: Backend, precision: Precision) -> (f64, f64) {
     (cell * wider, visit)
 }
 
-/// Forecast for trees of the given depth, before any pruning; O(rows + depth).
+/// Seconds per row of the caller before and after the search: merging equal rows, curves.
+const PER_ROW: f64 = 2e-6;
+
+/// How much longer a visit takes where the rows, of so many bytes in all, are far away: from
+/// 512 KiB on they leave the near caches, at 16 MiB all have.
+fn far(bytes: usize) -> f64 {
+    1.0 + 3.0 * ((bytes as f64 / (512 << 10) as f64).log2() / 5.0).clamp(0.0, 1.0)
+}
+
+/// Forecast for trees of the depth of the settings, before any pruning; O(rows + depth).
+pub fn forecast<T: LaneTask>(task: &T, sample: &Sample, settings: &Settings) -> Forecast {
+    Work::new(task, sample, settings).to_depth(settings.max_depth)
+}
+
+/// What searches to any depth would take.
 ///
 /// One lattice has C(F, d)·2^d cells and visits Σ_r C(k_r, d − 1) rows, k_r the true
 /// columns of row r. Every level above the deepest lattice splits on each column in turn.
-pub fn forecast<T: LaneTask>(task: &T, sample: &Sample, settings: &Settings) -> Forecast {
-    let n = sample.n_columns();
-    let most_leaves = settings.most_leaves();
-    let mut depth = settings.max_depth.min(n).min(most_leaves.saturating_sub(1));
-    if task.split_price() > task.tie_price() {
-        // No more splits than could pay for themselves; see `Branch`.
-        let rows = (0..sample.n_rows()).map(|r| task.leaf_cost(sample.statistics(r)));
-        let gain = task.leaf_cost(&sample.total).saturating_sub(rows.sum());
-        depth = depth.min(usize::try_from(gain / task.split_price()).unwrap_or(0));
-    }
-    let channels = task.channels() + 1;
-    let limit = settings.memory_limit.unwrap_or(super::branch::DEFAULT_BYTES);
-    let n_threads = settings.threads();
-    let deepest = settings.lattice_depth.clamp(1, lattice::MAX_DEPTH).min(depth);
-    let precision = lattice::choose_precision(task, sample, deepest, settings);
-    let bytes = |d: usize| lattice::bytes(sample, d, channels, n_threads, precision);
-    let reach = (1..=deepest).rev().find(|&d| bytes(d) <= limit).unwrap_or(depth.min(1));
-    let backend = settings.backend.unwrap_or_else(|| Backend::available()[0]);
-    let (cell, visit) = nanoseconds(backend, precision);
-    let (cells, row_visits) = work(sample, depth, reach);
-    let threads = n_threads as f64;
-    let seconds =
-        (cells * cell + row_visits * visit) * 1e-9 / threads + sample.n_rows() as f64 * 1e-6;
-    // Hopeless depths overflow, and an overflow times nothing is not a number.
-    let seconds = if seconds.is_finite() { seconds } else { f64::INFINITY };
-    Forecast { seconds, bytes: bytes(reach) as f64, cells, row_visits }
+pub struct Work<'a, T> {
+    task: &'a T,
+    sample: &'a Sample,
+    settings: &'a Settings,
+    /// Depth beyond which no tree can pay for its splits, or has rows or columns for them.
+    useful: usize,
+    /// Number of rows with each number of true columns.
+    trues: Vec<usize>,
 }
 
-/// Cells and row visits of a search to `depth` with lattices of depth `reach`.
-pub(super) fn work(sample: &Sample, depth: usize, reach: usize) -> (f64, f64) {
-    let n = sample.n_columns();
+impl<'a, T: LaneTask> Work<'a, T> {
+    /// Counts; O(rows).
+    pub fn new(task: &'a T, sample: &'a Sample, settings: &'a Settings) -> Self {
+        let mut useful = sample.n_columns().min(settings.most_leaves().saturating_sub(1));
+        if task.split_price() > task.tie_price() {
+            // No more splits than could pay for themselves; see `Branch`.
+            let rows = (0..sample.n_rows()).map(|r| task.leaf_cost(sample.statistics(r)));
+            let gain = task.leaf_cost(&sample.total).saturating_sub(rows.sum());
+            useful = useful.min(usize::try_from(gain / task.split_price()).unwrap_or(0));
+        }
+        Work { task, sample, settings, useful, trues: true_columns(sample) }
+    }
+
+    /// Distinct rows.
+    pub fn n_rows(&self) -> usize {
+        self.sample.n_rows()
+    }
+
+    /// Of a search to this depth.
+    pub fn to_depth(&self, depth: usize) -> Forecast {
+        let Work { task, sample, settings, .. } = *self;
+        let depth = depth.min(self.useful);
+        let channels = task.channels() + 1;
+        let limit = settings.memory_limit.unwrap_or(super::branch::DEFAULT_BYTES);
+        let n_threads = settings.threads();
+        let deepest = settings.lattice_depth.clamp(1, lattice::MAX_DEPTH).min(depth);
+        let precision = lattice::choose_precision(task, sample, deepest, settings);
+        let bytes = |d: usize| lattice::bytes(sample, d, channels, n_threads, precision);
+        let reach = (1..=deepest).rev().find(|&d| bytes(d) <= limit).unwrap_or(depth.min(1));
+        let backend = settings.backend.unwrap_or_else(|| Backend::available()[0]);
+        let (cell, visit) = nanoseconds(backend, precision);
+        let visit = visit * far(lattice::row_bytes(sample, channels, precision));
+        let (cells, row_visits) = work(&self.trues, sample.n_columns(), depth, reach);
+        let rows = sample.counts.iter().sum::<i64>() as f64;
+        let threads = lattice::useful_threads(sample.n_columns(), reach, settings) as f64;
+        let row_seconds = row_visits * visit * 1e-9 / threads + rows * PER_ROW;
+        let seconds = cells * cell * 1e-9 / threads + row_seconds;
+        // Hopeless depths overflow, and an overflow times nothing is not a number.
+        let finite = |value: f64| if value.is_finite() { value } else { f64::INFINITY };
+        let (seconds, row_seconds) = (finite(seconds), finite(row_seconds));
+        Forecast { seconds, row_seconds, bytes: bytes(reach) as f64, cells, row_visits }
+    }
+}
+
+/// Number of rows with each number of true columns.
+pub(super) fn true_columns(sample: &Sample) -> Vec<usize> {
+    let mut trues = vec![0usize; sample.n_columns() + 1];
+    for r in 0..sample.n_rows() {
+        trues[sample.row(r).iter().map(|w| w.count_ones() as usize).sum::<usize>()] += 1;
+    }
+    trues
+}
+
+/// Cells and row visits of a search of `n` columns to `depth` with lattices of depth `reach`,
+/// given the number of rows with each number of true columns.
+pub(super) fn work(trues: &[usize], n: usize, depth: usize, reach: usize) -> (f64, f64) {
     // Columns already split on are gone from the lattices below.
     let above = depth - reach;
     let columns = n.saturating_sub(above);
     let lattices: f64 = (0..above).map(|k| 2.0 * (n - k) as f64).product();
     let cells = lattices * choose(columns, reach) * 2f64.powi(reach as i32);
-    let mut trues = vec![0usize; n + 1];
-    for r in 0..sample.n_rows() {
-        trues[sample.row(r).iter().map(|w| w.count_ones() as usize).sum::<usize>()] += 1;
-    }
     let visits = |(k, &rows): (usize, &usize)| rows as f64 * choose(k, reach.saturating_sub(1));
     // Each level splits the rows between two lattices.
     let row_visits =

@@ -7,9 +7,13 @@ pub mod branch;
 pub mod curve;
 mod forecast;
 pub mod fronts;
+mod groups;
 pub mod lattice;
 pub mod monitor;
+mod plan;
 mod solve;
+mod start;
+mod subsets;
 
 pub use all::all_optimal;
 pub use curve::{all_optimal_brier, path_brier, solve_brier};

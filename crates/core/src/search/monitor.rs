@@ -15,6 +15,9 @@ pub enum Stop {
     Interrupt,
 }
 
+/// How far first trees may overrun the time limit.
+const GRACE: Duration = Duration::from_millis(100);
+
 /// Watches the clock and the caller's interrupt; shared by all threads.
 pub struct Monitor<'a> {
     start: Instant,
@@ -23,12 +26,24 @@ pub struct Monitor<'a> {
     progress: Option<&'a (dyn Fn(&TracePoint) + Sync)>,
     state: AtomicU8,
     nodes: AtomicU64,
+    /// Forecast of the search, as bits: seconds and nodes; NaN where nobody knows.
+    expected: [AtomicU64; 2],
+    /// Share of the search that is done, as bits, where the search itself can tell.
+    done: AtomicU64,
 }
 
 impl<'a> Monitor<'a> {
     /// Starts the clock. `interrupted` is called often and from any thread; it must be cheap.
     pub fn new(time_limit: Option<Duration>, interrupted: &'a (dyn Fn() -> bool + Sync)) -> Self {
-        let start = Instant::now();
+        Monitor::since(Instant::now(), time_limit, interrupted)
+    }
+
+    /// As [`Monitor::new`] for a search whose preparation began at `start`.
+    pub fn since(
+        start: Instant,
+        time_limit: Option<Duration>,
+        interrupted: &'a (dyn Fn() -> bool + Sync),
+    ) -> Self {
         Monitor {
             start,
             deadline: time_limit.and_then(|limit| start.checked_add(limit)),
@@ -36,6 +51,8 @@ impl<'a> Monitor<'a> {
             progress: None,
             state: AtomicU8::new(0),
             nodes: AtomicU64::new(0),
+            expected: [const { AtomicU64::new(f64::NAN.to_bits()) }; 2],
+            done: AtomicU64::new(0),
         }
     }
 
@@ -64,6 +81,55 @@ impl<'a> Monitor<'a> {
     /// Leaves evaluated so far.
     pub fn nodes(&self) -> u64 {
         self.nodes.load(Ordering::Relaxed)
+    }
+
+    /// Seconds until the deadline; infinite without one.
+    pub fn remaining(&self) -> f64 {
+        self.deadline
+            .map_or(f64::INFINITY, |d| d.saturating_duration_since(Instant::now()).as_secs_f64())
+    }
+
+    /// Whether there is a time limit.
+    pub fn has_deadline(&self) -> bool {
+        self.deadline.is_some()
+    }
+
+    /// Sets what the rest of the search is forecast to take.
+    pub fn expect(&self, seconds: f64, nodes: f64) {
+        let whole = [self.seconds() + seconds, self.nodes() as f64 + nodes];
+        for (to, value) in self.expected.iter().zip(whole) {
+            to.store(value.to_bits(), Ordering::Relaxed);
+        }
+    }
+
+    /// Tells that this share of the search is done.
+    pub fn advance(&self, share: f64) {
+        self.done.store(share.to_bits(), Ordering::Relaxed);
+    }
+
+    /// Share of the search that is done and seconds it is forecast to take yet, where there is
+    /// a forecast.
+    pub fn outlook(&self) -> Option<(f64, f64)> {
+        let read = |x: &AtomicU64| f64::from_bits(x.load(Ordering::Relaxed));
+        let [seconds, nodes] = [read(&self.expected[0]), read(&self.expected[1])];
+        if seconds.is_nan() {
+            return None;
+        }
+        let share = read(&self.done).max(self.nodes() as f64 / nodes.max(1.0)).clamp(0.0, 0.99);
+        let so_far = self.seconds();
+        // Early counts say less than the forecast.
+        let by_share = so_far * (1.0 - share) / share.max(1e-9);
+        let left = if share < 0.05 { (seconds - so_far).max(0.0) } else { by_share };
+        Some((share, left))
+    }
+
+    /// As [`Monitor::check`], but the deadline may have passed for [`GRACE`]: for what is cheap
+    /// and makes a stopped search worth having.
+    pub fn check_with_grace(&self) -> Result<(), Stop> {
+        if self.deadline.is_some_and(|d| Instant::now() < d + GRACE) && !(self.interrupted)() {
+            return Ok(());
+        }
+        self.check()
     }
 
     /// `Err` once the search must end; the first reason stays.

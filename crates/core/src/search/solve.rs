@@ -2,6 +2,8 @@
 
 use super::branch::Branch;
 use super::lattice::{self, Found};
+use super::plan::Plan;
+use super::start;
 use super::{Monitor, Settings, Solution, Status, Stop, TracePoint};
 use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
@@ -74,12 +76,12 @@ pub fn solve_path<T: LaneTask + Superadditive>(
     let mut branch = Branch::new(task, &sample, settings, monitor);
     // Trees of k leaves have depth k − 1 at most: shallow lattices prove the first entries,
     // and are there when a limit ends the deeper search.
-    let mut answer = branch.solve(&sample, 0, &budgets, None, i64::MAX, &mut |_, _| {});
+    let mut answer = branch.solve(&sample, 0, &budgets, None, i64::MAX, &mut |_, _, _| {});
     let floor = branch.floor(&sample);
     answer.lower[1..].fill(floor);
     let shallow = (1..settings.max_depth.min(lattice::MAX_DEPTH)).take_while(|&d| d + 1 < most);
     for depth in shallow.chain([settings.max_depth]) {
-        let deeper = branch.solve(&sample, depth, &budgets, None, i64::MAX, &mut |_, _| {});
+        let deeper = branch.solve(&sample, depth, &budgets, None, i64::MAX, &mut |_, _, _| {});
         answer.stop = deeper.stop;
         for (k, best) in answer.found.iter_mut().enumerate() {
             if (deeper.found[k].cost, deeper.found[k].tree.n_leaves())
@@ -98,7 +100,7 @@ pub fn solve_path<T: LaneTask + Superadditive>(
     let path = answer.found.into_iter().zip(answer.lower).enumerate().map(|(k, (best, lower))| {
         let settings = &Settings { max_leaves: Some(k + 1), ..settings.clone() };
         let proven = lower >= best.cost;
-        let stop = if proven { None } else { answer.stop.or(Some(Stop::Memory)) };
+        let stop = if proven { None } else { unproven(answer.stop) };
         let (sample, trace) = (&sample, Vec::new());
         Search { task, features, sample, settings, monitor, trace, best, lower }.finish(stop)
     });
@@ -119,10 +121,10 @@ struct Search<'a, T> {
 
 impl<T: LaneTask + Superadditive> Search<'_, T> {
     fn run(mut self) -> Solution {
-        let mut branch = Branch::new(self.task, self.sample, self.settings, self.monitor);
+        let branch = Branch::new(self.task, self.sample, self.settings, self.monitor);
         self.lower = branch.floor(self.sample).min(self.best.cost);
         self.record();
-        let stop = self.improve(&mut branch);
+        let stop = self.improve();
         self.finish(stop)
     }
 
@@ -160,84 +162,112 @@ impl<T: LaneTask + Superadditive> Search<'_, T> {
         }
     }
 
-    /// Shallow trees and a greedy dive first where they are nearly free, then the search.
-    fn improve(&mut self, branch: &mut Branch<T>) -> Option<Stop> {
-        let (settings, sample) = (self.settings, self.sample);
+    /// A greedy tree first, then shallow trees and a dive where they are nearly free or a limit
+    /// is near, then the search.
+    fn improve(&mut self) -> Option<Stop> {
+        let (settings, sample, task) = (self.settings, self.sample, self.task);
+        let monitor = self.monitor;
         let budget = settings.max_leaves.filter(|&l| l < full_leaves(settings.max_depth));
         let max_depth = settings.max_depth.min(budget.map_or(usize::MAX, |l| l - 1));
         let (single_leaf, floor) = (self.best.cost, self.lower);
-        if single_leaf <= floor.saturating_add(self.task.split_price()) {
+        if single_leaf <= floor.saturating_add(task.split_price()) {
             self.lower = single_leaf;
             return None;
         }
-        if max_depth > 3 && settings.trivial_bound {
-            let mut order: Vec<usize> = Vec::new();
-            let deepest = if self.task.pure_leaves() { lattice::MAX_DEPTH } else { 3 };
-            for depth in 2..=max_depth.min(deepest) {
-                // Deeper ones pay for themselves only when the trivial bound is within reach, or
-                // where prices rule out most columns once a good tree is known.
-                let gap = (self.best.cost - floor) as f64;
-                let near = gap <= 0.25 * (single_leaf - floor) as f64;
-                if depth > 2 && !near && !T::PRICED {
-                    break;
+        let mut branch = Branch::new(task, sample, settings, monitor);
+        let most = budget.unwrap_or(usize::MAX);
+        self.offer(start::greedy(task, sample, settings, max_depth, most, monitor));
+        let plan = Plan::new(task, sample, settings, max_depth, monitor);
+        let mut order: Vec<usize> = Vec::new();
+        let deepest = if task.pure_leaves() { lattice::MAX_DEPTH } else { 3 };
+        let mut trivial = settings.trivial_bound && max_depth > 3;
+        for depth in 2..=max_depth {
+            // Deeper ones pay for themselves only when the trivial bound is within reach, or
+            // where prices rule out most columns once a good tree is known.
+            let gap = (self.best.cost - floor) as f64;
+            let near = gap <= 0.25 * (single_leaf - floor) as f64;
+            trivial = trivial && depth <= deepest && (depth == 2 || near || T::PRICED);
+            if trivial && depth > 3 && budget.is_none() {
+                match branch.probe(sample, depth, &order, self.best.clone()) {
+                    Ok(tree) if self.settles(&branch, &tree) => return None,
+                    Ok(_) => {}
+                    Err(stop) => return Some(stop),
                 }
-                if depth > 3 && budget.is_none() {
-                    match branch.probe(sample, depth, &order, self.best.clone()) {
-                        Ok(tree) => self.offer(tree),
-                        Err(stop) => return Some(stop),
-                    }
-                    if branch.is_finest(sample, &self.best) {
-                        self.lower = self.best.cost;
-                        return None;
-                    }
-                }
-                if depth == max_depth || depth > branch.lattice_depth(sample) {
-                    break;
-                }
-                let allowed = budget.unwrap_or(usize::MAX).min(full_leaves(depth));
-                let budgets = [if allowed == full_leaves(depth) { usize::MAX } else { allowed }];
-                let (task, cutoff, monitor) = (self.task, self.best.cost, self.monitor);
+            }
+            let reachable = depth <= branch.lattice_depth(sample);
+            trivial = trivial && reachable;
+            if depth == max_depth || !trivial && !plan.affords(depth) {
+                break;
+            }
+            let allowed = budget.unwrap_or(usize::MAX).min(full_leaves(depth));
+            let budgets = [if allowed == full_leaves(depth) { usize::MAX } else { allowed }];
+            if reachable {
+                let cutoff = self.best.cost;
                 let solved =
                     lattice::solve(task, sample, depth, &budgets, cutoff, settings, monitor);
                 let mut solved = match solved {
                     Ok(solved) => solved,
                     Err(stop) => return Some(stop),
                 };
-                self.offer(solved.found.remove(0));
-                if branch.is_finest(sample, &self.best) {
-                    self.lower = self.best.cost;
+                if self.settles(&branch, &solved.found.remove(0)) {
                     return None;
                 }
                 order = (0..sample.n_columns()).collect();
                 if let values @ [_, ..] = &solved.root_values[..] {
                     order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
                 }
+            } else {
+                let start = Some(self.best.clone());
+                let offer = &mut |tree: &Found, _, _| self.offer(tree.clone());
+                let mut answer = branch.solve(sample, depth, &budgets, start, i64::MAX, offer);
+                if self.settles(&branch, &answer.found.remove(0)) {
+                    return None;
+                }
+                if answer.stop.is_some() {
+                    return answer.stop;
+                }
             }
         }
-        if max_depth > 4 && budget.is_none() {
+        if max_depth > 4 && budget.is_none() && plan.affords_dive() {
             match branch.dive(sample, max_depth) {
-                Ok(tree) => self.offer(tree),
+                Ok(tree) if self.settles(&branch, &tree) => return None,
+                Ok(_) => {}
                 Err(stop) => return Some(stop),
             }
-            if branch.is_finest(sample, &self.best) {
-                self.lower = self.best.cost;
-                return None;
-            }
+        }
+        self.search(max_depth, budget, &plan)
+    }
+
+    /// The search itself, from the best tree so far.
+    fn search(&mut self, max_depth: usize, budget: Option<usize>, plan: &Plan<T>) -> Option<Stop> {
+        let sample = self.sample;
+        let settings = &plan.settings(self.settings);
+        let mut branch = Branch::new(self.task, sample, settings, self.monitor);
+        if plan.is_long() {
+            branch = branch.relaxing_leaves();
+        }
+        plan.announce();
+        if plan.affords_bound()
+            && let Some(bound) = branch.groups(sample, settings.most_leaves())
+            && bound > self.lower
+        {
+            self.lower = bound.min(self.best.cost);
+            self.record();
         }
         let budgets = [budget.unwrap_or(usize::MAX)];
         let start = Some(self.best.clone());
-        let mut answer =
-            branch.solve(sample, max_depth, &budgets, start, i64::MAX, &mut |tree, lower| {
-                let better = tree.cost < self.best.cost;
-                if better {
-                    self.best = tree.clone();
-                }
-                if better || lower > self.lower {
-                    self.lower = self.lower.max(lower.min(self.best.cost));
-                    self.record();
-                }
-                self.monitor.report(self.trace.last().expect("recorded at the start"));
-            });
+        let improved = &mut |tree: &Found, lower: i64, share: f64| {
+            self.monitor.advance(share);
+            let better = tree.cost < self.best.cost;
+            if better {
+                self.best = tree.clone();
+            }
+            if better || lower > self.lower {
+                self.lower = self.lower.max(lower.min(self.best.cost));
+                self.record();
+            }
+        };
+        let mut answer = branch.solve(sample, max_depth, &budgets, start, i64::MAX, improved);
         // Of equally good trees the search's own is taken: the dive's depends on lanes.
         let last = answer.found.remove(0);
         if last.cost == self.best.cost {
@@ -247,7 +277,21 @@ impl<T: LaneTask + Superadditive> Search<'_, T> {
         }
         self.lower = self.lower.max(answer.lower[0].min(self.best.cost));
         // Limits that left nothing open do not matter.
-        if self.lower >= self.best.cost { None } else { answer.stop.or(Some(Stop::Memory)) }
+        if self.lower >= self.best.cost { None } else { unproven(answer.stop) }
+    }
+
+    /// Takes a tree of few leaves if it is better, and then whether it attains the cost of the
+    /// finest partition, which proves it.
+    fn settles(&mut self, branch: &Branch<T>, tree: &Found) -> bool {
+        if tree.cost >= self.best.cost {
+            return false;
+        }
+        self.offer(tree.clone());
+        let finest = branch.is_finest(self.sample, tree);
+        if finest {
+            self.lower = tree.cost;
+        }
+        finest
     }
 
     fn offer(&mut self, tree: Found) {
@@ -296,6 +340,12 @@ impl<T: LaneTask + Superadditive> Search<'_, T> {
         self.task.objective(&tree.partition(self.features), tree.n_leaves())
             + self.task.tree_price(tree, self.features)
     }
+}
+
+/// The reason why bounds do not meet: there is one, or the search is wrong.
+fn unproven(stop: Option<Stop>) -> Option<Stop> {
+    assert!(stop.is_some(), "the search ended by itself and its bounds do not meet");
+    stop
 }
 
 /// Leaves of a complete tree.

@@ -145,6 +145,10 @@ impl ScalarTask for Likelihood {
         1
     }
 
+    fn rank(&self, sums: &[i64]) -> Option<f64> {
+        Some(sums[0] as f64 / sums[1].max(1) as f64)
+    }
+
     fn split_price(&self) -> i64 {
         self.price
     }

@@ -117,6 +117,14 @@ pub trait ScalarTask: Statistics {
         None
     }
 
+    /// A number per row such that rows divide best into groups, of any kind, where each group is
+    /// a run in the order of these numbers; nothing if there is none. So it is where a leaf
+    /// costs min_θ Σ (a(θ) s + b(θ) w) over its rows: of the lines a(θ) r + b(θ) each is the
+    /// lowest on an interval of r = s/w.
+    fn rank(&self, _sums: &[i64]) -> Option<f64> {
+        None
+    }
+
     /// Price of testing `feature` on rows with these sums below the features `tested`, on top
     /// of the split price. It may depend on which features were tested, not on their order.
     fn feature_price(&self, _feature: usize, _tested: &[usize], _sums: &[i64]) -> i64 {

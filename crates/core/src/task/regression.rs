@@ -121,6 +121,10 @@ impl ScalarTask for Regression {
         4
     }
 
+    fn rank(&self, sums: &[i64]) -> Option<f64> {
+        Some(sums[1] as f64 / sums[0].max(1) as f64)
+    }
+
     fn split_price(&self) -> i64 {
         self.price
     }

@@ -16,6 +16,9 @@ use rustc_hash::FxHashMap;
 /// Look-ahead of the greedy dive and of the order of columns.
 const LOOK_AHEAD: usize = 3;
 
+/// Depth left beyond which a greedy split must pay for itself at once.
+const PATIENCE: usize = 8;
+
 /// Trees and bounds for each budget of a node; proven where the two meet.
 #[derive(Clone, Debug)]
 pub struct Answer {
@@ -107,6 +110,36 @@ impl<'a> Branch<'a> {
         lattice::solve(self.problem, sample, depth, budgets, self.settings, self.monitor)
     }
 
+    /// Greedy tree of best single splits, pruned where a leaf is no worse; what was grown when a
+    /// limit passes is kept.
+    pub fn greedy(
+        &self,
+        sample: &Sample,
+        prior: Prior,
+        depth: usize,
+        most: usize,
+    ) -> Result<Found, Stop> {
+        let leaf = Found { cost: prior.leaf, tree: Tree::leaf() };
+        let useless = self.useful_depth(sample, &prior, depth, most) == 0;
+        if useless || self.monitor.check_with_grace().is_err() {
+            return Ok(leaf);
+        }
+        let everything: Vec<u32> = (0..sample.n_rows() as u32).collect();
+        let sides = self.priors(&side_records(sample, &everything))?;
+        let cost = |c: &usize| sides[2 * c].leaf + sides[2 * c + 1].leaf;
+        let columns = (0..sample.n_columns()).filter(|c| cost(c) < f64::INFINITY);
+        let best = columns.min_by(|a, b| cost(a).total_cmp(&cost(b)));
+        let Some(c) = best else { return Ok(leaf) };
+        if depth > PATIENCE && cost(&c) + prior.price >= leaf.cost {
+            return Ok(leaf);
+        }
+        let yes = self.greedy(&sample.restrict(c, true), sides[2 * c], depth - 1, most - 1)?;
+        let rest = most - yes.tree.n_leaves();
+        let no = self.greedy(&sample.restrict(c, false), sides[2 * c + 1], depth - 1, rest)?;
+        let split = join(sample, c, &yes, &no, prior.price);
+        Ok(if split.cost < leaf.cost { split } else { leaf })
+    }
+
     /// Greedy tree that chooses each split by the best tree of a few levels below it.
     pub fn dive(&self, sample: &Sample, depth: usize) -> Result<Found, Stop> {
         let most = usize::MAX;
@@ -136,7 +169,7 @@ impl<'a> Branch<'a> {
         depth: usize,
         budgets: &[usize],
         start: Option<Found>,
-        improved: &mut dyn FnMut(&Found, f64),
+        improved: &mut dyn FnMut(&Found, f64, f64),
     ) -> Answer {
         let leaf = Found { cost: prior.leaf, tree: Tree::leaf() };
         let most = budgets.iter().copied().max().unwrap_or(1);
@@ -167,7 +200,7 @@ impl<'a> Branch<'a> {
         depth: usize,
         budgets: &[usize],
         answer: &mut Answer,
-        improved: &mut dyn FnMut(&Found, f64),
+        improved: &mut dyn FnMut(&Found, f64, f64),
     ) -> Result<(), Stop> {
         self.monitor.check()?;
         let most = budgets.iter().copied().max().unwrap_or(1);
@@ -210,7 +243,7 @@ impl<'a> Branch<'a> {
             let children = [sample.restrict(c, true), sample.restrict(c, false)];
             // The smaller side first: it is cheaper, and may already rule the column out.
             let first = usize::from(children[1].n_rows() < children[0].n_rows());
-            let mut ignore = |_: &Found, _: f64| {};
+            let mut ignore = |_: &Found, _: f64, _: f64| {};
             let mut side = |this: &mut Self, i: usize| {
                 let prior = sides[2 * c + i];
                 this.solve(&children[i], prior, depth - 1, &shares, None, &mut ignore)
@@ -238,7 +271,7 @@ impl<'a> Branch<'a> {
                 *lower = lower.max(proven.min(still_open));
             }
             let last = answer.found.len() - 1;
-            improved(&answer.found[last], answer.lower[last]);
+            improved(&answer.found[last], answer.lower[last], (at + 1) as f64 / n as f64);
             if let Some(stop) = one.stop.or(two.stop) {
                 return Err(stop);
             }

@@ -4,7 +4,7 @@ use super::{Statistics, lattice};
 use crate::data::{BinaryMatrix, Sample};
 use crate::search::Settings;
 use crate::search::branch::DEFAULT_BYTES;
-use crate::search::forecast::{Forecast, work};
+use crate::search::forecast::{Forecast, true_columns, work};
 
 /// Nanoseconds per leaf cell and per row visit, one thread, measured on GBSG2 at depth 4.
 const CELL: f64 = 5.0;
@@ -23,8 +23,10 @@ pub fn forecast(
     let bytes = |d: usize| lattice::bytes(&sample, d, most, threads);
     let deepest = settings.lattice_depth.clamp(1, lattice::MAX_DEPTH).min(depth);
     let reach = (1..=deepest).rev().find(|&d| bytes(d) <= limit).unwrap_or(depth.min(1));
-    let (cells, row_visits) = work(&sample, depth, reach);
-    let seconds = (cells * CELL + row_visits * VISIT) * 1e-9 / threads as f64;
-    let seconds = if seconds.is_finite() { seconds } else { f64::INFINITY };
-    (Forecast { seconds, bytes: bytes(reach) as f64, cells, row_visits }, sample)
+    let (cells, row_visits) = work(&true_columns(&sample), sample.n_columns(), depth, reach);
+    let row_seconds = row_visits * VISIT * 1e-9 / threads as f64;
+    let seconds = cells * CELL * 1e-9 / threads as f64 + row_seconds;
+    let finite = |value: f64| if value.is_finite() { value } else { f64::INFINITY };
+    let (seconds, row_seconds) = (finite(seconds), finite(row_seconds));
+    (Forecast { seconds, row_seconds, bytes: bytes(reach) as f64, cells, row_visits }, sample)
 }

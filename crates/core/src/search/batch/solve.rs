@@ -88,9 +88,13 @@ impl Search<'_> {
         let most = settings.max_leaves.unwrap_or(usize::MAX);
         let budget = |depth| if most < full(depth) { most } else { usize::MAX };
         let max_depth = settings.max_depth.min(most - 1);
+        if max_depth > 1 {
+            let tree = branch.greedy(sample, prior, max_depth, most)?;
+            self.offer(tree);
+        }
         if settings.trivial_bound {
             for depth in [2, 3].into_iter().filter(|&d| d < max_depth) {
-                let nothing = &mut |_: &Found, _: f64| {};
+                let nothing = &mut |_: &Found, _: f64, _: f64| {};
                 let mut answer =
                     branch.solve(sample, prior, depth, &[budget(depth)], None, nothing);
                 self.offer(answer.found.remove(0));
@@ -105,7 +109,8 @@ impl Search<'_> {
             }
         }
         let (budgets, start) = ([budget(max_depth)], Some(self.best.clone()));
-        let improved = &mut |tree: &Found, lower: f64| {
+        let improved = &mut |tree: &Found, lower: f64, share: f64| {
+            self.monitor.advance(share);
             let better = tree.cost < self.best.cost;
             if better {
                 self.best = tree.clone();

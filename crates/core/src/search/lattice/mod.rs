@@ -49,9 +49,15 @@ pub fn bytes(
     let best: usize = (1..depth).map(|m| level(m) << m).sum();
     let last = if depth > 1 { level(depth - 1) << (depth - 1) } else { 0 };
     let element = if precision == Precision::Single { 4 } else { 8 };
-    // A record and a bitset entry per row, and up to as much again in each thread.
-    let row = channels * element + 2 * n.div_ceil(64) * 8;
-    element * (sums + best + last * (n_threads - 1)) + sample.n_rows() * row * (1 + n_threads)
+    // Each thread may copy the rows.
+    let rows = row_bytes(sample, channels, precision) * (1 + n_threads);
+    element * (sums + best + last * (n_threads - 1)) + rows
+}
+
+/// Bytes of the rows of a lattice: a record and two bits per column each.
+pub fn row_bytes(sample: &Sample, channels: usize, precision: Precision) -> usize {
+    let element = if precision == Precision::Single { 4 } else { 8 };
+    sample.n_rows() * (channels * element + 2 * sample.n_columns().div_ceil(64) * 8)
 }
 
 /// What a lattice finds.
@@ -256,7 +262,7 @@ fn cells(n_columns: usize, depth: usize) -> usize {
 }
 
 /// Threads worth starting for a lattice of so many columns.
-fn useful_threads(n_columns: usize, depth: usize, settings: &Settings) -> usize {
+pub fn useful_threads(n_columns: usize, depth: usize, settings: &Settings) -> usize {
     settings.threads().min(cells(n_columns, depth) / CELLS_PER_THREAD).max(1)
 }
 

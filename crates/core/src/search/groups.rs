@@ -1,0 +1,108 @@
+//! Bound from the best division of the rows into groups of any kind (k-partition).
+//!
+//! The leaves of a tree divide the rows into groups that follow from the columns; no such
+//! division costs less than the best of all divisions into as many groups. Where groups are
+//! runs in the order of a number ([`ScalarTask::rank`]) dynamic programming finds it. The
+//! bound is weak, but it needs no search; docs/maths/branch.md.
+
+use crate::data::Sample;
+use crate::task::ScalarTask;
+
+/// Most rows to divide; the others are counted as leaves of their own.
+pub const MOST_ROWS: usize = 2048;
+
+/// Most groups; with more the bound is hardly above the finest partition.
+const MOST_GROUPS: usize = 32;
+
+/// Least cost of the rows in at most `most_leaves` groups, or a lower bound on it; prices are
+/// left out. O(groups · rows · log rows).
+pub fn bound<T: ScalarTask>(
+    task: &T,
+    sample: &Sample,
+    most_leaves: usize,
+    row_cost: impl Fn(u32) -> i64,
+) -> Option<i64> {
+    if most_leaves > MOST_GROUPS {
+        return None;
+    }
+    let mut order: Vec<(f64, u32)> = (0..sample.n_rows() as u32)
+        .map(|r| Some((task.rank(sample.statistics(r as usize))?, r)))
+        .collect::<Option<_>>()?;
+    order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    let every = order.len().div_ceil(MOST_ROWS);
+    let (mut rows, mut alone) = (Vec::new(), 0);
+    for (i, &(_, r)) in order.iter().enumerate() {
+        if i.is_multiple_of(every) {
+            rows.push(r)
+        } else {
+            alone += row_cost(sample.ids[r as usize])
+        }
+    }
+    let groups = most_leaves.min(rows.len());
+    let runs = Runs::new(task, sample, &rows);
+    let mut least: Vec<i64> = (0..=rows.len()).map(|end| runs.cost(0, end)).collect();
+    let mut next = vec![0; rows.len() + 1];
+    for k in 1..groups {
+        next[..=k].copy_from_slice(&least[..=k]);
+        runs.best(&least, &mut next, k + 1..rows.len() + 1, k..rows.len());
+        std::mem::swap(&mut least, &mut next);
+    }
+    // Rounding of every group, in the costs compared and in the sum.
+    let slack = 4 * groups as i64 * task.cost_rounding();
+    Some(least[rows.len()].saturating_add(alone) - slack)
+}
+
+/// Sums over runs of rows.
+struct Runs<'a, T> {
+    task: &'a T,
+    channels: usize,
+    /// Over the first rows, `[rows][channel]`.
+    prefix: Vec<i64>,
+}
+
+impl<'a, T: ScalarTask> Runs<'a, T> {
+    fn new(task: &'a T, sample: &Sample, rows: &[u32]) -> Self {
+        let channels = sample.channels;
+        let mut prefix = vec![0; channels];
+        for (i, &r) in rows.iter().enumerate() {
+            for (c, &v) in sample.statistics(r as usize).iter().enumerate() {
+                prefix.push(prefix[i * channels + c] + v);
+            }
+        }
+        Runs { task, channels, prefix }
+    }
+
+    /// Cost of the rows from `start` to `end` as one group.
+    fn cost(&self, start: usize, end: usize) -> i64 {
+        if start == end {
+            return 0;
+        }
+        let mut sums = [0; 8];
+        let of = |i: usize| &self.prefix[i * self.channels..][..self.channels];
+        for ((sum, a), b) in sums.iter_mut().zip(of(end)).zip(of(start)) {
+            *sum = a - b;
+        }
+        self.task.leaf_cost(&sums[..self.channels])
+    }
+
+    /// Fills `next[end]` with the least of `least[start]` and a group from there: the best
+    /// start grows with the end (a Monge cost), so halves are solved apart.
+    fn best(
+        &self,
+        least: &[i64],
+        next: &mut [i64],
+        ends: std::ops::Range<usize>,
+        starts: std::ops::Range<usize>,
+    ) {
+        if ends.is_empty() {
+            return;
+        }
+        let end = ends.start + ends.len() / 2;
+        let among = starts.start..starts.end.min(end);
+        let of = |start: usize| (least[start].saturating_add(self.cost(start, end)), start);
+        let (cost, at) = among.map(of).min().expect("a group is not empty");
+        next[end] = cost;
+        self.best(least, next, ends.start..end, starts.start..at + 1);
+        self.best(least, next, end + 1..ends.end, at..starts.end);
+    }
+}

@@ -1,0 +1,100 @@
+//! What a search can afford before it begins, and how it is to use what time it has.
+
+use super::forecast::Work;
+use super::groups;
+use super::{Monitor, Settings};
+use crate::data::Sample;
+use crate::task::LaneTask;
+
+/// Seconds below which nobody waits for a search.
+const SHORT: f64 = 0.05;
+
+/// Seconds from which a search is likely to be watched and stopped.
+const LONG: f64 = 10.0;
+
+/// Seconds that the bound by groups takes per row, and the share of the search it is worth.
+const BOUND: (f64, f64) = (1e-5, 0.01);
+
+/// Share of the search that looking at shallower trees first may take.
+const SHARE: f64 = 0.03;
+
+/// Share of a time limit that may go into a depth of unknown use.
+const UNKNOWN: f64 = 0.02;
+
+/// Forecasts of one search, set against its limits.
+pub struct Plan<'a, T> {
+    work: Work<'a, T>,
+    monitor: &'a Monitor<'a>,
+    max_depth: usize,
+    /// Seconds to search to the full depth if nothing can be left out.
+    seconds: f64,
+    /// Whether prices leave out more than a forecast can know.
+    priced: bool,
+}
+
+impl<'a, T: LaneTask> Plan<'a, T> {
+    /// For trees up to `max_depth`.
+    pub fn new(
+        task: &'a T,
+        sample: &'a Sample,
+        settings: &'a Settings,
+        max_depth: usize,
+        monitor: &'a Monitor<'a>,
+    ) -> Self {
+        let work = Work::new(task, sample, settings);
+        let seconds = work.to_depth(max_depth).seconds;
+        let priced = task.split_price() > task.tie_price() || T::PRICED;
+        Plan { work, monitor, max_depth, seconds, priced }
+    }
+
+    /// Whether the time limit is likely to end the search.
+    fn is_pressed(&self) -> bool {
+        self.seconds > 0.5 * self.monitor.remaining()
+    }
+
+    /// Whether the search will be watched: a limit presses, or it is long.
+    pub fn is_long(&self) -> bool {
+        !self.priced && (self.is_pressed() || self.seconds > LONG)
+    }
+
+    /// Whether to bound the search before it begins.
+    pub fn affords_bound(&self) -> bool {
+        let (per_row, share) = BOUND;
+        let seconds = per_row * self.work.n_rows().min(groups::MOST_ROWS) as f64;
+        seconds < share * self.seconds.min(20.0 * self.monitor.remaining())
+    }
+
+    /// Whether to look at all trees of this depth before the search to the full one.
+    pub fn affords(&self, depth: usize) -> bool {
+        let seconds = self.work.to_depth(depth).seconds;
+        match (self.is_pressed(), self.priced) {
+            (true, true) => seconds < UNKNOWN * self.monitor.remaining(),
+            (true, false) => seconds < 0.9 * self.monitor.remaining(),
+            (false, true) => false,
+            (false, false) => {
+                self.seconds > LONG || self.seconds > SHORT && seconds < SHARE * self.seconds
+            }
+        }
+    }
+
+    /// Whether a dive by lattices of depth three leaves most of the time to the search.
+    pub fn affords_dive(&self) -> bool {
+        self.work.to_depth(3).seconds < 0.2 * self.monitor.remaining()
+    }
+
+    /// Settings of the search: where one lattice would not end in time, its first questions are
+    /// taken one by one, so that what is proven of them counts.
+    pub fn settings(&self, settings: &Settings) -> Settings {
+        let mut settings = settings.clone();
+        if self.max_depth >= 3 && self.seconds > 1.2 * self.monitor.remaining() {
+            settings.lattice_depth = settings.lattice_depth.min(self.max_depth - 1);
+        }
+        settings
+    }
+
+    /// Tells the monitor what to expect.
+    pub fn announce(&self) {
+        let work = self.work.to_depth(self.max_depth);
+        self.monitor.expect(work.seconds, work.cells);
+    }
+}

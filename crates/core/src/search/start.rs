@@ -1,0 +1,224 @@
+//! The greedy tree that a search starts from.
+//!
+//! Grown breadth-first, so that a stop leaves a tree that is worth having, and pruned exactly:
+//! of all subtrees of the grown tree with the leaves allowed, the cheapest.
+
+use super::lattice::Found;
+use super::{Monitor, Settings, Stop};
+use crate::data::Sample;
+use crate::task::LaneTask;
+use crate::tree::Tree;
+use std::collections::VecDeque;
+
+/// Depth down to which a split need not pay for itself at once.
+const PATIENCE: usize = 8;
+
+/// Rows between two looks at the clock.
+const ROWS_PER_CHECK: usize = 1 << 14;
+
+struct Node {
+    /// Cost as a leaf; `i64::MAX` with too few rows.
+    leaf: i64,
+    split: Option<Split>,
+}
+
+struct Split {
+    column: usize,
+    price: i64,
+    yes: usize,
+    no: usize,
+}
+
+/// A node still to be split.
+struct Open {
+    node: usize,
+    depth: usize,
+    rows: Vec<u32>,
+    /// Of each column, over the rows where it is true: statistics and number of rows.
+    yes: Vec<i64>,
+    /// Of all rows.
+    all: Vec<i64>,
+    tested: Vec<usize>,
+}
+
+/// The greedy tree of at most this depth and number of leaves; a limit ends it early.
+///
+/// O(rows · columns · channels) per level.
+pub fn greedy<T: LaneTask>(
+    task: &T,
+    sample: &Sample,
+    settings: &Settings,
+    depth: usize,
+    most_leaves: usize,
+    monitor: &Monitor,
+) -> Found {
+    let mut nodes = Vec::new();
+    // What was grown before a stop is a tree, too.
+    let _ = grow(task, sample, settings, depth, monitor, &mut nodes);
+    prune(sample, &nodes, most_leaves)
+}
+
+fn grow<T: LaneTask>(
+    task: &T,
+    sample: &Sample,
+    settings: &Settings,
+    depth: usize,
+    monitor: &Monitor,
+    nodes: &mut Vec<Node>,
+) -> Result<(), Stop> {
+    let (channels, n) = (sample.channels, sample.n_columns());
+    let width = channels + 1;
+    let min_leaf = settings.min_leaf as i64;
+    let cost = |sums: &[i64]| {
+        if sums[channels] < min_leaf { i64::MAX } else { task.leaf_cost(&sums[..channels]) }
+    };
+    let rows: Vec<u32> = (0..sample.n_rows() as u32).collect();
+    let mut all = sample.total.clone();
+    all.push(sample.counts.iter().sum());
+    nodes.push(Node { leaf: cost(&all), split: None });
+    if depth == 0 {
+        return Ok(());
+    }
+    let yes = column_sums(sample, &rows, monitor)?;
+    let tested = sample.tested.clone();
+    let mut waiting = VecDeque::from([Open { node: 0, depth: 0, rows, yes, all, tested }]);
+    let mut no = vec![0i64; width];
+    while let Some(open) = waiting.pop_front() {
+        monitor.check_with_grace()?;
+        if open.all[channels] < 2 * min_leaf || !task.splits_help(&open.all[..channels]) {
+            continue;
+        }
+        let mut best: Option<(i64, usize, i64)> = None;
+        for c in 0..n {
+            let yes = &open.yes[c * width..][..width];
+            if yes[channels] < min_leaf || open.all[channels] - yes[channels] < min_leaf {
+                continue;
+            }
+            no.iter_mut().zip(&open.all).zip(yes).for_each(|((no, all), yes)| *no = all - yes);
+            let price = if T::PRICED {
+                let feature = sample.columns[c].feature;
+                task.feature_price(feature, &open.tested, &open.all[..channels])
+            } else {
+                0
+            };
+            let price = price.saturating_add(task.split_price());
+            let total = cost(yes).saturating_add(cost(&no)).saturating_add(price);
+            if best.is_none_or(|(least, ..)| total < least) {
+                best = Some((total, c, price));
+            }
+        }
+        let Some((total, column, price)) = best else { continue };
+        if open.depth >= PATIENCE && total >= nodes[open.node].leaf {
+            continue;
+        }
+        let (yes_rows, no_rows): (Vec<u32>, Vec<u32>) =
+            open.rows.iter().partition(|&&r| sample.get(r as usize, column));
+        let yes_all = open.yes[column * width..][..width].to_vec();
+        let no_all: Vec<i64> = open.all.iter().zip(&yes_all).map(|(all, yes)| all - yes).collect();
+        let at = nodes.len();
+        nodes.push(Node { leaf: cost(&yes_all), split: None });
+        nodes.push(Node { leaf: cost(&no_all), split: None });
+        nodes[open.node].split = Some(Split { column, price, yes: at, no: at + 1 });
+        let depth_below = open.depth + 1;
+        if depth_below == depth {
+            continue;
+        }
+        // Sums of the smaller side; those of the other are what is left.
+        let smaller_is_yes = yes_rows.len() <= no_rows.len();
+        let smaller = if smaller_is_yes { &yes_rows } else { &no_rows };
+        let of_smaller = column_sums(sample, smaller, monitor)?;
+        let mut of_larger = open.yes;
+        of_larger.iter_mut().zip(&of_smaller).for_each(|(all, part)| *all -= part);
+        let (yes_sums, no_sums) =
+            if smaller_is_yes { (of_smaller, of_larger) } else { (of_larger, of_smaller) };
+        let mut tested = open.tested;
+        if T::PRICED {
+            tested.push(sample.columns[column].feature);
+        }
+        let sides = [(at, yes_rows, yes_sums, yes_all), (at + 1, no_rows, no_sums, no_all)];
+        for (node, rows, yes, all) in sides {
+            let tested = tested.clone();
+            waiting.push_back(Open { node, depth: depth_below, rows, yes, all, tested });
+        }
+    }
+    Ok(())
+}
+
+/// Statistics and number of rows over the rows where each column is true,
+/// `[column][channel, …, count]`.
+fn column_sums(sample: &Sample, rows: &[u32], monitor: &Monitor) -> Result<Vec<i64>, Stop> {
+    let width = sample.channels + 1;
+    let mut sums = vec![0i64; sample.n_columns() * width];
+    for part in rows.chunks(ROWS_PER_CHECK) {
+        monitor.check_with_grace()?;
+        for &r in part {
+            let (record, count) = (sample.statistics(r as usize), sample.counts[r as usize]);
+            for c in sample.true_columns(r as usize) {
+                let sums = &mut sums[c * width..][..width];
+                sums.iter_mut().zip(record).for_each(|(sum, v)| *sum += v);
+                sums[width - 1] += count;
+            }
+        }
+    }
+    Ok(sums)
+}
+
+/// A subtree: its cost, its leaves, and the place of the answers below.
+#[derive(Clone, Copy)]
+struct Best {
+    cost: i64,
+    leaves: usize,
+    /// Budgets of the two sides, as places; `None` for a leaf.
+    shares: Option<(usize, usize)>,
+}
+
+/// The cheapest subtree with the same root and at most `most_leaves` leaves.
+fn prune(sample: &Sample, nodes: &[Node], most_leaves: usize) -> Found {
+    let n_leaves = nodes.iter().filter(|node| node.split.is_none()).count();
+    let limited = most_leaves < n_leaves;
+    // Children come after their parents. Place k of a node is its best with k + 1 leaves at
+    // most, or the only place its best of all.
+    let mut best: Vec<Vec<Best>> = (0..nodes.len()).map(|_| Vec::new()).collect();
+    for (id, node) in nodes.iter().enumerate().rev() {
+        let leaf = Best { cost: node.leaf, leaves: 1, shares: None };
+        let mut places = vec![leaf];
+        if let Some(Split { price, yes, no, .. }) = node.split {
+            let (yes, no) = (&best[yes], &best[no]);
+            if limited {
+                places.resize((yes.len() + no.len()).min(most_leaves), leaf);
+            }
+            for a in 0..yes.len() {
+                for b in 0..no.len() {
+                    let place = if limited { a + b + 1 } else { 0 };
+                    if place >= places.len() {
+                        break;
+                    }
+                    let cost = yes[a].cost.saturating_add(no[b].cost).saturating_add(price);
+                    let leaves = yes[a].leaves + no[b].leaves;
+                    if (cost, leaves) < (places[place].cost, places[place].leaves) {
+                        places[place] = Best { cost, leaves, shares: Some((a, b)) };
+                    }
+                }
+            }
+            for place in 1..places.len() {
+                if places[place].cost >= places[place - 1].cost {
+                    places[place] = places[place - 1];
+                }
+            }
+        }
+        best[id] = places;
+    }
+    let root = best[0].len() - 1;
+    Found { cost: best[0][root].cost, tree: tree(sample, nodes, &best, 0, root) }
+}
+
+fn tree(sample: &Sample, nodes: &[Node], best: &[Vec<Best>], node: usize, place: usize) -> Tree {
+    let (Some(split), Some((a, b))) = (&nodes[node].split, best[node][place].shares) else {
+        return Tree::leaf();
+    };
+    let yes = tree(sample, nodes, best, split.yes, a);
+    let no = tree(sample, nodes, best, split.no, b);
+    let column = sample.columns[split.column];
+    let (left, right) = if column.flipped { (&no, &yes) } else { (&yes, &no) };
+    Tree::split(column.feature, left, right)
+}
