@@ -13,7 +13,7 @@ from bristlecone.classify import OptimalTreeClassifier
 from bristlecone.export import export_text
 from bristlecone.greedy import GreedySurvivalTree
 from bristlecone.optimal import OptimalSurvivalTree
-from bristlecone.serialise import save_model
+from bristlecone.serialise import load_model, save_model
 from bristlecone.soft.estimator import SoftSurvivalTree
 
 
