@@ -14,6 +14,7 @@ from sklearn.utils.validation import has_fit_parameter
 from bristlecone._base import TreeMixin
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.errors import ConstantFeatureWarning, InvalidParameterError
+from bristlecone.rules import Question, questions
 
 __all__ = ["EncodedTreeMixin", "binary_features"]
 
@@ -59,6 +60,9 @@ class EncodedTreeMixin(TreeMixin):
 
     def _tree_rows(self, X: Any) -> NDArray[Any]:
         return binary_features(self.encoder_, X)
+
+    def _questions(self) -> list[Question]:
+        return questions(self.encoder_)
 
     def _split_names(self) -> list[str]:
         return [str(name) for name in self.encoder_.get_feature_names_out()]

@@ -21,11 +21,13 @@ def export_dict(estimator: TreeMixin) -> dict[str, Any]:
     Returns
     -------
     dict
-        Every node has ``node`` (id), ``n_samples`` and ``weight``. A split adds ``question``
-        (such as "age <= 52.5"), ``yes`` and ``no`` (nodes). A leaf of a survival tree adds
-        ``n_events``, ``theta`` (relative hazard) and ``median`` (survival time, None where it is
-        not reached); of a classifier or policy ``label`` and what is known of every label; of a
-        regressor ``value`` and ``variance``.
+        Every node has ``node`` (id, as from ``apply``), ``n_samples`` and ``weight``. A split adds
+        ``question`` (such as "age <= 52"), ``yes`` and ``no`` (nodes). A leaf of a survival tree
+        adds ``n_events`` and ``event_weight``, ``theta`` (relative hazard), ``median``
+        (Kaplan–Meier) with ``median_interval`` (95 % confidence limits) and ``model_median`` (of
+        the curve that the tree predicts), each None where it is not reached; of a classifier or
+        policy ``label`` and what is known of every label; of a regressor ``value`` and
+        ``variance``.
 
     Raises
     ------
@@ -63,15 +65,22 @@ def export_text(estimator: TreeMixin) -> str:
     Returns
     -------
     str
-        Questions and, per leaf, its rows and what it predicts. ASCII but for the names of
-        columns, categories and labels.
+        Questions and, per leaf, its number as from ``apply``, its training rows (with their
+        weight, if they have weights) and what it predicts; of a survival tree the Kaplan–Meier
+        median with its 95 % confidence interval, "-" where a limit is not reached. ASCII but for
+        the names of columns, categories and labels.
 
     Raises
     ------
     NotFittedError
         When the estimator is not fitted.
     """
-    return "\n".join(_lines(export_dict(estimator), estimator._leaf_text, "", "")) + "\n"
+
+    def leaf_text(node: dict[str, Any]) -> str:
+        weight = f" (weight {node['weight']:.6g})" if estimator._is_weighted else ""
+        return f"[{node['node']}] n={node['n_samples']}{weight}, {estimator._leaf_text(node)}"
+
+    return "\n".join(_lines(export_dict(estimator), leaf_text, "", "")) + "\n"
 
 
 def _lines(
@@ -79,7 +88,7 @@ def _lines(
 ) -> Iterator[str]:
     """Lines of a subtree; ``first`` stands before its own line, ``rest`` before those below."""
     if "question" not in node:
-        yield f"{first}n={node['n_samples']}, {leaf_text(node)}"
+        yield f"{first}{leaf_text(node)}"
         return
     yield f"{first}{node['question']}"
     yield from _lines(node["yes"], leaf_text, f"{rest}|-- yes: ", f"{rest}|   ")

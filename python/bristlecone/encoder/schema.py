@@ -28,12 +28,15 @@ class ColumnSchema:
     has_missing : bool
     levels : tuple of str, bool, int or float
         Every level of a categorical column in sorted order, otherwise empty.
+    whole : bool
+        Whether the column is of kind "number" and every value was a whole number.
     """
 
     name: str
     kind: str
     has_missing: bool
     levels: tuple[Category, ...]
+    whole: bool
 
 
 def sort_key(level: Category) -> tuple[bool, Category]:
@@ -45,13 +48,22 @@ def describe(column: Column) -> ColumnSchema:
     """Schema of a training column."""
     missing = column.missing
     levels: tuple[Category, ...] = ()
+    whole = False
     if missing is not None and missing.all():
         kind = "empty"
     elif isinstance(column, CategoricalColumn):
         kind, levels = "categorical", tuple(sorted(column.levels, key=sort_key))
     else:
         kind = "flag" if column.is_flag else "number"
-    return ColumnSchema(name=column.name, kind=kind, has_missing=missing is not None, levels=levels)
+        values = column.values if missing is None else column.values[~missing]
+        whole = kind == "number" and bool((values == np.floor(values)).all())
+    return ColumnSchema(
+        name=column.name,
+        kind=kind,
+        has_missing=missing is not None,
+        levels=levels,
+        whole=whole,
+    )
 
 
 def conform(

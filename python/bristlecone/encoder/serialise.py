@@ -102,6 +102,7 @@ _TESTS: dict[str, Callable[[Any], bool]] = {
     "condition": lambda value: isinstance(value, str),
     "has_missing": lambda value: isinstance(value, bool),
     "missing": lambda value: isinstance(value, bool),
+    "whole": lambda value: isinstance(value, bool),
     "value": _is_number,
     "level": _is_category,
     "levels": lambda value: isinstance(value, list) and all(map(_is_category, value)),

@@ -11,6 +11,7 @@ from scipy.special import expit
 
 from bristlecone import curves
 from bristlecone._base import TreeMixin
+from bristlecone._describe import describe_soft
 from bristlecone.frame import Frame
 from bristlecone.leaves import Baseline
 from bristlecone.metrics import concordance_index_censored
@@ -372,6 +373,9 @@ class SoftPredictions(TreeMixin):
     def _split_order(self) -> NDArray[np.int64]:
         """Splits in preorder, as positions level by level."""
         return np.argsort(self.tree_.splits)
+
+    def _described(self) -> str:
+        return describe_soft(self)
 
     def _split_names(self) -> list[str]:
         return self.encoder_.names
