@@ -92,8 +92,8 @@ def describe_search(estimator: SolverMixin) -> str:
     remarks = "".join(f" {name.capitalize()}: {text}." for name, text in estimator._remarks())
     count = estimator.n_binary_features_
     searched = (
-        f"bristlecone {_core.__version__} searched all trees {_size(parameters)} over {count} "
-        f"binary features ({type(estimator).__name__}) for the one of {estimator._aim()}."
+        f"bristlecone {_core.__version__} ({type(estimator).__name__}) searched all trees "
+        f"{_size(parameters)} over {count} binary features for the one of {estimator._aim()}."
     )
     penalty = parameters["leaf_penalty"]
     if penalty > 0:
@@ -121,8 +121,8 @@ def describe_greedy(estimator: GreedySurvivalTree) -> str:
         "logrank": "the two-sample log-rank statistic (Segal, Biometrics 44, 1988)",
     }[parameters["criterion"]]
     paragraphs = [
-        f"bristlecone {_core.__version__} grew the tree from the root, one best split after the "
-        f"other by {by}, {_size(parameters)} (GreedySurvivalTree). Nothing is proven of it; its "
+        f"bristlecone {_core.__version__} (GreedySurvivalTree) grew a tree {_size(parameters)} "
+        f"from the root, one best split after the other by {by}. Nothing is proven of it; its "
         f"mean likelihood loss is {estimator.objective_value_:.10g}.",
         described_data(estimator),
         described_tree(estimator),
@@ -147,13 +147,12 @@ def describe_soft(estimator: Any) -> str:
     used = ", ".join(estimator.features_used_) or "no column"
     return document(
         [
-            f"bristlecone {_core.__version__} trained a tree of depth {estimator.depth_} with soft "
-            "multivariate splits and a "
-            f"{parameters['leaf']} model in each of its {estimator.n_leaves_} leaves by penalised "
-            "maximum likelihood (SoftSurvivalTree; Consolo, Amaldi and Carrizosa, European Journal "
-            f"of Operational Research 331, 2026), from {parameters['n_restarts']} starts. A "
-            "minimum that was found is not proven to be the least; its objective is "
-            f"{estimator.objective_value_:.10g}.",
+            f"bristlecone {_core.__version__} (SoftSurvivalTree) trained a tree of depth "
+            f"{estimator.depth_} with soft multivariate splits and a {parameters['leaf']} model in "
+            f"each of its {estimator.n_leaves_} leaves by penalised maximum likelihood (Consolo, "
+            "Amaldi and Carrizosa, European Journal of Operational Research 331, 2026). The best "
+            f"of {parameters['n_restarts']} starts was kept, with the objective "
+            f"{estimator.objective_value_:.10g}; that no other tree is better is not proven.",
             described_data(estimator),
             f"The splits weigh {used}.",
         ]
@@ -192,10 +191,11 @@ def _size(parameters: dict[str, Any]) -> str:
     depth, leaves = parameters["max_depth"], parameters["max_leaf_nodes"]
     limits = ["of any depth" if depth is None else f"of depth at most {depth}"]
     if leaves is not None:
-        limits.append(f"with at most {leaves} leaves")
+        limits.append(f"at most {leaves} leaves")
     rows = parameters["min_samples_leaf"]
-    limits.append(f"with at least {rows} training {'row' if rows == 1 else 'rows'} in each leaf")
-    return ", ".join(limits)
+    if rows != 1:
+        limits.append(f"at least {rows} training rows in each leaf")
+    return " and ".join(limits)
 
 
 def _encoding(encoder: Any) -> str:

@@ -81,8 +81,8 @@ class Brier(Objective):
             "brier-optimal": "the curve of least score of each leaf",
         }[tree.leaf_curve_]
         return (
-            f"the least integrated Brier score of {curve} over all times up to the last, weighted by "
-            "the inverse probability of censoring (Zhang, Xin, Seltzer and Rudin, AISTATS 2024, "
+            f"the least integrated Brier score of {curve} over all times up to the last, weighted "
+            "by the inverse probability of censoring (Zhang, Xin, Seltzer and Rudin, AISTATS 2024, "
             "eqs. 1–2)"
         )
 
