@@ -72,8 +72,8 @@ def test_report_shows_every_leaf_question_and_number_of_the_proof(tree):
         assert f"{leaf.n_samples} rows, {leaf.n_events} events" in text
         lower, upper = leaf.curve.median_interval()
         assert f"median {leaf.curve.median:g} ({lower:g} to {upper:g})" in text
-    for node in np.flatnonzero(~tree.tree_.is_leaf):
-        assert tree._question(node) in page.text
+    for question in tree._split_texts().values():
+        assert question in page.text
     for rule in leaf_rules(tree):
         assert rule_text(rule) in page.text
     # Every question is listed.

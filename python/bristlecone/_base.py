@@ -83,9 +83,11 @@ class TreeMixin(ABC):
         cut = float(self.tree_.threshold[node])
         return replace(question, text=f"{cut:.10g}", value=cut)
 
-    def _question(self, node: int) -> str:
-        """What a split asks, in words."""
-        return self._asked(node, self._questions()).name
+    def _split_texts(self) -> dict[int, str]:
+        """What every split asks, in words."""
+        questions = self._questions()
+        splits = np.flatnonzero(~self.tree_.is_leaf).tolist()
+        return {node: self._asked(node, questions).name for node in splits}
 
     @property
     def _is_weighted(self) -> bool:

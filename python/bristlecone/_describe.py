@@ -93,7 +93,7 @@ def describe_search(estimator: SolverMixin) -> str:
     count = estimator.n_binary_features_
     searched = (
         f"bristlecone {_core.__version__} ({type(estimator).__name__}) searched all trees "
-        f"{_size(parameters)} over {count} binary features for the one of {estimator._aim()}."
+        f"{_size(parameters)} over {count} binary features for {estimator._aim()}."
     )
     penalty = parameters["leaf_penalty"]
     if penalty > 0:

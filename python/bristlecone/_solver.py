@@ -110,7 +110,7 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
 
     @abstractmethod
     def _aim(self) -> str:
-        """What the tree has least or most of, with its source: "least mean cost (...)"."""
+        """What was searched for, with its source: "the least mean cost (...)"."""
 
     @abstractmethod
     def _set_found(self, tree: Tree, problem: Problem, solution: Any) -> None:

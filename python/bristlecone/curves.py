@@ -170,10 +170,9 @@ class KaplanMeier(StepFunction):
         super().__init__(x, y, before=1.0)
         self.hazard = _read_only(hazard)
         self.at_risk = _read_only(at_risk)
-        # 1 − h may be rounded to a little more than 0 where no row is left.
-        left = np.where((self.y > 0) & (self.hazard < 1), 1 - self.hazard, 0.0)
-        with np.errstate(divide="ignore"):
-            steps = np.where(self.hazard > 0, self.hazard, 0.0) / (left * self.at_risk)
+        left = (self.y > 0) & (self.hazard < 1)
+        steps = np.full(self.y.shape, np.inf)
+        np.divide(self.hazard, (1 - self.hazard) * self.at_risk, out=steps, where=left)
         self.log_variance = _read_only(np.cumsum(steps))
 
     @property
@@ -215,9 +214,10 @@ class KaplanMeier(StepFunction):
         if method == "plain":
             limits = [np.clip(survival * (1 + side * error), 0.0, 1.0) for side in (-1, 1)]
         else:
-            # Before the first event both are 0, and S is 1 whatever the exponent.
-            with np.errstate(divide="ignore", over="ignore"):
-                width = np.where(error > 0, error / -np.log(survival), 0.0)
+            # Before the first event S is 1, whatever the exponent.
+            width = np.zeros_like(error)
+            np.divide(error, -np.log(survival), out=width, where=survival < 1)
+            with np.errstate(over="ignore"):
                 limits = [survival ** np.exp(-side * width) for side in (-1, 1)]
         zeros = np.zeros(self.y.size - survival.size)
         last = limits[1][-1] if survival.size else 1.0

@@ -37,6 +37,7 @@ def export_dict(estimator: TreeMixin) -> dict[str, Any]:
     estimator._check_fitted()
     tree = estimator.tree_
     leaves = dict(zip(tree.leaves.tolist(), estimator._leaf_facts(), strict=True))
+    questions = estimator._split_texts()
 
     def describe(node: int) -> dict[str, Any]:
         described: dict[str, Any] = {
@@ -47,7 +48,7 @@ def export_dict(estimator: TreeMixin) -> dict[str, Any]:
         if node in leaves:
             return described | leaves[node]
         return described | {
-            "question": estimator._question(node),
+            "question": questions[node],
             "yes": describe(int(tree.children_left[node])),
             "no": describe(int(tree.children_right[node])),
         }

@@ -307,7 +307,7 @@ class FairTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator):
             "equality-of-opportunity": "the rows of the positive class",
         }[fitted["constraint"]]
         return (
-            f"{aim}, among those for which the shares of {rows} of {one} and of {other} that are "
+            f"{aim}, among trees for which the shares of {rows} of {one} and of {other} that are "
             f"predicted to be positive differ by at most {fitted['delta']:g} (van der Linden, de "
             "Weerdt and Demirović, NeurIPS 2023)"
         )

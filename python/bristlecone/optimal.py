@@ -424,7 +424,7 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
         one, other = self.groups_.tolist()
         end = "the last time" if fairness.tau is None else f"{fairness.tau:g}"
         return (
-            f"{aim}, among those for which the mean restricted survival time up to {end} that is "
+            f"{aim}, among trees for which the mean restricted survival time up to {end} that is "
             f"predicted for {one} and for {other} differs by at most {fairness.limit:g}"
         )
 

@@ -380,6 +380,9 @@ class SoftPredictions(TreeMixin):
     def _split_names(self) -> list[str]:
         return self.encoder_.names
 
+    def _split_texts(self) -> dict[int, str]:
+        return {node: self._question(node) for node in self.tree_.splits.tolist()}
+
     def _question(self, node: int) -> str:
         row = int(np.flatnonzero(self.tree_.splits == node)[0])
         weights, scaled = self.tree_.weights[row] / self.encoder_.span, self.tree_.weights[row]
