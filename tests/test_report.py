@@ -71,7 +71,9 @@ def test_report_shows_every_leaf_question_and_number_of_the_proof(tree):
         assert f"leaf {leaf.node}: θ = {leaf.theta:.4g}" in text
         assert f"{leaf.n_samples} rows, {leaf.n_events} events" in text
         lower, upper = leaf.curve.median_interval()
-        assert f"median {leaf.curve.median:g} ({lower:g} to {upper:g})" in text
+        assert f"median {leaf.curve.median:g}" in page.text
+        assert f"95 % CI {lower:g} to {upper:g}" in page.text
+        assert f"{leaf.curve.median:g} ({lower:g} to {upper:g})" in page.text
     for question in tree._split_texts().values():
         assert question in page.text
     for rule in leaf_rules(tree):
@@ -204,7 +206,7 @@ def test_weights_are_shown_beside_the_counts():
     tree = OptimalSurvivalTree(max_depth=1).fit(veterans.X, veterans.y, sample_weight=weight)
     page = Page(html_report(tree))
     for leaf in tree.leaf_statistics_:
-        assert f"weight {leaf.weight:.6g}, of events {leaf.events:.6g}" in page.text
+        assert f"weight {leaf.weight:.6g}, events {leaf.events:.6g}" in page.text
         assert f"{leaf.events:.6g}" in page.text
 
 

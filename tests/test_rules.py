@@ -3,9 +3,15 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import KBinsDiscretizer
 
-from bristlecone import GreedySurvivalTree, OptimalTreeClassifier, OptimalTreeRegressor
+from bristlecone import (
+    GreedySurvivalTree,
+    OptimalTreeClassifier,
+    OptimalTreeRegressor,
+    SoftSurvivalTree,
+)
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.export import export_text
 from bristlecone.rules import (
@@ -84,20 +90,20 @@ def test_conditions_come_in_the_order_of_the_path():
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
-        ([(at_most(8.5, missing=True), True)], "nodes <= 8.5 or missing"),
+        ([(at_most(8.5, missing=True), True)], "nodes <= 8.5 (or missing)"),
         ([(at_most(8.5, missing=True), False)], "nodes > 8.5"),
         ([(at_most(8.5, missing=False), True)], "nodes <= 8.5"),
-        ([(at_most(8.5, missing=False), False)], "nodes > 8.5 or missing"),
+        ([(at_most(8.5, missing=False), False)], "nodes > 8.5 (or missing)"),
         # A mean of 5 lies between the cuts.
         (
             [(at_most(8.5, missing=True), True), (at_most(3.5, missing=False), False)],
-            "3.5 < nodes <= 8.5 or missing",
+            "3.5 < nodes <= 8.5 (or missing)",
         ),
         (
             [(at_most(8.5, missing=True), True), (at_most(3.5, missing=False), True)],
             "nodes <= 3.5",
         ),
-        ([(level("II", missing=False), False)], "stage != II or missing"),
+        ([(level("II", missing=False), False)], "stage != II (or missing)"),
         ([(ABSENT, True)], "nodes is missing"),
         ([(ABSENT, False)], "nodes is not missing"),
         ([(at_most(8.5, missing=False), False), (ABSENT, True)], "nodes is missing"),
@@ -108,9 +114,20 @@ def test_where_rows_without_a_value_go_is_said(path, expected):
     assert conditions(path) == [expected]
 
 
-def test_an_alternative_stands_in_brackets_beside_others():
-    path = [(at_most(8.5, missing=True), True), (FLAG, True)]
-    assert rule_text(conditions(path)) == "(nodes <= 8.5 or missing) and smokes"
+def test_questions_say_where_rows_without_a_value_go():
+    assert at_most(8.5, missing=True).name == "nodes <= 8.5 (or missing)"
+    assert at_most(8.5, missing=False).name == "nodes <= 8.5"
+    assert ABSENT.name == "nodes is missing"
+
+
+def test_ordered_levels_are_merged_like_numbers():
+    grades = [
+        Question(kind="at most", column="grade", text=text, value=float(k))
+        for k, text in enumerate(("I", "II", "III"), start=1)
+    ]
+    assert conditions([(grades[0], False), (grades[2], True)]) == ["I < grade <= III"]
+    assert conditions([(grades[1], False)]) == ["grade > II"]
+    assert list_questions(grades) == ["grade <= I, II, III"]
 
 
 def test_questions_of_an_encoder_of_ones_own_stay_as_they_are():
@@ -227,6 +244,15 @@ def test_rules_say_of_every_training_row_what_the_tree_does(seed):
         assert model.n_leaves_ > 8
         for node, rule in zip(model.tree_.leaves, leaf_rules(model), strict=True):
             np.testing.assert_array_equal(holds(rule, X), leaf == node, err_msg=rule_text(rule))
+
+
+def test_a_tree_without_rules_says_so():
+    X, y = np.arange(20.0)[:, None], (np.ones(20, bool), np.arange(1.0, 21.0))
+    soft = SoftSurvivalTree(depth=1, n_restarts=1, random_state=0).fit(X, y)
+    with pytest.raises(TypeError, match="a SoftSurvivalTree has no rules"):
+        leaf_rules(soft)
+    with pytest.raises(NotFittedError):
+        leaf_rules(OptimalTreeRegressor())
 
 
 def test_rules_of_a_tree_that_cuts_numbers_itself():

@@ -17,7 +17,7 @@ from bristlecone.metrics import concordance_index_censored
 from bristlecone.tree import Tree
 from bristlecone.validation import TrainingData, check_survival
 
-__all__ = ["SurvivalTreeMixin", "median_text"]
+__all__ = ["SurvivalTreeMixin", "median_text", "median_texts"]
 
 
 class SurvivalTreeMixin(TreeMixin):
@@ -313,11 +313,17 @@ class SurvivalTreeMixin(TreeMixin):
         return functions[leaf]
 
 
-def median_text(facts: Mapping[str, Any]) -> str:
-    """Kaplan–Meier median with its confidence interval; "-" where a limit is not reached."""
-    limits = ["-" if limit is None else f"{limit:g}" for limit in facts["median_interval"]]
+def median_texts(facts: Mapping[str, Any]) -> list[str]:
+    """Kaplan–Meier median, and its confidence interval unless neither limit is reached."""
     median = "not reached" if facts["median"] is None else f"{facts['median']:g}"
-    return median if limits == ["-", "-"] else f"{median} ({limits[0]} to {limits[1]})"
+    limits = ["-" if limit is None else f"{limit:g}" for limit in facts["median_interval"]]
+    return [median] if limits == ["-", "-"] else [median, f"{limits[0]} to {limits[1]}"]
+
+
+def median_text(facts: Mapping[str, Any]) -> str:
+    """Both in one: "1036 (679 to 1388)"."""
+    median, *interval = median_texts(facts)
+    return f"{median} ({interval[0]})" if interval else median
 
 
 def _or_none(time: float) -> float | None:

@@ -73,6 +73,8 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
         ``encoder=None``, columns of ``X``, cut at ``threshold``.
     leaf_statistics_ : tuple of LeafStatistics
         Rows, events, θ, Kaplan–Meier and Nelson–Aalen curve of every leaf, left to right.
+    leaf_curve_ : str
+        Curve that is predicted: what ``leaf_curve`` meant to the fit.
     n_leaves_, depth_ : int
         Size of the tree.
     fit_time_ : float

@@ -102,6 +102,8 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
         Structure as parallel arrays in preorder; ``feature`` counts binary features.
     leaf_statistics_ : tuple of LeafStatistics
         Rows, events, θ and curves of every leaf, left to right.
+    leaf_curve_ : str
+        Curve that is predicted: what ``leaf_curve`` meant to the fit.
     n_leaves_, depth_ : int
         Size of the tree.
     n_binary_features_ : int

@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 from bristlecone._base import TreeMixin
 from bristlecone._core import __version__
 from bristlecone._describe import certificate
-from bristlecone._survival import SurvivalTreeMixin, median_text
+from bristlecone._survival import SurvivalTreeMixin, median_text, median_texts
 from bristlecone.export import export_dict, export_text
 from bristlecone.rules import leaf_rules, rule_text
 
 __all__ = ["certificate", "html_report"]
 
-_LEAF_WIDTH = 176
-_LEAF_HEIGHT = 168
+_LEAF_WIDTH = 192
+_LEAF_HEIGHT = 184
 _LEVEL = 96
 _MARGIN = 12
 _PLOT = (720, 320)
@@ -283,8 +283,9 @@ def _leaf_box(node: _Node, top: float, leaf: _Leaf) -> str:
     facts = leaf.facts
     lines = [f"{facts['n_samples']} rows, {facts['n_events']} events"]
     if leaf.weighted:
-        lines.append(f"weight {facts['weight']:.6g}, of events {facts['event_weight']:.6g}")
-    lines.append(f"median {median_text(facts)}")
+        lines.append(f"weight {facts['weight']:.6g}, events {facts['event_weight']:.6g}")
+    median, *interval = median_texts(facts)
+    lines += [f"median {median}", *(f"95 % CI {limits}" for limits in interval)]
     below = 62 + 16 * (len(lines) - 2)
     area = (left + 12, top + below, width - 24, _LEAF_HEIGHT - 14 - below)
     return (

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.encoder.features import Feature, Flag, Level, Missing, Other, Threshold
+from bristlecone.tree import Tree
 
 if TYPE_CHECKING:
     from bristlecone._base import TreeMixin
@@ -24,6 +25,8 @@ __all__ = ["Question", "conditions", "leaf_rules", "list_questions", "questions"
 
 # Whole numbers beyond this are not exact, or too long to read.
 _MOST_WHOLE = 1e15
+_OR_MISSING = " (or missing)"
+_SIGNS = {"at most": "<=", "level": "="}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,9 +61,10 @@ class Question:
         """The question as a tree shows it."""
         if self.kind == "missing":
             return f"{self.column} is missing"
-        sign = {"at most": " <= ", "level": " = "}.get(self.kind, "")
-        name = f"{self.column}{sign}{_bound(self)}"
-        return f"{name} or missing" if self.missing else name
+        name = self.column
+        if self.kind in _SIGNS:
+            name += f" {_SIGNS[self.kind]} {_bound(self)}"
+        return f"{name}{_OR_MISSING}" if self.missing else name
 
 
 def questions(encoder: Any) -> list[Question]:
@@ -86,17 +90,20 @@ def questions(encoder: Any) -> list[Question]:
 
 def _question(feature: Feature, whole: bool, missing: bool | None) -> Question:
     column, condition = feature.column, feature.condition
+    sign, _, text = condition.partition(" ")
     if isinstance(feature, Threshold):
         return Question(
             kind="at most",
             column=column,
-            text=condition.removeprefix("<= "),
+            text=text,
             value=feature.value,
             whole=whole and abs(feature.value) < _MOST_WHOLE,
             missing=missing,
         )
+    if sign == "<=":  # the first so many of ordered levels
+        rank = float(len(getattr(feature, "levels", ())))
+        return Question(kind="at most", column=column, text=text, value=rank, missing=missing)
     if isinstance(feature, (Level, Other)):
-        text = condition.removeprefix("= ")
         return Question(kind="level", column=column, text=text, missing=missing)
     if isinstance(feature, Flag):
         return Question(kind="flag", column=column, missing=missing)
@@ -118,7 +125,7 @@ def conditions(path: Iterable[tuple[Question, bool]]) -> list[str]:
     list of str
         Such as "3.5 < nodes <= 8.5", "4 <= nodes <= 8" (whole numbers), "stage = II",
         "stage != II", "stage not in {I, II}", "smokes", "not smokes", "age is missing", with
-        " or missing" where rows without a value take the path too; "own" questions with
+        " (or missing)" where rows without a value take the path too; "own" questions with
         "not (...)" for no. In the order in which the path first asks the columns.
     """
     by_column: dict[tuple[bool, str], list[tuple[Question, bool]]] = {}
@@ -130,14 +137,25 @@ def conditions(path: Iterable[tuple[Question, bool]]) -> list[str]:
 
 def rule_text(parts: Sequence[str]) -> str:
     """Conditions joined by "and"; "every row" when there is none."""
-    if len(parts) > 1:
-        parts = [f"({part})" if part.endswith(" or missing") else part for part in parts]
     return " and ".join(parts) or "every row"
 
 
 def leaf_rules(estimator: TreeMixin) -> list[list[str]]:
-    """Conditions of every leaf of a fitted tree, left to right."""
+    """Conditions of every leaf of a fitted tree, left to right; see :func:`conditions`.
+
+    Raises
+    ------
+    TypeError
+        For a soft tree, whose splits weigh many columns at once.
+    NotFittedError, InfeasibleError
+        When there is no tree.
+    """
+    estimator._check_fitted()
     tree = estimator.tree_
+    if not isinstance(tree, Tree):
+        raise TypeError(
+            f"a {type(estimator).__name__} has no rules: its splits weigh many columns at once"
+        )
     paths: list[list[tuple[Question, bool]]] = [[] for _ in range(tree.node_count)]
     asked = estimator._questions()
     for node in range(tree.node_count):
@@ -150,25 +168,20 @@ def leaf_rules(estimator: TreeMixin) -> list[list[str]]:
 
 
 def list_questions(asked: Sequence[Question]) -> list[str]:
-    """All questions in few lines, one per column and kind: "age <= 46, 50, 53"."""
+    """All questions in few lines, one per column and kind: "age <= 46, 50, 53".
+
+    They do not say where rows without a value go.
+    """
     groups: dict[tuple[str, str], list[Question]] = {}
     for question in asked:
         groups.setdefault((question.column, question.kind), []).append(question)
     lines = []
-    for group in groups.values():
-        first, *others = group
-        if first.kind in ("at most", "level") and others:
-            # Where rows without a value go is told once per column where it is the same for all.
-            same = len({question.missing for question in group}) == 1
-            parts = [
-                _bound(question) + (" (or missing)" if question.missing and not same else "")
-                for question in group
-            ]
-            sign = "<=" if first.kind == "at most" else "="
-            more = " (or missing)" if same and first.missing else ""
-            lines.append(f"{first.column} {sign} {', '.join(parts)}{more}")
+    for (column, kind), group in groups.items():
+        bounds = ", ".join(_bound(question) for question in group)
+        if kind in _SIGNS:
+            lines.append(f"{column} {_SIGNS[kind]} {bounds}")
         else:
-            lines.extend(question.name for question in group)
+            lines.append(f"{column} is missing" if kind == "missing" else column)
     return lines
 
 
@@ -188,7 +201,7 @@ def _condition(column: str, answers: Sequence[tuple[Question, bool]]) -> str:
     told = " and ".join(_of_kind(kind, column, rest) for kind, rest in by_kind.items())
     # Rows without a value are here if they answer as the path does, every time.
     asked = [question.missing is yes for rest in by_kind.values() for question, yes in rest]
-    return f"{told} or missing" if all(asked) and not found_missing else told
+    return f"{told}{_OR_MISSING}" if all(asked) and not found_missing else told
 
 
 def _of_kind(kind: str, column: str, answers: Sequence[tuple[Question, bool]]) -> str:

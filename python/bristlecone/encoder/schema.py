@@ -36,7 +36,7 @@ class ColumnSchema:
     kind: str
     has_missing: bool
     levels: tuple[Category, ...]
-    whole: bool
+    whole: bool = False
 
 
 def sort_key(level: Category) -> tuple[bool, Category]:
