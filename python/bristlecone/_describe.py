@@ -102,7 +102,7 @@ def describe_search(estimator: SolverMixin) -> str:
         [
             searched,
             described_data(estimator),
-            f"The search ended with: {sentence} ({numbers}).{remarks}",
+            f"The search ended with: {sentence}; {numbers}.{remarks}",
             described_tree(estimator),
             _encoding(estimator.encoder_),
             f"The {count} binary features, as questions with the answer yes or no:"
