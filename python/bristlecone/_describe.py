@@ -144,7 +144,7 @@ def describe_greedy(estimator: GreedySurvivalTree) -> str:
 def describe_soft(estimator: Any) -> str:
     """Description of a soft tree."""
     parameters = estimator._fitted_parameters()
-    used = ", ".join(estimator.features_used_) or "no column"
+    used = ", ".join(map(str, estimator.features_used_)) or "no column"
     return document(
         [
             f"bristlecone {_core.__version__} (SoftSurvivalTree) trained a tree of depth "
