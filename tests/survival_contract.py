@@ -432,6 +432,20 @@ def check_pickles_are_small_and_predict_the_same(make):
     assert pickle.dumps(again) == pickle.dumps(pickle.loads(pickle.dumps(again)))
 
 
+def check_what_is_set_after_the_fit_changes_nothing(make, path):
+    X, y = sample()
+    for leaf_curve in make.leaf_curves:
+        model = make(leaf_curve=leaf_curve).fit(X, y)
+        fitted, text, file = model.get_params(), model.describe(), model.to_json()
+        curve, facts = survival(model, X), model._leaf_facts()
+        for other in ("auto", *make.leaf_curves):
+            model.set_params(leaf_curve=other, max_depth=9)
+            np.testing.assert_array_equal(survival(model, X), curve)
+            assert (model.describe(), model.to_json(), model._leaf_facts()) == (text, file, facts)
+        save_model(model, path)
+        assert load_model(path).get_params() == fitted
+
+
 def check_saved_models_predict_the_same_to_the_last_bit(make, path):
     X, y = sample()
     weight = np.random.default_rng(5).uniform(0.1, 1.0, size=len(X))

@@ -7,7 +7,8 @@ import brier_plainly as plain
 import numpy as np
 import osst_data
 import pytest
-from survival_contract import hazard, sample, survival
+from sklearn.base import clone
+from survival_contract import assert_same_predictions, hazard, sample, survival
 
 from bristlecone import curves, metrics
 from bristlecone.datasets import load
@@ -188,11 +189,21 @@ def test_auto_is_kaplan_meier():
     assert model.objective_value_ == same.objective_value_
 
 
-def test_a_curve_that_was_not_fitted_is_missed():
+def test_parameters_set_after_the_fit_change_no_prediction_no_text_and_no_file():
     X, y = sample()
-    model = brier().fit(X, y).set_params(leaf_curve="brier-optimal")
-    with pytest.raises(ValueError, match="set after the fit"):
-        model.predict_survival_function(X)
+    model = brier(leaf_curve="brier-optimal", time_grid=[10.0, 20.0, 30.0]).fit(X, y)
+    twin, text, saved = clone(model).fit(X, y), model.describe(), model._remarks()
+    model.set_params(objective="likelihood", leaf_curve="auto", time_grid=None)
+    assert_same_predictions(model, twin, X)
+    assert (model.describe(), model._remarks(), model.leaf_curve_) == (
+        text,
+        saved,
+        "brier-optimal",
+    )
+    again = loads(dumps(model))
+    assert again.get_params() == twin.get_params()
+    assert_same_predictions(again, twin, X)
+    assert again.describe() == text
 
 
 def test_outcomes_that_cannot_be_scored_are_refused():

@@ -206,7 +206,7 @@ def test_text_and_dictionary_tell_the_label_and_the_weights():
     X, y = [[0], [0], [1]], ["no", "no", "yes"]
     model = OptimalTreeClassifier().fit(X, y)
     assert export_text(model) == (
-        "x0\n|-- yes: n=1, yes (no: 0, yes: 1)\n`-- no:  n=2, no (no: 2, yes: 0)\n"
+        "x0\n|-- yes: [1] n=1, yes (no: 0, yes: 1)\n`-- no:  [2] n=2, no (no: 2, yes: 0)\n"
     )
     assert export_dict(model)["no"] == {
         "node": 2,

@@ -1,6 +1,7 @@
 """Step functions, nonparametric curves and their summaries."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from bristlecone.curves import (
     kaplan_meier,
     median,
     nelson_aalen,
+    numbers_at_risk,
     quantile,
     rmst,
 )
@@ -211,3 +213,137 @@ def test_bad_arguments_of_summaries_are_named(call, message):
 
 def test_public_names_exist():
     assert all(hasattr(curves, name) for name in curves.__all__)
+
+
+# Kaplan–Meier with its variance. The sample of Collett's textbook kind: 6-MP arm of Freireich et
+# al. (1963), 21 children; survival and standard errors as printed in every textbook.
+REMISSION = np.array([6, 6, 6, 6, 7, 9, 10, 10, 11, 13, 16, 17, 19, 20, 22, 23, 25, 32, 32, 34, 35])
+RELAPSED = np.array([1, 1, 1, 0, 1, 0, 1, 0, 0, 1, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0], bool)
+
+
+def test_variance_of_a_published_sample():
+    curve = kaplan_meier((RELAPSED, REMISSION))
+    at = np.searchsorted(curve.x, [6, 7, 10, 13, 16, 22, 23])
+    np.testing.assert_allclose(
+        curve.y[at], [0.857, 0.807, 0.753, 0.690, 0.627, 0.538, 0.448], atol=5e-4
+    )
+    np.testing.assert_allclose(
+        np.sqrt(curve.variance[at]),
+        [0.0764, 0.0869, 0.0963, 0.1068, 0.1141, 0.1282, 0.1346],
+        atol=5e-5,
+    )
+    np.testing.assert_array_equal(curve.at_risk[at], [21, 17, 15, 12, 11, 7, 6])
+    assert curve.median == 23.0
+    assert curve.median_interval() == (13.0, np.inf)
+
+
+def trial(seed, n=60, late=False):
+    rng = np.random.default_rng(seed)
+    entry = np.floor(rng.uniform(1, 5, n)) if late else np.zeros(n)
+    time = entry + np.ceil(20 * rng.exponential(size=n))
+    event = rng.random(n) < 0.7
+    return event, time, entry
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+def test_limits_are_those_of_scikit_survival(seed, confidence):
+    nonparametric = pytest.importorskip("sksurv.nonparametric")
+    event, time, _ = trial(seed)
+    curve = kaplan_meier((event, time))
+    lower, upper = curve.confidence_interval(confidence)
+    x, survival, limits = nonparametric.kaplan_meier_estimator(
+        event, time, conf_level=confidence, conf_type="log-log"
+    )
+    np.testing.assert_array_equal(curve.x, x)
+    np.testing.assert_allclose(curve.y, survival, rtol=1e-12)
+    known = curve.y > 0
+    np.testing.assert_allclose(lower[known], limits[0][known], rtol=1e-12)
+    np.testing.assert_allclose(upper[known], limits[1][known], rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("late", [False, True])
+def test_median_limits_and_numbers_at_risk_are_those_of_lifelines(seed, late):
+    lifelines = pytest.importorskip("lifelines")
+    utils = pytest.importorskip("lifelines.utils")
+    event, time, entry = trial(seed, late=late)
+    y = structured(event, time, entry=entry) if late else (event, time)
+    curve = kaplan_meier(y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs = lifelines.KaplanMeierFitter().fit(time, event, entry=entry if late else None)
+        interval = theirs.confidence_interval_
+        known = (curve.y > 0) & (curve.y < 1)
+        ours = np.stack(curve.confidence_interval(), axis=1)[known]
+        np.testing.assert_allclose(ours, interval.loc[curve.x[known]].to_numpy(), rtol=1e-9)
+        medians = utils.median_survival_times(interval).to_numpy().ravel()
+    assert curve.median == theirs.median_survival_time_
+    assert curve.median_interval() == tuple(medians)
+    # The table counts rows at their entry, too.
+    table = theirs.event_table.loc[curve.x]
+    at_risk = table["at_risk"] - (table["entrance"] if late else 0)
+    np.testing.assert_array_equal(numbers_at_risk(y, curve.x), at_risk.to_numpy())
+    np.testing.assert_array_equal(curve.at_risk, at_risk.to_numpy())
+
+
+def test_plain_limits_lie_around_the_estimate_and_within_0_and_1():
+    curve = kaplan_meier((RELAPSED, REMISSION))
+    lower, upper = curve.confidence_interval(method="plain")
+    error = 1.959963984540054 * np.sqrt(curve.variance)
+    np.testing.assert_allclose(lower, np.maximum(curve.y - error, 0), rtol=1e-12)
+    np.testing.assert_allclose(upper, np.minimum(curve.y + error, 1), rtol=1e-12)
+    assert upper[0] == 1.0  # 0.857 and twice 0.0764 are more
+
+
+def test_limits_at_the_ends_of_the_curve():
+    curve = kaplan_meier(([False, True, True], [1.0, 2.0, 3.0]))
+    lower, upper = curve.confidence_interval()
+    assert (lower[0], upper[0]) == (1.0, 1.0)  # no event yet
+    assert 0 < lower[1] < 0.5 < upper[1] < 1
+    assert (lower[2], upper[2]) == (0.0, upper[1])  # no row left
+    np.testing.assert_array_equal(np.isnan(curve.variance), [False, False, True])
+    alone = kaplan_meier(([True], [2.0]))
+    assert [limit.tolist() for limit in alone.confidence_interval()] == [[0.0], [1.0]]
+    assert (alone.median, alone.median_interval()) == (2.0, (2.0, np.inf))
+
+
+def test_with_weights_the_number_at_risk_is_the_effective_one():
+    event, time, _ = trial(0)
+    plain, weight = kaplan_meier((event, time)), np.random.default_rng(1).uniform(0.2, 3, 60)
+    weighted = kaplan_meier((event, time), weight)
+    # Xie and Liu (2005), written out.
+    h, n = [], []
+    for t in weighted.x:
+        at_risk = weight[time >= t]
+        h.append(weight[(time == t) & event].sum() / at_risk.sum())
+        n.append(at_risk.sum() ** 2 / (at_risk**2).sum())
+    np.testing.assert_allclose(weighted.at_risk, n, rtol=1e-12)
+    h, n = np.array(h), np.array(n)
+    known = weighted.y > 0
+    expected = weighted.y[known] ** 2 * np.cumsum((h / (1 - h) / n)[known])
+    np.testing.assert_allclose(weighted.variance[known], expected, rtol=1e-12)
+    # The unit of the weights does not matter; equal weights are none.
+    for scale in (1e-60, 7.0):
+        scaled = kaplan_meier((event, time), scale * weight)
+        np.testing.assert_allclose(scaled.log_variance[known], weighted.log_variance[known])
+        equal = kaplan_meier((event, time), np.full(60, scale))
+        np.testing.assert_allclose(equal.variance, plain.variance, rtol=1e-12)
+
+
+def test_numbers_at_risk_count_rows_at_any_time():
+    y = structured([True, False, True], [1.0, 2.0, 3.0], entry=np.array([0.0, 1.0, 0.5]))
+    times = [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 9.0]
+    assert numbers_at_risk(y, times).tolist() == [0, 1, 2, 2, 2, 1, 1, 0]
+    assert numbers_at_risk((EVENT, TIME), [0.0, 2.0]).tolist() == [5, 4]
+    with pytest.raises(ValueError, match="times must be"):
+        numbers_at_risk((EVENT, TIME), [np.nan])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"confidence": 1.0}, "confidence must lie"), ({"method": "log"}, "method must be")],
+)
+def test_bad_arguments_of_intervals_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        kaplan_meier((EVENT, TIME)).confidence_interval(**options)

@@ -1,12 +1,15 @@
 """Fitted trees as text and dictionaries."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
+from bristlecone.curves import kaplan_meier
+from bristlecone.datasets import load
 from bristlecone.export import export_dict, export_text
 from bristlecone.optimal import OptimalSurvivalTree
 
@@ -28,18 +31,57 @@ def test_text_shows_questions_and_leaves_in_the_names_of_the_user(model):
     theta = [f"theta={leaf.theta:.4g}" for leaf in model.leaf_statistics_]
     assert export_text(model) == (
         f"gene\n"
-        f"|-- yes: n=4, events=1, {theta[0]}, median=33\n"
+        f"|-- yes: [1] n=4, events=1, {theta[0]}, median=33 (33 to -)\n"
         f"`-- no:  age <= 55\n"
-        f"    |-- yes: n=4, events=4, {theta[1]}, median=11\n"
-        f"    `-- no:  n=4, events=4, {theta[2]}, median=2\n"
+        f"    |-- yes: [3] n=4, events=4, {theta[1]}, median=11 (10 to -)\n"
+        f"    `-- no:  [4] n=4, events=4, {theta[2]}, median=2 (1 to -)\n"
     )
+
+
+def test_leaves_have_the_numbers_of_apply(model):
+    shown = [int(number) for number in re.findall(r"\[(\d+)\] n=", export_text(model))]
+    assert shown == np.unique(model.apply(X)).tolist()
+
+
+def test_weighted_fits_show_weights_beside_counts():
+    weight = np.where(X["gene"], 2.5, 0.5)
+    model = OptimalSurvivalTree(max_depth=1).fit(X, (EVENT, TIME), sample_weight=weight)
+    first, *_ = model.leaf_statistics_
+    assert (
+        export_text(model)
+        .splitlines()[1]
+        .startswith(
+            f"|-- yes: [1] n=4 (weight 10), events=1 (weight 2.5), theta={first.theta:.4g}, "
+        )
+    )
+    assert export_dict(model)["yes"]["event_weight"] == 2.5
+    assert "weight" not in export_text(OptimalSurvivalTree(max_depth=1).fit(X, (EVENT, TIME)))
+
+
+def test_the_median_is_that_of_kaplan_meier_and_the_models_own_is_called_so():
+    gbsg2 = load("gbsg2", as_frame="plain")
+    model = OptimalSurvivalTree(max_depth=3).fit(gbsg2.X, gbsg2.y)
+    leaf = export_dict(model)["yes"]["yes"]["yes"]
+    rows = model.apply(gbsg2.X) == leaf["node"]
+    own = kaplan_meier(gbsg2.y[rows])
+    lower, upper = own.median_interval()
+    assert leaf["median"] == own.median == 2030
+    assert (leaf["median_interval"], upper) == ([lower, None], np.inf)
+    assert leaf["model_median"] == model.predict_median(gbsg2.X)[rows][0] == 2286
+
+
+def test_a_median_that_rests_on_the_last_row_has_an_open_interval():
+    # Nine rows of ten are censored before the last has its event: S falls from 1 to 0.
+    event, time = np.arange(10) == 9, np.arange(1.0, 11.0)
+    model = OptimalSurvivalTree(max_depth=0, objective="brier")
+    assert "median=10 (10 to -)" in export_text(model.fit(time[:, None], (event, time)))
 
 
 def test_text_of_an_inner_yes_branch_is_connected():
     flipped = X.assign(gene=~X["gene"])
     model = OptimalSurvivalTree(max_depth=2, min_samples_leaf=4).fit(flipped, (EVENT, TIME))
     lines = export_text(model).splitlines()
-    assert [line.split("n=")[0].rstrip() for line in lines] == [
+    assert [line.split("[")[0].rstrip() for line in lines] == [
         "gene",
         "|-- yes: age <= 55",
         "|   |-- yes:",
@@ -50,8 +92,9 @@ def test_text_of_an_inner_yes_branch_is_connected():
 
 def test_median_that_is_not_reached_says_so():
     model = OptimalSurvivalTree(max_depth=0).fit(X, (TIME == 4.0, TIME))
-    assert export_text(model).endswith("median=not reached\n")
-    assert export_dict(model)["median"] is None
+    assert export_text(model).endswith("median=not reached (4 to -)\n")
+    described = export_dict(model)
+    assert (described["median"], described["median_interval"]) == (None, [4.0, None])
 
 
 def test_dictionary_is_plain_and_holds_the_tree(model):
@@ -66,8 +109,11 @@ def test_dictionary_is_plain_and_holds_the_tree(model):
         "n_samples": 4,
         "weight": 4.0,
         "n_events": 4,
+        "event_weight": 4.0,
         "theta": of_leaf.theta,
         "median": 11.0,
+        "median_interval": [10.0, None],
+        "model_median": 11.0,
     }
 
 

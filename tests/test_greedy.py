@@ -328,10 +328,11 @@ def test_saved_columns_are_checked():
         ("columns", ["x0"], "of 1 columns"),
         ("named", "no", "encoder.named"),
         ("constant", ["x9"], "encoder.constant"),
+        ("whole", ["x9"], "encoder.whole"),
         ("extra", 1, "encoder.extra is not known"),
     ):
         document = json.loads(model.to_json())
-        document["encoder"][field] = value
+        document["encoder"] |= {"whole": [], field: value}
         with pytest.raises(ModelFormatError, match=message):
             loads(json.dumps(document))
 

@@ -148,7 +148,8 @@ def test_a_leaf_without_events_has_half_an_event():
     early = np.array([1 / 6, 1 / 6 + 1 / 5, whole])
     loss = -np.log(early).sum() - 3 * np.log(3 / early.sum())
     assert model.objective_value_ == pytest.approx(loss / 6, rel=1e-12)
-    never = model.set_params(leaf_curve="kaplan-meier").predict_survival_function(X, times=[9.0])
+    own = clone(model).set_params(leaf_curve="kaplan-meier").fit(X, (event, np.arange(1.0, 7.0)))
+    never = own.predict_survival_function(X, times=[9.0])
     np.testing.assert_array_equal(never.ravel(), [0, 0, 0, 1, 1, 1])
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from survival_contract import sample
 
-from bristlecone import SoftSurvivalTree
+from bristlecone import OptimalSurvivalTree, OptimalTreeClassifier, SoftSurvivalTree
 from bristlecone.plot import plot_leaf_curves
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -47,6 +47,22 @@ def test_times_and_axes_of_the_user_are_used(model):
     with pytest.raises(ValueError, match="max_curves"):
         plot_leaf_curves(tree, X, max_curves=0)
     pyplot.close(figure)
+
+
+def test_a_tree_without_survival_is_refused_by_name():
+    model = OptimalTreeClassifier(max_depth=1).fit([[0], [1]], [0, 1])
+    with pytest.raises(TypeError, match="a OptimalTreeClassifier does not predict"):
+        plot_leaf_curves(model, [[0]])
+
+
+def test_a_tree_of_yes_no_questions_has_one_curve_per_leaf():
+    from matplotlib import pyplot
+
+    X, y = sample()
+    tree = OptimalSurvivalTree(max_depth=1).fit(X, y)
+    ax = plot_leaf_curves(tree, X, max_curves=1)
+    assert len(ax.lines) == 2 * tree.n_leaves_
+    pyplot.close(ax.figure)
 
 
 def test_without_matplotlib_the_extra_is_named(model, monkeypatch):

@@ -89,7 +89,7 @@ def test_a_constant_target_is_a_single_leaf_without_error():
 def test_text_and_dictionary_tell_mean_and_variance():
     model = OptimalTreeRegressor().fit([[0], [0], [1]], [1.0, 3.0, 8.0])
     assert export_text(model) == (
-        "x0\n|-- yes: n=1, 8 (variance 0)\n`-- no:  n=2, 2 (variance 1)\n"
+        "x0\n|-- yes: [1] n=1, 8 (variance 0)\n`-- no:  [2] n=2, 2 (variance 1)\n"
     )
     assert export_dict(model)["no"]["value"] == 2.0
     assert export_dict(model)["no"]["variance"] == 1.0

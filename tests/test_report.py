@@ -8,11 +8,23 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression
 
-from bristlecone import datasets
+from bristlecone import (
+    GreedySurvivalTree,
+    OptimalTree,
+    OptimalTreeClassifier,
+    OptimalTreeRegressor,
+    PolicyTree,
+    SoftSurvivalTree,
+    Task,
+    datasets,
+)
 from bristlecone.cli import main
+from bristlecone.export import export_text
 from bristlecone.optimal import OptimalSurvivalTree
 from bristlecone.report import certificate, html_report
+from bristlecone.rules import leaf_rules, list_questions, rule_text
 
 VOID = {"meta", "rect", "path"}
 
@@ -58,9 +70,17 @@ def test_report_shows_every_leaf_question_and_number_of_the_proof(tree):
     for leaf in tree.leaf_statistics_:
         assert f"leaf {leaf.node}: θ = {leaf.theta:.4g}" in text
         assert f"{leaf.n_samples} rows, {leaf.n_events} events" in text
-    names = tree.encoder_.get_feature_names_out()
-    for node in np.flatnonzero(~tree.tree_.is_leaf):
-        assert names[tree.tree_.feature[node]] in page.text
+        lower, upper = leaf.curve.median_interval()
+        assert f"median {leaf.curve.median:g}" in page.text
+        assert f"95 % CI {lower:g} to {upper:g}" in page.text
+        assert f"{leaf.curve.median:g} ({lower:g} to {upper:g})" in page.text
+    for question in tree._split_texts().values():
+        assert question in page.text
+    for rule in leaf_rules(tree):
+        assert rule_text(rule) in page.text
+    # Every question is listed.
+    for line in list_questions(tree._questions()):
+        assert line in " ".join(text.split())
     assert {"yes", "no", "max_depth", "min_samples_leaf"} <= set(page.text)
 
 
@@ -130,6 +150,64 @@ def test_an_unproven_tree_is_not_called_optimal(tree):
 def test_an_unfitted_tree_is_refused():
     with pytest.raises(NotFittedError):
         html_report(OptimalSurvivalTree())
+
+
+class SquaredError(Task):
+    def statistics(self, X, y):
+        return np.stack([np.ones(len(y)), y, y**2], axis=1)
+
+    def leaf_cost(self, sums):
+        return sums[:, 2] - sums[:, 1] ** 2 / sums[:, 0]
+
+
+def test_trees_without_survival_are_shown_as_text():
+    X, y = np.array([[0], [0], [1], [1]], dtype=bool), np.array([1.0, 2.0, 7.0, 8.0])
+    known = {"treatment": [0, 1, 0, 1], "predicted_outcomes": np.eye(4)[:, :2]}
+    for model in (
+        OptimalTreeClassifier(max_depth=1).fit(X, y > 3),
+        OptimalTreeRegressor(max_depth=1).fit(X, y),
+        PolicyTree(teacher="direct", max_depth=1).fit(X, y, **known),
+        OptimalTree(task=SquaredError(), max_depth=1).fit(X, y),
+    ):
+        text = "".join(Page(html_report(model)).text)
+        assert type(model).__name__ in text
+        assert export_text(model) in text
+        assert "Optimal among trees over these 1 binary features." in text
+        assert model.describe() in text
+
+
+@pytest.mark.parametrize("encoder", ["auto", None])
+def test_a_greedy_tree_is_drawn_and_nothing_proven_of_it(encoder):
+    rows, y = np.arange(40.0)[:, None], (np.ones(40, bool), np.arange(40.0) % 7 + 1)
+    model = GreedySurvivalTree(encoder=encoder, max_depth=2).fit(rows, y)
+    page = Page(html_report(model))
+    text = " ".join(page.text)
+    assert "What was proved" not in page.text
+    assert "Nothing is proven of it" in " ".join(text.split())
+    assert all(f"leaf {leaf.node}: θ" in text for leaf in model.leaf_statistics_)
+
+
+def test_a_soft_tree_is_shown_as_text():
+    rows, y = np.arange(40.0)[:, None], (np.ones(40, bool), np.arange(40.0) % 7 + 1)
+    model = SoftSurvivalTree(depth=1, n_restarts=1, split_l2=0.0, random_state=0).fit(rows, y)
+    text = "".join(Page(html_report(model)).text)
+    assert export_text(model) in text
+    assert "SoftSurvivalTree" in text
+
+
+def test_anything_else_is_refused_by_the_name_of_its_class():
+    with pytest.raises(TypeError, match="fitted trees of bristlecone; got a LinearRegression"):
+        html_report(LinearRegression())
+
+
+def test_weights_are_shown_beside_the_counts():
+    veterans = datasets.load("veterans", as_frame="plain")
+    weight = np.linspace(0.5, 1.5, len(veterans.y))
+    tree = OptimalSurvivalTree(max_depth=1).fit(veterans.X, veterans.y, sample_weight=weight)
+    page = Page(html_report(tree))
+    for leaf in tree.leaf_statistics_:
+        assert f"weight {leaf.weight:.6g}, events {leaf.events:.6g}" in page.text
+        assert f"{leaf.events:.6g}" in page.text
 
 
 def test_the_command_line_writes_the_report(tmp_path, capsys):

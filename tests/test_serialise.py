@@ -374,6 +374,9 @@ def test_every_field_is_needed_and_no_other_is_known(document):
         ("leaves.0.kaplan_meier.0", float("nan"), "NaN, which is not JSON"),
         ("leaves.0.kaplan_meier.0", "1", r"leaves\[0\].kaplan_meier\[0\] is not a finite number"),
         ("leaves.0.nelson_aalen.0", -1.0, r"leaves\[0\].nelson_aalen\[0\] is -1.0"),
+        ("leaves.0.at_risk", lambda at_risk: at_risk[1:], r"leaves\[0\].at_risk contradicts"),
+        ("leaves.0.at_risk.0", 0.0, r"leaves\[0\].at_risk contradicts"),
+        ("leaves.0.at_risk.0", 1e6, r"leaves\[0\].at_risk contradicts"),
         ("leaves.0.nelson_aalen.0", 99.0, r"leaves\[0\].nelson_aalen\[1\] is not monotone"),
     ],
 )
@@ -417,6 +420,19 @@ def test_weights_of_any_scale_are_saved():
     assert_same_predictions(model, loads(dumps(model)), X)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_intervals_of_the_leaves_come_back(rows, weighted):
+    X, y = rows
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, len(X)) if weighted else None
+    model = OptimalSurvivalTree(max_depth=2).fit(X, y, sample_weight=weight)
+    again = loads(dumps(model))
+    assert again._leaf_facts() == model._leaf_facts()
+    for ours, theirs in zip(again.leaf_statistics_, model.leaf_statistics_, strict=True):
+        np.testing.assert_array_equal(
+            ours.curve.confidence_interval(), theirs.curve.confidence_interval()
+        )
+
+
 def test_huge_numbers_are_not_infinite(document):
     text = json.dumps(document)
     changed = text.replace('"fit_time": ', '"fit_time": 1e999, "x": ', 1)
@@ -428,7 +444,7 @@ def test_huge_numbers_are_not_infinite(document):
 def test_event_times_of_baseline_and_leaves_must_agree(document):
     leaves = document["leaves"]
     kept = copy.deepcopy(leaves)
-    for name in ("event_times", "kaplan_meier", "nelson_aalen"):
+    for name in ("event_times", "kaplan_meier", "nelson_aalen", "at_risk"):
         for leaf in kept:
             leaf[name] = leaf[name][:-1]
     with pytest.raises(ModelFormatError, match=r"baseline.event_times are not"):

@@ -230,7 +230,7 @@ def test_without_leaf_values_there_is_no_predict():
 def test_text_and_dictionary_tell_value_and_cost():
     X, y = np.array([[0], [0], [1], [1]], dtype=bool), np.array([1.0, 2.0, 7.0, 8.0])
     model = OptimalTree(task=SquaredError(), max_depth=1).fit(X, y)
-    lines = ["x0", "|-- yes: n=2, value=7.5, cost=0.5", "`-- no:  n=2, value=1.5, cost=0.5"]
+    lines = ["x0", "|-- yes: [1] n=2, value=7.5, cost=0.5", "`-- no:  [2] n=2, value=1.5, cost=0.5"]
     assert export_text(model).splitlines()[1:] == lines[1:]
     assert export_dict(model)["yes"]["value"] == 7.5
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,7 +14,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from bristlecone import serialise
-from bristlecone.encoder import BinaryEncoder, Missing
+from bristlecone.rules import Question
 from bristlecone.tree import Tree
 
 __all__ = ["TreeMixin"]
@@ -77,17 +79,60 @@ class TreeMixin(ABC):
         """Tree from what ``_saved_tree`` returned; ``_read_fields`` was called before."""
         return serialise.read_tree(fields, len(self._split_names()))
 
-    def _question(self, node: int) -> str:
-        """What a split asks."""
-        feature = self.tree_.feature[node]
-        question = self._split_names()[feature]
-        if self.tree_.threshold is not None:
-            question += f" <= {self.tree_.threshold[node]:.10g}"
-        encoder = getattr(self, "encoder_", None)
-        if isinstance(encoder, BinaryEncoder) and encoder.missing_goes_[feature]:
-            asks_this = isinstance(encoder.features_[feature], Missing)
-            question += "" if asks_this else " (or missing)"
-        return question
+    def _questions(self) -> list[Question]:
+        """What the columns of ``_split_names`` ask; of a column to be cut, all but the cut."""
+        return [Question(kind="own", column=name) for name in self._split_names()]
+
+    def _asked(self, node: int, questions: Sequence[Question]) -> Question:
+        """What a split asks, of ``_questions``."""
+        question = questions[self.tree_.feature[node]]
+        if self.tree_.threshold is None:
+            return question
+        cut = float(self.tree_.threshold[node])
+        return replace(question, text=f"{cut:.10g}", value=cut)
+
+    def _split_texts(self) -> dict[int, str]:
+        """What every split asks, in words."""
+        questions = self._questions()
+        splits = np.flatnonzero(~self.tree_.is_leaf).tolist()
+        return {node: self._asked(node, questions).name for node in splits}
+
+    @property
+    def _is_weighted(self) -> bool:
+        """Whether weights and counts of the training rows differ."""
+        tree = self.tree_
+        return bool((tree.weighted_n_node_samples != tree.n_node_samples).any())
+
+    @abstractmethod
+    def _described(self) -> str:
+        """What ``describe`` returns of a fitted tree."""
+
+    def describe(self) -> str:
+        """Methods section of the fitted tree, in plain text.
+
+        Returns
+        -------
+        str
+            What was searched or trained, for what and over which rows and questions (all of them
+            are listed), what was proven, the size of the tree, the treatment of missing values and
+            the version of this package. It tells of the fit, whatever parameters were set since.
+
+        Raises
+        ------
+        NotFittedError, InfeasibleError
+            When there is no tree.
+        """
+        self._check_fitted()
+        return self._described()
+
+    def _remember_parameters(self) -> None:
+        """Keep the parameters of the fit: setting others later must not change what it says."""
+        self._parameters = self.get_params(deep=False)  # type: ignore[attr-defined]
+
+    def _fitted_parameters(self) -> dict[str, Any]:
+        """Parameters of the fit, or those set now if it did not keep its own."""
+        parameters: dict[str, Any] = vars(self).get("_parameters") or self.get_params(deep=False)  # type: ignore[attr-defined]
+        return parameters
 
     def _check_fitted(self) -> None:
         """Raise NotFittedError when there is no tree."""

@@ -17,6 +17,7 @@ from bristlecone._numeric import NumericColumns
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.encoder.missing import missing_text
 from bristlecone.errors import ConstantFeatureWarning, InvalidParameterError
+from bristlecone.rules import Question, questions
 
 __all__ = ["EncodedTreeMixin", "binary_features"]
 
@@ -89,6 +90,9 @@ class EncodedTreeMixin(TreeMixin):
     def _missing_text(self) -> str:
         columns = getattr(self.encoder_, "columns_", [])
         return missing_text([columns[place] for place in self._used_columns()]) if columns else ""
+
+    def _questions(self) -> list[Question]:
+        return questions(self.encoder_)
 
     def _split_names(self) -> list[str]:
         return [str(name) for name in self.encoder_.get_feature_names_out()]

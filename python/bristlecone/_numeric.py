@@ -27,6 +27,8 @@ class NumericColumns:
         Their names; only when ``X`` had names.
     constant_features_in_ : list of str
         Names of columns with a single value.
+    whole_features_in_ : list of str
+        Names of columns of whole numbers.
     """
 
     def fit(self, X: Any) -> NumericColumns:
@@ -42,10 +44,8 @@ class NumericColumns:
         columns = table.columns
         values = _matrix(dict(enumerate(columns)), table.n_rows, len(columns))
         self._remember([column.name for column in columns], table.named)
-        constant = values.min(axis=0) == values.max(axis=0)
-        self.constant_features_in_ = [
-            name for name, is_constant in zip(self._names, constant, strict=True) if is_constant
-        ]
+        self.constant_features_in_ = self._where(values.min(axis=0) == values.max(axis=0))
+        self.whole_features_in_ = self._where((values == np.floor(values)).all(axis=0))
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:
@@ -77,6 +77,7 @@ class NumericColumns:
             "columns": self._names,
             "named": hasattr(self, "feature_names_in_"),
             "constant": self.constant_features_in_,
+            "whole": self.whole_features_in_,
         }
 
     @classmethod
@@ -94,12 +95,17 @@ class NumericColumns:
             raise fields.fail("named", "is not true or false")
         columns._remember(fields.texts("columns"), named)
         columns.constant_features_in_ = fields.texts("constant")
+        columns.whole_features_in_ = fields.texts("whole")
         if len(set(columns._names)) < columns.n_features_in_:
             raise fields.fail("columns", "repeats a name")
-        if not set(columns.constant_features_in_) <= set(columns._names):
-            raise fields.fail("constant", "names an unknown column")
+        for kind in ("constant", "whole"):
+            if not set(getattr(columns, f"{kind}_features_in_")) <= set(columns._names):
+                raise fields.fail(kind, "names an unknown column")
         fields.finish()
         return columns
+
+    def _where(self, holds: NDArray[np.bool_]) -> list[str]:
+        return [name for name, this in zip(self._names, holds, strict=True) if this]
 
     def _remember(self, names: list[str], named: bool) -> None:
         self._names = names

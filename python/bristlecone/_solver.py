@@ -18,6 +18,7 @@ from sklearn.base import clone
 
 from bristlecone import _core
 from bristlecone._cost import affordable, allowance, smaller_setting
+from bristlecone._describe import describe_search
 from bristlecone._encoded import EncodedTreeMixin, binary_features
 from bristlecone._searched import SearchedTreeMixin, report, reporter
 from bristlecone.encoder import BinaryEncoder
@@ -112,6 +113,10 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
         """What searches for the tree of this problem."""
 
     @abstractmethod
+    def _aim(self) -> str:
+        """What was searched for, with its source: "the least mean cost (...)"."""
+
+    @abstractmethod
     def _set_found(self, tree: Tree, problem: Problem, solution: Any) -> None:
         """Set what follows from it and its training rows."""
 
@@ -200,6 +205,9 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
             return cost
         suggestion = self._warn_of_cost(problem, cost, stacklevel=3)
         return replace(cost, suggestion=suggestion)
+
+    def _described(self) -> str:
+        return describe_search(self)
 
     @property
     def n_binary_features_(self) -> int:
@@ -321,6 +329,7 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
             self._set_found(tree, problem, solution)
             self.tree_ = tree
         self.encoder_ = problem.encoder
+        self._remember_parameters()
         self._set_search(solution, start)
         if offset:
             self.objective_value_ -= offset

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from bristlecone.metrics import concordance_index_censored
 from bristlecone.tree import Tree
 from bristlecone.validation import TrainingData, check_survival
 
-__all__ = ["SurvivalTreeMixin"]
+__all__ = ["SurvivalTreeMixin", "median_text", "median_texts"]
 
 
 class SurvivalTreeMixin(TreeMixin):
@@ -30,18 +30,20 @@ class SurvivalTreeMixin(TreeMixin):
 
     Curves are computed once per leaf and shared by its rows. Every curve is a right-continuous
     step function, 1 (hazard: 0) before the first event and constant after the last training
-    time.
+    time. ``leaf_curve_`` is the curve of the fit, whatever the parameter is set to later.
     """
 
     leaf_statistics_: tuple[LeafStatistics, ...]
     baseline_: Baseline
     leaf_curve: str
+    leaf_curve_: str
 
     def _set_leaves(self, tree: Tree, rows: NDArray[Any], data: TrainingData) -> None:
         """Set the tree and what follows from it and its training rows."""
         baseline = baseline_hazard(data)
         self.leaf_statistics_ = leaf_statistics(tree.apply(rows), data, baseline)
         self.baseline_ = baseline
+        self.leaf_curve_ = self._curve()
         self.tree_ = tree
 
     @property
@@ -156,7 +158,10 @@ class SurvivalTreeMixin(TreeMixin):
         return np.stack([self._leaf_quantiles(level)[leaf] for level in levels.tolist()], axis=1)
 
     def predict_median(self, X: Any) -> NDArray[np.float64]:
-        """Median survival time of every row.
+        """Median survival time of every row by the curve that the tree predicts for it.
+
+        With the curve "proportional" this is not the Kaplan–Meier median of the leaf, which
+        ``leaf_statistics_`` and texts have.
 
         Parameters
         ----------
@@ -229,16 +234,20 @@ class SurvivalTreeMixin(TreeMixin):
 
     def _read_leaves(self, fields: serialise.Fields) -> None:
         self.baseline_ = serialise.read_baseline(fields.object("baseline"))
+        self.leaf_curve_ = self._curve()
         self.leaf_statistics_ = serialise.read_leaves(
-            fields, self.tree_, self.baseline_, self._curve()
+            fields, self.tree_, self.baseline_, self.leaf_curve_
         )
 
     def _leaf_facts(self) -> list[dict[str, Any]]:
         return [
             {
                 "n_events": leaf.n_events,
+                "event_weight": leaf.events,
                 "theta": leaf.theta,
-                "median": median if np.isfinite(median) else None,
+                "median": _or_none(leaf.curve.median),
+                "median_interval": [_or_none(limit) for limit in leaf.curve.median_interval()],
+                "model_median": _or_none(median),
             }
             for leaf, median in zip(
                 self.leaf_statistics_, self._leaf_quantiles(0.5).tolist(), strict=True
@@ -246,8 +255,10 @@ class SurvivalTreeMixin(TreeMixin):
         ]
 
     def _leaf_text(self, facts: dict[str, Any]) -> str:
-        median = "not reached" if facts["median"] is None else f"{facts['median']:g}"
-        return f"events={facts['n_events']}, theta={facts['theta']:.4g}, median={median}"
+        events = f"events={facts['n_events']}"
+        if self._is_weighted:
+            events += f" (weight {facts['event_weight']:.6g})"
+        return f"{events}, theta={facts['theta']:.4g}, median={median_text(facts)}"
 
     def _theta(self) -> NDArray[np.float64]:
         return np.array([leaf.theta for leaf in self.leaf_statistics_])
@@ -257,12 +268,12 @@ class SurvivalTreeMixin(TreeMixin):
         return self._theta()
 
     def _curve(self) -> str:
-        """Curve that ``leaf_curve`` means."""
+        """Curve that ``leaf_curve`` means to a fit."""
         return "proportional" if self.leaf_curve == "auto" else self.leaf_curve
 
     def _leaf_hazard(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
         """Cumulative hazard of every leaf at ``times``, shape (n_leaves, n_times)."""
-        curve = self._curve()
+        curve = self.leaf_curve_
         if curve != "proportional":
             steps = [leaf.hazard_steps(curve) for leaf in self.leaf_statistics_]
             return np.stack([StepFunction(x, y, before=0.0)(times) for x, y in steps])
@@ -273,7 +284,7 @@ class SurvivalTreeMixin(TreeMixin):
 
     def _leaf_survival(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
         """Survival of every leaf at ``times``, shape (n_leaves, n_times)."""
-        curve = self._curve()
+        curve = self.leaf_curve_
         if curve != "proportional":
             steps = [leaf.survival_steps(curve) for leaf in self.leaf_statistics_]
             return np.stack([StepFunction(x, y, before=1.0)(times) for x, y in steps])
@@ -300,6 +311,23 @@ class SurvivalTreeMixin(TreeMixin):
         functions = np.empty(len(values), dtype=object)
         functions[:] = [StepFunction(self.unique_times_, y, before=before) for y in values]
         return functions[leaf]
+
+
+def median_texts(facts: Mapping[str, Any]) -> list[str]:
+    """Kaplan–Meier median, and its confidence interval unless neither limit is reached."""
+    median = "not reached" if facts["median"] is None else f"{facts['median']:g}"
+    limits = ["-" if limit is None else f"{limit:g}" for limit in facts["median_interval"]]
+    return [median] if limits == ["-", "-"] else [median, f"{limits[0]} to {limits[1]}"]
+
+
+def median_text(facts: Mapping[str, Any]) -> str:
+    """Both in one: "1036 (679 to 1388)"."""
+    median, *interval = median_texts(facts)
+    return f"{median} ({interval[0]})" if interval else median
+
+
+def _or_none(time: float) -> float | None:
+    return time if np.isfinite(time) else None
 
 
 def _check_times(times: ArrayLike) -> NDArray[np.float64]:

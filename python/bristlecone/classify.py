@@ -29,6 +29,16 @@ _MEASURES: dict[str, dict[str, Any]] = {
     "mcc": {"task": "matthews"},
 }
 
+_AIMS = {
+    "accuracy": "the least share of misclassified weight",
+    "balanced-accuracy": "the least mean, over the classes, of the share that is misclassified",
+    "gini": "the least Gini impurity of the leaves, weighted by leaf",
+    "entropy": "the least entropy of the leaves, weighted by leaf",
+    "f1": "the greatest F1 score of the second class; the objective is 1 less that (van der "
+    "Linden, de Weerdt and Demirović, NeurIPS 2023)",
+    "mcc": "the greatest Matthews correlation; the objective is 1 less that",
+}
+
 
 @register
 class OptimalTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator):
@@ -276,6 +286,9 @@ class OptimalTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator):
                 problem.data.weight,
                 ("false positives", "false negatives"),
             )
+
+    def _aim(self) -> str:
+        return _AIMS[self._fitted_parameters()["objective"]]
 
     def _values(self, leaf: NDArray[np.int64], n_leaves: int, problem: Problem) -> NDArray[Any]:
         weight = super()._values(leaf, n_leaves, problem)

@@ -317,6 +317,13 @@ class CostSensitiveTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator
         super()._set_found(tree, problem, solution)
         self.leaf_prices_ = path_prices(tree, self._prices(problem.encoder))
 
+    def _aim(self) -> str:
+        asked = ", the prices of the questions asked included" if self.leaf_prices_.any() else ""
+        return (
+            f"the least mean cost of the labels given{asked} (van der Linden, de Weerdt and "
+            "Demirović, NeurIPS 2023)"
+        )
+
     def _best_labels(
         self, leaf: NDArray[np.int64], values: NDArray[Any], problem: Problem
     ) -> NDArray[Any]:

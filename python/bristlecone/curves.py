@@ -6,17 +6,20 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
 
 from bristlecone import _core
 from bristlecone._arrays import unmasked
 from bristlecone.validation import check_sample_weight
 
 __all__ = [
+    "KaplanMeier",
     "StepFunction",
     "censoring_survival",
     "kaplan_meier",
     "median",
     "nelson_aalen",
+    "numbers_at_risk",
     "quantile",
     "rmst",
 ]
@@ -117,11 +120,153 @@ class StepFunction:
         return float(values) if t.ndim == 0 else values
 
     def __repr__(self) -> str:
-        return f"StepFunction(<{self.x.size} steps>, domain={self.domain}, before={self.before:g})"
+        return (
+            f"{type(self).__name__}(<{self.x.size} steps>, domain={self.domain}, "
+            f"before={self.before:g})"
+        )
 
 
-def kaplan_meier(y: Outcome, sample_weight: ArrayLike | None = None) -> StepFunction:
-    """Kaplan–Meier estimate of the survival function.
+class KaplanMeier(StepFunction):
+    """Kaplan–Meier estimate with its variance and confidence limits; see :func:`kaplan_meier`.
+
+    Parameters
+    ----------
+    x : array-like of shape (n_times,)
+        Distinct times, ascending.
+    y : array-like of shape (n_times,)
+        Survival from each time on.
+    hazard : array-like of shape (n_times,)
+        Share of the rows at risk that has the event at each time, by weight.
+    at_risk : array-like of shape (n_times,)
+        Rows at risk just before each time; with row weights w their effective number
+        (Σw)² / Σw².
+
+    Attributes
+    ----------
+    x, y, hazard, at_risk : ndarray of shape (n_times,)
+        As given, read-only views.
+    log_variance : ndarray of shape (n_times,)
+        Estimated variance of log S, Greenwood's Σ h / (n (1 − h)) over the times so far, n the
+        number at risk and h the hazard; infinite where S is 0.
+
+    Notes
+    -----
+    With weights n is the effective number at risk [2]_. It does not change when all weights are
+    multiplied, and with equal weights it is the number of rows: a weight says how much a row
+    counts, not how many rows it stands for. Rows that stand for several must be repeated.
+
+    References
+    ----------
+    .. [1] Greenwood, "The natural duration of cancer", Reports on Public Health and Medical
+       Subjects 33 (1926).
+    .. [2] Xie, Liu, "Adjusted Kaplan–Meier estimator and log-rank test with inverse probability of
+       treatment weighting for survival data", Statistics in Medicine 24 (2005).
+    .. [3] Brookmeyer, Crowley, "A confidence interval for the median survival time", Biometrics 38
+       (1982).
+    """
+
+    def __init__(
+        self, x: ArrayLike, y: ArrayLike, *, hazard: ArrayLike, at_risk: ArrayLike
+    ) -> None:
+        super().__init__(x, y, before=1.0)
+        self.hazard = _read_only(hazard)
+        self.at_risk = _read_only(at_risk)
+        left = (self.y > 0) & (self.hazard < 1)
+        steps = np.full(self.y.shape, np.inf)
+        np.divide(self.hazard, (1 - self.hazard) * self.at_risk, out=steps, where=left)
+        self.log_variance = _read_only(np.cumsum(steps))
+
+    @property
+    def variance(self) -> NDArray[np.float64]:
+        """Greenwood's variance of S, S² times ``log_variance``; NaN where S is 0."""
+        positive = self.y > 0
+        return np.where(positive, self.y**2 * np.where(positive, self.log_variance, 0.0), np.nan)
+
+    def confidence_interval(
+        self, confidence: float = 0.95, *, method: str = "log-log"
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Pointwise confidence limits of S.
+
+        Parameters
+        ----------
+        confidence : float, default=0.95
+            Level, strictly between 0 and 1.
+        method : {"log-log", "plain"}, default="log-log"
+            Scale on which the limits are symmetric: log(−log S), or S itself, cut off at 0 and 1.
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (n_times,)
+            At ``x``. Both are 1 before the first event. Where S is 0 the variance is unknown: the
+            lower limit is 0, the upper one stays as it was before.
+
+        Raises
+        ------
+        ValueError
+            If ``confidence`` or ``method`` is not as described.
+        """
+        if not 0 < confidence < 1:
+            raise ValueError(f"confidence must lie strictly between 0 and 1, got {confidence}")
+        if method not in ("log-log", "plain"):
+            raise ValueError(f"method must be 'log-log' or 'plain', got {method!r}")
+        positive = self.y > 0
+        survival = self.y[positive]
+        error = ndtri((1 + confidence) / 2) * np.sqrt(self.log_variance[positive])
+        if method == "plain":
+            limits = [np.clip(survival * (1 + side * error), 0.0, 1.0) for side in (-1, 1)]
+        else:
+            # Before the first event S is 1, whatever the exponent.
+            width = np.zeros_like(error)
+            np.divide(error, -np.log(survival), out=width, where=survival < 1)
+            with np.errstate(over="ignore"):
+                limits = [survival ** np.exp(-side * width) for side in (-1, 1)]
+        zeros = np.zeros(self.y.size - survival.size)
+        last = limits[1][-1] if survival.size else 1.0
+        return np.concatenate([limits[0], zeros]), np.concatenate([limits[1], zeros + last])
+
+    def quantile(self, q: float) -> float:
+        """First time by which a share ``q`` had the event, see :func:`quantile`."""
+        return float(quantile(self.x, self.y, q))
+
+    def quantile_interval(
+        self, q: float, confidence: float = 0.95, *, method: str = "log-log"
+    ) -> tuple[float, float]:
+        """Confidence interval of a quantile: the same quantile of the limits of S [3]_.
+
+        Parameters
+        ----------
+        q : float
+            Level of the quantile, strictly between 0 and 1.
+        confidence, method
+            As in :meth:`confidence_interval`.
+
+        Returns
+        -------
+        lower, upper : float
+            Infinity where a limit of S stays above 1 − q.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is not as described.
+        """
+        lower, upper = self.confidence_interval(confidence, method=method)
+        return float(quantile(self.x, lower, q)), float(quantile(self.x, upper, q))
+
+    @property
+    def median(self) -> float:
+        """Median; infinity where it is not reached."""
+        return self.quantile(0.5)
+
+    def median_interval(
+        self, confidence: float = 0.95, *, method: str = "log-log"
+    ) -> tuple[float, float]:
+        """Confidence interval of the median, see :meth:`quantile_interval`."""
+        return self.quantile_interval(0.5, confidence, method=method)
+
+
+def kaplan_meier(y: Outcome, sample_weight: ArrayLike | None = None) -> KaplanMeier:
+    """Kaplan–Meier estimate of the survival function, with Greenwood's variance.
 
     Parameters
     ----------
@@ -133,16 +278,60 @@ def kaplan_meier(y: Outcome, sample_weight: ArrayLike | None = None) -> StepFunc
 
     Returns
     -------
-    StepFunction
-        S with steps at the distinct times, events and censorings alike.
+    KaplanMeier
+        S with steps at the distinct times, events and censorings alike; its variance, confidence
+        limits and quantiles.
 
     Raises
     ------
     ValueError, TypeError
         If ``y`` or ``sample_weight`` is not as described.
+
+    Examples
+    --------
+    >>> from bristlecone.curves import kaplan_meier
+    >>> curve = kaplan_meier(([True, False, True, True], [1.0, 2.0, 3.0, 4.0]))
+    >>> curve.y.tolist(), curve.at_risk.tolist()
+    ([0.75, 0.75, 0.375, 0.0], [4.0, 3.0, 2.0, 1.0])
+    >>> curve.median, curve.median_interval()
+    (3.0, (1.0, inf))
     """
     table = _risk_table(y, sample_weight)
-    return StepFunction(table["time"], table["kaplan_meier"], before=1.0)
+    return KaplanMeier(
+        table["time"],
+        table["kaplan_meier"],
+        hazard=table["events"] / table["at_risk"],
+        at_risk=table["effective_at_risk"],
+    )
+
+
+def numbers_at_risk(y: Outcome, times: ArrayLike) -> NDArray[np.int64]:
+    """Rows at risk at given times, as printed below survival curves.
+
+    Parameters
+    ----------
+    y : structured array of shape (n,) or tuple of (event, time)
+        As in :func:`kaplan_meier`.
+    times : array-like of shape (n_times,)
+        Any times.
+
+    Returns
+    -------
+    ndarray of int, shape (n_times,)
+        Rows with ``entry < t <= time``; without delayed entry those with ``t <= time``.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If ``y`` is not as described, or ``times`` are not one-dimensional numbers.
+    """
+    _, time, entry = _as_survival(y, entry_allowed=True)
+    at = np.asarray(times, dtype=np.float64)
+    if at.ndim != 1 or np.isnan(at).any():
+        raise ValueError(f"times must be one-dimensional numbers, got {times!r}")
+    left = np.searchsorted(np.sort(time), at, side="left")
+    entered = time.size if entry is None else np.searchsorted(np.sort(entry), at, side="left")
+    return np.asarray(entered - left, dtype=np.int64)
 
 
 def nelson_aalen(y: Outcome, sample_weight: ArrayLike | None = None) -> StepFunction:
@@ -315,7 +504,23 @@ def _risk_table(y: Outcome, sample_weight: ArrayLike | None) -> dict[str, NDArra
         kept = weight > 0
         event, time, weight = event[kept], time[kept], weight[kept]
         entry = None if entry is None else entry[kept]
-    return _core.risk_table(time, event, weight, entry)
+    return risk_table(time, event, weight, entry)
+
+
+def risk_table(
+    time: NDArray[np.float64],
+    event: NDArray[np.bool_],
+    weight: NDArray[np.float64] | None,
+    entry: NDArray[np.float64] | None,
+) -> dict[str, NDArray[np.float64]]:
+    """Table of the engine with the effective numbers at risk (Σw)² / Σw²."""
+    table = _core.risk_table(time, event, weight, entry)
+    table["effective_at_risk"] = table["at_risk"]
+    if weight is not None:
+        squares = _core.risk_table(time, event, weight**2, entry)["at_risk"]
+        # Rounding must not lead beyond one row and all of them.
+        table["effective_at_risk"] = np.clip(table["at_risk"] ** 2 / squares, 1.0, time.size)
+    return table
 
 
 def _check_ties(ties: str) -> str:

@@ -21,11 +21,13 @@ def export_dict(estimator: TreeMixin) -> dict[str, Any]:
     Returns
     -------
     dict
-        Every node has ``node`` (id), ``n_samples`` and ``weight``. A split adds ``question``
-        (such as "age <= 52.5"), ``yes`` and ``no`` (nodes). A leaf of a survival tree adds
-        ``n_events``, ``theta`` (relative hazard) and ``median`` (survival time, None where it is
-        not reached); of a classifier or policy ``label`` and what is known of every label; of a
-        regressor ``value`` and ``variance``.
+        Every node has ``node`` (id, as from ``apply``), ``n_samples`` and ``weight``. A split adds
+        ``question`` (such as "age <= 52"), ``yes`` and ``no`` (nodes). A leaf of a survival tree
+        adds ``n_events`` and ``event_weight``, ``theta`` (relative hazard), ``median``
+        (Kaplan–Meier) with ``median_interval`` (95 % confidence limits) and ``model_median`` (of
+        the curve that the tree predicts), each None where it is not reached; of a classifier or
+        policy ``label`` and what is known of every label; of a regressor ``value`` and
+        ``variance``.
 
     Raises
     ------
@@ -35,6 +37,7 @@ def export_dict(estimator: TreeMixin) -> dict[str, Any]:
     estimator._check_fitted()
     tree = estimator.tree_
     leaves = dict(zip(tree.leaves.tolist(), estimator._leaf_facts(), strict=True))
+    questions = estimator._split_texts()
 
     def describe(node: int) -> dict[str, Any]:
         described: dict[str, Any] = {
@@ -45,7 +48,7 @@ def export_dict(estimator: TreeMixin) -> dict[str, Any]:
         if node in leaves:
             return described | leaves[node]
         return described | {
-            "question": estimator._question(node),
+            "question": questions[node],
             "yes": describe(int(tree.children_left[node])),
             "no": describe(int(tree.children_right[node])),
         }
@@ -63,16 +66,23 @@ def export_text(estimator: TreeMixin) -> str:
     Returns
     -------
     str
-        Questions and, per leaf, its rows and what it predicts; a last line for columns that are
-        asked about and had missing values in training. ASCII but for the names of columns,
-        categories and labels.
+        Questions and, per leaf, its number as from ``apply``, its training rows (with their
+        weight, if they have weights) and what it predicts; of a survival tree the Kaplan–Meier
+        median with its 95 % confidence interval, "-" where a limit is not reached. A last line for
+        columns that are asked about and had missing values in training. ASCII but for the names of
+        columns, categories and labels.
 
     Raises
     ------
     NotFittedError
         When the estimator is not fitted.
     """
-    lines = list(_lines(export_dict(estimator), estimator._leaf_text, "", ""))
+
+    def leaf_text(node: dict[str, Any]) -> str:
+        weight = f" (weight {node['weight']:.6g})" if estimator._is_weighted else ""
+        return f"[{node['node']}] n={node['n_samples']}{weight}, {estimator._leaf_text(node)}"
+
+    lines = list(_lines(export_dict(estimator), leaf_text, "", ""))
     missing = estimator._missing_text()
     return "\n".join([*lines, *([f"missing in training: {missing}"] if missing else []), ""])
 
@@ -82,7 +92,7 @@ def _lines(
 ) -> Iterator[str]:
     """Lines of a subtree; ``first`` stands before its own line, ``rest`` before those below."""
     if "question" not in node:
-        yield f"{first}n={node['n_samples']}, {leaf_text(node)}"
+        yield f"{first}{leaf_text(node)}"
         return
     yield f"{first}{node['question']}"
     yield from _lines(node["yes"], leaf_text, f"{rest}|-- yes: ", f"{rest}|   ")

@@ -298,6 +298,22 @@ class FairTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator):
             rates.append(np.average(predicted[rows], weights=weight))
         self.group_rates_ = np.array(rates)
 
+    def _aim(self) -> str:
+        aim = "the least share of misclassified weight"
+        if not self.groups_.size:
+            return aim
+        fitted = self._fitted_parameters()
+        one, other = self.groups_.tolist()
+        rows = {
+            "demographic-parity": "the rows",
+            "equality-of-opportunity": "the rows of the positive class",
+        }[fitted["constraint"]]
+        return (
+            f"{aim}, among trees for which the shares of {rows} of {one} and of {other} that are "
+            f"predicted to be positive differ by at most {fitted['delta']:g} (van der Linden, de "
+            "Weerdt and Demirović, NeurIPS 2023)"
+        )
+
     def _saved_leaves(self) -> dict[str, Any]:
         saved = super()._saved_leaves()
         saved["leaves"]["rates"] = self.group_rates_.tolist()

@@ -12,12 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
 from bristlecone import _core
+from bristlecone._describe import describe_greedy
 from bristlecone._encoded import EncodedTreeMixin, binary_features
 from bristlecone._numeric import NumericColumns
 from bristlecone._objectives import Likelihood
 from bristlecone._survival import SurvivalTreeMixin
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.leaves import LeafStatistics
+from bristlecone.rules import Question
 from bristlecone.serialise import Fields, register
 from bristlecone.tree import Tree
 from bristlecone.validation import (
@@ -71,6 +73,8 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
         ``encoder=None``, columns of ``X``, cut at ``threshold``.
     leaf_statistics_ : tuple of LeafStatistics
         Rows, events, θ, Kaplan–Meier and Nelson–Aalen curve of every leaf, left to right.
+    leaf_curve_ : str
+        Curve that is predicted: what ``leaf_curve`` meant to the fit.
     n_leaves_, depth_ : int
         Size of the tree.
     fit_time_ : float
@@ -197,6 +201,7 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
         )
         self._set_leaves(tree, rows, data)
         self.encoder_ = encoder
+        self._remember_parameters()
         self.objective_value_ = _mean_loss(self.leaf_statistics_, data)
         self.fit_time_ = time.perf_counter() - start
         logger.log(
@@ -227,6 +232,18 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
         if self.encoder is None:
             return NumericColumns().fit(X)
         return super()._fitted_encoder(X, weight)
+
+    def _described(self) -> str:
+        return describe_greedy(self)
+
+    def _questions(self) -> list[Question]:
+        if not isinstance(self.encoder_, NumericColumns):
+            return super()._questions()
+        whole = self.encoder_.whole_features_in_
+        return [
+            Question(kind="at most", column=name, whole=name in whole)
+            for name in self._split_names()
+        ]
 
     def _saved_fields(self) -> dict[str, Any]:
         return {

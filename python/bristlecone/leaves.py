@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone import _core
-from bristlecone.curves import StepFunction
+from bristlecone.curves import KaplanMeier, StepFunction, risk_table
 from bristlecone.validation import TrainingData
 
 __all__ = [
@@ -64,6 +65,9 @@ class LeafStatistics:
     event_times, kaplan_meier, nelson_aalen : array of float, shape (n_event_times,)
         Distinct event times of the leaf, its Kaplan–Meier survival and Nelson–Aalen cumulative
         hazard at them.
+    at_risk : array of float, shape (n_event_times,)
+        Rows at risk just before them; with row weights their effective number, see
+        :class:`~bristlecone.curves.KaplanMeier`.
     brier_times, brier_survival : array of float, shape (n_steps,), or None
         Where the curve of least Brier score falls, and its value from there on; only of a fit with
         ``leaf_curve="brier-optimal"``.
@@ -79,21 +83,21 @@ class LeafStatistics:
     event_times: NDArray[np.float64]
     kaplan_meier: NDArray[np.float64]
     nelson_aalen: NDArray[np.float64]
+    at_risk: NDArray[np.float64]
     brier_times: NDArray[np.float64] | None = None
     brier_survival: NDArray[np.float64] | None = None
 
-    def survival_steps(self, curve: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Times and values of the curve "kaplan-meier" or "brier-optimal"; 1 before.
+    @cached_property
+    def curve(self) -> KaplanMeier:
+        """Kaplan–Meier estimate with variance, confidence limits and quantiles."""
+        hazard = np.diff(self.nelson_aalen, prepend=0.0)
+        return KaplanMeier(self.event_times, self.kaplan_meier, hazard=hazard, at_risk=self.at_risk)
 
-        Raises
-        ------
-        ValueError
-            When the fit did not ask for the curve.
-        """
+    def survival_steps(self, curve: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Times and values of the curve "kaplan-meier" or "brier-optimal"; 1 before."""
         if curve == "kaplan-meier":
             return self.event_times, self.kaplan_meier
-        if self.brier_times is None or self.brier_survival is None:
-            raise ValueError(f"leaf_curve={curve!r} was set after the fit: fit again")
+        assert self.brier_times is not None and self.brier_survival is not None
         return self.brier_times, self.brier_survival
 
     def hazard_steps(self, curve: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -157,7 +161,7 @@ def leaf_statistics(
     for node in np.unique(leaf):
         rows = np.flatnonzero(leaf == node)
         weight, entry = (None if x is None else x[rows] for x in (data.weight, data.entry))
-        table = _core.risk_table(data.time[rows], data.event[rows], weight, entry)
+        table = risk_table(data.time[rows], data.event[rows], weight, entry)
         # fsum rounds once, whatever the order.
         events, hazard = float(table["events"].sum()), math.fsum(hazards[rows])
         happened = table["events"] > 0
@@ -173,6 +177,7 @@ def leaf_statistics(
                 event_times=table["time"][happened],
                 kaplan_meier=table["kaplan_meier"][happened],
                 nelson_aalen=table["nelson_aalen"][happened],
+                at_risk=table["effective_at_risk"][happened],
             )
         )
     return tuple(leaves)

@@ -102,6 +102,8 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
         Structure as parallel arrays in preorder; ``feature`` counts binary features.
     leaf_statistics_ : tuple of LeafStatistics
         Rows, events, θ and curves of every leaf, left to right.
+    leaf_curve_ : str
+        Curve that is predicted: what ``leaf_curve`` meant to the fit.
     n_leaves_, depth_ : int
         Size of the tree.
     n_binary_features_ : int
@@ -418,7 +420,22 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
         return self._objective().curve(self.leaf_curve)
 
     def _leaf_risk(self) -> NDArray[np.float64]:
-        return self._objective().leaf_risk(self)
+        return self._fitted_objective().leaf_risk(self)
+
+    def _aim(self) -> str:
+        aim = self._fitted_objective().aim(self)
+        fairness = self._fitted_parameters()["fairness"]
+        if fairness is None or self.groups_ is None:
+            return aim
+        one, other = self.groups_.tolist()
+        end = "the last time" if fairness.tau is None else f"{fairness.tau:g}"
+        return (
+            f"{aim}, among trees for which the mean restricted survival time up to {end} that is "
+            f"predicted for {one} and for {other} differs by at most {fairness.limit:g}"
+        )
+
+    def _fitted_objective(self) -> type[Objective]:
+        return OBJECTIVES[self._fitted_parameters()["objective"]]
 
     def _remarks(self) -> list[tuple[str, str]]:
-        return self._objective().remarks(self) + super()._remarks()
+        return self._fitted_objective().remarks(self) + super()._remarks()

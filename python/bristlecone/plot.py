@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bristlecone._survival import SurvivalTreeMixin
 from bristlecone.soft.estimator import SoftSurvivalTree
 from bristlecone.validation import check_integer
 
@@ -33,7 +34,7 @@ _N_TIMES = 200
 
 
 def plot_leaf_curves(
-    estimator: SoftSurvivalTree,
+    estimator: SoftSurvivalTree | SurvivalTreeMixin,
     X: Any,
     *,
     times: ArrayLike | None = None,
@@ -44,7 +45,8 @@ def plot_leaf_curves(
 
     Parameters
     ----------
-    estimator : fitted SoftSurvivalTree
+    estimator : fitted survival tree
+        Rows of a leaf share one curve, but in a ``SoftSurvivalTree``.
     X : DataFrame or array, shape (n, n_features_in_)
         Rows whose curves are drawn.
     times : array-like of float, shape (n_times,), optional
@@ -62,11 +64,18 @@ def plot_leaf_curves(
 
     Raises
     ------
+    TypeError
+        When the estimator does not predict survival.
     ImportError
         When matplotlib is not installed.
     NotFittedError, ValueError
         As from the predictions of the estimator.
     """
+    if not hasattr(estimator, "predict_survival_function"):
+        raise TypeError(
+            "plot_leaf_curves draws survival curves, which a "
+            f"{type(estimator).__name__} does not predict"
+        )
     check_integer("max_curves", max_curves, 1)
     leaf = estimator.apply(X)
     if times is None:

@@ -331,7 +331,8 @@ class PolicyTree(LabelTreeMixin, BaseEstimator):
     def policy_value_(self) -> float:
         """Estimated mean outcome of the policy on the training rows."""
         self._check_fitted()
-        return self.leaf_penalty * self.n_leaves_ - self.objective_value_
+        penalty = float(self._fitted_parameters()["leaf_penalty"])
+        return penalty * self.n_leaves_ - self.objective_value_
 
     def predict_outcomes(self, X: Any) -> NDArray[np.float64]:
         """Estimated mean outcome of every treatment in the leaf of every row.
@@ -353,6 +354,18 @@ class PolicyTree(LabelTreeMixin, BaseEstimator):
         """
         leaf = self._leaf_of(X)
         return self.leaf_values_[leaf]
+
+    def _aim(self) -> str:
+        fitted = self._fitted_parameters()
+        limits = ", ".join(
+            f"{name} for at most {share:g}" for name, share in (fitted["capacities"] or {}).items()
+        )
+        return (
+            "the greatest mean outcome of the treatments it prescribes, estimated by the "
+            f"{fitted['teacher']} method (van der Linden, de Weerdt and Demirović, NeurIPS 2023); "
+            "the objective is its negative"
+            + (f"; of all rows it may prescribe {limits}" if limits else "")
+        )
 
     def _check_parameters(self) -> None:
         check_choice("teacher", self.teacher, _TEACHERS)

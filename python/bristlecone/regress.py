@@ -201,6 +201,9 @@ class OptimalTreeRegressor(SolverMixin, RegressorMixin, BaseEstimator):
         self.leaf_means_ = mean(target)
         self.leaf_variances_ = mean((target - self.leaf_means_[leaf]) ** 2)
 
+    def _aim(self) -> str:
+        return "the least mean squared error"
+
     def _leaf_facts(self) -> list[dict[str, Any]]:
         pairs = zip(self.leaf_means_.tolist(), self.leaf_variances_.tolist(), strict=True)
         return [{"value": mean, "variance": variance} for mean, variance in pairs]

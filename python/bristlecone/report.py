@@ -1,7 +1,8 @@
-"""A fitted survival tree as one HTML page that needs nothing else: no script, font or network.
+"""A fitted tree as one HTML page that needs nothing else: no script, font or network.
 
-The page holds the tree with the survival curve of every leaf, all curves in one plot, the leaves
-as a table, what the search proved, and the settings.
+The page of a survival tree holds the tree with the survival curve of every leaf, all curves in one
+plot, the leaves as a table, what the search proved and over which questions, and the settings;
+that of any other tree has the tree as text.
 """
 
 from __future__ import annotations
@@ -9,23 +10,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
+from bristlecone._base import TreeMixin
 from bristlecone._core import __version__
-from bristlecone.curves import StepFunction
-from bristlecone.export import export_dict
-
-if TYPE_CHECKING:
-    from bristlecone._survival import SurvivalTreeMixin
+from bristlecone._describe import certificate
+from bristlecone._survival import SurvivalTreeMixin, median_text, median_texts
+from bristlecone.export import export_dict, export_text
+from bristlecone.rules import leaf_rules, rule_text
 
 __all__ = ["certificate", "html_report"]
 
-_LEAF_WIDTH = 176
-_LEAF_HEIGHT = 168
+_LEAF_WIDTH = 192
+_LEAF_HEIGHT = 184
 _LEVEL = 96
 _MARGIN = 12
 _PLOT = (720, 320)
@@ -44,6 +44,7 @@ table { border-collapse: collapse; font-size: .92rem; }
 th, td { text-align: left; padding: .3rem .9rem .3rem 0; border-bottom: 1px solid #dfe5ea;
   vertical-align: top; }
 th { font-weight: 600; color: #55636f; } td.number, th.number { text-align: right; }
+pre { font: .86rem/1.45 ui-monospace, Menlo, Consolas, monospace; white-space: pre-wrap; }
 .proof table { font-size: .9rem; } .proof td, .proof th { border: 0; padding: .05rem 1.2rem 0 0; }
 .swatch { display: inline-block; width: .8em; height: .8em; border-radius: 2px; }
 svg text { font-family: inherit; fill: #1c2733; } svg .faint { fill: #55636f; }
@@ -55,51 +56,28 @@ footer { margin-top: 2.5rem; color: #55636f; font-size: .85rem; }
 """
 
 
-def certificate(estimator: Any) -> tuple[str, list[tuple[str, str]]]:
-    """What the search proved: a sentence, and the numbers behind it as (name, value) pairs.
-
-    Parameters
-    ----------
-    estimator : fitted survival tree that was searched for
-        One with :class:`~bristlecone._searched.SearchedTreeMixin` and ``n_binary_features_``.
-    """
-    count = estimator.n_binary_features_
-    over = f"optimal among trees over these {count} binary features"
-    if estimator.status_ == "optimal":
-        sentence = over
-    elif estimator.status_ == "reference_optimal":
-        sentence = f"best with respect to the reference model, not proven {over}"
-    else:
-        sentence = f"{estimator.status_}: the best tree found, not proven {over}"
-    return sentence, [
-        ("objective", f"{estimator.objective_value_:.10g}"),
-        ("lower bound", f"{estimator.lower_bound_:.10g}"),
-        ("gap", f"{estimator.gap_:.3g} ({100 * estimator.relative_gap_:.3g} %)"),
-        ("binary features", str(count)),
-        ("seconds", f"{estimator.fit_time_:.3g}"),
-        *estimator._remarks(),
-    ]
-
-
 def html_report(
-    estimator: SurvivalTreeMixin,
+    estimator: TreeMixin,
     *,
-    title: str = "Survival tree",
+    title: str | None = None,
     about: str = "",
     time_label: str = "time",
     settings: Mapping[str, Any] | None = None,
 ) -> str:
-    """HTML page about a fitted survival tree.
+    """HTML page about a fitted tree.
+
+    A survival tree with yes-no questions is drawn, with the curve of every leaf; any other tree of
+    this package is shown as text. Both come with what was proven, the questions, and the settings.
 
     Parameters
     ----------
-    estimator : fitted OptimalSurvivalTree
+    estimator : fitted tree
     title, about : str
-        Headline, and a line below it.
+        Headline (by default the kind of tree), and a line below it.
     time_label : str
         Label of the time axes.
     settings : mapping, optional
-        Rows of the table of settings; the parameters of the estimator by default.
+        Rows of the table of settings; the parameters of the fit by default.
 
     Returns
     -------
@@ -108,16 +86,38 @@ def html_report(
 
     Raises
     ------
-    NotFittedError
-        When the estimator is not fitted.
+    TypeError
+        When the estimator is no tree of this package.
+    NotFittedError, InfeasibleError
+        When it has no tree.
     """
-    check_is_fitted(estimator)
+    if not isinstance(estimator, TreeMixin):
+        raise TypeError(
+            f"html_report shows the fitted trees of bristlecone; got a {type(estimator).__name__}"
+        )
+    estimator._check_fitted()
+    if title is None:
+        title = (
+            "Survival tree"
+            if isinstance(estimator, SurvivalTreeMixin)
+            else type(estimator).__name__
+        )
     if settings is None:
-        settings = estimator.get_params(deep=False)  # type: ignore[attr-defined]
-    leaves = _leaves(estimator)
-    root = _layout(export_dict(estimator), leaves)
-    sentence, numbers = certificate(estimator)
-    proven = "" if estimator.status_ == "optimal" else " open"  # type: ignore[attr-defined]
+        settings = estimator._fitted_parameters()
+    proof = _proof(estimator) if hasattr(estimator, "status_") else []
+    if isinstance(estimator, SurvivalTreeMixin):
+        sections = _survival_sections(estimator, time_label, proof)
+        note = """ θ is the hazard of a leaf relative to all rows: above 1,
+events come earlier. The median is the Kaplan–Meier median of the leaf with its 95 % confidence
+interval (Brookmeyer and Crowley, log-log scale), "-" where a limit is not reached."""
+    else:
+        sections = [("Tree", f"<pre>{escape(export_text(estimator))}</pre>"), *proof]
+        note = ""
+    sections += [
+        ("Methods", f"<pre>{escape(estimator.describe())}</pre>"),
+        ("Settings", _pairs((str(name), str(value)) for name, value in settings.items())),
+    ]
+    body = "\n".join(f"<h2>{heading}</h2>\n{content}" for heading, content in sections)
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -129,24 +129,42 @@ def html_report(
 <body>
 <h1>{escape(title)}</h1>
 <p class="about">{escape(about)}</p>
-<h2>Tree</h2>
-<div class="tree">{_tree_svg(root, leaves)}</div>
-<p class="about">Solid: survival curve the tree predicts. Dashed: Kaplan–Meier estimate of the
-leaf's own rows.</p>
-{_missing(estimator)}<h2>What was proved</h2>
-<div class="proof{proven}"><p>{escape(sentence[0].upper() + sentence[1:])}.</p>
-{_pairs(numbers)}</div>
-<h2>Survival by leaf</h2>
-{_plot_svg(leaves, time_label)}
-<h2>Leaves</h2>
-{_leaf_table(leaves)}
-<h2>Settings</h2>
-{_pairs((str(name), str(value)) for name, value in settings.items())}
-<footer>bristlecone {escape(__version__)}. θ is the hazard of a leaf relative to all rows: above 1,
-events come earlier.</footer>
+{body}
+<footer>bristlecone {escape(__version__)}.{note}</footer>
 </body>
 </html>
 """
+
+
+def _proof(estimator: Any) -> list[tuple[str, str]]:
+    """Section about what the search proved."""
+    sentence, numbers = certificate(estimator)
+    proven = "" if estimator.status_ == "optimal" else " open"
+    return [
+        (
+            "What was proved",
+            f'<div class="proof{proven}"><p>{escape(sentence[0].upper() + sentence[1:])}.</p>\n'
+            f"{_pairs(numbers)}</div>",
+        )
+    ]
+
+
+def _survival_sections(
+    estimator: SurvivalTreeMixin, time_label: str, proof: list[tuple[str, str]]
+) -> list[tuple[str, str]]:
+    """Tree, proof, curves and leaves of a survival tree."""
+    leaves = _leaves(estimator)
+    root = _layout(export_dict(estimator), leaves)
+    told = "Solid: survival curve the tree predicts."
+    if estimator.leaf_curve_ != "kaplan-meier":
+        told += " Dashed: Kaplan–Meier estimate of the leaf's own rows."
+    tree = f'<div class="tree">{_tree_svg(root, leaves)}</div>\n<p class="about">{told}</p>'
+    return [
+        ("Tree", tree + _missing(estimator)),
+        *proof,
+        ("Survival by leaf", _plot_svg(leaves, time_label)),
+        ("Leaves", _leaf_table(leaves)),
+    ]
 
 
 def _missing(estimator: SurvivalTreeMixin) -> str:
@@ -163,8 +181,9 @@ class _Leaf:
     predicted: NDArray[np.float64]
     kaplan_meier: NDArray[np.float64]
     times: NDArray[np.float64]
+    where: str
+    weighted: bool
     facts: dict[str, Any] = field(default_factory=dict)
-    path: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -184,11 +203,12 @@ def _leaves(estimator: SurvivalTreeMixin) -> dict[int, _Leaf]:
     statistics = estimator.leaf_statistics_
     order = np.argsort(np.argsort([leaf.theta for leaf in statistics], kind="stable"))
     leaves = {}
-    for leaf, curve, rank in zip(statistics, predicted, order, strict=True):
+    where = map(rule_text, leaf_rules(estimator))
+    for leaf, curve, rank, rule in zip(statistics, predicted, order, where, strict=True):
         share = rank / max(1, len(statistics) - 1)
-        km = np.asarray(StepFunction(leaf.event_times, leaf.kaplan_meier, before=1.0)(times))
+        km = np.asarray(leaf.curve(times))
         colour = f"hsl({215 - 205 * share:.0f} 62% 42%)"
-        leaves[leaf.node] = _Leaf(leaf.node, colour, curve, km, times)
+        leaves[leaf.node] = _Leaf(leaf.node, colour, curve, km, times, rule, estimator._is_weighted)
     return leaves
 
 
@@ -196,22 +216,16 @@ def _layout(tree: dict[str, Any], leaves: dict[int, _Leaf]) -> _Node:
     """Leaves side by side, every split above the middle of its children."""
     placed = 0
 
-    def place(node: dict[str, Any], depth: int, path: list[str]) -> _Node:
+    def place(node: dict[str, Any], depth: int) -> _Node:
         nonlocal placed
         if "question" not in node:
-            leaf = leaves[node["node"]]
-            leaf.facts, leaf.path = node, path
+            leaves[node["node"]].facts = node
             placed += 1
             return _Node(node, _MARGIN + (placed - 0.5) * _LEAF_WIDTH, depth)
-        question = node["question"]
-        negated = f"not ({question})" if " " in question else f"not {question}"
-        children = [
-            place(node["yes"], depth + 1, [*path, question]),
-            place(node["no"], depth + 1, [*path, negated]),
-        ]
+        children = [place(node[answer], depth + 1) for answer in ("yes", "no")]
         return _Node(node, (children[0].x + children[1].x) / 2, depth, children)
 
-    return place(tree, 0, [])
+    return place(tree, 0)
 
 
 def _tree_svg(root: _Node, leaves: dict[int, _Leaf]) -> str:
@@ -272,13 +286,18 @@ def _leaf_box(node: _Node, top: float, leaf: _Leaf) -> str:
     width = _LEAF_WIDTH - 12
     left = node.x - width / 2
     facts = leaf.facts
-    area = (left + 12, top + 62, width - 24, _LEAF_HEIGHT - 76)
+    lines = [f"{facts['n_samples']} rows, {facts['n_events']} events"]
+    if leaf.weighted:
+        lines.append(f"weight {facts['weight']:.6g}, events {facts['event_weight']:.6g}")
+    median, *interval = median_texts(facts)
+    lines += [f"median {median}", *(f"95 % CI {limits}" for limits in interval)]
+    below = 62 + 16 * (len(lines) - 2)
+    area = (left + 12, top + below, width - 24, _LEAF_HEIGHT - 14 - below)
     return (
         f'<rect x="{left:.1f}" y="{top}" width="{width}" height="{_LEAF_HEIGHT}" rx="6" '
         f'fill="#fff" stroke="{leaf.colour}" stroke-width="1.5"/>'
         + _text(node.x, top + 19, f"leaf {leaf.node}: θ = {facts['theta']:.4g}", 13, bold=True)
-        + _text(node.x, top + 36, f"{facts['n_samples']} rows, {facts['n_events']} events", 12)
-        + _text(node.x, top + 52, f"median {_median(facts)}", 12)
+        + "".join(_text(node.x, top + 36 + 16 * k, line, 12) for k, line in enumerate(lines))
         + _axes(area)
         + _curves(leaf, area)
     )
@@ -339,6 +358,8 @@ def _curve(values: NDArray[np.float64], area: tuple[float, float, float, float])
 
 
 def _leaf_table(leaves: dict[int, _Leaf]) -> str:
+    weighted = any(leaf.weighted for leaf in leaves.values())
+    weights = [("weight", "number"), ("of events", "number")] if weighted else []
     head = "".join(
         f'<th class="{kind}">{name}</th>'
         for name, kind in (
@@ -346,31 +367,32 @@ def _leaf_table(leaves: dict[int, _Leaf]) -> str:
             ("leaf", "number"),
             ("rows", "number"),
             ("events", "number"),
+            *weights,
             ("θ", "number"),
             ("median", "number"),
+            ("model median", "number"),
             ("where", ""),
         )
     )
     rows = []
     for leaf in leaves.values():
         facts = leaf.facts
-        numbers = (
+        model = facts["model_median"]
+        numbers = [
             leaf.node,
             facts["n_samples"],
             facts["n_events"],
+            *(f"{facts[name]:.6g}" for name in ("weight", "event_weight") if weighted),
             f"{facts['theta']:.4g}",
-            _median(facts),
-        )
+            median_text(facts),
+            "not reached" if model is None else f"{model:g}",
+        ]
         rows.append(
             f'<tr><td><span class="swatch" style="background: {leaf.colour}"></span></td>'
             + "".join(f'<td class="number">{value}</td>' for value in numbers)
-            + f"<td>{escape(' and '.join(leaf.path) or 'every row')}</td></tr>"
+            + f"<td>{escape(leaf.where)}</td></tr>"
         )
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
-
-
-def _median(facts: Mapping[str, Any]) -> str:
-    return "not reached" if facts["median"] is None else f"{facts['median']:g}"
 
 
 def _pairs(pairs: Iterable[tuple[str, str]]) -> str:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import fields as dataclass_fields
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -79,7 +80,8 @@ def save_model(estimator: TreeMixin, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     estimator : fitted tree
-        Holds no training rows, nor does the file.
+        Holds no training rows, nor does the file. The parameters in the file are those of the fit,
+        whatever was set since.
     path : path
         File to write; an existing one is replaced.
 
@@ -138,7 +140,7 @@ def dumps(estimator: TreeMixin) -> str:
         "estimator": name,
         "parameters": {
             key: _plain_parameter(key, value)
-            for key, value in estimator.get_params(deep=False).items()  # type: ignore[attr-defined]
+            for key, value in estimator._fitted_parameters().items()
         },
         **estimator._saved_fields(),
         "tree": estimator._saved_tree(),
@@ -186,6 +188,7 @@ def _read_estimator(cls: type[Model], document: dict[str, Any], fields: Fields) 
         estimator._check_parameters()
     except ValueError as error:
         raise ModelFormatError(f"parameters: {error}") from None
+    estimator._remember_parameters()
     estimator._read_fields(fields)
     estimator.tree_ = estimator._read_tree(fields.object("tree"))
     estimator._read_leaves(fields)
@@ -481,7 +484,8 @@ def read_tree(fields: Fields, n_columns: int) -> Tree:
 
 
 def _leaf_fields(leaf: LeafStatistics) -> dict[str, Any]:
-    return {name: _plain(value) for name, value in vars(leaf).items() if value is not None}
+    values = ((field.name, getattr(leaf, field.name)) for field in dataclass_fields(leaf))
+    return {name: _plain(value) for name, value in values if value is not None}
 
 
 def read_leaves(
@@ -525,6 +529,7 @@ def _read_leaf(
         event_times=fields.times("event_times"),
         kaplan_meier=fields.monotone("kaplan_meier", low=0.0, high=1.0, sign=-1),
         nelson_aalen=fields.monotone("nelson_aalen", low=0.0, high=np.inf, sign=1),
+        at_risk=fields.numbers("at_risk"),
         **fitted,
     )
     fields.finish()
@@ -539,6 +544,8 @@ def _read_leaf(
         and (leaf.event_times.size > 0) == (leaf.n_events > 0),
         "kaplan_meier": leaf.kaplan_meier.shape == leaf.event_times.shape,
         "nelson_aalen": leaf.nelson_aalen.shape == leaf.event_times.shape,
+        "at_risk": leaf.at_risk.shape == leaf.event_times.shape
+        and bool(((leaf.at_risk >= 1) & (leaf.at_risk <= leaf.n_samples)).all()),
     }
     for name, holds in expected.items():
         if not holds:

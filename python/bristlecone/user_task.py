@@ -401,6 +401,10 @@ class OptimalTree(SolverMixin, BaseEstimator):
         if values is not None:
             self.leaf_values_ = values
 
+    def _aim(self) -> str:
+        task = self._fitted_parameters()["task"]
+        return f"the least mean cost by the task {type(task).__name__}"
+
     def _leaf_facts(self) -> list[dict[str, Any]]:
         facts: list[dict[str, Any]] = [{"cost": cost} for cost in self.leaf_costs_.tolist()]
         values = getattr(self, "leaf_values_", None)

@@ -73,6 +73,11 @@ class Objective(ABC):
         """Risk score of every leaf, higher for earlier events."""
 
     @staticmethod
+    @abstractmethod
+    def aim(tree: OptimalSurvivalTree) -> str:
+        """What a fitted tree has least of, in words and with its source."""
+
+    @staticmethod
     def remarks(tree: OptimalSurvivalTree) -> list[tuple[str, str]]:
         """What a reader of the objective value should know, as (name, text) pairs."""
         return []

@@ -75,13 +75,25 @@ class Brier(Objective):
         return tuple(finished)
 
     @staticmethod
+    def aim(tree: OptimalSurvivalTree) -> str:
+        curve = {
+            "kaplan-meier": "the Kaplan–Meier curve of each leaf",
+            "brier-optimal": "the curve of least score of each leaf",
+        }[tree.leaf_curve_]
+        return (
+            f"the least integrated Brier score of {curve} over all times up to the last, weighted "
+            "by the inverse probability of censoring (Zhang, Xin, Seltzer and Rudin, AISTATS 2024, "
+            "eqs. 1–2)"
+        )
+
+    @staticmethod
     def leaf_risk(tree: OptimalSurvivalTree) -> NDArray[np.float64]:
         return tree._leaf_hazard(tree.event_times_).sum(axis=1)
 
     @staticmethod
     def remarks(tree: OptimalSurvivalTree) -> list[tuple[str, str]]:
         loss = "integrated Brier score"
-        grid = check_time_grid(tree.time_grid)
+        grid = check_time_grid(tree._fitted_parameters()["time_grid"])
         if grid is not None:
             loss += f" over a time grid of {grid.size} ({grid[0]:g} to {grid[-1]:g})"
         return [("loss", loss)]

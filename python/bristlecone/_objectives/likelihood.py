@@ -54,5 +54,14 @@ class Likelihood(Objective):
         return leaves
 
     @staticmethod
+    def aim(tree: OptimalSurvivalTree) -> str:
+        return (
+            "the least mean likelihood loss: saturated minus fitted log-likelihood of a "
+            "proportional hazards model with one relative hazard per leaf and the Nelson–Aalen "
+            "estimate of all training rows as its baseline (Huisman, van der Linden and "
+            "Demirović, AAAI 2024, eq. 20; LeBlanc and Crowley, Biometrics 48, 1992)"
+        )
+
+    @staticmethod
     def leaf_risk(tree: OptimalSurvivalTree) -> NDArray[np.float64]:
         return tree._theta()

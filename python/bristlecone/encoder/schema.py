@@ -34,6 +34,8 @@ class ColumnSchema:
         otherwise empty.
     ordered : bool
         Whether the column is of an ordered categorical type.
+    whole : bool
+        Whether the column is of kind "number" and every value was a whole number.
     """
 
     name: str
@@ -42,6 +44,7 @@ class ColumnSchema:
     fill: bool | float | None
     levels: tuple[Category, ...]
     ordered: bool
+    whole: bool = False
 
     @property
     def has_missing(self) -> bool:
@@ -64,6 +67,7 @@ def describe(column: Column, fill: float | None = None) -> ColumnSchema:
     missing = column.missing
     levels: tuple[Category, ...] = ()
     ordered = False
+    whole = False
     if missing is not None and missing.all():
         kind = "empty"
     elif isinstance(column, CategoricalColumn):
@@ -72,6 +76,8 @@ def describe(column: Column, fill: float | None = None) -> ColumnSchema:
     else:
         kind = "flag" if column.is_flag else "number"
         fill = bool(fill) if column.is_flag and fill is not None else fill
+        values = column.values if missing is None else column.values[~missing]
+        whole = kind == "number" and bool((values == np.floor(values)).all())
     return ColumnSchema(
         name=column.name,
         kind=kind,
@@ -79,6 +85,7 @@ def describe(column: Column, fill: float | None = None) -> ColumnSchema:
         fill=fill,
         levels=levels,
         ordered=ordered,
+        whole=whole,
     )
 
 

@@ -111,6 +111,7 @@ _TESTS: dict[str, Callable[[Any], bool]] = {
     "fill": lambda value: value is None or isinstance(value, bool) or _is_number(value),
     "ordered": lambda value: isinstance(value, bool),
     "missing": lambda value: isinstance(value, bool),
+    "whole": lambda value: isinstance(value, bool),
     "value": _is_number,
     "level": _is_category,
     "levels": lambda value: isinstance(value, list) and all(map(_is_category, value)),

@@ -11,6 +11,7 @@ from scipy.special import expit
 
 from bristlecone import curves
 from bristlecone._base import TreeMixin
+from bristlecone._describe import describe_soft
 from bristlecone.encoder.missing import missing_text
 from bristlecone.frame import Frame
 from bristlecone.leaves import Baseline
@@ -378,8 +379,14 @@ class SoftPredictions(TreeMixin):
         """Splits in preorder, as positions level by level."""
         return np.argsort(self.tree_.splits)
 
+    def _described(self) -> str:
+        return describe_soft(self)
+
     def _split_names(self) -> list[str]:
         return self.encoder_.names
+
+    def _split_texts(self) -> dict[int, str]:
+        return {node: self._question(node) for node in self.tree_.splits.tolist()}
 
     def _question(self, node: int) -> str:
         row = int(np.flatnonzero(self.tree_.splits == node)[0])

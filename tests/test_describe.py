@@ -1,0 +1,178 @@
+"""``describe``: what was searched and proven, for every kind of tree."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.preprocessing import KBinsDiscretizer
+
+from bristlecone import (
+    BinaryEncoder,
+    CostSensitiveTreeClassifier,
+    FairTreeClassifier,
+    GreedySurvivalTree,
+    InfeasibleError,
+    InfeasibleWarning,
+    OptimalSurvivalTree,
+    OptimalTree,
+    OptimalTreeClassifier,
+    OptimalTreeRegressor,
+    PolicyTree,
+    RmstParity,
+    SearchLimitWarning,
+    SoftSurvivalTree,
+    Task,
+    __version__,
+)
+from bristlecone.datasets import load
+
+GBSG2 = load("gbsg2", as_frame="plain")
+
+
+def told(model):
+    """The description in one line, checked for its width."""
+    text = model.describe()
+    assert max(map(len, text.splitlines())) <= 88
+    assert text.startswith(f"bristlecone {__version__} ({type(model).__name__})")
+    return " ".join(text.split())
+
+
+def test_a_survival_tree_says_what_was_searched_and_what_was_proven():
+    model = OptimalSurvivalTree(max_depth=2, min_samples_leaf=20, leaf_penalty=0.01)
+    model.fit(GBSG2.X, GBSG2.y)
+    text = told(model)
+    for part in (
+        "searched all trees of depth at most 2 and at least 20 training rows in each leaf over 52 "
+        "binary features",
+        "mean likelihood loss",
+        "Every leaf adds 0.01.",
+        "Training data: 686 rows, 299 events, 8 columns.",
+        "optimal among trees over these 52 binary features",
+        f"objective {model.objective_value_:.10g}, lower bound {model.lower_bound_:.10g}, gap 0",
+        "Numbers are cut at no more than 10 quantiles each. No value was missing.",
+        "it asks about pnodes",
+    ):
+        assert part in text, part
+
+
+def test_every_question_is_listed():
+    model = OptimalSurvivalTree(max_depth=1).fit(GBSG2.X, GBSG2.y)
+    text = told(model)
+    listed = 0
+    for column in GBSG2.X.columns:
+        after = text.rpartition("answer yes or no:")[2].partition(f" {column} ")[2]
+        words = after.removeprefix("<= ").removeprefix("= ").split(" ")
+        while words and words[0].endswith(","):
+            listed += 1
+            words.pop(0)
+        listed += 1
+    assert listed == model.n_binary_features_
+
+
+def test_weights_missing_values_and_unproven_searches_are_told():
+    X = pd.DataFrame({"age": [50.0, np.nan, 61.0, 70.0] * 10, "male": [True, False] * 20})
+    y = np.ones(40, bool), np.arange(1.0, 41.0)
+    for encoder, part in (("auto", "counts as the mean"), (BinaryEncoder(missing="branch"), "is")):
+        model = OptimalSurvivalTree(max_depth=1, encoder=encoder)
+        text = told(model.fit(X, y, sample_weight=np.full(40, 2.5)))
+        assert "40 rows of total weight 100, 40 events" in text
+        assert "Values were missing in age: " in text
+        assert part in text
+    with pytest.warns(SearchLimitWarning):
+        model = OptimalSurvivalTree(time_limit=0.0).fit(GBSG2.X, GBSG2.y)
+    assert "time_limit: the best tree found, not proven optimal" in told(model)
+    single = OptimalSurvivalTree(max_depth=0).fit(GBSG2.X, GBSG2.y)
+    assert "The tree is a single leaf." in told(single)
+
+
+class Squares(Task):
+    def statistics(self, X, y):
+        return np.stack([np.ones(len(y)), y, y**2], axis=1)
+
+    def leaf_cost(self, sums):
+        return sums[:, 2] - sums[:, 1] ** 2 / sums[:, 0]
+
+
+X = pd.DataFrame({"age": np.arange(40) % 13, "male": np.arange(40) % 2 == 0})
+LABEL = np.arange(40) % 3 == 0
+GROUP = np.where(np.arange(40) % 5 < 2, "a", "b")
+OUTCOME = np.ones(40, bool), np.arange(1.0, 41.0)
+
+
+@pytest.mark.parametrize(
+    ("model", "y", "options", "parts"),
+    [
+        (OptimalTreeClassifier(), LABEL, {}, ["the least share of misclassified weight"]),
+        (OptimalTreeClassifier(objective="f1"), LABEL, {}, ["the greatest F1 score"]),
+        (
+            CostSensitiveTreeClassifier(feature_costs={"age": 0.01}),
+            LABEL,
+            {},
+            ["the least mean cost of the labels given"],
+        ),
+        (
+            FairTreeClassifier(delta=0.3),
+            LABEL,
+            {"sensitive": GROUP},
+            ["the shares of the rows of a and of b that are predicted to be positive differ by"],
+        ),
+        (
+            PolicyTree(teacher="direct", capacities={1: 0.5}),
+            np.arange(40.0),
+            {"treatment": np.arange(40) % 2, "predicted_outcomes": np.eye(40)[:, :2]},
+            ["estimated by the direct method", "it may prescribe 1 for at most 0.5"],
+        ),
+        (OptimalTreeRegressor(max_leaf_nodes=3), OUTCOME[1], {}, ["at most 3 leaves"]),
+        (OptimalTree(task=Squares()), OUTCOME[1], {}, ["mean cost by the task Squares"]),
+        (
+            OptimalSurvivalTree(objective="brier", time_grid=[10.0, 20.0, 40.0]),
+            OUTCOME,
+            {},
+            ["integrated Brier score of the Kaplan–Meier curve", "over a time grid of 3"],
+        ),
+        (
+            OptimalSurvivalTree(fairness=RmstParity(5.0, tau=30)),
+            OUTCOME,
+            {"sensitive": GROUP},
+            ["up to 30 that is predicted for a and for b differs by at most 5"],
+        ),
+        (GreedySurvivalTree(criterion="logrank"), OUTCOME, {}, ["log-rank", "Nothing is proven"]),
+        (
+            GreedySurvivalTree(encoder=None),
+            OUTCOME,
+            {},
+            ["Every threshold midway between neighbouring values was tried of age, male."],
+        ),
+        (
+            SoftSurvivalTree(depth=1, n_restarts=1, random_state=0),
+            OUTCOME,
+            {},
+            ["log-logistic model", "is not proven"],
+        ),
+        (
+            OptimalTreeRegressor(encoder=KBinsDiscretizer(3, encode="onehot", strategy="uniform")),
+            OUTCOME[1],
+            {},
+            ["The binary features were made by KBinsDiscretizer.", "age_"],
+        ),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_every_kind_of_tree_describes_itself(model, y, options, parts):
+    if not isinstance(model, SoftSurvivalTree):
+        model.set_params(max_depth=2)
+    text = told(model.fit(X, y, **options))
+    for part in parts:
+        assert part in text, text
+
+
+def test_without_a_tree_there_is_nothing_to_describe():
+    with pytest.raises(NotFittedError):
+        OptimalSurvivalTree().describe()
+    capacities = {0: 0.1, 1: 0.1}
+    model = PolicyTree(teacher="direct", capacities=capacities, max_depth=1)
+    known = {"treatment": [0, 1, 0, 1], "predicted_outcomes": np.eye(4)[:, :2]}
+    with pytest.warns(InfeasibleWarning):
+        model.fit([[0], [1], [0], [1]], np.zeros(4), **known)
+    with pytest.raises(InfeasibleError):
+        model.describe()
