@@ -6,6 +6,8 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
+from sklearn.model_selection import KFold, cross_validate
 from threadpoolctl import threadpool_limits
 
 from bristlecone import FitConvergenceWarning, SoftSurvivalTree
@@ -139,11 +141,17 @@ def test_gini_mix_is_one_for_even_leaves_and_zero_for_pure_ones():
 @pytest.mark.parametrize("l1", [0.0, 0.01])
 def test_the_objective_never_rises_between_accepted_steps(solver, fair, l1):
     X, y, group = simulated("weibull", n=100)
-    fairness = {"fairness_penalty": 0.001, "fairness_group": group} if fair else {}
+    groups = {"sensitive": group} if fair else {}
     for init in ("kmeans", "random"):
         model = SoftSurvivalTree(
-            solver=solver, l1=l1, init=init, n_restarts=2, random_state=0, tol=1e-3, **fairness
-        ).fit(X, y)
+            solver=solver,
+            l1=l1,
+            init=init,
+            n_restarts=2,
+            random_state=0,
+            tol=1e-3,
+            fairness_penalty=0.001 if fair else 0.0,
+        ).fit(X, y, **groups)
         trace = np.array(model.trace_)
         assert len(trace) > 3 and (np.diff(trace) <= 0).all()
         assert trace[-1] == pytest.approx(model.objective_value_, rel=1e-9)
@@ -261,8 +269,9 @@ def test_a_known_tree_is_recovered(leaf, solver):
 # Reproducibility and units
 
 
-def fitted(X, y, **parameters):
-    return SoftSurvivalTree(**{"n_restarts": 2, "random_state": 0, **parameters}).fit(X, y)
+def fitted(X, y, *, sensitive=None, **parameters):
+    model = SoftSurvivalTree(**{"n_restarts": 2, "random_state": 0, **parameters})
+    return model.fit(X, y, sensitive=sensitive)
 
 
 @pytest.mark.slow
@@ -348,6 +357,23 @@ def test_awkward_data_give_finite_curves(leaf, kind):
         assert np.isfinite(table).all()
 
 
+@pytest.mark.parametrize("values", [(0.0, 5e-324), (-1.7e308, 1.7e308), (1e-310, 3e-310)])
+def test_columns_of_extreme_numbers_count_like_others(values):
+    random = np.random.default_rng(0)
+    X, y, _ = simulated("weibull", n=100)
+    low = random.random(100) < 0.5
+    plain, extreme = (np.column_stack([X, np.where(low, *pair)]) for pair in ((0.0, 1.0), values))
+    one, other = fitted(plain, y), fitted(extreme, y)
+    np.testing.assert_array_equal(other.predict(extreme), one.predict(plain))
+    at_zero = -values[0] / (values[1] / 2 - values[0] / 2) / 2 if values[0] else 0.0
+    np.testing.assert_allclose(
+        other.intercept_, one.intercept_ + one.coef_[:, -1] * at_zero, rtol=1e-9
+    )
+    far = other.predict_proba_leaf(np.where(np.arange(5) == 4, 1e308, extreme[:3]))
+    assert np.isfinite(far).all()
+    assert not np.isnan(other.leaf_coef_).any() and np.isfinite(other.leaf_intercept_).all()
+
+
 def test_times_of_zero_become_half_the_least_positive_one():
     X, (event, time), _ = simulated("weibull", n=100)
     time[:3] = 0.0
@@ -404,7 +430,7 @@ def test_a_larger_penalty_brings_the_groups_together():
                 X,
                 (event, time),
                 solver=solver,
-                fairness_group=group,
+                sensitive=group,
                 fairness_penalty=rho / pairs,
                 n_restarts=1,
                 tol=1e-3,
@@ -422,9 +448,7 @@ def test_the_group_may_be_a_column_which_is_no_feature():
     )
     pairs = group.sum() * (~group).sum()
     by_name = fitted(frame, y, fairness_group="sex", fairness_penalty=5 / pairs)
-    by_array = fitted(
-        frame.drop(columns="sex"), y, fairness_group=group, fairness_penalty=5 / pairs
-    )
+    by_array = fitted(frame.drop(columns="sex"), y, sensitive=group, fairness_penalty=5 / pairs)
     np.testing.assert_array_equal(by_name.coef_, by_array.coef_)
     assert by_name.feature_names_in_.tolist() == ["a", "b", "c", "d", "e"]
     np.testing.assert_array_equal(
@@ -443,16 +467,38 @@ def test_the_group_may_be_a_column_which_is_no_feature():
 
 def test_bad_groups_raise():
     X, y, group = simulated("weibull", n=50)
-    for message, parameters in (
-        ("fairness_penalty needs fairness_group", {"fairness_penalty": 1.0}),
-        ("two values", {"fairness_group": np.zeros(50)}),
-        ("one value per row", {"fairness_group": group[:10]}),
-        ("without column names", {"fairness_group": "sex"}),
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    for X_or_frame, message, arguments in (
+        (X, "fairness_penalty needs groups", {"fairness_penalty": 1.0}),
+        (X, "sensitive has one value", {"sensitive": np.zeros(50, dtype=int)}),
+        (X, "X has 50 rows but sensitive has 10", {"sensitive": group[:10]}),
+        (X, "fairness_group='sex' is no column of X", {"fairness_group": "sex"}),
+        (frame, "fairness_group='sex' is no column of X", {"fairness_group": "sex"}),
+        (frame.assign(sex="f"), "'sex' has one value", {"fairness_group": "sex"}),
+        (X, "groups of rows are passed to fit", {"fairness_group": group}),
     ):
         with pytest.raises(ValueError, match=message):
-            fitted(X, y, **parameters)
-    with pytest.raises(ValueError, match="no column of X"):
-        fitted(pd.DataFrame(X, columns=list("abcd")), y, fairness_group="sex")
+            fitted(X_or_frame, y, **arguments)
+
+
+def test_groups_are_cut_with_the_rows_in_cross_validation():
+    X, y, group = simulated("weibull", n=120)
+    outcomes = pd.DataFrame({"event": y[0], "time": y[1]})
+    pairs = group.sum() * (~group).sum()
+    model = SoftSurvivalTree(depth=1, n_restarts=1, random_state=0, fairness_penalty=1 / pairs)
+    folds = KFold(3, shuffle=True, random_state=0)
+    found = cross_validate(
+        model,
+        X,
+        outcomes,
+        cv=folds,
+        params={"sensitive": group},
+        error_score="raise",
+        return_estimator=True,
+    )
+    for (rows, _), fold in zip(folds.split(X), found["estimator"], strict=True):
+        alone = clone(model).fit(X[rows], outcomes.iloc[rows], sensitive=group[rows])
+        assert fold.fairness_distance_ == alone.fairness_distance_
 
 
 # Quality of the predictions that follow

@@ -7,7 +7,6 @@ import time
 import warnings
 from typing import Any, NamedTuple
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
@@ -21,14 +20,13 @@ from bristlecone.errors import (
     FitConvergenceWarning,
     InvalidParameterError,
 )
-from bristlecone.frame import Frame
 from bristlecone.leaves import baseline_hazard
 from bristlecone.serialise import Fields, register
 from bristlecone.soft import saving
 from bristlecone.soft.curve import cumulative_hazard
 from bristlecone.soft.design import DesignEncoder
 from bristlecone.soft.fairness import Fairness, gini_mix, pair_distance, quadrature
-from bristlecone.soft.group import as_group, split_group
+from bristlecone.soft.group import without_group
 from bristlecone.soft.initialise import initial
 from bristlecone.soft.joint import Trained, fit_joint
 from bristlecone.soft.leaves import MODELS, LeafModel, Sample
@@ -36,6 +34,7 @@ from bristlecone.soft.nodec import fit_nodec
 from bristlecone.soft.predict import SoftPredictions
 from bristlecone.soft.problem import Problem, Rows
 from bristlecone.soft.tree import SoftTree
+from bristlecone.targets import check_two_groups
 from bristlecone.validation import (
     TrainingData,
     check_choice,
@@ -105,10 +104,10 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
         Lasso penalty of the splits' weights; see ``n_features_used_``.
     fairness_penalty : float, default=0.0
         ρ of the distance between the groups' curves, a sum over pairs of rows: a multiple of one
-        over the product of the groups' sizes is a good measure. Needs ``fairness_group``.
-    fairness_group : str, array-like of shape (n,) or None, default=None
-        A two-valued column of ``X``, which is then no feature and may be absent at prediction;
-        or the group of every training row.
+        over the product of the groups' sizes is a good measure. Needs groups.
+    fairness_group : str or None, default=None
+        Name of a two-valued column of ``X``, which is then no feature and may be absent at
+        prediction. None: the groups, if any, are passed to ``fit``.
     max_categories : int or None, default=100
         Most levels per categorical column that get a weight of their own; the rest are merged.
     handle_unknown : {"ignore", "error"}, default="ignore"
@@ -189,7 +188,7 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
         split_l2: float = 0.002,
         l1: float = 0.0,
         fairness_penalty: float = 0.0,
-        fairness_group: str | ArrayLike | None = None,
+        fairness_group: str | None = None,
         max_categories: int | None = 100,
         handle_unknown: str = "ignore",
         n_macro: int = 10,
@@ -219,7 +218,14 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> SoftSurvivalTree:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        sensitive: ArrayLike | None = None,
+    ) -> SoftSurvivalTree:
         """Train the tree.
 
         Parameters
@@ -233,6 +239,8 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
         sample_weight : array-like of float, shape (n,), optional
             Row weights, finite and not negative; rows of weight zero are left out. Integer
             weights equal repetition of rows.
+        sensitive : array-like, shape (n,), optional
+            Group of every row, of two values; in place of ``fairness_group``.
 
         Returns
         -------
@@ -242,9 +250,9 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
         Raises
         ------
         ValueError, TypeError
-            For unknown values of parameters, rows that do not fit together, delayed entry, and
-            columns that cannot be read; parameter, column or row is named, and an earlier fit
-            is kept.
+            For unknown values of parameters, groups that are missing or not two, rows that do
+            not fit together, delayed entry, and columns that cannot be read; parameter, column
+            or row is named, and an earlier fit is kept.
 
         Warns
         -----
@@ -257,12 +265,10 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
         """
         start = time.perf_counter()
         self._check_parameters()
-        features, group = split_group(X, self.fairness_group)
-        data = check_training_data(features, y, sample_weight)
+        data = check_training_data(without_group(X, self.fairness_group), y, sample_weight)
         if data.entry is not None:
             raise ValueError("y has delayed entry, which the soft tree does not support")
-        if group is not None:
-            group = as_group(group, sample_weight, len(data.event))
+        group = self._groups(X, sensitive, data.kept)
         times, replaced = _positive(data.time)
         encoder = DesignEncoder(self.max_categories, self.handle_unknown).fit(data.X, data.weight)
         training = self._training(encoder, data, times, group)
@@ -279,8 +285,21 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
         self._report(training.problem, best, replaced)
         return self
 
+    def _groups(
+        self, X: Any, sensitive: ArrayLike | None, kept: NDArray[np.bool_] | None
+    ) -> NDArray[np.bool_] | None:
+        """Whether each kept row is of the greater of the two groups; None without groups."""
+        groups = check_two_groups(
+            X, sensitive, self.fairness_group, kept, "fairness", "fairness_group"
+        )
+        if groups is not None:
+            return groups.codes == 1
+        if self.fairness_penalty > 0:
+            raise ValueError("fairness_penalty needs groups: fairness_group, or sensitive of fit")
+        return None
+
     def fairness(
-        self, X: Any, group: ArrayLike, sample_weight: ArrayLike | None = None
+        self, X: Any, sensitive: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> dict[str, float]:
         """How differently two groups are treated.
 
@@ -288,7 +307,7 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
         ----------
         X : DataFrame or array, shape (n, n_features_in_)
             Rows with the columns of the fit.
-        group : array-like, shape (n,)
+        sensitive : array-like, shape (n,)
             Group of every row; two values.
         sample_weight : array-like of float, shape (n,), optional
             Row weights.
@@ -303,10 +322,13 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
         Raises
         ------
         ValueError
-            When ``group`` has not two values or another length than ``X``.
+            When ``sensitive`` has not two values or another length than ``X``.
         """
         design = self._checked_rows(X)
-        inside = as_group(group, None, len(design))
+        groups = check_two_groups(X, sensitive, None, None, "fairness")
+        if groups is None:
+            raise ValueError("fairness compares two groups; sensitive is None")
+        inside = groups.codes == 1
         weight = check_sample_weight(sample_weight, len(design))
         return self._fairness_of(design, inside, np.ones(len(design)) if weight is None else weight)
 
@@ -498,21 +520,11 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
         )
 
     def _tree_rows(self, X: Any) -> Floats:
-        return self.encoder_.transform(self._without_group(X))
+        return self.encoder_.transform(without_group(X, self.fairness_group))
 
     def _checked_rows(self, X: Any) -> Floats:
         self._check_fitted()
         return self._tree_rows(X)
-
-    def _without_group(self, X: Any) -> Any:
-        if not isinstance(self.fairness_group, str):
-            return X
-        if isinstance(X, Frame):
-            return X.drop([self.fairness_group])
-        if nw.dependencies.is_into_dataframe(X):
-            frame = nw.from_native(X, eager_only=True)
-            return frame.drop(self.fairness_group, strict=False).to_native()
-        return X
 
     def _check_parameters(self) -> None:
         check_integer("depth", self.depth, 0)
@@ -533,8 +545,12 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
         if not isinstance(self.verbose, bool):
             check_integer("verbose", self.verbose, 0)
         thread_count(self.n_jobs)
-        if self.fairness_penalty > 0 and self.fairness_group is None:
-            raise InvalidParameterError("fairness_penalty needs fairness_group")
+        if not isinstance(self.fairness_group, str | None):
+            raise InvalidParameterError(
+                "fairness_group must be the name of a column of X or None; got a "
+                f"{type(self.fairness_group).__name__}: groups of rows are passed to fit, as "
+                "sensitive"
+            )
 
     def _saved_fields(self) -> dict[str, Any]:
         return saving.fields(self)
