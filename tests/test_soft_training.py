@@ -14,6 +14,7 @@ from bristlecone import FitConvergenceWarning, SoftSurvivalTree
 from bristlecone.errors import BristleconeWarning
 from bristlecone.metrics import concordance_index_td
 from bristlecone.soft import routing
+from bristlecone.soft.balance import imbalance, leaf_shares
 from bristlecone.soft.fairness import Fairness, gini_mix, pair_distance, quadrature
 from bristlecone.soft.initialise import initial
 from bristlecone.soft.leaves import MODELS, Sample
@@ -23,7 +24,7 @@ from bristlecone.soft.problem import Parameters, Problem, Rows
 LEAVES = sorted(MODELS)
 
 
-def problem(leaf, *, depth=2, fair=None, n=50, p=3, seed=0, l1=0.0):
+def problem(leaf, *, depth=2, fair=None, n=50, p=3, seed=0, l1=0.0, pooling=3.0, balance=0.3):
     """A small problem with every penalty; ``fair`` is "mixture" or "one leaf"."""
     random = np.random.default_rng(seed)
     y, event = random.normal(size=n), random.random(n) < 0.6
@@ -43,7 +44,8 @@ def problem(leaf, *, depth=2, fair=None, n=50, p=3, seed=0, l1=0.0):
         fairness = Fairness(
             0.02, 1.0 * group, 1.0 * ~group, model.clock(np.log(at)), step, fair == "mixture"
         )
-    return Problem(rows, np.full(p, 0.3), model, depth, 0.1, 0.2, l1, fairness)
+    scale = np.full(p, 0.3)
+    return Problem(rows, scale, model, depth, 0.1, 0.2, l1, fairness, pooling, balance)
 
 
 def anywhere(of, seed=1):
@@ -82,6 +84,7 @@ def test_gradient_of_the_leaves_with_fixed_splits(leaf, fair):
     packed = of.pack(at.linear, at.shape)
     assert_gradient(lambda x: of.leaves_alone(x, member, path), packed)
     only_splits = of.split_penalty(at.splits.ravel())[0]
+    only_splits += of.balance * imbalance(logit, of.rows.weight)[0]
     value = of.leaves_alone(packed, member, path)[0] + only_splits
     assert value == pytest.approx(of.objective(at), rel=1e-12)
 
@@ -92,7 +95,9 @@ def test_gradient_of_the_splits_of_a_subtree():
     below, leaves = routing.subtree(3, 2)
     losses = of.losses(at.linear[leaves], at.shape[leaves], of.rows)
     assert below.tolist() == [2, 5, 6] and leaves.tolist() == [4, 5, 6, 7]
-    assert_gradient(lambda x: of.split_objective(x, of.rows, losses, 0.7), at.splits[below].ravel())
+    assert_gradient(
+        lambda x: of.split_objective(x, of.rows, losses, 0.7, 0.5), at.splits[below].ravel()
+    )
 
 
 def test_probabilities_are_products_along_the_paths():

@@ -5,6 +5,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 __all__ = [
     "BristleconeWarning",
     "ConstantFeatureWarning",
+    "EmptyLeafWarning",
     "FitConvergenceWarning",
     "InfeasibleError",
     "InfeasibleWarning",
@@ -33,6 +34,10 @@ class SearchCostWarning(BristleconeWarning):
 
 class ConstantFeatureWarning(BristleconeWarning):
     """A feature takes one value on the training rows and cannot be used for a split."""
+
+
+class EmptyLeafWarning(BristleconeWarning):
+    """Leaves of a soft tree hold few training rows or none: it is smaller than its depth says."""
 
 
 class InfeasibleWarning(BristleconeWarning):

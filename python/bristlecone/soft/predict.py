@@ -73,6 +73,19 @@ class SoftPredictions(TreeMixin):
         return self.baseline_.event_times
 
     @property
+    def leaf_shares_(self) -> Floats:
+        """Share of the training weight in every leaf, by the most probable paths."""
+        self._check_fitted()
+        weight = self.tree_.weighted_n_node_samples
+        return weight[self.tree_.leaves] / weight[0]
+
+    @property
+    def n_effective_leaves_(self) -> float:
+        """Number of equal leaves whose shares have the same entropy; between 1 and the leaves."""
+        shares = self.leaf_shares_[self.leaf_shares_ > 0]
+        return float(np.exp(-(shares @ np.log(shares))))
+
+    @property
     def design_names_(self) -> list[str]:
         """Names of the design columns, such as "age" and "stage = II"."""
         self._check_fitted()
