@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV, KFold
 from survival_contract import assert_same_predictions, sample
 
 from bristlecone import ConstantFeatureWarning, SoftSurvivalTree, curves, load_model, save_model
-from bristlecone.errors import ModelFormatError
+from bristlecone.errors import EmptyLeafWarning, ModelFormatError
 from bristlecone.export import export_dict, export_text
 from bristlecone.frame import Frame
 from bristlecone.metrics import concordance_index_censored
@@ -21,7 +21,9 @@ from bristlecone.soft.leaves import MODELS
 
 
 def make(**parameters):
-    return SoftSurvivalTree(**{"n_restarts": 1, "random_state": 0, **parameters})
+    # One start and few rows may leave a leaf below its share; the warning has tests of its own.
+    few = {"n_restarts": 1, "random_state": 0, "min_leaf_share": 0.0}
+    return SoftSurvivalTree(**{**few, **parameters})
 
 
 # The others speak of step curves that the rows of a leaf share, of max_depth and of leaf_curve;
@@ -174,6 +176,18 @@ def test_text_and_dictionary_show_the_splits_in_the_users_units():
     assert tree["yes"]["n_samples"] + tree["no"]["n_samples"] == 150
 
 
+def test_text_marks_empty_leaves():
+    X, y = sample()
+    with pytest.warns(EmptyLeafWarning, match="1 of 2 leaves is empty .*use depth=0"):
+        model = make(depth=1, l1=10.0, min_leaf_share=0.05).fit(X, y)
+    lines = export_text(model).splitlines()
+    assert sum(line.endswith("n=0, empty") for line in lines) == 1
+    assert sum("n=150, events=" in line for line in lines) == 1
+    leaves = [export_dict(model)[side] for side in ("yes", "no")]
+    assert sorted(leaf["share"] for leaf in leaves) == [0.0, 1.0]
+    assert model.n_effective_leaves_ == 1.0
+
+
 # Columns
 
 
@@ -209,7 +223,7 @@ def test_categories_flags_and_missing_values_have_columns_with_names():
         "sex = f",
     ]
     mean = X.assign(age=X["age"].fillna(X["age"].mean()))
-    np.testing.assert_array_equal(model.predict(mean), model.predict(X))
+    np.testing.assert_allclose(model.predict(mean), model.predict(X), rtol=1e-13)
     unknown = X.assign(stage="IV")
     design = model.encoder_.transform(unknown)
     assert (design[:, 1:5] == 0).all()

@@ -1,5 +1,6 @@
 """Training of soft trees: gradients, descent, recovery of known trees, awkward data."""
 
+import dataclasses
 import itertools
 import warnings
 
@@ -11,12 +12,13 @@ from sklearn.model_selection import KFold, cross_validate
 from threadpoolctl import threadpool_limits
 
 from bristlecone import FitConvergenceWarning, SoftSurvivalTree
-from bristlecone.errors import BristleconeWarning
+from bristlecone.errors import BristleconeWarning, EmptyLeafWarning
 from bristlecone.metrics import concordance_index_td
 from bristlecone.soft import routing
 from bristlecone.soft.balance import imbalance, leaf_shares
 from bristlecone.soft.fairness import Fairness, gini_mix, pair_distance, quadrature
 from bristlecone.soft.initialise import initial
+from bristlecone.soft.joint import Trained
 from bristlecone.soft.leaves import MODELS, Sample
 from bristlecone.soft.nodec import _half, _step, fit_nodec
 from bristlecone.soft.problem import Parameters, Problem, Rows
@@ -155,12 +157,54 @@ def test_the_objective_never_rises_between_accepted_steps(solver, fair, l1):
             n_restarts=2,
             random_state=0,
             tol=1e-3,
+            min_leaf_share=0.0,
             fairness_penalty=0.001 if fair else 0.0,
         ).fit(X, y, **groups)
         trace = np.array(model.trace_)
         assert len(trace) > 3 and (np.diff(trace) <= 0).all()
         assert trace[-1] == pytest.approx(model.objective_value_, rel=1e-9)
         assert model.objective_value_ == model.restart_objectives_.min()
+
+
+def test_imbalance_is_that_of_even_shares_and_its_gradient_that_of_finite_differences():
+    random = np.random.default_rng(0)
+    weight = random.uniform(0.5, 1.5, size=40)
+    weight /= weight.sum()
+    logit = random.normal([[0.5], [-1.0], [0.2]], size=(3, 40))
+    assert_gradient(
+        lambda x: (
+            (found := imbalance(x.reshape(logit.shape), weight))[0],
+            found[1].ravel(),
+        ),
+        logit.ravel(),
+    )
+    # Two crossing splits through the middle of a square: four even leaves.
+    side = np.repeat([-1.0, 1.0], 2), np.tile([-1.0, 1.0], 2)
+    even = np.stack([side[0], side[1], side[1]])
+    assert imbalance(even, np.full(4, 0.25))[0] == pytest.approx(0.0, abs=1e-12)
+    np.testing.assert_allclose(leaf_shares(even, np.full(4, 0.25)), 0.25)
+    # One of two leaves with 1, 10 and 30 of 100 rows: the fewer, the dearer, and level splits
+    # (all probabilities near 1/2) are told from even ones.
+    along = np.linspace(-1, 1, 100)[np.newaxis]
+    for scale in (0.5, 1.0, 100.0):
+        cost = [
+            imbalance(scale * (along - along[0, k]), np.full(100, 0.01))[0] for k in (1, 10, 30, 50)
+        ]
+        assert cost[0] > 0.5 and cost[0] > cost[1] > cost[2] > cost[3] and cost[3] < 0.01
+
+
+def test_leaves_that_are_alike_pay_as_one_and_the_paper_has_a_penalty_for_each():
+    of = problem("weibull", pooling=3.0)
+    leaf = np.random.default_rng(0).normal(size=of.n_leaf_parameters)
+    alone = of.penalty_alone(leaf)[0]
+    assert of.penalty(np.tile(leaf, 4))[0] == pytest.approx(alone)
+    plain = dataclasses.replace(of, pooling=None)
+    assert plain.penalty(np.tile(leaf, 4))[0] == pytest.approx(4 * alone)
+    # Departures of ±d from the mean: π times the penalty of each.
+    apart = np.random.default_rng(1).normal(size=of.n_leaf_parameters)
+    both = np.concatenate([leaf + apart, leaf - apart])
+    expected = alone + 3.0 * 2 * of.penalty_alone(apart)[0]
+    assert of.penalty(both)[0] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
@@ -271,11 +315,61 @@ def test_a_known_tree_is_recovered(leaf, solver):
         np.testing.assert_allclose(found, [2.5, 1.2], rtol=0.15)
 
 
+# Leaves that hold rows
+
+
+def one_line(n=400, seed=0):
+    """Rows whose log time is linear in the features: nothing asks for a split."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, 4))
+    time = np.exp(X[:, 0] + 0.5 * X[:, 1] + 0.7 * random.logistic(size=n))
+    return X, (random.random(n) < 0.7, time)
+
+
+PAPER = {"pooling": None, "balance": 0.0}
+
+
+def test_leaves_hold_their_share_where_the_papers_objective_empties_them():
+    X, y = one_line()
+    model = SoftSurvivalTree(random_state=0).fit(X, y)
+    assert model.leaf_shares_.min() >= 0.05 and model.leaf_shares_.sum() == pytest.approx(1)
+    assert 3 < model.n_effective_leaves_ <= 4
+    with pytest.warns(EmptyLeafWarning, match=r"of 4 leaves .*use depth=1"):
+        bare = SoftSurvivalTree(random_state=0, **PAPER).fit(X, y)
+    assert bare.leaf_shares_.min() == 0 and bare.n_effective_leaves_ < 2
+    SoftSurvivalTree(n_restarts=1, min_leaf_share=0.0, random_state=0, **PAPER).fit(X, y)
+
+
+def test_shares_are_those_of_the_weights():
+    X, y = one_line(n=150)
+    weight = np.random.default_rng(1).uniform(0.1, 2.0, size=150)
+    model = SoftSurvivalTree(n_restarts=2, random_state=0, min_leaf_share=0.0)
+    model.fit(X, y, sample_weight=weight)
+    leaf = np.searchsorted(model.tree_.leaves, model.apply(X))
+    expected = np.bincount(leaf, weight, 4) / weight.sum()
+    np.testing.assert_allclose(model.leaf_shares_, expected)
+    held = expected[expected > 0]
+    assert model.n_effective_leaves_ == pytest.approx(np.exp(-(held * np.log(held)).sum()))
+
+
+def test_restarts_that_hold_the_share_come_before_better_ones_that_do_not():
+    of = problem("weibull", depth=1)
+    at = anywhere(of)
+    even, empty = at.copy(), at.copy()
+    even.splits[0, -1] -= np.median(even.splits[0] @ of.rows.design)
+    empty.splits[0, -1] = 100.0
+    worse, better = Trained(even, 2.0, [2.0], True), Trained(empty, 1.0, [1.0], True)
+    assert SoftSurvivalTree(depth=1)._chosen(of, [better, worse]) is worse
+    assert SoftSurvivalTree(depth=1, min_leaf_share=0.0)._chosen(of, [better, worse]) is better
+    assert SoftSurvivalTree(depth=1)._chosen(of, [better._replace(value=3.0), better]) is better
+
+
 # Reproducibility and units
 
 
 def fitted(X, y, *, sensitive=None, **parameters):
-    model = SoftSurvivalTree(**{"n_restarts": 2, "random_state": 0, **parameters})
+    few = {"n_restarts": 2, "random_state": 0, "min_leaf_share": 0.0}
+    model = SoftSurvivalTree(**{**few, **parameters})
     return model.fit(X, y, sensitive=sensitive)
 
 
@@ -409,14 +503,14 @@ def test_lasso_leaves_features_out_and_counts_those_used():
     for k in range(6):
         frame[f"noise{k}"] = random.normal(size=600)
     counts = []
-    for l1 in (0.0, 0.01, 0.03, 10.0):
+    for l1 in (0.0, 0.003, 0.01, 10.0):
         model = fitted(frame, y, depth=1, split_l2=1e-5, l1=l1, init="random")
         counts.append(model.n_features_used_)
         used = (model.coef_ != 0).any(axis=0)
         assert model.features_used_ == [n for n, u in zip(frame, used, strict=True) if u]
     assert counts[0] == 10 and counts[-1] == 0
     assert sorted(counts, reverse=True) == counts and counts[2] < counts[0]
-    sparse = fitted(frame, y, depth=1, split_l2=1e-5, l1=0.03, init="random")
+    sparse = fitted(frame, y, depth=1, split_l2=1e-5, l1=0.01, init="random")
     assert set(sparse.features_used_) >= {"a", "b"}
 
 

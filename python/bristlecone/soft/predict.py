@@ -405,11 +405,19 @@ class SoftPredictions(TreeMixin):
 
     def _leaf_facts(self) -> list[dict[str, Any]]:
         return [
-            {"n_events": int(events), "median": float(median) if np.isfinite(median) else None}
-            for events, median in zip(self._leaf_events, self._leaf_medians, strict=True)
+            {
+                "n_events": int(events),
+                "median": float(median) if np.isfinite(median) else None,
+                "share": float(share),
+            }
+            for events, median, share in zip(
+                self._leaf_events, self._leaf_medians, self.leaf_shares_, strict=True
+            )
         ]
 
     def _leaf_text(self, facts: dict[str, Any]) -> str:
+        if facts["share"] == 0:
+            return "empty"
         median = "not reached" if facts["median"] is None else f"{facts['median']:g}"
         return f"events={facts['n_events']}, median={median}"
 
