@@ -70,7 +70,9 @@ def test_leaves_reports_shares_and_concordance_of_every_set(monkeypatch, tmp_pat
     monkeypatch.syspath_prepend(ROOT)
     from benchmarks import soft, soft_leaves
 
-    veterans = soft.load({"file": "veterans.csv", "event": "event", "time": "time"}, folder)
+    veterans = soft.load(
+        {"source": "file", "file": "veterans.csv", "event": "event", "time": "time"}, folder
+    )
     monkeypatch.setattr(soft_leaves, "drawn", lambda name: veterans)
     arguments = ["--sets", "veteran", "--set", "depth=1", "n_restarts=1", "--out", str(tmp_path)]
     assert soft_leaves.main(arguments) == 0
