@@ -64,3 +64,21 @@ def test_values_missing_in_test_rows_only_are_filled_in(soft):
     test = Frame([("a", np.array([np.nan, 5.0])), ("b", np.array([None, "y"], dtype=object))])
     filled = soft.completed(train, test)
     assert filled["a"].tolist() == [2.0, 5.0] and filled["b"].tolist() == ["x", "y"]
+
+
+def test_leaves_reports_shares_and_concordance_of_every_set(monkeypatch, tmp_path, folder):
+    monkeypatch.syspath_prepend(ROOT)
+    from benchmarks import soft, soft_leaves
+
+    veterans = soft.load(
+        {"source": "file", "file": "veterans.csv", "event": "event", "time": "time"}, folder
+    )
+    monkeypatch.setattr(soft_leaves, "drawn", lambda name: veterans)
+    arguments = ["--sets", "veteran", "--set", "depth=1", "n_restarts=1", "--out", str(tmp_path)]
+    assert soft_leaves.main(arguments) == 0
+    (path,) = tmp_path.glob("*-soft-leaves.json")
+    found = json.loads(path.read_text())
+    assert found["parameters"] == {"depth": 1, "n_restarts": 1}
+    assert sum(found["results"]["veteran"]["shares"]) == pytest.approx(1)
+    assert 0.5 < found["results"]["veteran"]["concordance"] < 1
+    assert "Sets chosen on: " in path.with_suffix(".md").read_text()

@@ -1,19 +1,24 @@
 """Training of soft trees: gradients, descent, recovery of known trees, awkward data."""
 
+import dataclasses
 import itertools
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
+from sklearn.model_selection import KFold, cross_validate
 from threadpoolctl import threadpool_limits
 
 from bristlecone import FitConvergenceWarning, SoftSurvivalTree
-from bristlecone.errors import BristleconeWarning
+from bristlecone.errors import BristleconeWarning, EmptyLeafWarning
 from bristlecone.metrics import concordance_index_td
 from bristlecone.soft import routing
+from bristlecone.soft.balance import imbalance, leaf_shares
 from bristlecone.soft.fairness import Fairness, gini_mix, pair_distance, quadrature
 from bristlecone.soft.initialise import initial
+from bristlecone.soft.joint import Trained
 from bristlecone.soft.leaves import MODELS, Sample
 from bristlecone.soft.nodec import _half, _step, fit_nodec
 from bristlecone.soft.problem import Parameters, Problem, Rows
@@ -21,7 +26,7 @@ from bristlecone.soft.problem import Parameters, Problem, Rows
 LEAVES = sorted(MODELS)
 
 
-def problem(leaf, *, depth=2, fair=None, n=50, p=3, seed=0, l1=0.0):
+def problem(leaf, *, depth=2, fair=None, n=50, p=3, seed=0, l1=0.0, pooling=3.0, balance=0.3):
     """A small problem with every penalty; ``fair`` is "mixture" or "one leaf"."""
     random = np.random.default_rng(seed)
     y, event = random.normal(size=n), random.random(n) < 0.6
@@ -41,7 +46,8 @@ def problem(leaf, *, depth=2, fair=None, n=50, p=3, seed=0, l1=0.0):
         fairness = Fairness(
             0.02, 1.0 * group, 1.0 * ~group, model.clock(np.log(at)), step, fair == "mixture"
         )
-    return Problem(rows, np.full(p, 0.3), model, depth, 0.1, 0.2, l1, fairness)
+    scale = np.full(p, 0.3)
+    return Problem(rows, scale, model, depth, 0.1, 0.2, l1, fairness, pooling, balance)
 
 
 def anywhere(of, seed=1):
@@ -80,6 +86,7 @@ def test_gradient_of_the_leaves_with_fixed_splits(leaf, fair):
     packed = of.pack(at.linear, at.shape)
     assert_gradient(lambda x: of.leaves_alone(x, member, path), packed)
     only_splits = of.split_penalty(at.splits.ravel())[0]
+    only_splits += of.balance * imbalance(logit, of.rows.weight)[0]
     value = of.leaves_alone(packed, member, path)[0] + only_splits
     assert value == pytest.approx(of.objective(at), rel=1e-12)
 
@@ -90,7 +97,9 @@ def test_gradient_of_the_splits_of_a_subtree():
     below, leaves = routing.subtree(3, 2)
     losses = of.losses(at.linear[leaves], at.shape[leaves], of.rows)
     assert below.tolist() == [2, 5, 6] and leaves.tolist() == [4, 5, 6, 7]
-    assert_gradient(lambda x: of.split_objective(x, of.rows, losses, 0.7), at.splits[below].ravel())
+    assert_gradient(
+        lambda x: of.split_objective(x, of.rows, losses, 0.7, 0.5), at.splits[below].ravel()
+    )
 
 
 def test_probabilities_are_products_along_the_paths():
@@ -139,15 +148,63 @@ def test_gini_mix_is_one_for_even_leaves_and_zero_for_pure_ones():
 @pytest.mark.parametrize("l1", [0.0, 0.01])
 def test_the_objective_never_rises_between_accepted_steps(solver, fair, l1):
     X, y, group = simulated("weibull", n=100)
-    fairness = {"fairness_penalty": 0.001, "fairness_group": group} if fair else {}
+    groups = {"sensitive": group} if fair else {}
     for init in ("kmeans", "random"):
         model = SoftSurvivalTree(
-            solver=solver, l1=l1, init=init, n_restarts=2, random_state=0, tol=1e-3, **fairness
-        ).fit(X, y)
+            solver=solver,
+            l1=l1,
+            init=init,
+            n_restarts=2,
+            random_state=0,
+            tol=1e-3,
+            min_leaf_share=0.0,
+            fairness_penalty=0.001 if fair else 0.0,
+        ).fit(X, y, **groups)
         trace = np.array(model.trace_)
         assert len(trace) > 3 and (np.diff(trace) <= 0).all()
         assert trace[-1] == pytest.approx(model.objective_value_, rel=1e-9)
         assert model.objective_value_ == model.restart_objectives_.min()
+
+
+def test_imbalance_is_that_of_even_shares_and_its_gradient_that_of_finite_differences():
+    random = np.random.default_rng(0)
+    weight = random.uniform(0.5, 1.5, size=40)
+    weight /= weight.sum()
+    logit = random.normal([[0.5], [-1.0], [0.2]], size=(3, 40))
+    assert_gradient(
+        lambda x: (
+            (found := imbalance(x.reshape(logit.shape), weight))[0],
+            found[1].ravel(),
+        ),
+        logit.ravel(),
+    )
+    # Two crossing splits through the middle of a square: four even leaves.
+    side = np.repeat([-1.0, 1.0], 2), np.tile([-1.0, 1.0], 2)
+    even = np.stack([side[0], side[1], side[1]])
+    assert imbalance(even, np.full(4, 0.25))[0] == pytest.approx(0.0, abs=1e-12)
+    np.testing.assert_allclose(leaf_shares(even, np.full(4, 0.25)), 0.25)
+    # One of two leaves with 1, 10 and 30 of 100 rows: the fewer, the dearer, and level splits
+    # (all probabilities near 1/2) are told from even ones.
+    along = np.linspace(-1, 1, 100)[np.newaxis]
+    for scale in (0.5, 1.0, 100.0):
+        cost = [
+            imbalance(scale * (along - along[0, k]), np.full(100, 0.01))[0] for k in (1, 10, 30, 50)
+        ]
+        assert cost[0] > 0.5 and cost[0] > cost[1] > cost[2] > cost[3] and cost[3] < 0.01
+
+
+def test_leaves_that_are_alike_pay_as_one_and_the_paper_has_a_penalty_for_each():
+    of = problem("weibull", pooling=3.0)
+    leaf = np.random.default_rng(0).normal(size=of.n_leaf_parameters)
+    alone = of.penalty_alone(leaf)[0]
+    assert of.penalty(np.tile(leaf, 4))[0] == pytest.approx(alone)
+    plain = dataclasses.replace(of, pooling=None)
+    assert plain.penalty(np.tile(leaf, 4))[0] == pytest.approx(4 * alone)
+    # Departures of ±d from the mean: π times the penalty of each.
+    apart = np.random.default_rng(1).normal(size=of.n_leaf_parameters)
+    both = np.concatenate([leaf + apart, leaf - apart])
+    expected = alone + 3.0 * 2 * of.penalty_alone(apart)[0]
+    assert of.penalty(both)[0] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
@@ -258,11 +315,62 @@ def test_a_known_tree_is_recovered(leaf, solver):
         np.testing.assert_allclose(found, [2.5, 1.2], rtol=0.15)
 
 
+# Leaves that hold rows
+
+
+def one_line(n=400, seed=0):
+    """Rows whose log time is linear in the features: nothing asks for a split."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, 4))
+    time = np.exp(X[:, 0] + 0.5 * X[:, 1] + 0.7 * random.logistic(size=n))
+    return X, (random.random(n) < 0.7, time)
+
+
+PAPER = {"pooling": None, "balance": 0.0}
+
+
+def test_leaves_hold_their_share_where_the_papers_objective_empties_them():
+    X, y = one_line()
+    model = SoftSurvivalTree(random_state=0).fit(X, y)
+    assert model.leaf_shares_.min() >= 0.05 and model.leaf_shares_.sum() == pytest.approx(1)
+    assert 3 < model.n_effective_leaves_ <= 4
+    with pytest.warns(EmptyLeafWarning, match=r"of 4 leaves .*use depth=1"):
+        bare = SoftSurvivalTree(random_state=0, **PAPER).fit(X, y)
+    assert bare.leaf_shares_.min() == 0 and bare.n_effective_leaves_ < 2
+    SoftSurvivalTree(n_restarts=1, min_leaf_share=0.0, random_state=0, **PAPER).fit(X, y)
+
+
+def test_shares_are_those_of_the_weights():
+    X, y = one_line(n=150)
+    weight = np.random.default_rng(1).uniform(0.1, 2.0, size=150)
+    model = SoftSurvivalTree(n_restarts=2, random_state=0, min_leaf_share=0.0)
+    model.fit(X, y, sample_weight=weight)
+    leaf = np.searchsorted(model.tree_.leaves, model.apply(X))
+    expected = np.bincount(leaf, weight, 4) / weight.sum()
+    np.testing.assert_allclose(model.leaf_shares_, expected)
+    held = expected[expected > 0]
+    assert model.n_effective_leaves_ == pytest.approx(np.exp(-(held * np.log(held)).sum()))
+
+
+def test_restarts_that_hold_the_share_come_before_better_ones_that_do_not():
+    of = problem("weibull", depth=1)
+    at = anywhere(of)
+    even, empty = at.copy(), at.copy()
+    even.splits[0, -1] -= np.median(even.splits[0] @ of.rows.design)
+    empty.splits[0, -1] = 100.0
+    worse, better = Trained(even, 2.0, [2.0], True), Trained(empty, 1.0, [1.0], True)
+    assert SoftSurvivalTree(depth=1)._chosen(of, [better, worse]) is worse
+    assert SoftSurvivalTree(depth=1, min_leaf_share=0.0)._chosen(of, [better, worse]) is better
+    assert SoftSurvivalTree(depth=1)._chosen(of, [better._replace(value=3.0), better]) is better
+
+
 # Reproducibility and units
 
 
-def fitted(X, y, **parameters):
-    return SoftSurvivalTree(**{"n_restarts": 2, "random_state": 0, **parameters}).fit(X, y)
+def fitted(X, y, *, sensitive=None, **parameters):
+    few = {"n_restarts": 2, "random_state": 0, "min_leaf_share": 0.0}
+    model = SoftSurvivalTree(**{**few, **parameters})
+    return model.fit(X, y, sensitive=sensitive)
 
 
 @pytest.mark.slow
@@ -348,6 +456,23 @@ def test_awkward_data_give_finite_curves(leaf, kind):
         assert np.isfinite(table).all()
 
 
+@pytest.mark.parametrize("values", [(0.0, 5e-324), (-1.7e308, 1.7e308), (1e-310, 3e-310)])
+def test_columns_of_extreme_numbers_count_like_others(values):
+    random = np.random.default_rng(0)
+    X, y, _ = simulated("weibull", n=100)
+    low = random.random(100) < 0.5
+    plain, extreme = (np.column_stack([X, np.where(low, *pair)]) for pair in ((0.0, 1.0), values))
+    one, other = fitted(plain, y), fitted(extreme, y)
+    np.testing.assert_array_equal(other.predict(extreme), one.predict(plain))
+    at_zero = -values[0] / (values[1] / 2 - values[0] / 2) / 2 if values[0] else 0.0
+    np.testing.assert_allclose(
+        other.intercept_, one.intercept_ + one.coef_[:, -1] * at_zero, rtol=1e-9
+    )
+    far = other.predict_proba_leaf(np.where(np.arange(5) == 4, 1e308, extreme[:3]))
+    assert np.isfinite(far).all()
+    assert not np.isnan(other.leaf_coef_).any() and np.isfinite(other.leaf_intercept_).all()
+
+
 def test_times_of_zero_become_half_the_least_positive_one():
     X, (event, time), _ = simulated("weibull", n=100)
     time[:3] = 0.0
@@ -378,14 +503,14 @@ def test_lasso_leaves_features_out_and_counts_those_used():
     for k in range(6):
         frame[f"noise{k}"] = random.normal(size=600)
     counts = []
-    for l1 in (0.0, 0.01, 0.03, 10.0):
+    for l1 in (0.0, 0.003, 0.01, 10.0):
         model = fitted(frame, y, depth=1, split_l2=1e-5, l1=l1, init="random")
         counts.append(model.n_features_used_)
         used = (model.coef_ != 0).any(axis=0)
         assert model.features_used_ == [n for n, u in zip(frame, used, strict=True) if u]
     assert counts[0] == 10 and counts[-1] == 0
     assert sorted(counts, reverse=True) == counts and counts[2] < counts[0]
-    sparse = fitted(frame, y, depth=1, split_l2=1e-5, l1=0.03, init="random")
+    sparse = fitted(frame, y, depth=1, split_l2=1e-5, l1=0.01, init="random")
     assert set(sparse.features_used_) >= {"a", "b"}
 
 
@@ -404,7 +529,7 @@ def test_a_larger_penalty_brings_the_groups_together():
                 X,
                 (event, time),
                 solver=solver,
-                fairness_group=group,
+                sensitive=group,
                 fairness_penalty=rho / pairs,
                 n_restarts=1,
                 tol=1e-3,
@@ -422,9 +547,7 @@ def test_the_group_may_be_a_column_which_is_no_feature():
     )
     pairs = group.sum() * (~group).sum()
     by_name = fitted(frame, y, fairness_group="sex", fairness_penalty=5 / pairs)
-    by_array = fitted(
-        frame.drop(columns="sex"), y, fairness_group=group, fairness_penalty=5 / pairs
-    )
+    by_array = fitted(frame.drop(columns="sex"), y, sensitive=group, fairness_penalty=5 / pairs)
     np.testing.assert_array_equal(by_name.coef_, by_array.coef_)
     assert by_name.feature_names_in_.tolist() == ["a", "b", "c", "d", "e"]
     np.testing.assert_array_equal(
@@ -443,16 +566,38 @@ def test_the_group_may_be_a_column_which_is_no_feature():
 
 def test_bad_groups_raise():
     X, y, group = simulated("weibull", n=50)
-    for message, parameters in (
-        ("fairness_penalty needs fairness_group", {"fairness_penalty": 1.0}),
-        ("two values", {"fairness_group": np.zeros(50)}),
-        ("one value per row", {"fairness_group": group[:10]}),
-        ("without column names", {"fairness_group": "sex"}),
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    for X_or_frame, message, arguments in (
+        (X, "fairness_penalty needs groups", {"fairness_penalty": 1.0}),
+        (X, "sensitive has one value", {"sensitive": np.zeros(50, dtype=int)}),
+        (X, "X has 50 rows but sensitive has 10", {"sensitive": group[:10]}),
+        (X, "fairness_group='sex' is no column of X", {"fairness_group": "sex"}),
+        (frame, "fairness_group='sex' is no column of X", {"fairness_group": "sex"}),
+        (frame.assign(sex="f"), "'sex' has one value", {"fairness_group": "sex"}),
+        (X, "groups of rows are passed to fit", {"fairness_group": group}),
     ):
         with pytest.raises(ValueError, match=message):
-            fitted(X, y, **parameters)
-    with pytest.raises(ValueError, match="no column of X"):
-        fitted(pd.DataFrame(X, columns=list("abcd")), y, fairness_group="sex")
+            fitted(X_or_frame, y, **arguments)
+
+
+def test_groups_are_cut_with_the_rows_in_cross_validation():
+    X, y, group = simulated("weibull", n=120)
+    outcomes = pd.DataFrame({"event": y[0], "time": y[1]})
+    pairs = group.sum() * (~group).sum()
+    model = SoftSurvivalTree(depth=1, n_restarts=1, random_state=0, fairness_penalty=1 / pairs)
+    folds = KFold(3, shuffle=True, random_state=0)
+    found = cross_validate(
+        model,
+        X,
+        outcomes,
+        cv=folds,
+        params={"sensitive": group},
+        error_score="raise",
+        return_estimator=True,
+    )
+    for (rows, _), fold in zip(folds.split(X), found["estimator"], strict=True):
+        alone = clone(model).fit(X[rows], outcomes.iloc[rows], sensitive=group[rows])
+        assert fold.fairness_distance_ == alone.fairness_distance_
 
 
 # Quality of the predictions that follow

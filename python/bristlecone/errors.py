@@ -6,6 +6,7 @@ __all__ = [
     "BristleconeWarning",
     "ColumnWarning",
     "ConstantFeatureWarning",
+    "EmptyLeafWarning",
     "FitConvergenceWarning",
     "InfeasibleError",
     "InfeasibleWarning",
@@ -38,6 +39,10 @@ class ConstantFeatureWarning(BristleconeWarning):
 
 class ColumnWarning(BristleconeWarning):
     """A column is read in a way that may not be meant, such as numbers that are text."""
+
+
+class EmptyLeafWarning(BristleconeWarning):
+    """Leaves of a soft tree hold few training rows or none: it is smaller than its depth says."""
 
 
 class InfeasibleWarning(BristleconeWarning):

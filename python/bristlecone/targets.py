@@ -201,11 +201,16 @@ def column_of(X: Any, column: Any, parameter: str) -> NDArray[Any]:
 
 
 def check_two_groups(
-    X: Any, sensitive: Any, sensitive_feature: Any, kept: NDArray[np.bool_] | None, why: str
+    X: Any,
+    sensitive: Any,
+    sensitive_feature: Any,
+    kept: NDArray[np.bool_] | None,
+    why: str,
+    parameter: str = "sensitive_feature",
 ) -> Groups | None:
     """Groups of the rows that are kept (None: all), from ``sensitive`` or else a column of ``X``.
 
-    None when there is neither.
+    None when there is neither. ``parameter`` is what messages call ``sensitive_feature``.
 
     Raises
     ------
@@ -217,8 +222,8 @@ def check_two_groups(
     """
     name = "sensitive"
     if sensitive is None and sensitive_feature is not None:
-        name = f"sensitive_feature {sensitive_feature!r}"
-        sensitive = column_of(X, sensitive_feature, "sensitive_feature")
+        name = f"{parameter} {sensitive_feature!r}"
+        sensitive = column_of(X, sensitive_feature, parameter)
     if sensitive is None:
         return None
     check_row_labels(X, sensitive, name)

@@ -23,6 +23,9 @@ Floats = NDArray[np.float64]
 
 _READER = "SoftSurvivalTree"
 
+# Values of the design that stand for all beyond: their weighted sums are finite.
+_FARTHEST = 1e100
+
 
 @dataclass(frozen=True, kw_only=True)
 class DesignColumn:
@@ -56,8 +59,17 @@ class DesignColumn:
         values = column.values.astype(np.float64)
         if column.missing is not None:
             values = np.where(column.missing, self.fill, values)
-        # halves, because the difference of two numbers may overflow
-        return (values / 2 - self.low / 2) / (self.high / 2 - self.low / 2)
+        return self.scaled(values)
+
+    def scaled(self, values: Any) -> Floats:
+        """Numbers in units of the design."""
+        # By a power of two first: the difference of large numbers may overflow, and that of
+        # tiny ones has no reciprocal.
+        shift = -math.frexp(max(abs(self.low), abs(self.high)))[1] - 1
+        low, high = math.ldexp(self.low, shift), math.ldexp(self.high, shift)
+        with np.errstate(over="ignore"):
+            found = (np.ldexp(values, shift) - low) / (high - low)
+        return np.clip(found, -_FARTHEST, _FARTHEST)
 
 
 class DesignEncoder:
@@ -131,14 +143,22 @@ class DesignEncoder:
         return [column.name for column in self.design_]
 
     @property
-    def low(self) -> Floats:
-        """What is 0 in the design, in the user's unit."""
-        return np.array([column.low for column in self.design_])
+    def zero(self) -> Floats:
+        """Where the design has the user's 0, shape (n_design,)."""
+        return np.array([float(column.scaled(0.0)) for column in self.design_])
 
     @property
     def span(self) -> Floats:
-        """Length of the design's unit, in the user's unit."""
+        """Length of the design's unit, in the user's unit, shape (n_design,)."""
         return np.array([column.high - column.low for column in self.design_])
+
+    def per_unit(self, weights: Floats) -> Floats:
+        """Weights over the design, shape (..., n_design), as weights of the user's numbers.
+
+        Infinite where a column's span is too small for float64.
+        """
+        with np.errstate(over="ignore"):
+            return weights / self.span
 
     def _candidates(self, column: Column, weight: Floats | None) -> Iterator[DesignColumn]:
         if column.missing is not None and column.missing.all():

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 import time
-import warnings
 from typing import Any, NamedTuple
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
@@ -15,28 +12,25 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from bristlecone.encoder.missing import missing_text
-from bristlecone.errors import (
-    BristleconeWarning,
-    ConstantFeatureWarning,
-    FitConvergenceWarning,
-    InvalidParameterError,
-)
-from bristlecone.frame import Frame
+from bristlecone.errors import InvalidParameterError
 from bristlecone.leaves import baseline_hazard
 from bristlecone.serialise import Fields, register
-from bristlecone.soft import saving
+from bristlecone.soft import routing, saving
+from bristlecone.soft.announce import announce
+from bristlecone.soft.balance import leaf_shares
 from bristlecone.soft.curve import cumulative_hazard
 from bristlecone.soft.design import DesignEncoder
 from bristlecone.soft.fairness import Fairness, gini_mix, pair_distance, quadrature
-from bristlecone.soft.group import as_group, split_group
+from bristlecone.soft.group import without_group
 from bristlecone.soft.initialise import initial
 from bristlecone.soft.joint import Trained, fit_joint
 from bristlecone.soft.leaves import MODELS, LeafModel, Sample
 from bristlecone.soft.nodec import fit_nodec
 from bristlecone.soft.predict import SoftPredictions
 from bristlecone.soft.problem import Problem, Rows
+from bristlecone.soft.rows import distinct_rows, positive_times
 from bristlecone.soft.tree import SoftTree
+from bristlecone.targets import check_two_groups
 from bristlecone.validation import (
     TrainingData,
     check_choice,
@@ -49,8 +43,6 @@ from bristlecone.validation import (
 )
 
 __all__ = ["SoftSurvivalTree"]
-
-logger = logging.getLogger(__name__)
 
 Floats = NDArray[np.float64]
 
@@ -96,20 +88,31 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
         "nodec" trains one subtree at a time and reassigns rows where a split is unbalanced,
         then refines all parameters; "joint" does only the last.
     n_restarts : int, default=5
-        Restarts; the one of least objective is kept.
+        Restarts; of those whose leaves hold ``min_leaf_share``, or else of all, the one of least
+        objective is kept.
     l2 : float, default=0.1
-        Ridge penalty λ/2 ‖β‖² of the leaves' weights and shapes.
+        Ridge penalty λ of the leaves' weights and shapes: λ/2 of the square of their mean, plus
+        ``pooling`` times λ/2 of the squares of the leaves' departures from it.
+    pooling : float or None, default=3.0
+        How much leaves are drawn together. Leaves that are alike cost no more than a single one:
+        it does not pay to empty them. None: every leaf has a penalty λ/2 ‖β‖² of its own.
     split_l2 : float, default=0.002
         Ridge penalty of the splits' weights. Without it splits grow steep and follow single
         rows; with much of it they stay level and all rows share a leaf.
     l1 : float, default=0.0
         Lasso penalty of the splits' weights; see ``n_features_used_``.
+    balance : float, default=0.01
+        Weight of the penalty on uneven leaves, which is 0 where all hold the same weight and
+        grows without bound as one empties [1]_.
+    min_leaf_share : float, default=0.05
+        Share of the training weight that every leaf should hold, at most half of an even share
+        (1/(2 · leaves)): restarts that do so come first, and a fit without one warns.
     fairness_penalty : float, default=0.0
         ρ of the distance between the groups' curves, a sum over pairs of rows: a multiple of one
-        over the product of the groups' sizes is a good measure. Needs ``fairness_group``.
-    fairness_group : str, array-like of shape (n,) or None, default=None
-        A two-valued column of ``X``, which is then no feature and may be absent at prediction;
-        or the group of every training row.
+        over the product of the groups' sizes is a good measure. Needs groups.
+    fairness_group : str or None, default=None
+        Name of a two-valued column of ``X``, which is then no feature and may be absent at
+        prediction. None: the groups, if any, are passed to ``fit``.
     max_categories : int or None, default=100
         Most levels per categorical column that get a weight of their own; the rest are merged.
     handle_unknown : {"ignore", "error"}, default="ignore"
@@ -141,6 +144,10 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
         Whether the kept restart ended at a minimum.
     tree_ : SoftTree
         Nodes in preorder; weights over features scaled to [0, 1].
+    leaf_shares_ : array of float, shape (n_leaves,)
+        Share of the training weight at the end of the most probable paths to each leaf.
+    n_effective_leaves_ : float
+        Number of equal leaves of the same entropy: exp(−Σ share log share).
     coef_, intercept_, leaf_coef_, leaf_intercept_, leaf_parameters_
         The parameters in the user's units; ``design_names_`` names the columns.
     n_leaves_, depth_ : int
@@ -163,7 +170,12 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
     -----
     Features are scaled to [0, 1] for the tree and standardised for training; the penalties
     are on the weights of standardised features, intercepts are free. Numbers that are missing
-    become the mean. A fit takes O(n · (p + leaves)) per step.
+    become the mean. A fit takes O(n · (p + leaves)) per step. The paper's objective is that of
+    ``pooling=None, balance=0, split_l2=0, min_leaf_share=0``.
+
+    References
+    ----------
+    .. [1] Frosst and Hinton, "Distilling a neural network into a soft decision tree", 2017.
 
     Examples
     --------
@@ -187,10 +199,13 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
         solver: str = "nodec",
         n_restarts: int = 5,
         l2: float = 0.1,
+        pooling: float | None = 3.0,
         split_l2: float = 0.002,
         l1: float = 0.0,
+        balance: float = 0.01,
+        min_leaf_share: float = 0.05,
         fairness_penalty: float = 0.0,
-        fairness_group: str | ArrayLike | None = None,
+        fairness_group: str | None = None,
         max_categories: int | None = 100,
         handle_unknown: str = "ignore",
         n_macro: int = 10,
@@ -207,8 +222,11 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
         self.solver = solver
         self.n_restarts = n_restarts
         self.l2 = l2
+        self.pooling = pooling
         self.split_l2 = split_l2
         self.l1 = l1
+        self.balance = balance
+        self.min_leaf_share = min_leaf_share
         self.fairness_penalty = fairness_penalty
         self.fairness_group = fairness_group
         self.max_categories = max_categories
@@ -220,7 +238,14 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> SoftSurvivalTree:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        sensitive: ArrayLike | None = None,
+    ) -> SoftSurvivalTree:
         """Train the tree.
 
         Parameters
@@ -235,6 +260,8 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
         sample_weight : array-like of float, shape (n,), optional
             Row weights, finite and not negative; rows of weight zero are left out. Integer
             weights equal repetition of rows.
+        sensitive : array-like, shape (n,), optional
+            Group of every row, of two values; in place of ``fairness_group``.
 
         Returns
         -------
@@ -244,14 +271,16 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
         Raises
         ------
         ValueError, TypeError
-            For unknown values of parameters, rows that do not fit together, delayed entry, and
-            columns that cannot be read; parameter, column or row is named, and an earlier fit
-            is kept.
+            For unknown values of parameters, groups that are missing or not two, rows that do
+            not fit together, delayed entry, and columns that cannot be read; parameter, column
+            or row is named, and an earlier fit is kept.
 
         Warns
         -----
         FitConvergenceWarning
             When the minimisation ended before a minimum; the parts are named.
+        EmptyLeafWarning
+            When a leaf holds less of the training weight than ``min_leaf_share``.
         ConstantFeatureWarning
             When a column of ``X`` takes a single value.
         BristleconeWarning
@@ -259,17 +288,15 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
         """
         start = time.perf_counter()
         self._check_parameters()
-        features, group = split_group(X, self.fairness_group)
-        data = check_training_data(features, y, sample_weight)
+        data = check_training_data(without_group(X, self.fairness_group), y, sample_weight)
         if data.entry is not None:
             raise ValueError("y has delayed entry, which the soft tree does not support")
-        if group is not None:
-            group = as_group(group, sample_weight, len(data.event))
-        times, replaced = _positive(data.time)
+        group = self._groups(X, sensitive, data.kept)
+        times, replaced = positive_times(data.time)
         encoder = DesignEncoder(self.max_categories, self.handle_unknown).fit(data.X, data.weight)
         training = self._training(encoder, data, times, group)
         trained = self._restarts(training.problem)
-        best = min(trained, key=lambda restart: restart.value)
+        best = self._chosen(training.problem, trained)
         self._set_solution(training, best, encoder, data, times)
         shift = training.mean_event * training.log_unit
         self.objective_value_ = best.value + shift
@@ -278,11 +305,39 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
         self.converged_ = best.converged
         self._set_fairness(training.design, group, training.weight)
         self.fit_time_ = time.perf_counter() - start
-        self._report(training.problem, best, replaced)
+        announce(self, training.problem, best, replaced, self._floor)
         return self
 
+    @property
+    def _floor(self) -> float:
+        """Share of the weight that every leaf should hold."""
+        return min(float(self.min_leaf_share), 1 / (2 * routing.n_leaves(self.depth)))
+
+    def _chosen(self, problem: Problem, trained: list[Trained]) -> Trained:
+        """Restart of least objective, first among those whose leaves hold their share."""
+
+        def rank(restart: Trained) -> tuple[bool, float]:
+            logit = restart.parameters.splits @ problem.rows.design
+            shares = leaf_shares(logit, problem.rows.weight)
+            return bool(shares.min() < self._floor), restart.value
+
+        return min(trained, key=rank)
+
+    def _groups(
+        self, X: Any, sensitive: ArrayLike | None, kept: NDArray[np.bool_] | None
+    ) -> NDArray[np.bool_] | None:
+        """Whether each kept row is of the greater of the two groups; None without groups."""
+        groups = check_two_groups(
+            X, sensitive, self.fairness_group, kept, "fairness", "fairness_group"
+        )
+        if groups is not None:
+            return groups.codes == 1
+        if self.fairness_penalty > 0:
+            raise ValueError("fairness_penalty needs groups: fairness_group, or sensitive of fit")
+        return None
+
     def fairness(
-        self, X: Any, group: ArrayLike, sample_weight: ArrayLike | None = None
+        self, X: Any, sensitive: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> dict[str, float]:
         """How differently two groups are treated.
 
@@ -290,7 +345,7 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
         ----------
         X : DataFrame or array, shape (n, n_features_in_)
             Rows with the columns of the fit.
-        group : array-like, shape (n,)
+        sensitive : array-like, shape (n,)
             Group of every row; two values.
         sample_weight : array-like of float, shape (n,), optional
             Row weights.
@@ -305,10 +360,13 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
         Raises
         ------
         ValueError
-            When ``group`` has not two values or another length than ``X``.
+            When ``sensitive`` has not two values or another length than ``X``.
         """
         design = self._checked_rows(X)
-        inside = as_group(group, None, len(design))
+        groups = check_two_groups(X, sensitive, None, None, "fairness")
+        if groups is None:
+            raise ValueError("fairness compares two groups; sensitive is None")
+        inside = groups.codes == 1
         weight = check_sample_weight(sample_weight, len(design))
         return self._fairness_of(design, inside, np.ones(len(design)) if weight is None else weight)
 
@@ -349,7 +407,7 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
         keys = [*design.T[columns], data.event.astype(np.float64), times]
         if group is not None:
             keys.append(group.astype(np.float64))
-        rows, total = _distinct(keys, weight)
+        rows, total = distinct_rows(keys, weight)
         scaled, event = design[rows][:, columns], data.event[rows]
         share = total / total.sum()
         centre = share @ scaled
@@ -369,6 +427,8 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
             split_l2=float(self.split_l2),
             l1=float(self.l1),
             fairness=self._fairness_term(model, times, log_unit, group, rows, total),
+            pooling=None if self.pooling is None else float(self.pooling),
+            balance=float(self.balance),
         )
         place = np.empty(len(columns), dtype=np.int64)
         place[columns] = np.arange(len(columns))
@@ -460,66 +520,13 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
             self.fairness_distance_ = found["distance"]
             self.leaf_gini_ = found["gini"], found["gini_weighted"]
 
-    def _report(self, problem: Problem, best: Trained, replaced: str) -> None:
-        """Log the fit and warn; called by ``fit`` itself."""
-        logger.log(
-            logging.INFO if self.verbose else logging.DEBUG,
-            "objective %.6g, best of %d restarts, %d leaves, %d design columns, %.3f s",
-            self.objective_value_,
-            len(self.restart_objectives_),
-            self.n_leaves_,
-            len(self.encoder_.design_),
-            self.fit_time_,
-        )
-        missing = missing_text(self.encoder_.columns_)
-        if missing:
-            level = logging.INFO if self.verbose else logging.DEBUG
-            logger.log(level, "missing values: %s", missing)
-        if replaced:
-            warnings.warn(replaced, BristleconeWarning, stacklevel=3)
-        if self.encoder_.constant_:
-            names = ", ".join(map(repr, self.encoder_.constant_))
-            warnings.warn(
-                f"constant columns have no weight: {names}", ConstantFeatureWarning, stacklevel=3
-            )
-        if not best.converged:
-            parts = self._unfinished(problem, best)
-            if parts:
-                warnings.warn(
-                    f"no minimum after max_iter={self.max_iter} steps; the gradient is not yet "
-                    f"below tol={self.tol:g} in {parts}",
-                    FitConvergenceWarning,
-                    stacklevel=3,
-                )
-
-    def _unfinished(self, problem: Problem, best: Trained) -> str:
-        """Splits and leaves where the gradient is larger than ``tol``, in words."""
-        size = problem.steepness(best.parameters)
-        tree = self.tree_
-        names = [f"split {node}" for node in tree.splits] + [f"leaf {node}" for node in tree.leaves]
-        return ", ".join(
-            f"{name} ({steep:.2g})"
-            for name, steep in zip(names, size, strict=True)
-            if steep > self.tol
-        )
-
     def _tree_rows(self, X: Any) -> Floats:
         weighed = (self.tree_.weights != 0).any(axis=0) | (self._linear[:, :-1] != 0).any(axis=0)
-        return self.encoder_.transform(self._without_group(X), weighed)
+        return self.encoder_.transform(without_group(X, self.fairness_group), weighed)
 
     def _checked_rows(self, X: Any) -> Floats:
         self._check_fitted()
         return self._tree_rows(X)
-
-    def _without_group(self, X: Any) -> Any:
-        if not isinstance(self.fairness_group, str):
-            return X
-        if isinstance(X, Frame):
-            return X.drop([self.fairness_group])
-        if nw.dependencies.is_into_dataframe(X):
-            frame = nw.from_native(X, eager_only=True)
-            return frame.drop(self.fairness_group, strict=False).to_native()
-        return X
 
     def _check_parameters(self) -> None:
         check_integer("depth", self.depth, 0)
@@ -530,8 +537,10 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
         check_choice("init", self.init, ("kmeans", "random"))
         check_choice("solver", self.solver, ("nodec", "joint"))
         check_integer("n_restarts", self.n_restarts, 1)
-        for name in ("l2", "split_l2", "l1", "fairness_penalty", "tol"):
+        for name in ("l2", "split_l2", "l1", "balance", "fairness_penalty", "tol"):
             check_real(name, getattr(self, name), 0.0)
+        check_real("pooling", self.pooling, 0.0, optional=True)
+        check_real("min_leaf_share", self.min_leaf_share, 0.0)
         check_integer("max_categories", self.max_categories, 1, optional=True)
         check_choice("handle_unknown", self.handle_unknown, ("ignore", "error"))
         check_integer("n_macro", self.n_macro, 0)
@@ -540,8 +549,12 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
         if not isinstance(self.verbose, bool):
             check_integer("verbose", self.verbose, 0)
         thread_count(self.n_jobs)
-        if self.fairness_penalty > 0 and self.fairness_group is None:
-            raise InvalidParameterError("fairness_penalty needs fairness_group")
+        if not isinstance(self.fairness_group, str | None):
+            raise InvalidParameterError(
+                "fairness_group must be the name of a column of X or None; got a "
+                f"{type(self.fairness_group).__name__}: groups of rows are passed to fit, as "
+                "sensitive"
+            )
 
     def _saved_fields(self) -> dict[str, Any]:
         return saving.fields(self)
@@ -572,29 +585,3 @@ def _restart(
         if solver == "joint" or problem.depth == 0:
             return fit_joint(problem, start, max_iter=max_iter, tol=tol)
         return fit_nodec(problem, start, n_macro=n_macro, max_iter=max_iter, tol=tol)
-
-
-def _positive(times: Floats) -> tuple[Floats, str]:
-    """Times with half the least positive one in place of 0, and what to say of it."""
-    zero = times == 0
-    if not zero.any():
-        return times, ""
-    if zero.all():
-        raise ValueError("y: every time is 0")
-    half = float(times[~zero].min() / 2)
-    told = (
-        f"{int(zero.sum())} times are 0, which has no logarithm; half the least positive time, "
-        f"{half:g}, takes their place"
-    )
-    return np.where(zero, half, times), told
-
-
-def _distinct(keys: list[Floats], weight: Floats) -> tuple[NDArray[np.int64], Floats]:
-    """First row of each group of equal ones, in the order of the keys, and the groups' weights."""
-    order = np.lexsort([weight, *keys])
-    new = np.zeros(len(order), dtype=bool)
-    new[0] = True
-    for key in keys:
-        new[1:] |= np.diff(key[order]) != 0
-    first = np.flatnonzero(new)
-    return order[first], np.add.reduceat(weight[order], first)

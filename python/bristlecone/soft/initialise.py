@@ -59,7 +59,9 @@ def fit_leaves(problem: Problem, rows: Rows, member: Floats) -> tuple[Floats, Fl
     for weight in member:
 
         def fused(leaf: Floats, own: Floats = weight[np.newaxis]) -> tuple[float, Floats]:
-            return problem.leaf_objective(leaf, rows, own)
+            value, slope = problem.leaf_loss(leaf, rows, own)
+            penalty, by_penalty = problem.penalty_alone(leaf)
+            return value + penalty, slope + by_penalty
 
         tol = _TOL * max(float(weight.sum()), 1e-6)
         found = minimise(fused, first, max_iter=_ITERATIONS, tol=tol, bounds=bounds)

@@ -133,9 +133,10 @@ def _step(
         linear[leaves], shape[leaves] = problem.unpack(found.x)
     elif split > 0 or depth == 1:
         member = routing.leaf_probabilities(splits[below] @ rows.design) * rows.weight
+        whole = problem.pack(linear, shape).reshape(len(linear), -1)
         for k, leaf in enumerate(leaves):
-            vector = _leaf_step(problem, linear[leaf], shape[leaf], rows, member[k], total)
-            (linear[leaf],), (shape[leaf],) = problem.unpack(vector)
+            whole[leaf] = _leaf_step(problem, whole, leaf, rows, member[k], total)
+        linear, shape = problem.unpack(whole.ravel())
     return Parameters(splits, linear, shape)
 
 
@@ -149,6 +150,7 @@ def _branch_step(
     total: float,
 ) -> Floats:
     """Splits of the working set that minimise the loss of the subtree's rows."""
+    part = len(losses) / routing.n_leaves(problem.depth)
     if len(working) < len(below):
         # The root alone: what its children expect does not change.
         half = len(losses) // 2
@@ -162,7 +164,7 @@ def _branch_step(
             ]
         )
     found = minimise(
-        lambda vector: problem.split_objective(vector, rows, losses, total),
+        lambda vector: problem.split_objective(vector, rows, losses, total, part),
         splits[working].ravel(),
         max_iter=_SPLIT_STEPS,
         tol=_INNER_TOL * total,
@@ -177,14 +179,23 @@ def _half(under: NDArray[np.int64], level: NDArray[np.int64], side: int) -> NDAr
 
 
 def _leaf_step(
-    problem: Problem, linear: Floats, shape: Floats, rows: Rows, member: Floats, total: float
+    problem: Problem, whole: Floats, leaf: int, rows: Rows, member: Floats, total: float
 ) -> Floats:
+    """Parameters of one leaf that minimise E, those of the others as they are."""
     # A row that is hardly here cannot move the leaf.
     kept = member > 1e-9 * rows.weight
     rows, member = rows.take(kept), member[kept][np.newaxis] * total
+    among = whole.copy()
+
+    def fused(vector: Floats) -> tuple[float, Floats]:
+        among[leaf] = vector
+        value, slope = problem.leaf_loss(vector, rows, member)
+        penalty, by_penalty = problem.penalty(among.ravel())
+        return value + penalty, slope + by_penalty.reshape(whole.shape)[leaf]
+
     return minimise(
-        lambda leaf: problem.leaf_objective(leaf, rows, member),
-        problem.pack(linear[np.newaxis], shape[np.newaxis]),
+        fused,
+        whole[leaf],
         max_iter=_LEAF_STEPS,
         tol=_INNER_TOL * total,
         bounds=problem.leaf_bounds(1),

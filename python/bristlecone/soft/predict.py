@@ -75,6 +75,19 @@ class SoftPredictions(TreeMixin):
         return self.baseline_.event_times
 
     @property
+    def leaf_shares_(self) -> Floats:
+        """Share of the training weight in every leaf, by the most probable paths."""
+        self._check_fitted()
+        weight = self.tree_.weighted_n_node_samples
+        return weight[self.tree_.leaves] / weight[0]
+
+    @property
+    def n_effective_leaves_(self) -> float:
+        """Number of equal leaves whose shares have the same entropy; between 1 and the leaves."""
+        shares = self.leaf_shares_[self.leaf_shares_ > 0]
+        return float(np.exp(-(shares @ np.log(shares))))
+
+    @property
     def design_names_(self) -> list[str]:
         """Names of the design columns, such as "age" and "stage = II"."""
         self._check_fitted()
@@ -87,25 +100,27 @@ class SoftPredictions(TreeMixin):
         A row goes left with probability 1/(1 + exp(−(coef · x + intercept))).
         """
         self._check_fitted()
-        return self.tree_.weights[self._split_order] / self.encoder_.span
+        return self.encoder_.per_unit(self.tree_.weights[self._split_order])
 
     @property
     def intercept_(self) -> Floats:
         """Intercepts of the splits in the user's units, shape (n_splits,); −ω₀ of the paper."""
-        shift = self.coef_ @ self.encoder_.low
-        return self.tree_.intercepts[self._split_order] - shift
+        self._check_fitted()
+        at_zero = self.tree_.intercepts + self.tree_.weights @ self.encoder_.zero
+        return at_zero[self._split_order]
 
     @property
     def leaf_coef_(self) -> Floats:
         """Weights of the leaves' linear predictors in the user's units, (n_leaves, n_design)."""
         self._check_fitted()
-        return self._linear[:, :-1] / self.encoder_.span
+        return self.encoder_.per_unit(self._linear[:, :-1])
 
     @property
     def leaf_intercept_(self) -> Floats:
         """Intercepts of the leaves' linear predictors in the user's units, shape (n_leaves,)."""
-        shift = self.leaf_coef_ @ self.encoder_.low
-        return self._model.in_unit(self._linear[:, -1] - shift, self._log_unit)
+        self._check_fitted()
+        at_zero = self._linear[:, -1] + self._linear[:, :-1] @ self.encoder_.zero
+        return self._model.in_unit(at_zero, self._log_unit)
 
     @property
     def leaf_parameters_(self) -> dict[str, Floats]:
@@ -390,22 +405,31 @@ class SoftPredictions(TreeMixin):
 
     def _question(self, node: int) -> str:
         row = int(np.flatnonzero(self.tree_.splits == node)[0])
-        weights, scaled = self.tree_.weights[row] / self.encoder_.span, self.tree_.weights[row]
+        scaled = self.tree_.weights[row]
+        weights = self.encoder_.per_unit(scaled)
         order = np.argsort(-np.abs(scaled), kind="stable")
         shown = [j for j in order[:_TERMS].tolist() if scaled[j] != 0]
         terms = " ".join(f"{weights[j]:+.3g} [{self.encoder_.names[j]}]" for j in shown)
         hidden = int((scaled != 0).sum()) - len(shown)
         more = f" and {hidden} more" if hidden else ""
-        intercept = self.tree_.intercepts[row] - weights @ self.encoder_.low
+        intercept = self.tree_.intercepts[row] + scaled @ self.encoder_.zero
         return f"{intercept:+.3g} {terms}{more} >= 0"
 
     def _leaf_facts(self) -> list[dict[str, Any]]:
         return [
-            {"n_events": int(events), "median": float(median) if np.isfinite(median) else None}
-            for events, median in zip(self._leaf_events, self._leaf_medians, strict=True)
+            {
+                "n_events": int(events),
+                "median": float(median) if np.isfinite(median) else None,
+                "share": float(share),
+            }
+            for events, median, share in zip(
+                self._leaf_events, self._leaf_medians, self.leaf_shares_, strict=True
+            )
         ]
 
     def _leaf_text(self, facts: dict[str, Any]) -> str:
+        if facts["share"] == 0:
+            return "empty"
         median = "not reached" if facts["median"] is None else f"{facts['median']:g}"
         return f"events={facts['n_events']}, median={median}"
 

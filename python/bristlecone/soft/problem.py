@@ -1,8 +1,9 @@
 """The training problem: scaled rows, the objective of spec and paper, its gradient.
 
-E(ω, β) = Σ_i w_i Σ_ℓ P_ℓ(x_i) L_ℓ(x_i, t_i, c_i; β_ℓ) + λ/2 ‖β‖² + κ/2 ‖ω‖² + τ ‖ω‖₁ with
-Σ w_i = 1 (Consolo, Amaldi and Carrizosa, EJOR 2026, eq. 5, whose κ and τ are 0); intercepts are
-not penalised. See docs/maths/soft.md.
+E(ω, β) = Σ_i w_i Σ_ℓ P_ℓ(x_i) L_ℓ(x_i, t_i, c_i; β_ℓ) + R(β) + κ/2 ‖ω‖² + τ ‖ω‖₁ + b B(ω) with
+Σ w_i = 1; R = λ/2 (‖β̄‖² + π Σ_ℓ ‖β_ℓ − β̄‖²), β̄ the mean of the leaves, or λ/2 Σ_ℓ ‖β_ℓ‖² without
+pooling; B is that of balance.py. Intercepts are not penalised. Consolo, Amaldi and Carrizosa (EJOR
+2026, eq. 5) have the second R, and κ = τ = b = 0. See docs/maths/soft.md.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone.soft import routing
+from bristlecone.soft.balance import imbalance
 from bristlecone.soft.fairness import Fairness
 from bristlecone.soft.leaves import LeafModel
 
@@ -87,6 +89,10 @@ class Problem:
         λ, κ and τ.
     fairness : Fairness, optional
         A further penalty.
+    pooling : float, optional
+        π; None is no pooling.
+    balance : float
+        b.
     """
 
     rows: Rows
@@ -97,6 +103,8 @@ class Problem:
     split_l2: float
     l1: float
     fairness: Fairness | None = None
+    pooling: float | None = None
+    balance: float = 0.0
 
     @property
     def width(self) -> int:
@@ -149,31 +157,45 @@ class Problem:
         return self.model.loss(linear @ rows.design, shape, rows.clock, rows.event).value
 
     def penalty(self, leaves: Floats) -> tuple[float, Floats]:
-        """λ/2 ‖β‖² of packed leaves, and its gradient."""
-        slope = np.tile(self.ridge, len(leaves) // self.n_leaf_parameters) * leaves
-        return 0.5 * float(leaves @ slope), slope
+        """R of the packed leaves of the whole tree, and its gradient."""
+        each = leaves.reshape(-1, self.n_leaf_parameters)
+        mean = each.mean(axis=0)
+        if self.pooling is None:
+            slope = self.ridge * each
+        else:
+            slope = self.ridge * (mean / len(each) + self.pooling * (each - mean))
+        # A quadratic form: half of what its gradient is along the leaves.
+        return 0.5 * float(np.vdot(each, slope)), slope.ravel()
 
-    def leaf_objective(self, leaves: Floats, rows: Rows, member: Floats) -> tuple[float, Floats]:
-        """Σ member · L + λ/2 ‖β‖² of packed leaves with given weights (k, n), and its gradient."""
+    def penalty_alone(self, leaf: Floats) -> tuple[float, Floats]:
+        """λ/2 ‖β‖² of one leaf, and its gradient."""
+        slope = self.ridge * leaf
+        return 0.5 * float(leaf @ slope), slope
+
+    def leaf_loss(self, leaves: Floats, rows: Rows, member: Floats) -> tuple[float, Floats]:
+        """Σ member · L of packed leaves with given weights (k, n), and its gradient."""
         linear, shape = self.unpack(leaves)
         loss = self.model.loss(linear @ rows.design, shape, rows.clock, rows.event)
-        value, slope = self.penalty(leaves)
-        value += float(np.vdot(member, loss.value))
         by_linear = (member * loss.linear) @ rows.design.T
         by_shape = np.einsum("kn,qkn->kq", member, loss.shape)
-        return value, slope + self.pack(by_linear, by_shape)
+        return float(np.vdot(member, loss.value)), self.pack(by_linear, by_shape)
 
     def split_objective(
-        self, splits: Floats, rows: Rows, losses: Floats, total: float
+        self, splits: Floats, rows: Rows, losses: Floats, total: float, part: float
     ) -> tuple[float, Floats]:
         """E of a subtree's splits as far as they move it, and its gradient.
 
-        The rows have weights of sum 1, of ``total`` that they have in E.
+        The rows have weights of sum 1, of ``total`` that they have in E; ``part`` is the share
+        of the tree's leaves that are below.
         """
         logit = splits.reshape(-1, self.width) @ rows.design
         value, slope = routing.expected(logit, losses)
         slope *= total * rows.weight
         penalty, by_splits = self.split_penalty(splits)
+        if self.balance > 0:
+            uneven, by_logit = imbalance(logit, rows.weight)
+            penalty += part * self.balance * uneven
+            slope += part * self.balance * by_logit
         return (
             total * float(rows.weight @ value) + penalty,
             by_splits + (slope @ rows.design.T).ravel(),
@@ -194,6 +216,10 @@ class Problem:
         penalty += split_penalty
         by_linear = (member * loss.linear) @ rows.design.T
         by_shape = np.einsum("kn,qkn->kq", member, loss.shape)
+        if self.balance > 0:
+            uneven, by_logit = imbalance(logit, rows.weight)
+            penalty += self.balance * uneven
+            slope += self.balance * by_logit
         if self.fairness is not None:
             unfair, by_logit, more_linear, more_shape = self.fairness.of_mixture(
                 self.model, rows.design, logit, linear, shape
@@ -213,7 +239,9 @@ class Problem:
 
         The fairness penalty is that of one-leaf curves: ``path`` is the leaf of every row.
         """
-        value, slope = self.leaf_objective(vector, self.rows, member)
+        value, slope = self.leaf_loss(vector, self.rows, member)
+        penalty, by_penalty = self.penalty(vector)
+        value, slope = value + penalty, slope + by_penalty
         if self.fairness is not None:
             linear, shape = self.unpack(vector)
             unfair, by_linear, by_shape = self.fairness.of_paths(
@@ -240,6 +268,8 @@ class Problem:
         value = routing.expected(logit, losses)[0]
         penalty = self.penalty(self.pack(at.linear, at.shape))[0]
         penalty += self.split_penalty(at.splits.ravel())[0]
+        if self.balance > 0:
+            penalty += self.balance * imbalance(logit, self.rows.weight)[0]
         if self.fairness is not None:
             about = self.model, self.rows.design
             if self.fairness.mixture:

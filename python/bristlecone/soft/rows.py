@@ -1,0 +1,36 @@
+"""Rows of a fit before training: times that have a logarithm, equal rows merged."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["distinct_rows", "positive_times"]
+
+Floats = NDArray[np.float64]
+
+
+def positive_times(times: Floats) -> tuple[Floats, str]:
+    """Times with half the least positive one in place of 0, and what to say of it."""
+    zero = times == 0
+    if not zero.any():
+        return times, ""
+    if zero.all():
+        raise ValueError("y: every time is 0")
+    half = float(times[~zero].min() / 2)
+    told = (
+        f"{int(zero.sum())} times are 0, which has no logarithm; half the least positive time, "
+        f"{half:g}, takes their place"
+    )
+    return np.where(zero, half, times), told
+
+
+def distinct_rows(keys: list[Floats], weight: Floats) -> tuple[NDArray[np.int64], Floats]:
+    """First row of each group of equal ones, in the order of the keys, and the groups' weights."""
+    order = np.lexsort([weight, *keys])
+    new = np.zeros(len(order), dtype=bool)
+    new[0] = True
+    for key in keys:
+        new[1:] |= np.diff(key[order]) != 0
+    first = np.flatnonzero(new)
+    return order[first], np.add.reduceat(weight[order], first)
