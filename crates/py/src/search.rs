@@ -145,6 +145,7 @@ impl Limits {
                 }
                 "equivalent_points" => settings.equivalent_points = value.extract()?,
                 "lattice_depth" => settings.lattice_depth = value.extract()?,
+                "relax_leaves" => settings.relax_leaves = value.extract()?,
                 "look_ahead" => settings.look_ahead = value.extract()?,
                 "cache" => settings.cache = value.extract()?,
                 "trivial_bound" => settings.trivial_bound = value.extract()?,

@@ -48,8 +48,6 @@ pub struct Branch<'a, T> {
     bounds: RowBounds<'a, T>,
     cache: FxHashMap<Key, Answer>,
     cache_bytes: usize,
-    /// Whether to bound sides by trees whose leaves may be of any size, where they may not.
-    relax_leaves: bool,
 }
 
 impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
@@ -67,14 +65,7 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
             bounds: RowBounds::new(task, sample, settings),
             cache: FxHashMap::default(),
             cache_bytes: 0,
-            relax_leaves: false,
         }
-    }
-
-    /// Also bounds sides by trees whose leaves may be of any size, which hold for more rows:
-    /// for searches that a limit is likely to end.
-    pub fn relaxing_leaves(self) -> Self {
-        Branch { relax_leaves: self.settings.min_leaf > 1, ..self }
     }
 
     /// Cost of the finest partition of a node's rows: below any tree's (equivalent points).
@@ -399,7 +390,7 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
 
     /// Whether the bounds of one question's sides hold for the sides of others.
     fn hands_on(&self) -> bool {
-        let any_leaves = self.settings.min_leaf == 1 || self.relax_leaves;
+        let any_leaves = self.settings.min_leaf == 1 || self.settings.relax_leaves;
         any_leaves && !T::PRICED && self.settings.equivalent_points
     }
 

@@ -106,3 +106,59 @@ impl<'a, T: ScalarTask> Runs<'a, T> {
         self.best(least, next, end + 1..ends.end, at..starts.end);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::BinaryMatrix;
+    use crate::task::Statistics;
+    use crate::task::regression::Regression;
+
+    /// Least cost over all divisions of the rows into at most `most` groups.
+    fn best_division(task: &Regression, rows: &[[i64; 2]], most: usize) -> i64 {
+        fn place(
+            task: &Regression,
+            rows: &[[i64; 2]],
+            most: usize,
+            sums: &mut Vec<[i64; 2]>,
+        ) -> i64 {
+            let Some((row, rest)) = rows.split_first() else {
+                return sums.iter().map(|sums| task.leaf_cost(sums)).sum();
+            };
+            let mut least = i64::MAX;
+            for group in 0..(sums.len() + 1).min(most) {
+                let before = sums.clone();
+                if group == sums.len() {
+                    sums.push([0, 0]);
+                }
+                sums[group] = [sums[group][0] + row[0], sums[group][1] + row[1]];
+                least = least.min(place(task, rest, most, sums));
+                *sums = before;
+            }
+            least
+        }
+        place(task, rows, most, &mut Vec::new())
+    }
+
+    #[test]
+    fn runs_are_the_best_of_all_divisions() {
+        for seed in 0..20u32 {
+            let mix = |i: u32, k: u32| (i * 7919 + seed * 104_729 + k) * 48_271 % 65_537;
+            let target: Vec<f64> = (0..8).map(|i| f64::from(mix(i, 0)) / 1000.0).collect();
+            let weight: Vec<f64> = (0..8).map(|i| f64::from(1 + mix(i, 5) % 4)).collect();
+            let task = Regression::new(&target, Some(&weight), 0.0).unwrap();
+            let bytes: Vec<u8> = (0..8u8).flat_map(|r| [r & 1, r >> 1 & 1, r >> 2]).collect();
+            let matrix = BinaryMatrix::from_bytes(8, 3, &bytes).unwrap();
+            let sample = Sample::new(&matrix, task.statistics(), 2);
+            let rows: Vec<[i64; 2]> =
+                (0..8).map(|r| [sample.statistics(r)[0], sample.statistics(r)[1]]).collect();
+            for most in 1..=8 {
+                let found = bound(&task, &sample, most, |_| 0).unwrap();
+                let best = best_division(&task, &rows, most);
+                let slack = 4 * most as i64 * task.cost_rounding();
+                assert!((found + slack - best).abs() <= slack, "{most}: {found} for {best}");
+                assert!(found <= best);
+            }
+        }
+    }
+}

@@ -49,6 +49,9 @@ pub struct Settings {
     pub equivalent_points: bool,
     /// Deepest lattice to use; nodes with more depth left are branched on.
     pub lattice_depth: usize,
+    /// Bound sides by trees whose leaves may be of any size, too: such bounds hold for other
+    /// sides, at twice the work.
+    pub relax_leaves: bool,
     /// Charge a split the price of two leaves before looking below it (curve tasks).
     pub look_ahead: bool,
     /// Remember solved nodes above the lattice.
@@ -70,6 +73,7 @@ impl Default for Settings {
             trivial_bound: true,
             equivalent_points: true,
             lattice_depth: lattice::MAX_DEPTH,
+            relax_leaves: false,
             look_ahead: true,
             cache: true,
             planted: None,

@@ -53,7 +53,7 @@ impl<'a, T: LaneTask> Plan<'a, T> {
     }
 
     /// Whether the search will be watched: a limit presses, or it is long.
-    pub fn is_long(&self) -> bool {
+    fn is_long(&self) -> bool {
         !self.priced && (self.is_pressed() || self.seconds > LONG)
     }
 
@@ -86,6 +86,7 @@ impl<'a, T: LaneTask> Plan<'a, T> {
     /// taken one by one, so that what is proven of them counts.
     pub fn settings(&self, settings: &Settings) -> Settings {
         let mut settings = settings.clone();
+        settings.relax_leaves |= self.is_long();
         if self.max_depth >= 3 && self.seconds > 1.2 * self.monitor.remaining() {
             settings.lattice_depth = settings.lattice_depth.min(self.max_depth - 1);
         }

@@ -243,9 +243,6 @@ impl<T: LaneTask + Superadditive> Search<'_, T> {
         let sample = self.sample;
         let settings = &plan.settings(self.settings);
         let mut branch = Branch::new(self.task, sample, settings, self.monitor);
-        if plan.is_long() {
-            branch = branch.relaxing_leaves();
-        }
         plan.announce();
         if plan.affords_bound()
             && let Some(bound) = branch.groups(sample, settings.most_leaves())

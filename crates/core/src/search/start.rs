@@ -222,3 +222,43 @@ fn tree(sample: &Sample, nodes: &[Node], best: &[Vec<Best>], node: usize, place:
     let (left, right) = if column.flipped { (&no, &yes) } else { (&yes, &no) };
     Tree::split(column.feature, left, right)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::BinaryMatrix;
+    use crate::task::accuracy::Accuracy;
+    use crate::task::{ScalarTask, Statistics};
+
+    /// The greedy tree of at most these leaves and its number of errors.
+    fn errors(labels: &[usize], bytes: &[u8], depth: usize, most: usize) -> (usize, i64) {
+        let task = Accuracy::new(labels, 2, None, 0.0, 8).unwrap();
+        let (n, p) = (labels.len(), bytes.len() / labels.len());
+        let matrix = BinaryMatrix::from_bytes(n, p, bytes).unwrap();
+        let sample = Sample::new(&matrix, task.statistics(), 2);
+        let never = || false;
+        let monitor = Monitor::new(None, &never);
+        let found = greedy(&task, &sample, &Settings::default(), depth, most, &monitor);
+        let partition = found.tree.partition(&matrix);
+        let wrong = task.objective(&partition, found.tree.n_leaves()) * n as f64;
+        (found.tree.n_leaves(), wrong.round() as i64)
+    }
+
+    #[test]
+    fn a_split_may_pay_only_together_with_the_next() {
+        let bytes: Vec<u8> = (0..4u8).flat_map(|r| [r & 1, r >> 1]).collect();
+        assert_eq!(errors(&[0, 1, 1, 0], &bytes, 2, usize::MAX), (4, 0));
+        assert_eq!(errors(&[0, 1, 1, 0], &bytes, 1, usize::MAX), (1, 2));
+    }
+
+    #[test]
+    fn a_budget_keeps_the_cheapest_subtree() {
+        // The label is the first column, but for one row that the two others tell.
+        let bytes: Vec<u8> = (0..8u8).flat_map(|r| [r & 1, r >> 1 & 1, r >> 2]).collect();
+        let labels: Vec<usize> = (0..8).map(|r| usize::from(r & 1 == 1 && r != 7)).collect();
+        assert_eq!(errors(&labels, &bytes, 3, usize::MAX), (4, 0));
+        assert_eq!(errors(&labels, &bytes, 3, 3), (2, 1));
+        assert_eq!(errors(&labels, &bytes, 3, 2), (2, 1));
+        assert_eq!(errors(&labels, &bytes, 3, 1), (1, 3));
+    }
+}

@@ -44,8 +44,8 @@ fn an_interrupted_search_gives_a_tree_and_a_bound() {
             return Ok(());
         }
         for patience in [0, 1, 2, 5, 10, 30, 100] {
-            for lattice_depth in [2, 4] {
-                let settings = Settings { lattice_depth, ..question.settings() };
+            for (lattice_depth, relax_leaves) in [(2, false), (2, true), (4, false)] {
+                let settings = Settings { lattice_depth, relax_leaves, ..question.settings() };
                 let checks = AtomicU64::new(0);
                 let stop = || checks.fetch_add(1, Ordering::Relaxed) >= patience;
                 let solution = question.solve_until(instance, &settings, &stop);
@@ -127,6 +127,27 @@ fn the_trace_never_contradicts_the_optimum() {
         }
         ensure(!solution.trace.is_empty(), || "no trace".into())
     });
+}
+
+#[test]
+fn the_bound_moves_where_first_questions_are_taken_one_by_one() {
+    let (moved, open) = (AtomicU64::new(0), AtomicU64::new(0));
+    for_each(100 * SCALE, (40, 6), &[4], |instance, question| {
+        let settings = Settings { lattice_depth: 2, relax_leaves: true, ..question.settings() };
+        let Ok(solution) = question.solve(instance, &settings) else { return Ok(()) };
+        let first = solution.trace[0].lower_bound;
+        let last = &solution.trace[solution.trace.len() - 1];
+        let rises = |low: f64, high: f64| high > low + 1e-6;
+        if rises(first, last.objective) && solution.nodes > 1000 {
+            open.fetch_add(1, Ordering::Relaxed);
+            let between = |bound| rises(first, bound) && rises(bound, last.objective);
+            let some = solution.trace.iter().any(|point| between(point.lower_bound));
+            moved.fetch_add(u64::from(some), Ordering::Relaxed);
+        }
+        Ok(())
+    });
+    let (moved, open) = (moved.into_inner(), open.into_inner());
+    assert!(3 * moved > open && open > 10, "{moved} of {open} bounds moved");
 }
 
 #[test]

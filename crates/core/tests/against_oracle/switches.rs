@@ -27,6 +27,7 @@ pub fn same_objective(base: &Settings) -> Vec<Settings> {
     for lattice_depth in [1, 2, 3] {
         all.push(Settings { lattice_depth, ..base.clone() });
         all.push(Settings { lattice_depth, cache: false, ..base.clone() });
+        all.push(Settings { lattice_depth, relax_leaves: true, ..base.clone() });
         all.push(Settings { lattice_depth, equivalent_points: false, ..base.clone() });
     }
     all
