@@ -6,10 +6,11 @@
 //! and W that make it two thresholds are τ ± the difference. See docs/maths/fair-survival.md.
 
 use super::fixed::power_of_two;
-use super::likelihood::Likelihood;
+use super::likelihood::{Likelihood, MOST_PRICE};
 use super::{ANY, FrontTask, ScalarTask, Statistics, Task};
 use crate::error::Error;
 use crate::survival::{Observations, RiskTable};
+use std::sync::OnceLock;
 
 /// Bits of a group's total share.
 pub(super) const SHARE_BITS: i32 = 50;
@@ -31,6 +32,8 @@ pub struct FairSurvival {
     units: [f64; 2],
     /// Objective of the single leaf, penalty included.
     single_leaf: f64,
+    leaf_penalty: f64,
+    excess: f64,
 }
 
 /// Share of its group's weight that every row has, as group 1 and as group 0.
@@ -55,8 +58,9 @@ struct RestrictedMean {
     /// Share of [0, τ] that starts at every step of Λ, and Λ there.
     steps: Vec<(f64, f64)>,
     first: f64,
-    /// Value and slope in ln θ at every knot.
-    knots: Vec<(f64, f64)>,
+    /// Value and slope in ln θ at every knot, computed when first asked for: each takes a pass
+    /// over the steps, and the leaves of a search are near few of them.
+    knots: Vec<OnceLock<(f64, f64)>>,
     /// θ per ratio of the fixed-point sums.
     unit: f64,
 }
@@ -73,14 +77,19 @@ impl RestrictedMean {
             }
         }
         steps.push(((tau - previous.0) / tau, previous.1));
-        let mut mean = RestrictedMean { steps, first: low.ln(), knots: Vec::new(), unit };
-        let n = ((high.ln() - mean.first) * KNOTS).ceil().max(0.0) as usize + 2;
-        mean.knots = (0..n).map(|k| mean.knot(mean.first + k as f64 / KNOTS)).collect();
-        mean
+        let first = low.ln();
+        let n = ((high.ln() - first) * KNOTS).ceil().max(0.0) as usize + 2;
+        RestrictedMean { steps, first, knots: vec![OnceLock::new(); n], unit }
     }
 
-    /// Value and derivative at a value of ln θ.
-    fn knot(&self, x: f64) -> (f64, f64) {
+    /// Value and slope at knot `k`.
+    #[inline]
+    fn knot(&self, k: usize) -> (f64, f64) {
+        *self.knots[k].get_or_init(|| self.at(self.first + k as f64 / KNOTS))
+    }
+
+    /// Value and derivative at a value of ln θ; O(steps).
+    fn at(&self, x: f64) -> (f64, f64) {
         let theta = x.exp();
         self.steps.iter().fold((0.0, 0.0), |(value, slope), &(width, hazard)| {
             let survival = width * (-theta * hazard).exp();
@@ -97,10 +106,10 @@ impl RestrictedMean {
         let at = (x - self.first) * KNOTS;
         let k = at.floor();
         if !(k >= 0.0 && k + 1.0 < self.knots.len() as f64) {
-            return self.knot(x).0;
+            return self.at(x).0;
         }
         let t = at - k;
-        let ((a, da), (b, db)) = (self.knots[k as usize], self.knots[k as usize + 1]);
+        let ((a, da), (b, db)) = (self.knot(k as usize), self.knot(k as usize + 1));
         let (da, db) = (da / KNOTS, db / KNOTS);
         // Cubic Hermite interpolation.
         let c = 3.0 * (b - a) - 2.0 * da - db;
@@ -148,8 +157,22 @@ impl FairSurvival {
         let bound = (delta / tau).min(1.0) * scale + n as f64;
         let weight: f64 = (0..n).map(|i| obs.weight(i)).sum();
         let units = [likelihood.scale() * weight, scale / tau];
+        // The likelihood charges no more than what exceeds the range of its costs.
+        let charged = likelihood.split_price();
+        let excess = leaf_penalty - charged as f64 / units[0];
+        let excess = if charged < MOST_PRICE { 0.0 } else { excess.max(0.0) };
         let (bound, single_leaf) = (bound as i64, likelihood.objective(&vec![0; n], 1));
-        Ok(FairSurvival { likelihood, statistics, mean, least, bound, units, single_leaf })
+        Ok(FairSurvival {
+            likelihood,
+            statistics,
+            mean,
+            least,
+            bound,
+            units,
+            single_leaf,
+            leaf_penalty,
+            excess,
+        })
     }
 }
 
@@ -209,7 +232,19 @@ impl FrontTask<2> for FairSurvival {
         self.units
     }
 
-    fn objective_of(&self, cost: i64) -> f64 {
-        self.single_leaf + cost as f64 / self.units[0]
+    fn excess(&self) -> f64 {
+        self.excess
+    }
+
+    fn objective_of(&self, cost: i64, leaves: u32) -> f64 {
+        self.single_leaf + cost as f64 / self.units[0] + self.excess * f64::from(leaves - 1)
+    }
+
+    fn least_objective(&self) -> f64 {
+        self.leaf_penalty
+    }
+
+    fn refinement(&self) -> Option<i64> {
+        Some(1)
     }
 }
