@@ -351,6 +351,9 @@ fn check_fair_survival(
         weight: Some(&sample.weight),
         entry: sample.entry.as_deref(),
     };
+    if sizes.contains(&0.0) {
+        return Ok(false);
+    }
     let all = all_costs(&instance.features, &rows, &question.limits, candidates);
     let least = |most: f64| {
         let fair = all.iter().filter(|c| c[1].abs() <= most).map(|c| c[0]);

@@ -6,6 +6,8 @@ use crate::search::{Monitor, Status, Stop, TracePoint};
 /// bound is told above the objective known at the time.
 pub(super) struct Certificate<'a> {
     monitor: &'a Monitor<'a>,
+    /// What no objective is below but by rounding.
+    least: f64,
     objective: f64,
     lower: f64,
     trace: Vec<TracePoint>,
@@ -20,14 +22,14 @@ pub(super) struct Verdict {
 }
 
 impl<'a> Certificate<'a> {
-    /// No tree is below `lower`, and none is known.
-    pub fn new(monitor: &'a Monitor<'a>, lower: f64) -> Self {
-        Certificate { monitor, objective: f64::INFINITY, lower, trace: Vec::new() }
+    /// No tree is below `least`, and none is known.
+    pub fn new(monitor: &'a Monitor<'a>, least: f64) -> Self {
+        Certificate { monitor, least, objective: f64::INFINITY, lower: least, trace: Vec::new() }
     }
 
     /// A tree of this objective is known.
     pub fn improve(&mut self, objective: f64) {
-        self.objective = self.objective.min(objective);
+        self.objective = self.objective.min(objective.max(self.least));
     }
 
     /// No tree is below `lower`; infinite where there is none.

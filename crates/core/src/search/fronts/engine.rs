@@ -15,6 +15,9 @@ use std::rc::Rc;
 /// Bytes for tables when no limit is given.
 const DEFAULT_BYTES: usize = 600 << 20;
 
+/// Bytes of a known subproblem apart from its columns.
+const LEAST_BYTES: usize = 160;
+
 /// Weights of the components of a cost, and of every leaf but the first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Weights<const K: usize> {
@@ -78,6 +81,8 @@ pub(super) struct Engine<'a, T, const K: usize> {
     pub scratch: Vec<[i64; K]>,
     least: FxHashMap<(Key, usize), Rc<Least<K>>>,
     bytes: usize,
+    /// Bytes of `least` among them.
+    least_bytes: usize,
     limit: usize,
 }
 
@@ -100,6 +105,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
             scratch: Vec::new(),
             least: FxHashMap::default(),
             bytes: 0,
+            least_bytes: 0,
             limit: settings.memory_limit.unwrap_or(DEFAULT_BYTES),
         }
     }
@@ -112,6 +118,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
     pub fn set_weights(&mut self, weights: Weights<K>) {
         if weights != self.weights {
             self.least.clear();
+            self.bytes -= std::mem::take(&mut self.least_bytes);
             self.weights = weights;
         }
     }
@@ -241,7 +248,11 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         self.monitor.check()?;
         let least = if depth <= 2 { self.shallow(node, depth)? } else { self.deep(node, depth)? };
         let least = Rc::new(least);
-        self.least.insert((node.key, depth), least.clone());
+        let bytes = LEAST_BYTES + size_of::<[f64; 2]>() * least.sides.len();
+        if keep(&mut self.bytes, self.limit, bytes) {
+            self.least_bytes += bytes;
+            self.least.insert((node.key, depth), least.clone());
+        }
         Ok(least)
     }
 

@@ -20,8 +20,8 @@ impl Line {
     }
 }
 
-/// Corners of the hull by ascending false positives, each the least of some weighted sum, and
-/// the gaps between neighbours.
+/// Corners of the hull by ascending false positives, each the least of some weighted sum but for
+/// the two single leaves at the ends, and the gaps between neighbours.
 pub(super) struct Hull {
     total: Pair,
     corners: Vec<Pair>,
@@ -55,7 +55,7 @@ impl Hull {
         let open = (0..self.closed.len()).filter(|&gap| !self.closed[gap]);
         let most = |gap: usize| {
             let (p, q) = (self.corners[gap], self.corners[gap + 1]);
-            // Corners are dominated by no tree: whatever lies between them lies in their box.
+            // Whatever no corner dominates lies in the box of two neighbours.
             let mut chain = vec![p, [p[0], q[1]], q];
             for line in self.lines.iter().chain(&more) {
                 chain = clip(&chain, line);
@@ -77,12 +77,14 @@ impl Hull {
         let gap = self.corners.partition_point(|c| c[0] < pair[0]).saturating_sub(1);
         let Some(&q) = self.corners.get(gap + 1) else { return false };
         let (p, [a, b]) = (self.corners[gap], self.chord(gap));
-        let between = p[0] < pair[0] && pair[0] < q[0] && q[1] < pair[1] && pair[1] < p[1];
+        // A single leaf may be dominated by a tree as good in the other error.
+        let between = p[0] <= pair[0] && pair[0] <= q[0] && q[1] <= pair[1] && pair[1] <= p[1];
         let below = a * (p[0] - pair[0]) + b * (p[1] - pair[1]);
         let new = between && !self.closed[gap] && below > self.rounding([a, b], whole([a, b]));
         if new {
             self.corners.insert(gap + 1, pair);
-            self.closed.insert(gap + 1, false);
+            self.closed.insert(gap + 1, pair[1] == q[1]);
+            self.closed[gap] = pair[0] == p[0];
         }
         new
     }
@@ -114,6 +116,16 @@ fn clip(chain: &[Pair], line: &Line) -> Vec<Pair> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_tree_may_dominate_a_single_leaf() {
+        let mut hull = Hull::new([4.0, 4.0], Vec::new());
+        assert!(hull.insert([0.0, 3.0], |_| true));
+        assert!(hull.insert([2.0, 0.0], |_| true));
+        assert_eq!(hull.widest(None, |p| -p[0] - p[1]), Some((1, 0.0)));
+        hull.close(1);
+        assert_eq!(hull.widest(None, |p| p[0]), None);
+    }
 
     #[test]
     fn gaps_open_below_chords_and_close_on_them() {
