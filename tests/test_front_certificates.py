@@ -139,22 +139,20 @@ def test_a_stopped_fair_tree_has_a_bound_that_no_loss_is_below():
     _checked(model, model.trace_)
 
 
-@pytest.mark.parametrize("limit", [{"time_limit": 0}, {"memory_limit": 1}])
-def test_a_limit_before_any_admissible_tree_is_named(limit):
+def test_a_limit_before_any_admissible_tree_is_named():
     X, y = [[0], [1], [0], [1]], [0.0] * 4
     data = {"treatment": [0, 0, 1, 1], "predicted_outcomes": np.eye(4)[:, :2]}
-    model = PolicyTree(teacher="direct", capacities={0: 0.5, 1: 0.5}, **limit)
-    (name,) = limit
-    with pytest.raises(InfeasibleError, match=rf"stopped \({name}\) before it met"):
+    model = PolicyTree(teacher="direct", capacities={0: 0.5, 1: 0.5}, time_limit=0)
+    with pytest.raises(InfeasibleError, match=r"stopped \(time_limit\) before it met"):
         model.fit(X, y, **data)
-    assert model.status_ == name
+    assert model.status_ == "time_limit"
     assert not hasattr(model, "tree_")
     assert math.isinf(model.gap_) and math.isfinite(model.lower_bound_)
-    with pytest.raises(InfeasibleError, match=name):
+    with pytest.raises(InfeasibleError, match="time_limit"):
         model.predict(X)
-    with pytest.warns(SearchLimitWarning, match=f"2 of 2 searches.*{name}"):
+    with pytest.warns(SearchLimitWarning, match="2 of 2 searches.*time_limit"):
         path = model.size_path(X, y, **data)
-    assert [tree.status_ for tree in path] == [name, name]
+    assert [tree.status_ for tree in path] == ["time_limit"] * 2
     assert PolicyTree(teacher="direct", capacities={0: 0.5}).fit(X, y, **data).n_leaves_ > 1
 
 
@@ -197,8 +195,8 @@ def test_tables_that_do_not_fit_leave_a_tree_and_a_bound():
     rng = np.random.default_rng(7)
     X, group = rng.random((200, 300)) < 0.5, rng.integers(0, 2, 200)
     y = (rng.random(200) < 0.2 + 0.5 * X[:, 0]).astype(int)
-    model = FairTreeClassifier(delta=0.5, max_depth=2, memory_limit=200_000)
+    model = FairTreeClassifier(delta=0.001, max_depth=2, memory_limit=200_000)
     with pytest.warns(SearchLimitWarning, match="memory_limit"):
         model.fit(X, y, sensitive=group)
-    assert model.depth_ == 1
+    assert model.status_ == "memory_limit"
     _checked(model, model.trace_)

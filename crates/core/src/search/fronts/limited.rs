@@ -107,8 +107,12 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
             (self.depth, self.last) = (depth, depth == deepest);
             let splits = (1i64 << depth.min(20)) - 1;
             let most = self.worst.saturating_add(self.engine.task.price().saturating_mul(splits));
-            self.bound(most)?;
-            self.list(most)?;
+            let solved = self.bound(most).and_then(|()| self.list(most));
+            // What is too large for fronts may not be for the search without limits.
+            if let (Err(Stop::Memory), true, Some(relaxed)) = (solved, depth <= SHALLOW, relaxed) {
+                self.relax(settings, relaxed)?;
+            }
+            solved?;
         }
         // Whatever is better than the best tree, or any tree at all, has been ruled out.
         self.certificate.close();
