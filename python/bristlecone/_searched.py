@@ -32,14 +32,22 @@ class SearchedTreeMixin:
 
     @property
     def gap_(self) -> float:
-        """Distance of the objective from the lower bound; 0 when proven infeasible."""
+        """Distance of the objective from the lower bound.
+
+        0 when proven infeasible, inf when no tree was met.
+        """
         return 0.0 if self._is_infeasible() else self.objective_value_ - self.lower_bound_
 
     @property
     def relative_gap_(self) -> float:
-        """The gap as a share of the objective; 0 when proven infeasible."""
+        """The gap as a share of the objective.
+
+        0 when proven infeasible, inf when no tree was met.
+        """
         if self._is_infeasible():
             return 0.0
+        if self._is_treeless():
+            return math.inf
         return relative_gap(self.objective_value_, self.lower_bound_)
 
     @property
@@ -55,6 +63,10 @@ class SearchedTreeMixin:
 
     def _is_infeasible(self) -> bool:
         return getattr(self, "status_", None) == "infeasible"
+
+    def _is_treeless(self) -> bool:
+        """Whether no tree satisfies the constraints, or none was met before the search stopped."""
+        return math.isinf(getattr(self, "objective_value_", 0.0))
 
     def _remarks(self) -> list[tuple[str, str]]:
         """What the numbers of the certificate do not say by themselves, as (name, text) pairs."""

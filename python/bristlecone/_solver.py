@@ -27,6 +27,7 @@ from bristlecone.errors import (
     InfeasibleWarning,
     InvalidParameterError,
     SearchCostWarning,
+    SearchLimitWarning,
 )
 from bristlecone.search import SearchCost, SearchProgress, readable_bytes, readable_seconds
 from bristlecone.serialise import Fields
@@ -99,6 +100,9 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
     n_jobs: int | None
     random_state: Any
     verbose: int
+
+    # What a search must meet, for messages.
+    _admissible = "a tree that satisfies the constraints"
 
     @abstractmethod
     def _training_data(self, *args: Any, **kwargs: Any) -> Any:
@@ -215,12 +219,20 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
         return len(self._split_names())
 
     def _check_fitted(self) -> None:
+        if self._is_treeless() and not self._is_infeasible():
+            raise self._unmet()
         if self._is_infeasible():
             raise InfeasibleError(
                 f"no tree of this {type(self).__name__} satisfies its constraints (status_ "
                 "'infeasible'): there is nothing to predict with"
             )
         super()._check_fitted()
+
+    def _unmet(self) -> InfeasibleError:
+        return InfeasibleError(
+            f"the search stopped ({self.status_}) before it met {self._admissible}: there may be "
+            "one that takes longer to find"
+        )
 
     def _check_parameters(self) -> None:
         check_integer("max_depth", self.max_depth, 0, optional=True)
@@ -263,6 +275,8 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
             told = self._warning_of_cost(told, problem)
         solution = self._run(engine.solve, problem, callback=told, **options)
         self._set_solution(solution, problem, start, engine.offset)
+        if self._is_treeless() and not self._is_infeasible():
+            raise self._unmet()
 
     def _warning_of_cost(
         self, told: Callable[..., object] | None, problem: Problem
@@ -316,7 +330,7 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
     def _set_solution(
         self, solution: Any, problem: Problem, start: float, offset: float = 0.0
     ) -> None:
-        if solution.status == "infeasible":
+        if math.isinf(solution.objective):
             self.__dict__.pop("tree_", None)
         else:
             tree = Tree.grown(
@@ -339,13 +353,21 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
     def _announce(self, trees: Sequence[SolverMixin]) -> None:
         """Log fits and warn of what their user must know; called by the method of the call."""
         self._warn_of_data(stacklevel=4)
-        found = [tree for tree in trees if not tree._is_infeasible()]
+        found = [tree for tree in trees if not tree._is_treeless()]
         report(found, logging.getLogger(type(self).__module__), stacklevel=4)
-        if len(found) < len(trees):
-            searches = f" in {len(trees) - len(found)} of {len(trees)} searches"
+        infeasible = sum(tree._is_infeasible() for tree in trees)
+        if infeasible:
+            searches = f" in {infeasible} of {len(trees)} searches"
             warnings.warn(
                 "no tree satisfies the constraints" + (searches if trees[1:] else ""),
                 InfeasibleWarning,
+                stacklevel=3,
+            )
+        stopped = [tree for tree in trees if tree._is_treeless() and not tree._is_infeasible()]
+        if stopped:
+            warnings.warn(
+                f"in {len(stopped)} of {len(trees)} searches: {stopped[0]._unmet()}",
+                SearchLimitWarning,
                 stacklevel=3,
             )
 

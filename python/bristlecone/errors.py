@@ -50,7 +50,11 @@ class InfeasibleWarning(BristleconeWarning):
 
 
 class InfeasibleError(NotFittedError):
-    """A prediction was asked of a fit that found that no tree satisfies the constraints."""
+    """There is no tree that satisfies the constraints to predict with.
+
+    Raised by ``fit`` when a limit stopped the search before it met one, and by predictions when
+    there is proven to be none.
+    """
 
 
 class InvalidParameterError(ValueError, TypeError):

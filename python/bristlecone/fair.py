@@ -209,6 +209,9 @@ class FairTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator):
             For unknown values of parameters, more than two classes, groups that are not two or
             that have no row to compare, rows that do not fit together, and columns that cannot be
             read; parameter, column or row is named, and an earlier fit is kept.
+        InfeasibleError
+            When a limit or Ctrl-C, which ``status_`` names, stopped the search before a tree that
+            satisfies the constraint was met.
         KeyboardInterrupt
             At a second Ctrl-C within a second; an earlier fit is kept.
 
@@ -236,7 +239,7 @@ class FairTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator):
 
     def _warn_of_data(self, stacklevel: int) -> None:
         super()._warn_of_data(stacklevel + 1)
-        if not self._is_infeasible() and not self.groups_.size:
+        if not self._is_treeless() and not self.groups_.size:
             warnings.warn(
                 "no groups are given (sensitive_feature, or sensitive of fit): nothing "
                 f"constrains the tree, {self.constraint!r} may not hold",

@@ -232,6 +232,9 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
         ValueError, TypeError
             For unknown values of parameters, rows that do not fit together, and columns that
             cannot be read; parameter, column or row is named, and an earlier fit is kept.
+        InfeasibleError
+            When a limit or Ctrl-C, which ``status_`` names, stopped the search before a tree that
+            keeps ``fairness`` was met.
         KeyboardInterrupt
             At a second Ctrl-C within a second; an earlier fit is kept.
 

@@ -302,6 +302,9 @@ class PolicyTree(LabelTreeMixin, BaseEstimator):
             or of another shape, probabilities outside (0, 1], treatments that were never observed,
             rows that do not fit together, and columns that cannot be read; parameter, column or
             row is named, and an earlier fit is kept.
+        InfeasibleError
+            When a limit or Ctrl-C, which ``status_`` names, stopped the search before a tree that
+            keeps the capacities was met.
         KeyboardInterrupt
             At a second Ctrl-C within a second; an earlier fit is kept.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -18,7 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from bristlecone import _core
 from bristlecone._solver import Callback, Engine, Problem, SolverMixin
 from bristlecone._task_checks import check_statistics, check_task, costs_of, optional_costs_of
-from bristlecone.errors import InfeasibleError, InvalidParameterError
+from bristlecone.errors import InvalidParameterError
 from bristlecone.serialise import Fields
 from bristlecone.tree import Tree
 from bristlecone.validation import check_sample_weight, row_count, take_rows
@@ -212,6 +211,8 @@ class OptimalTree(SolverMixin, BaseEstimator):
     [2.0, 11.0]
     """
 
+    _admissible = "a tree without a leaf of cost inf"
+
     def __init__(
         self,
         *,
@@ -276,7 +277,8 @@ class OptimalTree(SolverMixin, BaseEstimator):
             that return what they should not (NaN, another shape or type), or costs that are no
             function of the sums, as far as a few samples show. An earlier fit is kept.
         InfeasibleError
-            When a limit stopped the search before it found a tree without a leaf of cost inf.
+            When a limit or Ctrl-C, which ``status_`` names, stopped the search before it met a tree
+            without a leaf of cost inf.
         Exception
             What a method of the task raises; an earlier fit is kept.
         KeyboardInterrupt
@@ -361,7 +363,7 @@ class OptimalTree(SolverMixin, BaseEstimator):
             optional_costs_of(self.task, "lower_bound"),
             total_weight=data.total_weight,
         )
-        return Engine(partial(_allowed, solve), None, partial(self._cost_of_search, problem))
+        return Engine(solve, None, partial(self._cost_of_search, problem))
 
     def _cost_of_search(self, problem: Problem, **settings: Any) -> dict[str, float]:
         """Forecast of the engine, and the task's own time for so many leaf costs."""
@@ -427,17 +429,6 @@ class OptimalTree(SolverMixin, BaseEstimator):
 
     def _read_leaves(self, fields: Fields) -> None:
         raise TypeError("an OptimalTree cannot be saved as JSON: its task is code")
-
-
-def _allowed(solve: Callable[..., Any], **settings: Any) -> Any:
-    """Solution whose tree may have all its leaves, or which proves that there is none."""
-    solution = solve(**settings)
-    if math.isinf(solution.objective) and solution.status != "infeasible":
-        raise InfeasibleError(
-            f"the search stopped ({solution.status}) before it found a tree without a leaf of "
-            "cost inf"
-        )
-    return solution
 
 
 def _node_sums(

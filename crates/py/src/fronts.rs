@@ -1,11 +1,12 @@
 //! Fronts and limited searches from Python: one function, tasks by name.
 
-use crate::search::{matrix, parse, run, to_py};
+use crate::search::{matrix, parse, run};
 use crate::survival::{not_negative, observations};
 use bristlecone_core::data::BinaryMatrix;
 use bristlecone_core::error::Error as CoreError;
 use bristlecone_core::search::fronts::{
     Front, FrontPoint, Metric, solve_front as whole_front, solve_limited, solve_metric,
+    without_capacity, without_fairness, without_parity,
 };
 use bristlecone_core::search::{Monitor, Settings};
 use bristlecone_core::survival::Observations;
@@ -168,8 +169,8 @@ pub fn solve_front(
             if penalty > 0.0 {
                 return Err(PyValueError::new_err("leaf_penalty: a front has no penalty"));
             }
-            let task = Confusion::new(&data.flags("labels", n)?, weights).map_err(to_py)?;
-            Box::new(move |s, m| whole_front(&task, matrix, s, m))
+            let labels = data.flags("labels", n)?;
+            Box::new(move |s, m| whole_front(&Confusion::new(&labels, weights)?, matrix, s, m))
         }
         "f-measure" | "matthews" => {
             let metric = match task {
@@ -186,9 +187,11 @@ pub fn solve_front(
             };
             let (labels, group) = (data.flags("labels", n)?, data.flags("group", n)?);
             let delta = data.share("delta")?;
-            let task = Parity::new(criterion, &labels, &group, weights, delta, penalty);
-            let task = task.map_err(to_py)?;
-            Box::new(move |s, m| solve_limited(&task, matrix, s, m))
+            Box::new(move |s, m| {
+                let task = Parity::new(criterion, &labels, &group, weights, delta, penalty)?;
+                let relaxed = without_parity(&labels, weights, penalty, matrix);
+                solve_limited(&task, Some(&*relaxed), matrix, s, m)
+            })
         }
         "label-costs" => {
             let costs = data.need::<PyReadonlyArray2<f64>>("costs")?;
@@ -213,13 +216,18 @@ pub fn solve_front(
                 return Err(PyValueError::new_err("tau: 0 is not a number > 0"));
             }
             let (group, delta) = (data.flags("group", n)?, data.share("delta")?);
-            if data.get::<String>("curve")?.is_some_and(|curve| curve == "kaplan-meier") {
-                let task = FairBrier::new(&obs, &group, delta, tau, penalty).map_err(to_py)?;
-                Box::new(move |s, m| solve_limited(&task, matrix, s, m))
-            } else {
-                let task = FairSurvival::new(&obs, &group, delta, tau, penalty).map_err(to_py)?;
-                Box::new(move |s, m| solve_limited(&task, matrix, s, m))
-            }
+            let brier = data.get::<String>("curve")?.is_some_and(|curve| curve == "kaplan-meier");
+            return run(py, &(), matrix, &limits, callback, |_, _, s, m| {
+                let relaxed = without_fairness(obs, brier, penalty, matrix);
+                if brier {
+                    let task = FairBrier::new(&obs, &group, delta, tau, penalty)?;
+                    solve_limited(&task, Some(&*relaxed), matrix, s, m)
+                } else {
+                    let task = FairSurvival::new(&obs, &group, delta, tau, penalty)?;
+                    solve_limited(&task, Some(&*relaxed), matrix, s, m)
+                }
+            })
+            .map(PyFront);
         }
         other => return Err(PyValueError::new_err(format!("unknown task {other:?}"))),
     };
@@ -238,11 +246,12 @@ fn capacity_search<'a>(
     macro_rules! limited {
         ($($k:literal),*) => {
             match 1 + capacity.iter().filter(|c| c.is_finite()).count() {
-                $($k => {
-                    let task = Capacity::<$k>::new(&costs, &capacity, weights, penalty);
-                    let task = task.map_err(to_py)?;
-                    Ok(Box::new(move |s, m| solve_limited(&task, matrix, s, m)))
-                })*
+                $($k => Ok(Box::new(move |s, m| {
+                    let task = Capacity::<$k>::new(&costs, &capacity, weights, penalty)?;
+                    let n_labels = capacity.len();
+                    let relaxed = without_capacity(&costs, n_labels, weights, penalty, matrix);
+                    solve_limited(&task, Some(&*relaxed), matrix, s, m)
+                })),)*
                 _ => Err(PyValueError::new_err("capacity: more than 7 labels are limited")),
             }
         };

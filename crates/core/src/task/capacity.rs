@@ -4,7 +4,7 @@
 //! weight of a leaf counts towards the label it predicts, and only adds up. Together with
 //! the cost it is a tuple of K components (prop. A.4), smaller being better in all.
 
-use super::fixed::{Fixed, power_of_two};
+use super::fixed::{Fixed, Penalty, power_of_two, room};
 use super::{ANY, FrontTask, Statistics, Task, check_values};
 use crate::error::Error;
 
@@ -21,8 +21,11 @@ pub struct Capacity<const K: usize> {
     /// Component that each label counts towards; 0 for none.
     component: Vec<usize>,
     window: [(i64, i64); K],
-    price: i64,
+    /// Costs are statistics shifted left to leave room for fractional prices.
+    up: u32,
+    penalty: Penalty,
     units: [f64; K],
+    grain: i64,
 }
 
 impl<const K: usize> Capacity<K> {
@@ -58,7 +61,9 @@ impl<const K: usize> Capacity<K> {
         }
         let (mut component, mut window) = (vec![0; n_labels], [ANY; K]);
         let mut units = [fixed_weight.scale(); K];
-        units[0] = fixed.scale() * total_weight;
+        let total: i64 = fixed.values.iter().sum();
+        let up = room(total);
+        units[0] = fixed.scale() * total_weight * power_of_two(up as i32);
         let limited = capacity.iter().enumerate().filter(|(_, c)| c.is_finite());
         for (next, (label, &most)) in (1..).zip(limited) {
             if next == K {
@@ -70,8 +75,9 @@ impl<const K: usize> Capacity<K> {
             let most = (most * fixed_weight.scale() + slack).min(power_of_two(60));
             window[next] = (0, most.floor() as i64);
         }
-        let price = (leaf_penalty * units[0]).min(power_of_two(54)).round() as i64;
-        Ok(Capacity { n_labels, statistics, component, window, price, units })
+        let penalty = Penalty::new(leaf_penalty, units[0], total << up);
+        let grain = if penalty.price == 0 { 1 << up } else { 1 };
+        Ok(Capacity { n_labels, statistics, component, window, up, penalty, units, grain })
     }
 }
 
@@ -93,7 +99,7 @@ impl<const K: usize> Task for Capacity<K> {
         for (&cost, &component) in sums.iter().zip(&self.component) {
             let mut candidate = [0; K];
             candidate[component] = sums[self.n_labels];
-            candidate[0] = cost;
+            candidate[0] = cost << self.up;
             out.push(candidate);
         }
     }
@@ -101,7 +107,7 @@ impl<const K: usize> Task for Capacity<K> {
     #[inline(always)]
     fn combine(&self, a: &[i64; K], b: &[i64; K]) -> [i64; K] {
         let mut sum: [i64; K] = std::array::from_fn(|k| a[k] + b[k]);
-        sum[0] += self.price;
+        sum[0] += self.penalty.price;
         sum
     }
 
@@ -113,7 +119,11 @@ impl<const K: usize> Task for Capacity<K> {
 
 impl<const K: usize> FrontTask<K> for Capacity<K> {
     fn price(&self) -> i64 {
-        self.price
+        self.penalty.price
+    }
+
+    fn excess(&self) -> f64 {
+        self.penalty.excess
     }
 
     fn window(&self) -> [(i64, i64); K] {
@@ -126,14 +136,14 @@ impl<const K: usize> FrontTask<K> for Capacity<K> {
 
     fn reach(&self, sums: &[i64]) -> [(i64, i64); K] {
         let mut reach = [(0, sums[self.n_labels]); K];
-        reach[0] = (0, sums[..self.n_labels].iter().sum());
+        reach[0] = (0, sums[..self.n_labels].iter().sum::<i64>() << self.up);
         reach
     }
 
     fn linear(&self, weights: &[f64; K]) -> Option<Vec<Vec<f64>>> {
         let of_label = |(label, &component): (usize, &usize)| {
             let mut form = vec![0.0; self.n_labels + 1];
-            form[label] = weights[0];
+            form[label] = weights[0] * power_of_two(self.up as i32);
             form[self.n_labels] = if component > 0 { weights[component] } else { 0.0 };
             form
         };
@@ -142,5 +152,13 @@ impl<const K: usize> FrontTask<K> for Capacity<K> {
 
     fn units(&self) -> [f64; K] {
         self.units
+    }
+
+    fn grain(&self) -> i64 {
+        self.grain
+    }
+
+    fn refinement(&self) -> Option<i64> {
+        Some(0)
     }
 }

@@ -6,13 +6,16 @@
 
 use super::brier::{Brier, LeafCurve};
 use super::fair_survival::{SHARE_BITS, shares};
-use super::fixed::power_of_two;
+use super::fixed::{Penalty, power_of_two};
 use super::{ANY, FrontTask, RowLeaves, Statistics, Task};
 use crate::error::Error;
 use crate::survival::Observations;
 
 /// Bits of a loss of one.
 const LOSS_BITS: i32 = 46;
+
+/// More than the loss of any tree: the rows' losses stay below 2^6 in all.
+const MOST: i64 = 1 << (LOSS_BITS + 6);
 
 /// Brier loss under a limit on the difference of two groups' restricted means.
 #[derive(Clone, Debug)]
@@ -29,7 +32,7 @@ pub struct FairBrier {
     censoring: Vec<f64>,
     tau: f64,
     bound: i64,
-    price: i64,
+    penalty: Penalty,
 }
 
 /// A leaf's curve as far as the rows have been read.
@@ -69,9 +72,9 @@ impl FairBrier {
         order.sort_by_key(|&i| place[i as usize]);
         let (plain, censoring) = brier.suffix_integrals(brier.total_weight());
         let bound = (delta / tau).min(1.0) * power_of_two(SHARE_BITS) + n as f64;
-        let price = (leaf_penalty * power_of_two(LOSS_BITS)).min(power_of_two(54)).round();
-        let (bound, price) = (bound as i64, price as i64);
-        Ok(FairBrier { brier, statistics, order, place, plain, censoring, tau, bound, price })
+        let (bound, penalty) =
+            (bound as i64, Penalty::new(leaf_penalty, power_of_two(LOSS_BITS), MOST));
+        Ok(FairBrier { brier, statistics, order, place, plain, censoring, tau, bound, penalty })
     }
 
     /// Moves a leaf on to a time of the grid, after its events and departures at the last.
@@ -156,7 +159,7 @@ impl Task for FairBrier {
     }
 
     fn combine(&self, a: &[i64; 2], b: &[i64; 2]) -> [i64; 2] {
-        [a[0] + b[0] + self.price, a[1] + b[1]]
+        [a[0] + b[0] + self.penalty.price, a[1] + b[1]]
     }
 
     fn dominates(&self, a: &[i64; 2], b: &[i64; 2]) -> bool {
@@ -166,7 +169,11 @@ impl Task for FairBrier {
 
 impl FrontTask<2> for FairBrier {
     fn price(&self) -> i64 {
-        self.price
+        self.penalty.price
+    }
+
+    fn excess(&self) -> f64 {
+        self.penalty.excess
     }
 
     fn window(&self) -> [(i64, i64); 2] {
@@ -178,8 +185,8 @@ impl FrontTask<2> for FairBrier {
     }
 
     fn reach(&self, sums: &[i64]) -> [(i64, i64); 2] {
-        // A split can raise this loss, but the rows' losses stay below 2^6 in all.
-        [(0, 1 << (LOSS_BITS + 6)), (-sums[3] - (1 << 20), sums[2] + (1 << 20))]
+        // A split can raise this loss.
+        [(0, MOST), (-sums[3] - (1 << 20), sums[2] + (1 << 20))]
     }
 
     fn units(&self) -> [f64; 2] {

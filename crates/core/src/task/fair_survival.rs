@@ -6,10 +6,11 @@
 //! and W that make it two thresholds are τ ± the difference. See docs/maths/fair-survival.md.
 
 use super::fixed::power_of_two;
-use super::likelihood::Likelihood;
+use super::likelihood::{Likelihood, MOST_PRICE};
 use super::{ANY, FrontTask, ScalarTask, Statistics, Task};
 use crate::error::Error;
 use crate::survival::{Observations, RiskTable};
+use std::sync::OnceLock;
 
 /// Bits of a group's total share.
 pub(super) const SHARE_BITS: i32 = 50;
@@ -17,6 +18,15 @@ pub(super) const SHARE_BITS: i32 = 50;
 /// Knots per unit of ln θ of the table of restricted means: interpolation is off by less
 /// than 1e-11 of τ.
 const KNOTS: f64 = 256.0;
+
+/// Steps of the hazard that are summed up together.
+const BLOCK: usize = 64;
+
+/// Powers of the distance from the middle of a block that are summed up.
+const MOMENTS: usize = 9;
+
+/// Largest θ·distance at which they give the sum: the next would add less than 1e-15 of it.
+const NEAR: f64 = 0.05;
 
 /// Likelihood loss under a limit on the difference of two groups' restricted means.
 #[derive(Clone, Debug)]
@@ -31,6 +41,8 @@ pub struct FairSurvival {
     units: [f64; 2],
     /// Objective of the single leaf, penalty included.
     single_leaf: f64,
+    leaf_penalty: f64,
+    excess: f64,
 }
 
 /// Share of its group's weight that every row has, as group 1 and as group 0.
@@ -54,11 +66,50 @@ pub(super) fn shares(obs: &Observations, group: &[bool]) -> Result<Vec<[i64; 2]>
 struct RestrictedMean {
     /// Share of [0, τ] that starts at every step of Λ, and Λ there.
     steps: Vec<(f64, f64)>,
+    /// Sums over every [`BLOCK`] of the steps.
+    blocks: Vec<Block>,
     first: f64,
-    /// Value and slope in ln θ at every knot.
-    knots: Vec<(f64, f64)>,
+    /// Value and slope in ln θ at every knot, computed when first asked for: each takes a pass
+    /// over the steps, and the leaves of a search are near few of them.
+    knots: Vec<OnceLock<(f64, f64)>>,
     /// θ per ratio of the fixed-point sums.
     unit: f64,
+}
+
+/// Steps of similar Λ.
+#[derive(Clone, Debug)]
+struct Block {
+    middle: f64,
+    half_width: f64,
+    /// Σ width·(middle − Λ)^k / k! over the steps.
+    moments: [f64; MOMENTS],
+}
+
+impl Block {
+    fn new(steps: &[(f64, f64)]) -> Self {
+        let (first, last) = (steps[0].1, steps[steps.len() - 1].1);
+        let middle = 0.5 * (first + last);
+        let mut moments = [0.0; MOMENTS];
+        for &(width, hazard) in steps {
+            let mut term = width;
+            for (k, moment) in moments.iter_mut().enumerate() {
+                *moment += term;
+                term *= (middle - hazard) / (k + 1) as f64;
+            }
+        }
+        Block { middle, half_width: 0.5 * (last - first), moments }
+    }
+
+    /// Σ width·exp(−θΛ) and its derivative in ln θ: the series of exp(θ(middle − Λ)).
+    fn sum(&self, theta: f64) -> (f64, f64) {
+        let (mut value, mut slope) = (0.0, 0.0);
+        for (k, moment) in self.moments.iter().enumerate().rev() {
+            value = value * theta + moment;
+            slope = slope * theta + k as f64 * moment;
+        }
+        let survival = (-theta * self.middle).exp();
+        (survival * value, survival * (slope - theta * self.middle * value))
+    }
 }
 
 impl RestrictedMean {
@@ -73,18 +124,32 @@ impl RestrictedMean {
             }
         }
         steps.push(((tau - previous.0) / tau, previous.1));
-        let mut mean = RestrictedMean { steps, first: low.ln(), knots: Vec::new(), unit };
-        let n = ((high.ln() - mean.first) * KNOTS).ceil().max(0.0) as usize + 2;
-        mean.knots = (0..n).map(|k| mean.knot(mean.first + k as f64 / KNOTS)).collect();
-        mean
+        let first = low.ln();
+        let n = ((high.ln() - first) * KNOTS).ceil().max(0.0) as usize + 2;
+        let blocks = steps.chunks(BLOCK).map(Block::new).collect();
+        RestrictedMean { steps, blocks, first, knots: vec![OnceLock::new(); n], unit }
     }
 
-    /// Value and derivative at a value of ln θ.
-    fn knot(&self, x: f64) -> (f64, f64) {
+    /// Value and slope at knot `k`.
+    #[inline]
+    fn knot(&self, k: usize) -> (f64, f64) {
+        *self.knots[k].get_or_init(|| self.at(self.first + k as f64 / KNOTS))
+    }
+
+    /// Value and derivative at a value of ln θ; O(blocks), and O(steps) where Λ rises fast.
+    fn at(&self, x: f64) -> (f64, f64) {
         let theta = x.exp();
-        self.steps.iter().fold((0.0, 0.0), |(value, slope), &(width, hazard)| {
+        let step = |(value, slope): (f64, f64), &(width, hazard): &(f64, f64)| {
             let survival = width * (-theta * hazard).exp();
             (value + survival, slope - theta * hazard * survival)
+        };
+        let blocks = self.blocks.iter().zip(self.steps.chunks(BLOCK));
+        blocks.fold((0.0, 0.0), |sum, (block, steps)| {
+            if theta * block.half_width > NEAR {
+                return steps.iter().fold(sum, step);
+            }
+            let (value, slope) = block.sum(theta);
+            (sum.0 + value, sum.1 + slope)
         })
     }
 
@@ -97,10 +162,10 @@ impl RestrictedMean {
         let at = (x - self.first) * KNOTS;
         let k = at.floor();
         if !(k >= 0.0 && k + 1.0 < self.knots.len() as f64) {
-            return self.knot(x).0;
+            return self.at(x).0;
         }
         let t = at - k;
-        let ((a, da), (b, db)) = (self.knots[k as usize], self.knots[k as usize + 1]);
+        let ((a, da), (b, db)) = (self.knot(k as usize), self.knot(k as usize + 1));
         let (da, db) = (da / KNOTS, db / KNOTS);
         // Cubic Hermite interpolation.
         let c = 3.0 * (b - a) - 2.0 * da - db;
@@ -148,8 +213,22 @@ impl FairSurvival {
         let bound = (delta / tau).min(1.0) * scale + n as f64;
         let weight: f64 = (0..n).map(|i| obs.weight(i)).sum();
         let units = [likelihood.scale() * weight, scale / tau];
+        // The likelihood charges no more than what exceeds the range of its costs.
+        let charged = likelihood.split_price();
+        let excess = leaf_penalty - charged as f64 / units[0];
+        let excess = if charged < MOST_PRICE { 0.0 } else { excess.max(0.0) };
         let (bound, single_leaf) = (bound as i64, likelihood.objective(&vec![0; n], 1));
-        Ok(FairSurvival { likelihood, statistics, mean, least, bound, units, single_leaf })
+        Ok(FairSurvival {
+            likelihood,
+            statistics,
+            mean,
+            least,
+            bound,
+            units,
+            single_leaf,
+            leaf_penalty,
+            excess,
+        })
     }
 }
 
@@ -209,7 +288,43 @@ impl FrontTask<2> for FairSurvival {
         self.units
     }
 
-    fn objective_of(&self, cost: i64) -> f64 {
-        self.single_leaf + cost as f64 / self.units[0]
+    fn excess(&self) -> f64 {
+        self.excess
+    }
+
+    fn objective_of(&self, cost: i64, leaves: u32) -> f64 {
+        self.single_leaf + cost as f64 / self.units[0] + self.excess * f64::from(leaves - 1)
+    }
+
+    fn least_objective(&self) -> f64 {
+        self.leaf_penalty
+    }
+
+    fn refinement(&self) -> Option<i64> {
+        Some(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_of_blocks_are_sums_of_steps() {
+        let n = 5000;
+        let time: Vec<f64> = (0..n).map(|i| f64::from(i + 1) / f64::from(n)).collect();
+        let event: Vec<bool> = (0..n).map(|i| i % 3 > 0).collect();
+        let obs = Observations { time: &time, event: &event, weight: None, entry: None };
+        let table = RiskTable::new(&obs);
+        let mean = RestrictedMean::new(&table, 0.9, 1.0, (1e-3, 1e3));
+        for x in [-6.0, -2.0, 0.0, 0.5, 3.0, 6.5] {
+            let theta = f64::exp(x);
+            let of = |(width, hazard): &(f64, f64)| width * (-theta * hazard).exp();
+            let value: f64 = mean.steps.iter().map(of).sum();
+            let slope: f64 = mean.steps.iter().map(|s| -theta * s.1 * of(s)).sum();
+            let (actual, derivative) = mean.at(x);
+            assert!((actual - value).abs() < 1e-13, "{actual} instead of {value}");
+            assert!((derivative - slope).abs() < 1e-13, "{derivative} instead of {slope}");
+        }
     }
 }

@@ -42,6 +42,38 @@ impl Fixed {
     }
 }
 
+/// Bits that the total of a task's costs may take, so that the prices of many splits fit beside it.
+pub(super) const COST_BITS: u32 = 50;
+
+/// Bits that sums up to `total` are shifted left by to give costs: room for prices that are
+/// fractions of a unit.
+pub(super) fn room(total: i64) -> u32 {
+    COST_BITS.saturating_sub((total.max(1) as f64).log2().ceil() as u32)
+}
+
+/// A penalty per leaf as a search charges it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Penalty {
+    /// Price of a split, in units of cost.
+    pub price: i64,
+    /// What a leaf costs beyond the price, in units of the objective.
+    pub excess: f64,
+}
+
+impl Penalty {
+    /// `penalty` per leaf in the objective, of which one is `unit` units of cost. Apart from
+    /// prices no two trees differ by more than `most`: where that is the price, or more, trees
+    /// are compared by splits and then by cost, so that charging more changes no order.
+    pub fn new(penalty: f64, unit: f64, most: i64) -> Penalty {
+        let price = (penalty * unit).round();
+        if price <= most as f64 {
+            return Penalty { price: price as i64, excess: 0.0 };
+        }
+        let price = most.saturating_add(1);
+        Penalty { price, excess: (penalty - price as f64 / unit).max(0.0) }
+    }
+}
+
 /// 2^exponent as f64.
 pub fn power_of_two(exponent: i32) -> f64 {
     2f64.powi(exponent)
@@ -60,5 +92,15 @@ mod tests {
         assert!(total <= 1 << 51 && total > 1 << 48);
         assert!((real.values[1] as f64 / real.scale() - 0.7).abs() < 1e-15);
         assert_eq!(Fixed::new(&[0.0], 51).values, [0]);
+    }
+
+    #[test]
+    fn whole_sums_leave_room_for_fractional_prices() {
+        assert_eq!((room(0), room(1), room(40), room(1 << 50)), (50, 50, 44, 0));
+        let penalty = Penalty::new(0.02, 40.0 * power_of_two(44), 40 << 44);
+        assert!((penalty.price as f64 - 0.8 * power_of_two(44)).abs() <= 0.5);
+        assert_eq!(penalty.excess, 0.0);
+        let hopeless = Penalty::new(1000.0, 4.0, 100);
+        assert_eq!((hopeless.price, hopeless.excess), (101, 1000.0 - 101.0 / 4.0));
     }
 }

@@ -16,6 +16,9 @@ use crate::survival::{Observations, RiskTable, step_value};
 /// hold.
 const TOTAL_BITS: u32 = 61;
 
+/// Largest price of a split: more than two trees differ by.
+pub(super) const MOST_PRICE: i64 = 1 << 56;
+
 /// The likelihood task of a sample: channels are events and summed hazard.
 #[derive(Clone, Debug)]
 pub struct Likelihood {
@@ -89,7 +92,7 @@ impl Likelihood {
         // |cost| ≤ 64·ES₀ in all (hazard ratios stay within e^±64); 2^54 leaves room for
         // the prices of every split.
         let scale = power_of_two(54 - (64.0 * events_total).log2().ceil() as i32);
-        let price = (leaf_penalty * weight * scale).min((1i64 << 56) as f64).round() as i64;
+        let price = (leaf_penalty * weight * scale).min(MOST_PRICE as f64).round() as i64;
         Ok(Likelihood {
             statistics,
             events_scale: events.scale(),

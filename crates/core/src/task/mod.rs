@@ -317,9 +317,26 @@ pub trait FrontTask<const K: usize>: Task<Cost = [i64; K]> {
     /// Units of every component per unit of what users see.
     fn units(&self) -> [f64; K];
 
+    /// What a leaf costs beyond the price of a split, in units of the objective: more than the
+    /// price changes no order.
+    fn excess(&self) -> f64 {
+        0.0
+    }
+
     /// The objective of a total component 0 with the penalty of every leaf.
-    fn objective_of(&self, cost: i64) -> f64 {
-        (cost + self.price()) as f64 / self.units()[0]
+    fn objective_of(&self, cost: i64, leaves: u32) -> f64 {
+        (cost + self.price()) as f64 / self.units()[0] + self.excess() * f64::from(leaves)
+    }
+
+    /// What no tree's objective is below, whatever the data.
+    fn least_objective(&self) -> f64 {
+        self.objective_of(0, 1)
+    }
+
+    /// Where refining a leaf never raises component 0, prices left out: the units that rounding
+    /// may add per leaf.
+    fn refinement(&self) -> Option<i64> {
+        None
     }
 
     /// The weighted cost of every label as a linear form: a factor per channel. `None` when

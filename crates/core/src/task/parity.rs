@@ -6,7 +6,7 @@
 //! g_a and g_ā are each 1 ± the signed difference, so one integer, its numerator, carries
 //! both thresholds: D = Σ over leaves that predict 1 of n_1/N_1 − n_0/N_0, −δ ≤ D ≤ δ.
 
-use super::fixed::{Fixed, power_of_two};
+use super::fixed::{Fixed, Penalty, power_of_two, room};
 use super::{FrontTask, Statistics, Task};
 use crate::error::Error;
 
@@ -30,8 +30,9 @@ pub enum Criterion {
 pub struct Parity {
     /// Weight of class 0 and of class 1, share of group 1 and of group 0.
     statistics: Vec<i64>,
+    /// Errors are statistics shifted left to leave room for fractional prices.
     up: u32,
-    price: i64,
+    penalty: Penalty,
     units: [f64; 2],
     bound: i64,
     grain: i64,
@@ -91,12 +92,11 @@ impl Parity {
         // Rounding of shares is at most half a unit per row.
         let slack = if whole { 1e-6 } else { n as f64 };
         let bound = (delta.min(1.0) * scale + slack).floor() as i64;
-        let up = 50u32.saturating_sub((total as f64).log2().ceil() as u32);
-        let unit = (1i64 << up) as f64;
-        let price = (leaf_penalty * total as f64 * unit).min(power_of_two(54)).round() as i64;
-        let units = [fixed.scale() * unit * weight.iter().sum::<f64>(), scale];
-        let grain = if fixed.whole && price == 0 { 1 << up } else { 1 };
-        Ok(Parity { statistics, up, price, units, bound, grain })
+        let up = room(total);
+        let unit = fixed.scale() * (1i64 << up) as f64 * weight.iter().sum::<f64>();
+        let penalty = Penalty::new(leaf_penalty, unit, total << up);
+        let grain = if penalty.price == 0 { 1 << up } else { 1 };
+        Ok(Parity { statistics, up, penalty, units: [unit, scale], bound, grain })
     }
 }
 
@@ -121,7 +121,7 @@ impl Task for Parity {
 
     #[inline(always)]
     fn combine(&self, a: &[i64; 2], b: &[i64; 2]) -> [i64; 2] {
-        [a[0] + b[0] + self.price, a[1] + b[1]]
+        [a[0] + b[0] + self.penalty.price, a[1] + b[1]]
     }
 
     /// A smaller difference may lack what the rest of the tree has too much of.
@@ -133,7 +133,11 @@ impl Task for Parity {
 
 impl FrontTask<2> for Parity {
     fn price(&self) -> i64 {
-        self.price
+        self.penalty.price
+    }
+
+    fn excess(&self) -> f64 {
+        self.penalty.excess
     }
 
     fn window(&self) -> [(i64, i64); 2] {
@@ -159,5 +163,9 @@ impl FrontTask<2> for Parity {
 
     fn grain(&self) -> i64 {
         self.grain
+    }
+
+    fn refinement(&self) -> Option<i64> {
+        Some(0)
     }
 }

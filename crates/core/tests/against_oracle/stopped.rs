@@ -132,7 +132,7 @@ fn the_trace_never_contradicts_the_optimum() {
 #[test]
 fn the_bound_moves_where_first_questions_are_taken_one_by_one() {
     let (moved, open) = (AtomicU64::new(0), AtomicU64::new(0));
-    for_each(100 * SCALE, (40, 6), &[4], |instance, question| {
+    for_each(60 * SCALE, (60, 12), &[4], |instance, question| {
         let settings = Settings { lattice_depth: 2, relax_leaves: true, ..question.settings() };
         let Ok(solution) = question.solve(instance, &settings) else { return Ok(()) };
         let first = solution.trace[0].lower_bound;

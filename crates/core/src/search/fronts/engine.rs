@@ -4,16 +4,19 @@
 //! a total order, separable, and found by plain recursion down to depth two, where the pair
 //! sums hold every leaf. It bounds whatever the front of the subproblem can be good for.
 
-use super::node::{Key, Members, Node, Pairs};
+use super::node::{Key, Members, Node, Pace, Pairs};
 use crate::data::{BinaryMatrix, Sample};
 use crate::search::{Monitor, Settings, Stop};
 use crate::task::FrontTask;
-use crate::tree::Tree;
+use crate::tree::{LEAF, Tree};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
 /// Bytes for tables when no limit is given.
 const DEFAULT_BYTES: usize = 600 << 20;
+
+/// Bytes of a known subproblem apart from its columns.
+const LEAST_BYTES: usize = 160;
 
 /// Weights of the components of a cost, and of every leaf but the first.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -78,6 +81,8 @@ pub(super) struct Engine<'a, T, const K: usize> {
     pub scratch: Vec<[i64; K]>,
     least: FxHashMap<(Key, usize), Rc<Least<K>>>,
     bytes: usize,
+    /// Bytes of `least` among them.
+    least_bytes: usize,
     limit: usize,
 }
 
@@ -100,6 +105,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
             scratch: Vec::new(),
             least: FxHashMap::default(),
             bytes: 0,
+            least_bytes: 0,
             limit: settings.memory_limit.unwrap_or(DEFAULT_BYTES),
         }
     }
@@ -112,6 +118,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
     pub fn set_weights(&mut self, weights: Weights<K>) {
         if weights != self.weights {
             self.least.clear();
+            self.bytes -= std::mem::take(&mut self.least_bytes);
             self.weights = weights;
         }
     }
@@ -126,9 +133,10 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         node.child(c, value, self.members.as_ref(), keep)
     }
 
-    pub fn pairs(&mut self, node: &Node) -> Rc<Pairs> {
+    /// Sums for trees of at most `depth` ≤ 2.
+    pub fn pairs(&mut self, node: &Node, depth: usize) -> Result<Rc<Pairs>, Stop> {
         let keep = &mut |bytes| keep(&mut self.bytes, self.limit, bytes);
-        node.pairs(self.members.as_ref(), keep)
+        node.pairs(depth > 1, self.members.as_ref(), self.monitor, self.limit, keep)
     }
 
     /// Plans and points take memory, too.
@@ -163,6 +171,37 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
                 (Tree::split(feature as usize, &yes, &no), labels)
             }
         }
+    }
+
+    /// Sums of every leaf of a tree, the number of rows last; empty at splits.
+    pub fn leaf_records(&self, root: &Node, tree: &Tree) -> Vec<Vec<i64>> {
+        let sample = &root.sample;
+        let mut records = vec![Vec::new(); tree.n_nodes()];
+        let mut leaf_of = Vec::with_capacity(sample.n_rows());
+        for r in 0..sample.n_rows() {
+            let mut node = 0;
+            while let Ok(feature) = usize::try_from(tree.feature[node]) {
+                let has = sample
+                    .column_of(feature)
+                    .is_some_and(|c| sample.get(r, c) != sample.columns[c].flipped);
+                node = if has { tree.left[node] } else { tree.right[node] } as usize;
+            }
+            leaf_of.push(node);
+            let record: &mut Vec<i64> = &mut records[node];
+            record.resize(sample.channels + 1, 0);
+            let own = sample.statistics(r).iter().chain([&sample.counts[r]]);
+            record.iter_mut().zip(own).for_each(|(sum, v)| *sum += v);
+        }
+        for (node, record) in records.iter_mut().enumerate() {
+            if tree.feature[node] == LEAF {
+                record.resize(sample.channels + 1, 0);
+                if let Some(members) = &self.members {
+                    let leaf = members.leaf(|r| leaf_of[r] == node, record[2] - record[3]);
+                    record[..2].copy_from_slice(&leaf);
+                }
+            }
+        }
+        records
     }
 
     /// Least weighted cost of a leaf with these sums (number of rows last), and its label.
@@ -206,9 +245,14 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         if let Some(known) = self.least.get(&(node.key, depth)) {
             return Ok(known.clone());
         }
+        self.monitor.check()?;
         let least = if depth <= 2 { self.shallow(node, depth)? } else { self.deep(node, depth)? };
         let least = Rc::new(least);
-        self.least.insert((node.key, depth), least.clone());
+        let bytes = LEAST_BYTES + size_of::<[f64; 2]>() * least.sides.len();
+        if keep(&mut self.bytes, self.limit, bytes) {
+            self.least_bytes += bytes;
+            self.least.insert((node.key, depth), least.clone());
+        }
         Ok(least)
     }
 
@@ -250,7 +294,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
             best.sides = vec![[f64::INFINITY; 2]; n];
             return Ok(best);
         }
-        let pairs = self.pairs(node);
+        let pairs = self.pairs(node, depth)?;
         let mut record = vec![0i64; node.total.len()];
         let mut choice = vec![[NO_SPLIT; 2]; n];
         best.sides = vec![[f64::INFINITY; 2]; n];
@@ -261,7 +305,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
             }
         }
         if depth == 2 {
-            self.pair_values(&pairs, &mut best.sides, &mut choice);
+            self.pair_values(&pairs, &mut best.sides, &mut choice)?;
         }
         let price = self.price();
         let mut root = None;
@@ -283,12 +327,19 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
     }
 
     /// Best second split of either side of every column.
-    fn pair_values(&mut self, pairs: &Pairs, sides: &mut [[f64; 2]], choice: &mut [[u32; 2]]) {
+    fn pair_values(
+        &mut self,
+        pairs: &Pairs,
+        sides: &mut [[f64; 2]],
+        choice: &mut [[u32; 2]],
+    ) -> Result<(), Stop> {
+        let mut pace = Pace::new(self.monitor);
         let price = self.price();
         let linear = self.task.linear(&self.weights.components);
         let linear = linear.map(|forms| Linear::new(forms, pairs, sides.len(), self.min_leaf));
         let mut record = vec![0i64; pairs.total().len()];
         for f in 1..sides.len() {
+            pace.spend(8 * f)?;
             for g in 0..f {
                 let cells = match &linear {
                     Some(linear) => linear.cells(pairs, f, g),
@@ -316,6 +367,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
             }
             self.monitor.count(4 * f as u64);
         }
+        Ok(())
     }
 
     /// The tree that `choice` names for one side of column `f`.

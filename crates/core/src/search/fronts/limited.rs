@@ -5,34 +5,39 @@
 //! the way; every better tree has a weighted cost within that gap, so that only the points
 //! of subproblems within the gap have to be listed. See docs/maths/fronts.md.
 
+use super::certificate::{Certificate, Verdict};
 use super::engine::{Engine, Point, Weights};
-use super::node::Node;
+use super::node::{Node, Pace};
 use super::points::Bounds;
+use super::start::Relaxation;
 use super::whole::columns;
-use crate::search::Stop;
+use crate::search::{Monitor, Settings, Status, Stop};
 use crate::task::{ANY, FrontTask};
+use crate::tree::Tree;
 use std::rc::Rc;
 
 /// Rounds of improving the multipliers of several limits.
 const ROUNDS: usize = 40;
 
-/// What is known of the best admissible tree.
-pub(super) struct Limited<const K: usize> {
-    pub best: Option<Point<K>>,
-    /// No admissible tree has a smaller component 0 than this; `i64::MAX` when there is none.
-    pub lower: i64,
-    pub stop: Option<Stop>,
-}
+/// Depth up to which the search by fronts takes less time than the one without limits saves.
+const SHALLOW: usize = 2;
 
 /// Looks for the best tree of growing depth.
 pub(super) struct Search<'a, 'e, T, const K: usize> {
     engine: &'e mut Engine<'a, T, K>,
     root: Rc<Node>,
     depth: usize,
+    /// Whether trees of `depth` are all there are.
+    last: bool,
     window: [(i64, i64); K],
     /// Larger than component 0 of any tree.
     worst: i64,
     best: Option<Point<K>>,
+    /// No admissible tree has a smaller component 0 than this.
+    lower: i64,
+    certificate: Certificate<'a>,
+    /// Whether leaves can be labelled in several ways.
+    labelled: bool,
     /// Magnitudes of the components, to scale multipliers and rounding.
     size: [f64; K],
     weights: Weights<K>,
@@ -40,51 +45,134 @@ pub(super) struct Search<'a, 'e, T, const K: usize> {
 
 impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
     pub fn new(engine: &'e mut Engine<'a, T, K>, root: Rc<Node>) -> Self {
-        let task = engine.task;
-        let channels = root.total.len() - 1;
-        let reach = task.reach(&root.total[..channels]);
+        let (task, sample) = (engine.task, &root.sample);
+        let reach = task.reach(&root.total[..root.total.len() - 1]);
         let size = reach.map(|(low, high)| (high.max(0) - low.min(0)).max(1) as f64);
         let mut weights = Weights { components: [0.0; K], leaf: 0.0 };
         weights.components[0] = 1.0;
-        let window = task.window();
-        Search { engine, root, depth: 0, window, worst: reach[0].1, best: None, size, weights }
+        let mut candidates = Vec::new();
+        let mut lower = reach[0].0.max(ANY.0);
+        if let Some(rounding) = task.refinement() {
+            // No tree tells more rows apart than differ.
+            let cheapest = |r: usize| {
+                candidates.clear();
+                task.leaf_candidates(sample.statistics(r), &mut candidates);
+                candidates.iter().map(|c| c[0]).min().unwrap_or(0) - rounding
+            };
+            lower = lower.max((0..sample.n_rows()).map(cheapest).sum());
+        }
+        candidates.clear();
+        task.leaf_candidates(&root.total[..root.total.len() - 1], &mut candidates);
+        Search {
+            certificate: Certificate::new(engine.monitor, task.least_objective()),
+            labelled: candidates.len() > 1,
+            window: task.window(),
+            worst: reach[0].1,
+            depth: 0,
+            last: false,
+            best: None,
+            engine,
+            root,
+            lower,
+            size,
+            weights,
+        }
     }
 
-    /// The best tree of at most `depth`; `improved` is told component 0 of the best tree and
-    /// of the bound.
+    /// The best tree of the depth of the settings, and what is known of it.
     pub fn run(
         mut self,
-        depth: usize,
-        floor: i64,
-        improved: &mut dyn FnMut(Option<&Point<K>>, i64),
-    ) -> Limited<K> {
-        let deepest = depth.min(self.root.sample.n_columns());
-        let first = deepest.min(2);
-        let mut lower = floor;
+        settings: &Settings,
+        relaxed: Option<&Relaxation>,
+    ) -> (Option<Point<K>>, Verdict) {
+        let stop = self.search(settings, relaxed).err();
+        (self.best, self.certificate.finish(stop))
+    }
+
+    fn search(&mut self, settings: &Settings, relaxed: Option<&Relaxation>) -> Result<(), Stop> {
+        let deepest = settings.max_depth.min(self.root.sample.n_columns());
         let leaf = Bounds { value: f64::INFINITY, window: self.window, leaves: 1 };
         let root = self.root.clone();
-        match self.engine.points(&root, 0, &leaf) {
-            Ok(leaves) => leaves.into_iter().for_each(|point| self.offer(Some(point))),
-            Err(stop) => return Limited { best: None, lower, stop: Some(stop) },
+        for point in self.engine.points(&root, 0, &leaf)? {
+            self.offer(Some(point));
         }
-        for depth in first..=deepest {
-            self.depth = depth;
+        self.tell();
+        for depth in deepest.min(1)..=deepest {
+            if let Some(relaxed) = relaxed.filter(|_| depth == SHALLOW + 1) {
+                self.relax(settings, relaxed)?;
+            }
+            if self.best.is_some_and(|best| best.cost[0] <= self.lower) {
+                return Ok(());
+            }
+            (self.depth, self.last) = (depth, depth == deepest);
             let splits = (1i64 << depth.min(20)) - 1;
             let most = self.worst.saturating_add(self.engine.task.price().saturating_mul(splits));
-            let last = depth == deepest;
-            let mut bound = floor;
-            let solved = self.bound(most, &mut bound).and_then(|()| self.list(most, &mut bound));
-            if last {
-                lower = bound.max(floor);
+            let solved = self.bound(most).and_then(|()| self.list(most));
+            // What is too large for fronts may not be for the search without limits.
+            if let (Err(Stop::Memory), true, Some(relaxed)) = (solved, depth <= SHALLOW, relaxed) {
+                self.relax(settings, relaxed)?;
             }
-            improved(self.best.as_ref(), lower);
-            if let Err(stop) = solved {
-                let proven = self.best.as_ref().is_some_and(|b| lower >= b.cost[0]);
-                return Limited { best: self.best, lower, stop: (!proven).then_some(stop) };
+            solved?;
+        }
+        // Whatever is better than the best tree, or any tree at all, has been ruled out.
+        self.certificate.close();
+        Ok(())
+    }
+
+    /// Tells what is known of the best tree.
+    fn tell(&mut self) {
+        let task = self.engine.task;
+        if let Some(best) = self.best {
+            self.certificate.improve(task.objective_of(best.cost[0], best.leaves));
+            if best.cost[0] <= self.lower {
+                self.certificate.close();
             }
         }
-        let lower = self.best.as_ref().map_or(i64::MAX, |b| b.cost[0]);
-        Limited { best: self.best, lower, stop: None }
+        self.certificate.raise(task.objective_of(self.lower, 1));
+        self.certificate.record();
+    }
+
+    /// A bound on component 0 of the trees of the present depth.
+    fn raise(&mut self, lower: i64) {
+        let grain = self.engine.task.grain();
+        let lower = (lower + (grain - 1)).div_euclid(grain) * grain;
+        if self.last && lower > self.lower {
+            self.lower = lower;
+            self.tell();
+        }
+    }
+
+    /// Takes over bound and tree of the search without limits.
+    fn relax(&mut self, settings: &Settings, relaxed: &Relaxation) -> Result<(), Stop> {
+        let (task, monitor) = (self.engine.task, self.engine.monitor);
+        let stopped = || monitor.check().is_err();
+        let inner = Monitor::new(None, &stopped);
+        // What it refuses, this search may still do.
+        let Ok(found) = relaxed(settings, &inner) else { return Ok(()) };
+        monitor.count(inner.nodes());
+        // Both count in fixed point, each in its own.
+        let near = |at: f64, share: f64| share * at.abs().max(1.0);
+        let bound = found.lower_bound - near(found.lower_bound, 1e-9);
+        let cost = (bound - task.objective_of(0, 1)) * task.units()[0];
+        self.lower = self.lower.max(whole(cost));
+        self.offer_labellings(&found.tree)?;
+        if let (Some(best), Status::Optimal) = (self.best, found.status) {
+            let objective = task.objective_of(best.cost[0], best.leaves);
+            if objective <= found.objective + near(objective, 1e-12) {
+                self.lower = best.cost[0];
+            }
+        }
+        self.tell();
+        monitor.check()
+    }
+
+    /// Offers a tree with the best labels that are admissible.
+    fn offer_labellings(&mut self, tree: &Tree) -> Result<(), Stop> {
+        let root = self.root.clone();
+        for point in self.engine.labellings(&root, tree)? {
+            self.offer(Some(point));
+        }
+        Ok(())
     }
 
     fn admits(&self, point: &Point<K>) -> bool {
@@ -98,6 +186,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         let better = |b: &Point<K>| (point.cost[0], point.leaves) < (b.cost[0], b.leaves);
         if self.best.as_ref().is_none_or(better) {
             self.best = Some(point);
+            self.tell();
         }
     }
 
@@ -142,17 +231,21 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         let root = self.root.clone();
         let least = self.engine.least(&root, self.depth)?;
         self.offer(least.point);
+        if let Some(point) = least.point.filter(|point| self.labelled && !self.admits(point)) {
+            let (tree, _) = self.engine.tree(point.plan);
+            self.offer_labellings(&tree)?;
+        }
         let bound = least.value - self.allowance(&weights) - self.rounding(&weights);
         Ok((least.point, bound))
     }
 
-    /// Improves the multipliers; `lower` becomes the best bound on component 0.
-    fn bound(&mut self, most: i64, lower: &mut i64) -> Result<(), Stop> {
+    /// Improves the multipliers, and with them the bound on component 0.
+    fn bound(&mut self, most: i64) -> Result<(), Stop> {
         let limits = (1..K).filter(|&k| self.window[k] != ANY).count();
         let budget = self.engine.max_leaves != u32::MAX;
         if limits == 1 && !budget {
             let side = (1..K).find(|&k| self.window[k] != ANY).expect("one limit");
-            return self.bound_one(side, most, lower);
+            return self.bound_one(side, most);
         }
         let mut weights = self.weights;
         let mut best = f64::NEG_INFINITY;
@@ -161,6 +254,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
             let (point, bound) = self.evaluate(weights)?;
             if bound > best {
                 (best, self.weights) = (bound, weights);
+                self.raise(whole(best));
             } else {
                 step *= 0.7;
             }
@@ -177,17 +271,17 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
             }
             weights.leaf += length * leaves / f64::from(self.engine.max_leaves.min(1024));
         }
-        *lower = (*lower).max(whole(best));
         Ok(())
     }
 
     /// One limit: the two trees on either side of it give the next multiplier, until it
     /// is the best one.
-    fn bound_one(&mut self, side: usize, most: i64, lower: &mut i64) -> Result<(), Stop> {
+    fn bound_one(&mut self, side: usize, most: i64) -> Result<(), Stop> {
         let mut weights = Weights { components: [0.0; K], leaf: 0.0 };
         weights.components[0] = 1.0;
         let (point, bound) = self.evaluate(weights)?;
-        (self.weights, *lower) = (weights, (*lower).max(whole(bound)));
+        self.weights = weights;
+        self.raise(whole(bound));
         let Some(mut outside) = point else { return Ok(()) };
         let (low, high) = self.window[side];
         let sign = match outside.cost[side] {
@@ -211,6 +305,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
             let Some(point) = point else { break };
             if bound > best {
                 (best, self.weights) = (bound, weights);
+                self.raise(whole(best));
             }
             if best > most as f64 {
                 break;
@@ -227,12 +322,11 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
                 break;
             }
         }
-        *lower = (*lower).max(whole(best));
         Ok(())
     }
 
     /// Lists what lies between the bound and the best tree known.
-    fn list(&mut self, most: i64, lower: &mut i64) -> Result<(), Stop> {
+    fn list(&mut self, most: i64) -> Result<(), Stop> {
         let weights = self.weights;
         self.engine.set_weights(weights);
         let root = self.root.clone();
@@ -248,7 +342,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
             if value > within {
                 break;
             }
-            *lower = (*lower).max(whole(value - extra - rounding).min(most + 1));
+            self.raise(whole(value - extra - rounding).min(most + 1));
             let mut window = self.window;
             window[0].1 = most;
             let bounds = Bounds { value: within, window, leaves: self.engine.max_leaves };
@@ -256,14 +350,22 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
                 break;
             }
             if let Some([yes, no]) = self.engine.child_points(&root, c, self.depth, &bounds)? {
-                self.best_pair(&root, c, &yes, &no, extra + rounding);
+                self.best_pair(&root, c, &yes, &no, extra + rounding)?;
             }
         }
         Ok(())
     }
 
     /// The best admissible pair of points of two children, both by ascending weighted cost.
-    fn best_pair(&mut self, root: &Node, c: usize, yes: &[Point<K>], no: &[Point<K>], slack: f64) {
+    fn best_pair(
+        &mut self,
+        root: &Node,
+        c: usize,
+        yes: &[Point<K>],
+        no: &[Point<K>],
+        slack: f64,
+    ) -> Result<(), Stop> {
+        let mut pace = Pace::new(self.engine.monitor);
         let (task, grain) = (self.engine.task, self.engine.task.grain());
         let of_no: Vec<f64> = no.iter().map(|p| self.engine.value(p)).collect();
         let price = self.engine.price();
@@ -279,15 +381,18 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
                 if value + of_b > within {
                     break;
                 }
+                pace.spend(1)?;
                 let cost = task.combine(&a.cost, &b.cost);
                 let bounds = Bounds { value: within, window, leaves: self.engine.max_leaves };
                 if bounds.admit(&cost, a.leaves + b.leaves) {
                     self.best = Some(self.engine.join(root, c, a, b));
+                    self.tell();
                     window[0].1 = cost[0] - grain;
                     within = window[0].1 as f64 + slack;
                 }
             }
         }
+        Ok(())
     }
 }
 

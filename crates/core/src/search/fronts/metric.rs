@@ -6,12 +6,15 @@
 //! α·FP + β·FN, which is misclassification with class weights, so that every step is a
 //! search by the lattice. See docs/maths/fronts.md.
 
+use super::certificate::Certificate;
+use super::hull::{Hull, Line, Pair};
 use super::{Front, FrontPoint};
 use crate::data::BinaryMatrix;
 use crate::error::Error;
-use crate::search::{Monitor, Settings, Status, TracePoint, solve};
+use crate::search::{Monitor, Settings, Status, Stop, TracePoint, solve};
 use crate::task::accuracy::Accuracy;
 use crate::tree::{LEAF, Tree};
+use std::sync::Mutex;
 
 /// A measure of the false positives and false negatives of a classifier.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -67,37 +70,48 @@ impl Metric {
 /// Values closer than this are equal.
 const CLOSE: f64 = 1e-11;
 
+/// Bounds are told with this allowance for values that count as equal, and for rounding.
+const ALLOWANCE: f64 = 2.0 * CLOSE;
+
 /// Largest sum of class-weighted rows that single lanes hold.
 const SINGLE: f64 = (1 << 19) as f64;
 
-/// A pair (FP, FN) of some tree.
-type Pair = [f64; 2];
+/// Largest sum of class-weighted rows that the search keeps as whole numbers.
+const EXACT: f64 = (1u64 << 44) as f64;
 
 struct Search<'a> {
     metric: Metric,
     positive: &'a [bool],
     weights: Option<&'a [f64]>,
     whole: bool,
-    total: [f64; 2],
+    total: Pair,
     penalty: f64,
     features: &'a BinaryMatrix,
     monitor: &'a Monitor<'a>,
-    corners: Vec<FrontPoint>,
-    trace: Vec<TracePoint>,
+    certificate: Certificate<'a>,
+    /// Trees met on the way, and the place of the best.
+    met: Vec<FrontPoint>,
+    best: usize,
     sample: (usize, usize),
 }
 
-/// The best tree of one leaf budget: its point, its measure, and what none exceeds.
-struct Best {
-    point: FrontPoint,
-    value: f64,
-    upper: f64,
-    status: Status,
+/// Which trees a hull is searched for: those of at least so many leaves, as long as the others
+/// score no more than `rest`.
+#[derive(Clone, Copy)]
+struct Range {
+    leaves: usize,
+    rest: f64,
+}
+
+/// Why no result comes of a search for a hull.
+enum End {
+    Stopped(Stop),
+    Refused(Error),
 }
 
 /// The tree of the largest measure, less `leaf_penalty` per leaf; the objective is
-/// 1 − measure + `leaf_penalty`·leaves. The points of the result are the corners of the
-/// hull that were met on the way.
+/// 1 − measure + `leaf_penalty`·leaves. The points of the result are trees that were met on
+/// the way and that do not dominate one another.
 pub fn solve_metric(
     metric: Metric,
     positive: &[bool],
@@ -115,6 +129,11 @@ pub fn solve_metric(
     if total[0] + total[1] <= 0.0 {
         return Err(Error::invalid("sample_weight", "all weights are zero"));
     }
+    let leaf = |label: usize| FrontPoint {
+        tree: Tree::leaf(),
+        labels: vec![label as i64],
+        costs: if label == 0 { vec![0.0, total[1]] } else { vec![total[0], 0.0] },
+    };
     let mut search = Search {
         metric,
         positive,
@@ -124,101 +143,139 @@ pub fn solve_metric(
         penalty: leaf_penalty,
         features,
         monitor,
-        corners: Vec::new(),
-        trace: Vec::new(),
+        certificate: Certificate::new(monitor, leaf_penalty),
+        met: vec![leaf(0)],
+        best: 0,
         sample: (0, 0),
     };
-    let (best, upper) = search.penalised(settings)?;
-    Ok(search.finish(&best, upper))
+    search.meet(leaf(1));
+    search.certificate.record();
+    let stop = match search.penalised(settings) {
+        Ok(()) => {
+            search.certificate.close();
+            None
+        }
+        Err(End::Stopped(stop)) => Some(stop),
+        Err(End::Refused(error)) => return Err(error),
+    };
+    Ok(search.finish(stop))
 }
 
 impl Search<'_> {
-    fn score(&self, best: &Best) -> f64 {
-        best.value - self.penalty * best.point.tree.n_leaves() as f64
+    fn value(&self, point: &FrontPoint) -> f64 {
+        self.metric.value(pair(point), self.total)
     }
 
-    /// Best measure less penalties, and its upper bound. Trees of k leaves are at most the
-    /// best of at most k, less k penalties.
-    fn penalised(&mut self, settings: &Settings) -> Result<(Best, f64), Error> {
-        let any = self.hull(settings)?;
+    fn score(&self, point: &FrontPoint) -> f64 {
+        self.value(point) - self.penalty * point.tree.n_leaves() as f64
+    }
+
+    fn best_score(&self) -> f64 {
+        self.score(&self.met[self.best])
+    }
+
+    /// Takes note of a tree.
+    fn meet(&mut self, point: FrontPoint) {
+        if self.score(&point) > self.best_score() {
+            self.best = self.met.len();
+        }
+        self.met.push(point);
+        self.certificate.improve(1.0 - self.best_score());
+    }
+
+    /// Finds the best measure less penalties. Single leaves are known. Trees of at least k
+    /// leaves score no more than the best measure of any tree less k penalties, and those of
+    /// exactly k no more than the best of at most k.
+    fn penalised(&mut self, settings: &Settings) -> Result<(), End> {
+        let any = Range { leaves: 2, rest: f64::NEG_INFINITY };
+        let (highest, lines) = self.hull(settings, any, Vec::new())?;
         if self.penalty == 0.0 {
-            let upper = any.upper;
-            return Ok((any, upper));
+            return Ok(());
         }
-        let most = settings.most_leaves();
-        let highest = any.upper;
-        let mut best = any;
-        let mut upper = self.score(&best);
-        for leaves in 1..=most {
-            if highest - self.penalty * leaves as f64 <= self.score(&best) {
+        for leaves in 2..=settings.most_leaves() {
+            if highest - self.penalty * leaves as f64 <= self.best_score() + CLOSE {
                 break;
             }
-            if best.status != Status::Optimal {
-                upper = upper.max(highest - self.penalty * leaves as f64);
-                break;
-            }
-            let found = self.hull(&Settings { max_leaves: Some(leaves), ..settings.clone() })?;
-            upper = upper.max(found.upper - self.penalty * leaves as f64);
-            let status = found.status;
-            if self.score(&found) > self.score(&best) {
-                best = found;
-            }
-            best.status = status;
+            let range = Range { leaves, rest: highest - self.penalty * (leaves + 1) as f64 };
+            let settings = Settings { max_leaves: Some(leaves), ..settings.clone() };
+            self.hull(&settings, range, lines.clone())?;
         }
-        Ok((best, upper))
+        Ok(())
     }
 
-    /// Best measure of trees of at most `settings.max_leaves` leaves.
-    fn hull(&mut self, settings: &Settings) -> Result<Best, Error> {
-        let all = self.total;
-        let leaf = |label: usize| FrontPoint {
-            tree: Tree::leaf(),
-            labels: vec![label as i64],
-            costs: if label == 0 { vec![0.0, all[1]] } else { vec![all[0], 0.0] },
-        };
-        self.corners = vec![leaf(0), leaf(1)];
-        // No pair lies beyond this chain.
-        let mut outer: Vec<Pair> = vec![[0.0, all[1]], [0.0, 0.0], [all[0], 0.0]];
+    /// Searches for trees of at most `settings.max_leaves` leaves until none of the range can
+    /// score more than the best, or none measures more than the best met here. Returns the
+    /// largest measure there can be, and lines that hold for any allowed tree.
+    ///
+    /// Every step makes a corner, or closes a gap, or tries the slope at a better corner; all of
+    /// these are finite in number.
+    fn hull(
+        &mut self,
+        settings: &Settings,
+        range: Range,
+        lines: Vec<Line>,
+    ) -> Result<(f64, Vec<Line>), End> {
+        let (all, metric) = (self.total, self.metric);
+        let measure = |p: Pair| metric.value(p, all);
+        let mut hull = Hull::new(all, lines);
         let mut sloped: Option<Pair> = None;
-        let mut status = Status::Optimal;
-        let mut known = f64::INFINITY;
         loop {
-            let value = |p: &FrontPoint| self.metric.value(pair(p), all);
-            let best =
-                self.corners.iter().max_by(|a, b| value(a).total_cmp(&value(b))).expect("two");
-            let (best, best_value) = (best.clone(), value(best));
-            let at = |p: &Pair| self.metric.value(*p, all);
-            let tip = *outer.iter().max_by(|a, b| at(a).total_cmp(&at(b))).expect("a chain");
-            let upper = at(&tip).max(best_value);
-            self.record(best_value - self.penalty * best.tree.n_leaves() as f64, upper);
-            let closed = upper <= best_value + CLOSE;
-            if closed || status != Status::Optimal || all.contains(&0.0) {
-                let upper = if closed || all.contains(&0.0) { best_value } else { upper };
-                return Ok(Best { point: best, value: best_value, upper, status });
-            }
-            let by_slope = sloped != Some(pair(&best));
-            let weights = if by_slope {
-                sloped = Some(pair(&best));
-                self.rounded(self.metric.slope(pair(&best), all))
-            } else {
-                match self.chord_under(tip) {
-                    Some(weights) if upper < known => weights,
-                    _ => return Ok(Best { point: best, value: best_value, upper, status }),
+            let known =
+                hull.corners().iter().copied().max_by(|p, q| measure(*p).total_cmp(&measure(*q)));
+            let known = known.expect("two leaves");
+            let widest = hull.widest(None, measure);
+            let upper = widest.map_or(measure(known), |(_, upper)| upper.max(measure(known)));
+            self.bound(range, upper);
+            let beaten = upper - self.penalty * range.leaves as f64 <= self.best_score() + CLOSE;
+            let (Some((gap, _)), false) = (widest, beaten || upper <= measure(known) + CLOSE)
+            else {
+                return Ok((upper, hull.lines));
+            };
+            let slope = self.rounded(metric.slope(known, all));
+            let by_slope = sloped != Some(known) && slope[0] > 0.0 && slope[1] > 0.0;
+            sloped = Some(known);
+            let weights = if by_slope { slope } else { self.reduced(hull.chord(gap)) };
+            let (found, least) = match self.least(weights, settings, &hull, range) {
+                Ok(found) => found,
+                Err((line, end)) => {
+                    hull.lines.extend(line);
+                    if let Some((_, upper)) = hull.widest(None, measure) {
+                        self.bound(range, upper.max(measure(known)));
+                    }
+                    return Err(end);
                 }
             };
-            if !by_slope {
-                known = upper;
-            }
-            let (found, least, ended) = self.least(weights, settings)?;
-            status = ended;
-            outer = clip(&outer, weights, least);
-            let of = pair(&found);
-            let place = |p: &FrontPoint| (pair(p)[0], -pair(p)[1]) < (of[0], -of[1]);
-            let place = self.corners.partition_point(place);
-            if self.corners.get(place).is_none_or(|p| pair(p) != of) {
-                self.corners.insert(place, found);
+            hull.lines.push(least);
+            let new = hull.insert(found, |weights| self.is_exact(weights));
+            if !new && !by_slope {
+                hull.close(gap);
             }
         }
+    }
+
+    /// No allowed tree measures more than `upper` with the lines of one hull.
+    fn bound(&mut self, range: Range, upper: f64) {
+        let lower = self.lower(range, upper);
+        self.certificate.raise(lower);
+        self.certificate.record();
+    }
+
+    /// Bound on the objective when trees of the range measure no more than `upper`.
+    fn lower(&self, range: Range, upper: f64) -> f64 {
+        let most = (upper - self.penalty * range.leaves as f64).max(range.rest);
+        1.0 - most.max(self.best_score()) - ALLOWANCE
+    }
+
+    /// Whether the search keeps weighted sums as whole numbers.
+    fn is_exact(&self, [a, b]: Pair) -> bool {
+        let whole = self.whole && a.fract() == 0.0 && b.fract() == 0.0;
+        whole && a * self.total[0] + b * self.total[1] <= EXACT
+    }
+
+    /// The same weights as small whole numbers where they are whole.
+    fn reduced(&self, [a, b]: Pair) -> Pair {
+        let divisor = if self.whole { divisor(a, b) } else { 1.0 };
+        [a / divisor, b / divisor]
     }
 
     /// Weights as whole numbers that single lanes hold, if rows weigh whole numbers; any
@@ -230,35 +287,71 @@ impl Search<'_> {
         if self.whole && x >= 4.0 && y >= 4.0 { [x, y] } else { [a, b] }
     }
 
-    /// Weights along the chord between two corners that `tip` lies furthest below.
-    fn chord_under(&self, tip: Pair) -> Option<[f64; 2]> {
-        let chord = |w: &[FrontPoint]| {
-            let (p, q) = (pair(&w[0]), pair(&w[1]));
-            let (a, b) = (p[1] - q[1], q[0] - p[0]);
-            let below = (a * (p[0] - tip[0]) + b * (p[1] - tip[1])) / (a + b);
-            (a > 0.0 && b > 0.0 && below > 0.0).then_some((below, [a, b]))
-        };
-        let deepest = self.corners.windows(2).filter_map(chord).max_by(|x, y| x.0.total_cmp(&y.0));
-        deepest.map(|(_, [a, b])| {
-            let divisor = if self.whole { divisor(a, b) } else { 1.0 };
-            [a / divisor, b / divisor]
-        })
-    }
-
-    /// The tree with the least weighted errors, and what none is below.
+    /// The tree with the least weighted errors and the line that no tree is below; after a stop
+    /// the line that is proven, if there is one.
     fn least(
         &mut self,
-        [a, b]: [f64; 2],
+        [a, b]: Pair,
         settings: &Settings,
-    ) -> Result<(FrontPoint, f64, Status), Error> {
+        hull: &Hull,
+        range: Range,
+    ) -> Result<(Pair, Line), (Option<Line>, End)> {
+        let refused = |error| (None, End::Refused(error));
         let weight = |i: usize| self.weights.map_or(1.0, |w| w[i]);
         let of_row = |(i, &p): (usize, &bool)| weight(i) * if p { b } else { a };
         let weights: Vec<f64> = self.positive.iter().enumerate().map(of_row).collect();
         let labels: Vec<usize> = self.positive.iter().map(|&p| usize::from(p)).collect();
-        let task = Accuracy::new(&labels, 2, Some(&weights), 0.0, settings.most_leaves())?;
-        let solution = solve(&task, self.features, settings, self.monitor)?;
+        let most_leaves = settings.most_leaves();
+        let task = Accuracy::new(&labels, 2, Some(&weights), 0.0, most_leaves).map_err(refused)?;
+        let total = a * self.total[0] + b * self.total[1];
+        let rounding = hull.rounding([a, b], false);
+        let line = |bound: f64| Line { weights: [a, b], least: bound * total - rounding };
+        // What the weighted search proves on its way moves the bound of this one.
+        let solution = {
+            let (metric, all, monitor) = (self.metric, self.total, self.monitor);
+            let (best, penalty) = (self.best_score(), self.penalty);
+            let certificate = Mutex::new(&mut self.certificate);
+            let progress = |point: &TracePoint| {
+                let more = Some(line(point.lower_bound));
+                let Some((_, upper)) = hull.widest(more, |p| metric.value(p, all)) else { return };
+                let known = hull.corners().iter().map(|&p| metric.value(p, all));
+                let upper = known.fold(upper, f64::max);
+                let most = (upper - penalty * range.leaves as f64).max(range.rest).max(best);
+                let mut certificate = certificate.lock().expect("no panic while locked");
+                certificate.raise(1.0 - most - ALLOWANCE);
+                certificate.record();
+            };
+            let stopped = || monitor.check().is_err();
+            let inner = Monitor::new(None, &stopped).with_progress(&progress);
+            let solution = solve(&task, self.features, settings, &inner).map_err(refused)?;
+            monitor.count(inner.nodes());
+            solution
+        };
         self.sample = (solution.n_distinct_rows, solution.n_columns);
-        let tree = solution.tree;
+        let point = self.labelled(solution.tree, [a, b]);
+        let found = pair(&point);
+        self.meet(point);
+        match solution.status {
+            Status::Optimal => {
+                let least = a * found[0] + b * found[1];
+                let rounding = hull.rounding([a, b], self.is_exact([a, b]));
+                Ok((found, Line { weights: [a, b], least: least - rounding }))
+            }
+            status => {
+                let stop = match (self.monitor.check(), status) {
+                    (Err(stop), _) => stop,
+                    (Ok(()), Status::TimeLimit) => Stop::Time,
+                    (Ok(()), Status::Interrupted) => Stop::Interrupt,
+                    (Ok(()), _) => Stop::Memory,
+                };
+                Err((Some(line(solution.lower_bound)), End::Stopped(stop)))
+            }
+        }
+    }
+
+    /// A tree with the labels of least weighted errors.
+    fn labelled(&self, tree: Tree, [a, b]: Pair) -> FrontPoint {
+        let weight = |i: usize| self.weights.map_or(1.0, |w| w[i]);
         let mut sums = vec![[0.0; 2]; tree.n_nodes()];
         for (i, &p) in self.positive.iter().enumerate() {
             sums[tree.leaf_of(self.features, i)][usize::from(p)] += weight(i);
@@ -272,78 +365,41 @@ impl Search<'_> {
                 errors[1 - predicted] += sums[node][1 - predicted];
             }
         }
-        let total = a * self.total[0] + b * self.total[1];
-        let least = match solution.status {
-            Status::Optimal => a * errors[0] + b * errors[1],
-            _ => solution.lower_bound * total,
-        };
-        Ok((FrontPoint { tree, labels, costs: errors.to_vec() }, least, solution.status))
+        FrontPoint { tree, labels, costs: errors.to_vec() }
     }
 
-    fn record(&mut self, score: f64, upper: f64) {
-        let objective = 1.0 - score;
-        let point = TracePoint {
-            seconds: self.monitor.seconds(),
-            objective,
-            lower_bound: (1.0 - upper + self.penalty).min(objective),
-            nodes: self.monitor.nodes(),
-        };
-        self.monitor.report(&point);
-        self.trace.push(point);
-    }
-
-    fn finish(mut self, best: &Best, upper: f64) -> Front {
-        let objective = 1.0 - self.score(best);
-        let mut points = std::mem::take(&mut self.corners);
-        points.push(best.point.clone());
-        points.sort_by(|p, q| {
+    fn finish(self, stop: Option<Stop>) -> Front {
+        let Search { mut met, best, certificate, monitor, sample, .. } = self;
+        let best = met[best].clone();
+        met.sort_by(|p, q| {
             let (a, b) = (pair(p), pair(q));
             a[0].total_cmp(&b[0]).then(a[1].total_cmp(&b[1]))
         });
         let mut least = f64::INFINITY;
-        let is_best = |p: &FrontPoint| p.tree == best.point.tree && p.labels == best.point.labels;
-        points.retain(|p| {
+        let is_best = |p: &FrontPoint| p.tree == best.tree && p.labels == best.labels;
+        met.retain(|p| {
             let better = pair(p)[1] < least || is_best(p);
             least = least.min(pair(p)[1]);
             better
         });
-        points.dedup_by(|p, q| pair(p) == pair(q) && p.labels == q.labels && p.tree == q.tree);
-        let place = points.iter().position(is_best);
+        met.dedup_by(|p, q| pair(p) == pair(q) && p.labels == q.labels && p.tree == q.tree);
+        let verdict = certificate.finish(stop);
         Front {
-            best: place,
-            points,
-            objective,
-            lower_bound: (1.0 - upper).min(objective),
-            status: best.status,
-            nodes: self.monitor.nodes(),
-            n_distinct_rows: self.sample.0,
-            n_columns: self.sample.1,
-            trace: self.trace,
+            best: met.iter().position(is_best),
+            points: met,
+            objective: verdict.objective,
+            lower_bound: verdict.lower_bound,
+            status: verdict.status,
+            nodes: monitor.nodes(),
+            n_distinct_rows: sample.0,
+            n_columns: sample.1,
+            trace: verdict.trace,
         }
     }
 }
 
 fn pair(point: &FrontPoint) -> Pair {
     [point.costs[0], point.costs[1]]
-}
-
-/// The part of a convex chain on which a·x + b·y ≥ least, closed along that line.
-fn clip(chain: &[Pair], [a, b]: [f64; 2], least: f64) -> Vec<Pair> {
-    let above = |p: &Pair| a * p[0] + b * p[1] - least;
-    let mut out = Vec::new();
-    for (i, p) in chain.iter().enumerate() {
-        if above(p) >= 0.0 {
-            out.push(*p);
-        }
-        if let Some(q) = chain.get(i + 1) {
-            let (x, y) = (above(p), above(q));
-            if (x < 0.0) != (y < 0.0) {
-                let t = x / (x - y);
-                out.push([p[0] + t * (q[0] - p[0]), p[1] + t * (q[1] - p[1])]);
-            }
-        }
-    }
-    if out.is_empty() { chain.to_vec() } else { out }
 }
 
 /// Greatest common divisor of two whole numbers.

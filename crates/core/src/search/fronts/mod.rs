@@ -6,20 +6,24 @@
 //! the whole front of two components, [`solve_limited`] the least of one component with the
 //! others within their windows, [`solve_metric`] the best of a measure of both error rates.
 
+mod certificate;
 mod engine;
+mod hull;
 mod limited;
 mod metric;
 mod node;
 pub mod plain;
 mod points;
+mod start;
 mod whole;
 
 pub use metric::{Metric, solve_metric};
+pub use start::{Relaxation, without_capacity, without_fairness, without_parity};
 
 use super::{Monitor, Settings, Status, TracePoint};
 use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
-use crate::task::{ANY, FrontTask};
+use crate::task::FrontTask;
 use crate::tree::Tree;
 use engine::{Engine, Point};
 
@@ -90,16 +94,15 @@ pub fn solve_front<T: FrontTask<2>>(
     let depth = settings.max_depth.min(root.sample.n_columns());
     let mut solved = Ok(());
     // Shallow fronts take little time and are there when a limit ends the search.
-    for depth in depth.min(2)..=depth {
+    for depth in depth.min(1)..=depth {
         let mut found = Vec::new();
         solved = whole::front(&mut engine, &root, depth, &mut found);
         stairs.append(&mut found);
-        engine.nondominated(&mut stairs);
+        whole::staircase(&mut stairs);
         if solved.is_err() {
             break;
         }
     }
-    stairs.sort_by_key(|p: &Point<2>| p.cost);
     Ok(Front {
         points: stairs.iter().map(|p| point(&engine, p)).collect(),
         best: None,
@@ -115,9 +118,12 @@ pub fn solve_front<T: FrontTask<2>>(
 
 /// The tree with the least component 0 whose other components lie within their windows.
 ///
-/// `Status::Infeasible` and no point when there is proven to be none.
+/// `relaxed` is the same search without the windows, where there is a faster one. Without a
+/// point, and with an infinite objective, when the search was stopped before an admissible tree
+/// was met, or when there is proven to be none: `Status::Infeasible`.
 pub fn solve_limited<T: FrontTask<K>, const K: usize>(
     task: &T,
+    relaxed: Option<&Relaxation>,
     features: &BinaryMatrix,
     settings: &Settings,
     monitor: &Monitor,
@@ -128,42 +134,16 @@ pub fn solve_limited<T: FrontTask<K>, const K: usize>(
     let mut engine = Engine::new(task, features, settings, monitor);
     engine.max_leaves = leaf_limit(settings, &sample);
     let root = engine.root(sample);
-    let floor = task.reach(&root.total[..root.total.len() - 1])[0].0.max(ANY.0);
-    let objective = |cost: i64| task.objective_of(cost);
-    let mut trace = Vec::new();
-    let found = limited::Search::new(&mut engine, root).run(
-        settings.max_depth,
-        floor,
-        &mut |best, lower| {
-            let best = best.map_or(f64::INFINITY, |p| objective(p.cost[0]));
-            let point = TracePoint {
-                seconds: monitor.seconds(),
-                objective: best,
-                lower_bound: objective(lower).min(best),
-                nodes: monitor.nodes(),
-            };
-            monitor.report(&point);
-            trace.push(point);
-        },
-    );
-    let status = match (found.stop, &found.best) {
-        (Some(stop), _) => Status::from(stop),
-        (None, Some(_)) => Status::Optimal,
-        (None, None) => Status::Infeasible,
-    };
-    let best = found.best.as_ref().map(|p| objective(p.cost[0]));
+    let (best, verdict) = limited::Search::new(&mut engine, root).run(settings, relaxed);
     Ok(Front {
-        points: found.best.iter().map(|p| point(&engine, p)).collect(),
+        points: best.iter().map(|p| point(&engine, p)).collect(),
         best: best.map(|_| 0),
-        objective: best.unwrap_or(f64::INFINITY),
-        lower_bound: match found.lower {
-            i64::MAX => f64::INFINITY,
-            lower => objective(lower).min(best.unwrap_or(f64::INFINITY)),
-        },
-        status,
+        objective: verdict.objective,
+        lower_bound: verdict.lower_bound,
+        status: verdict.status,
         nodes: monitor.nodes(),
         n_distinct_rows,
         n_columns,
-        trace,
+        trace: verdict.trace,
     })
 }

@@ -2,9 +2,36 @@
 
 use crate::data::{BinaryMatrix, Sample};
 use crate::search::branch::random_number;
+use crate::search::{Monitor, Stop};
 use crate::task::RowLeaves;
 use std::cell::OnceCell;
 use std::rc::Rc;
+
+/// Steps between two looks at the monitor.
+const STRIDE: usize = 1 << 16;
+
+/// Looks at the monitor as work is done.
+pub(super) struct Pace<'a> {
+    monitor: &'a Monitor<'a>,
+    work: usize,
+}
+
+impl<'a> Pace<'a> {
+    pub fn new(monitor: &'a Monitor<'a>) -> Self {
+        Pace { monitor, work: 0 }
+    }
+
+    /// So many steps are to be done.
+    #[inline(always)]
+    pub fn spend(&mut self, steps: usize) -> Result<(), Stop> {
+        self.work += steps;
+        if self.work < STRIDE {
+            return Ok(());
+        }
+        self.work = 0;
+        self.monitor.check()
+    }
+}
 
 /// Identity of a set of rows.
 pub(super) type Key = (u128, usize);
@@ -31,6 +58,15 @@ impl<'a> Members<'a> {
         Members { leaves, distinct }
     }
 
+    /// Statistics 0 and 1 of a leaf of the distinct rows that are `inside`.
+    pub fn leaf(&self, inside: impl Fn(usize) -> bool, share: i64) -> [i64; 2] {
+        let of_leaf = |r: &&u32| inside(self.distinct[**r as usize] as usize);
+        let rows: Vec<u32> = self.leaves.order().iter().filter(of_leaf).copied().collect();
+        let mut leaf = [[0; 2]];
+        self.leaves.fill(&rows, &vec![0; rows.len()], &mut leaf, &[share]);
+        leaf[0]
+    }
+
     /// The caller's rows of a sample in their order, each with its place in the sample.
     fn of(&self, sample: &Sample) -> (Vec<u32>, Vec<u32>) {
         let most = self.distinct.iter().max().map_or(0, |&m| m as usize + 1);
@@ -50,7 +86,8 @@ pub(super) struct Node {
     /// Sums of the statistics over all rows, then the number of rows.
     pub total: Vec<i64>,
     children: Vec<[OnceCell<Rc<Node>>; 2]>,
-    pairs: OnceCell<Rc<Pairs>>,
+    /// Sums of single columns alone, and with those of pairs.
+    pairs: [OnceCell<Rc<Pairs>>; 2],
 }
 
 /// Sums of the statistics, the number of rows last, over the rows with one column or two.
@@ -79,7 +116,7 @@ impl Node {
         }
         total.push(sample.counts.iter().sum());
         let children = (0..sample.n_columns()).map(|_| Default::default()).collect();
-        Node { key: (hash, sample.n_rows()), sample, total, children, pairs: OnceCell::new() }
+        Node { key: (hash, sample.n_rows()), sample, total, children, pairs: Default::default() }
     }
 
     /// The rows in which column `c` has the value; kept when `keep` allows the memory.
@@ -102,51 +139,77 @@ impl Node {
         child
     }
 
-    /// The pair sums; kept when `keep` allows the memory.
+    /// The sums of columns, of pairs too where `both`; kept when `keep` allows the memory. Stops
+    /// where they take more than `limit` bytes.
     pub fn pairs(
         &self,
+        both: bool,
         members: Option<&Members>,
+        monitor: &Monitor,
+        limit: usize,
         keep: &mut impl FnMut(usize) -> bool,
-    ) -> Rc<Pairs> {
-        if let Some(pairs) = self.pairs.get() {
-            return pairs.clone();
+    ) -> Result<Rc<Pairs>, Stop> {
+        let slot = &self.pairs[usize::from(both)];
+        if let Some(pairs) = slot.get() {
+            return Ok(pairs.clone());
         }
-        let pairs = Rc::new(Pairs::new(&self.sample, &self.total, members));
-        if keep(8 * (pairs.one.len() + pairs.two.len() + 8 * pairs.cells.len())) {
-            self.pairs.get_or_init(|| pairs.clone());
+        let n = self.sample.n_columns();
+        let two = if both { n * n.saturating_sub(1) / 2 } else { 0 };
+        let cells = if members.is_some() { 8 * two + 4 * n } else { 0 };
+        let bytes = 8 * ((n + two) * (self.sample.channels + 1) + cells);
+        if bytes > limit {
+            return Err(Stop::Memory);
         }
-        pairs
+        let pairs = Rc::new(Pairs::new(&self.sample, &self.total, both, members, monitor)?);
+        if keep(bytes) {
+            slot.get_or_init(|| pairs.clone());
+        }
+        Ok(pairs)
     }
 }
 
 impl Pairs {
-    fn new(sample: &Sample, total: &[i64], members: Option<&Members>) -> Pairs {
+    fn new(
+        sample: &Sample,
+        total: &[i64],
+        both: bool,
+        members: Option<&Members>,
+        monitor: &Monitor,
+    ) -> Result<Pairs, Stop> {
         let (n, record) = (sample.n_columns(), sample.channels + 1);
+        let two = if both { n * n.saturating_sub(1) / 2 } else { 0 };
+        let pace = &mut Pace::new(monitor);
         let mut pairs = Pairs {
             record,
             total: total.to_vec(),
             one: vec![0; n * record],
-            two: vec![0; n * n.saturating_sub(1) / 2 * record],
+            two: vec![0; two * record],
             sides: Vec::new(),
             cells: Vec::new(),
         };
         match record {
-            3 => pairs.accumulate::<3>(sample),
-            4 => pairs.accumulate::<4>(sample),
-            5 => pairs.accumulate::<5>(sample),
-            6 => pairs.accumulate::<6>(sample),
-            7 => pairs.accumulate::<7>(sample),
-            8 => pairs.accumulate::<8>(sample),
-            _ => pairs.accumulate_any(sample),
+            3 => pairs.accumulate::<3>(sample, pace)?,
+            4 => pairs.accumulate::<4>(sample, pace)?,
+            5 => pairs.accumulate::<5>(sample, pace)?,
+            6 => pairs.accumulate::<6>(sample, pace)?,
+            7 => pairs.accumulate::<7>(sample, pace)?,
+            8 => pairs.accumulate::<8>(sample, pace)?,
+            _ => pairs.accumulate_any(sample, pace)?,
         }
         if let Some(members) = members {
-            pairs.read_rows(sample, members);
+            pairs.read_rows(sample, members, pace)?;
         }
-        pairs
+        Ok(pairs)
     }
 
     /// The first two statistics of all sides and cells from the rows; O(columns² · rows).
-    fn read_rows(&mut self, sample: &Sample, members: &Members) {
+    fn read_rows(
+        &mut self,
+        sample: &Sample,
+        members: &Members,
+        pace: &mut Pace,
+    ) -> Result<(), Stop> {
+        let both = !self.two.is_empty();
         let (rows, places) = members.of(sample);
         let mut cells = vec![0u8; rows.len()];
         let mut record = vec![0; self.record];
@@ -162,7 +225,9 @@ impl Pairs {
             let mut leaves = [[0; 2]; 2];
             members.leaves.fill(&rows, &cells, &mut leaves, &shares);
             self.sides.push(leaves);
-            for g in 0..f {
+            pace.spend(rows.len())?;
+            for g in 0..if both { f } else { 0 } {
+                pace.spend(rows.len())?;
                 for (cell, &at) in cells.iter_mut().zip(&places) {
                     let at = at as usize;
                     *cell = 2 * u8::from(sample.get(at, f)) + u8::from(sample.get(at, g));
@@ -177,10 +242,12 @@ impl Pairs {
                 self.cells.push(leaves);
             }
         }
+        Ok(())
     }
 
     /// O(rows · (columns true in a row)²); `R` is the length of a record.
-    fn accumulate<const R: usize>(&mut self, sample: &Sample) {
+    fn accumulate<const R: usize>(&mut self, sample: &Sample, pace: &mut Pace) -> Result<(), Stop> {
+        let both = !self.two.is_empty();
         let (one, _) = self.one.as_chunks_mut::<R>();
         let (two, _) = self.two.as_chunks_mut::<R>();
         let mut columns = Vec::with_capacity(sample.n_columns());
@@ -191,17 +258,22 @@ impl Pairs {
             true_columns(sample, r, &mut columns);
             for (i, &f) in columns.iter().enumerate() {
                 add(&mut one[f], &record);
+                pace.spend(i + 1)?;
+                if !both {
+                    continue;
+                }
                 let row = &mut two[f * f.saturating_sub(1) / 2..];
                 for &g in &columns[..i] {
                     add(&mut row[g], &record);
                 }
             }
         }
+        Ok(())
     }
 
     /// The same for records of any length.
-    fn accumulate_any(&mut self, sample: &Sample) {
-        let size = self.record;
+    fn accumulate_any(&mut self, sample: &Sample, pace: &mut Pace) -> Result<(), Stop> {
+        let (size, both) = (self.record, !self.two.is_empty());
         let mut columns = Vec::with_capacity(sample.n_columns());
         let mut record = vec![0i64; size];
         for r in 0..sample.n_rows() {
@@ -210,12 +282,14 @@ impl Pairs {
             true_columns(sample, r, &mut columns);
             for (i, &f) in columns.iter().enumerate() {
                 add(&mut self.one[f * size..(f + 1) * size], &record);
-                for &g in &columns[..i] {
+                pace.spend(size * (i + 1))?;
+                for &g in &columns[..if both { i } else { 0 }] {
                     let at = (f * (f - 1) / 2 + g) * size;
                     add(&mut self.two[at..at + size], &record);
                 }
             }
         }
+        Ok(())
     }
 
     pub fn total(&self) -> &[i64] {

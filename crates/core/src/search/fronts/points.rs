@@ -2,7 +2,7 @@
 //! within a window, and not dominated by one another.
 
 use super::engine::{Engine, Point};
-use super::node::{Node, Pairs};
+use super::node::{Node, Pace, Pairs};
 use crate::search::Stop;
 use crate::task::FrontTask;
 
@@ -45,6 +45,24 @@ const DRAFT: u32 = 1 << 31;
 /// Points gathered before the dominated ones are dropped.
 const BATCH: usize = 1 << 14;
 
+/// Points of a node as they are found.
+pub(super) struct Gathered<const K: usize> {
+    pub points: Vec<Point<K>>,
+    drafts: Vec<Draft>,
+    batch: usize,
+}
+
+impl<const K: usize> Gathered<K> {
+    pub fn new(points: Vec<Point<K>>) -> Self {
+        Gathered { points, drafts: Vec::new(), batch: BATCH }
+    }
+
+    fn draft(&mut self, cost: [i64; K], leaves: u32, draft: Draft) {
+        self.points.push(Point { cost, leaves, plan: DRAFT | self.drafts.len() as u32 });
+        self.drafts.push(draft);
+    }
+}
+
 impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
     /// The points of trees of at most `depth` over the rows of `node` within the bounds,
     /// by ascending weighted cost.
@@ -55,7 +73,7 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
         bounds: &Bounds<K>,
     ) -> Result<Vec<Point<K>>, Stop> {
         let depth = depth.min(node.sample.n_columns());
-        let mut found = self.leaf_points(&node.total, bounds);
+        let found = self.leaf_points(&node.total, bounds)?;
         if depth == 0 || bounds.leaves < 2 {
             return Ok(found);
         }
@@ -64,43 +82,48 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
             return Ok(found);
         }
         self.check(found.len())?;
-        let mut batch = BATCH;
-        let mut drafts = Vec::new();
-        let pairs = (depth <= 2).then(|| self.pairs(node));
+        let mut gathered = Gathered::new(found);
+        let pairs = if depth <= 2 { Some(self.pairs(node, depth)?) } else { None };
         for c in 0..node.sample.n_columns() {
-            let [yes, no] = match &pairs {
+            let sides = match &pairs {
                 Some(pairs) => {
                     if least.sides[c][0] + least.sides[c][1] + self.price() > bounds.value {
                         continue;
                     }
-                    self.side_points(node, pairs, c, depth, &least.sides[c], bounds)
+                    self.side_points(node, pairs, c, depth, &least.sides[c], bounds)?
                 }
                 None => match self.child_points(node, c, depth, bounds)? {
                     Some(sides) => sides,
                     None => continue,
                 },
             };
-            self.combine(c, &yes, &no, bounds, &mut found, &mut drafts);
-            if found.len() > batch {
-                self.settle(node, &mut found, &mut drafts);
-                batch = BATCH.max(2 * found.len());
-                self.check(found.len())?;
-            }
+            self.combine(node, c, &sides, bounds, &mut gathered)?;
         }
-        self.settle(node, &mut found, &mut drafts);
-        Ok(found)
+        self.settle(node, &mut gathered)?;
+        Ok(gathered.points)
     }
 
     /// Drops the dominated points and makes the plans of the others.
-    fn settle(&mut self, node: &Node, found: &mut Vec<Point<K>>, drafts: &mut Vec<Draft>) {
-        self.nondominated(found);
-        for point in found {
+    pub fn settle(&mut self, node: &Node, gathered: &mut Gathered<K>) -> Result<(), Stop> {
+        self.nondominated(&mut gathered.points)?;
+        for point in &mut gathered.points {
             if point.plan & DRAFT != 0 {
-                let (c, yes, no) = drafts[(point.plan & !DRAFT) as usize];
+                let (c, yes, no) = gathered.drafts[(point.plan & !DRAFT) as usize];
                 point.plan = self.plan_split(&node.sample, c, yes, no);
             }
         }
-        drafts.clear();
+        gathered.drafts.clear();
+        Ok(())
+    }
+
+    /// Settles when many points have been gathered.
+    fn thin(&mut self, node: &Node, gathered: &mut Gathered<K>) -> Result<(), Stop> {
+        if gathered.points.len() > gathered.batch {
+            self.settle(node, gathered)?;
+            gathered.batch = BATCH.max(2 * gathered.points.len());
+            self.check(gathered.points.len())?;
+        }
+        Ok(())
     }
 
     /// Points of both children of a split on column `c`; `None` when they cannot matter.
@@ -116,8 +139,8 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
             if sides[0] + sides[1] + self.price() > bounds.value {
                 return Ok(None);
             }
-            let pairs = self.pairs(node);
-            return Ok(Some(self.side_points(node, &pairs, c, depth, &sides, bounds)));
+            let pairs = self.pairs(node, depth)?;
+            return self.side_points(node, &pairs, c, depth, &sides, bounds).map(Some);
         }
         let sides = [self.child(node, c, false), self.child(node, c, true)];
         let (no, yes) = (self.least(&sides[0], depth - 1)?, self.least(&sides[1], depth - 1)?);
@@ -138,11 +161,15 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
     }
 
     /// Candidates of a leaf with these sums.
-    fn leaf_points(&mut self, record: &[i64], bounds: &Bounds<K>) -> Vec<Point<K>> {
+    pub fn leaf_points(
+        &mut self,
+        record: &[i64],
+        bounds: &Bounds<K>,
+    ) -> Result<Vec<Point<K>>, Stop> {
         let mut found = Vec::new();
         self.offer_leaf(record, bounds, &mut found);
-        self.nondominated(&mut found);
-        found
+        self.nondominated(&mut found)?;
+        Ok(found)
     }
 
     fn offer_leaf(&mut self, record: &[i64], bounds: &Bounds<K>, found: &mut Vec<Point<K>>) {
@@ -172,27 +199,31 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
         depth: usize,
         least: &[f64; 2],
         bounds: &Bounds<K>,
-    ) -> [Vec<Point<K>>; 2] {
+    ) -> Result<[Vec<Point<K>>; 2], Stop> {
         let mut records = [vec![0i64; node.total.len()], vec![0i64; node.total.len()]];
         let channels = node.total.len() - 1;
-        [true, false].map(|value| {
+        let mut pace = Pace::new(self.monitor);
+        let mut sides = [Vec::new(), Vec::new()];
+        for (side, value) in sides.iter_mut().zip([true, false]) {
             let [other, record] = &mut records;
             pairs.side(f, !value, other);
             let reach = self.task.reach(&other[..channels]);
             let beside = least[usize::from(!value)] + self.price();
             let of_side = bounds.beside(beside, self.task.price(), &reach);
-            let (mut found, mut drafts) = (Vec::new(), Vec::new());
+            let mut gathered = Gathered::new(Vec::new());
             pairs.side(f, value, record);
-            self.offer_leaf(record, &of_side, &mut found);
+            self.offer_leaf(record, &of_side, &mut gathered.points);
             if depth > 1 && of_side.leaves > 1 {
                 for g in (0..node.sample.n_columns()).filter(|&g| g != f) {
-                    let cell = (pairs, f, value, g);
-                    self.cell_points(cell, &of_side, record, &mut found, &mut drafts);
+                    self.cell_points((pairs, f, value, g), &of_side, record, &mut gathered);
+                    pace.spend(32)?;
+                    self.thin(node, &mut gathered)?;
                 }
             }
-            self.settle(node, &mut found, &mut drafts);
-            found
-        })
+            self.settle(node, &mut gathered)?;
+            *side = gathered.points;
+        }
+        Ok(sides)
     }
 
     /// Points of one side of column `f` split on `g`.
@@ -201,8 +232,7 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
         (pairs, f, value, g): (&Pairs, usize, bool, usize),
         bounds: &Bounds<K>,
         record: &mut [i64],
-        found: &mut Vec<Point<K>>,
-        drafts: &mut Vec<Draft>,
+        gathered: &mut Gathered<K>,
     ) {
         let mut cells: [Vec<[i64; K]>; 2] = Default::default();
         let mut least = self.price();
@@ -225,8 +255,7 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
                     && bounds.admit(&cost, 2)
                 {
                     let (yes, no) = (self.plan_leaf(a), self.plan_leaf(b));
-                    found.push(Point { cost, leaves: 2, plan: DRAFT | drafts.len() as u32 });
-                    drafts.push((g, yes, no));
+                    gathered.draft(cost, 2, (g, yes, no));
                 }
             }
         }
@@ -234,26 +263,29 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
 
     /// Appends the points of a split on column `c` that the bounds admit; both lists by
     /// ascending weighted cost.
-    fn combine(
-        &self,
+    pub fn combine(
+        &mut self,
+        node: &Node,
         c: usize,
-        yes: &[Point<K>],
-        no: &[Point<K>],
+        [yes, no]: &[Vec<Point<K>>; 2],
         bounds: &Bounds<K>,
-        found: &mut Vec<Point<K>>,
-        drafts: &mut Vec<Draft>,
-    ) {
+        gathered: &mut Gathered<K>,
+    ) -> Result<(), Stop> {
         let of_no: Vec<f64> = no.iter().map(|p| self.value(p)).collect();
+        let mut pace = Pace::new(self.monitor);
         for a in yes {
             let left = bounds.value - self.value(a) - self.price();
-            for (b, _) in no.iter().zip(&of_no).take_while(|(_, value)| **value <= left) {
+            let within = of_no.partition_point(|&value| value <= left);
+            pace.spend(within)?;
+            for b in &no[..within] {
                 let (cost, leaves) = (self.task.combine(&a.cost, &b.cost), a.leaves + b.leaves);
                 if bounds.admit(&cost, leaves) {
-                    found.push(Point { cost, leaves, plan: DRAFT | drafts.len() as u32 });
-                    drafts.push((c, a.plan, b.plan));
+                    gathered.draft(cost, leaves, (c, a.plan, b.plan));
                 }
             }
+            self.thin(node, gathered)?;
         }
+        Ok(())
     }
 
     /// Weighted cost of a point.
@@ -263,7 +295,7 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
 
     /// Keeps the points that no other dominates, by ascending weighted cost; of equal ones
     /// the one with fewest leaves.
-    pub fn nondominated(&self, points: &mut Vec<Point<K>>) {
+    pub fn nondominated(&self, points: &mut Vec<Point<K>>) -> Result<(), Stop> {
         let budget = self.max_leaves != u32::MAX;
         if K == 2 && !budget {
             points.sort_unstable_by_key(|p| (p.cost[1], p.cost[0], p.leaves));
@@ -279,21 +311,25 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
             }
         } else {
             points.sort_unstable_by_key(|p| (p.cost, p.leaves));
-            let mut kept: Vec<Point<K>> = Vec::new();
+            let (mut kept, mut stopped) = (Vec::<Point<K>>::new(), Ok(()));
+            let mut pace = Pace::new(self.monitor);
             points.retain(|p| {
                 let better = |q: &Point<K>| {
                     self.task.dominates(&q.cost, &p.cost) && (!budget || q.leaves <= p.leaves)
                 };
-                let keep = !kept.iter().any(better);
+                stopped = stopped.and_then(|()| pace.spend(kept.len()));
+                let keep = stopped.is_ok() && !kept.iter().any(better);
                 if keep {
                     kept.push(*p);
                 }
                 keep
             });
+            stopped?;
         }
         points.sort_by(|a, b| {
             let by_value = self.value(a).total_cmp(&self.value(b));
             by_value.then(a.cost.cmp(&b.cost)).then(a.leaves.cmp(&b.leaves))
         });
+        Ok(())
     }
 }

@@ -6,7 +6,7 @@
 //! 1995). Only the points of subproblems within that triangle are listed.
 
 use super::engine::{Engine, Point, Weights};
-use super::node::Node;
+use super::node::{Node, Pace};
 use super::points::Bounds;
 use crate::search::Stop;
 use crate::task::{ANY, FrontTask};
@@ -27,8 +27,7 @@ pub(super) fn front<T: FrontTask<2>>(
     for point in engine.points(root, 0, &everything)? {
         stairs.push(point);
     }
-    engine.nondominated(stairs);
-    stairs.sort_by_key(|p| p.cost);
+    staircase(stairs);
     let depth = depth.min(root.sample.n_columns());
     if depth == 0 || stairs.len() < 2 {
         return Ok(());
@@ -39,7 +38,7 @@ pub(super) fn front<T: FrontTask<2>>(
         let columns = columns(engine, root, depth)?;
         for (_, c) in columns {
             if let Some([yes, no]) = engine.child_points(root, c, depth, &everything)? {
-                insert_pairs(engine, root, c, [&yes, &no], &everything, stairs);
+                insert_pairs(engine, root, c, [&yes, &no], &everything, stairs)?;
             }
         }
         return Ok(());
@@ -123,7 +122,7 @@ fn between<T: FrontTask<2>>(
             break;
         }
         if let Some([yes, no]) = engine.child_points(root, c, depth, &bounds)? {
-            insert_pairs(engine, root, c, [&yes, &no], &bounds, stairs);
+            insert_pairs(engine, root, c, [&yes, &no], &bounds, stairs)?;
         }
     }
     Ok(())
@@ -142,6 +141,7 @@ pub(super) fn columns<T: FrontTask<K>, const K: usize>(
         order.extend(sides.iter().enumerate().map(|(c, [no, yes])| (no + yes + price, c)));
     } else {
         for c in 0..n {
+            engine.monitor.check()?;
             let mut value = price;
             for side in [false, true] {
                 let child = engine.child(root, c, side);
@@ -162,11 +162,14 @@ fn insert_pairs<T: FrontTask<2>>(
     [yes, no]: [&[Point<2>]; 2],
     bounds: &Bounds<2>,
     stairs: &mut Stairs,
-) {
+) -> Result<(), Stop> {
+    let mut pace = Pace::new(engine.monitor);
     let of_no: Vec<f64> = no.iter().map(|p| engine.value(p)).collect();
     for a in yes {
         let left = bounds.value - engine.value(a) - engine.price();
-        for (b, _) in no.iter().zip(&of_no).take_while(|(_, value)| **value <= left) {
+        let within = of_no.partition_point(|&value| value <= left);
+        pace.spend(within)?;
+        for b in &no[..within] {
             let cost = engine.task.combine(&a.cost, &b.cost);
             if bounds.admit(&cost, a.leaves + b.leaves) && is_new(stairs, &cost) {
                 let point = engine.join(root, c, a, b);
@@ -174,6 +177,19 @@ fn insert_pairs<T: FrontTask<2>>(
             }
         }
     }
+    Ok(())
+}
+
+/// Keeps the points that no other dominates, whatever their leaves, by ascending first
+/// component.
+pub(super) fn staircase(points: &mut Stairs) {
+    points.sort_by_key(|p| (p.cost, p.leaves));
+    let mut least = i64::MAX;
+    points.retain(|p| {
+        let better = p.cost[1] < least;
+        least = least.min(p.cost[1]);
+        better
+    });
 }
 
 /// Whether no point of the stairs is at least as good.

@@ -1,0 +1,106 @@
+//! Trees to start from: those of a search without limits, with the labels that keep them.
+//!
+//! Leaving out the limits gives a problem that the faster searches solve: its bound holds for
+//! the limited one, and its tree may be kept with other labels.
+
+use super::engine::{Engine, Point};
+use super::node::Node;
+use super::points::{Bounds, Gathered};
+use crate::data::BinaryMatrix;
+use crate::error::Error;
+use crate::search::{Monitor, Settings, Solution, Stop, solve, solve_brier};
+use crate::survival::Observations;
+use crate::task::accuracy::Accuracy;
+use crate::task::brier::{Brier, LeafCurve};
+use crate::task::label_costs::LabelCosts;
+use crate::task::likelihood::Likelihood;
+use crate::task::{ANY, FrontTask};
+use crate::tree::{LEAF, Tree};
+
+/// The best tree without the limits, in the same objective.
+pub type Relaxation<'a> = dyn Fn(&Settings, &Monitor) -> Result<Solution, Error> + 'a;
+
+/// What [`Parity`](crate::task::parity::Parity) is without its limit.
+pub fn without_parity<'a>(
+    positive: &'a [bool],
+    weights: Option<&'a [f64]>,
+    leaf_penalty: f64,
+    features: &'a BinaryMatrix,
+) -> Box<Relaxation<'a>> {
+    Box::new(move |settings, monitor| {
+        let labels: Vec<usize> = positive.iter().map(|&p| usize::from(p)).collect();
+        let task = Accuracy::new(&labels, 2, weights, leaf_penalty, settings.most_leaves())?;
+        solve(&task, features, settings, monitor)
+    })
+}
+
+/// What [`Capacity`](crate::task::capacity::Capacity) is without its limits.
+pub fn without_capacity<'a>(
+    costs: &'a [f64],
+    n_labels: usize,
+    weights: Option<&'a [f64]>,
+    leaf_penalty: f64,
+    features: &'a BinaryMatrix,
+) -> Box<Relaxation<'a>> {
+    Box::new(move |settings, monitor| {
+        let most_leaves = settings.most_leaves();
+        let task = LabelCosts::of_costs(costs, n_labels, weights, leaf_penalty, most_leaves)?;
+        solve(&task, features, settings, monitor)
+    })
+}
+
+/// What the tasks of fair survival are without their limit: the Brier score, or the likelihood.
+pub fn without_fairness<'a>(
+    obs: Observations<'a>,
+    brier: bool,
+    leaf_penalty: f64,
+    features: &'a BinaryMatrix,
+) -> Box<Relaxation<'a>> {
+    Box::new(move |settings, monitor| {
+        if brier {
+            let task = Brier::new(&obs, leaf_penalty, LeafCurve::KaplanMeier, None)?;
+            return solve_brier(&task, features, settings, monitor);
+        }
+        solve(&Likelihood::new(&obs, leaf_penalty)?, features, settings, monitor)
+    })
+}
+
+/// Ways to label a subtree that are kept.
+const LABELLINGS: usize = 128;
+
+impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
+    /// Ways to label the leaves of a tree, by ascending weighted cost; not all of many.
+    pub fn labellings(&mut self, root: &Node, tree: &Tree) -> Result<Vec<Point<K>>, Stop> {
+        let records = self.leaf_records(root, tree);
+        self.labellings_at(root, tree, 0, &records)
+    }
+
+    fn labellings_at(
+        &mut self,
+        root: &Node,
+        tree: &Tree,
+        node: usize,
+        records: &[Vec<i64>],
+    ) -> Result<Vec<Point<K>>, Stop> {
+        let all = Bounds { value: f64::INFINITY, window: [ANY; K], leaves: u32::MAX };
+        if tree.feature[node] == LEAF {
+            return self.leaf_points(&records[node], &all);
+        }
+        let Some(c) = root.sample.column_of(tree.feature[node] as usize) else {
+            return Ok(Vec::new());
+        };
+        let (mut yes, mut no) = (tree.left[node] as usize, tree.right[node] as usize);
+        if root.sample.columns[c].flipped {
+            (yes, no) = (no, yes);
+        }
+        let sides = [
+            self.labellings_at(root, tree, yes, records)?,
+            self.labellings_at(root, tree, no, records)?,
+        ];
+        let mut gathered = Gathered::new(Vec::new());
+        self.combine(root, c, &sides, &all, &mut gathered)?;
+        self.settle(root, &mut gathered)?;
+        gathered.points.truncate(LABELLINGS);
+        Ok(gathered.points)
+    }
+}
