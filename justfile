@@ -16,6 +16,10 @@ test-slow: build
     cargo test --profile checks -p bristlecone-core -p bristlecone-oracle
     python -m pytest
 
+# New random problems against brute force; a failure names its seed, which becomes a case.
+explore *args: build
+    BRISTLECONE_SEED=$(date +%s) BRISTLECONE_CASES=1000 python -m pytest tests/brute_force {{ args }}
+
 # Formatting, lints, types.
 lint:
     cargo fmt --all --check
