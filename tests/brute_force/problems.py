@@ -6,7 +6,7 @@ and fitted (``parameters``, ``fit``), what the best objective is for a number of
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import exhaustive as plain
 import numpy as np
@@ -131,6 +131,8 @@ class Problem:
     saved: bool = True
     features: np.ndarray = None
     reference: float | None = None
+    # What else a fitted tree tells of its rows, as pairs of what is told and what is true.
+    also: object = lambda model: []
     # Size of the amounts that rounding is relative to, where that is not the objective's.
     scale: float = 0.0
     # Parameters, and arguments of ``fit``, that another kind of problem draws.
@@ -338,11 +340,19 @@ def survival(rng, objective=None):
         fine = np.abs(outcomes[:, 1]) <= fairness.limit + tolerance * max(1.0, tau)
         return np.where(fine, outcomes[:, 0] / weight.sum(), np.inf)
 
+    def row_outcome(model):
+        node = model.apply(X)[kept]
+        return sum(np.array(outcome(np.flatnonzero(node == leaf))) for leaf in np.unique(node))
+
+    def also(model):
+        return [(model.group_rmst_[1] - model.group_rmst_[0], row_outcome(model)[1])]
+
     return Chosen(
         **common,
         leaf_outcomes=lambda rows: [outcome(rows)],
         score=score,
-        row_outcome=lambda model: np.sum([outcome(rows) for rows in own_leaves(model, X, kept)], 0),
+        row_outcome=row_outcome,
+        also=also,
     )
 
 
@@ -354,11 +364,6 @@ def listed(rng, objective):
         few = columns <= 3 or problem.depth <= 2
         if few and problem.parameters["fairness"] is None and "reference_loss" not in problem.fit:
             return problem
-
-
-def own_leaves(model, X, kept):
-    node = model.apply(X)[kept]
-    return [np.flatnonzero(node == leaf) for leaf in np.unique(node)]
 
 
 def parity(rng, X, kept, fit, time):
@@ -394,14 +399,13 @@ def classes_kept(rng, X, given, n_classes):
     return y
 
 
-def classification(rng, front=False):
-    sums = ("accuracy", "balanced-accuracy", "gini", "entropy")
-    objective = one_of(rng, "f1", "mcc") if rng.random() < 0.5 else one_of(rng, *sums)
+def classification(rng, objectives):
+    objective = one_of(rng, *objectives)
     parameters = shared_parameters(rng)
-    by_front = front or objective in ("f1", "mcc")
+    by_front = objective in ("f1", "mcc")
     n_classes = 2 if by_front else one_of(rng, 2, 2, 3)
     # As many of one class as of the other, and nothing else that breaks a tie.
-    even = rng.random() < 0.4
+    even = rng.random() < 0.5
     counted = even or rng.random() < 0.6
     X = rows(rng, front_size(rng, parameters, counted) if by_front else 5)
     given, kept = few_weights(rng, X) if by_front and counted else weights(rng, len(X))
@@ -446,8 +450,8 @@ def classification(rng, front=False):
     if parameters["encoder"] == "auto":
         features = features[:, distinct_columns(features)]
     common = dict(
-        features=features, estimator=OptimalTreeClassifier, parameters=parameters, X=X, fit=fit, kept=kept,
-        weight=weight, leaf_cost=leaf_cost, total=total,
+        features=features, estimator=OptimalTreeClassifier, parameters=parameters, X=X, fit=fit,
+        kept=kept, weight=weight, leaf_cost=leaf_cost, total=total,
     )  # fmt: skip
     if not by_front:
         return Problem(**common)
@@ -464,10 +468,6 @@ def classification(rng, front=False):
         negative, positive = inside(rows)
         return [(negative, 0.0), (0.0, positive)]
 
-    if front:
-        parameters["leaf_penalty"] = 0.0
-        if parameters["max_depth"] is None and parameters["max_leaf_nodes"] is None:
-            parameters["max_leaf_nodes"] = 5
     return Chosen(
         **common,
         leaf_outcomes=leaf_outcomes,
@@ -479,7 +479,11 @@ def classification(rng, front=False):
 
 def front(rng):
     """Two classes for ``pareto_front``, of which the objective does not matter."""
-    return classification(rng, front=True)
+    problem = classification(rng, ("f1", "mcc"))
+    changes = {"leaf_penalty": 0.0}
+    if problem.parameters["max_depth"] is None and problem.parameters["max_leaf_nodes"] is None:
+        changes["max_leaf_nodes"] = 5
+    return replace(problem, parameters={**problem.parameters, **changes}, cache={})
 
 
 def costs(rng):
@@ -510,6 +514,11 @@ def costs(rng):
     def split_cost(rows, asked, column):
         return weight[rows].sum() * price({asks[c] for c in asked}, asks[column])
 
+    def also(model):
+        paid = model.objective_value_ - parameters["leaf_penalty"] * model.n_leaves_
+        known = model.mean_cost(X[kept], fit["y"][kept], weight, costs=table)
+        return [(known, paid)]
+
     class Costs(Problem):
         def value(self, model):
             said = np.searchsorted(model.classes_, model.predict(X)[kept])
@@ -532,6 +541,7 @@ def costs(rng):
     return Costs(
         CostSensitiveTreeClassifier, parameters, X, fit, kept, weight, leaf_cost,
         split_cost if paid["feature_costs"] is not None else None, weight.sum(), features=features,
+        also=also,
     )  # fmt: skip
 
 
@@ -628,26 +638,37 @@ def fair_labels(rng):
         said = np.searchsorted(model.classes_, model.predict(X)[kept])
         return (weight * (said != labels)).sum(), (share * said).sum()
 
+    def also(model):
+        rates = model.group_rates_
+        return [(rates[1] - rates[0], row_outcome(model)[1])] if group is not None else []
+
     return Chosen(
         FairTreeClassifier, parameters, X, fit, kept, weight,
         leaf_outcomes=lambda rows: [outcome(rows, 0), outcome(rows, 1)],
-        score=score, row_outcome=row_outcome,
+        score=score, row_outcome=row_outcome, also=also,
     )  # fmt: skip
 
 
 def policy(rng):
     parameters = shared_parameters(rng)
-    limited = rng.random() < 0.6
+    limited = rng.random() < 0.8
     n_arms = one_of(rng, 2, 2, 3)
-    X = rows(rng, front_size(rng, parameters, False) if limited else 5)
+    # Rewards that are whole numbers, as of outcomes that are 0 or 1.
+    counted = rng.random() < 0.6
+    X = rows(rng, front_size(rng, parameters, counted and n_arms == 2) if limited else 5)
     n = len(X)
-    given, kept = weights(rng, n)
+    given, kept = few_weights(rng, X) if counted else weights(rng, n)
     kept, weight = prepared(rng, parameters, X, given)
     arm = classes_kept(rng, X, given, n_arms)
     teacher = one_of(rng, "direct", "inverse-propensity", "doubly-robust")
     outcome, predicted = numbers(rng, n, least=-1), numbers(rng, (n, n_arms), least=-1)
-    share = one_of(rng, np.full((n, n_arms), 0.5), np.ones((n, n_arms)),
-                   rng.uniform(0.2, 1.0, (n, n_arms)))  # fmt: skip
+    share = rng.uniform(0.2, 1.0, (n, n_arms))
+    if counted:
+        outcome = rng.integers(0, one_of(rng, 2, 2, 3), n).astype(float)
+        predicted = rng.integers(0, 2, (n, n_arms)).astype(float)
+        share = np.full((n, n_arms), one_of(rng, 0.5, 1.0))
+        if rng.random() < 0.5:
+            parameters["leaf_penalty"] = one_of(rng, 0.003, 0.01, 0.02, 0.04)
     own = share[np.arange(n), arm]
     fit = {"y": outcome, "sample_weight": given, "treatment": one_of(rng, *NAMES)(arm)}
     if teacher != "inverse-propensity" or rng.random() < 0.3:
@@ -682,8 +703,10 @@ def policy(rng):
         value = (rewards[np.arange(len(said)), said] * weight).sum()
         return [-value, *np.bincount(said, weight, n_arms)]
 
-    common = dict(estimator=PolicyTree, parameters=parameters, X=X, fit=fit, kept=kept,
-                  weight=weight, total=total)  # fmt: skip
+    common = dict(
+        estimator=PolicyTree, parameters=parameters, X=X, fit=fit, kept=kept, weight=weight,
+        total=total, also=lambda model: [(model.policy_value_, -row_outcome(model)[0] / total)],
+    )  # fmt: skip
     if limited:
         return Chosen(**common, leaf_outcomes=leaf_outcomes, score=score, row_outcome=row_outcome)
     return Problem(**common, leaf_cost=lambda rows: min(out[0] for out in leaf_outcomes(rows)))
@@ -701,9 +724,13 @@ def regression(rng):
         mean = np.average(target[rows], weights=weight[rows])
         return (weight[rows] * (target[rows] - mean) ** 2).sum()
 
+    def also(model):
+        error = np.average((target - model.predict(X)[kept]) ** 2, weights=weight)
+        return [(model.objective_value_ - parameters["leaf_penalty"] * model.n_leaves_, error)]
+
     return Problem(
         OptimalTreeRegressor, parameters, X, {"y": y, "sample_weight": given}, kept, weight,
-        leaf_cost, total=weight.sum(),
+        leaf_cost, total=weight.sum(), also=also,
     )  # fmt: skip
 
 
@@ -793,7 +820,10 @@ def own_task(rng):
 DRAWS = {
     "likelihood": lambda rng: survival(rng, "likelihood"),
     "brier": lambda rng: survival(rng, "brier"),
-    "classification": classification,
+    "classes": lambda rng: classification(
+        rng, ("accuracy", "balanced-accuracy", "gini", "entropy")
+    ),
+    "measure of classes": lambda rng: classification(rng, ("f1", "mcc")),
     "costs": costs,
     "fair": fair_labels,
     "policy": policy,

@@ -7,6 +7,7 @@
 
 import contextlib
 import inspect
+import itertools
 import math
 import os
 import pickle
@@ -62,6 +63,11 @@ def fitted(problem, model=None, **more):
     return model.fit(problem.X, **problem.fit, **more)
 
 
+def writer(points):
+    """A callback that writes down what it is told."""
+    return lambda told: points.append((told.seconds, told.objective, told.lower_bound))
+
+
 def check_tree(problem, model, most_leaves=None):
     """The tree keeps all limits, and costs what it is said to cost."""
     tree, leaves = model.tree_, problem.leaves(model)
@@ -71,6 +77,8 @@ def check_tree(problem, model, most_leaves=None):
     assert sorted(tree.n_node_samples[tree.children_left < 0]) == sorted(map(len, leaves))
     value = problem.value(model)
     assert close(model.objective_value_, value, problem.scale), (model.objective_value_, value)
+    for said, true in problem.also(model):
+        assert close(said, true, problem.scale), (said, true)
 
 
 def check_bounds(problem, points, final=None, most_leaves=None):
@@ -81,7 +89,7 @@ def check_bounds(problem, points, final=None, most_leaves=None):
         assert at_most(bound, kept, problem.scale), ("bound", bound, kept)
         assert at_most(allowed, objective, problem.scale), ("objective", objective, allowed)
         assert bound <= objective
-    for before, after in zip(points, points[1:], strict=False):
+    for before, after in itertools.pairwise(points):
         assert before[0] <= after[0] and before[2] <= after[2], ("bounds fall", before, after)
         assert after[1] <= before[1], ("objectives rise", before, after)
     if final is not None:
@@ -98,7 +106,7 @@ def check_certificate(problem, model, most_leaves=None):
         assert model.status_ == "infeasible" and math.isinf(allowed)
         return
     check_tree(problem, model, most_leaves)
-    assert 0 <= model.gap_
+    assert model.gap_ >= 0
     if problem.reference is not None:
         assert model.status_ == "reference_optimal"
         assert close(model.reference_loss_, problem.reference)
@@ -133,13 +141,11 @@ def check_saved(problem, model):
 def test_a_fit_finds_the_best_tree_and_says_nothing_false(kind):
     def check(problem, rng):
         seen = []
-        model = fitted(
-            problem, callback=lambda p: seen.append((p.seconds, p.objective, p.lower_bound))
-        )
+        model = fitted(problem, callback=writer(seen))
         check_certificate(problem, model)
         check_bounds(problem, seen)
         check_saved(problem, model)
-        if kind == "classification" and hasattr(model, "pareto_front_"):
+        if hasattr(model, "pareto_front_"):
             check_front(problem, model.pareto_front_)
         # Neither threads nor a callback change the tree.
         again = fitted(problem, problem.make(n_jobs=one_of(rng, 1, 2, 3)))
@@ -168,11 +174,13 @@ def test_a_stopped_search_says_nothing_false(kind):
             fitted(
                 problem,
                 model,
-                callback=lambda p: seen.append((p.seconds, p.objective, p.lower_bound)),
+                callback=writer(seen),
             )
         except InfeasibleError as error:
             # No tree that keeps the constraints was met.
             assert name in str(error) and model.status_ == name
+            assert math.isinf(model.objective_value_)
+            check_bounds(problem, model.trace_, model)
         else:
             kept, allowed = problem.optimum(problem.most_leaves)
             if model.status_ == name:
@@ -195,7 +203,7 @@ def test_a_callback_ends_the_search_and_the_fit(kind):
         model, seen = problem.make(), []
 
         def callback(progress):
-            seen.append((progress.seconds, progress.objective, progress.lower_bound))
+            writer(seen)(progress)
             if len(seen) > 1:
                 raise Enough
 
