@@ -479,10 +479,13 @@ def classification(rng, objectives):
 
 def front(rng):
     """Two classes for ``pareto_front``, of which the objective does not matter."""
-    problem = classification(rng, ("f1", "mcc"))
+    while True:
+        problem = classification(rng, ("f1", "mcc"))
+        if rng.random() < 0.1 or (problem.features.shape[1] > 2 and problem.depth > 1):
+            break
     changes = {"leaf_penalty": 0.0}
-    if problem.parameters["max_depth"] is None and problem.parameters["max_leaf_nodes"] is None:
-        changes["max_leaf_nodes"] = 5
+    if problem.parameters["max_depth"] is None or rng.random() < 0.7:
+        changes["max_leaf_nodes"] = one_of(rng, 3, 4, 5, 6)
     return replace(problem, parameters={**problem.parameters, **changes}, cache={})
 
 

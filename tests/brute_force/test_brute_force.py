@@ -21,8 +21,11 @@ from problems import DRAWS, front, listed, one_of
 from bristlecone.errors import BristleconeWarning, InfeasibleError
 from bristlecone.serialise import dumps, loads
 
-CASES = int(os.environ.get("BRISTLECONE_CASES", "40"))
+CASES = int(os.environ.get("BRISTLECONE_CASES", "50"))
 SEED = int(os.environ.get("BRISTLECONE_SEED", "0"))
+
+# Of a loss of zero, which may come out on either side.
+ROUNDING = 1e-15
 
 kinds = pytest.mark.parametrize("kind", DRAWS)
 
@@ -90,8 +93,9 @@ def check_bounds(problem, points, final=None, most_leaves=None):
         assert at_most(allowed, objective, problem.scale), ("objective", objective, allowed)
         assert bound <= objective
     for before, after in itertools.pairwise(points):
-        assert before[0] <= after[0] and before[2] <= after[2], ("bounds fall", before, after)
-        assert after[1] <= before[1], ("objectives rise", before, after)
+        assert before[0] <= after[0]
+        assert before[2] <= after[2] + ROUNDING, ("bounds fall", before, after)
+        assert after[1] <= before[1] + ROUNDING, ("objectives rise", before, after)
     if final is not None:
         assert points[-1][1:] == (final.objective_value_, final.lower_bound_)
 
@@ -261,7 +265,7 @@ def test_a_front_has_all_trees_that_are_not_dominated_and_no_other():
         as_good = (points.costs[:, None] <= outcomes[None] + tie).all(axis=2).any(axis=0)
         assert as_good.all(), (points.costs, outcomes[~as_good])
 
-    for_each(front, check, share=2)
+    for_each(front, check)
 
 
 @pytest.mark.parametrize("objective", ["likelihood", "brier"])
