@@ -151,6 +151,9 @@ def test_a_fit_finds_the_best_tree_and_says_nothing_false(kind):
         check_saved(problem, model)
         if hasattr(model, "pareto_front_"):
             check_front(problem, model.pareto_front_)
+            leaves = np.array([point.tree.n_leaves for point in model.pareto_front_])
+            values = problem.score(model.pareto_front_.costs, 0) + problem.penalty * leaves
+            assert close(values.min(), model.objective_value_)
         # Neither threads nor a callback change the tree.
         again = fitted(problem, problem.make(n_jobs=one_of(rng, 1, 2, 3)))
         assert again.objective_value_ == model.objective_value_
@@ -245,8 +248,11 @@ def check_front(problem, front):
         assert np.abs(np.array(costs) - point.costs).max() <= tie
         assert point.tree.n_leaves <= problem.most_leaves
         assert np.bincount(leaf).min() >= problem.min_rows
-    assert not plain.dominated(front.costs, front.costs, tie).any(), front.costs
-    assert len(np.unique(np.round(front.costs / tie), axis=0)) == len(front)
+    costs = front.costs
+    if problem.penalty:
+        costs = np.column_stack([costs, [point.tree.n_leaves for point in front]])
+    assert not plain.dominated(costs, costs, tie).any(), costs
+    assert len(np.unique(np.round(costs / tie), axis=0)) == len(front)
 
 
 def test_a_front_has_all_trees_that_are_not_dominated_and_no_other():
