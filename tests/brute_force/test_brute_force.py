@@ -16,7 +16,8 @@ import warnings
 import exhaustive as plain
 import numpy as np
 import pytest
-from problems import DRAWS, front, listed, one_of
+from drawing import one_of
+from problems import DRAWS, front, listed
 
 from bristlecone.errors import BristleconeWarning, InfeasibleError
 from bristlecone.serialise import dumps, loads
