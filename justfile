@@ -16,9 +16,10 @@ test-slow: build
     cargo test --profile checks -p bristlecone-core -p bristlecone-oracle
     python -m pytest
 
-# New examples for the property tests; a failing one becomes a case of the ordinary tests.
+# Fresh examples and random problems; a failing one becomes a case of the ordinary tests.
 explore *args: build
     python -m pytest tests --hypothesis-profile explore -m hypothesis {{ args }}
+    BRISTLECONE_SEED=$(date +%s) BRISTLECONE_CASES=1000 python -m pytest tests/brute_force {{ args }}
 
 # Formatting, lints, types.
 lint:

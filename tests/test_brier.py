@@ -13,6 +13,7 @@ from survival_contract import assert_same_predictions, hazard, sample, survival
 from bristlecone import curves, metrics
 from bristlecone.datasets import load
 from bristlecone.errors import SearchLimitWarning
+from bristlecone.fairness import RmstParity
 from bristlecone.optimal import OptimalSurvivalTree
 from bristlecone.serialise import ModelFormatError, dumps, loads
 
@@ -338,3 +339,41 @@ def test_a_saved_curve_is_checked(change, message):
     change(document["leaves"][0])
     with pytest.raises(ModelFormatError, match=message):
         loads(json.dumps(document))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_weights_of_very_different_size_lose_no_digits(n_jobs):
+    X = np.array([[1, 0], [1, 1], [0, 1], [0, 0], [0, 0]], dtype=bool)
+    time = np.array([3.5999999999999996, 25.76, 5.45, 0.86, 3.4699999999999998])
+    event = np.array([False, False, True, True, False])
+    weight = np.array([1.07e6, 15.2, 0.22, 30200.0, 0.126])
+    model = brier(n_jobs=n_jobs).fit(X, (event, time), weight)
+    assert model.status_ == "optimal"
+    expected = plain.best(X, time, event, 2, weight=weight)
+    assert model.objective_value_ == pytest.approx(expected, abs=1e-11)
+
+
+@pytest.mark.parametrize("fairness", [None, RmstParity(1.0, sensitive_feature=0)])
+def test_censoring_weights_that_leave_no_digits_are_refused(fairness):
+    X, event, time = [[0], [0], [1], [1]], np.array([False, True, True, True]), np.arange(1.0, 5)
+    for heavy in (1e9, 1e90):
+        with pytest.raises(ValueError, match="sample_weight: heavy rows are censored long before"):
+            brier(fairness=fairness).fit(X, (event, time), [heavy, 1.0, 1.0, 1.0])
+    # As heavy, but last: nothing is weighted by it.
+    brier(fairness=fairness).fit(X, (event, time), [1.0, 1.0, 1.0, 1e9])
+
+
+def test_no_tree_that_is_worse_is_listed_for_wide_weights():
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        X, event = rng.random((8, 3)) < 0.5, np.arange(8) % 3 > 0
+        X[:2] = [[True], [False]]
+        time, weight = rng.exponential(size=8), 10 ** rng.uniform(-8, 8, size=8)
+        try:
+            trees = brier().all_optimal_trees(X, (event, time), weight)
+        except ValueError as error:
+            assert "heavy rows are censored" in str(error)
+            continue
+        for tree in trees:
+            value = plain.score_of_partition(time, event, tree.apply(X), weight)
+            assert value == pytest.approx(trees[0].objective_value_, abs=1.3e-9)

@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import xlogy
 from sklearn.base import clone
 
 from bristlecone import OptimalTree, OptimalTreeRegressor, Task
@@ -462,6 +463,41 @@ def test_costs_that_are_no_function_of_the_sums_are_noticed(leaf_cost, message):
     task.leaf_cost = leaf_cost
     with pytest.raises(ValueError, match=f"not a function of the sums: .* {message}"):
         OptimalTree(task=task).fit(X, y)
+
+
+class PoissonDeviance(Task):
+    """As in the guide: the cost of rows that are alike is zero but for rounding."""
+
+    def statistics(self, X, y):
+        return np.column_stack([y, np.ones(len(y)), xlogy(y, y)])
+
+    def leaf_cost(self, sums):
+        events, exposure, saturated = sums.T
+        return 2 * (saturated - xlogy(events, events / exposure))
+
+    def lower_bound(self, sums):
+        return np.zeros(len(sums))
+
+
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
+def test_a_right_bound_is_not_refused_for_its_rounding(size):
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        X, y = np.arange(12) % 3 < [[1], [2]], 3.0 - np.arange(12) % 2 * (seed % 2)
+        tree = OptimalTree(task=PoissonDeviance(), max_depth=1)
+        tree.fit(X.T, y, size * rng.uniform(0.1, 3.0, 12))
+        assert tree.status_ == "optimal" and tree.gap_ >= 0
+
+
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
+def test_a_bound_that_is_too_high_is_noticed_whatever_the_weights(size):
+    class TooHigh(PoissonDeviance):
+        def lower_bound(self, sums):
+            return self.leaf_cost(sums) + 1e-6 * sums[:, 1]
+
+    y = np.random.default_rng(0).integers(0, 3, 12)
+    with pytest.raises(ValueError, match="lower_bound returned"):
+        OptimalTree(task=TooHigh()).fit(np.arange(12)[:, None] % 2, y, np.full(12, size))
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

@@ -89,7 +89,11 @@ class SearchedTreeMixin:
             "lower_bound": self.lower_bound_,
             "status": self.status_,
             "n_nodes_explored": self.n_nodes_explored_,
-            "trace": self.trace_,
+            # JSON has no inf, the objective before a tree that keeps the constraints was met.
+            "trace": [
+                (at, None if math.isinf(value) else value, bound)
+                for at, value, bound in self.trace_
+            ],
             "fit_time": self.fit_time_,
         }
         if self.reference_loss_ is not None:
@@ -102,7 +106,7 @@ class SearchedTreeMixin:
         self.lower_bound_ = search.number("lower_bound", minimum=-math.inf)
         self.status_ = search.text("status", STATUSES)
         self.n_nodes_explored_ = search.integer("n_nodes_explored")
-        self.trace_ = search.rows("trace", 3)
+        self.trace_ = search.rows("trace", 3, null=math.inf)
         self.fit_time_ = search.number("fit_time")
         self.reference_loss_ = None
         if "reference_loss" in search.names():

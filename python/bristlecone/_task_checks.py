@@ -98,11 +98,14 @@ def costs_of(task: Any, name: str) -> Costs:
     return checked
 
 
-def check_task(task: Any, statistics: NDArray[np.float64], min_rows: int) -> None:
+def check_task(
+    task: Any, statistics: NDArray[np.float64], total_weight: float, min_rows: int
+) -> None:
     """Try on a few random sets of rows what separability demands.
 
     Costs must be functions of the sums: the same when asked again, alone, or among others. A lower
-    bound must not exceed what the node, or two parts of it, cost as leaves.
+    bound must not exceed what the node, or two parts of it, cost as leaves. Rounding is let pass:
+    1e-9 of a cost, or of 1 per unit of weight, as objectives are compared.
 
     Raises
     ------
@@ -121,13 +124,13 @@ def check_task(task: Any, statistics: NDArray[np.float64], min_rows: int) -> Non
     for name in ("leaf_cost", "split_cost", "lower_bound"):
         costs = optional_costs_of(task, name)
         if costs is not None:
-            _check_function(name, costs, sums)
+            _check_function(name, costs, sums, total_weight)
     bound, cost = optional_costs_of(task, "lower_bound"), costs_of(task, "leaf_cost")
     if bound is not None:
-        _check_bound(bound(_columns(sums)), cost(_columns(sums)), sums)
+        _check_bound(bound(_columns(sums)), cost(_columns(sums)), sums, total_weight)
         if pairs:
             of_parts = cost(_columns(one)) + cost(_columns(other))
-            _check_bound(bound(_columns(both)), of_parts, both)
+            _check_bound(bound(_columns(both)), of_parts, both, total_weight)
 
 
 def _columns(sums: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -150,11 +153,13 @@ def _disjoint_sums(
     return one, other
 
 
-def _check_function(name: str, costs: Costs, sums: NDArray[np.float64]) -> None:
+def _check_function(
+    name: str, costs: Costs, sums: NDArray[np.float64], total_weight: float
+) -> None:
     """Raise unless the costs of the sums are the same in any company."""
     expected = costs(_columns(sums))
     finite = np.abs(expected[np.isfinite(expected)])
-    tolerance = _ROUNDING * finite.max(initial=0.0)
+    tolerance = _ROUNDING * finite.max(initial=total_weight)
     middle = len(sums) // 2
     again = {
         "when asked again": costs(_columns(sums)),
@@ -175,10 +180,13 @@ def _check_function(name: str, costs: Costs, sums: NDArray[np.float64]) -> None:
 
 
 def _check_bound(
-    bound: NDArray[np.float64], costs: NDArray[np.float64], sums: NDArray[np.float64]
+    bound: NDArray[np.float64],
+    costs: NDArray[np.float64],
+    sums: NDArray[np.float64],
+    total_weight: float,
 ) -> None:
     """Raise unless the bounds hold for these costs of leaves."""
-    wrong = bound > costs + _ROUNDING * np.abs(costs)
+    wrong = bound > costs + _ROUNDING * np.maximum(np.abs(costs), total_weight)
     if wrong.any():
         first = int(np.argmax(wrong))
         raise ValueError(

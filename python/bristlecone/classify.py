@@ -107,8 +107,8 @@ class OptimalTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator):
         weight of the class.
     pareto_front_ : ParetoFront
         Only with "f1" and "mcc": trees that are not dominated in false positives and false
-        negatives and that the search met on its way, the best one among them. ``pareto_front``
-        finds all.
+        negatives (nor, with a ``leaf_penalty``, in leaves) and that the search met on its way, the
+        best one among them. ``pareto_front`` finds all.
     n_leaves_, depth_ : int
         Size of the tree.
     n_binary_features_ : int

@@ -310,13 +310,18 @@ class Fields:
             raise self.fail(f"{name}[{int(np.argmax(ties)) + 1}]", "repeats a time")
         return values
 
-    def rows(self, name: str, width: int) -> list[tuple[float, ...]]:
-        """List of rows of ``width`` finite numbers each."""
+    def rows(self, name: str, width: int, null: float | None = None) -> list[tuple[float, ...]]:
+        """List of rows of ``width`` finite numbers each, or of nulls that stand for ``null``."""
+
+        def fits(value: Any) -> bool:
+            return _is_number(value) or (value is None and null is not None)
+
         values = self._list(name)
         for k, row in enumerate(values):
-            if not (isinstance(row, list) and len(row) == width and all(map(_is_number, row))):
+            if not (isinstance(row, list) and len(row) == width and all(map(fits, row))):
                 raise self.fail(f"{name}[{k}]", f"is not {width} finite numbers")
-        return [tuple(map(float, row)) for row in values]
+        numbers: list[list[Any]] = [[null if v is None else v for v in row] for row in values]
+        return [tuple(map(float, row)) for row in numbers]
 
     def _list(self, name: str) -> list[Any]:
         values = self.take(name)

@@ -349,7 +349,7 @@ class OptimalTree(SolverMixin, BaseEstimator):
         if weight is not None:
             statistics = statistics * weight[:, np.newaxis]
         data = _UserData(X, np.ascontiguousarray(statistics), weight)
-        check_task(self.task, data.statistics, self.min_samples_leaf)
+        check_task(self.task, data.statistics, data.total_weight, self.min_samples_leaf)
         return data
 
     def _engine(self, problem: Problem) -> Engine:

@@ -1,6 +1,6 @@
 //! Every tree that reaches the optimum.
 
-use super::node::{Allowed, Candidate, Nodes, SLACK};
+use super::node::{Allowed, Candidate, Nodes};
 use super::rows::Rows;
 use super::{Prepared, Search};
 use crate::data::BinaryMatrix;
@@ -34,13 +34,14 @@ pub fn all_optimal_brier(
     let leaves = settings.max_leaves.unwrap_or(usize::MAX);
     let allowed = Allowed { depth: settings.max_depth, leaves };
     let mut all = All { nodes, limit, budget: settings.max_leaves.is_some() };
-    let found = match all.trees(&prepared.root, prepared.leaf, allowed, cut) {
+    let mut found = match all.trees(&prepared.root, prepared.leaf, allowed, cut) {
         Ok(found) => found,
         Err(stop) => return Ok(vec![Solution { status: Status::from(stop), ..first }]),
     };
-    Ok(solutions(found, limit, &first, |tree| {
-        task.objective(&tree.partition(features), tree.n_leaves())
-    }))
+    let objective = |tree: &Tree| task.objective(&tree.partition(features), tree.n_leaves());
+    let most = first.objective + TOLERANCE * first.objective.max(1.0);
+    found.retain(|(_, tree)| objective(tree) <= most);
+    Ok(solutions(found, limit, &first, objective))
 }
 
 struct All<'a> {
@@ -94,13 +95,13 @@ impl All<'_> {
     ) -> Result<(), Stop> {
         let leaf = split.leaf;
         let below = Allowed { depth: allowed.depth - 1, leaves: allowed.leaves - 1 };
+        let ties = 2.0 * self.nodes.tables.slack;
         let bound = self.nodes.bound(leaf[1], sides[1].floor, sides[1].count);
-        let yes =
-            self.nodes.solve(&sides[0], None, leaf[0], below, cut - bound + 2.0 * SLACK)?.value;
+        let yes = self.nodes.solve(&sides[0], None, leaf[0], below, cut - bound + ties)?.value;
         if yes + bound > cut {
             return Ok(());
         }
-        let no = self.nodes.solve(&sides[1], None, leaf[1], below, cut - yes + 2.0 * SLACK)?.value;
+        let no = self.nodes.solve(&sides[1], None, leaf[1], below, cut - yes + ties)?.value;
         if yes + no > cut {
             return Ok(());
         }

@@ -20,7 +20,7 @@ use crate::task::brier::Brier;
 use crate::tree::Tree;
 use kernel::Kernel;
 use memo::Memo;
-use node::{Allowed, Nodes, SLACK};
+use node::{Allowed, Nodes};
 use rows::{Rows, Tables};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -34,7 +34,7 @@ const DEEPENING: usize = 6;
 /// An objective and a bound that are closer meet.
 const CERTIFIED: f64 = 1e-9;
 
-/// A bound is reported lower by this, which is above the rounding of sums over rows.
+/// A bound is reported lower by this at least, which is above the rounding of sums over rows.
 const ROUNDING: f64 = 1e-11;
 
 /// The best tree for `task`, or on a limit the best found and a bound.
@@ -173,6 +173,7 @@ impl<'a> Search<'a> {
         let splits = nodes.splits(root, None, true);
         let candidates = nodes.candidates(root, &splits);
         let single_leaf = leaf + prepared.task.leaf_penalty;
+        let slack = prepared.tables.slack;
         // Bounds that rest on the reference model are not bounds on the optimum.
         let last = last && prepared.task.reference.is_none();
         let n_threads = self.settings.threads();
@@ -195,14 +196,14 @@ impl<'a> Search<'a> {
                     // Ties with a root that comes later in the order are still looked at, so
                     // that the tree does not depend on which thread was first.
                     let (best, _, place) = &shared.best;
-                    if *place > at && *place != usize::MAX { best + 2.0 * SLACK } else { *best }
+                    if *place > at && *place != usize::MAX { best + 2.0 * slack } else { *best }
                 };
-                if candidate.bound >= cut - SLACK {
+                if candidate.bound >= cut - slack {
                     continue;
                 }
                 let found = nodes.below(root, &splits, candidate, allowed, cut);
                 let found = found.and_then(|known| {
-                    let better = known.exact() && known.value < cut - SLACK;
+                    let better = known.exact() && known.value < cut - slack;
                     let column = candidate.column;
                     let tree =
                         better.then(|| nodes.tree_with_root(root, column, allowed, known.value));
@@ -214,9 +215,9 @@ impl<'a> Search<'a> {
                     Ok((known, tree)) => {
                         shared.bounds[at] = shared.bounds[at].max(known.value);
                         let (best, _, place) = &shared.best;
-                        let tie = (known.value - best).abs() <= 2.0 * SLACK;
+                        let tie = (known.value - best).abs() <= 2.0 * slack;
                         if let Some(tree) = tree
-                            && (known.value < best - 2.0 * SLACK || tie && at < *place)
+                            && (known.value < best - 2.0 * slack || tie && at < *place)
                         {
                             shared.best = (known.value, tree, at);
                         }
@@ -252,7 +253,7 @@ impl<'a> Search<'a> {
 
     /// Takes a tree if it is better.
     fn offer(&mut self, value: f64, tree: Tree) {
-        if value < self.best.0 - SLACK {
+        if value < self.best.0 - self.prepared.tables.slack {
             self.best = (value, tree);
             self.record();
         }
@@ -273,7 +274,7 @@ impl<'a> Search<'a> {
 
     fn record(&mut self) {
         let objective = self.objective(&self.best.1);
-        self.push(objective, (self.lower - ROUNDING).clamp(0.0, objective));
+        self.push(objective, self.bound(objective));
         self.monitor.report(self.trace.last().expect("just pushed"));
     }
 
@@ -282,11 +283,17 @@ impl<'a> Search<'a> {
         self.trace.push(TracePoint { seconds, objective, lower_bound, nodes });
     }
 
+    /// The lower bound, below the objective of a tree and what rounding may have added.
+    fn bound(&self, objective: f64) -> f64 {
+        let rounding = ROUNDING.max(2.0 * self.prepared.task.error());
+        (self.lower - rounding).clamp(0.0, objective)
+    }
+
     /// The solution with its certificate.
     fn finish(mut self, stop: Option<Stop>) -> Result<Solution, Error> {
         let Prepared { task, tables, kernel, .. } = self.prepared;
         let objective = self.objective(&self.best.1);
-        let bound = (self.lower - ROUNDING).clamp(0.0, objective);
+        let bound = self.bound(objective);
         let off = (objective - self.best.0).abs();
         if task.reference.is_none() && off > CERTIFIED * objective.max(1.0) {
             let reason = format!("span too wide a range: sums over them are off by {off:.1e}");

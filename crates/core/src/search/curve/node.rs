@@ -7,10 +7,6 @@ use super::rows::{Rows, Tables};
 use crate::search::{Monitor, Settings, Stop};
 use crate::tree::Tree;
 
-/// Costs closer than this are taken as equal: above the rounding of sums over rows, far
-/// below the 1e-9 within which an optimum is certified.
-pub const SLACK: f64 = 1e-13;
-
 /// What may still be spent below a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowed {
@@ -92,7 +88,7 @@ impl<'a> Nodes<'a> {
         let mut leaves = allowed.leaves.min(by_rows).max(1);
         if self.price > 0.0 && self.settings.look_ahead {
             // A NaN or infinite quotient saturates.
-            let splits = ((leaf - floor + SLACK) / self.price) as usize;
+            let splits = ((leaf - floor + self.tables.slack) / self.price) as usize;
             leaves = leaves.min(splits.saturating_add(1));
         }
         let depth = allowed.depth.min(leaves - 1);
@@ -127,12 +123,12 @@ impl<'a> Nodes<'a> {
             return Ok(as_leaf);
         }
         let bound = self.bound(leaf, rows.floor, rows.count);
-        if bound >= limit - SLACK {
+        if bound >= limit - self.tables.slack {
             return Ok(Known { value: bound, root: Known::BOUND });
         }
         let key = key(rows.hash, allowed);
         if let Some(known) = self.settings.cache.then(|| self.memo.get(key)).flatten()
-            && (known.exact() || known.value >= limit - SLACK)
+            && (known.exact() || known.value >= limit - self.tables.slack)
         {
             return Ok(known);
         }
@@ -160,7 +156,7 @@ impl<'a> Nodes<'a> {
         for (lane, &column) in splits.columns.iter().enumerate() {
             let value = splits.yes[lane] + splits.no[lane] + 2.0 * self.price;
             let fewer = splits.count[lane].min(rows.count - splits.count[lane]);
-            if fewer >= least && value < best.value - SLACK {
+            if fewer >= least && value < best.value - self.tables.slack {
                 best = Known { value, root: column as i32 };
             }
         }
@@ -171,18 +167,18 @@ impl<'a> Nodes<'a> {
         let mut least_bound = f64::INFINITY;
         for c in &candidates {
             let cut = best.value.min(limit);
-            if c.bound >= cut - SLACK {
+            if c.bound >= cut - self.tables.slack {
                 least_bound = least_bound.min(c.bound);
                 continue;
             }
             let known = self.below(rows, splits, c, allowed, cut)?;
-            if known.exact() && known.value < cut - SLACK {
+            if known.exact() && known.value < cut - self.tables.slack {
                 best = known;
             } else {
                 least_bound = least_bound.min(known.value);
             }
         }
-        if best.value <= limit || least_bound >= best.value - SLACK {
+        if best.value <= limit || least_bound >= best.value - self.tables.slack {
             return Ok(best);
         }
         Ok(Known { value: least_bound, root: Known::BOUND })
@@ -311,22 +307,31 @@ impl<'a> Nodes<'a> {
         self.drop_splits(splits);
         let split = candidates.iter().find(|c| c.column == column).expect("an allowed split");
         let (sides, leaf) = (self.sides(rows, split), split.leaf);
-        let mut tree = Tree::leaf();
-        for share in self.ways(&sides, leaf, allowed) {
-            let reached = value + 4.0 * SLACK;
-            // The floor of a reference model may lie above a value that was found.
-            let cut = if self.tables.reference { f64::INFINITY } else { reached };
-            let known = self.pair(&sides, None, leaf, share, cut)?;
-            if known.exact() && known.value <= reached {
-                let yes = self.tree(&sides[0], leaf[0], share[0])?;
-                let no = self.tree(&sides[1], leaf[1], share[1])?;
-                tree = self.join(column, &yes, &no);
+        let reached = value + 4.0 * self.tables.slack;
+        let (mut best, mut least) = (None, f64::INFINITY);
+        // The floor of a reference model may lie above a value that was found, and rounding above
+        // what it is asked to reach: then the best share is taken.
+        let cuts =
+            if self.tables.reference { &[f64::INFINITY][..] } else { &[reached, f64::INFINITY] };
+        for &cut in cuts {
+            for share in self.ways(&sides, leaf, allowed) {
+                let known = self.pair(&sides, None, leaf, share, cut)?;
+                if known.exact() && known.value < least {
+                    (best, least) = (Some(share), known.value);
+                }
+                if least <= reached {
+                    break;
+                }
+            }
+            if best.is_some() {
                 break;
             }
         }
+        let share = best.expect("every share has a tree");
+        let yes = self.tree(&sides[0], leaf[0], share[0])?;
+        let no = self.tree(&sides[1], leaf[1], share[1])?;
         self.drop_rows(sides);
-        assert!(tree.n_nodes() > 1, "a share of the leaves reaches the known value");
-        Ok(tree)
+        Ok(self.join(column, &yes, &no))
     }
 
     /// A tree of best single splits, pruned where a leaf is no worse, and its cost.
@@ -350,7 +355,7 @@ impl<'a> Nodes<'a> {
             (a + b, self.join(best.column, &yes, &no))
         });
         self.drop_splits(splits);
-        below.filter(|below| below.0 < as_leaf.0 - SLACK).unwrap_or(as_leaf)
+        below.filter(|below| below.0 < as_leaf.0 - self.tables.slack).unwrap_or(as_leaf)
     }
 
     /// A split above two trees, over the caller's features.

@@ -101,13 +101,16 @@ pub struct Tables {
     pub n_groups: usize,
     /// Floor of all rows without the reference model.
     pub free_floor: f64,
+    /// Costs closer than this are taken as equal.
+    pub slack: f64,
 }
+
+/// Least slack: above the rounding of sums over rows, far below the 1e-9 within which an optimum
+/// is certified.
+const SLACK: f64 = 1e-13;
 
 /// Distinct rows per time from which nodes are counted in histograms.
 const ROWS_PER_TIME: usize = 16;
-
-/// Largest total weight in whole numbers: f64 adds them exactly.
-const MAX_TOTAL: f64 = (1u64 << 51) as f64;
 
 impl Tables {
     /// The root and the constants for it.
@@ -124,7 +127,7 @@ impl Tables {
         }
         let columns = Sample::new(features, &[], 0).columns;
         let words = columns.len().div_ceil(64).max(1);
-        let scale = weight_scale(&task.weight);
+        let scale = task.weight_scale();
         let (mut bits, mut codes, mut weights) = (vec![0u64; n * words], vec![], vec![]);
         for r in 0..n {
             for (c, column) in columns.iter().enumerate() {
@@ -189,6 +192,7 @@ impl Tables {
             reference: task.reference.is_some(),
             n_groups: reference.len(),
             free_floor: 0.0,
+            slack: task.slack().max(SLACK),
         };
         let mut start = 0;
         while start < merged.len() {
@@ -316,15 +320,6 @@ impl Tables {
         let (p, q) = (v * self.plain[last], n * self.censoring[last]);
         loss + survival * survival * p + (1.0 - survival) * (1.0 - survival) * q
     }
-}
-
-/// A power of two (or one) that makes all weights whole numbers, as nearly as f64 allows.
-fn weight_scale(weights: &[f64]) -> f64 {
-    let total: f64 = weights.iter().sum();
-    if total < MAX_TOTAL && weights.iter().all(|w| w.fract() == 0.0) {
-        return 1.0;
-    }
-    (MAX_TOTAL / total).log2().floor().exp2()
 }
 
 /// A fixed 128-bit number per word of a mask.

@@ -10,6 +10,12 @@ use crate::error::Error;
 use crate::survival::{Observations, RiskTable};
 use antitonic::Fit;
 
+/// Largest error of an objective that is let pass, a quarter of what an optimum is certified to.
+const MOST_ERROR: f64 = 2.5e-10;
+
+/// Largest total weight in whole numbers: f64 adds them exactly.
+const MAX_TOTAL: f64 = (1u64 << 51) as f64;
+
 /// The survival curve that a leaf predicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeafCurve {
@@ -94,7 +100,39 @@ impl Brier {
             integrals: Default::default(),
         };
         task.integrals = task.suffix_integrals(total_weight);
+        let error = task.error();
+        // A comparison with NaN is false.
+        if error.is_nan() || error > MOST_ERROR {
+            let mean = task.integrals.1[0] * total_weight;
+            let reason = format!(
+                "heavy rows are censored long before light ones: 1/G is {mean:.1e} in the mean, \
+                 and sums over the rows would be off by {error:.1e}, more than {MOST_ERROR:.1e}"
+            );
+            return invalid("sample_weight", &reason);
+        }
         Ok(task)
+    }
+
+    /// Differences of costs that rounding can make: a few units of the mean of 1/G over time.
+    pub fn slack(&self) -> f64 {
+        2.0 * f64::EPSILON * self.integrals.1[0] * self.total_weight
+    }
+
+    /// What the sums of the search may be off by: its slack, and where weights are rounded to
+    /// whole numbers as much for every row, or for four times the root of many.
+    pub fn error(&self) -> f64 {
+        let rows = self.n_rows() as f64;
+        let rounded = if self.weight_scale() == 1.0 { 1.0 } else { rows.min(4.0 * rows.sqrt()) };
+        self.slack() * rounded
+    }
+
+    /// A power of two (or one) that makes all weights whole numbers, as nearly as f64 allows.
+    pub fn weight_scale(&self) -> f64 {
+        let total: f64 = self.weight.iter().sum();
+        if total < MAX_TOTAL && self.weight.iter().all(|w| w.fract() == 0.0) {
+            return 1.0;
+        }
+        (MAX_TOTAL / total).log2().floor().exp2()
     }
 
     /// Number of rows.
@@ -120,10 +158,14 @@ impl Brier {
         let largest = self.grid[n - 1];
         let norm = if largest > 0.0 { norm * largest } else { 1.0 };
         let (mut plain, mut censoring) = (vec![0.0; n], vec![0.0; n]);
+        // What rounding loses is carried on (Kahan): sums of many times are good to a unit.
+        let mut lost = 0.0;
         for k in (0..n - 1).rev() {
             let step = self.grid[k + 1] - self.grid[k];
             plain[k] = (self.grid[n - 1] - self.grid[k]) / norm;
-            censoring[k] = censoring[k + 1] + step * self.inverse_censoring[k] / norm;
+            let term = step * self.inverse_censoring[k] / norm - lost;
+            censoring[k] = censoring[k + 1] + term;
+            lost = (censoring[k] - censoring[k + 1]) - term;
         }
         (plain, censoring)
     }

@@ -1,0 +1,358 @@
+"""Random problems of trees with labels: classes, costs, fairness, policies."""
+
+from dataclasses import replace
+
+import exhaustive as plain
+import numpy as np
+from drawing import (
+    Chosen,
+    Problem,
+    balanced,
+    few_weights,
+    front_size,
+    numbers,
+    one_of,
+    prepared,
+    related,
+    rows,
+    shared_parameters,
+    weights,
+)
+from scipy.special import xlogy
+
+from bristlecone import (
+    CostSensitiveTreeClassifier,
+    FairTreeClassifier,
+    OptimalTreeClassifier,
+    PolicyTree,
+)
+
+NAMES = (
+    lambda labels: labels,
+    lambda labels: np.array(["a", "b", "c", "d"])[labels],
+    lambda labels: labels * 2 - 1,
+)
+
+
+def classes_kept(rng, X, given, n_classes):
+    """Labels of which every class has a kept row, or weights are left out."""
+    y = related(rng, X, n_classes)
+    kept = np.ones(len(X), dtype=bool) if given is None else given > 0
+    y[np.flatnonzero(kept)[:n_classes]] = np.arange(n_classes)
+    return y
+
+
+def classification(rng, objectives):
+    objective = one_of(rng, *objectives)
+    parameters = shared_parameters(rng)
+    by_front = objective in ("f1", "mcc")
+    n_classes = 2 if by_front else one_of(rng, 2, 2, 3)
+    # As many of one class as of the other, and nothing else that breaks a tie.
+    even = rng.random() < 0.5
+    counted = even or rng.random() < 0.6
+    X = rows(rng, front_size(rng, parameters, counted) if by_front else 5)
+    given, kept = few_weights(rng, X) if by_front and counted else weights(rng, len(X))
+    if even:
+        X = X[len(X) % 2 :]
+        given, parameters["leaf_penalty"] = None, one_of(rng, 0.0, 0.0, 0.02)
+        parameters["max_depth"] = 2 if parameters["max_depth"] is None else parameters["max_depth"]
+    kept, weight = prepared(rng, parameters, X, given)
+    labels = classes_kept(rng, X, given, n_classes)
+    if even:
+        labels = rng.permutation(np.arange(len(X)) % n_classes)
+    y = one_of(rng, *NAMES)(labels)
+    classes = np.unique(y).tolist()
+    chosen = {classes[0]: 2.0} if counted else {classes[0]: 0.7, classes[1]: 1.9}
+    class_weight = one_of(rng, None, None, None, "balanced", chosen)
+    class_weight = None if even else class_weight
+    parameters |= {"objective": objective, "class_weight": class_weight}
+    labels = labels[kept]
+    if class_weight == "balanced":
+        weight = weight * (len(labels) / (n_classes * np.bincount(labels)))[labels]
+    elif class_weight:
+        weight = weight * np.array([class_weight.get(name, 1.0) for name in classes])[labels]
+    mass = np.array([weight[labels == k].sum() for k in range(n_classes)])
+
+    def inside(rows):
+        return np.bincount(labels[rows], weight[rows], n_classes)
+
+    def leaf_cost(rows):
+        of_class = inside(rows)
+        if objective == "balanced-accuracy":
+            of_class = of_class / mass
+            return (of_class.sum() - of_class.max()) / n_classes
+        if objective == "gini":
+            return of_class.sum() - (of_class**2).sum() / of_class.sum()
+        if objective == "entropy":
+            return -xlogy(of_class, of_class / of_class.sum()).sum()
+        return of_class.sum() - of_class.max()
+
+    total = 1.0 if objective == "balanced-accuracy" else weight.sum()
+    fit = {"y": y, "sample_weight": given}
+    features = X[kept]
+    if parameters["encoder"] == "auto":
+        features = features[:, distinct_columns(features)]
+    common = dict(
+        features=features, estimator=OptimalTreeClassifier, parameters=parameters, X=X, fit=fit,
+        kept=kept, weight=weight, leaf_cost=leaf_cost, total=total,
+    )  # fmt: skip
+    if not by_front:
+        return Problem(**common)
+    measure = plain.f1 if objective == "f1" else plain.matthews
+
+    def score(outcomes, tolerance):
+        return 1 - measure(outcomes[:, 0], outcomes[:, 1], mass[1], mass[0])
+
+    def costs_of(said):
+        wrong = [(said == 1) & (labels == 0), (said == 0) & (labels == 1)]
+        return [weight[rows].sum() for rows in wrong]
+
+    def leaf_outcomes(rows):
+        negative, positive = inside(rows)
+        return [(negative, 0.0), (0.0, positive)]
+
+    return Chosen(
+        **common,
+        leaf_outcomes=leaf_outcomes,
+        score=score,
+        row_outcome=lambda m: costs_of(np.searchsorted(m.classes_, m.predict(X)[kept])),
+        costs_of=costs_of,
+    )
+
+
+def front(rng):
+    """Two classes for ``pareto_front``, of which the objective does not matter."""
+    while True:
+        problem = classification(rng, ("f1", "mcc"))
+        if rng.random() < 0.1 or (problem.features.shape[1] > 2 and problem.depth > 1):
+            break
+    changes = {"leaf_penalty": 0.0}
+    if problem.parameters["max_depth"] is None or rng.random() < 0.7:
+        changes["max_leaf_nodes"] = one_of(rng, 3, 4, 5, 6)
+    return replace(problem, parameters={**problem.parameters, **changes}, cache={})
+
+
+def costs(rng):
+    parameters = shared_parameters(rng)
+    X = rows(rng)
+    n, columns = X.shape
+    n_classes = one_of(rng, 2, 3)
+    given, kept = weights(rng, n)
+    kept, weight = prepared(rng, parameters, X, given)
+    labels = classes_kept(rng, X, given, n_classes)
+    fit = {"y": one_of(rng, *NAMES)(labels), "sample_weight": given}
+    labels = labels[kept]
+    matrix = one_of(rng, None, numbers(rng, (n_classes, n_classes)))
+    table = (1 - np.eye(n_classes) if matrix is None else matrix)[labels]
+    if rng.random() < 0.3:
+        fit["costs"] = numbers(rng, (n, n_classes))
+        table = fit["costs"][kept]
+    features, asks = X[kept], list(range(columns))
+    if parameters["encoder"] == "auto":
+        asks = distinct_columns(features)
+        features = features[:, asks]
+    paid, price = prices(rng, columns)
+    parameters |= {"cost_matrix": matrix, **paid}
+
+    def leaf_cost(rows):
+        return (table[rows] * weight[rows, None]).sum(axis=0).min()
+
+    def split_cost(rows, asked, column):
+        return weight[rows].sum() * price({asks[c] for c in asked}, asks[column])
+
+    def also(model):
+        paid = model.objective_value_ - parameters["leaf_penalty"] * model.n_leaves_
+        known = model.mean_cost(X[kept], fit["y"][kept], weight, costs=table)
+        return [(known, paid)]
+
+    class Costs(Problem):
+        def value(self, model):
+            said = np.searchsorted(model.classes_, model.predict(X)[kept])
+            total = (table[np.arange(len(said)), said] * weight).sum()
+            tree = model.tree_
+
+            def asking(node, rows, asked):
+                if tree.children_left[node] < 0:
+                    return 0.0
+                column = int(tree.feature[node])
+                yes = features[rows, column]
+                paid = split_cost(rows, asked, column)
+                for child, side in ((tree.children_left, yes), (tree.children_right, ~yes)):
+                    paid += asking(child[node], rows[side], asked | {column})
+                return paid
+
+            total += asking(0, np.arange(len(features)), frozenset())
+            return total / self.total + self.penalty * len(self.leaves(model))
+
+    return Costs(
+        CostSensitiveTreeClassifier, parameters, X, fit, kept, weight, leaf_cost,
+        split_cost if paid["feature_costs"] is not None else None, weight.sum(), features=features,
+        also=also,
+    )  # fmt: skip
+
+
+def distinct_columns(X):
+    """Columns that are not constant, and not equal or contrary to an earlier one."""
+    found = []
+    for column in range(X.shape[1]):
+        own = X[:, column]
+        earlier = any((X[:, c] == own).all() or (X[:, c] != own).all() for c in found)
+        if own.any() and not own.all() and not earlier:
+            found.append(column)
+    return found
+
+
+def prices(rng, columns):
+    """Parameters of the feature prices, and the price of a column after those asked before."""
+    paid = dict.fromkeys(
+        ("feature_costs", "feature_discounts", "feature_groups", "feature_origins")
+    )
+    if rng.random() < 0.3:
+        return paid, lambda asked, column: 0.0
+    scale = one_of(rng, 0.02, 0.2, 1.0)
+    cost = scale * numbers(rng, columns)
+    discount, group, origin = cost.copy(), [None] * columns, [None] * columns
+    paid["feature_costs"] = by_column(rng, cost.tolist(), 0.0)
+    if rng.random() < 0.7:
+        group = [one_of(rng, None, "blood", "urine") for _ in range(columns)]
+        paid["feature_groups"] = by_column(rng, group, None)
+        if rng.random() < 0.8:
+            discount = cost * one_of(rng, 0.0, 0.5, rng.random(columns))
+            paid["feature_discounts"] = discount.tolist()
+    if rng.random() < 0.4:
+        origin = [one_of(rng, None, "x", "y") for _ in range(columns)]
+        paid["feature_origins"] = by_column(rng, origin, None)
+
+    def price(asked, column):
+        same = origin[column] is not None and origin[column] in {origin[c] for c in asked}
+        if column in asked or same:
+            return 0.0
+        if group[column] is not None and group[column] in {group[c] for c in asked}:
+            return discount[column]
+        return cost[column]
+
+    return paid, price
+
+
+def by_column(rng, values, absent):
+    """One entry per column, or a mapping from names or places without the absent ones."""
+    named = {k: value for k, value in enumerate(values) if value != absent}
+    return one_of(rng, values, named, {f"x{k}": value for k, value in named.items()})
+
+
+def fair_labels(rng):
+    parameters = shared_parameters(rng)
+    counted = rng.random() < 0.6
+    X = rows(rng, front_size(rng, parameters, counted))
+    n = len(X)
+    given, kept = few_weights(rng, X) if counted else weights(rng, n)
+    kept, weight = prepared(rng, parameters, X, given)
+    labels = classes_kept(rng, X, given, 2)
+    constraint = one_of(rng, "demographic-parity", "equality-of-opportunity")
+    delta = one_of(rng, 0.0, 0, 0.05, 0.1, 0.25, 1 / 3, 0.5, 1)
+    fit, named, group = {}, None, None
+    if rng.random() < 0.3:
+        column = int(rng.integers(X.shape[1]))
+        if len(np.unique(X[kept & (labels == 1), column])) == 2:
+            named, group = column, X[:, column].astype(int)
+    if group is None and rng.random() < 0.95:
+        group = balanced(rng, n)
+        first = np.flatnonzero(kept)
+        labels[first[:3]], group[first[:3]] = [1, 1, 0], [0, 1, 0]
+        fit["sensitive"] = one_of(rng, group, group == 1, np.array(["a", "b"])[group])
+    parameters |= {"constraint": constraint, "delta": delta, "sensitive_feature": named}
+    fit |= {"y": one_of(rng, *NAMES)(labels), "sample_weight": given}
+    labels = labels[kept]
+    total = weight.sum()
+    if group is None:
+        share = np.zeros(len(labels))
+    else:
+        group = group[kept]
+        compared = np.ones(len(labels)) if constraint == "demographic-parity" else labels == 1
+        masses = [(weight * compared)[group == g].sum() for g in (0, 1)]
+        share = weight * compared * np.where(group == 1, 1 / masses[1], -1 / masses[0])
+
+    def outcome(rows, said):
+        wrong = weight[rows][labels[rows] != said].sum()
+        return wrong, share[rows].sum() if said else 0.0
+
+    def score(outcomes, tolerance):
+        fine = np.abs(outcomes[:, 1]) <= delta + tolerance
+        return np.where(fine, outcomes[:, 0] / total, np.inf)
+
+    def row_outcome(model):
+        said = np.searchsorted(model.classes_, model.predict(X)[kept])
+        return (weight * (said != labels)).sum(), (share * said).sum()
+
+    def also(model):
+        rates = model.group_rates_
+        return [(rates[1] - rates[0], row_outcome(model)[1])] if group is not None else []
+
+    return Chosen(
+        FairTreeClassifier, parameters, X, fit, kept, weight,
+        leaf_outcomes=lambda rows: [outcome(rows, 0), outcome(rows, 1)],
+        score=score, row_outcome=row_outcome, also=also,
+    )  # fmt: skip
+
+
+def policy(rng):
+    parameters = shared_parameters(rng)
+    limited = rng.random() < 0.8
+    n_arms = one_of(rng, 2, 2, 3)
+    # Rewards that are whole numbers, as of outcomes that are 0 or 1.
+    counted = rng.random() < 0.6
+    X = rows(rng, front_size(rng, parameters, counted and n_arms == 2) if limited else 5)
+    n = len(X)
+    given, kept = few_weights(rng, X) if counted else weights(rng, n)
+    kept, weight = prepared(rng, parameters, X, given)
+    arm = classes_kept(rng, X, given, n_arms)
+    teacher = one_of(rng, "direct", "inverse-propensity", "doubly-robust")
+    outcome, predicted = numbers(rng, n, least=-1), numbers(rng, (n, n_arms), least=-1)
+    share = rng.uniform(0.2, 1.0, (n, n_arms))
+    if counted:
+        outcome = rng.integers(0, one_of(rng, 2, 2, 3), n).astype(float)
+        predicted = rng.integers(0, 2, (n, n_arms)).astype(float)
+        share = np.full((n, n_arms), one_of(rng, 0.5, 1.0))
+        if rng.random() < 0.5:
+            parameters["leaf_penalty"] = one_of(rng, 0.003, 0.01, 0.02, 0.04)
+    own = share[np.arange(n), arm]
+    fit = {"y": outcome, "sample_weight": given, "treatment": one_of(rng, *NAMES)(arm)}
+    if teacher != "inverse-propensity" or rng.random() < 0.3:
+        fit["predicted_outcomes"] = predicted
+    if teacher != "direct" or rng.random() < 0.3:
+        fit["propensity"] = one_of(rng, own, share)
+    rewards = np.zeros((n, n_arms)) if teacher == "inverse-propensity" else predicted.copy()
+    if teacher != "direct":
+        rewards[np.arange(n), arm] += (outcome - rewards[np.arange(n), arm]) / own
+    rewards = rewards[kept]
+    names = np.unique(fit["treatment"]).tolist()
+    capacity = np.full(n_arms, np.inf)
+    capacities = one_of(rng, None, {})
+    if limited:
+        for k in rng.permutation(n_arms)[: rng.integers(1, n_arms + 1)]:
+            capacity[k] = one_of(rng, 0, 0.25, 1 / 3, 0.5, 0.5, 0.75, 1.0, 1)
+        capacities = {names[k]: float(c) for k, c in enumerate(capacity) if c <= 1}
+    parameters |= {"teacher": teacher, "capacities": capacities}
+    total = weight.sum()
+
+    def leaf_outcomes(rows):
+        values = (rewards[rows] * weight[rows, None]).sum(axis=0)
+        given_to = weight[rows].sum()
+        return [(-values[k], *(given_to * (np.arange(n_arms) == k))) for k in range(n_arms)]
+
+    def score(outcomes, tolerance):
+        fine = (outcomes[:, 1:] / total <= capacity + tolerance).all(axis=1)
+        return np.where(fine, outcomes[:, 0] / total, np.inf)
+
+    def row_outcome(model):
+        said = np.searchsorted(model.treatments_, model.predict(X)[kept])
+        value = (rewards[np.arange(len(said)), said] * weight).sum()
+        return [-value, *np.bincount(said, weight, n_arms)]
+
+    common = dict(
+        estimator=PolicyTree, parameters=parameters, X=X, fit=fit, kept=kept, weight=weight,
+        total=total, also=lambda model: [(model.policy_value_, -row_outcome(model)[0] / total)],
+    )  # fmt: skip
+    if limited:
+        return Chosen(**common, leaf_outcomes=leaf_outcomes, score=score, row_outcome=row_outcome)
+    return Problem(**common, leaf_cost=lambda rows: min(out[0] for out in leaf_outcomes(rows)))

@@ -1,0 +1,26 @@
+"""Random small problems of every estimator, each with its truth from ``exhaustive``.
+
+``DRAWS`` maps a name to a function of a random generator. A problem says how the estimator is made
+and fitted (``parameters``, ``fit``), what the best objective is for a number of leaves
+(``optimum``), and what a fitted tree costs by its rows (``value``).
+"""
+
+from label_problems import classification, costs, fair_labels, front, policy
+from number_problems import own_task, regression
+from survival_problems import listed, survival
+
+__all__ = ["DRAWS", "front", "listed"]
+
+DRAWS = {
+    "likelihood": lambda rng: survival(rng, "likelihood"),
+    "brier": lambda rng: survival(rng, "brier"),
+    "classes": lambda rng: classification(
+        rng, ("accuracy", "balanced-accuracy", "gini", "entropy")
+    ),
+    "measure of classes": lambda rng: classification(rng, ("f1", "mcc")),
+    "costs": costs,
+    "fair": fair_labels,
+    "policy": policy,
+    "regression": regression,
+    "own task": own_task,
+}

@@ -1,0 +1,159 @@
+"""Random problems of survival trees."""
+
+import exhaustive as plain
+import numpy as np
+from drawing import (
+    Chosen,
+    Problem,
+    balanced,
+    front_size,
+    one_of,
+    prepared,
+    remembering,
+    rows,
+    shared_parameters,
+    weights,
+)
+
+from bristlecone import (
+    OptimalSurvivalTree,
+    RmstParity,
+)
+
+
+def survival(rng, objective=None):
+    objective = objective or one_of(rng, "likelihood", "brier")
+    fair = rng.random() < 0.25
+    parameters = shared_parameters(rng)
+    X = rows(rng, front_size(rng, parameters, False) if fair else 5)
+    n = len(X)
+    given, kept = weights(rng, n)
+    kept, weight = prepared(rng, parameters, X, given)
+    time = one_of(
+        rng,
+        rng.integers(1, 5, n).astype(float),
+        rng.integers(0, 9, n).astype(float),
+        rng.exponential(10.0, n),
+        np.round(rng.exponential(2.0, n), 1) + 0.1,
+    )
+    event = rng.random(n) < one_of(rng, 0.3, 0.7, 1.0)
+    first = int(np.flatnonzero(kept)[0])
+    event[first], time[first] = True, max(time[first], 1.0)
+    fit = {"y": (event, time), "sample_weight": given}
+    entry = np.full(n, -1.0)
+    if objective == "likelihood" and rng.random() < 0.4:
+        entry = np.floor(time * rng.uniform(0, 0.9, n))
+        entry = np.where(entry < time, entry, 0.0)
+        time = np.where(time > entry, time, entry + 1)
+        y = np.empty(n, dtype=[("dead", bool), ("until", float), ("entry", float)])
+        y["dead"], y["until"], y["entry"] = event, time, entry
+        fit["y"] = y
+    grid = None
+    t, e, v = time[kept], event[kept], entry[kept]
+    if objective == "brier" and rng.random() < 0.3:
+        grid = np.unique(rng.choice(np.concatenate([time[kept] + 0.5, time[kept]]), 3))
+        grid = np.append(grid[grid < time[first]], np.unique([time[first], time[first] + 2.0]))
+        above = np.searchsorted(grid, t)
+        e = e & (above < len(grid))
+        t = grid[np.minimum(above, len(grid) - 1)]
+    curves = {"likelihood": ("auto", "proportional", "kaplan-meier"),
+              "brier": ("auto", "kaplan-meier", "brier-optimal")}[objective]  # fmt: skip
+    curve = one_of(rng, *(curves[:2] if fair else curves))
+    group, fairness = None, None
+    if fair:
+        fairness, group = parity(rng, X, kept, fit, t)
+    parameters |= {
+        "objective": objective,
+        "leaf_curve": curve,
+        "time_grid": grid if grid is None or rng.random() < 0.5 else grid.tolist(),
+        "fairness": fairness,
+    }
+    if objective == "likelihood":
+        hazard, steps = plain.hazards(t, e, v, weight)
+
+        def leaf_cost(rows):
+            return plain.likelihood_leaf(rows, e, hazard, weight)[0]
+
+        def mean(rows, tau):
+            theta = plain.likelihood_leaf(rows, e, hazard, weight)[1]
+            total = np.cumsum(list(steps.values()))
+            return plain.restricted_mean(np.array(list(steps)), np.exp(-theta * total), tau)
+    else:
+        brier = plain.Brier(t, e, weight)
+        best = curve == "brier-optimal"
+
+        def leaf_cost(rows):
+            return brier.loss(rows, brier.best_curve(rows) if best else brier.kaplan_meier(rows))
+
+        def mean(rows, tau):
+            return plain.restricted_mean(brier.times, brier.kaplan_meier(rows), tau)
+
+    cost_of = remembering(leaf_cost)
+    likelihood = objective == "likelihood"
+    common = dict(
+        constant=frozenset(["objective", "time_grid"] if likelihood else ["objective"]),
+        elsewhere=frozenset(["reference_loss"] if likelihood else []),
+        estimator=OptimalSurvivalTree, parameters=parameters, X=X, fit=fit, kept=kept,
+        weight=weight, leaf_cost=cost_of, total=weight.sum(),
+    )  # fmt: skip
+    if fairness is None:
+        problem = Problem(**common)
+        if objective == "brier" and rng.random() < 0.2:
+            loss = np.zeros(n)
+            loss[kept] = rng.uniform(0, 0.3, kept.sum())
+            fit["reference_loss"] = loss
+            problem.reference = float(np.average(loss[kept], weights=weight))
+        return problem
+    tau = float(t.max()) if fairness.tau is None else fairness.tau
+    side = group[kept]
+    share = [weight * (side == g) / weight[side == g].sum() for g in (0, 1)]
+
+    def outcome(rows):
+        differ = share[1][rows].sum() - share[0][rows].sum()
+        return (cost_of(rows), mean(rows, tau) * differ)
+
+    def score(outcomes, tolerance):
+        # The limit is kept to within rounding of the curves (docs/maths/fair-survival.md).
+        fine = np.abs(outcomes[:, 1]) <= fairness.limit + tolerance * max(1.0, tau)
+        return np.where(fine, outcomes[:, 0] / weight.sum(), np.inf)
+
+    def row_outcome(model):
+        node = model.apply(X)[kept]
+        return sum(np.array(outcome(np.flatnonzero(node == leaf))) for leaf in np.unique(node))
+
+    def also(model):
+        return [(model.group_rmst_[1] - model.group_rmst_[0], row_outcome(model)[1])]
+
+    return Chosen(
+        **common,
+        leaf_outcomes=lambda rows: [outcome(rows)],
+        score=score,
+        row_outcome=row_outcome,
+        also=also,
+    )
+
+
+def listed(rng, objective):
+    """A problem of few trees, for ``all_optimal_trees``."""
+    while True:
+        problem = survival(rng, objective)
+        columns = problem.features.shape[1]
+        few = columns <= 3 or problem.depth <= 2
+        if few and problem.parameters["fairness"] is None and "reference_loss" not in problem.fit:
+            return problem
+
+
+def parity(rng, X, kept, fit, time):
+    """A limit with its groups, 0 and 1 by row."""
+    named, group = None, None
+    for column in rng.permutation(X.shape[1]):
+        if rng.random() < 0.4 and len(np.unique(X[kept, column])) == 2:
+            named, group = int(column), X[:, column].astype(int)
+            break
+    if group is None:
+        group = balanced(rng, len(X))
+        group[np.flatnonzero(kept)[:2]] = [0, 1]
+        fit["sensitive"] = np.array(["a", "b"])[group]
+    tau = one_of(rng, None, float(time.max()) / 2, float(time.max()) * 1.5)
+    limit = one_of(rng, 0.0, 0, 0.05, 0.2, 1.0, 100.0) * one_of(rng, 1, float(time.max()))
+    return RmstParity(limit, tau=tau, sensitive_feature=named), group
