@@ -17,8 +17,8 @@ __all__ = ["affordable", "allowance", "smaller_setting"]
 # engine allows itself.
 _MOST_SECONDS, _MOST_BYTES = 600.0, 600 << 20
 
-# Fewer rows are no sample worth a search.
-_FEWEST_ROWS = 500
+# Fewer are not worth a search.
+_FEWEST_ROWS, _FEWEST_FEATURES = 500, 10
 
 
 def allowance(estimator: Any) -> tuple[float, int]:
@@ -61,22 +61,26 @@ def _less_depth(estimator: Any, problem: Any, cost: SearchCost) -> Iterator[str]
 
 
 def _fewer_features(estimator: Any, problem: Any, cost: SearchCost) -> Iterator[str]:
-    """Half as many features, or half of that; with less depth if it takes fewer than ten."""
+    """Fewer features, as the forecast grows with their number; with depth 2 if too few remain."""
     encoder = BinaryEncoder() if isinstance(estimator.encoder, str) else clone(estimator.encoder)
     if not isinstance(encoder, BinaryEncoder):
         return
     fewer = clone(estimator).set_params(encoder=encoder)
+    seconds, memory = allowance(estimator)
     for depth in dict.fromkeys((cost.max_depth, min(2, cost.max_depth))):
         fewer.set_params(max_depth=depth)
-        count = cost.n_features // 2
-        while count >= (10 if depth > 2 else 1):
+        whole = cost if depth == cost.max_depth else estimator._forecast(problem, depth)
+        share = min(seconds / max(whole.seconds, 1e-9), memory / max(whole.memory, 1))
+        count = int(cost.n_features * min(share, 1.0) ** (1 / max(depth, 1)))
+        count = min(count, cost.n_features - 1)
+        while count >= (_FEWEST_FEATURES if depth > 2 else 1):
             encoder.set_params(max_features=count)
             smaller = fewer._forecast(fewer._encoded(problem.data))
             if affordable(estimator, smaller):
                 limits = "" if depth == cost.max_depth else f"max_depth={depth}, "
                 yield f"{limits}encoder={encoder!r} ({smaller})"
                 return
-            count //= 2
+            count = min(count - 1, 3 * count // 4)
 
 
 def _fewer_rows(estimator: Any, problem: Any, cost: SearchCost) -> Iterator[str]:

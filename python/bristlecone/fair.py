@@ -221,6 +221,9 @@ class FairTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator):
             When no groups are given.
         SearchLimitWarning
             When a limit or Ctrl-C stopped the search; the gap is given.
+        SearchCostWarning
+            At the start of a search without ``time_limit`` that is forecast to take more than ten
+            minutes.
         InfeasibleWarning
             When no tree satisfies the constraint.
         ConstantFeatureWarning

@@ -242,6 +242,9 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
         -----
         SearchLimitWarning
             When a limit or Ctrl-C stopped the search; the gap is given.
+        SearchCostWarning
+            At the start of a search without ``time_limit`` that is forecast to take more than ten
+            minutes.
         ConstantFeatureWarning
             When every column of ``X`` takes a single value.
         """

@@ -312,6 +312,9 @@ class PolicyTree(LabelTreeMixin, BaseEstimator):
         -----
         SearchLimitWarning
             When a limit or Ctrl-C stopped the search; the gap is given.
+        SearchCostWarning
+            At the start of a search without ``time_limit`` that is forecast to take more than ten
+            minutes.
         InfeasibleWarning
             When no tree keeps the capacities.
         ConstantFeatureWarning

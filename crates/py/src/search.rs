@@ -361,13 +361,18 @@ impl Signals {
     /// second is raised, as is whatever else a handler raises.
     fn look(&mut self) -> bool {
         let Err(error) = Python::attach(|py| py.check_signals()) else { return false };
+        self.take(error);
+        true
+    }
+
+    /// Takes in what a handler raised, here or within the callback.
+    fn take(&mut self, error: PyErr) {
         let interrupt = Python::attach(|py| error.is_instance_of::<PyKeyboardInterrupt>(py));
         let again = self.first.is_some_and(|t| t.elapsed() < Duration::from_secs(1));
         if !interrupt || again {
             self.raised.get_or_insert(error);
         }
         self.first = Some(Instant::now());
-        true
     }
 }
 
@@ -421,7 +426,11 @@ pub(crate) fn run<T: Sync, R: Send>(
                     Err(_) => teller.tick(),
                 };
                 if let Err(error) = told {
-                    callback_error.get_or_insert(error);
+                    if Python::attach(|py| error.is_instance_of::<PyKeyboardInterrupt>(py)) {
+                        signals.take(error);
+                    } else {
+                        callback_error.get_or_insert(error);
+                    }
                     interrupted.store(true, Ordering::Relaxed);
                 }
                 if looked.elapsed() >= SIGNALS {

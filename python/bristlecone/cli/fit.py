@@ -59,7 +59,6 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.estimate:
         print(_forecast(estimator.estimate_cost(X, y)), end="")
         return 0
-    _warn_of_cost(estimator, X, y)
     with progress_line(arguments.progress) as callback:
         estimator.fit(X, y, callback=callback)
     _warn_of_constants(estimator)
@@ -158,12 +157,6 @@ def _warn_of_constants(estimator: OptimalSurvivalTree) -> None:
     constant = estimator.encoder_.constant_features_in_
     if estimator.n_binary_features_ and constant:
         _warn(f"constant columns give no split: {', '.join(map(repr, constant))}")
-
-
-def _warn_of_cost(estimator: OptimalSurvivalTree, X: Any, y: Any) -> None:
-    """Warn before a hopeless search; Brier has no forecast."""
-    if estimator.objective != "brier":
-        estimator.estimate_cost(X, y)
 
 
 def _forecast(cost: SearchCost) -> str:

@@ -6,7 +6,9 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
+from bristlecone.errors import SearchCostWarning
 from bristlecone.search import SearchProgress, readable_seconds
 
 __all__ = ["progress_line"]
@@ -31,6 +33,7 @@ class _Line:
     def end(self) -> None:
         if self._width:
             print(file=sys.stderr)
+        self._width = 0
 
 
 def _text(progress: SearchProgress) -> str:
@@ -38,11 +41,10 @@ def _text(progress: SearchProgress) -> str:
         f"{progress.seconds:.1f} s: objective {progress.objective:.6g}, lower bound "
         f"{progress.lower_bound:.6g}, gap {100 * progress.relative_gap:.3g} %"
     )
-    share, left = (getattr(progress, name, None) for name in ("share", "seconds_left"))
-    if share is not None:
-        text += f", {100 * share:.0f} % done"
-    if left is not None:
-        text += f", about {readable_seconds(left)} left"
+    if progress.share is not None:
+        text += f", {100 * progress.share:.0f} % done"
+    if progress.seconds_left is not None:
+        text += f", about {readable_seconds(progress.seconds_left)} left"
     return text
 
 
@@ -50,13 +52,24 @@ def _text(progress: SearchProgress) -> str:
 def progress_line(forced: bool) -> Iterator[Callable[[SearchProgress], None] | None]:
     """Callback that shows progress: on a terminal after a second; anywhere, at once if forced.
 
-    Warnings wait until the line has ended.
+    Warnings wait until the line has ended, but for the one before a hopeless search.
     """
     line = _Line(0.0 if forced else 1.0)
-    with warnings.catch_warnings(record=True) as held:
+    held: list[Warning | str] = []
+    with warnings.catch_warnings():
+        show_now = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+            if issubclass(category, SearchCostWarning):
+                line.end()
+                show_now(message, category, *where, **more)
+            else:
+                held.append(message)
+
+        warnings.showwarning = show
         try:
             yield line.show if forced or sys.stderr.isatty() else None
         finally:
             line.end()
-    for warning in held:
-        warnings.warn(warning.message, stacklevel=1)
+    for message in held:
+        warnings.warn(message, stacklevel=1)

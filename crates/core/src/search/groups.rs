@@ -12,7 +12,7 @@ use crate::task::ScalarTask;
 pub const MOST_ROWS: usize = 2048;
 
 /// Most groups; with more the bound is hardly above the finest partition.
-const MOST_GROUPS: usize = 32;
+pub const MOST_GROUPS: usize = 256;
 
 /// Least cost of the rows in at most `most_leaves` groups, or a lower bound on it; prices are
 /// left out. O(groups · rows · log rows).

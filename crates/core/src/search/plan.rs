@@ -12,8 +12,9 @@ const SHORT: f64 = 0.05;
 /// Seconds from which a search is likely to be watched and stopped.
 const LONG: f64 = 10.0;
 
-/// Seconds that the bound by groups takes per row, and the share of the search it is worth.
-const BOUND: (f64, f64) = (1e-5, 0.01);
+/// Seconds that the bound by groups takes per row and group, and the share of the search it is
+/// worth.
+const BOUND: (f64, f64) = (3e-7, 0.01);
 
 /// Share of the search that looking at shallower trees first may take.
 const SHARE: f64 = 0.03;
@@ -59,8 +60,10 @@ impl<'a, T: LaneTask> Plan<'a, T> {
 
     /// Whether to bound the search before it begins.
     pub fn affords_bound(&self) -> bool {
-        let (per_row, share) = BOUND;
-        let seconds = per_row * self.work.n_rows().min(groups::MOST_ROWS) as f64;
+        let (each, share) = BOUND;
+        let n_rows = self.work.n_rows().min(groups::MOST_ROWS);
+        let n_groups = 1 << self.max_depth.min(groups::MOST_GROUPS.ilog2() as usize);
+        let seconds = each * (n_rows * n_groups) as f64;
         seconds < share * self.seconds.min(20.0 * self.monitor.remaining())
     }
 

@@ -178,6 +178,7 @@ impl<T: LaneTask + Superadditive> Search<'_, T> {
         let most = budget.unwrap_or(usize::MAX);
         self.offer(start::greedy(task, sample, settings, max_depth, most, monitor));
         let plan = Plan::new(task, sample, settings, max_depth, monitor);
+        plan.announce();
         let mut order: Vec<usize> = Vec::new();
         let deepest = if task.pure_leaves() { lattice::MAX_DEPTH } else { 3 };
         let mut trivial = settings.trivial_bound && max_depth > 3;
@@ -243,7 +244,6 @@ impl<T: LaneTask + Superadditive> Search<'_, T> {
         let sample = self.sample;
         let settings = &plan.settings(self.settings);
         let mut branch = Branch::new(self.task, sample, settings, self.monitor);
-        plan.announce();
         if plan.affords_bound()
             && let Some(bound) = branch.groups(sample, settings.most_leaves())
             && bound > self.lower
