@@ -211,7 +211,9 @@ def test_models_of_other_kinds_are_shown_and_predict(capsys, folder):
     X.to_csv("new.csv", index=False)
     status, out, _ = run(capsys, "show", "m.json")
     assert status == 0
-    assert out.startswith("m.json: 4 rows, 1 column\n\nage <= 45\n|-- yes: [1] n=2, no (no: 2, yes: 0)")
+    assert out.startswith(
+        "m.json: 4 rows, 1 column\n\nage <= 45\n|-- yes: [1] n=2, no (no: 2, yes: 0)"
+    )
     status, out, _ = run(capsys, "predict", "m.json", "new.csv")
     assert out == "leaf,prediction\n1,no\n1,no\n2,yes\n2,yes\n"
     status, _, err = run(capsys, "predict", "m.json", "new.csv", "--times", "3")

@@ -131,7 +131,7 @@ def test_a_sample_of_rows_is_suggested_where_it_is_rows_that_cost():
     rng = np.random.default_rng(0)
     X, y = rng.random((20_000, 12)) < 0.5, (np.ones(20_000, dtype=bool), np.arange(20_000.0))
     model = OptimalSurvivalTree(max_depth=2, time_limit=0.02)
-    cost, message = hopeless(model, X, y)
+    cost, _ = hopeless(model, X, y)
     assert cost.row_seconds > 0.9 * cost.seconds
     rows = int(re.fullmatch(r"a sample of ([\d,]+) rows", cost.suggestion)[1].replace(",", ""))
     assert 500 <= rows < 20_000
@@ -140,12 +140,14 @@ def test_a_sample_of_rows_is_suggested_where_it_is_rows_that_cost():
 
 def test_fit_warns_before_a_search_without_an_end():
     def stop(progress):
-        raise StopIteration
+        if progress.seconds_left is not None:
+            raise StopIteration
 
     model = OptimalSurvivalTree(max_depth=9)
-    with pytest.warns(SearchCostWarning, match="is forecast to take .*; smaller is max_depth="):
-        with pytest.raises(StopIteration):
-            model.fit(GBSG2.X, GBSG2.y, callback=stop)
+    told = pytest.warns(SearchCostWarning, match="is forecast to take .*; smaller is max_depth=")
+    with told as caught, pytest.raises(StopIteration):
+        model.fit(GBSG2.X, GBSG2.y, callback=stop)
+    assert [warning.filename for warning in caught] == [__file__]
     with warnings.catch_warnings():
         warnings.simplefilter("error", SearchCostWarning)
         OptimalSurvivalTree(max_depth=3).fit(GBSG2.X, GBSG2.y)

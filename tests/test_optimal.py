@@ -330,7 +330,8 @@ def test_ctrl_c_keeps_the_best_tree_so_far():
             interrupt.start()
 
     with pytest.warns(SearchLimitWarning, match="interrupted"):
-        model = OptimalSurvivalTree(max_depth=8).fit(B, y, callback=searching)
+        model = OptimalSurvivalTree(max_depth=8, time_limit=1e9)
+        model.fit(B, y, callback=searching)
     interrupt.join()
     assert model.status_ == "interrupted"
     assert model.lower_bound_ < model.objective_value_

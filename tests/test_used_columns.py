@@ -119,7 +119,9 @@ def test_of_a_transformer_of_ones_own_every_column_is_needed():
 
 def test_soft_trees_need_the_columns_that_have_a_weight():
     X, y = study()
-    tree = SoftSurvivalTree(depth=1, l1=0.02, n_restarts=1, random_state=0).fit(X, y)
+    tree = SoftSurvivalTree(depth=1, l1=0.02, n_restarts=1, min_leaf_share=0, random_state=0).fit(
+        X, y
+    )
     needed = (tree.coef_ != 0).any(axis=0) | (tree.leaf_coef_ != 0).any(axis=0)
     weighed = [column for column, is_needed in zip(X, needed, strict=True) if is_needed]
     assert set(tree.features_used_) <= set(weighed)

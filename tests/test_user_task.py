@@ -293,13 +293,19 @@ def test_an_infinite_cost_forbids_a_leaf():
     with pytest.raises(InfeasibleError):
         none.predict(X)
 
-    class OnlyWithoutTheRoot(SquaredError):
-        def leaf_cost(self, sums):
-            return np.where(sums[:, 0] >= len(y), np.inf, super().leaf_cost(sums))
+    class OnlySmallLeaves(SquaredError):
+        """Neither the root nor any side of one question may be a leaf: greedy finds nothing."""
 
+        def leaf_cost(self, sums):
+            return np.where(sums[:, 0] > 5, np.inf, super().leaf_cost(sums))
+
+    B, z = (
+        np.array([[a, b, c] for a in (0, 1) for b in (0, 1) for c in (0, 1)] * 3),
+        np.arange(24.0),
+    )
     with pytest.raises(InfeasibleError, match="time_limit"):
-        OptimalTree(task=OnlyWithoutTheRoot(), time_limit=0.0).fit(X, y)
-    assert OptimalTree(task=OnlyWithoutTheRoot()).fit(X, y).n_leaves_ > 1
+        OptimalTree(task=OnlySmallLeaves(), time_limit=0.0).fit(B, z)
+    assert OptimalTree(task=OnlySmallLeaves()).fit(B, z).n_leaves_ == 8
 
 
 @pytest.mark.parametrize("task", [SquaredError(), BoundedSquaredError()])

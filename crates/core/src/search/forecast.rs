@@ -59,6 +59,8 @@ pub struct Work<'a, T> {
     useful: usize,
     /// Number of rows with each number of true columns.
     trues: Vec<usize>,
+    /// Lanes of the deepest lattice.
+    precision: Precision,
 }
 
 impl<'a, T: LaneTask> Work<'a, T> {
@@ -71,7 +73,10 @@ impl<'a, T: LaneTask> Work<'a, T> {
             let gain = task.leaf_cost(&sample.total).saturating_sub(rows.sum());
             useful = useful.min(usize::try_from(gain / task.split_price()).unwrap_or(0));
         }
-        Work { task, sample, settings, useful, trues: true_columns(sample) }
+        let deepest = settings.lattice_depth.clamp(1, lattice::MAX_DEPTH);
+        let deepest = deepest.min(useful).min(settings.max_depth);
+        let precision = lattice::choose_precision(task, sample, deepest, settings);
+        Work { task, sample, settings, useful, trues: true_columns(sample), precision }
     }
 
     /// Distinct rows.
@@ -81,13 +86,12 @@ impl<'a, T: LaneTask> Work<'a, T> {
 
     /// Of a search to this depth.
     pub fn to_depth(&self, depth: usize) -> Forecast {
-        let Work { task, sample, settings, .. } = *self;
+        let Work { task, sample, settings, precision, .. } = *self;
         let depth = depth.min(self.useful);
         let channels = task.channels() + 1;
         let limit = settings.memory_limit.unwrap_or(super::branch::DEFAULT_BYTES);
         let n_threads = settings.threads();
         let deepest = settings.lattice_depth.clamp(1, lattice::MAX_DEPTH).min(depth);
-        let precision = lattice::choose_precision(task, sample, deepest, settings);
         let bytes = |d: usize| lattice::bytes(sample, d, channels, n_threads, precision);
         let reach = (1..=deepest).rev().find(|&d| bytes(d) <= limit).unwrap_or(depth.min(1));
         let backend = settings.backend.unwrap_or_else(|| Backend::available()[0]);

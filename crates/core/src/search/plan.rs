@@ -9,6 +9,9 @@ use crate::task::LaneTask;
 /// Seconds below which nobody waits for a search.
 const SHORT: f64 = 0.05;
 
+/// Seconds below which a search is hardly ever stopped.
+const INSTANT: f64 = 0.02;
+
 /// Seconds from which a search is likely to be watched and stopped.
 const LONG: f64 = 10.0;
 
@@ -51,6 +54,11 @@ impl<'a, T: LaneTask> Plan<'a, T> {
     /// Whether the time limit is likely to end the search.
     fn is_pressed(&self) -> bool {
         self.seconds > 0.5 * self.monitor.remaining()
+    }
+
+    /// Whether the search is over before anything but a limit could stop it.
+    pub fn is_instant(&self) -> bool {
+        self.seconds < INSTANT && !self.is_pressed()
     }
 
     /// Whether the search will be watched: a limit presses, or it is long.

@@ -162,23 +162,42 @@ impl<T: LaneTask + Superadditive> Search<'_, T> {
         }
     }
 
-    /// A greedy tree first, then shallow trees and a dive where they are nearly free or a limit
-    /// is near, then the search.
+    /// A greedy tree first, or last where nobody is likely to stop the search; then the search.
     fn improve(&mut self) -> Option<Stop> {
         let (settings, sample, task) = (self.settings, self.sample, self.task);
         let monitor = self.monitor;
         let budget = settings.max_leaves.filter(|&l| l < full_leaves(settings.max_depth));
         let max_depth = settings.max_depth.min(budget.map_or(usize::MAX, |l| l - 1));
-        let (single_leaf, floor) = (self.best.cost, self.lower);
-        if single_leaf <= floor.saturating_add(task.split_price()) {
-            self.lower = single_leaf;
+        if self.best.cost <= self.lower.saturating_add(task.split_price()) {
+            self.lower = self.best.cost;
             return None;
         }
-        let mut branch = Branch::new(task, sample, settings, monitor);
-        let most = budget.unwrap_or(usize::MAX);
-        self.offer(start::greedy(task, sample, settings, max_depth, most, monitor));
         let plan = Plan::new(task, sample, settings, max_depth, monitor);
         plan.announce();
+        let most = budget.unwrap_or(usize::MAX);
+        let greedy = || start::greedy(task, sample, settings, max_depth, most, monitor);
+        if plan.is_instant() {
+            let stop = self.in_order(max_depth, budget, &plan);
+            if stop.is_some() {
+                self.offer(greedy());
+            }
+            return stop.filter(|_| self.lower < self.best.cost);
+        }
+        self.offer(greedy());
+        self.in_order(max_depth, budget, &plan)
+    }
+
+    /// Shallow trees and a dive where they are nearly free or a limit is near, then the search.
+    fn in_order(
+        &mut self,
+        max_depth: usize,
+        budget: Option<usize>,
+        plan: &Plan<T>,
+    ) -> Option<Stop> {
+        let (settings, sample, task) = (self.settings, self.sample, self.task);
+        let monitor = self.monitor;
+        let (single_leaf, floor) = (task.leaf_cost(&sample.total), self.lower);
+        let mut branch = Branch::new(task, sample, settings, monitor);
         let mut order: Vec<usize> = Vec::new();
         let deepest = if task.pure_leaves() { lattice::MAX_DEPTH } else { 3 };
         let mut trivial = settings.trivial_bound && max_depth > 3;
@@ -236,7 +255,7 @@ impl<T: LaneTask + Superadditive> Search<'_, T> {
                 Err(stop) => return Some(stop),
             }
         }
-        self.search(max_depth, budget, &plan)
+        self.search(max_depth, budget, plan)
     }
 
     /// The search itself, from the best tree so far.
