@@ -184,6 +184,14 @@ impl<T: LaneTask + Superadditive> Search<'_, T> {
             return stop.filter(|_| self.lower < self.best.cost);
         }
         self.offer(greedy());
+        let branch = Branch::new(task, sample, settings, monitor);
+        if plan.affords_bound()
+            && let Some(bound) = branch.groups(sample, settings.most_leaves())
+            && bound > self.lower
+        {
+            self.lower = bound.min(self.best.cost);
+            self.record();
+        }
         self.in_order(max_depth, budget, &plan)
     }
 
@@ -263,13 +271,6 @@ impl<T: LaneTask + Superadditive> Search<'_, T> {
         let sample = self.sample;
         let settings = &plan.settings(self.settings);
         let mut branch = Branch::new(self.task, sample, settings, self.monitor);
-        if plan.affords_bound()
-            && let Some(bound) = branch.groups(sample, settings.most_leaves())
-            && bound > self.lower
-        {
-            self.lower = bound.min(self.best.cost);
-            self.record();
-        }
         let budgets = [budget.unwrap_or(usize::MAX)];
         let start = Some(self.best.clone());
         let improved = &mut |tree: &Found, lower: i64, share: f64| {
