@@ -199,7 +199,7 @@ def holds(rule, frame):
         elif " = " in part:
             column, _, value = part.partition(" = ")
             values = frame[column]
-            value = value if values.dtype == object else float(value)
+            value = float(value) if pd.api.types.is_numeric_dtype(values) else value
             answer &= (values == value).to_numpy()
         else:
             words = part.split(" ")

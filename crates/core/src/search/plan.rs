@@ -7,10 +7,10 @@ use crate::data::Sample;
 use crate::task::LaneTask;
 
 /// Seconds below which nobody waits for a search.
-const SHORT: f64 = 0.05;
+const SHORT: f64 = 0.3;
 
 /// Seconds below which a search is hardly ever stopped.
-const INSTANT: f64 = 0.02;
+const INSTANT: f64 = 0.1;
 
 /// Seconds from which a search is likely to be watched and stopped.
 const LONG: f64 = 10.0;
@@ -20,7 +20,7 @@ const LONG: f64 = 10.0;
 const BOUND: (f64, f64) = (3e-7, 0.01);
 
 /// Share of the search that looking at shallower trees first may take.
-const SHARE: f64 = 0.03;
+const SHARE: f64 = 0.02;
 
 /// Share of a time limit that may go into a depth of unknown use.
 const UNKNOWN: f64 = 0.02;
