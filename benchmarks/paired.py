@@ -10,8 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
-import subprocess
 import sys
 import tempfile
 from datetime import date
@@ -22,7 +20,10 @@ from typing import Any
 
 from benchmarks.machine import machine
 from benchmarks.problems import build, catalogue
-from benchmarks.run import ROOT
+from benchmarks.run import ROOT, measure
+
+# Seconds of one process.
+_TIMEOUT = 600.0
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -89,7 +90,9 @@ def pairs(job: dict[str, Any], chosen: argparse.Namespace) -> dict[str, Any]:
     sides = list(seconds)
     for turn in range(chosen.pairs):
         for side in sides if turn % 2 == 0 else reversed(sides):
-            found = fit(job, side)
+            found = measure(job, _TIMEOUT, side)
+            if not found["seconds"]:
+                raise RuntimeError(f"{side}: {found['status']} {found.get('message', '')}")
             seconds[side].append(min(found["seconds"]))
             loss[side] = found["loss"]
         if sum(map(sum, seconds.values())) > chosen.most:
@@ -102,21 +105,6 @@ def pairs(job: dict[str, Any], chosen: argparse.Namespace) -> dict[str, Any]:
         "loss": loss[sides[0]],
         "other_loss": loss[sides[1]],
     }
-
-
-def fit(job: dict[str, Any], checkout: Path) -> dict[str, Any]:
-    """The measurement of the worker with the package of a checkout."""
-    threads = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.worker"],
-        input=json.dumps(job),
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=checkout,
-        env={**os.environ, **threads, "PYTHONPATH": str(checkout / "python")},
-    )
-    return json.loads(done.stdout)
 
 
 def line(row: dict[str, Any]) -> str:

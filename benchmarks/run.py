@@ -103,9 +103,13 @@ def runs(study: dict[str, Any], repeats: int) -> Iterator[dict[str, Any]]:
                 yield run
 
 
-def measure(job: dict[str, Any], timeout: float) -> dict[str, Any]:
-    """Run a job in a process of its own; a timeout or a crash is a result, too."""
+def measure(job: dict[str, Any], timeout: float, checkout: Path | None = None) -> dict[str, Any]:
+    """Run a job in a process of its own; a timeout or a crash is a result, too.
+
+    With ``checkout`` by its worker, and with the package that is built in it.
+    """
     threads = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "RAYON")}
+    package = {} if checkout is None else {"PYTHONPATH": str(checkout / "python")}
     try:
         done = subprocess.run(
             [sys.executable, "-m", "benchmarks.worker"],
@@ -113,8 +117,8 @@ def measure(job: dict[str, Any], timeout: float) -> dict[str, Any]:
             capture_output=True,
             text=True,
             timeout=timeout,
-            cwd=ROOT,
-            env={**os.environ, **threads},
+            cwd=ROOT if checkout is None else checkout,
+            env={**os.environ, **threads, **package},
         )
     except subprocess.TimeoutExpired:
         return {"status": "timeout", "seconds": []}
