@@ -36,6 +36,12 @@ impl Settings {
     }
 }
 
+/// A budget of leaves for trees of less depth, `usize::MAX` where it is no limit.
+fn leaf_budget(depth: usize, budget: Option<usize>) -> [usize; 1] {
+    let most = full_leaves(depth);
+    [budget.filter(|&budget| budget < most).unwrap_or(usize::MAX)]
+}
+
 /// The best tree for `task` over `features`, or on a limit the best found and a bound.
 pub fn solve<T: LaneTask + Superadditive>(
     task: &T,
@@ -195,7 +201,8 @@ impl<T: LaneTask + Superadditive> Search<'_, T> {
         self.in_order(max_depth, budget, &plan)
     }
 
-    /// Shallow trees and a dive where they are nearly free or a limit is near, then the search.
+    /// Shallow trees and a dive where they are nearly free, all trees of less depth where a limit
+    /// is near, then the search.
     fn in_order(
         &mut self,
         max_depth: usize,
@@ -204,56 +211,12 @@ impl<T: LaneTask + Superadditive> Search<'_, T> {
     ) -> Option<Stop> {
         let (settings, sample, task) = (self.settings, self.sample, self.task);
         let monitor = self.monitor;
-        let (single_leaf, floor) = (task.leaf_cost(&sample.total), self.lower);
         let mut branch = Branch::new(task, sample, settings, monitor);
-        let mut order: Vec<usize> = Vec::new();
-        let deepest = if task.pure_leaves() { lattice::MAX_DEPTH } else { 3 };
-        let mut trivial = settings.trivial_bound && max_depth > 3;
-        for depth in 2..=max_depth {
-            // Deeper ones pay for themselves only when the trivial bound is within reach, or
-            // where prices rule out most columns once a good tree is known.
-            let gap = (self.best.cost - floor) as f64;
-            let near = gap <= 0.25 * (single_leaf - floor) as f64;
-            trivial = trivial && depth <= deepest && (depth == 2 || near || T::PRICED);
-            if trivial && depth > 3 && budget.is_none() {
-                match branch.probe(sample, depth, &order, self.best.clone()) {
-                    Ok(tree) if self.settles(&branch, &tree) => return None,
-                    Ok(_) => {}
-                    Err(stop) => return Some(stop),
-                }
-            }
-            let reachable = depth <= branch.lattice_depth(sample);
-            trivial = trivial && reachable;
-            if depth == max_depth || !trivial && !plan.affords(depth) {
-                break;
-            }
-            let allowed = budget.unwrap_or(usize::MAX).min(full_leaves(depth));
-            let budgets = [if allowed == full_leaves(depth) { usize::MAX } else { allowed }];
-            if reachable {
-                let cutoff = self.best.cost;
-                let solved =
-                    lattice::solve(task, sample, depth, &budgets, cutoff, settings, monitor);
-                let mut solved = match solved {
-                    Ok(solved) => solved,
-                    Err(stop) => return Some(stop),
-                };
-                if self.settles(&branch, &solved.found.remove(0)) {
-                    return None;
-                }
-                order = (0..sample.n_columns()).collect();
-                if let values @ [_, ..] = &solved.root_values[..] {
-                    order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
-                }
-            } else {
-                let start = Some(self.best.clone());
-                let offer = &mut |tree: &Found, _, _| self.offer(tree.clone());
-                let mut answer = branch.solve(sample, depth, &budgets, start, i64::MAX, offer);
-                if self.settles(&branch, &answer.found.remove(0)) {
-                    return None;
-                }
-                if answer.stop.is_some() {
-                    return answer.stop;
-                }
+        let mut depth = 2;
+        if settings.trivial_bound && max_depth > 3 {
+            match self.few_leaves(&mut branch, max_depth, budget) {
+                Ok(reached) => depth = reached,
+                Err(end) => return end,
             }
         }
         if max_depth > 4 && budget.is_none() && plan.affords_dive() {
@@ -263,7 +226,67 @@ impl<T: LaneTask + Superadditive> Search<'_, T> {
                 Err(stop) => return Some(stop),
             }
         }
+        for depth in (depth..max_depth).take_while(|&depth| plan.affords(depth)) {
+            let (start, budgets) = (Some(self.best.clone()), leaf_budget(depth, budget));
+            let offer = &mut |tree: &Found, _, _| self.offer(tree.clone());
+            let mut answer = branch.solve(sample, depth, &budgets, start, i64::MAX, offer);
+            if self.settles(&branch, &answer.found.remove(0)) {
+                return None;
+            }
+            if answer.stop.is_some() {
+                return answer.stop;
+            }
+        }
         self.search(max_depth, budget, plan)
+    }
+
+    /// Lattices of trees of less depth while one of few leaves may be as good as any; the depth
+    /// from which on none was solved, or how the search ends.
+    fn few_leaves(
+        &mut self,
+        branch: &mut Branch<T>,
+        max_depth: usize,
+        budget: Option<usize>,
+    ) -> Result<usize, Option<Stop>> {
+        let (settings, sample, task) = (self.settings, self.sample, self.task);
+        let monitor = self.monitor;
+        let (single_leaf, floor) = (task.leaf_cost(&sample.total), self.lower);
+        let mut order: Vec<usize> = Vec::new();
+        // The greedy tree aside, whose leaves are not few and which says nothing of a depth.
+        let mut best = Found { cost: single_leaf, tree: Tree::leaf() };
+        let deepest = if task.pure_leaves() { lattice::MAX_DEPTH } else { 3 };
+        for depth in 2..=max_depth.min(deepest) {
+            // Deeper ones pay for themselves only when the trivial bound is within reach, or
+            // where prices rule out most columns once a good tree is known.
+            let near = (best.cost - floor) as f64 <= 0.25 * (single_leaf - floor) as f64;
+            if depth > 2 && !near && !T::PRICED {
+                return Ok(depth);
+            }
+            if depth > 3 && budget.is_none() {
+                best = branch.probe(sample, depth, &order, best)?;
+                if self.settles(branch, &best) {
+                    return Err(None);
+                }
+            }
+            if depth == max_depth || depth > branch.lattice_depth(sample) {
+                return Ok(depth);
+            }
+            let (budgets, cutoff) = (leaf_budget(depth, budget), best.cost);
+            let mut solved =
+                lattice::solve(task, sample, depth, &budgets, cutoff, settings, monitor)?;
+            let found = solved.found.remove(0);
+            if found.cost < best.cost {
+                best = found;
+            }
+            if self.settles(branch, &best) {
+                return Err(None);
+            }
+            order = (0..sample.n_columns()).collect();
+            if let values @ [_, ..] = &solved.root_values[..] {
+                order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
+            }
+        }
+        Ok(max_depth.min(deepest) + 1)
     }
 
     /// The search itself, from the best tree so far.
@@ -298,15 +321,12 @@ impl<T: LaneTask + Superadditive> Search<'_, T> {
     }
 
     /// Takes a tree of few leaves if it is better, and then whether it attains the cost of the
-    /// finest partition, which proves it.
+    /// finest partition, which proves the best tree.
     fn settles(&mut self, branch: &Branch<T>, tree: &Found) -> bool {
-        if tree.cost >= self.best.cost {
-            return false;
-        }
         self.offer(tree.clone());
         let finest = branch.is_finest(self.sample, tree);
         if finest {
-            self.lower = tree.cost;
+            self.lower = self.best.cost;
         }
         finest
     }
