@@ -48,13 +48,15 @@ Estimator = TypeVar("Estimator", bound="SolverMixin")
 class Problem(NamedTuple):
     """Training rows (checked, with ``X`` and ``weight``), the fitted encoder, binary features.
 
-    ``seconds`` is what reading and encoding the rows took.
+    ``seconds`` is what reading and encoding the rows took, ``memo`` what the trees of the problem
+    share.
     """
 
     data: Any
     encoder: Any
     features: NDArray[np.uint8]
-    seconds: float = 0.0
+    seconds: float
+    memo: dict[str, Any]
 
 
 class Engine(NamedTuple):
@@ -262,7 +264,7 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
         start = time.perf_counter()
         encoder = self._fitted_encoder(data.X, data.weight)
         features = binary_features(encoder, data.X)
-        return Problem(data, encoder, features, time.perf_counter() - start)
+        return Problem(data, encoder, features, time.perf_counter() - start, {})
 
     def _search(
         self, problem: Problem, start: float, callback: Callback | None, **options: Any
