@@ -81,7 +81,8 @@ def test_options_reach_estimator_and_encoder(capsys, folder):
     expected = {
         "max_depth": None, "max_leaf_nodes": 3, "min_samples_leaf": 20, "leaf_penalty": 0.001,
         "leaf_curve": "kaplan-meier", "shrinkage": 2.5, "time_limit": 60.0, "n_jobs": 2,
-        "memory_limit": 10**9, "objective": "likelihood", "encoder__thresholds": "kmeans", "encoder__n_thresholds": 4,
+        "memory_limit": 10**9, "objective": "likelihood",
+        "encoder__thresholds": "kmeans", "encoder__n_thresholds": 4,
         "encoder__max_categories": None, "encoder__missing": "branch",
         "encoder__min_support": 0.05, "encoder__max_features": 12,
     }  # fmt: skip
