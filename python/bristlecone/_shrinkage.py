@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from bristlecone._brier import antitonic, brier_score_of
 from bristlecone._solver import SolverMixin
 from bristlecone.errors import InvalidParameterError
-from bristlecone.leaves import ordered
 from bristlecone.tree import Tree
 from bristlecone.validation import TrainingData, check_real
 
@@ -132,14 +131,10 @@ def shrunk_curves(
     leaf : array of int, shape (n,)
         Node id of the leaf of every training row.
     data : TrainingData
+        The rows in an order that follows from them, so that no sum of weights depends on another.
     shrinkage : float
         λ.
     """
-    if data.weight is not None:
-        # Sums of weights in one order, whatever the order of the rows.
-        keys = [data.weight, data.event, data.time]
-        order = np.lexsort(keys if data.entry is None else [data.entry, *keys])
-        data, leaf = ordered(data, order), leaf[order]
     position = np.searchsorted(tree.leaves, leaf)
     shrink = _shrunk_kaplan_meier if curve == "kaplan-meier" else _shrunk_brier_optimal
     return shrink(tree, position, data, shrinkage)

@@ -54,7 +54,9 @@ class SurvivalTreeMixin(TreeMixin):
         self.shrinkage_ = self._shrinkage()
         self._shrunk = None
         if self.shrinkage_ > 0 and self.leaf_curve_ != "proportional":
-            self._shrunk = shrunk_curves(self.leaf_curve_, tree, leaf, rows.data, self.shrinkage_)
+            self._shrunk = shrunk_curves(
+                self.leaf_curve_, tree, leaf[rows.order], rows.ordered, self.shrinkage_
+            )
         self.tree_ = tree
 
     def _statistics(

@@ -24,7 +24,6 @@ __all__ = [
     "SurvivalRows",
     "baseline_hazard",
     "hazard_ratio",
-    "ordered",
     "row_hazard",
 ]
 
@@ -140,12 +139,6 @@ def row_hazard(data: TrainingData, baseline: Baseline) -> NDArray[np.float64]:
     return np.where(hazard > 0, hazard, 1 / (total + 1))
 
 
-def ordered(data: TrainingData, order: NDArray[np.int64]) -> TrainingData:
-    """Outcomes and weights in another order of the rows."""
-    weight, entry = (None if x is None else x[order] for x in (data.weight, data.entry))
-    return data._replace(time=data.time[order], event=data.event[order], weight=weight, entry=entry)
-
-
 class SurvivalRows:
     """Training rows with their baseline, and the leaves that trees over them have in common.
 
@@ -158,18 +151,26 @@ class SurvivalRows:
     ----------
     data : TrainingData
         As given.
+    order : array of int, shape (n,)
+        Puts rows in the order of time, ties in one that follows from their outcomes and weights.
+    ordered : TrainingData
+        Outcomes and weights in this order (``X`` is as given).
     baseline : Baseline
         Of all rows.
     """
 
     def __init__(self, data: TrainingData) -> None:
         self.data = data
-        # In the order of time the engine has nothing to sort.
-        self._order = np.argsort(data.time, kind="stable")
-        self._sorted = ordered(data, self._order)
-        self.baseline = baseline_hazard(self._sorted)
-        hazards = row_hazard(self._sorted, self.baseline)
-        weight = self._sorted.weight
+        keys = [x for x in (data.entry, data.event, data.weight, data.time) if x is not None]
+        # In the order of time the engine has nothing to sort; ties matter to sums of weights only.
+        weighted = data.weight is not None
+        self.order = np.lexsort(keys) if weighted else np.argsort(data.time, kind="stable")
+        weight, entry = (None if x is None else x[self.order] for x in (data.weight, data.entry))
+        self.ordered = data._replace(
+            time=data.time[self.order], event=data.event[self.order], weight=weight, entry=entry
+        )
+        self.baseline = baseline_hazard(self.ordered)
+        hazards = row_hazard(self.ordered, self.baseline)
         self._hazards = hazards if weight is None else hazards * weight
         self._known: dict[frozenset[tuple[int, float, bool]], LeafStatistics] = {}
 
@@ -186,7 +187,7 @@ class SurvivalRows:
         leaf : array of int, shape (n,)
             Node id of the leaf of every row.
         """
-        leaf = leaf[self._order]
+        leaf = leaf[self.order]
         leaves = []
         for node, answers in zip(tree.leaves.tolist(), tree.leaf_answers(), strict=True):
             known = self._known.get(answers)
@@ -196,7 +197,7 @@ class SurvivalRows:
         return tuple(leaves)
 
     def _statistics(self, node: int, rows: NDArray[np.int64]) -> LeafStatistics:
-        data = self._sorted
+        data = self.ordered
         event = data.event[rows]
         weight, entry = (None if x is None else x[rows] for x in (data.weight, data.entry))
         table = risk_table(data.time[rows], event, weight, entry)
