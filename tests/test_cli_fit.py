@@ -71,6 +71,7 @@ def test_options_reach_estimator_and_encoder(capsys, folder):
     status, _, _ = run(
         capsys, "fit", "gbsg2", "--model", "m.json", "--max-depth", "none", "--max-leaf-nodes", 3,
         "--min-samples-leaf", 20, "--leaf-penalty", 0.001, "--leaf-curve", "kaplan-meier",
+        "--shrinkage", 2.5,
         "--time-limit", 60, "--memory-limit", 10**9, "--n-jobs", 2, "--objective", "likelihood",
         "--thresholds", "kmeans", "--n-thresholds", 4, "--max-categories", "none",
         "--missing", "branch", "--min-support", 0.05, "--max-features", 12,
@@ -79,8 +80,9 @@ def test_options_reach_estimator_and_encoder(capsys, folder):
     saved = load_model("m.json").get_params()
     expected = {
         "max_depth": None, "max_leaf_nodes": 3, "min_samples_leaf": 20, "leaf_penalty": 0.001,
-        "leaf_curve": "kaplan-meier", "time_limit": 60.0, "memory_limit": 10**9, "n_jobs": 2,
-        "objective": "likelihood", "encoder__thresholds": "kmeans", "encoder__n_thresholds": 4,
+        "leaf_curve": "kaplan-meier", "shrinkage": 2.5, "time_limit": 60.0, "n_jobs": 2,
+        "memory_limit": 10**9, "objective": "likelihood",
+        "encoder__thresholds": "kmeans", "encoder__n_thresholds": 4,
         "encoder__max_categories": None, "encoder__missing": "branch",
         "encoder__min_support": 0.05, "encoder__max_features": 12,
     }  # fmt: skip

@@ -53,6 +53,7 @@ IMPOSSIBLE = {
     "max_depth": [-1, 2.0, True, 2**63],
     "max_leaf_nodes": [0, 10**30],
     "min_samples_leaf": [0, None, 2**63],
+    "shrinkage": [-0.1, float("nan"), "much", None, 10**400],
     "leaf_curve": ["weibull", None],
     "encoder": ["quantiles", 3, BinaryEncoder],
     "random_state": ["seed"],

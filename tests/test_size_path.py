@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from survival_contract import assert_same_predictions, sample
 
+from bristlecone._encoded import count_distinct
 from bristlecone.datasets import load
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.errors import ConstantFeatureWarning, SearchLimitWarning
@@ -66,6 +67,17 @@ def test_the_sizes_end_at_the_distinct_rows():
     X = np.array([[0, 0], [0, 1], [1, 0], [0, 0]], dtype=bool)
     path = OptimalSurvivalTree().size_path(X, ([True] * 4, [1.0, 2.0, 3.0, 4.0]))
     assert [tree.n_leaves_ for tree in path] == [1, 2, 3]
+
+
+def test_distinct_rows_are_counted_as_far_as_needed():
+    rng = np.random.default_rng(0)
+    for columns in (0, 1, 5, 31, 32, 33, 70):
+        for share in (0.5, 0.02):
+            X = (rng.random((60, columns)) < share).astype(np.uint8)
+            X = X[rng.integers(0, 60, 90)]
+            distinct = len({tuple(row) for row in X.tolist()})
+            for most in (1, 3, distinct, 1000):
+                assert count_distinct(X, most) == min(distinct, most)
 
 
 def test_the_estimator_is_left_alone_and_the_encoder_is_shared():

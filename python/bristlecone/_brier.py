@@ -22,7 +22,7 @@ from bristlecone.curves import StepFunction, censoring_survival
 from bristlecone.errors import InvalidParameterError
 from bristlecone.metrics._inputs import Curves, inverse_or_zero
 
-__all__ = ["BrierScore", "brier_score_of", "check_time_grid", "on_time_grid"]
+__all__ = ["BrierScore", "antitonic", "brier_score_of", "check_time_grid", "on_time_grid"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,15 +95,67 @@ class BrierScore:
         own, A, B = own[counts], A[counts], B[counts]
         if not own.size:
             return own, own
-        survival = isotonic_regression(
-            B / (A + B), sample_weight=A + B, y_min=0.0, y_max=1.0, increasing=False
-        )
+        survival = _antitonic_regression(B / (A + B), A + B)
         falls = np.diff(survival, prepend=1.0) < 0
         return own[falls], survival[falls]
+
+    def leaf_terms(
+        self,
+        position: NDArray[np.int64],
+        n_leaves: int,
+        time: NDArray[np.float64],
+        event: NDArray[np.bool_],
+        weight: NDArray[np.float64] | None,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """A and B of :meth:`best_curve` for every leaf at all times, shape (n_leaves, n_times).
+
+        Parameters
+        ----------
+        position : array of int, shape (n,)
+            Leaf of every row, from 0 to n_leaves − 1.
+        n_leaves : int
+        time, event, weight
+            Of the rows.
+        """
+        shape = n_leaves, self.times.size
+        cell = position * shape[1] + np.searchsorted(self.times, time)
+        ones = np.ones(time.size) if weight is None else weight
+        died = np.where(event, ones * self._inverse(time), 0.0)
+        A: NDArray[np.float64] = (
+            np.bincount(cell, died, n_leaves * shape[1]).reshape(shape).cumsum(axis=1)
+        )
+        left = np.bincount(cell, ones, n_leaves * shape[1]).reshape(shape)
+        B = np.zeros(shape)
+        B[:, :-1] = np.cumsum(left[:, :0:-1], axis=1)[:, ::-1]
+        return A, B * self._inverse(self.times)
 
     def _inverse(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
         """1/G at times."""
         return inverse_or_zero(np.asarray(self.censoring(times)))
+
+
+def antitonic(
+    A: NDArray[np.float64], B: NDArray[np.float64], share: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Non-increasing S of least Σ share (S² A + (1 − S)² B), all of shape (n_times,).
+
+    Where nothing counts it stays as it was, 1 at first.
+    """
+    weight = (A + B) * share
+    counts = weight > 0
+    values = _antitonic_regression(B[counts] / (A + B)[counts], weight[counts])
+    return np.concatenate([[1.0], values])[np.cumsum(counts)]
+
+
+def _antitonic_regression(
+    values: NDArray[np.float64], weight: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Non-increasing values in [0, 1] nearest to the given ones in weighted squares."""
+    if not values.size:
+        return values
+    return np.asarray(
+        isotonic_regression(values, sample_weight=weight, y_min=0.0, y_max=1.0, increasing=False)
+    )
 
 
 def brier_score_of(

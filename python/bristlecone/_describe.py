@@ -176,13 +176,27 @@ def described_tree(estimator: TreeMixin) -> str:
     """Size of the tree, and the columns it asks about."""
     tree = estimator.tree_
     if tree.n_leaves == 1:
-        return "The tree is a single leaf."
+        return f"The tree is a single leaf.{_shrinkage(estimator)}"
     asked = estimator._questions()
     inner = [node for node in range(tree.node_count) if not tree.is_leaf[node]]
     columns = dict.fromkeys(estimator._asked(node, asked).column for node in inner)
     return (
         f"The tree has {tree.n_leaves} leaves and depth {tree.max_depth}; it asks about "
-        f"{', '.join(columns)}."
+        f"{', '.join(columns)}.{_shrinkage(estimator)}"
+    )
+
+
+def _shrinkage(estimator: TreeMixin) -> str:
+    """How predictions were shrunk, as a sentence; empty where they were not."""
+    amount = getattr(estimator, "shrinkage_", 0.0)
+    if amount == 0:
+        return ""
+    unit = {"proportional": "pseudo-events at the relative hazard"}.get(
+        getattr(estimator, "leaf_curve_", ""), "pseudo-rows at the prediction"
+    )
+    return (
+        f" Predictions are shrunk along the path: from the root down, every node counts {amount:g} "
+        f"{unit} of its parent (after Agarwal, Tan, Ronen, Singh and Yu, ICML 2022)."
     )
 
 

@@ -19,7 +19,7 @@ from bristlecone.encoder.missing import missing_text
 from bristlecone.errors import ConstantFeatureWarning, InvalidParameterError
 from bristlecone.rules import Question, questions
 
-__all__ = ["EncodedTreeMixin", "binary_features"]
+__all__ = ["EncodedTreeMixin", "binary_features", "count_distinct"]
 
 
 class EncodedTreeMixin(TreeMixin):
@@ -130,6 +130,20 @@ def binary_features(encoder: Any, X: Any) -> NDArray[np.uint8]:
             "expected two dimensions and nothing but 0 and 1"
         )
     return np.ascontiguousarray(features, dtype=np.uint8)
+
+
+def count_distinct(features: NDArray[np.uint8], most: int) -> int:
+    """Number of distinct rows of 0 and 1, or ``most`` if there are that many or more."""
+    packed = np.packbits(features, axis=1)
+    packed = np.pad(packed, ((0, 0), (0, -packed.shape[1] % 4)))
+    count, known = 1, np.zeros(len(features), dtype=np.uint64)
+    # 32 columns at a time, behind the place of those before among the distinct ones.
+    for word in np.ascontiguousarray(packed).view(np.uint32).T:
+        if count >= most:
+            break
+        values, place = np.unique(known << np.uint64(32) | word, return_inverse=True)
+        count, known = len(values), place.astype(np.uint64)
+    return min(count, most)
 
 
 def _is_binary(features: NDArray[Any]) -> bool:

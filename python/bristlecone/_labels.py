@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bristlecone._shrinkage import ShrinkageMixin, shrunk_means
 from bristlecone._solver import Problem, SolverMixin
 from bristlecone.serialise import Fields
 from bristlecone.tree import Tree
@@ -130,7 +131,7 @@ class LabelTreeMixin(SolverMixin):
         """Read what an estimator added to the leaves."""
 
 
-class ClassTreeMixin(LabelTreeMixin):
+class ClassTreeMixin(ShrinkageMixin, LabelTreeMixin):
     """A classifier whose ``leaf_values_`` are the weights of the classes in the leaf."""
 
     classes_: NDArray[Any]
@@ -156,6 +157,9 @@ class ClassTreeMixin(LabelTreeMixin):
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Share of every class in the leaf of every row, by training weight.
 
+        With ``shrinkage`` λ the share p of a node, from the root down, is (n p + λ p') / (n + λ), n
+        its weight and p' the shrunk share of its parent. The label that ``predict`` gives stays.
+
         Parameters
         ----------
         X : DataFrame or array, shape (n, n_features_in_)
@@ -172,8 +176,33 @@ class ClassTreeMixin(LabelTreeMixin):
             When ``fit`` found that no tree satisfies the constraints.
         """
         leaf = self._leaf_of(X)
-        shares = self.leaf_values_ / self.leaf_values_.sum(axis=1, keepdims=True)
-        return shares[leaf]
+        return self._leaf_shares()[leaf]
+
+    def _leaf_shares(self) -> NDArray[np.float64]:
+        """What ``predict_proba`` gives in every leaf."""
+        if self.shrinkage_ == 0:
+            return self.leaf_values_ / self.leaf_values_.sum(axis=1, keepdims=True)
+        weights = self._class_weights()
+        return shrunk_means(self.tree_, weights, weights.sum(axis=1), self.shrinkage_)
+
+    def _class_weights(self) -> NDArray[np.float64]:
+        """Weight of every class in every leaf, in units of a row."""
+        return self.leaf_values_
+
+    def _leaf_facts(self) -> list[dict[str, Any]]:
+        facts = super()._leaf_facts()
+        if self.shrinkage_ > 0:
+            names = [str(name) for name in _plain_labels(self.classes_)]
+            for fact, shares in zip(facts, self._leaf_shares().tolist(), strict=True):
+                fact["shrunk_shares"] = dict(zip(names, shares, strict=True))
+        return facts
+
+    def _leaf_text(self, facts: dict[str, Any]) -> str:
+        text = super()._leaf_text(facts)
+        if "shrunk_shares" not in facts:
+            return text
+        shares = (f"{name}: {share:.3g}" for name, share in facts["shrunk_shares"].items())
+        return f"{text}, shrunk shares {', '.join(shares)}"
 
 
 def sum_by_leaf(

@@ -19,7 +19,7 @@ from sklearn.base import clone
 from bristlecone import _core
 from bristlecone._cost import affordable, allowance, smaller_setting
 from bristlecone._describe import describe_search
-from bristlecone._encoded import EncodedTreeMixin, binary_features
+from bristlecone._encoded import EncodedTreeMixin, binary_features, count_distinct
 from bristlecone._searched import SearchedTreeMixin, report, reporter
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.errors import (
@@ -48,13 +48,15 @@ Estimator = TypeVar("Estimator", bound="SolverMixin")
 class Problem(NamedTuple):
     """Training rows (checked, with ``X`` and ``weight``), the fitted encoder, binary features.
 
-    ``seconds`` is what reading and encoding the rows took.
+    ``seconds`` is what reading and encoding the rows took, ``memo`` what the trees of the problem
+    share.
     """
 
     data: Any
     encoder: Any
     features: NDArray[np.uint8]
-    seconds: float = 0.0
+    seconds: float
+    memo: dict[str, Any]
 
 
 class Engine(NamedTuple):
@@ -262,7 +264,7 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
         start = time.perf_counter()
         encoder = self._fitted_encoder(data.X, data.weight)
         features = binary_features(encoder, data.X)
-        return Problem(data, encoder, features, time.perf_counter() - start)
+        return Problem(data, encoder, features, time.perf_counter() - start, {})
 
     def _search(
         self, problem: Problem, start: float, callback: Callback | None, **options: Any
@@ -412,11 +414,13 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
 
     def _most_leaves(self, problem: Problem) -> int:
         """Leaves a tree can have at most."""
-        most = len(np.unique(problem.features, axis=0)) if problem.features.shape[1] else 1
+        most = len(problem.features)
         if self.max_leaf_nodes is not None:
             most = min(most, self.max_leaf_nodes)
         depth = self._depth_limit(problem.features)
-        return most if depth >= most.bit_length() else min(most, 1 << depth)
+        if depth < most.bit_length():
+            most = min(most, 1 << depth)
+        return count_distinct(problem.features, most)
 
     def _saved_fields(self) -> dict[str, Any]:
         return {"encoder": self.encoder_.to_dict(), "search": self._search_fields()}

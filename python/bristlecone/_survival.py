@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -11,13 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from bristlecone import curves, serialise
 from bristlecone._base import TreeMixin
+from bristlecone._shrinkage import LeafCurves, shrunk_curves, shrunk_means
 from bristlecone.curves import StepFunction
-from bristlecone.leaves import Baseline, LeafStatistics, baseline_hazard, leaf_statistics
+from bristlecone.leaves import Baseline, LeafStatistics, SurvivalRows
 from bristlecone.metrics import concordance_index_censored
 from bristlecone.tree import Tree
-from bristlecone.validation import TrainingData, check_survival
+from bristlecone.validation import check_survival
 
-__all__ = ["SurvivalTreeMixin", "median_text", "median_texts"]
+__all__ = ["SurvivalTreeMixin", "median_text", "median_texts", "model_median_text"]
 
 
 class SurvivalTreeMixin(TreeMixin):
@@ -30,21 +32,38 @@ class SurvivalTreeMixin(TreeMixin):
 
     Curves are computed once per leaf and shared by its rows. Every curve is a right-continuous
     step function, 1 (hazard: 0) before the first event and constant after the last training
-    time. ``leaf_curve_`` is the curve of the fit, whatever the parameter is set to later.
+    time. ``leaf_curve_`` and ``shrinkage_`` are those of the fit, whatever is set later.
+    ``leaf_statistics_`` is of the rows of each leaf; what shrinkage makes of them is computed from
+    it or, for step curves, kept as ``_shrunk``.
     """
 
     leaf_statistics_: tuple[LeafStatistics, ...]
     baseline_: Baseline
     leaf_curve: str
     leaf_curve_: str
+    shrinkage: float | str
+    shrinkage_: float
+    _shrunk: LeafCurves | None
 
-    def _set_leaves(self, tree: Tree, rows: NDArray[Any], data: TrainingData) -> None:
+    def _set_leaves(self, tree: Tree, features: NDArray[Any], rows: SurvivalRows) -> None:
         """Set the tree and what follows from it and its training rows."""
-        baseline = baseline_hazard(data)
-        self.leaf_statistics_ = leaf_statistics(tree.apply(rows), data, baseline)
-        self.baseline_ = baseline
+        leaf = tree.apply(features)
+        self.leaf_statistics_ = self._statistics(tree, leaf, rows)
+        self.baseline_ = rows.baseline
         self.leaf_curve_ = self._curve()
+        self.shrinkage_ = self._shrinkage()
+        self._shrunk = None
+        if self.shrinkage_ > 0 and self.leaf_curve_ != "proportional":
+            self._shrunk = shrunk_curves(
+                self.leaf_curve_, tree, leaf[rows.order], rows.ordered, self.shrinkage_
+            )
         self.tree_ = tree
+
+    def _statistics(
+        self, tree: Tree, leaf: NDArray[np.int64], rows: SurvivalRows
+    ) -> tuple[LeafStatistics, ...]:
+        """Statistics of the leaves; ``leaf`` is the node id of the leaf of every row."""
+        return rows.statistics(tree, leaf)
 
     @property
     def unique_times_(self) -> NDArray[np.float64]:
@@ -230,7 +249,10 @@ class SurvivalTreeMixin(TreeMixin):
         return float(concordance_index_censored(event, time, risk, entry=entry).cindex)
 
     def _saved_leaves(self) -> dict[str, Any]:
-        return serialise.survival_leaves(self)
+        saved = {**serialise.survival_leaves(self), "shrinkage": self.shrinkage_}
+        if self._shrunk is not None:
+            saved["shrunk_hazard"] = self._shrunk.hazard.tolist()
+        return saved
 
     def _read_leaves(self, fields: serialise.Fields) -> None:
         self.baseline_ = serialise.read_baseline(fields.object("baseline"))
@@ -238,9 +260,24 @@ class SurvivalTreeMixin(TreeMixin):
         self.leaf_statistics_ = serialise.read_leaves(
             fields, self.tree_, self.baseline_, self.leaf_curve_
         )
+        self.shrinkage_ = fields.number("shrinkage")
+        if self.shrinkage != "auto" and self.shrinkage_ != self._shrinkage():
+            raise fields.fail("shrinkage", "is not the parameter")
+        self._shrunk = self._read_curves(fields)
+
+    def _read_curves(self, fields: serialise.Fields) -> LeafCurves | None:
+        if self.shrinkage_ == 0 or self.leaf_curve_ == "proportional":
+            return None
+        times = self.event_times_ if self.leaf_curve_ == "kaplan-meier" else self.unique_times_
+        hazard = np.array(fields.rows("shrunk_hazard", len(times)))
+        if len(hazard) != self.tree_.n_leaves:
+            raise fields.fail("shrunk_hazard", f"is not that of {self.tree_.n_leaves} leaves")
+        if (hazard < 0).any() or (hazard > 1).any():
+            raise fields.fail("shrunk_hazard", "is outside [0, 1]")
+        return LeafCurves(times, hazard)
 
     def _leaf_facts(self) -> list[dict[str, Any]]:
-        return [
+        facts: list[dict[str, Any]] = [
             {
                 "n_events": leaf.n_events,
                 "event_weight": leaf.events,
@@ -253,15 +290,39 @@ class SurvivalTreeMixin(TreeMixin):
                 self.leaf_statistics_, self._leaf_quantiles(0.5).tolist(), strict=True
             )
         ]
+        if self.shrinkage_ > 0 and self._predicts_theta():
+            for fact, theta in zip(facts, self._theta().tolist(), strict=True):
+                fact["shrunk_theta"] = theta
+        return facts
 
     def _leaf_text(self, facts: dict[str, Any]) -> str:
         events = f"events={facts['n_events']}"
         if self._is_weighted:
             events += f" (weight {facts['event_weight']:.6g})"
-        return f"{events}, theta={facts['theta']:.4g}, median={median_text(facts)}"
+        theta = f"theta={facts['theta']:.4g}"
+        if "shrunk_theta" in facts:
+            theta += f" (shrunk {facts['shrunk_theta']:.4g})"
+        text = f"{events}, {theta}, median={median_text(facts)}"
+        if self._shrunk is not None:
+            text += f", model median={model_median_text(facts)}"
+        return text
 
     def _theta(self) -> NDArray[np.float64]:
-        return np.array([leaf.theta for leaf in self.leaf_statistics_])
+        """θ of every leaf as it is predicted."""
+        leaves = self.leaf_statistics_
+        if self.shrinkage_ == 0:
+            return np.array([leaf.theta for leaf in leaves])
+        events = np.array([leaf.events for leaf in leaves])
+        hazard = np.array([leaf.hazard for leaf in leaves])
+        return shrunk_means(self.tree_, events, hazard, self.shrinkage_, above=1.0)
+
+    def _predicts_theta(self) -> bool:
+        """Whether anything that is predicted follows from θ."""
+        return True
+
+    @abstractmethod
+    def _shrinkage(self) -> float:
+        """Pseudo-events or pseudo-rows that ``shrinkage`` means to a fit."""
 
     def _leaf_risk(self) -> NDArray[np.float64]:
         """Risk score of every leaf."""
@@ -273,6 +334,8 @@ class SurvivalTreeMixin(TreeMixin):
 
     def _leaf_hazard(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
         """Cumulative hazard of every leaf at ``times``, shape (n_leaves, n_times)."""
+        if self._shrunk is not None:
+            return self._shrunk.cumulative_hazard_at(times)
         curve = self.leaf_curve_
         if curve != "proportional":
             steps = [leaf.hazard_steps(curve) for leaf in self.leaf_statistics_]
@@ -284,6 +347,8 @@ class SurvivalTreeMixin(TreeMixin):
 
     def _leaf_survival(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
         """Survival of every leaf at ``times``, shape (n_leaves, n_times)."""
+        if self._shrunk is not None:
+            return self._shrunk.survival_at(times)
         curve = self.leaf_curve_
         if curve != "proportional":
             steps = [leaf.survival_steps(curve) for leaf in self.leaf_statistics_]
@@ -324,6 +389,11 @@ def median_text(facts: Mapping[str, Any]) -> str:
     """Both in one: "1036 (679 to 1388)"."""
     median, *interval = median_texts(facts)
     return f"{median} ({interval[0]})" if interval else median
+
+
+def model_median_text(facts: Mapping[str, Any]) -> str:
+    """Median of the curve that the tree predicts."""
+    return "not reached" if facts["model_median"] is None else f"{facts['model_median']:g}"
 
 
 def _or_none(time: float) -> float | None:

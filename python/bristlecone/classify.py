@@ -66,6 +66,10 @@ class OptimalTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator):
         Fewest training rows in a leaf, whatever their weights.
     leaf_penalty : float, default=0.0
         Added to the objective per leaf.
+    shrinkage : float, default=0.0
+        λ >= 0 of hierarchical shrinkage of ``predict_proba``, after [3]_: from the root down, every
+        node counts λ pseudo-rows with the shares of its parent. Tree, labels, objective and bound
+        do not depend on it.
     class_weight : dict, "balanced" or None, default=None
         Factor of the weight of every row by its class (1 for a class that is not named);
         "balanced" gives every class the same total.
@@ -109,6 +113,8 @@ class OptimalTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator):
         Only with "f1" and "mcc": trees that are not dominated in false positives and false
         negatives (nor, with a ``leaf_penalty``, in leaves) and that the search met on its way, the
         best one among them. ``pareto_front`` finds all.
+    shrinkage_ : float
+        λ of the fit.
     n_leaves_, depth_ : int
         Size of the tree.
     n_binary_features_ : int
@@ -133,6 +139,8 @@ class OptimalTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator):
     .. [1] van der Linden, de Weerdt, Demirović, "Necessary and Sufficient Conditions for Optimal
        Decision Trees using Dynamic Programming", NeurIPS 2023.
     .. [2] Hu, Rudin, Seltzer, "Optimal Sparse Decision Trees", NeurIPS 2019.
+    .. [3] Agarwal, Tan, Ronen, Singh, Yu, "Hierarchical shrinkage: improving the accuracy and
+       interpretability of tree-based methods", ICML 2022.
 
     Examples
     --------
@@ -151,6 +159,7 @@ class OptimalTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator):
         max_leaf_nodes: int | None = None,
         min_samples_leaf: int = 1,
         leaf_penalty: float = 0.0,
+        shrinkage: float = 0.0,
         class_weight: Any = None,
         time_limit: float | None = None,
         memory_limit: int | None = None,
@@ -164,6 +173,7 @@ class OptimalTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator):
         self.max_leaf_nodes = max_leaf_nodes
         self.min_samples_leaf = min_samples_leaf
         self.leaf_penalty = leaf_penalty
+        self.shrinkage = shrinkage
         self.class_weight = class_weight
         self.time_limit = time_limit
         self.memory_limit = memory_limit
@@ -299,6 +309,13 @@ class OptimalTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator):
             return weight
         total = weight.sum(axis=0)
         return weight / np.where(total > 0, total, 1.0)
+
+    def _class_weights(self) -> NDArray[np.float64]:
+        values = super()._class_weights()
+        if self._fitted_parameters()["objective"] != "balanced-accuracy":
+            return values
+        # Every class counts the same, and all rows together what they weigh.
+        return values * (self.tree_.weighted_n_node_samples[0] / values.sum())
 
 
 def _check_both(classes: NDArray[Any], who: str) -> None:

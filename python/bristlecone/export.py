@@ -27,7 +27,8 @@ def export_dict(estimator: TreeMixin) -> dict[str, Any]:
         (Kaplan–Meier) with ``median_interval`` (95 % confidence limits) and ``model_median`` (of
         the curve that the tree predicts), each None where it is not reached; of a classifier or
         policy ``label`` and what is known of every label; of a regressor ``value`` and
-        ``variance``.
+        ``variance``. These are of the leaf's own rows; what ``shrinkage`` predicts in their place
+        is in ``shrunk_theta``, ``shrunk_shares`` or ``shrunk_value``.
 
     Raises
     ------

@@ -63,6 +63,10 @@ class FairTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator):
         Fewest training rows in a leaf, whatever their weights.
     leaf_penalty : float, default=0.0
         Added to the share of misclassified rows per leaf.
+    shrinkage : float, default=0.0
+        λ >= 0 of hierarchical shrinkage of ``predict_proba``, after [2]_: from the root down, every
+        node counts λ pseudo-rows with the shares of its parent. Tree, labels, objective and bound
+        do not depend on it.
     time_limit : float or None, default=None
         Seconds after which the search stops with the best tree so far.
     memory_limit : int or None, default=None
@@ -106,6 +110,8 @@ class FairTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator):
         frequent class.
     leaf_values_ : array of float, shape (n_leaves, 2)
         Training weight of either class in every leaf.
+    shrinkage_ : float
+        λ of the fit.
     n_leaves_, depth_ : int
         Size of the tree.
     n_binary_features_ : int
@@ -129,6 +135,8 @@ class FairTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator):
     ----------
     .. [1] van der Linden, de Weerdt, Demirović, "Necessary and Sufficient Conditions for Optimal
        Decision Trees using Dynamic Programming", NeurIPS 2023.
+    .. [2] Agarwal, Tan, Ronen, Singh, Yu, "Hierarchical shrinkage: improving the accuracy and
+       interpretability of tree-based methods", ICML 2022.
 
     Examples
     --------
@@ -149,6 +157,7 @@ class FairTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator):
         max_leaf_nodes: int | None = None,
         min_samples_leaf: int = 1,
         leaf_penalty: float = 0.0,
+        shrinkage: float = 0.0,
         time_limit: float | None = None,
         memory_limit: int | None = None,
         n_jobs: int | None = None,
@@ -163,6 +172,7 @@ class FairTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator):
         self.max_leaf_nodes = max_leaf_nodes
         self.min_samples_leaf = min_samples_leaf
         self.leaf_penalty = leaf_penalty
+        self.shrinkage = shrinkage
         self.time_limit = time_limit
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs

@@ -16,9 +16,10 @@ from bristlecone._describe import describe_greedy
 from bristlecone._encoded import EncodedTreeMixin, binary_features
 from bristlecone._numeric import NumericColumns
 from bristlecone._objectives import Likelihood
+from bristlecone._shrinkage import check_shrinkage
 from bristlecone._survival import SurvivalTreeMixin
 from bristlecone.encoder import BinaryEncoder
-from bristlecone.leaves import LeafStatistics
+from bristlecone.leaves import LeafStatistics, SurvivalRows
 from bristlecone.rules import Question
 from bristlecone.serialise import Fields, register
 from bristlecone.tree import Tree
@@ -52,6 +53,10 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
         Most leaves; with it the node whose best split is worth most is split first.
     min_samples_leaf : int, default=1
         Fewest training rows in a leaf, whatever their weights.
+    shrinkage : float or "auto", default=0.0
+        λ >= 0 of hierarchical shrinkage of the predictions, as in ``OptimalSurvivalTree``: from the
+        root down, every node counts λ pseudo-events, or pseudo-rows, at the prediction of its
+        parent. Tree and ``objective_value_`` do not depend on it. "auto" is 0.
     leaf_curve : {"auto", "proportional", "kaplan-meier"}, default="auto"
         Curve of a leaf: exp(−θΛ) with the baseline Λ, or the leaf's own Kaplan–Meier estimate.
         "auto" is "proportional".
@@ -75,6 +80,8 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
         Rows, events, θ, Kaplan–Meier and Nelson–Aalen curve of every leaf, left to right.
     leaf_curve_ : str
         Curve that is predicted: what ``leaf_curve`` meant to the fit.
+    shrinkage_ : float
+        λ of the predictions: what ``shrinkage`` meant to the fit.
     n_leaves_, depth_ : int
         Size of the tree.
     fit_time_ : float
@@ -122,6 +129,7 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
         max_depth: int | None = 3,
         max_leaf_nodes: int | None = None,
         min_samples_leaf: int = 1,
+        shrinkage: float | str = 0.0,
         leaf_curve: str = "auto",
         encoder: Any = "auto",
         random_state: int | np.random.RandomState | None = None,
@@ -131,6 +139,7 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
         self.max_depth = max_depth
         self.max_leaf_nodes = max_leaf_nodes
         self.min_samples_leaf = min_samples_leaf
+        self.shrinkage = shrinkage
         self.leaf_curve = leaf_curve
         self.encoder = encoder
         self.random_state = random_state
@@ -199,7 +208,7 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
             data.weight,
             grown["threshold"],
         )
-        self._set_leaves(tree, rows, data)
+        self._set_leaves(tree, rows, SurvivalRows(data))
         self.encoder_ = encoder
         self._remember_parameters()
         self.objective_value_ = _mean_loss(self.leaf_statistics_, data)
@@ -221,6 +230,7 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
         check_integer("max_depth", self.max_depth, 0, optional=True)
         check_integer("max_leaf_nodes", self.max_leaf_nodes, 1, optional=True)
         check_integer("min_samples_leaf", self.min_samples_leaf, 1)
+        check_shrinkage(self.shrinkage, auto=True)
         check_choice("leaf_curve", self.leaf_curve, ("auto", *Likelihood.leaf_curves))
         check_seed("random_state", self.random_state)
         if not isinstance(self.verbose, bool):
@@ -232,6 +242,9 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
         if self.encoder is None:
             return NumericColumns().fit(X)
         return super()._fitted_encoder(X, weight)
+
+    def _shrinkage(self) -> float:
+        return Likelihood.auto_shrinkage if self.shrinkage == "auto" else float(self.shrinkage)
 
     def _described(self) -> str:
         return describe_greedy(self)

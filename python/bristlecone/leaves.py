@@ -7,7 +7,7 @@ and Crowley (1992); the nonparametric curves come from ``_core.risk_table``, the
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,14 +15,15 @@ from numpy.typing import NDArray
 
 from bristlecone import _core
 from bristlecone.curves import KaplanMeier, StepFunction, risk_table
+from bristlecone.tree import Tree
 from bristlecone.validation import TrainingData
 
 __all__ = [
     "Baseline",
     "LeafStatistics",
+    "SurvivalRows",
     "baseline_hazard",
     "hazard_ratio",
-    "leaf_statistics",
     "row_hazard",
 ]
 
@@ -138,46 +139,81 @@ def row_hazard(data: TrainingData, baseline: Baseline) -> NDArray[np.float64]:
     return np.where(hazard > 0, hazard, 1 / (total + 1))
 
 
-def leaf_statistics(
-    leaf: NDArray[np.int64], data: TrainingData, baseline: Baseline
-) -> tuple[LeafStatistics, ...]:
-    """Statistics of every leaf, in the order of the node ids.
-
-    No sum depends on the order of the rows.
+class SurvivalRows:
+    """Training rows with their baseline, and the leaves that trees over them have in common.
 
     Parameters
     ----------
-    leaf : array of int, shape (n,)
-        Leaf of every training row; every leaf has at least one.
     data : TrainingData
         The rows.
+
+    Attributes
+    ----------
+    data : TrainingData
+        As given.
+    order : array of int, shape (n,)
+        Puts rows in the order of time, ties in one that follows from their outcomes and weights.
+    ordered : TrainingData
+        Outcomes and weights in this order (``X`` is as given).
     baseline : Baseline
         Of all rows.
     """
-    hazards = row_hazard(data, baseline)
-    if data.weight is not None:
-        hazards = hazards * data.weight
-    leaves = []
-    for node in np.unique(leaf):
-        rows = np.flatnonzero(leaf == node)
-        weight, entry = (None if x is None else x[rows] for x in (data.weight, data.entry))
-        table = risk_table(data.time[rows], data.event[rows], weight, entry)
-        # fsum rounds once, whatever the order.
-        events, hazard = float(table["events"].sum()), math.fsum(hazards[rows])
-        happened = table["events"] > 0
-        leaves.append(
-            LeafStatistics(
-                node=int(node),
-                n_samples=rows.size,
-                n_events=int(data.event[rows].sum()),
-                weight=float((table["events"] + table["censored"]).sum()),
-                events=events,
-                hazard=hazard,
-                theta=hazard_ratio(events, hazard),
-                event_times=table["time"][happened],
-                kaplan_meier=table["kaplan_meier"][happened],
-                nelson_aalen=table["nelson_aalen"][happened],
-                at_risk=table["effective_at_risk"][happened],
-            )
+
+    def __init__(self, data: TrainingData) -> None:
+        self.data = data
+        keys = [x for x in (data.entry, data.event, data.weight, data.time) if x is not None]
+        # In the order of time the engine has nothing to sort; ties matter to sums of weights only.
+        weighted = data.weight is not None
+        self.order = np.lexsort(keys) if weighted else np.argsort(data.time, kind="stable")
+        weight, entry = (None if x is None else x[self.order] for x in (data.weight, data.entry))
+        self.ordered = data._replace(
+            time=data.time[self.order], event=data.event[self.order], weight=weight, entry=entry
         )
-    return tuple(leaves)
+        self.baseline = baseline_hazard(self.ordered)
+        hazards = row_hazard(self.ordered, self.baseline)
+        self._hazards = hazards if weight is None else hazards * weight
+        self._known: dict[frozenset[tuple[int, float, bool]], LeafStatistics] = {}
+
+    def statistics(self, tree: Tree, leaf: NDArray[np.int64]) -> tuple[LeafStatistics, ...]:
+        """Statistics of every leaf, left to right.
+
+        No sum depends on the order of the rows. Leaves of the same answers, in any tree, are
+        computed once.
+
+        Parameters
+        ----------
+        tree : Tree
+            Over the same features as the trees before.
+        leaf : array of int, shape (n,)
+            Node id of the leaf of every row.
+        """
+        leaf = leaf[self.order]
+        leaves = []
+        for node, answers in zip(tree.leaves.tolist(), tree.leaf_answers(), strict=True):
+            known = self._known.get(answers)
+            if known is None:
+                known = self._known[answers] = self._statistics(node, np.flatnonzero(leaf == node))
+            leaves.append(known if known.node == node else replace(known, node=node))
+        return tuple(leaves)
+
+    def _statistics(self, node: int, rows: NDArray[np.int64]) -> LeafStatistics:
+        data = self.ordered
+        event = data.event[rows]
+        weight, entry = (None if x is None else x[rows] for x in (data.weight, data.entry))
+        table = risk_table(data.time[rows], event, weight, entry)
+        # fsum rounds once, whatever the order.
+        events, hazard = float(table["events"].sum()), math.fsum(self._hazards[rows].tolist())
+        happened = table["events"] > 0
+        return LeafStatistics(
+            node=node,
+            n_samples=rows.size,
+            n_events=int(event.sum()),
+            weight=float((table["events"] + table["censored"]).sum()),
+            events=events,
+            hazard=hazard,
+            theta=hazard_ratio(events, hazard),
+            event_times=table["time"][happened],
+            kaplan_meier=table["kaplan_meier"][happened],
+            nelson_aalen=table["nelson_aalen"][happened],
+            at_risk=table["effective_at_risk"][happened],
+        )

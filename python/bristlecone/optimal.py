@@ -15,11 +15,13 @@ from sklearn.base import BaseEstimator, clone
 from bristlecone._fronts import solve_front
 from bristlecone._labels import read_labels, saved_labels
 from bristlecone._objectives import LEAF_CURVES, OBJECTIVES, Objective
+from bristlecone._shrinkage import check_shrinkage
 from bristlecone._solver import Callback, Engine, Problem, SolverMixin
 from bristlecone._survival import SurvivalTreeMixin
 from bristlecone.curves import rmst
 from bristlecone.errors import InvalidParameterError, SearchLimitWarning
 from bristlecone.fairness import RmstParity
+from bristlecone.leaves import LeafStatistics, SurvivalRows
 from bristlecone.serialise import Fields, register
 from bristlecone.tree import Tree
 from bristlecone.validation import (
@@ -54,6 +56,12 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
         Fewest training rows in a leaf, whatever their weights.
     leaf_penalty : float, default=0.0
         Added to the mean loss per leaf.
+    shrinkage : float or "auto", default=0.0
+        λ >= 0 of hierarchical shrinkage of the predictions, after [4]_: from the root down, every
+        node counts λ pseudo-events at the θ of its parent (at 1 above the root), and a step curve λ
+        pseudo-rows that follow the curve of its parent. Tree, objective and bound do not depend on
+        it, nor does ``leaf_statistics_``. "auto" is 0 with "likelihood" and with ``fairness``,
+        which has no other, and 10 with "brier".
     leaf_curve : {"auto", "proportional", "kaplan-meier", "brier-optimal"}, default="auto"
         Curve of a leaf. With "likelihood" it is for predictions only: "proportional" (which is
         "auto") is exp(−θΛ) with the baseline Λ, "kaplan-meier" the leaf's own estimate. With
@@ -104,6 +112,8 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
         Rows, events, θ and curves of every leaf, left to right.
     leaf_curve_ : str
         Curve that is predicted: what ``leaf_curve`` meant to the fit.
+    shrinkage_ : float
+        λ of the predictions: what ``shrinkage`` meant to the fit.
     n_leaves_, depth_ : int
         Size of the tree.
     n_binary_features_ : int
@@ -137,6 +147,8 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
        Approach", AAAI 2024.
     .. [2] LeBlanc, Crowley, "Relative risk trees for censored survival data", Biometrics 48 (1992).
     .. [3] Zhang, Xin, Seltzer, Rudin, "Optimal Sparse Survival Trees", AISTATS 2024.
+    .. [4] Agarwal, Tan, Ronen, Singh, Yu, "Hierarchical shrinkage: improving the accuracy and
+       interpretability of tree-based methods", ICML 2022.
 
     Examples
     --------
@@ -157,6 +169,7 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
         max_leaf_nodes: int | None = None,
         min_samples_leaf: int = 1,
         leaf_penalty: float = 0.0,
+        shrinkage: float | str = 0.0,
         leaf_curve: str = "auto",
         time_grid: ArrayLike | None = None,
         fairness: RmstParity | None = None,
@@ -172,6 +185,7 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
         self.max_leaf_nodes = max_leaf_nodes
         self.min_samples_leaf = min_samples_leaf
         self.leaf_penalty = leaf_penalty
+        self.shrinkage = shrinkage
         self.leaf_curve = leaf_curve
         self.time_grid = time_grid
         self.fairness = fairness
@@ -360,7 +374,10 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
         return check_row_losses("reference_loss", reference_loss, data)
 
     def _set_found(self, tree: Tree, problem: Problem, solution: Any) -> None:
-        self._set_leaves(tree, problem.features, problem.data)
+        # One for all trees of the problem, as of a size path.
+        if "rows" not in problem.memo:
+            problem.memo["rows"] = SurvivalRows(problem.data)
+        self._set_leaves(tree, problem.features, problem.memo["rows"])
         self.groups_, self.group_rmst_ = None, None
         data = problem.data
         if data.group is not None:
@@ -372,11 +389,11 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
             self.groups_ = data.groups
             self.group_rmst_ = np.bincount(data.group, weights=weight * of_row) / total
 
-    def _set_leaves(self, tree: Tree, rows: NDArray[Any], data: TrainingData) -> None:
-        super()._set_leaves(tree, rows, data)
-        self.leaf_statistics_ = self._objective().finish_leaves(
-            self, self.leaf_statistics_, tree.apply(rows), data
-        )
+    def _statistics(
+        self, tree: Tree, leaf: NDArray[np.int64], rows: SurvivalRows
+    ) -> tuple[LeafStatistics, ...]:
+        statistics = super()._statistics(tree, leaf, rows)
+        return self._objective().finish_leaves(self, statistics, leaf, rows.data)
 
     def _check_parameters(self) -> None:
         check_choice("objective", self.objective, tuple(OBJECTIVES))
@@ -387,7 +404,13 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
                 f"leaf_curve={self.leaf_curve!r} does not go with objective={self.objective!r}, "
                 f"which has {' and '.join(map(repr, allowed))}"
             )
+        check_shrinkage(self.shrinkage, auto=True)
         if self.fairness is not None:
+            if self.shrinkage not in (0, "auto"):
+                raise InvalidParameterError(
+                    "shrinkage must be 0 or 'auto' with fairness, which limits the curves of the "
+                    f"leaves as they are; got {self.shrinkage!r}"
+                )
             if not isinstance(self.fairness, RmstParity):
                 raise InvalidParameterError(
                     f"fairness must be None or RmstParity(limit); got {self.fairness!r}"
@@ -424,6 +447,14 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
 
     def _curve(self) -> str:
         return self._objective().curve(self.leaf_curve)
+
+    def _shrinkage(self) -> float:
+        if self.shrinkage != "auto":
+            return float(self.shrinkage)
+        return 0.0 if self.fairness is not None else self._objective().auto_shrinkage
+
+    def _predicts_theta(self) -> bool:
+        return self._fitted_objective().predicts_theta
 
     def _leaf_risk(self) -> NDArray[np.float64]:
         return self._fitted_objective().leaf_risk(self)

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 
-from bristlecone._solver import Callback, Engine, Problem, SolverMixin, task_engine
+from bristlecone._shrinkage import ShrinkageMixin, shrunk_means
+from bristlecone._solver import Callback, Engine, Problem, task_engine
 from bristlecone.serialise import Fields, register
 from bristlecone.targets import NumericData, check_numeric_data
 from bristlecone.tree import Tree
@@ -18,10 +19,10 @@ __all__ = ["OptimalTreeRegressor"]
 
 
 @register
-class OptimalTreeRegressor(SolverMixin, RegressorMixin, BaseEstimator):
+class OptimalTreeRegressor(ShrinkageMixin, RegressorMixin, BaseEstimator):
     """Regression tree of least squared error among all trees over the binary features.
 
-    A leaf predicts the mean of its training rows.
+    A leaf predicts the mean of its training rows, with ``shrinkage`` pulled towards that of all.
 
     Parameters
     ----------
@@ -34,6 +35,10 @@ class OptimalTreeRegressor(SolverMixin, RegressorMixin, BaseEstimator):
         Fewest training rows in a leaf, whatever their weights.
     leaf_penalty : float, default=0.0
         Added to the mean squared error per leaf, in the unit of ``y`` squared.
+    shrinkage : float, default=0.0
+        λ >= 0 of hierarchical shrinkage of the predictions, after [1]_: from the root down, every
+        node counts λ pseudo-rows at the value of its parent. Tree, objective and bound do not
+        depend on it.
     time_limit : float or None, default=None
         Seconds after which the search stops with the best tree so far.
     memory_limit : int or None, default=None
@@ -64,6 +69,8 @@ class OptimalTreeRegressor(SolverMixin, RegressorMixin, BaseEstimator):
         Structure as parallel arrays in preorder; ``feature`` counts binary features.
     leaf_means_, leaf_variances_ : array of float, shape (n_leaves,)
         Weighted mean and variance of the training rows of every leaf, left to right.
+    shrinkage_ : float
+        λ of the fit.
     n_leaves_, depth_ : int
         Size of the tree.
     n_binary_features_ : int
@@ -83,6 +90,11 @@ class OptimalTreeRegressor(SolverMixin, RegressorMixin, BaseEstimator):
     features_used_ : list of str or int
         The columns that the tree asks about; no others are needed at prediction.
 
+    References
+    ----------
+    .. [1] Agarwal, Tan, Ronen, Singh, Yu, "Hierarchical shrinkage: improving the accuracy and
+       interpretability of tree-based methods", ICML 2022.
+
     Examples
     --------
     >>> from bristlecone import OptimalTreeRegressor
@@ -98,6 +110,7 @@ class OptimalTreeRegressor(SolverMixin, RegressorMixin, BaseEstimator):
         max_leaf_nodes: int | None = None,
         min_samples_leaf: int = 1,
         leaf_penalty: float = 0.0,
+        shrinkage: float = 0.0,
         time_limit: float | None = None,
         memory_limit: int | None = None,
         n_jobs: int | None = None,
@@ -109,6 +122,7 @@ class OptimalTreeRegressor(SolverMixin, RegressorMixin, BaseEstimator):
         self.max_leaf_nodes = max_leaf_nodes
         self.min_samples_leaf = min_samples_leaf
         self.leaf_penalty = leaf_penalty
+        self.shrinkage = shrinkage
         self.time_limit = time_limit
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
@@ -170,7 +184,7 @@ class OptimalTreeRegressor(SolverMixin, RegressorMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """Mean of the training rows in the leaf of every row.
+        """Mean of the training rows in the leaf of every row, shrunk along the path.
 
         Parameters
         ----------
@@ -183,7 +197,14 @@ class OptimalTreeRegressor(SolverMixin, RegressorMixin, BaseEstimator):
             In the unit of ``y``.
         """
         leaf = self._leaf_of(X)
-        return self.leaf_means_[leaf]
+        return self._predicted_means()[leaf]
+
+    def _predicted_means(self) -> NDArray[np.float64]:
+        """What is predicted in every leaf."""
+        if self.shrinkage_ == 0:
+            return self.leaf_means_
+        weight = self.tree_.weighted_n_node_samples[self.tree_.leaves]
+        return shrunk_means(self.tree_, self.leaf_means_ * weight, weight, self.shrinkage_)
 
     def _training_data(self, X: Any, y: Any, sample_weight: Any) -> NumericData:
         return check_numeric_data(X, y, sample_weight)
@@ -209,10 +230,15 @@ class OptimalTreeRegressor(SolverMixin, RegressorMixin, BaseEstimator):
 
     def _leaf_facts(self) -> list[dict[str, Any]]:
         pairs = zip(self.leaf_means_.tolist(), self.leaf_variances_.tolist(), strict=True)
-        return [{"value": mean, "variance": variance} for mean, variance in pairs]
+        facts = [{"value": mean, "variance": variance} for mean, variance in pairs]
+        if self.shrinkage_ > 0:
+            for fact, shrunk in zip(facts, self._predicted_means().tolist(), strict=True):
+                fact["shrunk_value"] = shrunk
+        return facts
 
     def _leaf_text(self, facts: dict[str, Any]) -> str:
-        return f"{facts['value']:.6g} (variance {facts['variance']:.4g})"
+        text = f"{facts['value']:.6g} (variance {facts['variance']:.4g})"
+        return text + (f", shrunk {facts['shrunk_value']:.6g}" if "shrunk_value" in facts else "")
 
     def _saved_leaves(self) -> dict[str, Any]:
         return {

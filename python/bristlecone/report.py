@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from bristlecone._base import TreeMixin
 from bristlecone._core import __version__
 from bristlecone._describe import certificate
-from bristlecone._survival import SurvivalTreeMixin, median_text, median_texts
+from bristlecone._survival import SurvivalTreeMixin, median_text, median_texts, model_median_text
 from bristlecone.export import export_dict, export_text
 from bristlecone.rules import leaf_rules, rule_text
 
@@ -107,9 +107,13 @@ def html_report(
     proof = _proof(estimator) if hasattr(estimator, "status_") else []
     if isinstance(estimator, SurvivalTreeMixin):
         sections = _survival_sections(estimator, time_label, proof)
-        note = """ θ is the hazard of a leaf relative to all rows: above 1,
-events come earlier. The median is the Kaplan–Meier median of the leaf with its 95 % confidence
-interval (Brookmeyer and Crowley, log-log scale), "-" where a limit is not reached."""
+        shrunk = f"""
+It is predicted as shrunk along the path by {estimator.shrinkage_:g} pseudo-events.""" * (
+            estimator.shrinkage_ > 0 and estimator._predicts_theta()
+        )
+        note = f""" θ is the hazard of a leaf relative to all rows: above 1,
+events come earlier.{shrunk} The median is the Kaplan–Meier median of the leaf with its 95 %
+confidence interval (Brookmeyer and Crowley, log-log scale), "-" where a limit is not reached."""
     else:
         sections = [("Tree", f"<pre>{escape(export_text(estimator))}</pre>"), *proof]
         note = ""
@@ -156,7 +160,7 @@ def _survival_sections(
     leaves = _leaves(estimator)
     root = _layout(export_dict(estimator), leaves)
     told = "Solid: survival curve the tree predicts."
-    if estimator.leaf_curve_ != "kaplan-meier":
+    if estimator.leaf_curve_ != "kaplan-meier" or estimator.shrinkage_ > 0:
         told += " Dashed: Kaplan–Meier estimate of the leaf's own rows."
     tree = f'<div class="tree">{_tree_svg(root, leaves)}</div>\n<p class="about">{told}</p>'
     return [
@@ -296,11 +300,17 @@ def _leaf_box(node: _Node, top: float, leaf: _Leaf) -> str:
     return (
         f'<rect x="{left:.1f}" y="{top}" width="{width}" height="{_LEAF_HEIGHT}" rx="6" '
         f'fill="#fff" stroke="{leaf.colour}" stroke-width="1.5"/>'
-        + _text(node.x, top + 19, f"leaf {leaf.node}: θ = {facts['theta']:.4g}", 13, bold=True)
+        + _text(node.x, top + 19, f"leaf {leaf.node}: {_theta(facts)}", 13, bold=True)
         + "".join(_text(node.x, top + 36 + 16 * k, line, 12) for k, line in enumerate(lines))
         + _axes(area)
         + _curves(leaf, area)
     )
+
+
+def _theta(facts: dict[str, Any]) -> str:
+    """θ of the rows of a leaf, and as it is predicted where that differs."""
+    shrunk = f" → {facts['shrunk_theta']:.3g}" if "shrunk_theta" in facts else ""
+    return f"θ = {facts['theta']:.4g}{shrunk}"
 
 
 def _plot_svg(leaves: dict[int, _Leaf], time_label: str) -> str:
@@ -360,6 +370,7 @@ def _curve(values: NDArray[np.float64], area: tuple[float, float, float, float])
 def _leaf_table(leaves: dict[int, _Leaf]) -> str:
     weighted = any(leaf.weighted for leaf in leaves.values())
     weights = [("weight", "number"), ("of events", "number")] if weighted else []
+    shrunk = any("shrunk_theta" in leaf.facts for leaf in leaves.values())
     head = "".join(
         f'<th class="{kind}">{name}</th>'
         for name, kind in (
@@ -369,6 +380,7 @@ def _leaf_table(leaves: dict[int, _Leaf]) -> str:
             ("events", "number"),
             *weights,
             ("θ", "number"),
+            *[("shrunk θ", "number")] * shrunk,
             ("median", "number"),
             ("model median", "number"),
             ("where", ""),
@@ -377,15 +389,14 @@ def _leaf_table(leaves: dict[int, _Leaf]) -> str:
     rows = []
     for leaf in leaves.values():
         facts = leaf.facts
-        model = facts["model_median"]
         numbers = [
             leaf.node,
             facts["n_samples"],
             facts["n_events"],
             *(f"{facts[name]:.6g}" for name in ("weight", "event_weight") if weighted),
-            f"{facts['theta']:.4g}",
+            *(f"{facts[name]:.4g}" for name in ("theta", "shrunk_theta") if name in facts),
             median_text(facts),
-            "not reached" if model is None else f"{model:g}",
+            model_median_text(facts),
         ]
         rows.append(
             f'<tr><td><span class="swatch" style="background: {leaf.colour}"></span></td>'

@@ -167,6 +167,20 @@ class Tree:
         """Node ids of the leaves, left to right."""
         return np.flatnonzero(self.is_leaf)
 
+    def leaf_answers(self) -> list[frozenset[tuple[int, float, bool]]]:
+        """Answers on the way to every leaf, left to right: (feature, threshold, yes).
+
+        The threshold is 0 where the columns are boolean. Leaves of the same answers hold the same
+        rows, in whatever order they are asked.
+        """
+        answers: list[frozenset[tuple[int, float, bool]]] = [frozenset()] * self.node_count
+        for node in np.flatnonzero(~self.is_leaf).tolist():
+            cut = 0.0 if self.threshold is None else float(self.threshold[node])
+            for child, yes in ((self.children_left, True), (self.children_right, False)):
+                answer = int(self.feature[node]), cut, yes
+                answers[child[node]] = answers[node] | {answer}
+        return [answers[node] for node in self.leaves.tolist()]
+
     @property
     def n_leaves(self) -> int:
         """Number of leaves."""

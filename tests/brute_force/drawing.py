@@ -41,6 +41,11 @@ def shared_parameters(rng):
     return parameters
 
 
+def shrinkage(rng, *more):
+    """λ, mostly some; what else is drawn does not depend on it."""
+    return one_of(rng.spawn(1)[0], 0, 0.0, 1e-3, 0.5, 3, 20.0, 1e9, *more)
+
+
 def rows(rng, most_columns=5):
     """Boolean rows, often repeated, with columns that may be equal, contrary or constant."""
     n, columns = int(rng.integers(4, 25)), int(rng.integers(1, most_columns + 1))

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import exhaustive as plain
 import numpy as np
+import shrunk_plainly
 from drawing import (
     Chosen,
     Problem,
@@ -16,6 +17,7 @@ from drawing import (
     related,
     rows,
     shared_parameters,
+    shrinkage,
     weights,
 )
 from scipy.special import xlogy
@@ -42,6 +44,23 @@ def classes_kept(rng, X, given, n_classes):
     return y
 
 
+def shares(amount, X, labels, weight, n_classes):
+    """A function of a model: the shares it predicts in every leaf, with the true ones."""
+
+    def inside(rows):
+        return np.bincount(labels[rows], weight[rows], n_classes)
+
+    def told(model):
+        pairs = [(model.shrinkage_, amount)]
+        for path in shrunk_plainly.paths(model, X):
+            first = X[path[-1][:1]]
+            true = shrunk_plainly.mean(path, inside, lambda rows: weight[rows].sum(), amount)
+            pairs += zip(model.predict_proba(first)[0], true, strict=True)
+        return pairs
+
+    return told
+
+
 def classification(rng, objectives):
     objective = one_of(rng, *objectives)
     parameters = shared_parameters(rng)
@@ -65,7 +84,8 @@ def classification(rng, objectives):
     chosen = {classes[0]: 2.0} if counted else {classes[0]: 0.7, classes[1]: 1.9}
     class_weight = one_of(rng, None, None, None, "balanced", chosen)
     class_weight = None if even else class_weight
-    parameters |= {"objective": objective, "class_weight": class_weight}
+    amount = shrinkage(rng)
+    parameters |= {"objective": objective, "class_weight": class_weight, "shrinkage": amount}
     labels = labels[kept]
     if class_weight == "balanced":
         weight = weight * (len(labels) / (n_classes * np.bincount(labels)))[labels]
@@ -88,6 +108,10 @@ def classification(rng, objectives):
         return of_class.sum() - of_class.max()
 
     total = 1.0 if objective == "balanced-accuracy" else weight.sum()
+    # Where every class counts the same, its rows weigh that together.
+    alike = weight
+    if objective == "balanced-accuracy":
+        alike = (weight / mass[labels]) * (weight.sum() / n_classes)
     fit = {"y": y, "sample_weight": given}
     features = X[kept]
     if parameters["encoder"] == "auto":
@@ -95,6 +119,7 @@ def classification(rng, objectives):
     common = dict(
         features=features, estimator=OptimalTreeClassifier, parameters=parameters, X=X, fit=fit,
         kept=kept, weight=weight, leaf_cost=leaf_cost, total=total,
+        also=shares(amount, X[kept], labels, alike, n_classes),
     )  # fmt: skip
     if not by_front:
         return Problem(**common)
@@ -152,7 +177,9 @@ def costs(rng):
         asks = distinct_columns(features)
         features = features[:, asks]
     paid, price = prices(rng, columns)
-    parameters |= {"cost_matrix": matrix, **paid}
+    amount = shrinkage(rng)
+    parameters |= {"cost_matrix": matrix, "shrinkage": amount, **paid}
+    predicted = shares(amount, X[kept], labels, weight, n_classes)
 
     def leaf_cost(rows):
         return (table[rows] * weight[rows, None]).sum(axis=0).min()
@@ -163,7 +190,7 @@ def costs(rng):
     def also(model):
         paid = model.objective_value_ - parameters["leaf_penalty"] * model.n_leaves_
         known = model.mean_cost(X[kept], fit["y"][kept], weight, costs=table)
-        return [(known, paid)]
+        return [(known, paid), *predicted(model)]
 
     class Costs(Problem):
         def value(self, model):
@@ -260,9 +287,12 @@ def fair_labels(rng):
         first = np.flatnonzero(kept)
         labels[first[:3]], group[first[:3]] = [1, 1, 0], [0, 1, 0]
         fit["sensitive"] = one_of(rng, group, group == 1, np.array(["a", "b"])[group])
+    amount = shrinkage(rng)
     parameters |= {"constraint": constraint, "delta": delta, "sensitive_feature": named}
+    parameters["shrinkage"] = amount
     fit |= {"y": one_of(rng, *NAMES)(labels), "sample_weight": given}
     labels = labels[kept]
+    predicted = shares(amount, X[kept], labels, weight, 2)
     total = weight.sum()
     if group is None:
         share = np.zeros(len(labels))
@@ -286,7 +316,8 @@ def fair_labels(rng):
 
     def also(model):
         rates = model.group_rates_
-        return [(rates[1] - rates[0], row_outcome(model)[1])] if group is not None else []
+        told = [(rates[1] - rates[0], row_outcome(model)[1])] if group is not None else []
+        return told + predicted(model)
 
     return Chosen(
         FairTreeClassifier, parameters, X, fit, kept, weight,

@@ -3,7 +3,17 @@
 import math
 
 import numpy as np
-from drawing import Problem, numbers, one_of, prepared, rows, shared_parameters, weights
+import shrunk_plainly
+from drawing import (
+    Problem,
+    numbers,
+    one_of,
+    prepared,
+    rows,
+    shared_parameters,
+    shrinkage,
+    weights,
+)
 from scipy.special import xlogy
 
 from bristlecone import (
@@ -25,9 +35,22 @@ def regression(rng):
         mean = np.average(target[rows], weights=weight[rows])
         return (weight[rows] * (target[rows] - mean) ** 2).sum()
 
+    amount = parameters["shrinkage"] = shrinkage(rng)
+
     def also(model):
-        error = np.average((target - model.predict(X)[kept]) ** 2, weights=weight)
-        return [(model.objective_value_ - parameters["leaf_penalty"] * model.n_leaves_, error)]
+        means = model.leaf_means_[model.tree_.leaf_index(model.encoder_.transform(X[kept]))]
+        error = np.average((target - means) ** 2, weights=weight)
+        told = (model.objective_value_ - parameters["leaf_penalty"] * model.n_leaves_, error)
+        return [(model.shrinkage_, amount), told, *predictions(model)]
+
+    def predictions(model):
+        for path in shrunk_plainly.paths(model, X[kept]):
+            yield (
+                model.predict(X[kept][path[-1][:1]])[0],
+                shrunk_plainly.mean(
+                    path, lambda r: weight[r] @ target[r], lambda r: weight[r].sum(), amount
+                ),
+            )
 
     return Problem(
         OptimalTreeRegressor, parameters, X, {"y": y, "sample_weight": given}, kept, weight,

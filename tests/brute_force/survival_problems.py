@@ -2,6 +2,7 @@
 
 import exhaustive as plain
 import numpy as np
+import shrunk_plainly
 from drawing import (
     Chosen,
     Problem,
@@ -12,6 +13,7 @@ from drawing import (
     remembering,
     rows,
     shared_parameters,
+    shrinkage,
     weights,
 )
 
@@ -65,6 +67,7 @@ def survival(rng, objective=None):
     parameters |= {
         "objective": objective,
         "leaf_curve": curve,
+        "shrinkage": one_of(rng.spawn(1)[0], 0, "auto") if fair else shrinkage(rng, "auto"),
         "time_grid": grid if grid is None or rng.random() < 0.5 else grid.tolist(),
         "fairness": fairness,
     }
@@ -90,11 +93,50 @@ def survival(rng, objective=None):
 
     cost_of = remembering(leaf_cost)
     likelihood = objective == "likelihood"
+    amount = parameters["shrinkage"]
+    if amount == "auto":
+        amount = 0.0 if fair or likelihood else 10.0
+    times = np.unique(t)
+
+    def theta_of(path):
+        if amount == 0:
+            return plain.likelihood_leaf(path[-1], e, hazard, weight)[1]
+        events, sums = weight * e, weight * hazard
+        return shrunk_plainly.mean(
+            path, lambda r: events[r].sum(), lambda r: sums[r].sum(), amount, above=1.0
+        )
+
+    def curve_of(path):
+        """Survival and cumulative hazard that a leaf predicts, at the training times."""
+        if likelihood and curve != "kaplan-meier":
+            total = np.cumsum([steps.get(u, 0.0) for u in times])
+            return np.exp(-theta_of(path) * total), theta_of(path) * total
+        if curve != "brier-optimal":
+            return shrunk_plainly.kaplan_meier(path, t, e, v, weight, times, amount)
+        survival = shrunk_plainly.brier_optimal(path, brier.terms, brier.share, amount)
+        before = np.append(1.0, survival[:-1])
+        falls = np.where(before > 0, 1 - survival / np.where(before > 0, before, 1), 0.0)
+        return survival, np.cumsum(falls)
+
+    def predictions(model):
+        """What is predicted in every leaf, and what is to be."""
+        pairs = [(model.shrinkage_, amount)]
+        for path in shrunk_plainly.paths(model, X[kept]):
+            first = X[kept][path[-1][:1]]
+            survival, total = curve_of(path)
+            risk = theta_of(path) if likelihood else total[np.isin(times, t[e])].sum()
+            said = model.predict_survival_function(first, times=times)[0]
+            pairs += zip(said, survival, strict=True)
+            said = model.predict_cumulative_hazard_function(first, times=times)[0]
+            pairs += zip(said, total, strict=True)
+            pairs.append((model.predict(first)[0], risk))
+        return pairs
+
     common = dict(
         constant=frozenset(["objective", "time_grid"] if likelihood else ["objective"]),
         elsewhere=frozenset(["reference_loss"] if likelihood else []),
         estimator=OptimalSurvivalTree, parameters=parameters, X=X, fit=fit, kept=kept,
-        weight=weight, leaf_cost=cost_of, total=weight.sum(),
+        weight=weight, leaf_cost=cost_of, total=weight.sum(), also=predictions,
     )  # fmt: skip
     if fairness is None:
         problem = Problem(**common)
@@ -122,14 +164,14 @@ def survival(rng, objective=None):
         return sum(np.array(outcome(np.flatnonzero(node == leaf))) for leaf in np.unique(node))
 
     def also(model):
-        return [(model.group_rmst_[1] - model.group_rmst_[0], row_outcome(model)[1])]
+        told = (model.group_rmst_[1] - model.group_rmst_[0], row_outcome(model)[1])
+        return [told, *predictions(model)]
 
     return Chosen(
-        **common,
+        **{**common, "also": also},
         leaf_outcomes=lambda rows: [outcome(rows)],
         score=score,
         row_outcome=row_outcome,
-        also=also,
     )
 
 

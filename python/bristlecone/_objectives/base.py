@@ -27,6 +27,10 @@ class Objective(ABC):
     leaf_curves: ClassVar[tuple[str, ...]]
     # Whether anything useful can be told before the search.
     has_forecast: ClassVar[bool]
+    # What shrinkage="auto" is: pseudo-events, or pseudo-rows of step curves.
+    auto_shrinkage: ClassVar[float]
+    # Whether θ is what predictions follow from.
+    predicts_theta: ClassVar[bool]
 
     @classmethod
     def engine(cls, what: str) -> Callable[..., Any]:

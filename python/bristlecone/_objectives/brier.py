@@ -26,6 +26,8 @@ class Brier(Objective):
     leaf_curves = ("kaplan-meier", "brier-optimal")
     # What a search takes is what its bounds leave, which only the search finds out.
     has_forecast = False
+    auto_shrinkage = 10.0
+    predicts_theta = False
 
     @staticmethod
     def check_parameters(tree: OptimalSurvivalTree) -> None:

@@ -24,6 +24,8 @@ class Likelihood(Objective):
     name = "likelihood"
     leaf_curves = ("proportional", "kaplan-meier")
     has_forecast = True
+    auto_shrinkage = 0.0
+    predicts_theta = True
 
     @staticmethod
     def check_parameters(tree: OptimalSurvivalTree) -> None:

@@ -47,6 +47,13 @@ def _integer_or_none(text: str) -> int | None:
 
 _integer_or_none.__name__ = "integer"  # argparse names the type in its messages
 
+
+def _number_or_auto(text: str) -> float | str:
+    return "auto" if text.lower() == "auto" else float(text)
+
+
+_number_or_auto.__name__ = "number"
+
 TREE = (
     Option("objective", str, "NAME", "likelihood", "what the best tree is best in: likelihood "
            "(proportional hazards between the leaves) or brier (integrated Brier score)"),
@@ -56,6 +63,9 @@ TREE = (
     Option("min_samples_leaf", int, "N", 1, "fewest rows of a leaf"),
     Option("leaf_penalty", float, "LOSS", 0.0, "loss added for every leaf: a split must gain "
            "more"),
+    Option("shrinkage", _number_or_auto, "L", 0.0, "pseudo-events, or pseudo-rows of a curve, by "
+           "which predictions are pulled towards those of the node above; auto is the objective's "
+           "own"),
     Option("leaf_curve", str, "NAME", "auto", "survival curve of a leaf: proportional, "
            "kaplan-meier or brier-optimal; auto is the objective's own"),
     Option("time_grid", float, "T", None, "coarser times for brier: every time is moved up to the "
