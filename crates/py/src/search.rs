@@ -85,6 +85,9 @@ pub(crate) struct Limits {
     max_depth: usize,
     max_leaf_nodes: Option<usize>,
     min_samples_leaf: usize,
+    /// Only of survival trees.
+    #[pyo3(default)]
+    min_events_leaf: usize,
     pub(crate) leaf_penalty: f64,
     n_threads: usize,
     time_limit: Option<f64>,
@@ -105,10 +108,11 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Started {
     }
 }
 
-const LIMITS: [&str; 8] = [
+const LIMITS: [&str; 9] = [
     "max_depth",
     "max_leaf_nodes",
     "min_samples_leaf",
+    "min_events_leaf",
     "leaf_penalty",
     "n_threads",
     "time_limit",
@@ -128,6 +132,7 @@ impl Limits {
             max_depth: self.max_depth,
             max_leaves: self.max_leaf_nodes,
             min_leaf: self.min_samples_leaf,
+            min_events: self.min_events_leaf,
             n_threads: self.n_threads,
             memory_limit: self.memory_limit,
             ..Settings::default()
@@ -169,10 +174,10 @@ fn likelihood(
     event: &PyReadonlyArray1<'_, bool>,
     weight: Option<&PyReadonlyArray1<'_, f64>>,
     entry: Option<&PyReadonlyArray1<'_, f64>>,
-    leaf_penalty: f64,
+    (prior, leaf_penalty): (f64, f64),
 ) -> PyResult<Likelihood> {
     let obs = observations(time, event, weight, entry)?;
-    Likelihood::new(&obs, leaf_penalty).map_err(to_py)
+    Likelihood::with_prior(&obs, prior, leaf_penalty).map_err(to_py)
 }
 
 /// Best tree by survival likelihood; see `OptimalSurvivalTree`.
@@ -181,7 +186,8 @@ fn likelihood(
 /// the incumbent or the bound may have improved, and every quarter of a second; the last two
 /// are None without a forecast.
 #[pyfunction]
-#[pyo3(signature = (features, time, event, weight=None, *, entry=None, callback=None, **limits))]
+#[pyo3(signature = (features, time, event, weight=None, *, entry=None, prior=0.0,
+    callback=None, **limits))]
 #[allow(clippy::too_many_arguments, reason = "the parameters of the estimator")]
 pub fn solve_likelihood(
     py: Python<'_>,
@@ -190,18 +196,20 @@ pub fn solve_likelihood(
     event: PyReadonlyArray1<'_, bool>,
     weight: Option<PyReadonlyArray1<'_, f64>>,
     entry: Option<PyReadonlyArray1<'_, f64>>,
+    prior: f64,
     callback: Option<Py<PyAny>>,
     limits: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<PySolution> {
     let limits = parse(limits)?;
     let matrix = matrix(&features, time.len()?)?;
-    let task = likelihood(&time, &event, weight.as_ref(), entry.as_ref(), limits.leaf_penalty)?;
+    let charges = (prior, limits.leaf_penalty);
+    let task = likelihood(&time, &event, weight.as_ref(), entry.as_ref(), charges)?;
     Ok(PySolution(run(py, &task, &matrix, &limits, callback, solve)?))
 }
 
 /// The best tree with at most k leaves for k = 1, 2, …, from one search.
 #[pyfunction]
-#[pyo3(signature = (features, time, event, weight=None, *, entry=None, **limits))]
+#[pyo3(signature = (features, time, event, weight=None, *, entry=None, prior=0.0, **limits))]
 pub fn path_likelihood(
     py: Python<'_>,
     features: PyReadonlyArray2<'_, u8>,
@@ -209,11 +217,13 @@ pub fn path_likelihood(
     event: PyReadonlyArray1<'_, bool>,
     weight: Option<PyReadonlyArray1<'_, f64>>,
     entry: Option<PyReadonlyArray1<'_, f64>>,
+    prior: f64,
     limits: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Vec<PySolution>> {
     let limits = parse(limits)?;
     let matrix = matrix(&features, time.len()?)?;
-    let task = likelihood(&time, &event, weight.as_ref(), entry.as_ref(), limits.leaf_penalty)?;
+    let charges = (prior, limits.leaf_penalty);
+    let task = likelihood(&time, &event, weight.as_ref(), entry.as_ref(), charges)?;
     let path = run(py, &task, &matrix, &limits, None, solve_path)?;
     Ok(path.into_iter().map(PySolution).collect())
 }
@@ -221,7 +231,8 @@ pub fn path_likelihood(
 /// Every tree whose objective is within 1e-9 of the optimum, at most `limit`, few leaves
 /// first; columns that split a node's rows in the same way count once.
 #[pyfunction]
-#[pyo3(signature = (features, time, event, weight=None, entry=None, *, limit, **limits))]
+#[pyo3(signature = (features, time, event, weight=None, entry=None, *, limit, prior=0.0,
+    **limits))]
 #[allow(clippy::too_many_arguments, reason = "the parameters of the estimator")]
 pub fn all_optimal_likelihood(
     py: Python<'_>,
@@ -231,11 +242,13 @@ pub fn all_optimal_likelihood(
     weight: Option<PyReadonlyArray1<'_, f64>>,
     entry: Option<PyReadonlyArray1<'_, f64>>,
     limit: usize,
+    prior: f64,
     limits: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Vec<PySolution>> {
     let limits = parse(limits)?;
     let matrix = matrix(&features, time.len()?)?;
-    let task = likelihood(&time, &event, weight.as_ref(), entry.as_ref(), limits.leaf_penalty)?;
+    let charges = (prior, limits.leaf_penalty);
+    let task = likelihood(&time, &event, weight.as_ref(), entry.as_ref(), charges)?;
     let all = run(py, &task, &matrix, &limits, None, |task, matrix, settings, monitor| {
         all_optimal(task, matrix, settings, monitor, limit)
     })?;
@@ -245,7 +258,7 @@ pub fn all_optimal_likelihood(
 /// What a search would take: dict of seconds, row_seconds, bytes, cells, row_visits, n_distinct_rows
 /// and n_active_features.
 #[pyfunction]
-#[pyo3(signature = (features, time, event, weight=None, *, entry=None, **limits))]
+#[pyo3(signature = (features, time, event, weight=None, *, entry=None, prior=0.0, **limits))]
 pub fn forecast_likelihood<'py>(
     py: Python<'py>,
     features: PyReadonlyArray2<'_, u8>,
@@ -253,12 +266,15 @@ pub fn forecast_likelihood<'py>(
     event: PyReadonlyArray1<'_, bool>,
     weight: Option<PyReadonlyArray1<'_, f64>>,
     entry: Option<PyReadonlyArray1<'_, f64>>,
+    prior: f64,
     limits: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let limits = parse(limits)?;
     let matrix = matrix(&features, time.len()?)?;
-    let task = likelihood(&time, &event, weight.as_ref(), entry.as_ref(), limits.leaf_penalty)?;
-    let sample = Sample::new(&matrix, task.statistics(), task.channels());
+    let charges = (prior, limits.leaf_penalty);
+    let task = likelihood(&time, &event, weight.as_ref(), entry.as_ref(), charges)?;
+    let (statistics, channels) = (task.statistics(), task.channels());
+    let sample = Sample::with_kinds(&matrix, statistics, channels, &[], task.events());
     let expected = forecast(&task, &sample, &limits.settings(py)?);
     forecast_dict(py, &expected, sample.n_rows(), sample.n_columns())
 }

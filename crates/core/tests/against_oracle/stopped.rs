@@ -167,6 +167,8 @@ fn a_planted_optimum_survives_and_a_planted_impossibility_panics() {
         objective: Objective::Likelihood,
         limits: Limits { max_depth: 2, max_leaves: None, min_leaf: 1 },
         leaf_penalty: 0.0,
+        min_events: 0,
+        prior: 0.0,
     };
     let impossible = question.optimum(&instance) - 1e-6;
     let settings = Settings { planted: Some(impossible), ..question.settings() };
