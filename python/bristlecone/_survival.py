@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bristlecone import curves, serialise
 from bristlecone._base import TreeMixin
+from bristlecone._regularise import least_events
 from bristlecone.curves import StepFunction
 from bristlecone.leaves import Baseline, LeafStatistics, baseline_hazard, leaf_statistics
 from bristlecone.metrics import concordance_index_censored
@@ -34,17 +36,44 @@ class SurvivalTreeMixin(TreeMixin):
     """
 
     leaf_statistics_: tuple[LeafStatistics, ...]
+    min_events_leaf: Any
     baseline_: Baseline
     leaf_curve: str
     leaf_curve_: str
+    prior_: float
+    min_events_leaf_: int
 
     def _set_leaves(self, tree: Tree, rows: NDArray[Any], data: TrainingData) -> None:
         """Set the tree and what follows from it and its training rows."""
         baseline = baseline_hazard(data)
-        self.leaf_statistics_ = leaf_statistics(tree.apply(rows), data, baseline)
+        self.prior_, self.min_events_leaf_ = self._prior(), self._least_events(data)
+        self.leaf_statistics_ = leaf_statistics(tree.apply(rows), data, baseline, self.prior_)
         self.baseline_ = baseline
         self.leaf_curve_ = self._curve()
         self.tree_ = tree
+
+    @abstractmethod
+    def _prior(self) -> float:
+        """Pseudo-events of the prior that the parameter ``prior`` means."""
+
+    def _least_events(self, data: TrainingData) -> int:
+        """Fewest events of a leaf that the parameter ``min_events_leaf`` means."""
+        return least_events(self.min_events_leaf, data.event)
+
+    def _saved_regularisation(self) -> dict[str, Any]:
+        """What the parameters meant to the fit; nothing where they are neutral."""
+        if not self.prior_ and not self.min_events_leaf_:
+            return {}
+        meant = {"prior": self.prior_, "min_events_leaf": self.min_events_leaf_}
+        return {"regularisation": meant}
+
+    def _read_regularisation(self, fields: serialise.Fields) -> None:
+        self.prior_, self.min_events_leaf_ = 0.0, 0
+        if "regularisation" in fields.names():
+            meant = fields.object("regularisation")
+            self.prior_ = meant.number("prior")
+            self.min_events_leaf_ = meant.integer("min_events_leaf")
+            meant.finish()
 
     @property
     def unique_times_(self) -> NDArray[np.float64]:
@@ -236,7 +265,7 @@ class SurvivalTreeMixin(TreeMixin):
         self.baseline_ = serialise.read_baseline(fields.object("baseline"))
         self.leaf_curve_ = self._curve()
         self.leaf_statistics_ = serialise.read_leaves(
-            fields, self.tree_, self.baseline_, self.leaf_curve_
+            fields, self.tree_, self.baseline_, self.leaf_curve_, self.prior_
         )
 
     def _leaf_facts(self) -> list[dict[str, Any]]:

@@ -61,7 +61,8 @@ class LeafStatistics:
     hazard : float
         Sum of weight times the baseline hazard of the row: Λ at its time, less Λ at its entry.
     theta : float
-        Hazard relative to the baseline, ``events / hazard``; ``0.5 / hazard`` without events.
+        Hazard relative to the baseline, ``events / hazard``; ``0.5 / hazard`` without events. Under
+        a prior of a pseudo-events ``(events + a) / (hazard + a)``.
     event_times, kaplan_meier, nelson_aalen : array of float, shape (n_event_times,)
         Distinct event times of the leaf, its Kaplan–Meier survival and Nelson–Aalen cumulative
         hazard at them.
@@ -113,8 +114,13 @@ class LeafStatistics:
         return times, np.cumsum(1 - survival / before)
 
 
-def hazard_ratio(events: float, hazard: float) -> float:
-    """θ of a leaf; LeBlanc and Crowley (1992, p. 416) put half an event in a leaf without."""
+def hazard_ratio(events: float, hazard: float, prior: float = 0.0) -> float:
+    """θ of a leaf; LeBlanc and Crowley (1992, p. 416) put half an event in a leaf without.
+
+    A prior of so many pseudo-events draws it towards one.
+    """
+    if prior > 0:
+        return (events + prior) / (hazard + prior)
     return (events if events > 0 else 0.5) / hazard
 
 
@@ -139,7 +145,7 @@ def row_hazard(data: TrainingData, baseline: Baseline) -> NDArray[np.float64]:
 
 
 def leaf_statistics(
-    leaf: NDArray[np.int64], data: TrainingData, baseline: Baseline
+    leaf: NDArray[np.int64], data: TrainingData, baseline: Baseline, prior: float = 0.0
 ) -> tuple[LeafStatistics, ...]:
     """Statistics of every leaf, in the order of the node ids.
 
@@ -153,6 +159,8 @@ def leaf_statistics(
         The rows.
     baseline : Baseline
         Of all rows.
+    prior : float
+        Pseudo-events of the prior on θ.
     """
     hazards = row_hazard(data, baseline)
     if data.weight is not None:
@@ -173,7 +181,7 @@ def leaf_statistics(
                 weight=float((table["events"] + table["censored"]).sum()),
                 events=events,
                 hazard=hazard,
-                theta=hazard_ratio(events, hazard),
+                theta=hazard_ratio(events, hazard, prior),
                 event_times=table["time"][happened],
                 kaplan_meier=table["kaplan_meier"][happened],
                 nelson_aalen=table["nelson_aalen"][happened],
