@@ -57,7 +57,7 @@ def _check_count_or_share(name: str, value: Any, more: str) -> None:
         )
     if isinstance(value, Integral):
         check_integer(name, value, 1)
-    elif not 0 < value < 1:
+    elif not 0.0 < float(value) < 1.0:
         raise InvalidParameterError(
             f"{name} as a share must lie between 0 and 1, exclusive; got {value!r}"
         )
@@ -83,7 +83,7 @@ def least_events(value: Any, event: NDArray[np.bool_]) -> int:
         return min(AUTO_EVENTS, n_events)
     if not isinstance(value, Integral):
         return _share_of(value, n_events)
-    if value > n_events:
+    if int(value) > n_events:
         raise InvalidParameterError(
             f"min_events_leaf={value!r} is more than the {n_events} events of the training rows"
         )
@@ -118,7 +118,7 @@ def warn_of_small_sample(
     events : (value, int, array of bool, shape (n,)), optional
         ``min_events_leaf``, what it means here, and the events.
     """
-    limits = []
+    limits: list[tuple[str, str, Any, int, NDArray[np.bool_] | None]] = []
     if not isinstance(rows[0], Integral):
         limits.append(("min_samples_leaf", "rows", rows[0], rows[1], None))
     if events is not None and not isinstance(events[0], Integral) and events[1]:

@@ -66,10 +66,9 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
         1 is a share of the training events, rounded up. "auto" is 5, or all events where there are
         fewer. None: no minimum.
     prior : float or "auto", default=0.0
-        Pseudo-events at θ = 1 that every leaf has besides its own: the loss of a leaf is that of the
-        maximum a posteriori, θ = (events + prior) / (hazard + prior), with the prior's own term.
-        "auto" is 10. The
-        criterion "logrank" does not know it; ``objective_value_`` and θ have it.
+        Pseudo-events at θ = 1 that every leaf has besides its own: the loss of a leaf is that of
+        the maximum a posteriori, θ = (events + prior) / (hazard + prior), with the prior's own term.
+        "auto" is 10. The criterion "logrank" does not know it; ``objective_value_`` and θ have it.
     leaf_curve : {"auto", "proportional", "kaplan-meier"}, default="auto"
         Curve of a leaf: exp(−θΛ) with the baseline Λ, or the leaf's own Kaplan–Meier estimate.
         "auto" is "proportional".

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bristlecone._brier import brier_score_of, check_time_grid, on_time_grid
 from bristlecone._objectives.base import Objective
+from bristlecone._regularise import prior_events
 from bristlecone.errors import InvalidParameterError
 from bristlecone.leaves import LeafStatistics
 from bristlecone.validation import TrainingData
@@ -31,10 +32,10 @@ class Brier(Objective):
     @staticmethod
     def check_parameters(tree: OptimalSurvivalTree) -> None:
         check_time_grid(tree.time_grid)
-        if tree.prior != "auto" and tree.prior > 0:
+        if prior_events(tree.prior) > 0 and not isinstance(tree.prior, str):
             raise InvalidParameterError(
-                f"prior={tree.prior!r} needs objective='likelihood': it is on a relative hazard, and "
-                "leaves of objective='brier' have none"
+                f"prior={tree.prior!r} needs objective='likelihood': it is on a relative hazard, "
+                "and leaves of objective='brier' have none"
             )
 
     @staticmethod
