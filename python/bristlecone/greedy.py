@@ -67,7 +67,7 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
         fewer. None: no minimum.
     prior : float or "auto", default=0.0
         Pseudo-events at θ = 1 that every leaf has besides its own: the loss of a leaf is that of
-        the maximum a posteriori, θ = (events + prior) / (hazard + prior), with the prior's own term.
+        the maximum a posteriori, θ = (events + prior) / (hazard + prior), with the prior's term.
         "auto" is 10. The criterion "logrank" does not know it; ``objective_value_`` and θ have it.
     leaf_curve : {"auto", "proportional", "kaplan-meier"}, default="auto"
         Curve of a leaf: exp(−θΛ) with the baseline Λ, or the leaf's own Kaplan–Meier estimate.

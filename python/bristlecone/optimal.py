@@ -62,7 +62,7 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
         Added to the mean loss per leaf.
     prior : float or "auto", default=0.0
         Pseudo-events at θ = 1 that every leaf has besides its own: the loss of a leaf is that of
-        the maximum a posteriori, θ = (events + prior) / (hazard + prior), with the prior's own term.
+        the maximum a posteriori, θ = (events + prior) / (hazard + prior), with the prior's term.
         "auto" is 10 for "likelihood"; "brier" has no prior (0).
     leaf_curve : {"auto", "proportional", "kaplan-meier", "brier-optimal"}, default="auto"
         Curve of a leaf. With "likelihood" it is for predictions only: "proportional" (which is

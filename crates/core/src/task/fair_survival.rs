@@ -39,8 +39,8 @@ pub struct FairSurvival {
     least: i64,
     bound: i64,
     units: [f64; 2],
-    /// Objective of the single leaf, penalty included.
-    single_leaf: f64,
+    /// Objective of a tree that costs nothing, penalty of a leaf included.
+    at_no_cost: f64,
     leaf_penalty: f64,
     excess: f64,
 }
@@ -221,7 +221,7 @@ impl FairSurvival {
         let charged = likelihood.split_price();
         let excess = leaf_penalty - charged as f64 / units[0];
         let excess = if charged < MOST_PRICE { 0.0 } else { excess.max(0.0) };
-        let (bound, single_leaf) = (bound as i64, likelihood.objective(&vec![0; n], 1));
+        let (bound, at_no_cost) = (bound as i64, likelihood.objective_of_cost(0));
         Ok(FairSurvival {
             likelihood,
             statistics,
@@ -229,7 +229,7 @@ impl FairSurvival {
             least,
             bound,
             units,
-            single_leaf,
+            at_no_cost,
             leaf_penalty,
             excess,
         })
@@ -309,7 +309,7 @@ impl FrontTask<2> for FairSurvival {
     }
 
     fn objective_of(&self, cost: i64, leaves: u32) -> f64 {
-        self.single_leaf + cost as f64 / self.units[0] + self.excess * f64::from(leaves - 1)
+        self.at_no_cost + cost as f64 / self.units[0] + self.excess * f64::from(leaves - 1)
     }
 
     fn least_objective(&self) -> f64 {
