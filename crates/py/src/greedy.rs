@@ -116,7 +116,7 @@ pub fn grow_greedy<'py>(
 struct Fit<'a> {
     obs: Observations<'a>,
     /// The likelihood criterion; without it log-rank.
-    likelihood: Option<Likelihood>,
+    likelihood: Option<Likelihood<true>>,
     n_columns: usize,
     limits: Limits,
 }

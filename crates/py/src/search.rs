@@ -168,16 +168,18 @@ fn backend(name: &str) -> PyResult<Backend> {
     })
 }
 
-/// The likelihood task of arrays from Python.
-fn likelihood(
-    time: &PyReadonlyArray1<'_, f64>,
-    event: &PyReadonlyArray1<'_, bool>,
-    weight: Option<&PyReadonlyArray1<'_, f64>>,
-    entry: Option<&PyReadonlyArray1<'_, f64>>,
-    (prior, leaf_penalty): (f64, f64),
-) -> PyResult<Likelihood> {
-    let obs = observations(time, event, weight, entry)?;
-    Likelihood::with_prior(&obs, prior, leaf_penalty).map_err(to_py)
+/// Evaluates an expression with the likelihood task of these observations; with a prior it is of
+/// another type.
+macro_rules! with_likelihood {
+    ($obs:expr, $prior:expr, $penalty:expr, $task:ident => $result:expr) => {
+        if $prior == 0.0 {
+            let $task = Likelihood::new($obs, $penalty).map_err(to_py)?;
+            $result
+        } else {
+            let $task = Likelihood::with_prior($obs, $prior, $penalty).map_err(to_py)?;
+            $result
+        }
+    };
 }
 
 /// Best tree by survival likelihood; see `OptimalSurvivalTree`.
@@ -202,9 +204,12 @@ pub fn solve_likelihood(
 ) -> PyResult<PySolution> {
     let limits = parse(limits)?;
     let matrix = matrix(&features, time.len()?)?;
-    let charges = (prior, limits.leaf_penalty);
-    let task = likelihood(&time, &event, weight.as_ref(), entry.as_ref(), charges)?;
-    Ok(PySolution(run(py, &task, &matrix, &limits, callback, solve)?))
+    let obs = observations(&time, &event, weight.as_ref(), entry.as_ref())?;
+    let penalty = limits.leaf_penalty;
+    let solution = with_likelihood!(&obs, prior, penalty, task => {
+        run(py, &task, &matrix, &limits, callback, solve)
+    })?;
+    Ok(PySolution(solution))
 }
 
 /// The best tree with at most k leaves for k = 1, 2, …, from one search.
@@ -222,9 +227,11 @@ pub fn path_likelihood(
 ) -> PyResult<Vec<PySolution>> {
     let limits = parse(limits)?;
     let matrix = matrix(&features, time.len()?)?;
-    let charges = (prior, limits.leaf_penalty);
-    let task = likelihood(&time, &event, weight.as_ref(), entry.as_ref(), charges)?;
-    let path = run(py, &task, &matrix, &limits, None, solve_path)?;
+    let obs = observations(&time, &event, weight.as_ref(), entry.as_ref())?;
+    let penalty = limits.leaf_penalty;
+    let path = with_likelihood!(&obs, prior, penalty, task => {
+        run(py, &task, &matrix, &limits, None, solve_path)
+    })?;
     Ok(path.into_iter().map(PySolution).collect())
 }
 
@@ -247,10 +254,12 @@ pub fn all_optimal_likelihood(
 ) -> PyResult<Vec<PySolution>> {
     let limits = parse(limits)?;
     let matrix = matrix(&features, time.len()?)?;
-    let charges = (prior, limits.leaf_penalty);
-    let task = likelihood(&time, &event, weight.as_ref(), entry.as_ref(), charges)?;
-    let all = run(py, &task, &matrix, &limits, None, |task, matrix, settings, monitor| {
-        all_optimal(task, matrix, settings, monitor, limit)
+    let obs = observations(&time, &event, weight.as_ref(), entry.as_ref())?;
+    let penalty = limits.leaf_penalty;
+    let all = with_likelihood!(&obs, prior, penalty, task => {
+        run(py, &task, &matrix, &limits, None, |task, matrix, settings, monitor| {
+            all_optimal(task, matrix, settings, monitor, limit)
+        })
     })?;
     Ok(all.into_iter().map(PySolution).collect())
 }
@@ -271,12 +280,15 @@ pub fn forecast_likelihood<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let limits = parse(limits)?;
     let matrix = matrix(&features, time.len()?)?;
-    let charges = (prior, limits.leaf_penalty);
-    let task = likelihood(&time, &event, weight.as_ref(), entry.as_ref(), charges)?;
-    let (statistics, channels) = (task.statistics(), task.channels());
-    let sample = Sample::with_kinds(&matrix, statistics, channels, &[], task.events());
-    let expected = forecast(&task, &sample, &limits.settings(py)?);
-    forecast_dict(py, &expected, sample.n_rows(), sample.n_columns())
+    let obs = observations(&time, &event, weight.as_ref(), entry.as_ref())?;
+    let penalty = limits.leaf_penalty;
+    let settings = limits.settings(py)?;
+    with_likelihood!(&obs, prior, penalty, task => {
+        let (statistics, channels) = (task.statistics(), task.channels());
+        let sample = Sample::with_kinds(&matrix, statistics, channels, &[], task.events());
+        let expected = forecast(&task, &sample, &settings);
+        forecast_dict(py, &expected, sample.n_rows(), sample.n_columns())
+    })
 }
 
 /// A forecast as a dict.

@@ -22,9 +22,10 @@ pub(super) const MOST_PRICE: i64 = 1 << 56;
 /// Most pseudo-events of a prior.
 pub const MOST_PRIOR: f64 = 1e9;
 
-/// The likelihood task of a sample: channels are events and summed hazard.
+/// The likelihood task of a sample: channels are events and summed hazard. `PRIOR`: leaves have
+/// a prior, in kernels of their own, so that the others are no slower.
 #[derive(Clone, Debug)]
-pub struct Likelihood {
+pub struct Likelihood<const PRIOR: bool = false> {
     statistics: Vec<i64>,
     /// Whether the event of each row was observed.
     event: Vec<bool>,
@@ -61,12 +62,14 @@ pub fn baseline_hazard(obs: &Observations) -> Vec<f64> {
         .collect()
 }
 
-impl Likelihood {
+impl Likelihood<false> {
     /// Prepares the statistics; `leaf_penalty` is per leaf, in the normalised objective.
     pub fn new(obs: &Observations, leaf_penalty: f64) -> Result<Self, Error> {
-        Likelihood::with_prior(obs, 0.0, leaf_penalty)
+        Likelihood::prepare(obs, 0.0, leaf_penalty)
     }
+}
 
+impl Likelihood<true> {
     /// As [`Likelihood::new`], where a leaf's hazard ratio has a prior of so many pseudo-events
     /// at one.
     pub fn with_prior(obs: &Observations, prior: f64, leaf_penalty: f64) -> Result<Self, Error> {
@@ -74,6 +77,12 @@ impl Likelihood {
             let reason = format!("{prior} is not a number between 0 and {MOST_PRIOR:e}");
             return Err(Error::invalid("prior", reason));
         }
+        Likelihood::prepare(obs, prior, leaf_penalty)
+    }
+}
+
+impl<const PRIOR: bool> Likelihood<PRIOR> {
+    fn prepare(obs: &Observations, prior: f64, leaf_penalty: f64) -> Result<Self, Error> {
         let n = obs.len();
         let hazard = baseline_hazard(obs);
         let event_weight = |i: usize| if obs.event[i] { obs.weight(i) } else { 0.0 };
@@ -128,7 +137,7 @@ impl Likelihood {
     }
 }
 
-impl Likelihood {
+impl<const PRIOR: bool> Likelihood<PRIOR> {
     /// Units of the summed events per event.
     pub(super) fn events_scale(&self) -> f64 {
         self.events_scale
@@ -180,7 +189,7 @@ fn under_prior(events: f64, hazard: f64, a: f64) -> f64 {
     -(events + a) * ((events - hazard) / (hazard + a)).ln_1p()
 }
 
-impl Statistics for Likelihood {
+impl<const PRIOR: bool> Statistics for Likelihood<PRIOR> {
     #[inline(always)]
     fn channels(&self) -> usize {
         2
@@ -195,7 +204,7 @@ impl Statistics for Likelihood {
     }
 }
 
-impl ScalarTask for Likelihood {
+impl<const PRIOR: bool> ScalarTask for Likelihood<PRIOR> {
     fn leaf_cost(&self, sums: &[i64]) -> i64 {
         if self.prior > 0.0 { self.cost_under_prior(sums) } else { self.part_cost(sums) }
     }
@@ -260,20 +269,18 @@ impl ScalarTask for Likelihood {
     }
 }
 
-impl Superadditive for Likelihood {}
+impl<const PRIOR: bool> Superadditive for Likelihood<PRIOR> {}
 
 /// Constants of the loss in lane units.
 #[derive(Clone, Copy)]
 pub struct Constants<R> {
     /// ln(ES₀/HS₀)
     baseline: R,
-    /// Whether there is a prior.
-    has_prior: bool,
-    /// Its events, its hazard and what the baseline is not to charge on its events.
+    /// Events and hazard of the prior, and what the baseline is not to charge on its events.
     prior: [R; 3],
 }
 
-impl LaneTask for Likelihood {
+impl<const PRIOR: bool> LaneTask for Likelihood<PRIOR> {
     type State<L: Lanes> = [L::Int; 2];
     type Constants<L: Lanes> = Constants<L::Real>;
 
@@ -349,11 +356,7 @@ impl LaneTask for Likelihood {
         // SAFETY: the caller's contract.
         unsafe {
             let splat = |value| L::splat_real(L::R::from_f64(value));
-            Constants {
-                baseline: splat(baseline),
-                has_prior: self.prior > 0.0,
-                prior: prior.map(splat),
-            }
+            Constants { baseline: splat(baseline), prior: prior.map(splat) }
         }
     }
 
@@ -377,13 +380,13 @@ impl LaneTask for Likelihood {
     #[inline(always)]
     unsafe fn lane_loss<L: Lanes>(
         &self,
-        Constants { baseline, has_prior, prior }: Constants<L::Real>,
+        Constants { baseline, prior }: Constants<L::Real>,
         state: [L::Int; 2],
     ) -> L::Real {
         // SAFETY: the caller's contract.
         unsafe {
             let (events, hazard) = (L::to_real(state[0]), L::to_real(state[1]));
-            if !has_prior {
+            if !PRIOR {
                 return L::mul_real(events, L::ln_ratio(hazard, events, baseline));
             }
             let (events, hazard) = (L::add_real(events, prior[0]), L::add_real(hazard, prior[1]));

@@ -6,7 +6,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use bristlecone_core::data::BinaryMatrix;
 use bristlecone_core::error::Error;
-use bristlecone_core::search::{Monitor, Settings, Solution, Status, solve, solve_path};
+use bristlecone_core::search::{
+    Monitor, Settings, Solution, Status, all_optimal, solve, solve_path,
+};
 use bristlecone_core::survival::Observations;
 use bristlecone_core::task::likelihood::Likelihood;
 use bristlecone_core::task::registry::{self, Named, Outcome, Problem, Visitor};
@@ -41,6 +43,28 @@ pub struct Question {
     /// Fewest events per leaf; only of the likelihood, as the prior is.
     pub min_events: usize,
     pub prior: f64,
+}
+
+/// Evaluates an expression with the likelihood task of a question; with a prior it is of another
+/// type.
+macro_rules! with_likelihood {
+    ($question:expr, $instance:expr, $task:ident => $result:expr) => {{
+        let sample = &$instance.sample;
+        let observations = Observations {
+            time: &sample.time,
+            event: &sample.event,
+            weight: Some(&sample.weight),
+            entry: sample.entry.as_deref(),
+        };
+        let (prior, penalty) = ($question.prior, $question.leaf_penalty);
+        if prior == 0.0 {
+            let $task = Likelihood::new(&observations, penalty)?;
+            $result
+        } else {
+            let $task = Likelihood::with_prior(&observations, prior, penalty)?;
+            $result
+        }
+    }};
 }
 
 impl Question {
@@ -121,7 +145,9 @@ impl Question {
     ) -> Result<Solution, Error> {
         let (matrix, monitor) = (matrix(instance), Monitor::new(None, interrupted));
         let Objective::Sum(name) = self.objective else {
-            return solve(&self.likelihood(instance)?, &matrix, settings, &monitor);
+            return with_likelihood!(self, instance, task => {
+                solve(&task, &matrix, settings, &monitor)
+            });
         };
         let costs = instance.costs.concat();
         let problem = self.problem(instance, settings, name, &costs);
@@ -137,8 +163,9 @@ impl Question {
     ) -> Result<Vec<Solution>, Error> {
         let (matrix, monitor) = (matrix(instance), Monitor::new(None, interrupted));
         let Objective::Sum(name) = self.objective else {
-            let task = self.likelihood(instance)?;
-            return solve_path(&task, &matrix, settings, &monitor);
+            return with_likelihood!(self, instance, task => {
+                solve_path(&task, &matrix, settings, &monitor)
+            });
         };
         let costs = instance.costs.concat();
         let problem = self.problem(instance, settings, name, &costs);
@@ -153,7 +180,7 @@ impl Question {
         visitor: V,
     ) -> Result<V::Output, Error> {
         let Objective::Sum(name) = self.objective else {
-            return Ok(visitor.visit(&self.likelihood(instance)?));
+            return with_likelihood!(self, instance, task => Ok(visitor.visit(&task)));
         };
         let costs = instance.costs.concat();
         registry::visit(name, &self.problem(instance, settings, name, &costs), visitor)
@@ -180,16 +207,17 @@ impl Question {
         }
     }
 
-    /// The likelihood task of this question.
-    pub fn likelihood(&self, instance: &Instance) -> Result<Likelihood, Error> {
-        let sample = &instance.sample;
-        let observations = Observations {
-            time: &sample.time,
-            event: &sample.event,
-            weight: Some(&sample.weight),
-            entry: sample.entry.as_deref(),
-        };
-        Likelihood::with_prior(&observations, self.prior, self.leaf_penalty)
+    /// Every tree that reaches the optimum of the likelihood.
+    pub fn all_optimal(
+        &self,
+        instance: &Instance,
+        settings: &Settings,
+        limit: usize,
+    ) -> Result<Vec<Solution>, Error> {
+        let (matrix, monitor) = (matrix(instance), Monitor::new(None, &|| false));
+        with_likelihood!(self, instance, task => {
+            all_optimal(&task, &matrix, settings, &monitor, limit)
+        })
     }
 
     /// The solution of an instance on which some tree is allowed.
