@@ -52,7 +52,9 @@ def test_contract(estimator, check, tmp_path):
 IMPOSSIBLE = {
     "max_depth": [-1, 2.0, True, 2**63],
     "max_leaf_nodes": [0, 10**30],
-    "min_samples_leaf": [0, None, 2**63],
+    "min_samples_leaf": [0, None, 2**63, 1.0, 0.0],
+    "min_events_leaf": [0, True, 1.5, "five", 2**63],
+    "prior": [-0.5, None, float("nan"), "none", 10**400],
     "shrinkage": [-0.1, float("nan"), "much", None, 10**400],
     "leaf_curve": ["weibull", None],
     "encoder": ["quantiles", 3, BinaryEncoder],

@@ -16,6 +16,7 @@ from bristlecone.errors import (
     ModelFormatError,
     SearchCostWarning,
     SearchLimitWarning,
+    SmallSampleWarning,
 )
 from bristlecone.fair import FairTreeClassifier
 from bristlecone.fairness import RmstParity
@@ -55,6 +56,7 @@ __all__ = [
     "SearchCostWarning",
     "SearchLimitWarning",
     "SearchProgress",
+    "SmallSampleWarning",
     "SoftSurvivalTree",
     "Task",
     "__version__",

@@ -5,7 +5,7 @@ from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import Unpack
+from typing_extensions import NotRequired, Unpack
 
 __version__: str
 
@@ -15,6 +15,7 @@ class Limits(TypedDict):
     max_depth: int
     max_leaf_nodes: int | None
     min_samples_leaf: int
+    min_events_leaf: NotRequired[int]
     leaf_penalty: float
     n_threads: int
     time_limit: float | None
@@ -50,6 +51,7 @@ def solve_likelihood(
     weight: NDArray[np.float64] | None = None,
     *,
     entry: NDArray[np.float64] | None = None,
+    prior: float = 0.0,
     callback: Callable[[float, float, float, int], object] | None = None,
     **limits: Unpack[Limits],
 ) -> Solution: ...
@@ -60,6 +62,7 @@ def path_likelihood(
     weight: NDArray[np.float64] | None = None,
     *,
     entry: NDArray[np.float64] | None = None,
+    prior: float = 0.0,
     **limits: Unpack[Limits],
 ) -> list[Solution]: ...
 def forecast_likelihood(
@@ -69,6 +72,7 @@ def forecast_likelihood(
     weight: NDArray[np.float64] | None = None,
     *,
     entry: NDArray[np.float64] | None = None,
+    prior: float = 0.0,
     **limits: Unpack[Limits],
 ) -> dict[str, float]: ...
 def all_optimal_likelihood(
@@ -79,6 +83,7 @@ def all_optimal_likelihood(
     entry: NDArray[np.float64] | None = None,
     *,
     limit: int,
+    prior: float = 0.0,
     **limits: Unpack[Limits],
 ) -> list[Solution]: ...
 def solve_brier(
@@ -186,4 +191,6 @@ def grow_greedy(
     max_depth: int | None,
     max_leaf_nodes: int | None,
     min_samples_leaf: int,
+    min_events_leaf: int = 0,
+    prior: float = 0.0,
 ) -> dict[str, Any]: ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Sequence
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from bristlecone import _core
@@ -93,7 +94,7 @@ def describe_search(estimator: SolverMixin) -> str:
     count = estimator.n_binary_features_
     searched = (
         f"bristlecone {_core.__version__} ({type(estimator).__name__}) searched all trees "
-        f"{_size(parameters)} over {count} binary features for {estimator._aim()}."
+        f"{_size(estimator)} over {count} binary features for {estimator._aim()}."
     )
     penalty = parameters["leaf_penalty"]
     if penalty > 0:
@@ -120,10 +121,16 @@ def describe_greedy(estimator: GreedySurvivalTree) -> str:
         "likelihood": "the fall of the likelihood loss (LeBlanc and Crowley, Biometrics 48, 1992)",
         "logrank": "the two-sample log-rank statistic (Segal, Biometrics 44, 1988)",
     }[parameters["criterion"]]
+    prior = ""
+    if estimator.prior_:
+        prior = (
+            f", with a prior of {estimator.prior_:g} pseudo-events at the baseline hazard in every "
+        )
+        prior += "leaf,"
     paragraphs = [
-        f"bristlecone {_core.__version__} (GreedySurvivalTree) grew a tree {_size(parameters)} "
+        f"bristlecone {_core.__version__} (GreedySurvivalTree) grew a tree {_size(estimator)} "
         f"from the root, one best split after the other by {by}. Nothing is proven of it; its "
-        f"mean likelihood loss is {estimator.objective_value_:.10g}.",
+        f"mean likelihood loss{prior} is {estimator.objective_value_:.10g}.",
         described_data(estimator),
         described_tree(estimator),
     ]
@@ -200,16 +207,26 @@ def _shrinkage(estimator: TreeMixin) -> str:
     )
 
 
-def _size(parameters: dict[str, Any]) -> str:
+def _size(estimator: TreeMixin) -> str:
     """Limits on the size of a tree: "of depth at most 3, with ..."."""
+    parameters = estimator._fitted_parameters()
     depth, leaves = parameters["max_depth"], parameters["max_leaf_nodes"]
     limits = ["of any depth" if depth is None else f"of depth at most {depth}"]
     if leaves is not None:
         limits.append(f"at most {leaves} leaves")
     rows = parameters["min_samples_leaf"]
-    if rows != 1:
+    if not isinstance(rows, Integral):
+        limits.append(f"at least {100 * rows:g} % of the training rows in each leaf")
+    elif rows != 1:
         limits.append(f"at least {rows} training rows in each leaf")
+    events = getattr(estimator, "min_events_leaf_", 0)
+    if events:
+        limits.append(f"at least {events} training {_plural(events, 'event')} in each leaf")
     return " and ".join(limits)
+
+
+def _plural(number: int, noun: str) -> str:
+    return noun if number == 1 else f"{noun}s"
 
 
 def _encoding(encoder: Any) -> str:

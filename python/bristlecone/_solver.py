@@ -20,6 +20,7 @@ from bristlecone import _core
 from bristlecone._cost import affordable, allowance, smaller_setting
 from bristlecone._describe import describe_search
 from bristlecone._encoded import EncodedTreeMixin, binary_features, count_distinct
+from bristlecone._regularise import check_min_samples, least_rows, warn_of_small_sample
 from bristlecone._searched import SearchedTreeMixin, report, reporter
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.errors import (
@@ -95,7 +96,7 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
 
     max_depth: int | None
     max_leaf_nodes: int | None
-    min_samples_leaf: int
+    min_samples_leaf: int | float
     leaf_penalty: float
     time_limit: float | None
     memory_limit: int | None
@@ -240,7 +241,7 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
     def _check_parameters(self) -> None:
         check_integer("max_depth", self.max_depth, 0, optional=True)
         check_integer("max_leaf_nodes", self.max_leaf_nodes, 1, optional=True)
-        check_integer("min_samples_leaf", self.min_samples_leaf, 1)
+        check_min_samples(self.min_samples_leaf)
         check_real("leaf_penalty", self.leaf_penalty, 0.0)
         check_real("time_limit", self.time_limit, 0.0, optional=True)
         check_integer("memory_limit", self.memory_limit, 1, optional=True)
@@ -258,7 +259,19 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
         start = time.perf_counter()
         self._check_parameters()
         problem = self._encoded(self._training_data(X, y, sample_weight, **more))
+        if self._depth_limit(problem.features):
+            self._warn_of_small_sample(problem, stacklevel=4)
         return problem._replace(seconds=time.perf_counter() - start)
+
+    def _smallest_leaf(self, problem: Problem) -> dict[str, int]:
+        """Settings of the search for the fewest rows of a leaf."""
+        return {"min_samples_leaf": least_rows(self.min_samples_leaf, len(problem.features))}
+
+    def _warn_of_small_sample(self, problem: Problem, stacklevel: int) -> None:
+        """Warn where shares of the data as smallest leaves rule out every split."""
+        fewest = self._smallest_leaf(problem)["min_samples_leaf"]
+        rows = self.min_samples_leaf, fewest
+        warn_of_small_sample(problem.features, rows, stacklevel=stacklevel)
 
     def _encoded(self, data: Any) -> Problem:
         start = time.perf_counter()
@@ -321,7 +334,7 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
         settings = {
             "max_depth": self._depth_limit(problem.features),
             "max_leaf_nodes": self._leaf_limit(problem.features),
-            "min_samples_leaf": self.min_samples_leaf,
+            **self._smallest_leaf(problem),
             "leaf_penalty": float(self.leaf_penalty),
             "n_threads": thread_count(self.n_jobs),
             "time_limit": limit,

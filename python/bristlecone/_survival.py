@@ -12,12 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from bristlecone import curves, serialise
 from bristlecone._base import TreeMixin
+from bristlecone._regularise import least_events
 from bristlecone._shrinkage import LeafCurves, shrunk_curves, shrunk_means
 from bristlecone.curves import StepFunction
 from bristlecone.leaves import Baseline, LeafStatistics, SurvivalRows
 from bristlecone.metrics import concordance_index_censored
 from bristlecone.tree import Tree
-from bristlecone.validation import check_survival
+from bristlecone.validation import TrainingData, check_survival
 
 __all__ = ["SurvivalTreeMixin", "median_text", "median_texts", "model_median_text"]
 
@@ -38,9 +39,12 @@ class SurvivalTreeMixin(TreeMixin):
     """
 
     leaf_statistics_: tuple[LeafStatistics, ...]
+    min_events_leaf: Any
     baseline_: Baseline
     leaf_curve: str
     leaf_curve_: str
+    prior_: float
+    min_events_leaf_: int
     shrinkage: float | str
     shrinkage_: float
     _shrunk: LeafCurves | None
@@ -48,6 +52,7 @@ class SurvivalTreeMixin(TreeMixin):
     def _set_leaves(self, tree: Tree, features: NDArray[Any], rows: SurvivalRows) -> None:
         """Set the tree and what follows from it and its training rows."""
         leaf = tree.apply(features)
+        self.prior_, self.min_events_leaf_ = self._prior(), self._least_events(rows.data)
         self.leaf_statistics_ = self._statistics(tree, leaf, rows)
         self.baseline_ = rows.baseline
         self.leaf_curve_ = self._curve()
@@ -64,6 +69,29 @@ class SurvivalTreeMixin(TreeMixin):
     ) -> tuple[LeafStatistics, ...]:
         """Statistics of the leaves; ``leaf`` is the node id of the leaf of every row."""
         return rows.statistics(tree, leaf)
+
+    @abstractmethod
+    def _prior(self) -> float:
+        """Pseudo-events of the prior that the parameter ``prior`` means."""
+
+    def _least_events(self, data: TrainingData) -> int:
+        """Fewest events of a leaf that the parameter ``min_events_leaf`` means."""
+        return least_events(self.min_events_leaf, data.event)
+
+    def _saved_regularisation(self) -> dict[str, Any]:
+        """What the parameters meant to the fit; nothing where they are neutral."""
+        if not self.prior_ and not self.min_events_leaf_:
+            return {}
+        meant = {"prior": self.prior_, "min_events_leaf": self.min_events_leaf_}
+        return {"regularisation": meant}
+
+    def _read_regularisation(self, fields: serialise.Fields) -> None:
+        self.prior_, self.min_events_leaf_ = 0.0, 0
+        if "regularisation" in fields.names():
+            meant = fields.object("regularisation")
+            self.prior_ = meant.number("prior")
+            self.min_events_leaf_ = meant.integer("min_events_leaf")
+            meant.finish()
 
     @property
     def unique_times_(self) -> NDArray[np.float64]:
@@ -258,7 +286,7 @@ class SurvivalTreeMixin(TreeMixin):
         self.baseline_ = serialise.read_baseline(fields.object("baseline"))
         self.leaf_curve_ = self._curve()
         self.leaf_statistics_ = serialise.read_leaves(
-            fields, self.tree_, self.baseline_, self.leaf_curve_
+            fields, self.tree_, self.baseline_, self.leaf_curve_, self.prior_
         )
         self.shrinkage_ = fields.number("shrinkage")
         if self.shrinkage != "auto" and self.shrinkage_ != self._shrinkage():

@@ -62,8 +62,9 @@ class OptimalTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator):
         optimal sparse tree of Hu, Rudin and Seltzer [2]_.
     max_leaf_nodes : int or None, default=None
         Most leaves.
-    min_samples_leaf : int, default=1
-        Fewest training rows in a leaf, whatever their weights.
+    min_samples_leaf : int or float, default=1
+        Fewest training rows in a leaf, whatever their weights; a float between 0 and 1 is a share
+        of the training rows, rounded up.
     leaf_penalty : float, default=0.0
         Added to the objective per leaf.
     shrinkage : float, default=0.0
@@ -157,7 +158,7 @@ class OptimalTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator):
         objective: str = "accuracy",
         max_depth: int | None = 3,
         max_leaf_nodes: int | None = None,
-        min_samples_leaf: int = 1,
+        min_samples_leaf: int | float = 1,
         leaf_penalty: float = 0.0,
         shrinkage: float = 0.0,
         class_weight: Any = None,

@@ -14,6 +14,7 @@ __all__ = [
     "ModelFormatError",
     "SearchCostWarning",
     "SearchLimitWarning",
+    "SmallSampleWarning",
 ]
 
 
@@ -43,6 +44,10 @@ class ColumnWarning(BristleconeWarning):
 
 class EmptyLeafWarning(BristleconeWarning):
     """Leaves of a soft tree hold few training rows or none: it is smaller than its depth says."""
+
+
+class SmallSampleWarning(BristleconeWarning):
+    """The smallest leaf allowed, a share of the data, is so large that nothing can be split."""
 
 
 class InfeasibleWarning(BristleconeWarning):

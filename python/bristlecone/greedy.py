@@ -16,6 +16,14 @@ from bristlecone._describe import describe_greedy
 from bristlecone._encoded import EncodedTreeMixin, binary_features
 from bristlecone._numeric import NumericColumns
 from bristlecone._objectives import Likelihood
+from bristlecone._regularise import (
+    check_min_events,
+    check_min_samples,
+    check_prior,
+    least_rows,
+    prior_events,
+    warn_of_small_sample,
+)
 from bristlecone._shrinkage import check_shrinkage
 from bristlecone._survival import SurvivalTreeMixin
 from bristlecone.encoder import BinaryEncoder
@@ -51,8 +59,17 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
         Most questions from the root to a leaf; 0 is a single leaf, None is no limit.
     max_leaf_nodes : int or None, default=None
         Most leaves; with it the node whose best split is worth most is split first.
-    min_samples_leaf : int, default=1
-        Fewest training rows in a leaf, whatever their weights.
+    min_samples_leaf : int or float, default=1
+        Fewest training rows in a leaf, whatever their weights; a float between 0 and 1 is a share
+        of the training rows, rounded up.
+    min_events_leaf : int, float, "auto" or None, default=None
+        Fewest training rows with an event in a leaf, whatever their weights; a float between 0 and
+        1 is a share of the training events, rounded up. "auto" is 5, or all events where there are
+        fewer. None: no minimum.
+    prior : float or "auto", default=0.0
+        Pseudo-events at θ = 1 that every leaf has besides its own: the loss of a leaf is that of
+        the maximum a posteriori, θ = (events + prior) / (hazard + prior), with the prior's term.
+        "auto" is 10. The criterion "logrank" does not know it; ``objective_value_`` and θ have it.
     shrinkage : float or "auto", default=0.0
         λ >= 0 of hierarchical shrinkage of the predictions, as in ``OptimalSurvivalTree``: from the
         root down, every node counts λ pseudo-events, or pseudo-rows, at the prediction of its
@@ -72,7 +89,7 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
     Attributes
     ----------
     objective_value_ : float
-        Mean likelihood loss per unit of weight, whatever the criterion.
+        Mean likelihood loss per unit of weight, whatever the criterion, with that of the prior.
     tree_ : Tree
         Structure as parallel arrays in preorder; ``feature`` counts binary features or, with
         ``encoder=None``, columns of ``X``, cut at ``threshold``.
@@ -80,6 +97,10 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
         Rows, events, θ, Kaplan–Meier and Nelson–Aalen curve of every leaf, left to right.
     leaf_curve_ : str
         Curve that is predicted: what ``leaf_curve`` meant to the fit.
+    prior_ : float
+        Pseudo-events of every leaf: what ``prior`` meant to the fit.
+    min_events_leaf_ : int
+        Fewest events of a leaf: what ``min_events_leaf`` meant to the fit; 0 for no minimum.
     shrinkage_ : float
         λ of the predictions: what ``shrinkage`` meant to the fit.
     n_leaves_, depth_ : int
@@ -128,7 +149,9 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
         criterion: str = "likelihood",
         max_depth: int | None = 3,
         max_leaf_nodes: int | None = None,
-        min_samples_leaf: int = 1,
+        min_samples_leaf: int | float = 1,
+        min_events_leaf: int | float | str | None = None,
+        prior: float | str = 0.0,
         shrinkage: float | str = 0.0,
         leaf_curve: str = "auto",
         encoder: Any = "auto",
@@ -139,6 +162,8 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
         self.max_depth = max_depth
         self.max_leaf_nodes = max_leaf_nodes
         self.min_samples_leaf = min_samples_leaf
+        self.min_events_leaf = min_events_leaf
+        self.prior = prior
         self.shrinkage = shrinkage
         self.leaf_curve = leaf_curve
         self.encoder = encoder
@@ -180,6 +205,9 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
         -----
         ConstantFeatureWarning
             When every column of ``X`` takes a single value.
+        SmallSampleWarning
+            When a share or "auto" as ``min_samples_leaf`` or ``min_events_leaf`` leaves nothing to
+            split: the tree is a single leaf.
         """
         start = time.perf_counter()
         self._check_parameters()
@@ -190,6 +218,15 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
             )
         encoder = self._fitted_encoder(data.X, data.weight)
         rows = _rows(encoder, data.X)
+        fewest = least_rows(self.min_samples_leaf, len(rows))
+        events = self._least_events(data)
+        if self.max_depth != 0:
+            warn_of_small_sample(
+                None if isinstance(encoder, NumericColumns) else rows,
+                (self.min_samples_leaf, fewest),
+                (self.min_events_leaf, events, data.event),
+                stacklevel=2,
+            )
         grown = _core.grow_greedy(
             rows,
             data.time,
@@ -198,7 +235,9 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
             criterion=self.criterion,
             max_depth=self.max_depth,
             max_leaf_nodes=self.max_leaf_nodes,
-            min_samples_leaf=self.min_samples_leaf,
+            min_samples_leaf=fewest,
+            min_events_leaf=events,
+            prior=self._prior(),
         )
         tree = Tree.grown(
             grown["children_left"],
@@ -208,10 +247,10 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
             data.weight,
             grown["threshold"],
         )
-        self._set_leaves(tree, rows, SurvivalRows(data))
+        self._set_leaves(tree, rows, SurvivalRows(data, self._prior()))
         self.encoder_ = encoder
         self._remember_parameters()
-        self.objective_value_ = _mean_loss(self.leaf_statistics_, data)
+        self.objective_value_ = _mean_loss(self.leaf_statistics_, self.prior_, data)
         self.fit_time_ = time.perf_counter() - start
         logger.log(
             logging.INFO if self.verbose else logging.DEBUG,
@@ -229,7 +268,9 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
         check_choice("criterion", self.criterion, ("likelihood", "logrank"))
         check_integer("max_depth", self.max_depth, 0, optional=True)
         check_integer("max_leaf_nodes", self.max_leaf_nodes, 1, optional=True)
-        check_integer("min_samples_leaf", self.min_samples_leaf, 1)
+        check_min_samples(self.min_samples_leaf)
+        check_min_events(self.min_events_leaf)
+        check_prior(self.prior)
         check_shrinkage(self.shrinkage, auto=True)
         check_choice("leaf_curve", self.leaf_curve, ("auto", *Likelihood.leaf_curves))
         check_seed("random_state", self.random_state)
@@ -237,6 +278,9 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
             check_integer("verbose", self.verbose, 0)
         if self.encoder is not None:
             self._check_encoder()
+
+    def _prior(self) -> float:
+        return prior_events(self.prior)
 
     def _fitted_encoder(self, X: Any, weight: NDArray[np.float64] | None) -> Any:
         if self.encoder is None:
@@ -262,6 +306,7 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
         return {
             "encoder": self.encoder_.to_dict(),
             "growth": {"objective_value": self.objective_value_, "fit_time": self.fit_time_},
+            **self._saved_regularisation(),
         }
 
     def _read_fields(self, fields: Fields) -> None:
@@ -274,6 +319,7 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
         self.objective_value_ = growth.number("objective_value", minimum=-math.inf)
         self.fit_time_ = growth.number("fit_time")
         growth.finish()
+        self._read_regularisation(fields)
 
 
 def _rows(encoder: Any, X: Any) -> NDArray[Any]:
@@ -283,10 +329,10 @@ def _rows(encoder: Any, X: Any) -> NDArray[Any]:
     return binary_features(encoder, X)
 
 
-def _mean_loss(leaves: tuple[LeafStatistics, ...], data: TrainingData) -> float:
-    """Likelihood loss of the leaves per unit of weight (Huisman et al., eq. 20)."""
+def _mean_loss(leaves: tuple[LeafStatistics, ...], prior: float, data: TrainingData) -> float:
+    """Likelihood loss of the leaves and priors per unit of weight (Huisman et al., eq. 20)."""
     table = _core.risk_table(data.time, data.event, data.weight)
     happened = table["events"] > 0
     saturated = -np.sum(table["events"][happened] * np.log(table["nelson_aalen"][happened]))
-    fitted = sum(leaf.events * np.log(leaf.theta) for leaf in leaves)
+    fitted = sum((leaf.events + prior) * np.log(leaf.theta) for leaf in leaves)
     return float((saturated - fitted) / sum(leaf.weight for leaf in leaves))

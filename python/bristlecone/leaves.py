@@ -62,7 +62,8 @@ class LeafStatistics:
     hazard : float
         Sum of weight times the baseline hazard of the row: Λ at its time, less Λ at its entry.
     theta : float
-        Hazard relative to the baseline, ``events / hazard``; ``0.5 / hazard`` without events.
+        Hazard relative to the baseline, ``events / hazard``; ``0.5 / hazard`` without events. Under
+        a prior of a pseudo-events ``(events + a) / (hazard + a)``.
     event_times, kaplan_meier, nelson_aalen : array of float, shape (n_event_times,)
         Distinct event times of the leaf, its Kaplan–Meier survival and Nelson–Aalen cumulative
         hazard at them.
@@ -114,8 +115,13 @@ class LeafStatistics:
         return times, np.cumsum(1 - survival / before)
 
 
-def hazard_ratio(events: float, hazard: float) -> float:
-    """θ of a leaf; LeBlanc and Crowley (1992, p. 416) put half an event in a leaf without."""
+def hazard_ratio(events: float, hazard: float, prior: float = 0.0) -> float:
+    """θ of a leaf; LeBlanc and Crowley (1992, p. 416) put half an event in a leaf without.
+
+    A prior of so many pseudo-events draws it towards one.
+    """
+    if prior > 0:
+        return (events + prior) / (hazard + prior)
     return (events if events > 0 else 0.5) / hazard
 
 
@@ -146,6 +152,8 @@ class SurvivalRows:
     ----------
     data : TrainingData
         The rows.
+    prior : float
+        Pseudo-events of the prior on θ.
 
     Attributes
     ----------
@@ -159,8 +167,9 @@ class SurvivalRows:
         Of all rows.
     """
 
-    def __init__(self, data: TrainingData) -> None:
+    def __init__(self, data: TrainingData, prior: float = 0.0) -> None:
         self.data = data
+        self._prior = prior
         keys = [x for x in (data.entry, data.event, data.weight, data.time) if x is not None]
         # In the order of time the engine has nothing to sort; ties matter to sums of weights only.
         weighted = data.weight is not None
@@ -211,7 +220,7 @@ class SurvivalRows:
             weight=float((table["events"] + table["censored"]).sum()),
             events=events,
             hazard=hazard,
-            theta=hazard_ratio(events, hazard),
+            theta=hazard_ratio(events, hazard, self._prior),
             event_times=table["time"][happened],
             kaplan_meier=table["kaplan_meier"][happened],
             nelson_aalen=table["nelson_aalen"][happened],

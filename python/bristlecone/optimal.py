@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, clone
 from bristlecone._fronts import solve_front
 from bristlecone._labels import read_labels, saved_labels
 from bristlecone._objectives import LEAF_CURVES, OBJECTIVES, Objective
+from bristlecone._regularise import check_min_events, check_prior, warn_of_small_sample
 from bristlecone._shrinkage import check_shrinkage
 from bristlecone._solver import Callback, Engine, Problem, SolverMixin
 from bristlecone._survival import SurvivalTreeMixin
@@ -52,10 +53,19 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
         ``leaf_penalty > 0`` or ``max_leaf_nodes``.
     max_leaf_nodes : int or None, default=None
         Most leaves.
-    min_samples_leaf : int, default=1
-        Fewest training rows in a leaf, whatever their weights.
+    min_samples_leaf : int or float, default=1
+        Fewest training rows in a leaf, whatever their weights; a float between 0 and 1 is a share
+        of the training rows, rounded up.
+    min_events_leaf : int, float, "auto" or None, default=None
+        Fewest training rows with an event in a leaf, whatever their weights; a float between 0 and
+        1 is a share of the training events, rounded up. "auto" is 5, or all events where there are
+        fewer. None: no minimum.
     leaf_penalty : float, default=0.0
         Added to the mean loss per leaf.
+    prior : float or "auto", default=0.0
+        Pseudo-events at θ = 1 that every leaf has besides its own: the loss of a leaf is that of
+        the maximum a posteriori, θ = (events + prior) / (hazard + prior), with the prior's term.
+        "auto" is 10 for "likelihood"; "brier" has no prior (0).
     shrinkage : float or "auto", default=0.0
         λ >= 0 of hierarchical shrinkage of the predictions, after [4]_: from the root down, every
         node counts λ pseudo-events at the θ of its parent (at 1 above the root), and a step curve λ
@@ -112,6 +122,10 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
         Rows, events, θ and curves of every leaf, left to right.
     leaf_curve_ : str
         Curve that is predicted: what ``leaf_curve`` meant to the fit.
+    prior_ : float
+        Pseudo-events of every leaf: what ``prior`` meant to the fit.
+    min_events_leaf_ : int
+        Fewest events of a leaf: what ``min_events_leaf`` meant to the fit; 0 for no minimum.
     shrinkage_ : float
         λ of the predictions: what ``shrinkage`` meant to the fit.
     n_leaves_, depth_ : int
@@ -167,8 +181,10 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
         objective: str = "likelihood",
         max_depth: int | None = 3,
         max_leaf_nodes: int | None = None,
-        min_samples_leaf: int = 1,
+        min_samples_leaf: int | float = 1,
+        min_events_leaf: int | float | str | None = None,
         leaf_penalty: float = 0.0,
+        prior: float | str = 0.0,
         shrinkage: float | str = 0.0,
         leaf_curve: str = "auto",
         time_grid: ArrayLike | None = None,
@@ -184,7 +200,9 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
         self.max_depth = max_depth
         self.max_leaf_nodes = max_leaf_nodes
         self.min_samples_leaf = min_samples_leaf
+        self.min_events_leaf = min_events_leaf
         self.leaf_penalty = leaf_penalty
+        self.prior = prior
         self.shrinkage = shrinkage
         self.leaf_curve = leaf_curve
         self.time_grid = time_grid
@@ -261,6 +279,9 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
             minutes.
         ConstantFeatureWarning
             When every column of ``X`` takes a single value.
+        SmallSampleWarning
+            When a share or "auto" as ``min_samples_leaf`` or ``min_events_leaf`` leaves nothing to
+            split: the tree is a single leaf.
         """
         start = time.perf_counter()
         problem = self._problem(X, y, sample_weight, sensitive=sensitive)
@@ -336,6 +357,22 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
             raise InvalidParameterError("sensitive needs fairness, such as RmstParity(limit)")
         return data
 
+    def _smallest_leaf(self, problem: Problem) -> dict[str, int]:
+        events = self._least_events(problem.data)
+        return {**super()._smallest_leaf(problem), "min_events_leaf": events}
+
+    def _warn_of_small_sample(self, problem: Problem, stacklevel: int) -> None:
+        fewest = self._smallest_leaf(problem)
+        warn_of_small_sample(
+            problem.features,
+            (self.min_samples_leaf, fewest["min_samples_leaf"]),
+            (self.min_events_leaf, fewest["min_events_leaf"], problem.data.event),
+            stacklevel=stacklevel,
+        )
+
+    def _prior(self) -> float:
+        return self._objective().prior(self.prior)
+
     def _engine(self, problem: Problem) -> Engine:
         forecast = self._with(problem, "forecast") if self._objective().has_forecast else None
         if self.fairness is not None:
@@ -376,7 +413,7 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
     def _set_found(self, tree: Tree, problem: Problem, solution: Any) -> None:
         # One for all trees of the problem, as of a size path.
         if "rows" not in problem.memo:
-            problem.memo["rows"] = SurvivalRows(problem.data)
+            problem.memo["rows"] = SurvivalRows(problem.data, self._prior())
         self._set_leaves(tree, problem.features, problem.memo["rows"])
         self.groups_, self.group_rmst_ = None, None
         data = problem.data
@@ -398,6 +435,8 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         check_choice("objective", self.objective, tuple(OBJECTIVES))
         check_choice("leaf_curve", self.leaf_curve, LEAF_CURVES)
+        check_min_events(self.min_events_leaf)
+        check_prior(self.prior)
         allowed = self._objective().leaf_curves
         if self.leaf_curve not in ("auto", *allowed):
             raise InvalidParameterError(
@@ -425,7 +464,7 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
         super()._check_parameters()
 
     def _saved_fields(self) -> dict[str, Any]:
-        saved = super()._saved_fields()
+        saved = {**super()._saved_fields(), **self._saved_regularisation()}
         if self.groups_ is not None and self.group_rmst_ is not None:
             groups = {"values": saved_labels(self.groups_), "rmst": self.group_rmst_.tolist()}
             saved["groups"] = groups
@@ -433,6 +472,7 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
 
     def _read_fields(self, fields: Fields) -> None:
         super()._read_fields(fields)
+        self._read_regularisation(fields)
         self.groups_, self.group_rmst_ = None, None
         if "groups" in fields.names():
             groups = fields.object("groups")

@@ -148,8 +148,9 @@ class PolicyTree(LabelTreeMixin, BaseEstimator):
         ``leaf_penalty > 0`` or ``max_leaf_nodes``.
     max_leaf_nodes : int or None, default=None
         Most leaves.
-    min_samples_leaf : int, default=1
-        Fewest training rows in a leaf, whatever their weights.
+    min_samples_leaf : int or float, default=1
+        Fewest training rows in a leaf, whatever their weights; a float between 0 and 1 is a share
+        of the training rows, rounded up.
     leaf_penalty : float, default=0.0
         Subtracted from the mean outcome per leaf.
     time_limit : float or None, default=None
@@ -233,7 +234,7 @@ class PolicyTree(LabelTreeMixin, BaseEstimator):
         capacities: Mapping[Any, float] | None = None,
         max_depth: int | None = 3,
         max_leaf_nodes: int | None = None,
-        min_samples_leaf: int = 1,
+        min_samples_leaf: int | float = 1,
         leaf_penalty: float = 0.0,
         time_limit: float | None = None,
         memory_limit: int | None = None,

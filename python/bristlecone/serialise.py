@@ -494,14 +494,14 @@ def _leaf_fields(leaf: LeafStatistics) -> dict[str, Any]:
 
 
 def read_leaves(
-    document: Fields, tree: Tree, baseline: Baseline, curve: str
+    document: Fields, tree: Tree, baseline: Baseline, curve: str, prior: float = 0.0
 ) -> tuple[LeafStatistics, ...]:
     """Leaves from ``survival_leaves``."""
     objects = document.objects("leaves")
     if len(objects) != tree.n_leaves:
         raise ModelFormatError(f"leaves has {len(objects)} entries for {tree.n_leaves} leaves")
     leaves = tuple(
-        _read_leaf(fields, int(node), tree, baseline, curve)
+        _read_leaf(fields, int(node), tree, baseline, curve, prior)
         for fields, node in zip(objects, tree.leaves, strict=True)
     )
     happened = np.unique(np.concatenate([leaf.event_times for leaf in leaves]))
@@ -511,7 +511,7 @@ def read_leaves(
 
 
 def _read_leaf(
-    fields: Fields, node: int, tree: Tree, baseline: Baseline, curve: str
+    fields: Fields, node: int, tree: Tree, baseline: Baseline, curve: str, prior: float
 ) -> LeafStatistics:
     fitted: dict[str, NDArray[np.float64]] = {}
     if curve == "brier-optimal" or "brier_times" in fields.names():
@@ -559,6 +559,6 @@ def _read_leaf(
     product = np.cumprod(1 - np.diff(leaf.nelson_aalen, prepend=0.0))
     if not np.allclose(leaf.kaplan_meier, product, rtol=0.0, atol=1e-9):
         raise fields.fail("kaplan_meier", "does not go with nelson_aalen")
-    if leaf.theta != hazard_ratio(leaf.events, leaf.hazard):
-        raise fields.fail("theta", "is not events / hazard")
+    if leaf.theta != hazard_ratio(leaf.events, leaf.hazard, prior):
+        raise fields.fail("theta", "is not that of events, hazard and prior")
     return leaf

@@ -15,6 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 
 from bristlecone import _core
+from bristlecone._regularise import least_rows
 from bristlecone._solver import Callback, Engine, Problem, SolverMixin
 from bristlecone._task_checks import check_statistics, check_task, costs_of, optional_costs_of
 from bristlecone.errors import InvalidParameterError
@@ -119,8 +120,9 @@ class OptimalTree(SolverMixin, BaseEstimator):
         ``leaf_penalty > 0`` or ``max_leaf_nodes``.
     max_leaf_nodes : int or None, default=None
         Most leaves.
-    min_samples_leaf : int, default=1
-        Fewest training rows in a leaf, whatever their weights.
+    min_samples_leaf : int or float, default=1
+        Fewest training rows in a leaf, whatever their weights; a float between 0 and 1 is a share
+        of the training rows, rounded up.
     leaf_penalty : float, default=0.0
         Added to the mean cost per leaf.
     time_limit : float or None, default=None
@@ -219,7 +221,7 @@ class OptimalTree(SolverMixin, BaseEstimator):
         task: Any,
         max_depth: int | None = 3,
         max_leaf_nodes: int | None = None,
-        min_samples_leaf: int = 1,
+        min_samples_leaf: int | float = 1,
         leaf_penalty: float = 0.0,
         time_limit: float | None = None,
         memory_limit: int | None = None,
@@ -352,7 +354,8 @@ class OptimalTree(SolverMixin, BaseEstimator):
         if weight is not None:
             statistics = statistics * weight[:, np.newaxis]
         data = _UserData(X, np.ascontiguousarray(statistics), weight)
-        check_task(self.task, data.statistics, data.total_weight, self.min_samples_leaf)
+        fewest = least_rows(self.min_samples_leaf, len(data.statistics))
+        check_task(self.task, data.statistics, data.total_weight, fewest)
         return data
 
     def _engine(self, problem: Problem) -> Engine:

@@ -26,7 +26,7 @@ def shared_parameters(rng):
     parameters = {
         "max_depth": one_of(rng, 0, 1, 2, 2, 3, 3, None),
         "max_leaf_nodes": one_of(rng, None, None, 1, 2, 3, 4, 6),
-        "min_samples_leaf": one_of(rng, 1, 1, 1, 2, 3),
+        "min_samples_leaf": one_of(rng, 1, 1, 1, 2, 3, 0.1, 0.3),
         "leaf_penalty": one_of(rng, 0, 0.0, 0.0, 0.0, 1e-12, 1e-6, 0.005, 0.02, 0.1, 1, 1000.0),
         "time_limit": one_of(rng, None, 1000.0),
         "memory_limit": one_of(rng, None, 1 << 28),
@@ -44,6 +44,11 @@ def shared_parameters(rng):
 def shrinkage(rng, *more):
     """λ, mostly some; what else is drawn does not depend on it."""
     return one_of(rng.spawn(1)[0], 0, 0.0, 1e-3, 0.5, 3, 20.0, 1e9, *more)
+
+
+def at_least(minimum, total):
+    """Number that a number, or a share of the total, asks for."""
+    return minimum if isinstance(minimum, int) else math.ceil(minimum * total)
 
 
 def rows(rng, most_columns=5):
@@ -133,7 +138,7 @@ class Problem:
         n = len(self.features)
         self.depth = self.parameters["max_depth"]
         self.depth = self.features.shape[1] if self.depth is None else self.depth
-        self.min_rows = self.parameters["min_samples_leaf"]
+        self.min_rows = at_least(self.parameters["min_samples_leaf"], n)
         self.most_leaves = min(n, 2**self.depth, self.parameters["max_leaf_nodes"] or n)
         self.penalty = float(self.parameters["leaf_penalty"])
 

@@ -112,13 +112,20 @@ def hazards(time, event, entry, weight):
     return np.where(np.array(total) > 0, total, 1 / (weight.sum() + 1)), steps
 
 
-def likelihood_leaf(rows, event, hazard, weight):
-    """Saturated less fitted log-likelihood, Huisman et al. (AAAI-24) eq. 20; and θ."""
+def likelihood_leaf(rows, event, hazard, weight, prior=0.0):
+    """Saturated less fitted log-likelihood, Huisman et al. (AAAI-24) eq. 20; and θ.
+
+    A prior of a events at θ = 1 adds a(θ − 1 − ln θ), and θ is the least point of the sum.
+    """
     events = weight[rows][event[rows]].sum()
     sums = (weight * hazard)[rows].sum()
+    saturated = -(weight * np.log(hazard))[rows][event[rows]].sum()
+    if prior > 0:
+        theta = (events + prior) / (sums + prior)
+        fitted = events * (1 + math.log(theta)) - theta * sums
+        return saturated - fitted + prior * (theta - 1 - math.log(theta)), theta
     if events == 0:
         return 0.0, 0.5 / sums
-    saturated = -(weight * np.log(hazard))[rows][event[rows]].sum()
     return saturated - events * math.log(events / sums), events / sums
 
 

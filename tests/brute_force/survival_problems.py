@@ -1,11 +1,14 @@
 """Random problems of survival trees."""
 
+import math
+
 import exhaustive as plain
 import numpy as np
 import shrunk_plainly
 from drawing import (
     Chosen,
     Problem,
+    at_least,
     balanced,
     front_size,
     one_of,
@@ -58,6 +61,11 @@ def survival(rng, objective=None):
         above = np.searchsorted(grid, t)
         e = e & (above < len(grid))
         t = grid[np.minimum(above, len(grid) - 1)]
+    min_events, least = minimum_of_events(rng, int(e.sum()))
+    prior = one_of(rng, 0.0, 0, 0.5, 3, 20.0, "auto") if objective == "likelihood" else 0.0
+    if objective == "brier":
+        prior = one_of(rng, 0.0, 0, "auto")
+    pseudo = 10.0 if prior == "auto" else float(prior)
     curves = {"likelihood": ("auto", "proportional", "kaplan-meier"),
               "brier": ("auto", "kaplan-meier", "brier-optimal")}[objective]  # fmt: skip
     curve = one_of(rng, *(curves[:2] if fair else curves))
@@ -67,6 +75,8 @@ def survival(rng, objective=None):
     parameters |= {
         "objective": objective,
         "leaf_curve": curve,
+        "min_events_leaf": min_events,
+        "prior": prior,
         "shrinkage": one_of(rng.spawn(1)[0], 0, "auto") if fair else shrinkage(rng, "auto"),
         "time_grid": grid if grid is None or rng.random() < 0.5 else grid.tolist(),
         "fairness": fairness,
@@ -75,10 +85,10 @@ def survival(rng, objective=None):
         hazard, steps = plain.hazards(t, e, v, weight)
 
         def leaf_cost(rows):
-            return plain.likelihood_leaf(rows, e, hazard, weight)[0]
+            return plain.likelihood_leaf(rows, e, hazard, weight, pseudo)[0]
 
         def mean(rows, tau):
-            theta = plain.likelihood_leaf(rows, e, hazard, weight)[1]
+            theta = plain.likelihood_leaf(rows, e, hazard, weight, pseudo)[1]
             total = np.cumsum(list(steps.values()))
             return plain.restricted_mean(np.array(list(steps)), np.exp(-theta * total), tau)
     else:
@@ -91,7 +101,7 @@ def survival(rng, objective=None):
         def mean(rows, tau):
             return plain.restricted_mean(brier.times, brier.kaplan_meier(rows), tau)
 
-    cost_of = remembering(leaf_cost)
+    cost_of = remembering(lambda rows: leaf_cost(rows) if e[rows].sum() >= least else math.inf)
     likelihood = objective == "likelihood"
     amount = parameters["shrinkage"]
     if amount == "auto":
@@ -100,7 +110,7 @@ def survival(rng, objective=None):
 
     def theta_of(path):
         if amount == 0:
-            return plain.likelihood_leaf(path[-1], e, hazard, weight)[1]
+            return plain.likelihood_leaf(path[-1], e, hazard, weight, pseudo)[1]
         events, sums = weight * e, weight * hazard
         return shrunk_plainly.mean(
             path, lambda r: events[r].sum(), lambda r: sums[r].sum(), amount, above=1.0
@@ -173,6 +183,17 @@ def survival(rng, objective=None):
         score=score,
         row_outcome=row_outcome,
     )
+
+
+def minimum_of_events(rng, n_events):
+    """A smallest number of events, and how many that is."""
+    choices = [1, 2, 3, 0.2, 0.4, "auto"]
+    value = one_of(rng, None, None, *choices)
+    if isinstance(value, int):
+        value = min(value, n_events)
+    if value is None:
+        return value, 0
+    return value, min(5, n_events) if value == "auto" else at_least(value, n_events)
 
 
 def listed(rng, objective):

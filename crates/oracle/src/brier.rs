@@ -17,6 +17,11 @@ pub struct Brier<'a> {
 }
 
 impl<'a> Brier<'a> {
+    /// Number of `rows` with an event.
+    pub fn n_events(&self, rows: &[usize]) -> usize {
+        self.sample.n_events(rows)
+    }
+
     /// G is the Kaplan–Meier estimate of the time of censoring over all rows, every row with
     /// `time >= t` at risk at `t`.
     pub fn new(sample: &'a Sample) -> Brier<'a> {

@@ -27,6 +27,11 @@ impl Sample {
         self.weight.iter().sum()
     }
 
+    /// Number of `rows` with an event, whatever their weight.
+    pub fn n_events(&self, rows: &[usize]) -> usize {
+        rows.iter().filter(|&&i| self.event[i]).count()
+    }
+
     /// Distinct times with an event of positive weight among `rows`, ascending.
     pub fn event_times(&self, rows: &[usize]) -> Vec<f64> {
         let counted = rows.iter().filter(|&&i| self.event[i] && self.weight[i] > 0.0);
@@ -81,5 +86,19 @@ impl Sample {
         let hazard_sum = sum(&|i| self.weight[i] * hazard[i]);
         let nlhs = -sum(&|i| if self.event[i] { self.weight[i] * hazard[i].ln() } else { 0.0 });
         if events == 0.0 { 0.0 } else { nlhs - events * (events / hazard_sum).ln() }
+    }
+
+    /// The same with a prior of `prior` > 0 pseudo-events at θ = 1: deviances of the rows and of
+    /// the prior at θ̂ = (ES + a)/(HS + a), each as it is defined.
+    pub fn loss_under_prior(&self, hazard: &[f64], rows: &[usize], prior: f64) -> f64 {
+        let sum = |term: &dyn Fn(usize) -> f64| rows.iter().map(|&i| term(i)).sum::<f64>();
+        let events = sum(&|i| if self.event[i] { self.weight[i] } else { 0.0 });
+        let theta = (events + prior) / (sum(&|i| self.weight[i] * hazard[i]) + prior);
+        let deviance = |i: usize| {
+            let expected = theta * hazard[i];
+            let of_event = if self.event[i] { -1.0 - expected.ln() } else { 0.0 };
+            self.weight[i] * (expected + of_event)
+        };
+        sum(&deviance) + prior * (theta - 1.0 - theta.ln())
     }
 }

@@ -216,14 +216,15 @@ pub fn solve_front(
                 return Err(PyValueError::new_err("tau: 0 is not a number > 0"));
             }
             let (group, delta) = (data.flags("group", n)?, data.share("delta")?);
+            let prior = data.get::<f64>("prior")?.unwrap_or(0.0);
             let brier = data.get::<String>("curve")?.is_some_and(|curve| curve == "kaplan-meier");
             return run(py, &(), matrix, &limits, callback, |_, _, s, m| {
-                let relaxed = without_fairness(obs, brier, penalty, matrix);
+                let relaxed = without_fairness(obs, brier, prior, penalty, matrix);
                 if brier {
                     let task = FairBrier::new(&obs, &group, delta, tau, penalty)?;
                     solve_limited(&task, Some(&*relaxed), matrix, s, m)
                 } else {
-                    let task = FairSurvival::new(&obs, &group, delta, tau, penalty)?;
+                    let task = FairSurvival::new(&obs, &group, delta, tau, prior, penalty)?;
                     solve_limited(&task, Some(&*relaxed), matrix, s, m)
                 }
             })

@@ -2,6 +2,7 @@
 
 use crate::search::to_py;
 use crate::survival::observations;
+use bristlecone_core::data::{Smallest, size};
 use bristlecone_core::greedy::{
     Grown, Interrupted, Limits, dense_ranks, grow_by_likelihood, grow_by_logrank,
 };
@@ -32,7 +33,7 @@ pub enum Features<'py> {
 /// `children_right` (-1 at a leaf) and `threshold` (NaN at a leaf; None for binary columns).
 #[pyfunction]
 #[pyo3(signature = (features, time, event, weight=None, *, criterion, max_depth, max_leaf_nodes,
-    min_samples_leaf))]
+    min_samples_leaf, min_events_leaf=0, prior=0.0))]
 #[allow(clippy::too_many_arguments, reason = "the parameters of the estimator")]
 pub fn grow_greedy<'py>(
     py: Python<'py>,
@@ -44,6 +45,8 @@ pub fn grow_greedy<'py>(
     max_depth: Option<usize>,
     max_leaf_nodes: Option<usize>,
     min_samples_leaf: usize,
+    min_events_leaf: usize,
+    prior: f64,
 ) -> PyResult<Bound<'py, PyDict>> {
     let obs = observations(&time, &event, weight.as_ref(), None)?;
     let n = obs.len();
@@ -57,11 +60,13 @@ pub fn grow_greedy<'py>(
     if u32::try_from(n).is_err() {
         return Err(PyValueError::new_err("features: more than 2^32 rows"));
     }
+    let whole = |least: usize| i64::try_from(least).unwrap_or(i64::MAX);
+    let smallest = Smallest { rows: whole(min_samples_leaf), events: whole(min_events_leaf) };
     let fit = Fit {
         obs,
         likelihood: match criterion {
             "likelihood" => {
-                let task = Likelihood::new(&obs, 0.0);
+                let task = Likelihood::with_prior(&obs, prior, 0.0);
                 Some(task.map_err(to_py)?)
             }
             "logrank" => None,
@@ -72,7 +77,7 @@ pub fn grow_greedy<'py>(
             }
         },
         n_columns,
-        limits: Limits { max_depth, max_leaf_nodes, min_samples_leaf },
+        limits: Limits { max_depth, max_leaf_nodes, smallest },
     };
     let out = PyDict::new(py);
     let grown = match &features {
@@ -111,7 +116,7 @@ pub fn grow_greedy<'py>(
 struct Fit<'a> {
     obs: Observations<'a>,
     /// The likelihood criterion; without it log-rank.
-    likelihood: Option<Likelihood>,
+    likelihood: Option<Likelihood<true>>,
     n_columns: usize,
     limits: Limits,
 }
@@ -131,9 +136,11 @@ impl Fit<'_> {
         let grown = match &self.likelihood {
             Some(task) => {
                 let (statistics, _) = task.statistics().as_chunks();
-                let counts = vec![1; self.obs.len()];
-                let limits = &self.limits;
-                grow_by_likelihood(self.n_columns, code, statistics, &counts, limits, interrupted)
+                let sizes: Vec<i64> =
+                    self.obs.event.iter().map(|&event| size(1, i64::from(event))).collect();
+                let (prior, limits) = (task.prior(), &self.limits);
+                let n_columns = self.n_columns;
+                grow_by_likelihood(n_columns, code, statistics, prior, &sizes, limits, interrupted)
             }
             None => grow_by_logrank(self.n_columns, code, &self.obs, &self.limits, interrupted),
         };

@@ -85,6 +85,9 @@ pub(crate) struct Limits {
     max_depth: usize,
     max_leaf_nodes: Option<usize>,
     min_samples_leaf: usize,
+    /// Only of survival trees.
+    #[pyo3(default)]
+    min_events_leaf: usize,
     pub(crate) leaf_penalty: f64,
     n_threads: usize,
     time_limit: Option<f64>,
@@ -105,10 +108,11 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Started {
     }
 }
 
-const LIMITS: [&str; 8] = [
+const LIMITS: [&str; 9] = [
     "max_depth",
     "max_leaf_nodes",
     "min_samples_leaf",
+    "min_events_leaf",
     "leaf_penalty",
     "n_threads",
     "time_limit",
@@ -128,6 +132,7 @@ impl Limits {
             max_depth: self.max_depth,
             max_leaves: self.max_leaf_nodes,
             min_leaf: self.min_samples_leaf,
+            min_events: self.min_events_leaf,
             n_threads: self.n_threads,
             memory_limit: self.memory_limit,
             ..Settings::default()
@@ -163,16 +168,18 @@ fn backend(name: &str) -> PyResult<Backend> {
     })
 }
 
-/// The likelihood task of arrays from Python.
-fn likelihood(
-    time: &PyReadonlyArray1<'_, f64>,
-    event: &PyReadonlyArray1<'_, bool>,
-    weight: Option<&PyReadonlyArray1<'_, f64>>,
-    entry: Option<&PyReadonlyArray1<'_, f64>>,
-    leaf_penalty: f64,
-) -> PyResult<Likelihood> {
-    let obs = observations(time, event, weight, entry)?;
-    Likelihood::new(&obs, leaf_penalty).map_err(to_py)
+/// Evaluates an expression with the likelihood task of these observations; with a prior it is of
+/// another type.
+macro_rules! with_likelihood {
+    ($obs:expr, $prior:expr, $penalty:expr, $task:ident => $result:expr) => {
+        if $prior == 0.0 {
+            let $task = Likelihood::new($obs, $penalty).map_err(to_py)?;
+            $result
+        } else {
+            let $task = Likelihood::with_prior($obs, $prior, $penalty).map_err(to_py)?;
+            $result
+        }
+    };
 }
 
 /// Best tree by survival likelihood; see `OptimalSurvivalTree`.
@@ -181,7 +188,8 @@ fn likelihood(
 /// the incumbent or the bound may have improved, and every quarter of a second; the last two
 /// are None without a forecast.
 #[pyfunction]
-#[pyo3(signature = (features, time, event, weight=None, *, entry=None, callback=None, **limits))]
+#[pyo3(signature = (features, time, event, weight=None, *, entry=None, prior=0.0,
+    callback=None, **limits))]
 #[allow(clippy::too_many_arguments, reason = "the parameters of the estimator")]
 pub fn solve_likelihood(
     py: Python<'_>,
@@ -190,18 +198,23 @@ pub fn solve_likelihood(
     event: PyReadonlyArray1<'_, bool>,
     weight: Option<PyReadonlyArray1<'_, f64>>,
     entry: Option<PyReadonlyArray1<'_, f64>>,
+    prior: f64,
     callback: Option<Py<PyAny>>,
     limits: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<PySolution> {
     let limits = parse(limits)?;
     let matrix = matrix(&features, time.len()?)?;
-    let task = likelihood(&time, &event, weight.as_ref(), entry.as_ref(), limits.leaf_penalty)?;
-    Ok(PySolution(run(py, &task, &matrix, &limits, callback, solve)?))
+    let obs = observations(&time, &event, weight.as_ref(), entry.as_ref())?;
+    let penalty = limits.leaf_penalty;
+    let solution = with_likelihood!(&obs, prior, penalty, task => {
+        run(py, &task, &matrix, &limits, callback, solve)
+    })?;
+    Ok(PySolution(solution))
 }
 
 /// The best tree with at most k leaves for k = 1, 2, …, from one search.
 #[pyfunction]
-#[pyo3(signature = (features, time, event, weight=None, *, entry=None, **limits))]
+#[pyo3(signature = (features, time, event, weight=None, *, entry=None, prior=0.0, **limits))]
 pub fn path_likelihood(
     py: Python<'_>,
     features: PyReadonlyArray2<'_, u8>,
@@ -209,19 +222,24 @@ pub fn path_likelihood(
     event: PyReadonlyArray1<'_, bool>,
     weight: Option<PyReadonlyArray1<'_, f64>>,
     entry: Option<PyReadonlyArray1<'_, f64>>,
+    prior: f64,
     limits: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Vec<PySolution>> {
     let limits = parse(limits)?;
     let matrix = matrix(&features, time.len()?)?;
-    let task = likelihood(&time, &event, weight.as_ref(), entry.as_ref(), limits.leaf_penalty)?;
-    let path = run(py, &task, &matrix, &limits, None, solve_path)?;
+    let obs = observations(&time, &event, weight.as_ref(), entry.as_ref())?;
+    let penalty = limits.leaf_penalty;
+    let path = with_likelihood!(&obs, prior, penalty, task => {
+        run(py, &task, &matrix, &limits, None, solve_path)
+    })?;
     Ok(path.into_iter().map(PySolution).collect())
 }
 
 /// Every tree whose objective is within 1e-9 of the optimum, at most `limit`, few leaves
 /// first; columns that split a node's rows in the same way count once.
 #[pyfunction]
-#[pyo3(signature = (features, time, event, weight=None, entry=None, *, limit, **limits))]
+#[pyo3(signature = (features, time, event, weight=None, entry=None, *, limit, prior=0.0,
+    **limits))]
 #[allow(clippy::too_many_arguments, reason = "the parameters of the estimator")]
 pub fn all_optimal_likelihood(
     py: Python<'_>,
@@ -231,13 +249,17 @@ pub fn all_optimal_likelihood(
     weight: Option<PyReadonlyArray1<'_, f64>>,
     entry: Option<PyReadonlyArray1<'_, f64>>,
     limit: usize,
+    prior: f64,
     limits: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Vec<PySolution>> {
     let limits = parse(limits)?;
     let matrix = matrix(&features, time.len()?)?;
-    let task = likelihood(&time, &event, weight.as_ref(), entry.as_ref(), limits.leaf_penalty)?;
-    let all = run(py, &task, &matrix, &limits, None, |task, matrix, settings, monitor| {
-        all_optimal(task, matrix, settings, monitor, limit)
+    let obs = observations(&time, &event, weight.as_ref(), entry.as_ref())?;
+    let penalty = limits.leaf_penalty;
+    let all = with_likelihood!(&obs, prior, penalty, task => {
+        run(py, &task, &matrix, &limits, None, |task, matrix, settings, monitor| {
+            all_optimal(task, matrix, settings, monitor, limit)
+        })
     })?;
     Ok(all.into_iter().map(PySolution).collect())
 }
@@ -245,7 +267,7 @@ pub fn all_optimal_likelihood(
 /// What a search would take: dict of seconds, row_seconds, bytes, cells, row_visits, n_distinct_rows
 /// and n_active_features.
 #[pyfunction]
-#[pyo3(signature = (features, time, event, weight=None, *, entry=None, **limits))]
+#[pyo3(signature = (features, time, event, weight=None, *, entry=None, prior=0.0, **limits))]
 pub fn forecast_likelihood<'py>(
     py: Python<'py>,
     features: PyReadonlyArray2<'_, u8>,
@@ -253,14 +275,20 @@ pub fn forecast_likelihood<'py>(
     event: PyReadonlyArray1<'_, bool>,
     weight: Option<PyReadonlyArray1<'_, f64>>,
     entry: Option<PyReadonlyArray1<'_, f64>>,
+    prior: f64,
     limits: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let limits = parse(limits)?;
     let matrix = matrix(&features, time.len()?)?;
-    let task = likelihood(&time, &event, weight.as_ref(), entry.as_ref(), limits.leaf_penalty)?;
-    let sample = Sample::new(&matrix, task.statistics(), task.channels());
-    let expected = forecast(&task, &sample, &limits.settings(py)?);
-    forecast_dict(py, &expected, sample.n_rows(), sample.n_columns())
+    let obs = observations(&time, &event, weight.as_ref(), entry.as_ref())?;
+    let penalty = limits.leaf_penalty;
+    let settings = limits.settings(py)?;
+    with_likelihood!(&obs, prior, penalty, task => {
+        let (statistics, channels) = (task.statistics(), task.channels());
+        let sample = Sample::with_kinds(&matrix, statistics, channels, &[], task.events());
+        let expected = forecast(&task, &sample, &settings);
+        forecast_dict(py, &expected, sample.n_rows(), sample.n_columns())
+    })
 }
 
 /// A forecast as a dict.

@@ -63,6 +63,11 @@ class Objective(ABC):
 
     @staticmethod
     @abstractmethod
+    def prior(value: float | str) -> float:
+        """Pseudo-events that a value of the parameter ``prior`` means."""
+
+    @staticmethod
+    @abstractmethod
     def finish_leaves(
         tree: OptimalSurvivalTree,
         leaves: tuple[LeafStatistics, ...],

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from bristlecone._brier import brier_score_of, check_time_grid, on_time_grid
 from bristlecone._objectives.base import Objective
+from bristlecone._regularise import prior_events
+from bristlecone.errors import InvalidParameterError
 from bristlecone.leaves import LeafStatistics
 from bristlecone.validation import TrainingData
 
@@ -32,6 +34,11 @@ class Brier(Objective):
     @staticmethod
     def check_parameters(tree: OptimalSurvivalTree) -> None:
         check_time_grid(tree.time_grid)
+        if prior_events(tree.prior) > 0 and not isinstance(tree.prior, str):
+            raise InvalidParameterError(
+                f"prior={tree.prior!r} needs objective='likelihood': it is on a relative hazard, "
+                "and leaves of objective='brier' have none"
+            )
 
     @staticmethod
     def prepare(tree: OptimalSurvivalTree, data: TrainingData) -> TrainingData:
@@ -57,6 +64,10 @@ class Brier(Objective):
     @staticmethod
     def fair_options(tree: OptimalSurvivalTree, data: TrainingData) -> dict[str, Any]:
         return {"curve": "kaplan-meier"}
+
+    @staticmethod
+    def prior(value: float | str) -> float:
+        return 0.0
 
     @staticmethod
     def finish_leaves(

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone._objectives.base import Objective
+from bristlecone._regularise import prior_events
 from bristlecone.errors import InvalidParameterError
 from bristlecone.leaves import LeafStatistics
 from bristlecone.validation import TrainingData
@@ -40,11 +41,15 @@ class Likelihood(Objective):
 
     @staticmethod
     def engine_options(tree: OptimalSurvivalTree, data: TrainingData) -> dict[str, Any]:
-        return {"entry": data.entry}
+        return {"entry": data.entry, "prior": tree._prior()}
 
     @staticmethod
     def fair_options(tree: OptimalSurvivalTree, data: TrainingData) -> dict[str, Any]:
-        return {"entry": data.entry}
+        return {"entry": data.entry, "prior": tree._prior()}
+
+    @staticmethod
+    def prior(value: float | str) -> float:
+        return prior_events(value)
 
     @staticmethod
     def finish_leaves(
@@ -62,6 +67,12 @@ class Likelihood(Objective):
             "proportional hazards model with one relative hazard per leaf and the Nelson–Aalen "
             "estimate of all training rows as its baseline (Huisman, van der Linden and "
             "Demirović, AAAI 2024, eq. 20; LeBlanc and Crowley, Biometrics 48, 1992)"
+            + (
+                f", with a prior of {tree.prior_:g} pseudo-events at the baseline hazard in every "
+                "leaf (maximum a posteriori)"
+                if tree.prior_
+                else ""
+            )
         )
 
     @staticmethod

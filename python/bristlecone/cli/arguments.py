@@ -48,6 +48,25 @@ def _integer_or_none(text: str) -> int | None:
 _integer_or_none.__name__ = "integer"  # argparse names the type in its messages
 
 
+def _count_or_share(text: str) -> int | float:
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
+
+
+_count_or_share.__name__ = "number"
+
+
+def _events(text: str) -> int | float | str | None:
+    if text.lower() in ("none", "auto"):
+        return None if text.lower() == "none" else "auto"
+    return _count_or_share(text)
+
+
+_events.__name__ = "number"
+
+
 def _number_or_auto(text: str) -> float | str:
     return "auto" if text.lower() == "auto" else float(text)
 
@@ -60,9 +79,14 @@ TREE = (
     Option("max_depth", _integer_or_none, "D", 3, "most questions from root to leaf; none for any "
            "number, which needs --max-leaf-nodes or --leaf-penalty"),
     Option("max_leaf_nodes", _integer_or_none, "N", None, "most leaves"),
-    Option("min_samples_leaf", int, "N", 1, "fewest rows of a leaf"),
+    Option("min_samples_leaf", _count_or_share, "N", 1, "fewest rows of a leaf; below 1 a share of "
+           "the rows"),
+    Option("min_events_leaf", _events, "N", None, "fewest events of a leaf; below 1 a share of the "
+           "events; auto or none"),
     Option("leaf_penalty", float, "LOSS", 0.0, "loss added for every leaf: a split must gain "
            "more"),
+    Option("prior", _number_or_auto, "EVENTS", 0.0, "pseudo-events at the baseline hazard in every "
+           "leaf, for likelihood; or auto"),
     Option("shrinkage", _number_or_auto, "L", 0.0, "pseudo-events, or pseudo-rows of a curve, by "
            "which predictions are pulled towards those of the node above; auto is the objective's "
            "own"),

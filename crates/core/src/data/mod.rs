@@ -1,9 +1,11 @@
 //! Binary data: bit-packed rows, merging of identical rows, reduction of columns.
 
 mod sample;
+mod size;
 mod transpose;
 
 pub use sample::{Column, Sample};
+pub use size::{Smallest, size};
 pub use transpose::column_bitsets;
 
 use crate::error::Error;

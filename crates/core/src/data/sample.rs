@@ -1,6 +1,6 @@
 //! The data as the search sees them: distinct rows, useful columns, summed statistics.
 
-use super::{BinaryMatrix, column_bitsets};
+use super::{BinaryMatrix, column_bitsets, size};
 use rustc_hash::FxHashSet;
 
 /// A column of a [`Sample`] and where it comes from.
@@ -27,6 +27,8 @@ pub struct Sample {
     pub total: Vec<i64>,
     /// Number of the caller's rows merged into each row.
     pub counts: Vec<i64>,
+    /// Number of events among them.
+    pub events: Vec<i64>,
     /// Index of each row in the sample that this one was restricted from, first to last.
     pub ids: Vec<u32>,
     /// Channels per row.
@@ -45,16 +47,18 @@ impl Sample {
     ///
     /// `statistics` holds `channels` integers per row of `features`.
     pub fn new(features: &BinaryMatrix, statistics: &[i64], channels: usize) -> Self {
-        Sample::with_kinds(features, statistics, channels, &[])
+        Sample::with_kinds(features, statistics, channels, &[], &[])
     }
 
     /// As [`Sample::new`], where only features of the same kind stand for each other; no
-    /// kinds: all do.
+    /// kinds: all do. `events` tells of every row whether its event was observed, or is empty
+    /// where there are none.
     pub fn with_kinds(
         features: &BinaryMatrix,
         statistics: &[i64],
         channels: usize,
         kinds: &[u32],
+        events: &[bool],
     ) -> Self {
         let n = features.n_rows();
         assert_eq!(statistics.len(), n * channels, "one record of statistics per row");
@@ -64,11 +68,12 @@ impl Sample {
         } else {
             order.sort_unstable_by(|&a, &b| features.row(a as usize).cmp(features.row(b as usize)));
         }
-        let (mut distinct, mut sums, mut counts): (Vec<u32>, Vec<i64>, Vec<i64>) =
-            (Vec::new(), Vec::new(), Vec::new());
+        let (mut distinct, mut sums): (Vec<u32>, Vec<i64>) = (Vec::new(), Vec::new());
+        let (mut counts, mut of_events): (Vec<i64>, Vec<i64>) = (Vec::new(), Vec::new());
         for &r in &order {
             let r = r as usize;
             let record = &statistics[r * channels..(r + 1) * channels];
+            let event = i64::from(events.get(r).is_some_and(|&event| event));
             match distinct.last() {
                 Some(&last) if features.row(last as usize) == features.row(r) => {
                     let at = sums.len() - channels;
@@ -76,11 +81,13 @@ impl Sample {
                         *sum += v;
                     }
                     *counts.last_mut().expect("not empty") += 1;
+                    *of_events.last_mut().expect("not empty") += event;
                 }
                 _ => {
                     distinct.push(r as u32);
                     sums.extend_from_slice(record);
                     counts.push(1);
+                    of_events.push(event);
                 }
             }
         }
@@ -88,7 +95,8 @@ impl Sample {
         let ids = (0..distinct.len() as u32).collect();
         let kinds = of_columns(kinds, &columns);
         let (total, tested) = (total(&sums, channels), Vec::new());
-        Sample { columns, sums, total, counts, ids, channels, tested, words, bits, kinds }
+        let events = of_events;
+        Sample { columns, sums, total, counts, events, ids, channels, tested, words, bits, kinds }
     }
 
     /// The rows in which column `c` has the given value, with the columns reduced again.
@@ -115,6 +123,7 @@ impl Sample {
             total: total(&sums, self.channels),
             sums,
             counts: rows.iter().map(|&r| self.counts[r as usize]).collect(),
+            events: rows.iter().map(|&r| self.events[r as usize]).collect(),
             ids: rows.iter().map(|&r| self.ids[r as usize]).collect(),
             channels: self.channels,
             tested,
@@ -130,6 +139,17 @@ impl Sample {
         let sums: Vec<i64> = records.flat_map(|r| r.iter().copied().chain([value(r)])).collect();
         let channels = self.channels + 1;
         Sample { total: total(&sums, channels), sums, channels, ..self.clone() }
+    }
+
+    /// Rows and events of row `r`; see [`size`](fn@size).
+    #[inline]
+    pub fn size(&self, r: usize) -> i64 {
+        size(self.counts[r], self.events[r])
+    }
+
+    /// Rows and events of all rows.
+    pub fn total_size(&self) -> i64 {
+        size(self.counts.iter().sum(), self.events.iter().sum())
     }
 
     /// Number of distinct rows.

@@ -10,12 +10,30 @@ const ROUNDING: f64 = 1e-12;
 pub(super) struct Likelihood {
     /// Events and hazard of every row, in any fixed units.
     statistics: Vec<[i64; 2]>,
+    /// Events and hazard of a prior at θ = 1, charged on every leaf.
+    prior: [f64; 2],
     total: [i64; 2],
 }
 
 impl Likelihood {
-    pub fn new(statistics: Vec<[i64; 2]>) -> Self {
-        Likelihood { statistics, total: [0; 2] }
+    pub fn new(statistics: Vec<[i64; 2]>, prior: [f64; 2]) -> Self {
+        Likelihood { statistics, prior, total: [0; 2] }
+    }
+
+    /// Fall of the loss by a split of the node into these parts.
+    fn fall(&self, parts: [[i64; 2]; 2]) -> f64 {
+        if self.prior[0] == 0.0 {
+            return parts.map(|part| self.share(part)).iter().sum();
+        }
+        parts.map(|part| self.under_prior(part)).iter().sum::<f64>() - self.under_prior(self.total)
+    }
+
+    /// Events, with those of the prior, times log hazard ratio.
+    fn under_prior(&self, sums: [i64; 2]) -> f64 {
+        let [prior_events, prior_hazard] = self.prior;
+        let unit = prior_events / prior_hazard;
+        let [events, hazard] = [sums[0] as f64, sums[1] as f64 * unit];
+        (events + prior_events) * ((events - hazard) / (hazard + prior_events)).ln_1p()
     }
 
     /// Events times log hazard ratio of a part of the node: the part's share of the gain.
@@ -51,7 +69,7 @@ impl Criterion for Likelihood {
             }
             begin = cut;
             let right = [self.total[0] - left[0], self.total[1] - left[1]];
-            let fall = self.share(left) + self.share(right);
+            let fall = self.fall([left, right]);
             *gain = if fall > nothing { fall } else { 0.0 };
         }
     }

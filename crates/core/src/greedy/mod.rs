@@ -8,6 +8,7 @@ mod logrank;
 #[cfg(test)]
 mod tests;
 
+use crate::data::{Smallest, size};
 use crate::survival::Observations;
 use crate::tree::{LEAF, Tree};
 use columns::{Columns, Entry};
@@ -28,8 +29,8 @@ pub struct Limits {
     pub max_depth: Option<usize>,
     /// Number of leaves; with it the node of largest gain is split first.
     pub max_leaf_nodes: Option<usize>,
-    /// Rows per leaf.
-    pub min_samples_leaf: usize,
+    /// Rows and events per leaf.
+    pub smallest: Smallest,
 }
 
 /// Stopped by the caller.
@@ -75,7 +76,9 @@ pub fn grow_by_logrank(
 ) -> Result<Grown, Interrupted> {
     let order = canonical_order(obs);
     let columns = Columns::new(obs.len(), n_columns, |r, c| code(order[r] as usize, c));
-    grow(LogRank::new(obs, &order), columns, &vec![1; obs.len()], limits, interrupted)
+    let sizes: Vec<i64> =
+        order.iter().map(|&r| size(1, i64::from(obs.event[r as usize]))).collect();
+    grow(LogRank::new(obs, &order), columns, &sizes, limits, interrupted)
 }
 
 /// Rows in the order of time and all else that sums depend on, so that no sum over them depends
@@ -92,7 +95,8 @@ fn canonical_order(obs: &Observations) -> Vec<u32> {
 }
 
 /// Grows a tree by the fall of the likelihood loss: `statistics` are the events and the
-/// baseline hazard of every row in any fixed units, `counts` the rows each row stands for.
+/// baseline hazard of every row in any fixed units, `prior` those of a prior at θ = 1, `sizes`
+/// the rows and events that each row stands for.
 ///
 /// O(columns · rows) per level; otherwise as [`grow_by_logrank`]. On the rows of a
 /// [`Sample`](crate::data::Sample) with the statistics of the likelihood task it gives a tree to
@@ -104,12 +108,13 @@ pub fn grow_by_likelihood(
     n_columns: usize,
     code: impl Fn(usize, usize) -> u32,
     statistics: &[[i64; 2]],
-    counts: &[i64],
+    prior: [f64; 2],
+    sizes: &[i64],
     limits: &Limits,
     interrupted: impl FnMut() -> bool,
 ) -> Result<Grown, Interrupted> {
     let columns = Columns::new(statistics.len(), n_columns, code);
-    grow(Likelihood::new(statistics.to_vec()), columns, counts, limits, interrupted)
+    grow(Likelihood::new(statistics.to_vec(), prior), columns, sizes, limits, interrupted)
 }
 
 struct Split {
@@ -133,16 +138,15 @@ type Node = Option<(Split, [usize; 2])>;
 fn grow(
     mut criterion: impl Criterion,
     mut columns: Columns,
-    counts: &[i64],
+    sizes: &[i64],
     limits: &Limits,
     mut interrupted: impl FnMut() -> bool,
 ) -> Result<Grown, Interrupted> {
     let mut scratch = Scratch::default();
     let mut nodes: Vec<Node> = Vec::new();
     let mut frontier = Vec::new();
-    let mut created = vec![(0..counts.len(), 0)];
+    let mut created = vec![(0..sizes.len(), 0)];
     let most_leaves = limits.max_leaf_nodes.unwrap_or(usize::MAX);
-    let smallest_leaf = i64::try_from(limits.min_samples_leaf).unwrap_or(i64::MAX);
     let mut leaves = 1;
     loop {
         for (rows, depth) in created.drain(..) {
@@ -153,8 +157,8 @@ fn grow(
                     &mut criterion,
                     &mut columns,
                     rows.clone(),
-                    counts,
-                    smallest_leaf,
+                    sizes,
+                    limits.smallest,
                     &mut interrupted,
                 )?;
                 frontier.extend(split.map(|split| Open { node, depth, rows, split }));
@@ -202,13 +206,13 @@ impl Scratch {
         criterion: &mut impl Criterion,
         columns: &mut Columns,
         node: Range<usize>,
-        counts: &[i64],
-        smallest_leaf: i64,
+        sizes: &[i64],
+        smallest: Smallest,
         interrupted: &mut impl FnMut() -> bool,
     ) -> Result<Option<Split>, Interrupted> {
         let rows = columns.rows(node.clone());
-        let count: i64 = rows.iter().map(|&row| counts[row as usize]).sum();
-        if count < smallest_leaf.saturating_mul(2) || !criterion.enter(rows) {
+        let size: i64 = rows.iter().map(|&row| sizes[row as usize]).sum();
+        if !smallest.allows_split(size) || !criterion.enter(rows) {
             return Ok(None);
         }
         let mut best: Option<Split> = None;
@@ -220,8 +224,8 @@ impl Scratch {
             self.cuts.clear();
             let mut left = 0;
             for (i, pair) in order.windows(2).enumerate() {
-                left += counts[pair[0].row as usize];
-                let large = left >= smallest_leaf && count - left >= smallest_leaf;
+                left += sizes[pair[0].row as usize];
+                let large = smallest.allows_leaf(left) && smallest.allows_leaf(size - left);
                 if large && pair[0].code != pair[1].code {
                     self.cuts.push(i + 1);
                 }

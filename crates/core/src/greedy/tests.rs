@@ -63,21 +63,28 @@ impl Problem {
     }
 
     fn grow(&self, by: By, limits: &Limits) -> Grown {
+        self.grow_under(by, 0.0, limits)
+    }
+
+    /// By likelihood under a prior of so many pseudo-events.
+    fn grow_under(&self, by: By, prior: f64, limits: &Limits) -> Grown {
         let (obs, code) = (self.observations(), |r: usize, c: usize| self.codes[c][r]);
         match by {
             By::LogRank => grow_by_logrank(self.codes.len(), code, &obs, limits, || false),
             By::Likelihood => {
-                let task = likelihood::Likelihood::new(&obs, 0.0).unwrap();
+                let task = likelihood::Likelihood::with_prior(&obs, prior, 0.0).unwrap();
                 let (statistics, _) = task.statistics().as_chunks();
-                let ones = vec![1; obs.len()];
-                grow_by_likelihood(self.codes.len(), code, statistics, &ones, limits, || false)
+                let sizes: Vec<i64> =
+                    self.event.iter().map(|&event| size(1, i64::from(event))).collect();
+                let (columns, prior) = (self.codes.len(), task.prior());
+                grow_by_likelihood(columns, code, statistics, prior, &sizes, limits, || false)
             }
         }
         .unwrap()
     }
 
     /// Gain of a split of some rows, straight from the definitions.
-    fn gain(&self, by: By, rows: &[usize], left: &dyn Fn(usize) -> bool) -> f64 {
+    fn gain(&self, by: By, prior: f64, rows: &[usize], left: &dyn Fn(usize) -> bool) -> f64 {
         match by {
             By::LogRank => self.log_rank(rows, left),
             By::Likelihood => {
@@ -89,6 +96,7 @@ impl Problem {
                         events += if self.event[i] { self.weight[i] } else { 0.0 };
                         sum += self.weight[i] * hazard[i];
                     }
+                    let (events, sum) = (events + prior, sum + prior);
                     if events > 0.0 { events * f64::ln(events / sum) } else { 0.0 }
                 };
                 let gain = fit(left) + fit(&|i| !left(i)) - fit(&|_| true);
@@ -130,7 +138,9 @@ enum By {
 }
 
 const CRITERIA: [By; 2] = [By::Likelihood, By::LogRank];
-const FREE: Limits = Limits { max_depth: None, max_leaf_nodes: None, min_samples_leaf: 1 };
+const ANY: Smallest = Smallest { rows: 1, events: 0 };
+
+const FREE: Limits = Limits { max_depth: None, max_leaf_nodes: None, smallest: ANY };
 
 /// (column, below, above) of every node in preorder, `None` at leaves.
 type Preorder = Vec<Option<(usize, u32, u32)>>;
@@ -151,7 +161,13 @@ struct SlowNode {
 }
 
 /// The first of the best splits of a node and its gain.
-fn slow_best(problem: &Problem, by: By, rows: &[usize], min: usize) -> (f64, (usize, u32, u32)) {
+fn slow_best(
+    problem: &Problem,
+    by: By,
+    prior: f64,
+    rows: &[usize],
+    smallest: Smallest,
+) -> (f64, (usize, u32, u32)) {
     let mut best = (0.0, (0, 0, 0));
     for (column, codes) in problem.codes.iter().enumerate() {
         let mut present: Vec<u32> = rows.iter().map(|&i| codes[i]).collect();
@@ -159,9 +175,13 @@ fn slow_best(problem: &Problem, by: By, rows: &[usize], min: usize) -> (f64, (us
         present.dedup();
         for pair in present.windows(2) {
             let left = |i: usize| codes[i] <= pair[0];
-            let n_left = rows.iter().filter(|&&i| left(i)).count();
-            let gain = problem.gain(by, rows, &left);
-            if n_left >= min && rows.len() - n_left >= min && gain > best.0 * (1.0 + TIE) {
+            let allows = |side: bool| {
+                let inside = || rows.iter().filter(|&&i| left(i) == side);
+                let events = inside().filter(|&&i| problem.event[i]).count();
+                inside().count() as i64 >= smallest.rows && events as i64 >= smallest.events
+            };
+            let gain = problem.gain(by, prior, rows, &left);
+            if allows(true) && allows(false) && gain > best.0 * (1.0 + TIE) {
                 best = (gain, (column, pair[0], pair[1]));
             }
         }
@@ -169,7 +189,7 @@ fn slow_best(problem: &Problem, by: By, rows: &[usize], min: usize) -> (f64, (us
     best
 }
 
-fn slow_grow(problem: &Problem, by: By, limits: &Limits) -> Preorder {
+fn slow_grow(problem: &Problem, by: By, prior: f64, limits: &Limits) -> Preorder {
     let all = (0..problem.time.len()).collect();
     let mut nodes = vec![SlowNode { rows: all, depth: 0, split: None, children: None }];
     for _ in 1..limits.max_leaf_nodes.unwrap_or(usize::MAX) {
@@ -177,7 +197,7 @@ fn slow_grow(problem: &Problem, by: By, limits: &Limits) -> Preorder {
             if node.children.is_some() || limits.max_depth.is_some_and(|most| node.depth >= most) {
                 return (0.0, (0, 0, 0));
             }
-            slow_best(problem, by, &node.rows, limits.min_samples_leaf)
+            slow_best(problem, by, prior, &node.rows, limits.smallest)
         };
         let splits: Vec<_> = nodes.iter().map(best).collect();
         let most = splits.iter().map(|split| split.0).fold(0.0, f64::max);
@@ -214,11 +234,16 @@ fn trees_are_those_of_the_slow_grower() {
         let limits = Limits {
             max_depth: [None, Some(0), Some(1), Some(3)][random.below(4)],
             max_leaf_nodes: [None, Some(1), Some(2), Some(5)][random.below(4)],
-            min_samples_leaf: 1 + random.below(4),
+            smallest: Smallest {
+                rows: 1 + random.below(4) as i64,
+                events: random.pick(&[0, 0, 1, 3]),
+            },
         };
+        let prior = random.pick(&[0.0, 0.5, 6.0]);
         for by in CRITERIA {
-            let fast = preorder(&problem.grow(by, &limits));
-            assert_eq!(fast, slow_grow(&problem, by, &limits), "seed {seed}, {by:?}, {limits:?}");
+            let fast = preorder(&problem.grow_under(by, prior, &limits));
+            let slow = slow_grow(&problem, by, prior, &limits);
+            assert_eq!(fast, slow, "seed {seed}, {by:?}, {prior}, {limits:?}");
         }
     }
 }
@@ -271,26 +296,26 @@ fn integer_weights_are_repetition() {
 fn merged_rows_count_as_many() {
     let mut problem = Problem::random(7, 60);
     problem.codes.truncate(3);
-    let limits = Limits { min_samples_leaf: 5, ..FREE };
+    let limits = Limits { smallest: Smallest { rows: 5, events: 2 }, ..FREE };
     let expected = problem.grow(By::Likelihood, &limits);
     assert!(expected.tree.n_leaves() > 2);
     let task = likelihood::Likelihood::new(&problem.observations(), 0.0).unwrap();
-    let (mut cells, mut statistics, mut counts) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut cells, mut statistics, mut sizes) = (Vec::new(), Vec::new(), Vec::new());
     for (i, record) in task.statistics().as_chunks::<2>().0.iter().enumerate() {
         let cell: Vec<u32> = problem.codes.iter().map(|codes| codes[i]).collect();
         let at = cells.iter().position(|known| *known == cell).unwrap_or(cells.len());
         if at == cells.len() {
             cells.push(cell);
             statistics.push([0; 2]);
-            counts.push(0);
+            sizes.push(0);
         }
         statistics[at][0] += record[0];
         statistics[at][1] += record[1];
-        counts[at] += 1;
+        sizes[at] += size(1, i64::from(problem.event[i]));
     }
     assert!(cells.len() < problem.time.len());
     let code = |r: usize, c: usize| cells[r][c];
-    let merged = grow_by_likelihood(3, code, &statistics, &counts, &limits, || false);
+    let merged = grow_by_likelihood(3, code, &statistics, [0.0; 2], &sizes, &limits, || false);
     assert_eq!(merged, Ok(expected));
 }
 

@@ -29,7 +29,8 @@ pub fn all_optimal<T: LaneTask + Superadditive>(
     if first.status != Status::Optimal {
         return Ok(vec![first]);
     }
-    let sample = Sample::new(features, task.statistics(), task.channels());
+    let (statistics, channels) = (task.statistics(), task.channels());
+    let sample = Sample::with_kinds(features, statistics, channels, &[], task.events());
     let branch = Branch::new(task, &sample, settings, monitor);
     // Costs are linear in the objective; ties are told apart by a price that is none.
     let unit = (task.objective_of_cost(1 << 40) - task.objective_of_cost(0)) / (1u64 << 40) as f64;

@@ -14,9 +14,9 @@ const ROWS_PER_CHECK: usize = 1 << 14;
 pub struct RowBounds<'a, T> {
     task: &'a T,
     enabled: bool,
-    min_leaf: usize,
-    /// Cost of each distinct row as a leaf of its own, rounded down: no tree separates them
-    /// further.
+    /// Whether any rows may be a leaf.
+    any_leaves: bool,
+    /// Cost of each distinct row as a part, rounded down: no tree separates them further.
     row_costs: Vec<i64>,
     /// The most each distinct row can cost in any leaf, if the task says so.
     worst_costs: Option<Vec<i64>>,
@@ -29,8 +29,8 @@ impl<'a, T: LaneTask + Superadditive> RowBounds<'a, T> {
         RowBounds {
             task,
             enabled: settings.equivalent_points,
-            min_leaf: settings.min_leaf,
-            row_costs: rows().map(|row| task.leaf_cost(row) - task.cost_rounding()).collect(),
+            any_leaves: settings.any_leaves(),
+            row_costs: rows().map(|row| task.part_cost(row) - task.cost_rounding()).collect(),
             worst_costs: rows().map(|row| task.worst_cost(row)).collect(),
         }
     }
@@ -44,7 +44,7 @@ impl<'a, T: LaneTask + Superadditive> RowBounds<'a, T> {
         }
     }
 
-    /// Cost of a distinct row as a leaf of its own, rounded down.
+    /// Cost of a distinct row as a part, rounded down.
     pub fn row_cost(&self, id: u32) -> i64 {
         self.row_costs[id as usize]
     }
@@ -102,7 +102,7 @@ impl<'a, T: LaneTask + Superadditive> RowBounds<'a, T> {
     /// they cost alone (similar support). Nothing for tasks without a worst cost, and where a
     /// leaf must keep rows. O(rows · columns).
     pub fn exchange(&self, sample: &Sample, c: usize) -> Option<Vec<i64>> {
-        let worst = self.worst_costs.as_ref().filter(|_| self.enabled && self.min_leaf == 1)?;
+        let worst = self.worst_costs.as_ref().filter(|_| self.enabled && self.any_leaves)?;
         let (mut all, mut of_c) = (0i64, 0i64);
         // Over the rows in which each column is true: of all, and of those with `c`.
         let mut sums = vec![[0i64; 2]; sample.n_columns()];

@@ -83,8 +83,7 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
 
     /// The single leaf, or nothing where there are too few rows for one.
     fn leaf(&self, sample: &Sample) -> Found {
-        let rows: i64 = sample.counts.iter().sum();
-        let allowed = rows >= self.settings.min_leaf as i64;
+        let allowed = self.settings.smallest().allows_leaf(sample.total_size());
         let cost = if allowed { self.task.leaf_cost(&sample.total) } else { i64::MAX };
         Found { cost, tree: Tree::leaf() }
     }
@@ -103,7 +102,8 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
     pub fn lattice_depth(&self, sample: &Sample) -> usize {
         let limit = self.settings.memory_limit.unwrap_or(DEFAULT_BYTES);
         let left = limit.saturating_sub(self.cache_bytes);
-        let (channels, n_threads) = (self.task.channels() + 1, self.settings.threads());
+        let (channels, n_threads) =
+            (lattice::channels(self.task, self.settings), self.settings.threads());
         let deepest = self.settings.lattice_depth.clamp(1, lattice::MAX_DEPTH);
         let precision = lattice::choose_precision(self.task, sample, deepest, self.settings);
         let fits = |d: &usize| lattice::bytes(sample, *d, channels, n_threads, precision) <= left;
@@ -300,7 +300,7 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
             };
             let mut parts = [None, None];
             let mut ruled_out = None;
-            if let Some(subsets) = subsets.as_ref().filter(|_| self.settings.min_leaf > 1) {
+            if let Some(subsets) = subsets.as_ref().filter(|_| !self.settings.any_leaves()) {
                 for side in [first, second] {
                     let part = sample.restrict(c, side);
                     match self.any_leaves(&part, depth - 1, &child_budgets) {
@@ -332,7 +332,7 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
             let other_floor = sides[c][usize::from(second)];
             let one = self.solve(&part_one, child.0, child.1, None, rest(other_floor), &mut ignore);
             let least = one.lower[one.lower.len() - 1];
-            let exact_leaves = subsets.as_ref().filter(|_| self.settings.min_leaf == 1);
+            let exact_leaves = subsets.as_ref().filter(|_| self.settings.any_leaves());
             if let Some(subsets) = exact_leaves {
                 subsets.hand_on(c, first, least, &mut sides);
             }
@@ -390,7 +390,7 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
 
     /// Whether the bounds of one question's sides hold for the sides of others.
     fn hands_on(&self) -> bool {
-        let any_leaves = self.settings.min_leaf == 1 || self.settings.relax_leaves;
+        let any_leaves = self.settings.any_leaves() || self.settings.relax_leaves;
         any_leaves && !T::PRICED && self.settings.equivalent_points
     }
 
@@ -407,7 +407,7 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
         if depth > self.lattice_depth(sample) {
             return Ok(self.floor(sample));
         }
-        let settings = &Settings { min_leaf: 1, ..self.settings.clone() };
+        let settings = &Settings { min_leaf: 1, min_events: 0, ..self.settings.clone() };
         let budget = budgets.iter().copied().max().unwrap_or(1);
         let (task, monitor) = (self.task, self.monitor);
         // Nothing needs to be found, only bounded.

@@ -69,7 +69,7 @@ impl<'a, T: LaneTask> Work<'a, T> {
         let mut useful = sample.n_columns().min(settings.most_leaves().saturating_sub(1));
         if task.split_price() > task.tie_price() {
             // No more splits than could pay for themselves; see `Branch`.
-            let rows = (0..sample.n_rows()).map(|r| task.leaf_cost(sample.statistics(r)));
+            let rows = (0..sample.n_rows()).map(|r| task.part_cost(sample.statistics(r)));
             let gain = task.leaf_cost(&sample.total).saturating_sub(rows.sum());
             useful = useful.min(usize::try_from(gain / task.split_price()).unwrap_or(0));
         }
@@ -88,7 +88,7 @@ impl<'a, T: LaneTask> Work<'a, T> {
     pub fn to_depth(&self, depth: usize) -> Forecast {
         let Work { task, sample, settings, precision, .. } = *self;
         let depth = depth.min(self.useful);
-        let channels = task.channels() + 1;
+        let channels = lattice::channels(task, settings);
         let limit = settings.memory_limit.unwrap_or(super::branch::DEFAULT_BYTES);
         let n_threads = settings.threads();
         let deepest = settings.lattice_depth.clamp(1, lattice::MAX_DEPTH).min(depth);

@@ -82,7 +82,7 @@ impl<'a, T: ScalarTask> Runs<'a, T> {
         for ((sum, a), b) in sums.iter_mut().zip(of(end)).zip(of(start)) {
             *sum = a - b;
         }
-        self.task.leaf_cost(&sums[..self.channels])
+        self.task.part_cost(&sums[..self.channels])
     }
 
     /// Fills `next[end]` with the least of `least[start]` and a group from there: the best

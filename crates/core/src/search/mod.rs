@@ -21,6 +21,7 @@ pub use forecast::{Forecast, forecast};
 pub use monitor::{Monitor, Stop};
 pub use solve::{solve, solve_path};
 
+use crate::data::Smallest;
 use crate::simd::Backend;
 use crate::tree::Tree;
 use std::num::NonZero;
@@ -35,6 +36,8 @@ pub struct Settings {
     pub max_leaves: Option<usize>,
     /// Fewest rows per leaf (rows of the caller, not weight).
     pub min_leaf: usize,
+    /// Fewest rows with an event per leaf, for tasks that have events.
+    pub min_events: usize,
     /// Threads to use.
     pub n_threads: usize,
     /// Bytes the search's tables may take.
@@ -66,6 +69,7 @@ impl Default for Settings {
             max_depth: 3,
             max_leaves: None,
             min_leaf: 1,
+            min_events: 0,
             n_threads: 1,
             memory_limit: None,
             backend: None,
@@ -82,6 +86,22 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// Smallest leaf.
+    pub fn smallest(&self) -> Smallest {
+        let whole = |least: usize| i64::try_from(least).unwrap_or(i64::MAX);
+        Smallest { rows: whole(self.min_leaf), events: whole(self.min_events) }
+    }
+
+    /// Rows that every leaf has: those asked for, and no fewer than events.
+    pub fn least_rows(&self) -> usize {
+        self.min_leaf.max(self.min_events)
+    }
+
+    /// Whether any rows may be a leaf.
+    pub fn any_leaves(&self) -> bool {
+        self.min_leaf <= 1 && self.min_events == 0
+    }
+
     /// Threads to run: those asked for, but no more than the machine has.
     pub fn threads(&self) -> usize {
         // Asking takes as long as a small lattice.

@@ -17,8 +17,8 @@ impl Settings {
         full_leaves(self.max_depth).min(self.max_leaves.unwrap_or(usize::MAX))
     }
 
-    /// Rejects impossible settings for `n_rows` rows.
-    pub fn check(&self, n_rows: usize) -> Result<(), Error> {
+    /// Rejects impossible settings for `n_rows` rows with these events.
+    pub fn check(&self, n_rows: usize, events: &[bool]) -> Result<(), Error> {
         let invalid = |name, reason: &str| Err(Error::invalid(name, reason));
         if n_rows == 0 {
             return invalid("X", "there are no rows");
@@ -28,6 +28,9 @@ impl Settings {
         }
         if self.min_leaf > n_rows {
             return invalid("min_samples_leaf", "is larger than the number of rows");
+        }
+        if self.min_events > events.iter().filter(|&&event| event).count() {
+            return invalid("min_events_leaf", "is larger than the number of events");
         }
         if self.max_leaves == Some(0) {
             return invalid("max_leaf_nodes", "must be at least 1");
@@ -49,11 +52,11 @@ pub fn solve<T: LaneTask + Superadditive>(
     settings: &Settings,
     monitor: &Monitor,
 ) -> Result<Solution, Error> {
-    settings.check(features.n_rows())?;
+    settings.check(features.n_rows(), task.events())?;
     if !lattice::fits_channels(task.channels()) {
         return Err(Error::invalid("y", "too many classes for this search (32 at most)"));
     }
-    let sample = Sample::with_kinds(features, task.statistics(), task.channels(), &task.kinds());
+    let sample = sample(task, features);
     let best = Found { cost: task.leaf_cost(&sample.total), tree: Tree::leaf() };
     let trace = Vec::new();
     let search =
@@ -72,11 +75,11 @@ pub fn solve_path<T: LaneTask + Superadditive>(
     settings: &Settings,
     monitor: &Monitor,
 ) -> Result<Vec<Solution>, Error> {
-    settings.check(features.n_rows())?;
+    settings.check(features.n_rows(), task.events())?;
     if !lattice::fits_channels(task.channels()) {
         return Err(Error::invalid("y", "too many classes for this search (32 at most)"));
     }
-    let sample = Sample::with_kinds(features, task.statistics(), task.channels(), &task.kinds());
+    let sample = sample(task, features);
     let most = settings.most_leaves().min(sample.n_rows()).max(1);
     let budgets: Vec<usize> = (1..=most).collect();
     let mut branch = Branch::new(task, &sample, settings, monitor);
@@ -111,6 +114,12 @@ pub fn solve_path<T: LaneTask + Superadditive>(
         Search { task, features, sample, settings, monitor, trace, best, lower }.finish(stop)
     });
     Ok(path.collect())
+}
+
+/// The distinct rows with the task's statistics.
+fn sample<T: LaneTask>(task: &T, features: &BinaryMatrix) -> Sample {
+    let (statistics, channels) = (task.statistics(), task.channels());
+    Sample::with_kinds(features, statistics, channels, &task.kinds(), task.events())
 }
 
 struct Search<'a, T> {

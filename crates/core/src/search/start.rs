@@ -17,7 +17,7 @@ const PATIENCE: usize = 8;
 const ROWS_PER_CHECK: usize = 1 << 14;
 
 struct Node {
-    /// Cost as a leaf; `i64::MAX` with too few rows.
+    /// Cost as a leaf; `i64::MAX` with too few rows or events.
     leaf: i64,
     split: Option<Split>,
 }
@@ -34,7 +34,7 @@ struct Open {
     node: usize,
     depth: usize,
     rows: Vec<u32>,
-    /// Of each column, over the rows where it is true: statistics and number of rows.
+    /// Of each column, over the rows where it is true: statistics and size.
     yes: Vec<i64>,
     /// Of all rows.
     all: Vec<i64>,
@@ -68,13 +68,14 @@ fn grow<T: LaneTask>(
 ) -> Result<(), Stop> {
     let (channels, n) = (sample.channels, sample.n_columns());
     let width = channels + 1;
-    let min_leaf = settings.min_leaf as i64;
+    let smallest = settings.smallest();
     let cost = |sums: &[i64]| {
-        if sums[channels] < min_leaf { i64::MAX } else { task.leaf_cost(&sums[..channels]) }
+        let allowed = smallest.allows_leaf(sums[channels]);
+        if allowed { task.leaf_cost(&sums[..channels]) } else { i64::MAX }
     };
     let rows: Vec<u32> = (0..sample.n_rows() as u32).collect();
     let mut all = sample.total.clone();
-    all.push(sample.counts.iter().sum());
+    all.push(sample.total_size());
     nodes.push(Node { leaf: cost(&all), split: None });
     if depth == 0 {
         return Ok(());
@@ -85,16 +86,16 @@ fn grow<T: LaneTask>(
     let mut no = vec![0i64; width];
     while let Some(open) = waiting.pop_front() {
         monitor.check_with_grace()?;
-        if open.all[channels] < 2 * min_leaf || !task.splits_help(&open.all[..channels]) {
+        if !smallest.allows_split(open.all[channels]) || !task.splits_help(&open.all[..channels]) {
             continue;
         }
         let mut best: Option<(i64, usize, i64)> = None;
         for c in 0..n {
             let yes = &open.yes[c * width..][..width];
-            if yes[channels] < min_leaf || open.all[channels] - yes[channels] < min_leaf {
+            no.iter_mut().zip(&open.all).zip(yes).for_each(|((no, all), yes)| *no = all - yes);
+            if !smallest.allows_leaf(yes[channels]) || !smallest.allows_leaf(no[channels]) {
                 continue;
             }
-            no.iter_mut().zip(&open.all).zip(yes).for_each(|((no, all), yes)| *no = all - yes);
             let price = if T::PRICED {
                 let feature = sample.columns[c].feature;
                 task.feature_price(feature, &open.tested, &open.all[..channels])
@@ -144,19 +145,18 @@ fn grow<T: LaneTask>(
     Ok(())
 }
 
-/// Statistics and number of rows over the rows where each column is true,
-/// `[column][channel, …, count]`.
+/// Statistics and size of the rows where each column is true, `[column][channel, …, size]`.
 fn column_sums(sample: &Sample, rows: &[u32], monitor: &Monitor) -> Result<Vec<i64>, Stop> {
     let width = sample.channels + 1;
     let mut sums = vec![0i64; sample.n_columns() * width];
     for part in rows.chunks(ROWS_PER_CHECK) {
         monitor.check_with_grace()?;
         for &r in part {
-            let (record, count) = (sample.statistics(r as usize), sample.counts[r as usize]);
+            let (record, size) = (sample.statistics(r as usize), sample.size(r as usize));
             for c in sample.true_columns(r as usize) {
                 let sums = &mut sums[c * width..][..width];
                 sums.iter_mut().zip(record).for_each(|(sum, v)| *sum += v);
-                sums[width - 1] += count;
+                sums[width - 1] += size;
             }
         }
     }

@@ -148,6 +148,10 @@ impl Statistics for FairBrier {
     fn statistics(&self) -> &[i64] {
         &self.statistics
     }
+
+    fn events(&self) -> &[bool] {
+        &self.brier.event
+    }
 }
 
 impl Task for FairBrier {

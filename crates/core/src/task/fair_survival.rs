@@ -31,7 +31,7 @@ const NEAR: f64 = 0.05;
 /// Likelihood loss under a limit on the difference of two groups' restricted means.
 #[derive(Clone, Debug)]
 pub struct FairSurvival {
-    likelihood: Likelihood,
+    likelihood: Likelihood<true>,
     /// Events and hazard of the likelihood, share of group 1 and of group 0.
     statistics: Vec<i64>,
     mean: RestrictedMean,
@@ -39,8 +39,8 @@ pub struct FairSurvival {
     least: i64,
     bound: i64,
     units: [f64; 2],
-    /// Objective of the single leaf, penalty included.
-    single_leaf: f64,
+    /// Objective of a tree that costs nothing, penalty of a leaf included.
+    at_no_cost: f64,
     leaf_penalty: f64,
     excess: f64,
 }
@@ -155,10 +155,8 @@ impl RestrictedMean {
 
     /// μ/τ of a leaf with these events and hazard.
     #[inline]
-    fn of(&self, events: i64, hazard: i64, half_event: f64) -> f64 {
-        // Without events the curve is that of half an event, as predictions have it.
-        let events = if events == 0 { half_event } else { events as f64 };
-        let x = (events / hazard as f64 * self.unit).ln();
+    fn of(&self, events: f64, hazard: f64) -> f64 {
+        let x = (events / hazard * self.unit).ln();
         let at = (x - self.first) * KNOTS;
         let k = at.floor();
         if !(k >= 0.0 && k + 1.0 < self.knots.len() as f64) {
@@ -181,9 +179,10 @@ impl FairSurvival {
         group: &[bool],
         delta: f64,
         tau: f64,
+        prior: f64,
         leaf_penalty: f64,
     ) -> Result<Self, Error> {
-        let likelihood = Likelihood::new(obs, leaf_penalty)?;
+        let likelihood = Likelihood::with_prior(obs, prior, leaf_penalty)?;
         let n = obs.len();
         let scale = power_of_two(SHARE_BITS);
         let mut statistics = Vec::with_capacity(4 * n);
@@ -192,7 +191,7 @@ impl FairSurvival {
         for (record, share) in likelihood.statistics().chunks_exact(2).zip(&shares) {
             statistics.extend_from_slice(record);
             statistics.extend_from_slice(share);
-            least += likelihood.leaf_cost(record).min(0) - 1;
+            least += likelihood.part_cost(record).min(0) - 1;
         }
         let events_unit = likelihood.events_scale();
         let ratio = likelihood.hazard_scale() / events_unit;
@@ -206,8 +205,13 @@ impl FairSurvival {
         }
         // Leaves without events have half an event, in units of the statistics.
         let half = 0.5 * events_unit;
-        let low = lightest.min(half) / hazard * ratio;
-        let high = largest.max(half) * ratio;
+        let mut low = lightest.min(half) / hazard * ratio;
+        let mut high = largest.max(half) * ratio;
+        let [prior_events, prior_hazard] = likelihood.prior();
+        if prior > 0.0 {
+            low = prior_events / (hazard + prior_hazard) * ratio;
+            high = high.max(1.0);
+        }
         let mean =
             RestrictedMean::new(&RiskTable::new(obs), tau, ratio, (low, high.max(2.0 * low)));
         let bound = (delta / tau).min(1.0) * scale + n as f64;
@@ -217,7 +221,7 @@ impl FairSurvival {
         let charged = likelihood.split_price();
         let excess = leaf_penalty - charged as f64 / units[0];
         let excess = if charged < MOST_PRICE { 0.0 } else { excess.max(0.0) };
-        let (bound, single_leaf) = (bound as i64, likelihood.objective(&vec![0; n], 1));
+        let (bound, at_no_cost) = (bound as i64, likelihood.objective_of_cost(0));
         Ok(FairSurvival {
             likelihood,
             statistics,
@@ -225,7 +229,7 @@ impl FairSurvival {
             least,
             bound,
             units,
-            single_leaf,
+            at_no_cost,
             leaf_penalty,
             excess,
         })
@@ -240,6 +244,10 @@ impl Statistics for FairSurvival {
     fn statistics(&self) -> &[i64] {
         &self.statistics
     }
+
+    fn events(&self) -> &[bool] {
+        self.likelihood.events()
+    }
 }
 
 impl Task for FairSurvival {
@@ -247,10 +255,17 @@ impl Task for FairSurvival {
     type Cost = [i64; 2];
 
     fn leaf_candidates(&self, sums: &[i64], out: &mut Vec<[i64; 2]>) {
-        let mean = if sums[1] == 0 {
-            1.0
-        } else {
-            self.mean.of(sums[0], sums[1], 0.5 * self.likelihood.events_scale())
+        let [prior_events, prior_hazard] = self.likelihood.prior();
+        let mean = match sums[..2] {
+            [_, 0] => 1.0,
+            // Without events the curve is that of half an event, as predictions have it.
+            [0, hazard] if prior_events == 0.0 => {
+                self.mean.of(0.5 * self.likelihood.events_scale(), hazard as f64)
+            }
+            [events, hazard] => {
+                self.mean.of(events as f64 + prior_events, hazard as f64 + prior_hazard)
+            }
+            _ => unreachable!("events and hazard"),
         };
         let difference = (sums[2] - sums[3]) as f64 * mean;
         out.push([self.likelihood.leaf_cost(&sums[..2]), difference.round() as i64]);
@@ -279,8 +294,9 @@ impl FrontTask<2> for FairSurvival {
     }
 
     fn reach(&self, sums: &[i64]) -> [(i64, i64); 2] {
-        // Refining a leaf never raises the loss; every leaf may be rounded by a unit.
-        let most = self.likelihood.leaf_cost(&sums[..2]) + (1 << 20);
+        // Refining a leaf never raises the loss, or with a prior what it is at θ = 1; every leaf
+        // may be rounded by a unit.
+        let most = self.likelihood.most_cost(&sums[..2]) + (1 << 20);
         [(self.least, most), (-sums[3] - (1 << 20), sums[2] + (1 << 20))]
     }
 
@@ -293,7 +309,7 @@ impl FrontTask<2> for FairSurvival {
     }
 
     fn objective_of(&self, cost: i64, leaves: u32) -> f64 {
-        self.single_leaf + cost as f64 / self.units[0] + self.excess * f64::from(leaves - 1)
+        self.at_no_cost + cost as f64 / self.units[0] + self.excess * f64::from(leaves - 1)
     }
 
     fn least_objective(&self) -> f64 {
@@ -301,7 +317,7 @@ impl FrontTask<2> for FairSurvival {
     }
 
     fn refinement(&self) -> Option<i64> {
-        Some(1)
+        self.likelihood.is_superadditive().then_some(1)
     }
 }
 

@@ -19,10 +19,18 @@ const TOTAL_BITS: u32 = 61;
 /// Largest price of a split: more than two trees differ by.
 pub(super) const MOST_PRICE: i64 = 1 << 56;
 
-/// The likelihood task of a sample: channels are events and summed hazard.
+/// Most pseudo-events of a prior.
+pub const MOST_PRIOR: f64 = 1e9;
+
+/// The likelihood task of a sample: channels are events and summed hazard. `PRIOR`: leaves have
+/// a prior, in kernels of their own, so that the others are no slower.
 #[derive(Clone, Debug)]
-pub struct Likelihood {
+pub struct Likelihood<const PRIOR: bool = false> {
     statistics: Vec<i64>,
+    /// Whether the event of each row was observed.
+    event: Vec<bool>,
+    /// Pseudo-events at θ = 1 of every leaf.
+    prior: f64,
     events_scale: f64,
     hazard_scale: f64,
     /// ES₀ and HS₀ of the whole sample.
@@ -54,9 +62,27 @@ pub fn baseline_hazard(obs: &Observations) -> Vec<f64> {
         .collect()
 }
 
-impl Likelihood {
+impl Likelihood<false> {
     /// Prepares the statistics; `leaf_penalty` is per leaf, in the normalised objective.
     pub fn new(obs: &Observations, leaf_penalty: f64) -> Result<Self, Error> {
+        Likelihood::prepare(obs, 0.0, leaf_penalty)
+    }
+}
+
+impl Likelihood<true> {
+    /// As [`Likelihood::new`], where a leaf's hazard ratio has a prior of so many pseudo-events
+    /// at one.
+    pub fn with_prior(obs: &Observations, prior: f64, leaf_penalty: f64) -> Result<Self, Error> {
+        if !(0.0..=MOST_PRIOR).contains(&prior) {
+            let reason = format!("{prior} is not a number between 0 and {MOST_PRIOR:e}");
+            return Err(Error::invalid("prior", reason));
+        }
+        Likelihood::prepare(obs, prior, leaf_penalty)
+    }
+}
+
+impl<const PRIOR: bool> Likelihood<PRIOR> {
+    fn prepare(obs: &Observations, prior: f64, leaf_penalty: f64) -> Result<Self, Error> {
         let n = obs.len();
         let hazard = baseline_hazard(obs);
         let event_weight = |i: usize| if obs.event[i] { obs.weight(i) } else { 0.0 };
@@ -89,12 +115,16 @@ impl Likelihood {
             }
         }
         let events_total = total[0] as f64 / events.scale();
-        // |cost| ≤ 64·ES₀ in all (hazard ratios stay within e^±64); 2^54 leaves room for
-        // the prices of every split.
-        let scale = power_of_two(54 - (64.0 * events_total).log2().ceil() as i32);
+        // |cost| ≤ 64·ES₀ in all (hazard ratios stay within e^±64), with a prior HS₀ more; 2^54
+        // leaves room for the prices of every split.
+        let hazard_total = if prior > 0.0 { total[1] as f64 / hazards.scale() } else { 0.0 };
+        let most = 64.0 * (events_total + hazard_total);
+        let scale = power_of_two(54 - most.log2().ceil() as i32);
         let price = (leaf_penalty * weight * scale).min(MOST_PRICE as f64).round() as i64;
         Ok(Likelihood {
             statistics,
+            event: obs.event.to_vec(),
+            prior,
             events_scale: events.scale(),
             hazard_scale: hazards.scale(),
             total,
@@ -107,7 +137,7 @@ impl Likelihood {
     }
 }
 
-impl Likelihood {
+impl<const PRIOR: bool> Likelihood<PRIOR> {
     /// Units of the summed events per event.
     pub(super) fn events_scale(&self) -> f64 {
         self.events_scale
@@ -117,9 +147,49 @@ impl Likelihood {
     pub(super) fn hazard_scale(&self) -> f64 {
         self.hazard_scale
     }
+
+    /// Events and hazard of the prior in the units of the statistics.
+    pub fn prior(&self) -> [f64; 2] {
+        [self.prior * self.events_scale, self.prior * self.hazard_scale]
+    }
+
+    /// ln(ES₀/HS₀) of the whole sample.
+    fn baseline(&self) -> f64 {
+        let [events, hazard] = self.total.map(|total| total as f64);
+        (events / self.events_scale / (hazard / self.hazard_scale)).ln()
+    }
+
+    /// Whether refining a leaf never raises the cost: a prior is charged on every leaf.
+    pub(super) fn is_superadditive(&self) -> bool {
+        self.prior == 0.0
+    }
+
+    /// The most that a tree on rows with these sums costs without prices: with a prior what any
+    /// tree costs at θ = 1.
+    pub(super) fn most_cost(&self, sums: &[i64]) -> i64 {
+        if self.is_superadditive() {
+            return self.part_cost(sums);
+        }
+        let (events, hazard) =
+            (sums[0] as f64 / self.events_scale, sums[1] as f64 / self.hazard_scale);
+        ((hazard - events + events * self.baseline()) * self.scale).ceil() as i64
+    }
+
+    /// Cost of a leaf with these events and hazard, the prior's term included.
+    fn cost_under_prior(&self, sums: &[i64]) -> i64 {
+        let (events, hazard) =
+            (sums[0] as f64 / self.events_scale, sums[1] as f64 / self.hazard_scale);
+        let cost = under_prior(events, hazard, self.prior) + events * self.baseline();
+        (cost * self.scale).round() as i64
+    }
 }
 
-impl Statistics for Likelihood {
+/// −(ES + a)·ln((ES + a)/(HS + a)), precise where `a` is large.
+fn under_prior(events: f64, hazard: f64, a: f64) -> f64 {
+    -(events + a) * ((events - hazard) / (hazard + a)).ln_1p()
+}
+
+impl<const PRIOR: bool> Statistics for Likelihood<PRIOR> {
     #[inline(always)]
     fn channels(&self) -> usize {
         2
@@ -128,10 +198,19 @@ impl Statistics for Likelihood {
     fn statistics(&self) -> &[i64] {
         &self.statistics
     }
+
+    fn events(&self) -> &[bool] {
+        &self.event
+    }
 }
 
-impl ScalarTask for Likelihood {
+impl<const PRIOR: bool> ScalarTask for Likelihood<PRIOR> {
     fn leaf_cost(&self, sums: &[i64]) -> i64 {
+        if self.prior > 0.0 { self.cost_under_prior(sums) } else { self.part_cost(sums) }
+    }
+
+    /// The cost without a prior.
+    fn part_cost(&self, sums: &[i64]) -> i64 {
         let [events, hazard] = [sums[0] as f64, sums[1] as f64];
         if sums[0] == 0 || sums[1] == 0 {
             return 0;
@@ -168,7 +247,13 @@ impl ScalarTask for Likelihood {
             }
         }
         let loss = |&[events, hazard, nlhs]: &[f64; 3]| {
-            if events > 0.0 { nlhs - events * (events / hazard).ln() } else { 0.0 }
+            if self.prior > 0.0 {
+                nlhs + under_prior(events, hazard, self.prior)
+            } else if events > 0.0 {
+                nlhs - events * (events / hazard).ln()
+            } else {
+                0.0
+            }
         };
         leaves.iter().map(loss).sum::<f64>() / self.weight + self.penalty * n_leaves as f64
     }
@@ -179,15 +264,25 @@ impl ScalarTask for Likelihood {
 
     fn objective_of_cost(&self, cost: i64) -> f64 {
         let single_leaf = self.objective(&vec![0; self.rows.len()], 1);
+        let cost = cost - self.leaf_cost(&self.total);
         single_leaf + cost as f64 / self.scale / self.weight
     }
 }
 
-impl Superadditive for Likelihood {}
+impl<const PRIOR: bool> Superadditive for Likelihood<PRIOR> {}
 
-impl LaneTask for Likelihood {
+/// Constants of the loss in lane units.
+#[derive(Clone, Copy)]
+pub struct Constants<R> {
+    /// ln(ES₀/HS₀)
+    baseline: R,
+    /// Events and hazard of the prior, and what the baseline is not to charge on its events.
+    prior: [R; 3],
+}
+
+impl<const PRIOR: bool> LaneTask for Likelihood<PRIOR> {
     type State<L: Lanes> = [L::Int; 2];
-    type Constants<L: Lanes> = L::Real;
+    type Constants<L: Lanes> = Constants<L::Real>;
 
     fn max_lane_sum(&self, single: bool) -> i64 {
         if single { i32::MAX_SUM } else { i64::MAX_SUM }
@@ -215,16 +310,25 @@ impl LaneTask for Likelihood {
         let with_events = || records.iter().filter(|r| r.0 > 0.0);
         let least_events = with_events().map(|r| r.0).fold(f64::INFINITY, f64::min);
         let least_ratio = with_events().map(|r| r.1 / r.0).fold(f64::INFINITY, f64::min);
-        if e_total == 0.0 {
+        if e_total == 0.0 && self.prior == 0.0 {
             return LaneError::Fixed(0.0);
         }
         let baseline = (self.total[0] as f64 * e_unit) / (self.total[1] as f64 * h_unit);
-        let largest = (h_total / least_events * baseline).ln().abs();
-        let r = largest.max((least_ratio * baseline).ln().abs()) + 1.0;
+        let [prior_events, prior_hazard] = [self.prior()[0] * e_unit, self.prior()[1] * h_unit];
+        let (mut largest, mut smallest) = (h_total / least_events, least_ratio);
         // Rounding per event, for depth d: four operations of a leaf and 2d − 3 sums, relative
-        // to the loss; three relative to the logarithm that `lane_constants` gives.
-        let relative = f64::from(2 * max_leaves.ilog2() + 1) * r + 3.0 * baseline.ln().abs();
-        let mut error = e_total * (ln_error + roundoff * relative);
+        // to the loss; three relative to the logarithm that `lane_constants` gives. The prior
+        // adds its events to every leaf, and eleven operations.
+        let (mut events, mut operations) = (e_total, f64::from(2 * max_leaves.ilog2() + 1));
+        if self.prior > 0.0 {
+            largest = (h_total + prior_hazard) / prior_events;
+            smallest = smallest.min(prior_hazard / prior_events);
+            events += max_leaves as f64 * prior_events;
+            operations += 11.0;
+        }
+        let r = (largest * baseline).ln().abs().max((smallest * baseline).ln().abs()) + 1.0;
+        let relative = operations * r + 3.0 * baseline.ln().abs();
+        let mut error = events * (ln_error + roundoff * relative);
         if shift[0] > 0 {
             error += 0.5 * records.len() as f64 * (r + 2.0);
         }
@@ -235,17 +339,25 @@ impl LaneTask for Likelihood {
             // Events that were rounded too may each be half a unit more.
             let more = if shift[0] > 0 { 0.5 } else { 0.0 };
             let records = records.into_iter().map(|(e, h)| (e + more, h)).collect();
+            if self.prior > 0.0 {
+                error += 4.0 / 7.0 * rows.len() as f64 / 2.0 * prior_events / prior_hazard;
+            }
             error += rounding_error(records, 1.0, max_leaves);
         }
         LaneError::Fixed(error)
     }
 
     #[inline(always)]
-    unsafe fn lane_constants<L: Lanes>(&self, shift: &[u32]) -> L::Real {
-        let shift = (shift[1] as f64 - shift[0] as f64) * std::f64::consts::LN_2;
-        let baseline = (self.total[0] as f64 / self.total[1] as f64).ln() + shift;
+    unsafe fn lane_constants<L: Lanes>(&self, shift: &[u32]) -> Constants<L::Real> {
+        let log_unit = (shift[1] as f64 - shift[0] as f64) * std::f64::consts::LN_2;
+        let baseline = (self.total[0] as f64 / self.total[1] as f64).ln() + log_unit;
+        let in_lanes = |c: usize| self.prior()[c] / power_of_two(shift[c] as i32);
+        let prior = [in_lanes(0), in_lanes(1), -in_lanes(0) * self.baseline()];
         // SAFETY: the caller's contract.
-        unsafe { L::splat_real(L::R::from_f64(baseline)) }
+        unsafe {
+            let splat = |value| L::splat_real(L::R::from_f64(value));
+            Constants { baseline: splat(baseline), prior: prior.map(splat) }
+        }
     }
 
     #[inline(always)]
@@ -266,11 +378,21 @@ impl LaneTask for Likelihood {
     }
 
     #[inline(always)]
-    unsafe fn lane_loss<L: Lanes>(&self, baseline: L::Real, state: [L::Int; 2]) -> L::Real {
+    unsafe fn lane_loss<L: Lanes>(
+        &self,
+        Constants { baseline, prior }: Constants<L::Real>,
+        state: [L::Int; 2],
+    ) -> L::Real {
         // SAFETY: the caller's contract.
         unsafe {
             let (events, hazard) = (L::to_real(state[0]), L::to_real(state[1]));
-            L::mul_real(events, L::ln_ratio(hazard, events, baseline))
+            if !PRIOR {
+                return L::mul_real(events, L::ln_ratio(hazard, events, baseline));
+            }
+            let (events, hazard) = (L::add_real(events, prior[0]), L::add_real(hazard, prior[1]));
+            // The baseline is charged on the events of the rows only.
+            let loss = L::mul_real(events, L::ln_ratio(hazard, events, baseline));
+            L::add_real(loss, prior[2])
         }
     }
 }

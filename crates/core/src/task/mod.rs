@@ -57,6 +57,11 @@ pub trait Statistics: Sync {
 
     /// Statistics of all rows, `[row][channel]`.
     fn statistics(&self) -> &[i64];
+
+    /// Whether the event of every row was observed; empty where rows have no events.
+    fn events(&self) -> &[bool] {
+        &[]
+    }
 }
 
 /// A separable objective over summed per-row statistics.
@@ -83,6 +88,12 @@ pub trait Task: Statistics {
 pub trait ScalarTask: Statistics {
     /// Cost of a leaf with these sums.
     fn leaf_cost(&self, sums: &[i64]) -> i64;
+
+    /// Cost of rows with these sums as a part of a leaf: no more than that of the leaf, and
+    /// refining a partition never raises the sum of these.
+    fn part_cost(&self, sums: &[i64]) -> i64 {
+        self.leaf_cost(sums)
+    }
 
     /// Whether some partition of rows with these sums might cost less than the leaf.
     fn splits_help(&self, sums: &[i64]) -> bool;
@@ -182,8 +193,9 @@ impl<T: ScalarTask> Task for T {
     }
 }
 
-/// Refining a partition never raises the summed leaf costs, so the cost of any finer
-/// partition bounds a tree's cost from below.
+/// Refining a partition never raises the summed costs of its parts, so those of any finer
+/// partition bound a tree's cost from below. More than that, a leaf costs at least what some of
+/// its rows cost as a leaf and the others as a part.
 pub trait Superadditive: ScalarTask {}
 
 /// How far lane totals may be from exact costs, in lane units.

@@ -149,7 +149,7 @@ impl Visitor for Expected<'_> {
     type Output = (Forecast, usize, usize);
     fn visit<T: LaneTask + Superadditive>(self, task: &T) -> Self::Output {
         let (statistics, channels) = (task.statistics(), task.channels());
-        let sample = Sample::with_kinds(self.0, statistics, channels, &task.kinds());
+        let sample = Sample::with_kinds(self.0, statistics, channels, &task.kinds(), task.events());
         (search::forecast(task, &sample, self.1), sample.n_rows(), sample.n_columns())
     }
 }

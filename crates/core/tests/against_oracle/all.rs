@@ -1,10 +1,10 @@
 //! Every optimal tree, against an enumeration of all trees.
 
-use bristlecone_core::search::{Monitor, Solution, all_optimal};
+use bristlecone_core::search::Solution;
 use bristlecone_oracle::instances::Instance;
 use bristlecone_oracle::{Limits, Tree};
 
-use crate::harness::{CERTIFIED, Objective, SCALE, ensure, for_each, likelihood, matrix};
+use crate::harness::{CERTIFIED, Objective, SCALE, ensure, for_each};
 use crate::harness::{Question, oracle_tree};
 
 /// All trees on the rows with their costs; of the features that split a node's rows in the
@@ -67,17 +67,18 @@ pub fn same_trees(found: &[Solution], expected: &[Tree]) -> Result<(), String> {
 fn all_optimal_trees_by_likelihood_are_those_of_the_oracle() {
     for_each(120 * SCALE, (12, 4), &[0, 1, 2, 3], |instance, question| {
         let question = Question { objective: Objective::Likelihood, ..question.clone() };
-        if question.limits.min_leaf > instance.rows().len() {
+        let events = instance.sample.n_events(&instance.rows());
+        if question.limits.min_leaf > instance.rows().len() || question.min_events > events {
             return Ok(());
         }
         let cost = question.cost(instance);
         let expected = optimal_trees(instance, &question.limits, &cost, CERTIFIED);
-        let Ok(task) = likelihood(instance, question.leaf_penalty) else { return Ok(()) };
-        let (matrix, monitor) = (matrix(instance), Monitor::new(None, &|| false));
         let settings = question.settings();
-        let found = all_optimal(&task, &matrix, &settings, &monitor, 1_000_000).unwrap();
+        let Ok(found) = question.all_optimal(instance, &settings, 1_000_000) else {
+            return Ok(());
+        };
         same_trees(&found, &expected)?;
-        let few = all_optimal(&task, &matrix, &settings, &monitor, 2).unwrap();
+        let few = question.all_optimal(instance, &settings, 2).unwrap();
         ensure(few.len() == expected.len().min(2), || format!("{} of the limit of 2", few.len()))
     });
 }

@@ -25,6 +25,7 @@ struct Question {
     curve: LeafCurve,
     limits: Limits,
     leaf_penalty: f64,
+    min_events: usize,
 }
 
 impl Question {
@@ -34,7 +35,9 @@ impl Question {
         let max_leaves = random.chance(0.3).then(|| 1 + random.below(9));
         let leaf_penalty = if random.chance(0.3) { 0.0 } else { 10f64.powf(-3.5 * random.unit()) };
         let limits = Limits { max_depth: random.pick(depths), max_leaves, min_leaf };
-        Question { curve: random.pick(&CURVES), limits, leaf_penalty }
+        let curve = random.pick(&CURVES);
+        let min_events = if random.chance(0.5) { random.below(5) } else { 0 };
+        Question { curve, limits, leaf_penalty, min_events }
     }
 
     fn settings(&self) -> Settings {
@@ -42,14 +45,16 @@ impl Question {
             max_depth: self.limits.max_depth,
             max_leaves: self.limits.max_leaves,
             min_leaf: self.limits.min_leaf,
+            min_events: self.min_events,
             ..Settings::default()
         }
     }
 
     fn cost<'a>(&self, reference: &'a Reference) -> impl Fn(&[usize]) -> f64 + use<'a> {
-        let (curve, penalty) = (self.curve, self.leaf_penalty);
+        let (curve, penalty, min_events) = (self.curve, self.leaf_penalty, self.min_events);
         move |leaf| {
             let loss = match curve {
+                _ if reference.n_events(leaf) < min_events => f64::INFINITY,
                 LeafCurve::KaplanMeier => reference.kaplan_meier(leaf),
                 LeafCurve::BrierOptimal => reference.antitonic(leaf),
             };
@@ -91,7 +96,10 @@ fn for_each(
     check: impl Fn(&Instance, &Question) -> Result<(), String>,
 ) {
     let guarded = |instance: &Instance, question: &Question| {
-        if question.limits.min_leaf > instance.rows().len() || refused(&instance.sample) {
+        let (rows, sample) = (instance.rows(), &instance.sample);
+        let too_few =
+            question.limits.min_leaf > rows.len() || question.min_events > sample.n_events(&rows);
+        if too_few || refused(sample) {
             return Ok(());
         }
         catch_unwind(AssertUnwindSafe(|| check(instance, question)))
@@ -138,6 +146,7 @@ fn leaf_losses_equal_the_oracle() {
                 curve,
                 limits: Limits { max_depth: 0, max_leaves: None, min_leaf: 1 },
                 leaf_penalty: 0.0,
+                min_events: 0,
             };
             let (task, cost) = (question.task(&instance.sample), question.cost(&reference));
             for _ in 0..5 {
@@ -378,7 +387,7 @@ fn threads_do_not_change_the_tree() {
 #[test]
 fn weights_count_as_repetition() {
     for_each(50 * SCALE, (20, 5), &[1, 2, 3], |instance, question| {
-        let settings = Settings { min_leaf: 1, ..question.settings() };
+        let settings = Settings { min_leaf: 1, min_events: 0, ..question.settings() };
         let mut weighted = instance.clone();
         let whole = |w: &f64| 1.0 + (w * 8.0).floor() % 3.0;
         weighted.sample.weight = weighted.sample.weight.iter().map(whole).collect();

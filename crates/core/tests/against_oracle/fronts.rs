@@ -1,6 +1,6 @@
 //! The search over fronts, for partial and total orders.
 
-use bristlecone_core::data::Sample;
+use bristlecone_core::data::{Sample, Smallest};
 use bristlecone_core::search::fronts::plain as fronts;
 use bristlecone_core::task::registry::Visitor;
 use bristlecone_core::task::{LaneTask, Statistics, Superadditive, Task};
@@ -53,7 +53,8 @@ fn fronts_of_a_two_valued_cost_equal_the_oracle() {
         });
         let sample = Sample::new(&matrix(instance), task.statistics(), 2);
         let leaves = limits.max_leaves.unwrap_or(usize::MAX);
-        let points = fronts::solve(&task, &sample, limits.max_depth, leaves, limits.min_leaf);
+        let smallest = Smallest { rows: limits.min_leaf as i64, events: 0 };
+        let points = fronts::solve(&task, &sample, limits.max_depth, leaves, smallest);
         let mut front: Vec<[f64; 2]> = points.iter().map(|p| p.cost.map(|c| c as f64)).collect();
         front.sort_by(|a, b| a[0].total_cmp(&b[0]));
         ensure(front == expected, || format!("{front:?} instead of {expected:?}"))
@@ -61,15 +62,17 @@ fn fronts_of_a_two_valued_cost_equal_the_oracle() {
 }
 
 /// The best tree by the search over fronts.
-struct ByFronts<'a>(&'a Instance, &'a Limits);
+struct ByFronts<'a>(&'a Instance, &'a Limits, Smallest);
 
 impl Visitor for ByFronts<'_> {
     type Output = Option<Tree>;
     fn visit<T: LaneTask + Superadditive>(self, task: &T) -> Self::Output {
-        let ByFronts(instance, limits) = self;
-        let sample = Sample::new(&matrix(instance), task.statistics(), task.channels());
+        let ByFronts(instance, limits, smallest) = self;
+        let (statistics, channels) = (task.statistics(), task.channels());
+        let matrix = matrix(instance);
+        let sample = Sample::with_kinds(&matrix, statistics, channels, &[], task.events());
         let leaves = limits.max_leaves.unwrap_or(usize::MAX);
-        let points = fronts::solve(task, &sample, limits.max_depth, leaves, limits.min_leaf);
+        let points = fronts::solve(task, &sample, limits.max_depth, leaves, smallest);
         points.first().map(|point| oracle_tree(&point.tree))
     }
 }
@@ -78,7 +81,9 @@ impl Visitor for ByFronts<'_> {
 fn fronts_of_a_total_order_equal_the_oracle() {
     for_each(100 * SCALE, (20, 5), &[0, 1, 2, 3], |instance, question| {
         let limits = &question.limits;
-        let tree = question.visit(instance, &question.settings(), ByFronts(instance, limits));
+        let settings = question.settings();
+        let by_fronts = ByFronts(instance, limits, settings.smallest());
+        let tree = question.visit(instance, &settings, by_fronts);
         let optimum = question.optimum(instance);
         let Some(tree) = tree.map_err(|e| e.to_string())? else {
             return ensure(optimum.is_infinite(), || "no tree".into());

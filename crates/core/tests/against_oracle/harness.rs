@@ -6,7 +6,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use bristlecone_core::data::BinaryMatrix;
 use bristlecone_core::error::Error;
-use bristlecone_core::search::{Monitor, Settings, Solution, Status, solve, solve_path};
+use bristlecone_core::search::{
+    Monitor, Settings, Solution, Status, all_optimal, solve, solve_path,
+};
 use bristlecone_core::survival::Observations;
 use bristlecone_core::task::likelihood::Likelihood;
 use bristlecone_core::task::registry::{self, Named, Outcome, Problem, Visitor};
@@ -38,6 +40,31 @@ pub struct Question {
     pub objective: Objective,
     pub limits: Limits,
     pub leaf_penalty: f64,
+    /// Fewest events per leaf; only of the likelihood, as the prior is.
+    pub min_events: usize,
+    pub prior: f64,
+}
+
+/// Evaluates an expression with the likelihood task of a question; with a prior it is of another
+/// type.
+macro_rules! with_likelihood {
+    ($question:expr, $instance:expr, $task:ident => $result:expr) => {{
+        let sample = &$instance.sample;
+        let observations = Observations {
+            time: &sample.time,
+            event: &sample.event,
+            weight: Some(&sample.weight),
+            entry: sample.entry.as_deref(),
+        };
+        let (prior, penalty) = ($question.prior, $question.leaf_penalty);
+        if prior == 0.0 {
+            let $task = Likelihood::new(&observations, penalty)?;
+            $result
+        } else {
+            let $task = Likelihood::with_prior(&observations, prior, penalty)?;
+            $result
+        }
+    }};
 }
 
 impl Question {
@@ -47,7 +74,14 @@ impl Question {
         let max_leaves = random.chance(0.5).then(|| 1 + random.below(17));
         let leaf_penalty = if random.chance(0.5) { 0.0 } else { 10f64.powf(-3.5 * random.unit()) };
         let limits = Limits { max_depth: random.pick(depths), max_leaves, min_leaf };
-        Question { objective, limits, leaf_penalty }
+        let survival = objective == Objective::Likelihood;
+        let min_events = if survival && random.chance(0.5) { random.below(5) } else { 0 };
+        let prior = if survival && random.chance(0.5) {
+            10f64.powf(5.0 * random.unit() - 2.0)
+        } else {
+            0.0
+        };
+        Question { objective, limits, leaf_penalty, min_events, prior }
     }
 
     pub fn settings(&self) -> Settings {
@@ -55,19 +89,30 @@ impl Question {
             max_depth: self.limits.max_depth,
             max_leaves: self.limits.max_leaves,
             min_leaf: self.limits.min_leaf,
+            min_events: self.least_events(),
             ..Settings::default()
         }
     }
 
-    /// Normalised cost of a leaf, by the oracle.
+    /// Fewest events of a leaf; other tasks have none.
+    fn least_events(&self) -> usize {
+        if self.objective == Objective::Likelihood { self.min_events } else { 0 }
+    }
+
+    /// Normalised cost of a leaf, by the oracle; infinite with too few events.
     pub fn cost<'a>(&self, instance: &'a Instance) -> impl Fn(&[usize]) -> f64 + 'a {
         let sample = &instance.sample;
         let (labels, k, weight) = (&instance.labels, instance.n_classes, &sample.weight);
         let (objective, penalty) = (self.objective, self.leaf_penalty);
         let (hazard, total) = (sample.baseline_hazard(), sample.total_weight());
+        let (min_events, prior) = (self.least_events(), self.prior);
         let balanced = sums::balanced_weights(labels, k, weight);
         move |leaf| {
             let mean = match objective {
+                Objective::Likelihood if sample.n_events(leaf) < min_events => f64::INFINITY,
+                Objective::Likelihood if prior > 0.0 => {
+                    sample.loss_under_prior(&hazard, leaf, prior) / total
+                }
                 Objective::Likelihood => sample.likelihood_loss(&hazard, leaf) / total,
                 Objective::Sum(task) => match task {
                     "accuracy" => misclassified(leaf, labels, weight) / total,
@@ -100,7 +145,9 @@ impl Question {
     ) -> Result<Solution, Error> {
         let (matrix, monitor) = (matrix(instance), Monitor::new(None, interrupted));
         let Objective::Sum(name) = self.objective else {
-            return solve(&likelihood(instance, self.leaf_penalty)?, &matrix, settings, &monitor);
+            return with_likelihood!(self, instance, task => {
+                solve(&task, &matrix, settings, &monitor)
+            });
         };
         let costs = instance.costs.concat();
         let problem = self.problem(instance, settings, name, &costs);
@@ -116,8 +163,9 @@ impl Question {
     ) -> Result<Vec<Solution>, Error> {
         let (matrix, monitor) = (matrix(instance), Monitor::new(None, interrupted));
         let Objective::Sum(name) = self.objective else {
-            let task = likelihood(instance, self.leaf_penalty)?;
-            return solve_path(&task, &matrix, settings, &monitor);
+            return with_likelihood!(self, instance, task => {
+                solve_path(&task, &matrix, settings, &monitor)
+            });
         };
         let costs = instance.costs.concat();
         let problem = self.problem(instance, settings, name, &costs);
@@ -132,7 +180,7 @@ impl Question {
         visitor: V,
     ) -> Result<V::Output, Error> {
         let Objective::Sum(name) = self.objective else {
-            return Ok(visitor.visit(&likelihood(instance, self.leaf_penalty)?));
+            return with_likelihood!(self, instance, task => Ok(visitor.visit(&task)));
         };
         let costs = instance.costs.concat();
         registry::visit(name, &self.problem(instance, settings, name, &costs), visitor)
@@ -159,6 +207,19 @@ impl Question {
         }
     }
 
+    /// Every tree that reaches the optimum of the likelihood.
+    pub fn all_optimal(
+        &self,
+        instance: &Instance,
+        settings: &Settings,
+        limit: usize,
+    ) -> Result<Vec<Solution>, Error> {
+        let (matrix, monitor) = (matrix(instance), Monitor::new(None, &|| false));
+        with_likelihood!(self, instance, task => {
+            all_optimal(&task, &matrix, settings, &monitor, limit)
+        })
+    }
+
     /// The solution of an instance on which some tree is allowed.
     pub fn solution(&self, instance: &Instance, settings: &Settings) -> Result<Solution, String> {
         self.solve(instance, settings).map_err(|e| e.to_string())
@@ -171,17 +232,6 @@ pub fn matrix(instance: &Instance) -> BinaryMatrix {
     matrix.expect("a byte per entry")
 }
 
-pub fn likelihood(instance: &Instance, leaf_penalty: f64) -> Result<Likelihood, Error> {
-    let sample = &instance.sample;
-    let observations = Observations {
-        time: &sample.time,
-        event: &sample.event,
-        weight: Some(&sample.weight),
-        entry: sample.entry.as_deref(),
-    };
-    Likelihood::new(&observations, leaf_penalty)
-}
-
 pub fn oracle_tree(tree: &bristlecone_core::tree::Tree) -> Tree {
     Tree { feature: tree.feature.clone(), left: tree.left.clone(), right: tree.right.clone() }
 }
@@ -189,6 +239,7 @@ pub fn oracle_tree(tree: &bristlecone_core::tree::Tree) -> Tree {
 /// Whether two objectives agree up to `relative` of the larger of 1 and the expected one.
 pub fn agree(what: &str, actual: f64, expected: f64, relative: f64) -> Result<(), String> {
     let close = (actual - expected).abs() <= relative * expected.abs().max(1.0);
+    let close = close && expected.is_finite();
     if close { Ok(()) } else { Err(format!("{what} {actual:?} instead of {expected:?}")) }
 }
 
@@ -225,4 +276,17 @@ pub fn for_each(
             panic!("seed {seed}: {message}\n{question:?}\n{smallest:?}");
         }
     }
+}
+
+/// As [`for_each`], for tasks without events.
+#[allow(dead_code, reason = "shared with tests that have none")]
+pub fn for_each_without_events(
+    seeds: u64,
+    size: (usize, usize),
+    depths: &[usize],
+    check: impl Fn(&Instance, &Question) -> Result<(), String>,
+) {
+    for_each(seeds, size, depths, |instance, question| {
+        check(instance, &Question { min_events: 0, prior: 0.0, ..question.clone() })
+    });
 }

@@ -40,10 +40,15 @@ impl Visitor for Laws<'_> {
             let ordered = task.dominates(&a, &b)
                 == task.dominates(&task.combine(&a, &c), &task.combine(&b, &c));
             ensure(ordered, || "order is not preserved".into())?;
-            // Refining never raises the cost, up to its rounding.
+            // Refining never raises the cost of parts, nor leaving a part out of a leaf, up to
+            // rounding.
             let union: Vec<i64> = parts[0].iter().zip(&parts[1]).map(|(x, y)| x + y).collect();
             let (whole, rounding) = (task.leaf_cost(&union), 3 * task.cost_rounding());
-            ensure(a + b <= whole + rounding, || format!("{a} + {b} > {whole}: superadditive"))?;
+            let [part_a, part_b] = [0, 1].map(|k| task.part_cost(&parts[k]));
+            let both = task.part_cost(&union) + rounding;
+            ensure(part_a + part_b <= both, || format!("{part_a} + {part_b} > {both}: parts"))?;
+            ensure(a + part_b <= whole + rounding, || format!("{a} + {part_b} > {whole}: leaf"))?;
+            ensure(part_a <= a + rounding, || format!("{part_a} > {a}: a part above its leaf"))?;
             // Rows that join a leaf add no more than their worst.
             if let Some(worst) = task.worst_cost(&parts[1]) {
                 ensure(whole <= a + worst, || format!("{whole} > {a} + {worst}: worst"))?;

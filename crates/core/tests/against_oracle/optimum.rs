@@ -155,6 +155,8 @@ fn an_error_costs_more_than_any_number_of_leaves_without_penalty() {
         objective: Objective::ACCURACY,
         limits: Limits { max_depth: 5, max_leaves: None, min_leaf: 1 },
         leaf_penalty: 0.0,
+        min_events: 0,
+        prior: 0.0,
     };
     let parity = (5..10).rev().fold(Tree::leaf(), |tree, bit| Tree::split(bit, &tree, &tree));
     let (features, rows) = (&instance.features, &instance.rows());

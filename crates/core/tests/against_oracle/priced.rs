@@ -8,7 +8,8 @@ use bristlecone_oracle::instances::{Instance, Random};
 use bristlecone_oracle::{admit_tree, best_priced, price_tree, score_tree, sums};
 
 use crate::harness::{
-    CERTIFIED, Question, SCALE, agree, agree_on_status, ensure, for_each, matrix, oracle_tree,
+    CERTIFIED, Question, SCALE, agree, agree_on_status, ensure,
+    for_each_without_events as for_each, matrix, oracle_tree,
 };
 
 /// Prices of the features of an instance.

@@ -8,7 +8,8 @@ use bristlecone_oracle::instances::Instance;
 use bristlecone_oracle::{Limits, admit_tree, best_by_leaves, score_tree};
 
 use crate::harness::{
-    CERTIFIED, Objective, Question, SCALE, agree, agree_on_status, ensure, for_each, oracle_tree,
+    CERTIFIED, Objective, Question, SCALE, agree, agree_on_status, ensure, for_each,
+    for_each_without_events, oracle_tree,
 };
 use crate::switches::same_objective;
 
@@ -132,7 +133,7 @@ fn the_trace_never_contradicts_the_optimum() {
 #[test]
 fn the_bound_moves_where_first_questions_are_taken_one_by_one() {
     let (moved, open) = (AtomicU64::new(0), AtomicU64::new(0));
-    for_each(60 * SCALE, (60, 12), &[4], |instance, question| {
+    for_each_without_events(60 * SCALE, (60, 12), &[4], |instance, question| {
         let settings = Settings { lattice_depth: 2, relax_leaves: true, ..question.settings() };
         let Ok(solution) = question.solve(instance, &settings) else { return Ok(()) };
         let first = solution.trace[0].lower_bound;
@@ -167,6 +168,8 @@ fn a_planted_optimum_survives_and_a_planted_impossibility_panics() {
         objective: Objective::Likelihood,
         limits: Limits { max_depth: 2, max_leaves: None, min_leaf: 1 },
         leaf_penalty: 0.0,
+        min_events: 0,
+        prior: 0.0,
     };
     let impossible = question.optimum(&instance) - 1e-6;
     let settings = Settings { planted: Some(impossible), ..question.settings() };

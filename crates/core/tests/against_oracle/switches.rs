@@ -122,7 +122,7 @@ fn idle_columns_do_not_change_the_objective() {
 #[test]
 fn weights_count_as_repetition() {
     for_each(200 * SCALE, (20, 6), &[1, 2, 3, 4], |instance, question| {
-        let settings = Settings { min_leaf: 1, ..question.settings() };
+        let settings = Settings { min_leaf: 1, min_events: 0, ..question.settings() };
         let mut weighted = instance.clone();
         let whole = |w: &f64| 1.0 + (w * 8.0).floor() % 3.0;
         weighted.sample.weight = weighted.sample.weight.iter().map(whole).collect();

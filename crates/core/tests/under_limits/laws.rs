@@ -99,7 +99,8 @@ fn tasks_of_several_components_are_separable() {
             weight,
             entry: instance.sample.entry.as_deref(),
         };
-        if let Ok(task) = FairSurvival::new(&obs, &group, 1.0, 2.0, penalty) {
+        let prior = random.pick(&[0.0, 0.3, 20.0]);
+        if let Ok(task) = FairSurvival::new(&obs, &group, 1.0, 2.0, prior, penalty) {
             check(&task, random);
             checked += 1;
         }

@@ -26,7 +26,10 @@ mod ties;
 mod harness;
 
 use certificates::searched;
-use harness::{Objective, Question, SCALE, agree, ensure, for_each, matrix, oracle_tree};
+use harness::{
+    Objective, Question, SCALE, agree, ensure, for_each_without_events as for_each, matrix,
+    oracle_tree,
+};
 
 /// Random numbers that every instance has of its own.
 fn stream(instance: &Instance, salt: u64) -> Random {
@@ -191,7 +194,8 @@ fn the_plain_recursion_finds_the_same_front() {
         let sample = Sample::new(&matrix(instance), task.statistics(), 2);
         let limits = &question.limits;
         let leaves = limits.max_leaves.unwrap_or(usize::MAX);
-        let slow = plain::solve(&task, &sample, limits.max_depth, leaves, limits.min_leaf);
+        let smallest = question.settings().smallest();
+        let slow = plain::solve(&task, &sample, limits.max_depth, leaves, smallest);
         let mut slow: Vec<[f64; 2]> = slow.iter().map(|p| p.cost.map(|c| c as f64)).collect();
         slow.sort_by(|a, b| a[0].total_cmp(&b[0]));
         let monitor = Monitor::new(None, &|| false);
@@ -275,13 +279,23 @@ fn restricted_mean_of_rows(instance: &Instance, tau: f64, leaf: &[usize]) -> f64
 }
 
 /// ∫₀^τ of the curve exp(−θΛ) of a leaf.
-fn restricted_mean(instance: &Instance, hazard: &[f64], tau: f64, leaf: &[usize]) -> f64 {
+fn restricted_mean(
+    instance: &Instance,
+    hazard: &[f64],
+    tau: f64,
+    prior: f64,
+    leaf: &[usize],
+) -> f64 {
     let sample = &instance.sample;
     let all = instance.rows();
     let sum = |term: &dyn Fn(usize) -> f64| leaf.iter().map(|&i| term(i)).sum::<f64>();
     let events = sum(&|i| if sample.event[i] { sample.weight[i] } else { 0.0 });
     let total = sum(&|i| sample.weight[i] * hazard[i]);
-    let theta = if events > 0.0 { events } else { 0.5 } / total;
+    let theta = match (events > 0.0, prior > 0.0) {
+        (_, true) => (events + prior) / (total + prior),
+        (true, false) => events / total,
+        (false, false) => 0.5 / total,
+    };
     let mut edges: Vec<f64> = sample.event_times(&all);
     edges.retain(|&t| t < tau);
     edges.insert(0, 0.0);
@@ -328,10 +342,13 @@ fn check_fair_survival(
     let (hazard, total) = (sample.baseline_hazard(), sample.total_weight());
     let score = Brier::new(sample);
     let candidates = |leaf: &[usize]| {
+        if sample.n_events(leaf) < question.min_events {
+            return vec![];
+        }
         let mean = if brier {
             restricted_mean_of_rows(instance, tau, leaf)
         } else {
-            restricted_mean(instance, &hazard, tau, leaf)
+            restricted_mean(instance, &hazard, tau, question.prior, leaf)
         };
         let share = |g: bool| -> f64 {
             let of = leaf.iter().filter(|&&i| group[i] == g).map(|&i| sample.weight[i]);
@@ -339,6 +356,8 @@ fn check_fair_survival(
         };
         let loss = if brier {
             score.kaplan_meier(leaf)
+        } else if question.prior > 0.0 {
+            sample.loss_under_prior(&hazard, leaf, question.prior) / total
         } else {
             sample.likelihood_loss(&hazard, leaf) / total
         };
@@ -362,7 +381,7 @@ fn check_fair_survival(
     let expected = least(delta + 1e-9 * tau);
     let (settings, matrix, penalty) =
         (question.settings(), matrix(instance), question.leaf_penalty);
-    let relaxed = without_fairness(observations, brier, penalty, &matrix);
+    let relaxed = without_fairness(observations, brier, question.prior, penalty, &matrix);
     let relaxed = random.chance(0.7).then_some(&*relaxed);
     let of_point = |point: &FrontPoint| {
         let actual = recomputed(instance, question, point, candidates)?;
@@ -377,7 +396,7 @@ fn check_fair_survival(
             solve_limited(&task, relaxed, &matrix, &settings, monitor)
         })?
     } else {
-        let task = FairSurvival::new(&observations, &group, delta, tau, penalty);
+        let task = FairSurvival::new(&observations, &group, delta, tau, question.prior, penalty);
         let Ok(task) = task else { return Ok(false) };
         searched(expected, of_point, |monitor| {
             solve_limited(&task, relaxed, &matrix, &settings, monitor)

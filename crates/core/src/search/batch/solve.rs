@@ -25,7 +25,7 @@ pub fn solve(
     settings: &Settings,
     monitor: &Monitor,
 ) -> Result<Solution, Error> {
-    settings.check(features.n_rows())?;
+    settings.check(features.n_rows(), &[])?;
     let sample = Sample::new(features, &statistics.values, statistics.channels);
     let problem = Problem {
         task,

@@ -93,12 +93,12 @@ impl<'a> Prepared<'a> {
         features: &'a BinaryMatrix,
         settings: &Settings,
     ) -> Result<Self, Error> {
-        settings.check(features.n_rows())?;
+        settings.check(features.n_rows(), &task.event)?;
         if task.n_rows() != features.n_rows() {
             return Err(Error::invalid("y", "does not have a row for every row of X"));
         }
         let backend = settings.backend.unwrap_or_else(|| Backend::available()[0]);
-        let kernel = Kernel { backend, curve: task.curve, min_leaf: settings.min_leaf };
+        let kernel = Kernel { backend, curve: task.curve, min_leaf: settings.least_rows() };
         let (root, tables) = Tables::new(task, features, settings.equivalent_points)?;
         let memo = Memo::new(settings.memory_limit.unwrap_or(DEFAULT_BYTES));
         let leaf = kernel.leaf(&tables);

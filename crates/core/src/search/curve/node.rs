@@ -84,7 +84,7 @@ impl<'a> Nodes<'a> {
     /// What a node can make use of: a split must pay its price out of the part of the loss
     /// that lies above the floor, and every leaf needs its rows.
     pub fn useful(&self, leaf: f64, floor: f64, count: f64, allowed: Allowed) -> Allowed {
-        let by_rows = (count / self.settings.min_leaf as f64) as usize;
+        let by_rows = (count / self.settings.least_rows() as f64) as usize;
         let mut leaves = allowed.leaves.min(by_rows).max(1);
         if self.price > 0.0 && self.settings.look_ahead {
             // A NaN or infinite quotient saturates.
@@ -99,7 +99,7 @@ impl<'a> Nodes<'a> {
     /// Lower bound of a node: a leaf, or the floor and two leaves at least.
     pub fn bound(&self, leaf: f64, floor: f64, count: f64) -> f64 {
         let leaves = if self.settings.look_ahead { 2.0 } else { 1.0 };
-        let split = if count >= 2.0 * self.settings.min_leaf as f64 {
+        let split = if count >= 2.0 * self.settings.least_rows() as f64 {
             floor + leaves * self.price
         } else {
             f64::INFINITY
@@ -152,11 +152,12 @@ impl<'a> Nodes<'a> {
         limit: f64,
     ) -> Result<Known, Stop> {
         let mut best = as_leaf;
-        let least = self.settings.min_leaf as f64;
+        let least = self.settings.least_rows() as f64;
         for (lane, &column) in splits.columns.iter().enumerate() {
             let value = splits.yes[lane] + splits.no[lane] + 2.0 * self.price;
             let fewer = splits.count[lane].min(rows.count - splits.count[lane]);
-            if fewer >= least && value < best.value - self.tables.slack {
+            let better = fewer >= least && value < best.value - self.tables.slack;
+            if better && self.allows_events(rows, column) {
                 best = Known { value, root: column as i32 };
             }
         }
@@ -184,12 +185,19 @@ impl<'a> Nodes<'a> {
         Ok(Known { value: least_bound, root: Known::BOUND })
     }
 
+    /// Whether both sides of a split have the events that a leaf needs.
+    fn allows_events(&self, rows: &Rows, column: usize) -> bool {
+        let least = self.settings.min_events as u64;
+        least == 0 || self.tables.events(rows, column).into_iter().all(|events| events >= least)
+    }
+
     /// Columns that split the node into two allowed leaves, the best single split first.
     pub fn candidates(&self, rows: &Rows, splits: &Splits) -> Vec<Candidate> {
-        let least = self.settings.min_leaf as f64;
+        let least = self.settings.least_rows() as f64;
         let of_lane = |(lane, &column): (usize, &usize)| {
             let count = splits.count[lane];
-            if count < least || rows.count - count < least {
+            let too_few = count < least || rows.count - count < least;
+            if too_few || !self.allows_events(rows, column) {
                 return None;
             }
             let (leaf, floor) = ([splits.yes[lane], splits.no[lane]], splits.floor[lane]);

@@ -5,7 +5,7 @@
 //! sums hold every leaf. It bounds whatever the front of the subproblem can be good for.
 
 use super::node::{Key, Members, Node, Pace, Pairs};
-use crate::data::{BinaryMatrix, Sample};
+use crate::data::{BinaryMatrix, Sample, Smallest};
 use crate::search::{Monitor, Settings, Stop};
 use crate::task::FrontTask;
 use crate::tree::{LEAF, Tree};
@@ -69,7 +69,7 @@ const NO_SPLIT: u32 = u32::MAX;
 
 pub(super) struct Engine<'a, T, const K: usize> {
     pub task: &'a T,
-    pub min_leaf: i64,
+    pub smallest: Smallest,
     /// Most leaves, `u32::MAX` when the depth alone limits them.
     pub max_leaves: u32,
     pub monitor: &'a Monitor<'a>,
@@ -95,7 +95,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
     ) -> Self {
         Engine {
             task,
-            min_leaf: settings.min_leaf.max(1) as i64,
+            smallest: settings.smallest(),
             max_leaves: u32::MAX,
             monitor,
             weights: Weights { components: [1.0; K], leaf: 0.0 },
@@ -173,7 +173,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         }
     }
 
-    /// Sums of every leaf of a tree, the number of rows last; empty at splits.
+    /// Sums of every leaf of a tree, the size last; empty at splits.
     pub fn leaf_records(&self, root: &Node, tree: &Tree) -> Vec<Vec<i64>> {
         let sample = &root.sample;
         let mut records = vec![Vec::new(); tree.n_nodes()];
@@ -189,7 +189,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
             leaf_of.push(node);
             let record: &mut Vec<i64> = &mut records[node];
             record.resize(sample.channels + 1, 0);
-            let own = sample.statistics(r).iter().chain([&sample.counts[r]]);
+            let own = sample.statistics(r).iter().copied().chain([sample.size(r)]);
             record.iter_mut().zip(own).for_each(|(sum, v)| *sum += v);
         }
         for (node, record) in records.iter_mut().enumerate() {
@@ -204,11 +204,11 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         records
     }
 
-    /// Least weighted cost of a leaf with these sums (number of rows last), and its label.
+    /// Least weighted cost of a leaf with these sums (size last), and its label.
     #[inline(always)]
     fn leaf(&mut self, record: &[i64]) -> (f64, usize) {
-        let (count, sums) = record.split_last().expect("a count");
-        if *count < self.min_leaf {
+        let (size, sums) = record.split_last().expect("a size");
+        if !self.smallest.allows_leaf(*size) {
             return (f64::INFINITY, 0);
         }
         self.scratch.clear();
@@ -290,7 +290,8 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         let point = self.leaf_point(&node.total);
         let value = point.map_or(f64::INFINITY, |p| self.weights.of(&p.cost));
         let mut best = Least { value, point, sides: Vec::new() };
-        if depth == 0 || node.total[node.total.len() - 1] < 2 * self.min_leaf {
+        let size = node.total[node.total.len() - 1];
+        if depth == 0 || !self.smallest.allows_split(size) {
             best.sides = vec![[f64::INFINITY; 2]; n];
             return Ok(best);
         }
@@ -336,7 +337,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         let mut pace = Pace::new(self.monitor);
         let price = self.price();
         let linear = self.task.linear(&self.weights.components);
-        let linear = linear.map(|forms| Linear::new(forms, pairs, sides.len(), self.min_leaf));
+        let linear = linear.map(|forms| Linear::new(forms, pairs, sides.len(), self.smallest));
         let mut record = vec![0i64; pairs.total().len()];
         for f in 1..sides.len() {
             pace.spend(8 * f)?;
@@ -400,15 +401,15 @@ struct Linear {
     /// Value of every label for all rows, and for the rows with each column.
     total: Vec<f64>,
     one: Vec<f64>,
-    min_leaf: i64,
+    smallest: Smallest,
 }
 
 impl Linear {
-    fn new(forms: Vec<Vec<f64>>, pairs: &Pairs, n_columns: usize, min_leaf: i64) -> Linear {
+    fn new(forms: Vec<Vec<f64>>, pairs: &Pairs, n_columns: usize, smallest: Smallest) -> Linear {
         let of = |sums: &[i64]| forms.iter().map(|form| product(form, sums)).collect::<Vec<f64>>();
         let (total, one) = (of(pairs.total()), (0..n_columns).flat_map(|f| of(pairs.one(f))));
         let one = one.collect();
-        Linear { total, one, forms, min_leaf }
+        Linear { total, one, forms, smallest }
     }
 
     /// Least weighted cost of the leaves `[value of f][value of g]`.
@@ -427,10 +428,10 @@ impl Linear {
         let last = both.len() - 1;
         let (all, a, b, ab) =
             (pairs.total()[last], pairs.one(f)[last], pairs.one(g)[last], both[last]);
-        let counts = [[all - a - b + ab, b - ab], [a - ab, ab]];
-        for (cells, counts) in cells.iter_mut().zip(counts) {
-            for (cell, count) in cells.iter_mut().zip(counts) {
-                if count < self.min_leaf {
+        let sizes = [[all - a - b + ab, b - ab], [a - ab, ab]];
+        for (cells, sizes) in cells.iter_mut().zip(sizes) {
+            for (cell, size) in cells.iter_mut().zip(sizes) {
+                if !self.smallest.allows_leaf(size) {
                     *cell = f64::INFINITY;
                 }
             }

@@ -121,7 +121,7 @@ pub fn solve_metric(
     settings: &Settings,
     monitor: &Monitor,
 ) -> Result<Front, Error> {
-    settings.check(features.n_rows())?;
+    settings.check(features.n_rows(), &[])?;
     let mut total = [0.0; 2];
     for (i, &p) in positive.iter().enumerate() {
         total[usize::from(p)] += weights.map_or(1.0, |w| w[i]);

@@ -69,6 +69,11 @@ fn leaf_limit(settings: &Settings, sample: &Sample) -> u32 {
     settings.max_leaves.filter(|&l| l < full).map_or(u32::MAX, |l| l as u32)
 }
 
+/// The distinct rows with the task's statistics.
+fn sample<T: FrontTask<K>, const K: usize>(task: &T, features: &BinaryMatrix) -> Sample {
+    Sample::with_kinds(features, task.statistics(), task.channels(), &[], task.events())
+}
+
 fn point<T: FrontTask<K>, const K: usize>(engine: &Engine<T, K>, point: &Point<K>) -> FrontPoint {
     let (tree, labels) = engine.tree(point.plan);
     let units = engine.task.units();
@@ -85,8 +90,8 @@ pub fn solve_front<T: FrontTask<2>>(
     settings: &Settings,
     monitor: &Monitor,
 ) -> Result<Front, Error> {
-    settings.check(features.n_rows())?;
-    let sample = Sample::new(features, task.statistics(), task.channels());
+    settings.check(features.n_rows(), task.events())?;
+    let sample = sample(task, features);
     let mut engine = Engine::new(task, features, settings, monitor);
     engine.max_leaves = leaf_limit(settings, &sample);
     let root = engine.root(sample);
@@ -128,8 +133,8 @@ pub fn solve_limited<T: FrontTask<K>, const K: usize>(
     settings: &Settings,
     monitor: &Monitor,
 ) -> Result<Front, Error> {
-    settings.check(features.n_rows())?;
-    let sample = Sample::new(features, task.statistics(), task.channels());
+    settings.check(features.n_rows(), task.events())?;
+    let sample = sample(task, features);
     let (n_distinct_rows, n_columns) = (sample.n_rows(), sample.n_columns());
     let mut engine = Engine::new(task, features, settings, monitor);
     engine.max_leaves = leaf_limit(settings, &sample);

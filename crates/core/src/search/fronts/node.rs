@@ -83,14 +83,14 @@ impl<'a> Members<'a> {
 pub(super) struct Node {
     pub sample: Sample,
     pub key: Key,
-    /// Sums of the statistics over all rows, then the number of rows.
+    /// Sums of the statistics over all rows, then their size: numbers of rows and of events.
     pub total: Vec<i64>,
     children: Vec<[OnceCell<Rc<Node>>; 2]>,
     /// Sums of single columns alone, and with those of pairs.
     pairs: [OnceCell<Rc<Pairs>>; 2],
 }
 
-/// Sums of the statistics, the number of rows last, over the rows with one column or two.
+/// Sums of the statistics, the size last, over the rows with one column or two.
 pub(super) struct Pairs {
     record: usize,
     total: Vec<i64>,
@@ -114,7 +114,7 @@ impl Node {
             members.leaves.fill(&rows, &vec![0; rows.len()], &mut leaf, &share);
             total[..2].copy_from_slice(&leaf[0]);
         }
-        total.push(sample.counts.iter().sum());
+        total.push(sample.total_size());
         let children = (0..sample.n_columns()).map(|_| Default::default()).collect();
         Node { key: (hash, sample.n_rows()), sample, total, children, pairs: Default::default() }
     }
@@ -254,7 +254,7 @@ impl Pairs {
         let mut record = [0i64; R];
         for r in 0..sample.n_rows() {
             record[..R - 1].copy_from_slice(sample.statistics(r));
-            record[R - 1] = sample.counts[r];
+            record[R - 1] = sample.size(r);
             true_columns(sample, r, &mut columns);
             for (i, &f) in columns.iter().enumerate() {
                 add(&mut one[f], &record);
@@ -278,7 +278,7 @@ impl Pairs {
         let mut record = vec![0i64; size];
         for r in 0..sample.n_rows() {
             record[..size - 1].copy_from_slice(sample.statistics(r));
-            record[size - 1] = sample.counts[r];
+            record[size - 1] = sample.size(r);
             true_columns(sample, r, &mut columns);
             for (i, &f) in columns.iter().enumerate() {
                 add(&mut self.one[f * size..(f + 1) * size], &record);

@@ -4,7 +4,7 @@
 //! answer is the front of non-dominated costs, each with a tree. It asks nothing of a task
 //! but [`Task`], and is what every faster search is compared with; O(2^d·F^d) subproblems.
 
-use crate::data::Sample;
+use crate::data::{Sample, Smallest};
 use crate::task::Task;
 use crate::tree::Tree;
 use rustc_hash::FxHashMap;
@@ -22,23 +22,23 @@ pub struct Point<C> {
 type Key = (Vec<u32>, usize, usize);
 
 /// All non-dominated costs of trees with at most `depth` levels of splits and `max_leaves`
-/// leaves of at least `min_leaf` rows each; empty when no tree is allowed.
+/// leaves no smaller than `smallest`; empty when no tree is allowed.
 pub fn solve<T: Task>(
     task: &T,
     sample: &Sample,
     depth: usize,
     max_leaves: usize,
-    min_leaf: usize,
+    smallest: Smallest,
 ) -> Vec<Point<T::Cost>> {
     let rows: Vec<u32> = (0..sample.n_rows() as u32).collect();
-    let mut search = Search { task, sample, min_leaf: min_leaf as i64, memo: FxHashMap::default() };
+    let mut search = Search { task, sample, smallest, memo: FxHashMap::default() };
     search.front(rows, depth, max_leaves)
 }
 
 struct Search<'a, T: Task> {
     task: &'a T,
     sample: &'a Sample,
-    min_leaf: i64,
+    smallest: Smallest,
     memo: FxHashMap<Key, Vec<Point<T::Cost>>>,
 }
 
@@ -52,8 +52,8 @@ impl<T: Task> Search<'_, T> {
         }
         let rows = &key.0;
         let mut front = Vec::new();
-        let count: i64 = rows.iter().map(|&r| self.sample.counts[r as usize]).sum();
-        if count >= self.min_leaf {
+        let size: i64 = rows.iter().map(|&r| self.sample.size(r as usize)).sum();
+        if self.smallest.allows_leaf(size) {
             let mut sums = vec![0; self.sample.channels];
             for &r in rows {
                 for (sum, v) in sums.iter_mut().zip(self.sample.statistics(r as usize)) {

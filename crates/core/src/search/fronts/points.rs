@@ -173,8 +173,8 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
     }
 
     fn offer_leaf(&mut self, record: &[i64], bounds: &Bounds<K>, found: &mut Vec<Point<K>>) {
-        let (count, sums) = record.split_last().expect("a count");
-        if *count < self.min_leaf || bounds.leaves == 0 {
+        let (size, sums) = record.split_last().expect("a size");
+        if !self.smallest.allows_leaf(*size) || bounds.leaves == 0 {
             return;
         }
         let mut candidates = std::mem::take(&mut self.scratch);
@@ -238,8 +238,8 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
         let mut least = self.price();
         for (cell, g_value) in cells.iter_mut().zip([true, false]) {
             pairs.cell(f, value, g, g_value, record);
-            let (count, sums) = record.split_last().expect("a count");
-            if *count < self.min_leaf {
+            let (size, sums) = record.split_last().expect("a size");
+            if !self.smallest.allows_leaf(*size) {
                 return;
             }
             self.task.leaf_candidates(sums, cell);

@@ -53,6 +53,7 @@ pub fn without_capacity<'a>(
 pub fn without_fairness<'a>(
     obs: Observations<'a>,
     brier: bool,
+    prior: f64,
     leaf_penalty: f64,
     features: &'a BinaryMatrix,
 ) -> Box<Relaxation<'a>> {
@@ -61,7 +62,10 @@ pub fn without_fairness<'a>(
             let task = Brier::new(&obs, leaf_penalty, LeafCurve::KaplanMeier, None)?;
             return solve_brier(&task, features, settings, monitor);
         }
-        solve(&Likelihood::new(&obs, leaf_penalty)?, features, settings, monitor)
+        if prior == 0.0 {
+            return solve(&Likelihood::new(&obs, leaf_penalty)?, features, settings, monitor);
+        }
+        solve(&Likelihood::with_prior(&obs, prior, leaf_penalty)?, features, settings, monitor)
     })
 }
 

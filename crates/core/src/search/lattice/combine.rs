@@ -10,6 +10,7 @@
 use super::accumulate::Rows;
 use super::budgets::Combination;
 use super::geometry::{Geometry, Row};
+use crate::data::Smallest;
 use crate::simd::{LaneInt, LaneReal, Lanes};
 use crate::task::LaneTask;
 use std::mem::MaybeUninit;
@@ -24,11 +25,12 @@ pub const PATTERNS: usize = 1 << PREFIX;
 pub struct Problem<'a, T, I, R> {
     pub task: &'a T,
     pub depth: usize,
-    /// Channels of the task, and one more for row counts where none of those has them.
+    /// Channels of the task, and those for numbers of rows or events that none of these has.
     pub channels: usize,
-    /// Channel of the row counts, where these matter.
-    pub counts: Option<usize>,
-    pub min_leaf: usize,
+    /// Channels of the numbers of rows and events, as far as they matter, and the least of a
+    /// leaf.
+    pub minima: Vec<(usize, i64)>,
+    pub smallest: Smallest,
     pub geometry: Geometry,
     pub rows: Rows<I>,
     /// Low bits that the lanes drop, per channel.
@@ -110,7 +112,7 @@ pub fn best_at(
     ((row.start * slots) << m) + ((slot << m) + pattern) * row.len + (lane - row.first)
 }
 
-/// Most channels a kernel handles, the row count included.
+/// Most channels a kernel handles, the numbers of rows and events included.
 pub const MAX_CHANNELS: usize = 33;
 
 /// A prefix of columns as the kernels see it: for every subset of its columns, where the
@@ -327,13 +329,13 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Problem<'_, T, I, R> {
                 None
             };
             let weights = weights.as_ref();
-            if let Some(c) = self.counts {
+            for &(c, least) in &self.minima {
                 let count = if c < self.task.channels() {
                     yes[c].assume_init()
                 } else {
                     cells::<L, M>(source, c, h)
                 };
-                let fewest = L::splat(I::from_i64(self.min_leaf as i64));
+                let fewest = L::splat(I::from_i64(least));
                 for s in 0..patterns {
                     let other = L::sub(L::splat(view.cells[c][s]), count[s]);
                     value[2 * s] = L::if_less(count[s], fewest, infinity, value[2 * s]);

@@ -16,7 +16,7 @@ mod refine;
 
 pub use refine::Found;
 
-use crate::data::Sample;
+use crate::data::{Sample, Smallest};
 use crate::search::{Monitor, Precision, Settings, Stop};
 use crate::simd::{Backend, LaneInt, LaneReal};
 use crate::task::{LaneError, LaneTask};
@@ -33,6 +33,20 @@ pub const MAX_DEPTH: usize = 5;
 /// Whether a task with so many channels fits the kernels.
 pub fn fits_channels(channels: usize) -> bool {
     channels < MAX_CHANNELS
+}
+
+/// The minima that leaves have to be checked for: fewer rows than events need no check.
+fn counted<T: LaneTask>(settings: &Settings) -> Smallest {
+    let Smallest { rows, events } = settings.smallest();
+    // With prices a test that parts nothing is not idle: it may make others cheaper.
+    let any = if T::PRICED { 0 } else { 1 };
+    Smallest { rows: if rows > any.max(events) { rows } else { 0 }, events }
+}
+
+/// Most channels of a lattice for the task.
+pub fn channels<T: LaneTask>(task: &T, settings: &Settings) -> usize {
+    let Smallest { rows, events } = counted::<T>(settings);
+    task.channels() + 1 + usize::from(rows > 0 && events > 0)
 }
 
 /// Bytes that a lattice takes: its tables and its copies of the rows.
@@ -296,20 +310,31 @@ fn build<'a, T: LaneTask, I: LaneInt, R: LaneReal>(
     settings: &Settings,
 ) -> Problem<'a, T, I, R> {
     let shift = shifts(task, sample, size_of::<I>() == 4);
-    // With prices a test that parts nothing is not idle: it may make others cheaper.
-    let count_rows = settings.min_leaf > 1 || T::PRICED;
-    // Prices are charged on the last channel, often the number of rows.
     let of_task = task.channels();
-    let weighs_rows =
-        || (0..sample.n_rows()).all(|r| sample.statistics(r)[of_task - 1] == sample.counts[r]);
-    let counts = count_rows.then(|| of_task - usize::from(T::PRICED && weighs_rows()));
-    let channels = counts.map_or(of_task, |c| of_task.max(c + 1));
+    let counted = counted::<T>(settings);
+    // What the rows count beyond the channels of the task.
+    let mut further: Vec<&[i64]> = Vec::new();
+    let minima = [(&sample.counts, counted.rows), (&sample.events, counted.events)];
+    let minima = minima.into_iter().filter(|&(_, least)| least > 0).map(|(numbers, least)| {
+        let holds = |&c: &usize| {
+            let same = |r: usize| sample.statistics(r)[c] == numbers[r];
+            shift[c] == 0 && (0..sample.n_rows()).all(same)
+        };
+        let channel = (0..of_task).rev().find(holds).unwrap_or_else(|| {
+            further.push(numbers);
+            of_task + further.len() - 1
+        });
+        (channel, least)
+    });
+    let minima: Vec<(usize, i64)> = minima.collect();
+    let channels = of_task + further.len();
     // Totals of what the lanes add, not of the exact statistics: differences stay exact.
     let mut totals = vec![0i64; channels];
     let rows = Rows::new(sample, channels, |r, record: &mut [I]| {
         let statistics = sample.statistics(r).iter().zip(&shift).map(|(&v, &s)| lane_value(v, s));
-        let count = (channels > of_task).then(|| sample.counts[r]);
-        for ((lane, total), v) in record.iter_mut().zip(&mut totals).zip(statistics.chain(count)) {
+        let numbers = further.iter().map(|numbers| numbers[r]);
+        for ((lane, total), v) in record.iter_mut().zip(&mut totals).zip(statistics.chain(numbers))
+        {
             *lane = I::from_i64(v);
             *total += v;
         }
@@ -322,8 +347,8 @@ fn build<'a, T: LaneTask, I: LaneInt, R: LaneReal>(
         task,
         depth,
         channels,
-        counts,
-        min_leaf: settings.min_leaf,
+        minima,
+        smallest: settings.smallest(),
         geometry: Geometry::new(sample.n_columns(), depth.min(combine::PREFIX)),
         rows,
         shift,

@@ -81,7 +81,7 @@ pub fn refine<T: LaneTask, I: LaneInt, R: LaneReal>(
     if let ([_], false) = (budgets, root_values.is_empty()) {
         let least = root_values.iter().copied().fold(f64::INFINITY, f64::min);
         let least = (least + problem.task.split_price() as f64 - slack).floor() as i64;
-        let allowed = sample.counts.iter().sum::<i64>() >= problem.min_leaf as i64;
+        let allowed = problem.smallest.allows_leaf(sample.total_size());
         if allowed && least >= leaf.min(cutoff) {
             let (found, lower) = (Found { cost: leaf, tree: Tree::leaf() }, leaf.min(least));
             return Ok(Solved { found: vec![found], lower: vec![lower], root_values, exact });
@@ -117,20 +117,19 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
         if let Some(&known) = self.memo.get(&key) {
             return Ok(known);
         }
-        let (sums, count) = self.sums(rows);
-        let min_leaf = self.problem.min_leaf as i64;
-        let cost = |sums: &[i64], count: i64| {
-            if count < min_leaf { i64::MAX } else { self.problem.task.leaf_cost(sums) }
-        };
-        let leaf = Node { cost: cost(&sums, count), leaves: 1, split: None };
+        let (sums, size) = self.sums(rows);
+        let smallest = self.problem.smallest;
+        let allowed = smallest.allows_leaf(size);
+        let cost = if allowed { self.problem.task.leaf_cost(&sums) } else { i64::MAX };
+        let leaf = Node { cost, leaves: 1, split: None };
         let useful = budget > 1
             && rows.len() > 1
-            && count >= 2 * min_leaf
+            && smallest.allows_split(size)
             && self.problem.task.splits_help(&sums);
         let node = if !useful {
             leaf
         } else if remaining == 1 {
-            self.best_last_split(itemset, rows, &sums, count, leaf)
+            self.best_last_split(itemset, rows, &sums, size, leaf)
         } else {
             self.best_split(itemset, rows, &sums, budget, leaf)?
         };
@@ -145,29 +144,29 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
         itemset: Itemset,
         rows: &[u32],
         sums: &[i64],
-        count: i64,
+        size: i64,
         leaf: Node,
     ) -> Node {
         let (task, sample) = (self.problem.task, self.sample);
         let (n, channels) = (sample.n_columns(), sample.channels);
         let mut yes = vec![0i64; n * channels];
-        let mut yes_count = vec![0i64; n];
+        let mut yes_size = vec![0i64; n];
         for &r in rows {
             let record = sample.statistics(r as usize);
-            let n_rows = sample.counts[r as usize];
+            let size = sample.size(r as usize);
             for c in sample.true_columns(r as usize) {
                 for (sum, v) in yes[c * channels..].iter_mut().zip(record) {
                     *sum += v;
                 }
-                yes_count[c] += n_rows;
+                yes_size[c] += size;
             }
         }
-        let min_leaf = self.problem.min_leaf as i64;
+        let smallest = self.problem.smallest;
         let mut no = vec![0i64; channels];
         let mut best = leaf;
         for c in (0..n).filter(|&c| !uses(itemset, c)) {
-            let true_count = yes_count[c];
-            if true_count < min_leaf || count - true_count < min_leaf {
+            let sides = [yes_size[c], size - yes_size[c]];
+            if !sides.into_iter().all(|size| smallest.allows_leaf(size)) {
                 continue;
             }
             let yes = &yes[c * channels..(c + 1) * channels];
@@ -282,10 +281,7 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
     fn lane_value(&self, itemset: Itemset, budget: usize) -> f64 {
         let (literals, m) = (&itemset.0[..itemset.1], itemset.1);
         let leaf = {
-            let (sums, count) = self.lane_cell(literals);
-            if self.counted() && count < self.problem.min_leaf as i64 {
-                return f64::INFINITY;
-            }
+            let Some(sums) = self.lane_cell(literals) else { return f64::INFINITY };
             self.problem.task.leaf_cost(&sums) as f64
         };
         let remaining = self.problem.depth - m;
@@ -311,13 +307,9 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
         leaf.min(split)
     }
 
-    /// Whether the lanes count rows.
-    fn counted(&self) -> bool {
-        self.problem.counts.is_some()
-    }
-
-    /// Statistics and row count of an itemset from the lane sums, by inclusion–exclusion.
-    fn lane_cell(&self, literals: &[(usize, bool)]) -> (Vec<i64>, i64) {
+    /// Statistics of an itemset from the lane sums, by inclusion–exclusion; nothing where these
+    /// have too few rows or events.
+    fn lane_cell(&self, literals: &[(usize, bool)]) -> Option<Vec<i64>> {
         let problem = self.problem;
         let mut sums = vec![0i64; problem.channels];
         for subset in 0..1usize << literals.len() {
@@ -341,24 +333,27 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
                 *sum += if negative { -term } else { term };
             }
         }
-        let count = problem.counts.map_or(0, |c| sums[c]);
+        if problem.minima.iter().any(|&(c, least)| sums[c] < least) {
+            return None;
+        }
         sums.truncate(problem.task.channels());
         for (sum, &shift) in sums.iter_mut().zip(&problem.shift) {
             *sum <<= shift;
         }
-        (sums, count)
+        Some(sums)
     }
 
+    /// Statistics and size of rows.
     fn sums(&self, rows: &[u32]) -> (Vec<i64>, i64) {
         let mut sums = vec![0i64; self.sample.channels];
-        let mut count = 0;
+        let mut size = 0;
         for &r in rows {
             for (sum, v) in sums.iter_mut().zip(self.sample.statistics(r as usize)) {
                 *sum += v;
             }
-            count += self.sample.counts[r as usize];
+            size += self.sample.size(r as usize);
         }
-        (sums, count)
+        (sums, size)
     }
 
     fn tree(&self, node: usize) -> Tree {
