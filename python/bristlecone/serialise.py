@@ -560,5 +560,5 @@ def _read_leaf(
     if not np.allclose(leaf.kaplan_meier, product, rtol=0.0, atol=1e-9):
         raise fields.fail("kaplan_meier", "does not go with nelson_aalen")
     if leaf.theta != hazard_ratio(leaf.events, leaf.hazard, prior):
-        raise fields.fail("theta", "is not that of events, hazard and prior")
+        raise fields.fail("theta", "is not events / hazard" + ", with the prior" * (prior > 0))
     return leaf
