@@ -11,7 +11,15 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["as_array", "check_names", "check_row_labels", "listed", "transposed", "unmasked"]
+__all__ = [
+    "as_array",
+    "check_names",
+    "check_not_negative",
+    "check_row_labels",
+    "listed",
+    "transposed",
+    "unmasked",
+]
 
 # Rows that are transposed at once.
 _BLOCK = 256
@@ -55,6 +63,16 @@ def _from_series(series: nw.Series[Any], label: str) -> NDArray[Any]:
     if array.dtype == object and all(isinstance(x, (Real, np.bool_)) for x in array.flat):
         return np.array(array.tolist())
     return array
+
+
+def check_not_negative(values: NDArray[np.float64], label: str, kind: str) -> None:
+    """Raise ValueError, with the row, unless all values are finite and not negative."""
+    wrong = ~(np.isfinite(values) & (values >= 0))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValueError(
+            f"{label} is {values[row]} in row {row}; {kind} must be finite and not negative"
+        )
 
 
 def unmasked(values: Any, label: str) -> Any:

@@ -11,7 +11,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone._arrays import as_array, check_names, listed, unmasked
+from bristlecone._arrays import as_array, check_names, check_not_negative, listed, unmasked
 
 __all__ = ["Survival", "check_survival"]
 
@@ -274,12 +274,7 @@ def _as_time(values: NDArray[Any], label: str) -> NDArray[np.float64]:
         shown = f", such as {values[0]!r};" if values.dtype.kind in "US" and len(values) else ";"
         raise ValueError(f"{label} has dtype {values.dtype}{shown} expected numbers")
     time = np.ascontiguousarray(values, dtype=np.float64)
-    wrong = ~(np.isfinite(time) & (time >= 0))
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise ValueError(
-            f"{label} is {time[row]} in row {row}; times must be finite and not negative"
-        )
+    check_not_negative(time, label, "times")
     return time
 
 

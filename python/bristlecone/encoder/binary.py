@@ -428,7 +428,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
                     continue
                 frequent |= not isinstance(feature, (Other, Missing))
                 # equal for a feature and its complement
-                bits = np.packbits(answer ^ answer[0]).tobytes()
+                bits = np.packbits(~answer if answer[0] else answer).tobytes()
                 if bits not in seen:
                     seen.add(bits)
                     chosen.append(feature)

@@ -383,14 +383,12 @@ def _from_floats(name: str, values: NDArray[Any]) -> NumericColumn:
 
 def _from_objects(name: str, values: Sequence[Any], as_levels: bool = False) -> Column:
     """Python objects: booleans or numbers if all of them are, else levels."""
-    first: dict[Any, int] = {}
     try:
-        codes = np.fromiter(
-            (first.setdefault(value, len(first)) for value in values), np.int64, len(values)
-        )
+        first = {value: place for place, value in enumerate(dict.fromkeys(values))}
     except TypeError:
         row = next(row for row, value in enumerate(values) if not _is_hashable(value))
         raise _unsupported_value(name, row, values[row]) from None
+    codes = np.fromiter(map(first.__getitem__, values), np.int64, len(values))
     found = [value.item() if isinstance(value, np.generic) else value for value in first]
     absent = np.array([_is_missing(value) for value in found])
     codes = np.where(absent, -1, np.cumsum(~absent) - 1)[codes]
