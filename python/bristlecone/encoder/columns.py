@@ -323,9 +323,9 @@ def _from_matrix(names: Sequence[str], matrix: NDArray[Any]) -> list[Column]:
     kind = matrix.dtype.kind
     if kind in "iu" and matrix.size and matrix.min() >= 0 and matrix.max() <= 1:
         matrix, kind = matrix > 0, "b"
-    finite = kind == "f" and bool(np.isfinite(matrix).all())
-    if finite:
+    if kind == "f":
         matrix = matrix.astype(np.float64, copy=False)
+    finite = kind == "f" and bool(np.isfinite(matrix).all())
     columns = zip(names, transposed(matrix), strict=True)
     if kind == "b" or finite:
         return [NumericColumn(name, values, None, kind == "b") for name, values in columns]
