@@ -335,3 +335,14 @@ def test_truncated_dictionaries_are_refused(key):
     del data[key]
     with pytest.raises(ModelFormatError, match="data must hold"):
         BinaryEncoder.from_dict(data)
+
+
+@pytest.mark.skipif(
+    np.finfo(np.longdouble).max == np.finfo(np.float64).max, reason="longdouble is float64 here"
+)
+@pytest.mark.filterwarnings("ignore:overflow encountered in cast:RuntimeWarning")
+def test_numbers_beyond_float64_are_infinite():
+    X = np.array([[1.0, 2.0], [3.0, 4.0]], dtype=np.longdouble)
+    X[1, 0] = np.finfo(np.longdouble).max
+    with pytest.raises(ValueError, match=r"column 'x0' is infinite or too large \(inf\) in row 1"):
+        BinaryEncoder().fit(X)

@@ -11,7 +11,18 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["as_array", "check_names", "check_row_labels", "listed", "unmasked"]
+__all__ = [
+    "as_array",
+    "check_names",
+    "check_not_negative",
+    "check_row_labels",
+    "listed",
+    "transposed",
+    "unmasked",
+]
+
+# Rows that are transposed at once.
+_BLOCK = 256
 
 
 def as_array(values: Any, label: str) -> NDArray[Any]:
@@ -22,10 +33,11 @@ def as_array(values: Any, label: str) -> NDArray[Any]:
     ValueError
         When a value of a series is missing or one of a masked array is masked.
     """
-    if nw.dependencies.is_into_series(values):
-        values = nw.from_native(values, series_only=True)
-    if isinstance(values, nw.Series):
-        return _from_series(values, label)
+    if not isinstance(values, np.ndarray):  # asking what else it may be takes a while
+        if nw.dependencies.is_into_series(values):
+            values = nw.from_native(values, series_only=True)
+        if isinstance(values, nw.Series):
+            return _from_series(values, label)
     array = np.asarray(unmasked(values, label))
     if array.dtype == object and all(isinstance(x, (Real, np.bool_)) for x in array.flat):
         return np.array(array.tolist())
@@ -53,6 +65,16 @@ def _from_series(series: nw.Series[Any], label: str) -> NDArray[Any]:
     return array
 
 
+def check_not_negative(values: NDArray[np.float64], label: str, kind: str) -> None:
+    """Raise ValueError, with the row, unless all values are finite and not negative."""
+    wrong = ~(np.isfinite(values) & (values >= 0))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValueError(
+            f"{label} is {values[row]} in row {row}; {kind} must be finite and not negative"
+        )
+
+
 def unmasked(values: Any, label: str) -> Any:
     """What was given, a masked array without its mask.
 
@@ -70,6 +92,14 @@ def unmasked(values: Any, label: str) -> Any:
         place = np.argwhere(masked)[0].tolist()
         raise ValueError(f"{label} is masked in row {place[0] if place else 0}: it has no value")
     return values.data
+
+
+def transposed(matrix: NDArray[Any]) -> NDArray[Any]:
+    """Transpose in C order; by blocks of rows, since a large one at once misses every cache."""
+    result = np.empty(matrix.shape[::-1], dtype=matrix.dtype)
+    for start in range(0, len(matrix), _BLOCK):
+        result[:, start : start + _BLOCK] = matrix[start : start + _BLOCK].T
+    return result
 
 
 def check_names(frame: Any, label: str) -> list[Any]:

@@ -129,6 +129,8 @@ def binary_features(encoder: Any, X: Any) -> NDArray[np.uint8]:
             f"encoder made an array of shape {features.shape} and dtype {features.dtype}; "
             "expected two dimensions and nothing but 0 and 1"
         )
+    if features.dtype == np.bool_:
+        return np.ascontiguousarray(features).view(np.uint8)
     return np.ascontiguousarray(features, dtype=np.uint8)
 
 

@@ -11,7 +11,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone._arrays import as_array, check_names, listed, unmasked
+from bristlecone._arrays import as_array, check_names, check_not_negative, listed, unmasked
 
 __all__ = ["Survival", "check_survival"]
 
@@ -76,10 +76,6 @@ def check_survival(y: Any) -> Survival:
     """
     if isinstance(y, np.ndarray) and y.dtype.names:
         return _from_fields(unmasked(y, "y"))
-    if nw.dependencies.is_into_dataframe(y):
-        names = check_names(y, "y")
-        series = nw.from_native(y, eager_only=True).iter_columns()
-        return _from_columns(dict(zip(names, series, strict=True)))
     if isinstance(y, (tuple, list)) and len(y) in (2, 3) and all(map(_is_column, y)):
         if len(y) == 3:
             raise ValueError(
@@ -93,6 +89,10 @@ def check_survival(y: Any) -> Survival:
         if len(event) != len(time):
             raise ValueError(f"y: event has {len(event)} rows but time has {len(time)}")
         return Survival(event, time)
+    if nw.dependencies.is_into_dataframe(y):
+        names = check_names(y, "y")
+        series = nw.from_native(y, eager_only=True).iter_columns()
+        return _from_columns(dict(zip(names, series, strict=True)))
     shape = f" of shape {y.shape}" if isinstance(y, np.ndarray) else ""
     raise ValueError(f"y is a {type(y).__name__}{shape}; expected {_FORMS}")
 
@@ -187,7 +187,9 @@ def _outcome(
 
 def _as_event(values: NDArray[Any], label: str) -> NDArray[np.bool_]:
     _check_one_dimensional(values, label)
-    if values.dtype.kind not in "biuf":
+    if values.dtype == np.bool_:
+        return np.ascontiguousarray(values)
+    if values.dtype.kind not in "iuf":
         shown = list(dict.fromkeys(values.tolist()))
         raise ValueError(
             f"{label} has dtype {values.dtype} and holds {listed(shown)}; expected True/False "
@@ -272,12 +274,7 @@ def _as_time(values: NDArray[Any], label: str) -> NDArray[np.float64]:
         shown = f", such as {values[0]!r};" if values.dtype.kind in "US" and len(values) else ";"
         raise ValueError(f"{label} has dtype {values.dtype}{shown} expected numbers")
     time = np.ascontiguousarray(values, dtype=np.float64)
-    wrong = ~(np.isfinite(time) & (time >= 0))
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise ValueError(
-            f"{label} is {time[row]} in row {row}; times must be finite and not negative"
-        )
+    check_not_negative(time, label, "times")
     return time
 
 

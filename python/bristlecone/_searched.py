@@ -133,8 +133,11 @@ def reporter(
 def report(trees: Sequence[Any], logger: logging.Logger, stacklevel: int) -> None:
     """Log fits and warn when a limit stopped them; called by the method of the user's call."""
     for tree in trees:
+        level = logging.INFO if tree.verbose else logging.DEBUG
+        if not logger.isEnabledFor(level):
+            continue
         logger.log(
-            logging.INFO if tree.verbose else logging.DEBUG,
+            level,
             "%s: objective %.6g, lower bound %.6g, %d leaves, depth %d, %d binary features, "
             "%.3f s%s",
             tree.status_,

@@ -71,8 +71,10 @@ class Tree:
     def _check_structure(self) -> None:
         count = self.node_count
         size = [1] * count
+        children = list(zip(self.children_left.tolist(), self.children_right.tolist(), strict=True))
+        features = self.feature.tolist()
         for node in range(count - 1, -1, -1):
-            left, right = int(self.children_left[node]), int(self.children_right[node])
+            left, right = children[node]
             leaf = left == NO_CHILD
             if not leaf:
                 if left != node + 1 or left >= count:
@@ -86,7 +88,7 @@ class Tree:
                 size[node] = 1 + size[left] + size[right]
             elif right != NO_CHILD:
                 raise ValueError(f"children_right[{node}] is {right} but children_left is -1")
-            feature = int(self.feature[node])
+            feature = features[node]
             if feature != NO_FEATURE if leaf else feature < 0:
                 raise ValueError(f"feature[{node}] is {feature} at a {'leaf' if leaf else 'split'}")
             if self.threshold is not None and leaf != bool(np.isnan(self.threshold[node])):
@@ -125,19 +127,19 @@ class Tree:
             threshold,
         )
         leaf = bare.apply(rows)
-        count = np.bincount(leaf, minlength=nodes)
-        total = np.bincount(leaf, weights=weight, minlength=nodes).astype(np.float64)
+        count = np.bincount(leaf, minlength=nodes).tolist()
+        total = np.bincount(leaf, weights=weight, minlength=nodes).tolist()
+        left, right = bare.children_left.tolist(), bare.children_right.tolist()
         for node in range(nodes - 1, -1, -1):
-            if not bare.is_leaf[node]:
-                children = [bare.children_left[node], bare.children_right[node]]
-                count[node] = count[children].sum()
-                total[node] = total[children].sum()
+            if left[node] != NO_CHILD:
+                count[node] = count[left[node]] + count[right[node]]
+                total[node] = total[left[node]] + total[right[node]]
         return cls(
             bare.children_left,
             bare.children_right,
             bare.feature,
-            count,
-            total,
+            np.array(count),
+            np.array(total),
             bare.threshold,
         )
 
@@ -189,10 +191,13 @@ class Tree:
     @cached_property
     def node_depth(self) -> NDArray[np.int64]:
         """Depth of every node, 0 at the root, shape (node_count,)."""
-        depth = np.zeros(self.node_count, dtype=np.int64)
-        for node in np.flatnonzero(~self.is_leaf):
-            depth[[self.children_left[node], self.children_right[node]]] = depth[node] + 1
-        return depth
+        depth = [0] * self.node_count
+        children = zip(self.children_left.tolist(), self.children_right.tolist(), strict=True)
+        for node, below in enumerate(children):
+            if below[0] != NO_CHILD:
+                for child in below:
+                    depth[child] = depth[node] + 1
+        return np.array(depth)
 
     @property
     def max_depth(self) -> int:

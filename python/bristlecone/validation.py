@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from bristlecone._arrays import as_array, check_row_labels, listed
+from bristlecone._arrays import as_array, check_not_negative, check_row_labels, listed
 from bristlecone._outcomes import Survival, check_survival
 from bristlecone.errors import InvalidParameterError
 
@@ -73,12 +73,7 @@ def check_sample_weight(sample_weight: Any, n_samples: int) -> NDArray[np.float6
     if values.dtype.kind not in "biuf":
         raise ValueError(f"sample_weight has dtype {values.dtype}; expected numbers")
     weight = np.ascontiguousarray(values, dtype=np.float64)
-    wrong = ~(np.isfinite(weight) & (weight >= 0))
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise ValueError(
-            f"sample_weight is {weight[row]} in row {row}; weights must be finite and not negative"
-        )
+    check_not_negative(weight, "sample_weight", "weights")
     extreme = (weight > _MOST_WEIGHT) | ((weight < _LEAST_WEIGHT) & (weight > 0))
     if extreme.any():
         row = int(np.argmax(extreme))
@@ -138,10 +133,7 @@ def check_row_losses(name: str, losses: Any, data: TrainingData) -> NDArray[np.f
     if values.dtype.kind not in "biuf":
         raise ValueError(f"{name} has dtype {values.dtype}; expected numbers")
     values = np.ascontiguousarray(values, dtype=np.float64)
-    wrong = ~(np.isfinite(values) & (values >= 0))
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise ValueError(f"{name} is {values[row]} in row {row}; must be finite and not negative")
+    check_not_negative(values, name, "losses")
     return values if data.kept is None else values[data.kept]
 
 

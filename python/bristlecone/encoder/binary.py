@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from bristlecone._arrays import transposed
 from bristlecone.encoder import serialise
 from bristlecone.encoder.columns import CategoricalColumn, Column, read_table
 from bristlecone.encoder.features import (
@@ -45,6 +46,10 @@ Floats = NDArray[np.float64]
 
 # More levels than these, and none of them frequent enough, are worth a warning.
 _MANY_LEVELS = 20
+
+# Sums of weights depend on the order of the rows in their last digits: shares of rows that differ
+# by less are equal.
+_ROUNDING = 1e-12
 
 
 class BinaryEncoder(TransformerMixin, BaseEstimator):
@@ -222,10 +227,10 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         n_rows, columns = self._columns_of(X, self.features_)
-        encoded = np.empty((n_rows, self.n_features_out_), dtype=bool)
+        answers = np.empty((self.n_features_out_, n_rows), dtype=bool)
         for index, feature in enumerate(self.features_):
-            encoded[:, index] = feature.evaluate(columns[feature.column])
-        return encoded
+            answers[index] = feature.evaluate(columns[feature.column])
+        return transposed(answers)
 
     def evaluate(self, X: Any, asked: Sequence[int]) -> NDArray[np.bool_]:
         """Some of the binary features; only their columns need be there.
@@ -413,17 +418,17 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             schemas.append(describe(column, fill))
             for feature in self._candidates(column, fill, *observed, unit):
                 answer = feature.evaluate(column)
-                if answer.all() or not answer.any():
+                true = np.count_nonzero(answer)
+                if true in (0, column.n_rows):
                     continue
                 varies = True
-                true = np.count_nonzero(answer) if weight is None else np.sum(weight[answer])
-                # sums of weights depend on the order of the rows in their last digits
-                support = round(min(true, total - true) / total, 12)
-                if support < self.min_support and not isinstance(feature, Flag):
+                true = true if weight is None else np.sum(weight[answer])
+                support = min(true, total - true) / total
+                if support < self.min_support - _ROUNDING and not isinstance(feature, Flag):
                     continue
                 frequent |= not isinstance(feature, (Other, Missing))
                 # equal for a feature and its complement
-                bits = np.packbits(answer ^ answer[0]).tobytes()
+                bits = np.packbits(~answer if answer[0] else answer).tobytes()
                 if bits not in seen:
                     seen.add(bits)
                     chosen.append(feature)
@@ -439,7 +444,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             return features
         turn: Counter[str] = Counter()
         queue: list[tuple[int, int, int]] = []
-        for index in sorted(range(len(features)), key=lambda index: -balance[index]):
+        for index in sorted(range(len(features)), key=lambda i: -round(balance[i] / _ROUNDING)):
             column = features[index].column
             queue.append((turn[column], len(queue), index))
             turn[column] += 1
@@ -450,9 +455,8 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         """What stands for a missing value, whether or not any is missing in training."""
         if isinstance(column, CategoricalColumn) or self.missing == "branch" or not len(distinct):
             return None
-        if column.is_flag:
-            share = dict(zip(distinct.tolist(), total.tolist(), strict=True))
-            return bool(share.get(True, 0.0) > share.get(False, 0.0))
+        if column.is_flag:  # the distinct values rise: False, True
+            return bool(distinct[np.argmax(total)])
         return weighted_mean(distinct, total)
 
     def _candidates(

@@ -16,6 +16,7 @@ from narwhals.dependencies import is_into_dataframe
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from bristlecone._arrays import transposed
 from bristlecone.frame import Frame
 
 __all__ = ["CategoricalColumn", "Category", "Column", "NumericColumn", "Table", "read_table"]
@@ -226,29 +227,27 @@ def read_table(X: Any, reader: str) -> Table:
         return Table(
             names, True, X.shape[0], lambda at: [_from_array(names[j], X[names[j]]) for j in at]
         )
-    if is_into_dataframe(X):
-        names, named = _frame_names(X)
-        frame = nw.from_native(X, eager_only=True)
-        _check_shape(frame.shape, reader)
-        keys = frame.columns
-        return Table(
-            names,
-            named,
-            frame.shape[0],
-            lambda at: [_from_series(names[j], frame.get_column(keys[j])) for j in at],
-        )
-    if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
-        raise TypeError(f"{reader} does not accept lazy frames; call collect() first")
+    if not isinstance(X, np.ndarray):  # asking what else it may be takes longer than to read it
+        if is_into_dataframe(X):
+            names, named = _frame_names(X)
+            frame = nw.from_native(X, eager_only=True)
+            _check_shape(frame.shape, reader)
+            keys = frame.columns
+            return Table(
+                names,
+                named,
+                frame.shape[0],
+                lambda at: [_from_series(names[j], frame.get_column(keys[j])) for j in at],
+            )
+        if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
+            raise TypeError(f"{reader} does not accept lazy frames; call collect() first")
     array = _as_array(X)
     _check_shape(array.shape, reader)
     names = [f"x{j}" for j in range(array.shape[1])]
 
     def read(at: Sequence[int]) -> list[Column]:
-        # one pass that lays each column out contiguously is cheaper than strided reads per column
-        every = len(at) == array.shape[1]
-        chosen = np.asfortranarray(array if every else array[:, at])
-        places = at if every else range(len(at))
-        return [_from_array(names[j], chosen[:, k]) for j, k in zip(at, places, strict=True)]
+        every = list(at) == list(range(len(names)))
+        return _from_matrix([names[j] for j in at], array if every else array[:, at])
 
     return Table(names, False, array.shape[0], read)
 
@@ -298,6 +297,9 @@ def _from_series(name: str, series: nw.Series[Any]) -> Column:
     if dtype in (nw.Int128, nw.UInt128):  # which NumPy does not have
         dtype, series = nw.Float64(), series.cast(nw.Float64)
     if dtype == nw.Boolean or dtype.is_integer():
+        whole = series.to_numpy()
+        if whole.dtype.kind in "biu":  # nothing is missing
+            return _from_integers(name, whole, None)
         missing = _mask(series.is_null().to_numpy())
         absent = False if dtype == nw.Boolean else 0
         values = (series if missing is None else series.fill_null(absent)).to_numpy()
@@ -314,6 +316,20 @@ def _from_series(name: str, series: nw.Series[Any]) -> Column:
     if dtype in (nw.Object, nw.Unknown):
         return _from_array(name, series.to_numpy())
     raise _unsupported(name, dtype)
+
+
+def _from_matrix(names: Sequence[str], matrix: NDArray[Any]) -> list[Column]:
+    """Columns of one dtype: what can be checked of all at once, is."""
+    kind = matrix.dtype.kind
+    if kind in "iu" and matrix.size and matrix.min() >= 0 and matrix.max() <= 1:
+        matrix, kind = matrix > 0, "b"
+    if kind == "f":
+        matrix = matrix.astype(np.float64, copy=False)
+    finite = kind == "f" and bool(np.isfinite(matrix).all())
+    columns = zip(names, transposed(matrix), strict=True)
+    if kind == "b" or finite:
+        return [NumericColumn(name, values, None, kind == "b") for name, values in columns]
+    return [_from_array(name, values) for name, values in columns]
 
 
 def _from_array(name: str, values: NDArray[Any]) -> Column:
@@ -367,14 +383,12 @@ def _from_floats(name: str, values: NDArray[Any]) -> NumericColumn:
 
 def _from_objects(name: str, values: Sequence[Any], as_levels: bool = False) -> Column:
     """Python objects: booleans or numbers if all of them are, else levels."""
-    first: dict[Any, int] = {}
     try:
-        codes = np.fromiter(
-            (first.setdefault(value, len(first)) for value in values), np.int64, len(values)
-        )
+        first = {value: place for place, value in enumerate(dict.fromkeys(values))}
     except TypeError:
         row = next(row for row, value in enumerate(values) if not _is_hashable(value))
         raise _unsupported_value(name, row, values[row]) from None
+    codes = np.fromiter(map(first.__getitem__, values), np.int64, len(values))
     found = [value.item() if isinstance(value, np.generic) else value for value in first]
     absent = np.array([_is_missing(value) for value in found])
     codes = np.where(absent, -1, np.cumsum(~absent) - 1)[codes]

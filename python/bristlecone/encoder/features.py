@@ -152,7 +152,9 @@ def tell_apart(features: Sequence[Feature]) -> list[Feature]:
     Levels are quoted first ("grade = '1'" beside the number 1, "site = 'other'" beside the merged
     levels); what is still alike is numbered.
     """
-    count = Counter(feature.name for feature in features)
+    count = Counter([feature.name for feature in features])
+    if len(count) == len(features):
+        return list(features)
     quoted = [
         replace(feature, condition=f"= {feature.level!r}")
         if isinstance(feature, Level) and count[feature.name] > 1

@@ -58,16 +58,9 @@ class ParquetFile:
         kinds: Mapping[str, str] | None = None,
         missing: Collection[str] = (),
     ) -> Frame:
-        """Read the rows.
+        """Read the rows; columns, kinds and missing are those of :meth:`CsvFile.read`.
 
-        Parameters
-        ----------
-        columns : iterable of str, optional
-            Columns to read; all by default.
-        kinds : mapping of str to {"text", "number"}, optional
-            What a column has to be; numbers are turned into text.
-        missing : collection of str
-            Texts that stand for a missing value.
+        Numbers of a column that has to be text are turned into it.
 
         Returns
         -------
