@@ -351,12 +351,18 @@ impl<const PRIOR: bool> LaneTask for Likelihood<PRIOR> {
     unsafe fn lane_constants<L: Lanes>(&self, shift: &[u32]) -> Constants<L::Real> {
         let log_unit = (shift[1] as f64 - shift[0] as f64) * std::f64::consts::LN_2;
         let baseline = (self.total[0] as f64 / self.total[1] as f64).ln() + log_unit;
-        let in_lanes = |c: usize| self.prior()[c] / power_of_two(shift[c] as i32);
-        let prior = [in_lanes(0), in_lanes(1), -in_lanes(0) * self.baseline()];
+        // Asked for again and again: what only a prior needs is left out without one.
+        let [mut events, mut hazard, mut uncharged] = [0.0; 3];
+        if PRIOR {
+            events = self.prior * self.events_scale / power_of_two(shift[0] as i32);
+            hazard = self.prior * self.hazard_scale / power_of_two(shift[1] as i32);
+            uncharged = -events * self.baseline();
+        }
         // SAFETY: the caller's contract.
         unsafe {
             let splat = |value| L::splat_real(L::R::from_f64(value));
-            Constants { baseline: splat(baseline), prior: prior.map(splat) }
+            let prior = [splat(events), splat(hazard), splat(uncharged)];
+            Constants { baseline: splat(baseline), prior }
         }
     }
 
