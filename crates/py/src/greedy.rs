@@ -2,11 +2,9 @@
 
 use crate::search::to_py;
 use crate::survival::observations;
-use bristlecone_core::greedy::{
-    Grown, Interrupted, Limits, dense_ranks, grow_by_likelihood, grow_by_logrank,
-};
+use bristlecone_core::greedy::{Grown, Limits, dense_ranks, grow_by_costs, grow_by_logrank};
 use bristlecone_core::survival::Observations;
-use bristlecone_core::task::{Statistics, likelihood::Likelihood};
+use bristlecone_core::task::likelihood::Likelihood;
 use bristlecone_core::tree::LEAF;
 use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
@@ -119,26 +117,31 @@ struct Fit<'a> {
 impl Fit<'_> {
     /// Without the GIL; a signal's exception, KeyboardInterrupt, ends the fit.
     fn grow(&self, code: impl Fn(usize, usize) -> u32) -> PyResult<Grown> {
-        let mut signal = Ok(());
-        let mut checked = Instant::now();
-        let interrupted = || {
-            if checked.elapsed() >= SIGNAL_CHECK {
-                signal = Python::attach(|py| py.check_signals());
-                checked = Instant::now();
-            }
-            signal.is_err()
-        };
-        let grown = match &self.likelihood {
-            Some(task) => {
-                let (statistics, _) = task.statistics().as_chunks();
-                let counts = vec![1; self.obs.len()];
-                let limits = &self.limits;
-                grow_by_likelihood(self.n_columns, code, statistics, &counts, limits, interrupted)
-            }
-            None => grow_by_logrank(self.n_columns, code, &self.obs, &self.limits, interrupted),
-        };
-        grown.map_err(|Interrupted| signal.expect_err("only a signal interrupts"))
+        let (n_columns, limits) = (self.n_columns, &self.limits);
+        let grown = heeding_signals(None, |interrupted| match &self.likelihood {
+            Some(task) => grow_by_costs(task, n_columns, code, limits, interrupted),
+            None => grow_by_logrank(n_columns, code, &self.obs, limits, interrupted),
+        })?;
+        Ok(grown.expect("only a signal interrupts, and that is raised"))
     }
+}
+
+/// Grows a tree without the GIL, given what tells it to stop: a signal, whose exception is
+/// raised, or the end of the time.
+pub(crate) fn heeding_signals<R>(
+    deadline: Option<Instant>,
+    grow: impl FnOnce(&mut dyn FnMut() -> bool) -> R,
+) -> PyResult<R> {
+    let mut signal = Ok(());
+    let mut checked = Instant::now();
+    let grown = grow(&mut || {
+        if signal.is_ok() && checked.elapsed() >= SIGNAL_CHECK {
+            signal = Python::attach(|py| py.check_signals());
+            checked = Instant::now();
+        }
+        signal.is_err() || deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    });
+    signal.map(|()| grown)
 }
 
 /// A threshold between two neighbouring values, such that only the lower one is at most it.

@@ -82,12 +82,12 @@ pub fn backends() -> Vec<&'static str> {
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Limits {
-    max_depth: usize,
-    max_leaf_nodes: Option<usize>,
-    min_samples_leaf: usize,
+    pub(crate) max_depth: usize,
+    pub(crate) max_leaf_nodes: Option<usize>,
+    pub(crate) min_samples_leaf: usize,
     pub(crate) leaf_penalty: f64,
     n_threads: usize,
-    time_limit: Option<f64>,
+    pub(crate) time_limit: Option<f64>,
     memory_limit: Option<usize>,
     options: Option<Py<PyDict>>,
     /// When the preparation of the search began.
@@ -164,7 +164,7 @@ fn backend(name: &str) -> PyResult<Backend> {
 }
 
 /// The likelihood task of arrays from Python.
-fn likelihood(
+pub(crate) fn likelihood(
     time: &PyReadonlyArray1<'_, f64>,
     event: &PyReadonlyArray1<'_, bool>,
     weight: Option<&PyReadonlyArray1<'_, f64>>,

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::survival::Observations;
-use crate::task::{Statistics, likelihood};
+use crate::task::likelihood;
 use bristlecone_oracle::instances::Random;
 
 /// A small sample with ties in the times and the columns.
@@ -68,9 +68,7 @@ impl Problem {
             By::LogRank => grow_by_logrank(self.codes.len(), code, &obs, limits, || false),
             By::Likelihood => {
                 let task = likelihood::Likelihood::new(&obs, 0.0).unwrap();
-                let (statistics, _) = task.statistics().as_chunks();
-                let ones = vec![1; obs.len()];
-                grow_by_likelihood(self.codes.len(), code, statistics, &ones, limits, || false)
+                grow_by_costs(&task, self.codes.len(), code, limits, || false)
             }
         }
         .unwrap()
@@ -265,33 +263,6 @@ fn integer_weights_are_repetition() {
             assert_eq!(problem.grow(by, &FREE), repeated.grow(by, &FREE), "seed {seed}, {by:?}");
         }
     }
-}
-
-#[test]
-fn merged_rows_count_as_many() {
-    let mut problem = Problem::random(7, 60);
-    problem.codes.truncate(3);
-    let limits = Limits { min_samples_leaf: 5, ..FREE };
-    let expected = problem.grow(By::Likelihood, &limits);
-    assert!(expected.tree.n_leaves() > 2);
-    let task = likelihood::Likelihood::new(&problem.observations(), 0.0).unwrap();
-    let (mut cells, mut statistics, mut counts) = (Vec::new(), Vec::new(), Vec::new());
-    for (i, record) in task.statistics().as_chunks::<2>().0.iter().enumerate() {
-        let cell: Vec<u32> = problem.codes.iter().map(|codes| codes[i]).collect();
-        let at = cells.iter().position(|known| *known == cell).unwrap_or(cells.len());
-        if at == cells.len() {
-            cells.push(cell);
-            statistics.push([0; 2]);
-            counts.push(0);
-        }
-        statistics[at][0] += record[0];
-        statistics[at][1] += record[1];
-        counts[at] += 1;
-    }
-    assert!(cells.len() < problem.time.len());
-    let code = |r: usize, c: usize| cells[r][c];
-    let merged = grow_by_likelihood(3, code, &statistics, &counts, &limits, || false);
-    assert_eq!(merged, Ok(expected));
 }
 
 #[test]
