@@ -187,3 +187,9 @@ def grow_greedy(
     max_leaf_nodes: int | None,
     min_samples_leaf: int,
 ) -> dict[str, Any]: ...
+def greedy_cuts(
+    task: str,
+    data: dict[str, Any],
+    codes: NDArray[np.uint32],
+    **limits: Unpack[Limits],
+) -> dict[str, NDArray[Any]]: ...

@@ -18,10 +18,12 @@ from sklearn.base import clone
 
 from bristlecone import _core
 from bristlecone._cost import affordable, allowance, smaller_setting
+from bristlecone._cuts import Growth, SklearnTree, cuts_of_sklearn, cuts_of_task
 from bristlecone._describe import describe_search
 from bristlecone._encoded import EncodedTreeMixin, binary_features
 from bristlecone._searched import SearchedTreeMixin, report, reporter
 from bristlecone.encoder import BinaryEncoder
+from bristlecone.encoder.cuts import Cut, RankedColumns, add_cuts, rank_columns
 from bristlecone.errors import (
     InfeasibleError,
     InfeasibleWarning,
@@ -43,6 +45,9 @@ __all__ = ["Callback", "Engine", "Problem", "SolverMixin", "task_engine"]
 
 Callback = Callable[[SearchProgress], object]
 Estimator = TypeVar("Estimator", bound="SolverMixin")
+
+# Of the time that is left after reading the rows, what the choice of cuts may take.
+_SHARE_FOR_CUTS = 0.5
 
 
 class Problem(NamedTuple):
@@ -255,14 +260,52 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
     def _problem(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> Problem:
         start = time.perf_counter()
         self._check_parameters()
-        problem = self._encoded(self._training_data(X, y, sample_weight, **more))
-        return problem._replace(seconds=time.perf_counter() - start)
+        return self._encoded(self._training_data(X, y, sample_weight, **more), start)
 
-    def _encoded(self, data: Any) -> Problem:
-        start = time.perf_counter()
+    def _encoded(self, data: Any, start: float | None = None) -> Problem:
+        """The problem of these rows, whose preparation began at ``start``."""
+        start = time.perf_counter() if start is None else start
         encoder = self._fitted_encoder(data.X, data.weight)
+        if isinstance(self.encoder, str):
+            self._add_cuts(encoder, data, start)
         features = binary_features(encoder, data.X)
         return Problem(data, encoder, features, time.perf_counter() - start)
+
+    def _add_cuts(self, encoder: BinaryEncoder, data: Any, start: float) -> None:
+        """Add the cuts of greedy trees over every threshold to the features of the encoder."""
+        seconds = None
+        if self.time_limit is not None:
+            seconds = _SHARE_FOR_CUTS * (self.time_limit - (time.perf_counter() - start))
+        if self.max_depth == 0 or self.max_leaf_nodes == 1 or (seconds or 1.0) <= 0.0:
+            return
+        columns = rank_columns(encoder, data.X)
+        if all(values is None for values in columns.values):
+            return
+        most = columns.ranks.shape[1]
+        growth = Growth(
+            max_depth=most if self.max_depth is None else min(self.max_depth, most),
+            max_leaf_nodes=None if self.max_leaf_nodes is None else min(self.max_leaf_nodes, most),
+            min_samples_leaf=self.min_samples_leaf,
+            leaf_penalty=float(self.leaf_penalty),
+            seconds=seconds,
+        )
+        cuts = self._greedy_cuts(data, columns, growth)
+        other = self._sklearn_tree(data)
+        if other is not None:
+            cuts += cuts_of_sklearn(other, columns, growth)
+        add_cuts(encoder, columns, cuts)
+
+    def _greedy_cuts(self, data: Any, columns: RankedColumns, growth: Growth) -> list[Cut]:
+        """Cuts of the greedy tree of the objective, without what constrains whole trees."""
+        return cuts_of_task(*self._sum_task(data, columns), columns, growth)
+
+    def _sum_task(self, data: Any, columns: RankedColumns) -> tuple[str, dict[str, Any]]:
+        """Name and data of the engine's task for the greedy tree."""
+        raise NotImplementedError
+
+    def _sklearn_tree(self, data: Any) -> SklearnTree | None:
+        """Tree of scikit-learn whose cuts are added, too."""
+        return None
 
     def _search(
         self, problem: Problem, start: float, callback: Callback | None, **options: Any

@@ -18,6 +18,7 @@ from bristlecone._objectives import LEAF_CURVES, OBJECTIVES, Objective
 from bristlecone._solver import Callback, Engine, Problem, SolverMixin
 from bristlecone._survival import SurvivalTreeMixin
 from bristlecone.curves import rmst
+from bristlecone.encoder.cuts import RankedColumns
 from bristlecone.errors import InvalidParameterError, SearchLimitWarning
 from bristlecone.fairness import RmstParity
 from bristlecone.serialise import Fields, register
@@ -328,6 +329,13 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
             fair = partial(solve_front, *self._fair_task(problem), problem.features)
             return Engine(fair, None, forecast)
         return Engine(self._with(problem, "solve"), self._with(problem, "path"), forecast)
+
+    def _sum_task(
+        self, data: TrainingData, columns: RankedColumns | None = None
+    ) -> tuple[str, dict[str, Any]]:
+        objective = self._objective()
+        task = {name: getattr(data, name) for name in ("time", "event", "weight")}
+        return objective.name, {**task, **objective.engine_options(self, data)}
 
     def _fair_task(self, problem: Problem) -> tuple[str, dict[str, Any]]:
         """Name and data of the engine's task."""

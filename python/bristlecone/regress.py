@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.tree import DecisionTreeRegressor
 
+from bristlecone._cuts import SklearnTree
 from bristlecone._solver import Callback, Engine, Problem, SolverMixin, task_engine
+from bristlecone.encoder.cuts import RankedColumns
 from bristlecone.serialise import Fields, register
 from bristlecone.targets import NumericData, check_numeric_data
 from bristlecone.tree import Tree
@@ -189,8 +192,15 @@ class OptimalTreeRegressor(SolverMixin, RegressorMixin, BaseEstimator):
         return check_numeric_data(X, y, sample_weight)
 
     def _engine(self, problem: Problem) -> Engine:
-        task = {"target": problem.data.target, "weight": problem.data.weight}
-        return task_engine("regression", task, problem.features)
+        return task_engine(*self._sum_task(problem.data), problem.features)
+
+    def _sum_task(
+        self, data: NumericData, columns: RankedColumns | None = None
+    ) -> tuple[str, dict[str, Any]]:
+        return "regression", {"target": data.target, "weight": data.weight}
+
+    def _sklearn_tree(self, data: NumericData) -> SklearnTree:
+        return SklearnTree(DecisionTreeRegressor(), data.target, data.weight, by_label=False)
 
     def _set_found(self, tree: Tree, problem: Problem, solution: Any) -> None:
         leaf = tree.leaf_index(problem.features)
