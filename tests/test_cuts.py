@@ -12,6 +12,7 @@ from bristlecone.cost_sensitive import CostSensitiveTreeClassifier
 from bristlecone.datasets import load
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.encoder.cuts import Cut, add_cuts, rank_columns
+from bristlecone.encoder.features import Threshold
 from bristlecone.errors import SearchLimitWarning
 from bristlecone.fair import FairTreeClassifier
 from bristlecone.fairness import RmstParity
@@ -259,7 +260,7 @@ def test_a_cut_that_a_feature_makes_in_the_node_adds_nothing():
 
 
 def test_imputed_rows_place_no_cut():
-    X, rng = table(3, 200)
+    X, _ = table(3, 200)
     X = X[["free", "tied"]]
     y = np.where(X["free"].isna(), 0, 1)
     tree = OptimalTreeClassifier(max_depth=2).fit(X, y)

@@ -143,8 +143,11 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
         -------
         list of fitted estimators
             Entry k is a best tree with at most k + 1 leaves, with its own objective, bound and
-            status. Its objective is that of ``fit`` with ``max_leaf_nodes=k + 1``; of trees that
-            are equally good it may be another one. The parameters are
+            status. Its objective is that of ``fit`` with ``max_leaf_nodes=k + 1`` over the same
+            features; of trees that are equally good it may be another one. With ``encoder="auto"``
+            the features hold the cuts of the greedy tree of the largest size, where ``fit`` has
+            those of its own size: every entry is at least as good as the subtrees of its size of
+            that tree. The parameters are
             those of this estimator, which is left as it is; the fitted encoder is shared. The
             sizes end at ``max_leaf_nodes``, at what ``max_depth`` allows, or at the number of
             distinct rows. One search finds them all, and the limits and ``fit_time_`` are those
