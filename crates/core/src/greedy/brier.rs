@@ -186,3 +186,50 @@ impl Criterion for BrierScore<'_> {
         (self.task.leaf_penalty * SCALE).round() as i64
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::Problem;
+    use super::*;
+    use crate::survival::Observations;
+
+    /// Every threshold of the whole sample against the loss of its sides, from their rows.
+    #[test]
+    fn falls_are_those_of_the_definition() {
+        let mut worth = 0;
+        for seed in 0..60 {
+            let problem = Problem::random(seed, 60);
+            let obs = Observations { entry: None, ..problem.observations() };
+            for curve in [LeafCurve::KaplanMeier, LeafCurve::BrierOptimal] {
+                let task = Brier::new(&obs, 0.0, curve, None).unwrap();
+                let (mut score, rows) = BrierScore::new(&task);
+                let n = rows.len();
+                let all: Vec<u32> = (0..n as u32).collect();
+                if !score.enter(&all, &[]) {
+                    continue;
+                }
+                for (column, codes) in problem.codes.iter().enumerate() {
+                    let code = |row: u32| codes[rows[row as usize] as usize];
+                    let mut order: Vec<Entry> =
+                        all.iter().map(|&row| Entry { code: code(row), row }).collect();
+                    order.sort_by_key(|entry| entry.code);
+                    let cuts: Vec<usize> =
+                        (1..n).filter(|&i| order[i - 1].code != order[i].code).collect();
+                    let mut falls = vec![0.0; cuts.len()];
+                    score.score(column, &order, &cuts, &mut falls, &mut || false).unwrap();
+                    for (&cut, fall) in cuts.iter().zip(falls) {
+                        let last = order[cut - 1].code;
+                        let (left, right): (Vec<usize>, Vec<usize>) =
+                            (0..n).partition(|&i| codes[i] <= last);
+                        let whole: Vec<usize> = (0..n).collect();
+                        let sides = task.leaf_loss(&left) + task.leaf_loss(&right);
+                        let expected = task.leaf_loss(&whole) - sides;
+                        worth += usize::from(expected > 1e-3);
+                        assert!((fall / SCALE - expected).abs() < 1e-11, "seed {seed}");
+                    }
+                }
+            }
+        }
+        assert!(worth > 1000);
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::survival::Observations;
-use crate::task::likelihood;
+use crate::task::{ScalarTask, likelihood};
 use bristlecone_oracle::instances::Random;
 
 /// A small sample with ties in the times and the columns.
@@ -323,4 +323,74 @@ fn an_interrupt_stops_between_columns() {
     let code = |r: usize, c: usize| problem.codes[c][r];
     let grown = grow_by_logrank(6, code, &problem.observations(), &FREE, interrupted);
     assert_eq!((grown, asked), (Err(Interrupted), 3));
+}
+
+/// Sum of the costs of the leaves and prices of the splits.
+fn cost(task: &impl ScalarTask, problem: &Problem, nodes: &Preorder) -> i64 {
+    fn walk(
+        (task, problem, nodes): (&impl ScalarTask, &Problem, &Preorder),
+        at: &mut usize,
+        rows: &[usize],
+    ) -> i64 {
+        let node = nodes[*at];
+        *at += 1;
+        let Some((column, below, _)) = node else {
+            let mut sums = vec![0; task.channels()];
+            for &row in rows {
+                let record = &task.statistics()[row * sums.len()..];
+                sums.iter_mut().zip(record).for_each(|(sum, value)| *sum += value);
+            }
+            return task.leaf_cost(&sums);
+        };
+        let (left, right): (Vec<usize>, Vec<usize>) =
+            rows.iter().partition(|&&row| problem.codes[column][row] <= below);
+        let tree = (task, problem, nodes);
+        walk(tree, at, &left) + walk(tree, at, &right) + task.split_price()
+    }
+    let all: Vec<usize> = (0..problem.time.len()).collect();
+    walk((task, problem, nodes), &mut 0, &all)
+}
+
+#[test]
+fn subtrees_are_no_worse_than_trees_that_stop() {
+    let mut better = 0;
+    for seed in 0..200 {
+        let problem = Problem::random(seed, 60);
+        let random = &mut Random::new(seed + 1);
+        let limits = Limits {
+            max_depth: [None, Some(1), Some(2), Some(4)][random.below(4)],
+            max_leaf_nodes: [None, Some(1), Some(3), Some(5)][random.below(4)],
+            min_samples_leaf: 1 + random.below(4),
+        };
+        let penalty = [0.0, 0.02][random.below(2)];
+        let task = likelihood::Likelihood::new(&problem.observations(), penalty).unwrap();
+        let code = |r: usize, c: usize| problem.codes[c][r];
+        let pruned = subtree_by_costs(&task, problem.codes.len(), code, &limits, || false);
+        let most = limits.max_leaf_nodes.unwrap_or(usize::MAX);
+        assert!(pruned.tree.n_leaves() <= most);
+        let stopping = problem.grow(By::Likelihood, &limits);
+        let costs = [pruned, stopping].map(|tree| cost(&task, &problem, &preorder(&tree)));
+        // The two prunings of a tie differ by rounding.
+        assert!(costs[0] <= costs[1] + 256, "seed {seed}, {limits:?}");
+        better += usize::from(costs[0] + 1_000_000 < costs[1]);
+    }
+    assert!(better > 20);
+}
+
+#[test]
+fn what_was_grown_before_a_stop_is_a_tree() {
+    let problem = Problem::random(5, 40);
+    let task = likelihood::Likelihood::new(&problem.observations(), 0.0).unwrap();
+    let code = |r: usize, c: usize| problem.codes[c][r];
+    let mut sizes = Vec::new();
+    for most in 1..60 {
+        let mut asked = 0;
+        let interrupted = || {
+            asked += 1;
+            asked >= most
+        };
+        sizes.push(subtree_by_costs(&task, 6, code, &FREE, interrupted).tree.n_leaves());
+    }
+    assert_eq!(sizes[0], 1);
+    assert!(sizes.iter().any(|&size| size == 2) && sizes[58] > 3);
 }
