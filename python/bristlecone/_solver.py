@@ -49,6 +49,9 @@ Estimator = TypeVar("Estimator", bound="SolverMixin")
 # Of the time that is left after reading the rows, what the choice of cuts may take.
 _SHARE_FOR_CUTS = 0.5
 
+# More is no limit, and may be beyond what the clock of the engine counts.
+_MOST_SECONDS = 1e9
+
 
 class Problem(NamedTuple):
     """Training rows (checked, with ``X`` and ``weight``), the fitted encoder, binary features.
@@ -278,8 +281,13 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
         """Add the cuts of greedy trees over every threshold to the features of the encoder."""
         seconds = None
         if self.time_limit is not None:
-            seconds = _SHARE_FOR_CUTS * (self.time_limit - (time.perf_counter() - start))
-        if self.max_depth == 0 or self.max_leaf_nodes == 1 or (seconds or 1.0) <= 0.0:
+            left = self.time_limit - (time.perf_counter() - start)
+            seconds = min(_SHARE_FOR_CUTS * left, _MOST_SECONDS)
+        if (
+            self.max_depth == 0
+            or self.max_leaf_nodes == 1
+            or (seconds is not None and seconds <= 0.0)
+        ):
             return
         columns = rank_columns(encoder, data.X)
         if all(values is None for values in columns.values):
