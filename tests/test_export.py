@@ -10,6 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 from bristlecone.curves import kaplan_meier
 from bristlecone.datasets import load
+from bristlecone.encoder import BinaryEncoder
 from bristlecone.export import export_dict, export_text
 from bristlecone.optimal import OptimalSurvivalTree
 
