@@ -21,7 +21,6 @@ from bristlecone import (
     load_model,
     save_model,
 )
-from bristlecone.encoder import BinaryEncoder
 
 
 def table(n=80, seed=0):
