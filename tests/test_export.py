@@ -10,6 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 from bristlecone.curves import kaplan_meier
 from bristlecone.datasets import load
+from bristlecone.encoder import BinaryEncoder
 from bristlecone.export import export_dict, export_text
 from bristlecone.optimal import OptimalSurvivalTree
 
@@ -60,7 +61,7 @@ def test_weighted_fits_show_weights_beside_counts():
 
 def test_the_median_is_that_of_kaplan_meier_and_the_models_own_is_called_so():
     gbsg2 = load("gbsg2", as_frame="plain")
-    model = OptimalSurvivalTree(max_depth=3).fit(gbsg2.X, gbsg2.y)
+    model = OptimalSurvivalTree(max_depth=3, encoder=BinaryEncoder()).fit(gbsg2.X, gbsg2.y)
     leaf = export_dict(model)["yes"]["yes"]["yes"]
     rows = model.apply(gbsg2.X) == leaf["node"]
     own = kaplan_meier(gbsg2.y[rows])

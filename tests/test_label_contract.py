@@ -128,9 +128,11 @@ def test_an_error_keeps_the_earlier_fit(case):
 def test_a_limit_leaves_a_tree_with_a_valid_bound(case):
     model, extra = case
     X, y = table()
-    best = clone(model).set_params(max_depth=4).fit(X, y, **extra)
+    # Without time there would be no greedy cuts, and the bound is one over the features.
+    model.set_params(max_depth=4, encoder=BinaryEncoder())
+    best = clone(model).fit(X, y, **extra)
     with pytest.warns(SearchLimitWarning, match="time_limit"):
-        model.set_params(max_depth=4, time_limit=0).fit(X, y, **extra)
+        model.set_params(time_limit=0).fit(X, y, **extra)
     assert model.status_ == "time_limit"
     assert model.lower_bound_ <= best.objective_value_ + 1e-9
     assert model.objective_value_ >= best.objective_value_ - 1e-9

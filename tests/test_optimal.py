@@ -58,7 +58,7 @@ def test_optimum_on_the_survset_copy_of_whas500(depth, expected):
         warnings.simplefilter("ignore")  # its pickles name modules NumPy has moved
         frame = survset.SurvLoader().load_dataset("whas500")["df"]
     X, y = frame.drop(columns=["pid", "event", "time"]), frame[["event", "time"]]
-    model = OptimalSurvivalTree(max_depth=depth).fit(X, y)
+    model = OptimalSurvivalTree(max_depth=depth, encoder=BinaryEncoder()).fit(X, y)
     assert model.objective_value_ == pytest.approx(expected, rel=1e-12)
 
 

@@ -21,6 +21,7 @@ from bristlecone import (
     datasets,
 )
 from bristlecone.cli import main
+from bristlecone.encoder import BinaryEncoder
 from bristlecone.export import export_text
 from bristlecone.optimal import OptimalSurvivalTree
 from bristlecone.report import certificate, html_report
@@ -58,7 +59,7 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def tree():
     veterans = datasets.load("veterans", as_frame="plain")
-    return OptimalSurvivalTree(max_depth=2).fit(veterans.X, veterans.y)
+    return OptimalSurvivalTree(max_depth=2, encoder=BinaryEncoder()).fit(veterans.X, veterans.y)
 
 
 def test_report_shows_every_leaf_question_and_number_of_the_proof(tree):

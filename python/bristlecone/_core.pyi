@@ -194,3 +194,9 @@ def grow_greedy(
     min_events_leaf: int = 0,
     prior: float = 0.0,
 ) -> dict[str, Any]: ...
+def greedy_cuts(
+    task: str,
+    data: dict[str, Any],
+    codes: NDArray[np.uint32],
+    **limits: Unpack[Limits],
+) -> dict[str, NDArray[Any]]: ...

@@ -105,7 +105,7 @@ def describe_search(estimator: SolverMixin) -> str:
             described_data(estimator),
             f"The search ended with: {sentence}; {numbers}.{remarks}",
             described_tree(estimator),
-            _encoding(estimator.encoder_),
+            _encoding(estimator.encoder_, with_cuts=isinstance(parameters["encoder"], str)),
             f"The {count} binary features, as questions with the answer yes or no:"
             if count
             else "There was nothing to ask: no column gave a binary feature.",
@@ -229,11 +229,13 @@ def _plural(number: int, noun: str) -> str:
     return noun if number == 1 else f"{noun}s"
 
 
-def _encoding(encoder: Any) -> str:
+def _encoding(encoder: Any, with_cuts: bool = False) -> str:
     """How columns became questions, and what becomes of missing values."""
     if not isinstance(encoder, BinaryEncoder):
         return f"The binary features were made by {type(encoder).__name__}."
     cuts = _CUTS[encoder.thresholds].format(encoder.n_thresholds)
+    if with_cuts:
+        cuts += ", or where greedy trees over every threshold cut them"
     missing = [schema.name for schema in encoder.columns_ if schema.has_missing]
     if not missing:
         return f"{cuts}. No value was missing."

@@ -25,7 +25,8 @@ __all__ = ["EncodedTreeMixin", "binary_features", "count_distinct"]
 class EncodedTreeMixin(TreeMixin):
     """Rows of the tree are what the fitted ``encoder_`` makes of ``X``.
 
-    The parameter ``encoder`` is "auto" for ``BinaryEncoder()`` or a transformer with
+    The parameter ``encoder`` is "auto" for ``BinaryEncoder()``, which searched trees give the cuts
+    of greedy ones, or a transformer with
     ``get_feature_names_out`` whose output, dense or sparse, is two-dimensional and holds nothing
     but 0 and 1.
     """

@@ -13,13 +13,13 @@ from bristlecone.errors import InvalidParameterError
 from bristlecone.targets import check_amounts
 from bristlecone.tree import Tree
 
-__all__ = ["Prices", "binary_prices", "path_prices"]
+__all__ = ["Prices", "binary_prices", "column_prices", "path_prices"]
 
 _NO_GROUP = -1
 
 
 class Prices(NamedTuple):
-    """Prices of the binary features, every array of shape (n_binary_features,).
+    """Prices of binary features, or of columns, every array of shape (n_features,).
 
     A node that asks for feature f costs every row that reaches it nothing when a feature of the
     same ``origin`` was asked for above, ``discount`` when one of the same ``group`` was (-1: no
@@ -30,6 +30,11 @@ class Prices(NamedTuple):
     discount: NDArray[np.float64]
     origin: NDArray[np.int64]
     group: NDArray[np.int64]
+
+    def of(self, places: NDArray[np.int64]) -> Prices:
+        """Prices of the features at these places."""
+        cost, discount = self.cost[places], self.discount[places]
+        return Prices(cost, discount, self.origin[places], self.group[places])
 
 
 def binary_prices(
@@ -56,6 +61,14 @@ def binary_prices(
                 raise InvalidParameterError(f"feature_{name} needs feature_costs")
         return None
     names, asks = _columns_of(encoder)
+    prices = column_prices(names, costs, discounts, groups, origins)
+    return prices.of(asks)
+
+
+def column_prices(
+    names: list[str], costs: Any, discounts: Any, groups: Any, origins: Any
+) -> Prices:
+    """Prices of the columns of these names; as ``binary_prices``."""
     cost = check_amounts("feature_costs", _by_column("feature_costs", costs, names, 0.0))
     fallback = cost.tolist()
     given = _by_column("feature_discounts", discounts, names, None)
@@ -74,7 +87,7 @@ def binary_prices(
     own = _by_column("feature_origins", origins, names, None)
     # A column without an origin is one of its own, whatever the others are called.
     origin = _codes([(k,) if label is None else label for k, label in enumerate(own)])
-    return Prices(cost[asks], discount[asks], origin[asks], group[asks])
+    return Prices(cost, discount, origin, group)
 
 
 def _columns_of(encoder: Any) -> tuple[list[str], NDArray[np.int64]]:

@@ -18,11 +18,13 @@ from sklearn.base import clone
 
 from bristlecone import _core
 from bristlecone._cost import affordable, allowance, smaller_setting
+from bristlecone._cuts import Growth, SklearnTree, cuts_of_sklearn, cuts_of_task
 from bristlecone._describe import describe_search
 from bristlecone._encoded import EncodedTreeMixin, binary_features, count_distinct
 from bristlecone._regularise import check_min_samples, least_rows, warn_of_small_sample
 from bristlecone._searched import SearchedTreeMixin, report, reporter
 from bristlecone.encoder import BinaryEncoder
+from bristlecone.encoder.cuts import Cut, RankedColumns, add_cuts, rank_columns
 from bristlecone.errors import (
     InfeasibleError,
     InfeasibleWarning,
@@ -44,6 +46,12 @@ __all__ = ["Callback", "Engine", "Problem", "SolverMixin", "task_engine"]
 
 Callback = Callable[[SearchProgress], object]
 Estimator = TypeVar("Estimator", bound="SolverMixin")
+
+# Of the time that is left after reading the rows, what the choice of cuts may take.
+_SHARE_FOR_CUTS = 0.5
+
+# More is no limit, and may be beyond what the clock of the engine counts.
+_MOST_SECONDS = 1e9
 
 
 class Problem(NamedTuple):
@@ -141,8 +149,11 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
         -------
         list of fitted estimators
             Entry k is a best tree with at most k + 1 leaves, with its own objective, bound and
-            status. Its objective is that of ``fit`` with ``max_leaf_nodes=k + 1``; of trees that
-            are equally good it may be another one. The parameters are
+            status. Its objective is that of ``fit`` with ``max_leaf_nodes=k + 1`` over the same
+            features; of trees that are equally good it may be another one. With ``encoder="auto"``
+            the features hold the cuts of the greedy tree of the largest size, where ``fit`` has
+            those of its own size: every entry is at least as good as the subtrees of its size of
+            that tree. The parameters are
             those of this estimator, which is left as it is; the fitted encoder is shared. The
             sizes end at ``max_leaf_nodes``, at what ``max_depth`` allows, or at the number of
             distinct rows. One search finds them all, and the limits and ``fit_time_`` are those
@@ -258,26 +269,70 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
     def _problem(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> Problem:
         start = time.perf_counter()
         self._check_parameters()
-        problem = self._encoded(self._training_data(X, y, sample_weight, **more))
+        problem = self._encoded(self._training_data(X, y, sample_weight, **more), start)
         if self._depth_limit(problem.features):
             self._warn_of_small_sample(problem, stacklevel=4)
         return problem._replace(seconds=time.perf_counter() - start)
 
-    def _smallest_leaf(self, problem: Problem) -> dict[str, int]:
-        """Settings of the search for the fewest rows of a leaf."""
-        return {"min_samples_leaf": least_rows(self.min_samples_leaf, len(problem.features))}
+    def _smallest_leaf(self, data: Any, n_rows: int) -> dict[str, int]:
+        """Settings of the search for the smallest leaf, of so many training rows."""
+        return {"min_samples_leaf": least_rows(self.min_samples_leaf, n_rows)}
 
     def _warn_of_small_sample(self, problem: Problem, stacklevel: int) -> None:
         """Warn where shares of the data as smallest leaves rule out every split."""
-        fewest = self._smallest_leaf(problem)["min_samples_leaf"]
+        fewest = self._smallest_leaf(problem.data, len(problem.features))["min_samples_leaf"]
         rows = self.min_samples_leaf, fewest
         warn_of_small_sample(problem.features, rows, stacklevel=stacklevel)
 
-    def _encoded(self, data: Any) -> Problem:
-        start = time.perf_counter()
+    def _encoded(self, data: Any, start: float | None = None) -> Problem:
+        """The problem of these rows, whose preparation began at ``start``."""
+        start = time.perf_counter() if start is None else start
         encoder = self._fitted_encoder(data.X, data.weight)
+        if isinstance(self.encoder, str):
+            self._add_cuts(encoder, data, start)
         features = binary_features(encoder, data.X)
         return Problem(data, encoder, features, time.perf_counter() - start, {})
+
+    def _add_cuts(self, encoder: BinaryEncoder, data: Any, start: float) -> None:
+        """Add the cuts of greedy trees over every threshold to the features of the encoder."""
+        seconds = None
+        if self.time_limit is not None:
+            left = self.time_limit - (time.perf_counter() - start)
+            seconds = min(_SHARE_FOR_CUTS * left, _MOST_SECONDS)
+        if (
+            self.max_depth == 0
+            or self.max_leaf_nodes == 1
+            or (seconds is not None and seconds <= 0.0)
+        ):
+            return
+        columns = rank_columns(encoder, data.X)
+        if all(values is None for values in columns.values):
+            return
+        most = columns.ranks.shape[1]
+        growth = Growth(
+            max_depth=most if self.max_depth is None else min(self.max_depth, most),
+            max_leaf_nodes=None if self.max_leaf_nodes is None else min(self.max_leaf_nodes, most),
+            leaf_penalty=float(self.leaf_penalty),
+            seconds=seconds,
+            **self._smallest_leaf(data, most),
+        )
+        cuts = self._greedy_cuts(data, columns, growth)
+        other = self._sklearn_tree(data)
+        if other is not None:
+            cuts += cuts_of_sklearn(other, columns, growth)
+        add_cuts(encoder, columns, cuts)
+
+    def _greedy_cuts(self, data: Any, columns: RankedColumns, growth: Growth) -> list[Cut]:
+        """Cuts of the greedy tree of the objective, without what constrains whole trees."""
+        return cuts_of_task(*self._sum_task(data, columns), columns, growth)
+
+    def _sum_task(self, data: Any, columns: RankedColumns) -> tuple[str, dict[str, Any]]:
+        """Name and data of the engine's task for the greedy tree."""
+        raise NotImplementedError
+
+    def _sklearn_tree(self, data: Any) -> SklearnTree | None:
+        """Tree of scikit-learn whose cuts are added, too."""
+        return None
 
     def _search(
         self, problem: Problem, start: float, callback: Callback | None, **options: Any
@@ -334,7 +389,7 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
         settings = {
             "max_depth": self._depth_limit(problem.features),
             "max_leaf_nodes": self._leaf_limit(problem.features),
-            **self._smallest_leaf(problem),
+            **self._smallest_leaf(problem.data, len(problem.features)),
             "leaf_penalty": float(self.leaf_penalty),
             "n_threads": thread_count(self.n_jobs),
             "time_limit": limit,

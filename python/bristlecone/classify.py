@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.tree import DecisionTreeClassifier
 
+from bristlecone._cuts import SklearnTree
 from bristlecone._fronts import pareto_front, public_front, solve_front
 from bristlecone._labels import ClassTreeMixin
 from bristlecone._solver import Callback, Engine, Problem, task_engine
+from bristlecone.encoder.cuts import RankedColumns
 from bristlecone.errors import InvalidParameterError
 from bristlecone.pareto import ParetoFront
 from bristlecone.serialise import register
@@ -82,7 +85,8 @@ class OptimalTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator):
     n_jobs : int or None, default=None
         Threads: None is one, -1 all. The tree of a completed search does not depend on it.
     encoder : "auto" or transformer, default="auto"
-        Turns ``X`` into binary features; "auto" is ``BinaryEncoder()``. A clone is fitted to the
+        Turns ``X`` into binary features; "auto" is ``BinaryEncoder()`` with the cuts of
+        greedy trees over every threshold (docs/guide/encoder.md). A clone is fitted to the
         training rows. Any transformer will do whose output is two-dimensional and holds nothing
         but 0 and 1, and which has ``get_feature_names_out``.
     random_state : int, RandomState or None, default=None
@@ -282,13 +286,28 @@ class OptimalTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator):
         if self.objective in _MEASURES:
             measure = {"labels": data.labels, "weight": data.weight, **_MEASURES[self.objective]}
             return Engine(partial(solve_front, measure.pop("task"), measure, problem.features))
+        return task_engine(*self._sum_task(data), problem.features)
+
+    def _sum_task(
+        self, data: LabelledData, columns: RankedColumns | None = None
+    ) -> tuple[str, dict[str, Any]]:
         labels, n_classes = data.labels, len(data.classes)
         if self.class_weight is not None:
             # A class of weight zero is none for the engine.
             present, labels = np.unique(data.labels, return_inverse=True)
             labels, n_classes = labels.astype(np.int64), len(present)
         task = {"labels": labels, "n_classes": n_classes, "weight": data.weight}
-        return task_engine(self.objective, task, problem.features)
+        return "accuracy" if self.objective in _MEASURES else self.objective, task
+
+    def _sklearn_tree(self, data: LabelledData) -> SklearnTree:
+        weight = data.weight
+        if self.objective == "balanced-accuracy":
+            own = np.ones(len(data.labels)) if weight is None else weight
+            weight = own / np.bincount(data.labels, weights=own)[data.labels]
+        criterion = "entropy" if self.objective == "entropy" else "gini"
+        by_label = self.objective not in ("gini", "entropy")
+        tree = DecisionTreeClassifier(criterion=criterion)
+        return SklearnTree(tree, data.labels, weight, by_label)
 
     def _set_found(self, tree: Tree, problem: Problem, solution: Any) -> None:
         super()._set_found(tree, problem, solution)

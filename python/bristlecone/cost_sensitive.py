@@ -12,8 +12,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from bristlecone._arrays import as_array
 from bristlecone._labels import ClassTreeMixin, sum_by_leaf
-from bristlecone._prices import Prices, binary_prices, path_prices
+from bristlecone._prices import Prices, binary_prices, column_prices, path_prices
 from bristlecone._solver import Callback, Engine, Problem, task_engine
+from bristlecone.encoder.cuts import RankedColumns
 from bristlecone.serialise import Fields, register
 from bristlecone.targets import check_amounts, check_labelled_data
 from bristlecone.tree import Tree
@@ -80,7 +81,8 @@ class CostSensitiveTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator
     n_jobs : int or None, default=None
         Threads: None is one, -1 all. The tree of a completed search does not depend on it.
     encoder : "auto" or transformer, default="auto"
-        Turns ``X`` into binary features; "auto" is ``BinaryEncoder()``. A clone is fitted to the
+        Turns ``X`` into binary features; "auto" is ``BinaryEncoder()`` with the cuts of
+        greedy trees over every threshold (docs/guide/encoder.md). A clone is fitted to the
         training rows. Of two equal binary features it keeps the first, whatever they cost.
     random_state : int, RandomState or None, default=None
         Accepted for uniformity; the search is deterministic and does not use it.
@@ -318,14 +320,26 @@ class CostSensitiveTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator
         )
 
     def _engine(self, problem: Problem) -> Engine:
-        data = problem.data
-        task = {"costs": np.ascontiguousarray(data.costs), "weight": data.weight}
-        prices = self._prices(problem.encoder)
-        if prices is None:
-            return task_engine("label-costs", task, problem.features)
-        task |= {f"feature_{name}": array for name, array in prices._asdict().items()}
+        name, task = self._priced(problem.data, self._prices(problem.encoder))
+        engine = task_engine(name, task, problem.features)
+        if self.feature_costs is None:
+            return engine
         # What a question costs depends on those above it, which one search by sizes cannot know.
-        return task_engine("label-costs", task, problem.features)._replace(path=None)
+        return engine._replace(path=None)
+
+    def _sum_task(self, data: CostlyData, columns: RankedColumns) -> tuple[str, dict[str, Any]]:
+        if self.feature_costs is None:
+            return self._priced(data, None)
+        given = self.feature_discounts, self.feature_groups, self.feature_origins
+        prices = column_prices(columns.columns, self.feature_costs, *given)
+        return self._priced(data, prices.of(np.array(columns.places)))
+
+    def _priced(self, data: CostlyData, prices: Prices | None) -> tuple[str, dict[str, Any]]:
+        """The task of the engine."""
+        task = {"costs": np.ascontiguousarray(data.costs), "weight": data.weight}
+        if prices is not None:
+            task |= {f"feature_{name}": array for name, array in prices._asdict().items()}
+        return "label-costs", task
 
     def _set_found(self, tree: Tree, problem: Problem, solution: Any) -> None:
         super()._set_found(tree, problem, solution)

@@ -10,11 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import Tags
 
+from bristlecone._cuts import SklearnTree
 from bristlecone._fronts import solve_front
 from bristlecone._labels import ClassTreeMixin, read_labels, saved_labels
 from bristlecone._solver import Callback, Engine, Problem, task_engine
+from bristlecone.encoder.cuts import RankedColumns
 from bristlecone.errors import BristleconeWarning, InvalidParameterError
 from bristlecone.serialise import Fields, register
 from bristlecone.targets import check_labelled_data, check_two_classes, check_two_groups
@@ -76,7 +79,8 @@ class FairTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator):
     n_jobs : int or None, default=None
         Threads: None is one, -1 all. The tree of a completed search does not depend on it.
     encoder : "auto" or transformer, default="auto"
-        Turns ``X`` into binary features; "auto" is ``BinaryEncoder()``. A clone is fitted to the
+        Turns ``X`` into binary features; "auto" is ``BinaryEncoder()`` with the cuts of
+        greedy trees over every threshold (docs/guide/encoder.md). A clone is fitted to the
         training rows. Any transformer will do whose output is two-dimensional and holds nothing
         but 0 and 1, and which has ``get_feature_names_out``.
     random_state : int, RandomState or None, default=None
@@ -288,13 +292,21 @@ class FairTreeClassifier(ClassTreeMixin, ClassifierMixin, BaseEstimator):
 
     def _engine(self, problem: Problem) -> Engine:
         data = problem.data
-        task = {"labels": data.labels, "weight": data.weight}
         if data.group is None:
-            return task_engine(
-                "accuracy", {**task, "n_classes": len(data.classes)}, problem.features
-            )
+            return task_engine(*self._sum_task(data), problem.features)
+        task = {"labels": data.labels, "weight": data.weight}
         task |= {"group": data.group, "delta": float(self.delta)}
         return Engine(partial(solve_front, self.constraint, task, problem.features))
+
+    def _sum_task(
+        self, data: GroupedData, columns: RankedColumns | None = None
+    ) -> tuple[str, dict[str, Any]]:
+        n_classes = len(data.classes)
+        task = {"labels": data.labels, "n_classes": n_classes, "weight": data.weight}
+        return "accuracy", task
+
+    def _sklearn_tree(self, data: GroupedData) -> SklearnTree:
+        return SklearnTree(DecisionTreeClassifier(), data.labels, data.weight, by_label=True)
 
     def _set_found(self, tree: Tree, problem: Problem, solution: Any) -> None:
         super()._set_found(tree, problem, solution)

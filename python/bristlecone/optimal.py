@@ -20,6 +20,7 @@ from bristlecone._shrinkage import check_shrinkage
 from bristlecone._solver import Callback, Engine, Problem, SolverMixin
 from bristlecone._survival import SurvivalTreeMixin
 from bristlecone.curves import rmst
+from bristlecone.encoder.cuts import RankedColumns
 from bristlecone.errors import InvalidParameterError, SearchLimitWarning
 from bristlecone.fairness import RmstParity
 from bristlecone.leaves import LeafStatistics, SurvivalRows
@@ -92,7 +93,8 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
     n_jobs : int or None, default=None
         Threads: None is one, -1 all. The tree of a completed search does not depend on it.
     encoder : "auto" or transformer, default="auto"
-        Turns ``X`` into binary features; "auto" is ``BinaryEncoder()``. A clone is fitted to the
+        Turns ``X`` into binary features; "auto" is ``BinaryEncoder()`` with the cuts of
+        greedy trees over every threshold (docs/guide/encoder.md). A clone is fitted to the
         training rows. Any transformer will do whose output is two-dimensional and holds nothing
         but 0 and 1, and which has ``get_feature_names_out``.
     random_state : int, RandomState or None, default=None
@@ -357,12 +359,12 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
             raise InvalidParameterError("sensitive needs fairness, such as RmstParity(limit)")
         return data
 
-    def _smallest_leaf(self, problem: Problem) -> dict[str, int]:
-        events = self._least_events(problem.data)
-        return {**super()._smallest_leaf(problem), "min_events_leaf": events}
+    def _smallest_leaf(self, data: TrainingData, n_rows: int) -> dict[str, int]:
+        events = self._least_events(data)
+        return {**super()._smallest_leaf(data, n_rows), "min_events_leaf": events}
 
     def _warn_of_small_sample(self, problem: Problem, stacklevel: int) -> None:
-        fewest = self._smallest_leaf(problem)
+        fewest = self._smallest_leaf(problem.data, len(problem.features))
         warn_of_small_sample(
             problem.features,
             (self.min_samples_leaf, fewest["min_samples_leaf"]),
@@ -379,6 +381,13 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
             fair = partial(solve_front, *self._fair_task(problem), problem.features)
             return Engine(fair, None, forecast)
         return Engine(self._with(problem, "solve"), self._with(problem, "path"), forecast)
+
+    def _sum_task(
+        self, data: TrainingData, columns: RankedColumns | None = None
+    ) -> tuple[str, dict[str, Any]]:
+        objective = self._objective()
+        task = {name: getattr(data, name) for name in ("time", "event", "weight")}
+        return objective.name, {**task, **objective.engine_options(self, data)}
 
     def _fair_task(self, problem: Problem) -> tuple[str, dict[str, Any]]:
         """Name and data of the engine's task."""

@@ -15,6 +15,7 @@ from bristlecone._arrays import unmasked
 from bristlecone._fronts import solve_front
 from bristlecone._labels import LabelTreeMixin, sum_by_leaf
 from bristlecone._solver import Callback, Engine, Problem, task_engine
+from bristlecone.encoder.cuts import RankedColumns
 from bristlecone.errors import InvalidParameterError
 from bristlecone.serialise import register
 from bristlecone.targets import check_amounts, check_labelled_data, check_numbers
@@ -161,7 +162,8 @@ class PolicyTree(LabelTreeMixin, BaseEstimator):
     n_jobs : int or None, default=None
         Threads: None is one, -1 all. The tree of a completed search does not depend on it.
     encoder : "auto" or transformer, default="auto"
-        Turns ``X`` into binary features; "auto" is ``BinaryEncoder()``. A clone is fitted to the
+        Turns ``X`` into binary features; "auto" is ``BinaryEncoder()`` with the cuts of
+        greedy trees over every threshold (docs/guide/encoder.md). A clone is fitted to the
         training rows. Any transformer will do whose output is two-dimensional and holds nothing
         but 0 and 1, and which has ``get_feature_names_out``.
     random_state : int, RandomState or None, default=None
@@ -428,14 +430,20 @@ class PolicyTree(LabelTreeMixin, BaseEstimator):
     def _engine(self, problem: Problem) -> Engine:
         data = problem.data
         best = data.rewards.max(axis=1)
-        task = {"costs": best[:, None] - data.rewards, "weight": data.weight}
+        name, task = self._sum_task(data)
         offset = float(np.average(best, weights=data.weight))
         if self.capacities:
             total = float(len(best) if data.weight is None else data.weight.sum())
             task["capacity"] = self._capacity(data.treatments, total)
-            search = partial(solve_front, "label-costs", task, problem.features)
+            search = partial(solve_front, name, task, problem.features)
             return Engine(search, offset=offset)
-        return task_engine("label-costs", task, problem.features, offset)
+        return task_engine(name, task, problem.features, offset)
+
+    def _sum_task(
+        self, data: PolicyData, columns: RankedColumns | None = None
+    ) -> tuple[str, dict[str, Any]]:
+        regret = data.rewards.max(axis=1)[:, None] - data.rewards
+        return "label-costs", {"costs": regret, "weight": data.weight}
 
     def _labels(self) -> NDArray[Any]:
         return self.treatments_

@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.tree import DecisionTreeRegressor
 
+from bristlecone._cuts import SklearnTree
 from bristlecone._shrinkage import ShrinkageMixin, shrunk_means
 from bristlecone._solver import Callback, Engine, Problem, task_engine
+from bristlecone.encoder.cuts import RankedColumns
 from bristlecone.serialise import Fields, register
 from bristlecone.targets import NumericData, check_numeric_data
 from bristlecone.tree import Tree
@@ -48,7 +51,8 @@ class OptimalTreeRegressor(ShrinkageMixin, RegressorMixin, BaseEstimator):
     n_jobs : int or None, default=None
         Threads: None is one, -1 all. The tree of a completed search does not depend on it.
     encoder : "auto" or transformer, default="auto"
-        Turns ``X`` into binary features; "auto" is ``BinaryEncoder()``. A clone is fitted to the
+        Turns ``X`` into binary features; "auto" is ``BinaryEncoder()`` with the cuts of
+        greedy trees over every threshold (docs/guide/encoder.md). A clone is fitted to the
         training rows. Any transformer will do whose output is two-dimensional and holds nothing
         but 0 and 1, and which has ``get_feature_names_out``.
     random_state : int, RandomState or None, default=None
@@ -211,8 +215,15 @@ class OptimalTreeRegressor(ShrinkageMixin, RegressorMixin, BaseEstimator):
         return check_numeric_data(X, y, sample_weight)
 
     def _engine(self, problem: Problem) -> Engine:
-        task = {"target": problem.data.target, "weight": problem.data.weight}
-        return task_engine("regression", task, problem.features)
+        return task_engine(*self._sum_task(problem.data), problem.features)
+
+    def _sum_task(
+        self, data: NumericData, columns: RankedColumns | None = None
+    ) -> tuple[str, dict[str, Any]]:
+        return "regression", {"target": data.target, "weight": data.weight}
+
+    def _sklearn_tree(self, data: NumericData) -> SklearnTree:
+        return SklearnTree(DecisionTreeRegressor(), data.target, data.weight, by_label=False)
 
     def _set_found(self, tree: Tree, problem: Problem, solution: Any) -> None:
         leaf = tree.leaf_index(problem.features)

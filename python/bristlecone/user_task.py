@@ -15,9 +15,11 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 
 from bristlecone import _core
+from bristlecone._cuts import Growth, cuts_by_costs
 from bristlecone._regularise import least_rows
 from bristlecone._solver import Callback, Engine, Problem, SolverMixin
 from bristlecone._task_checks import check_statistics, check_task, costs_of, optional_costs_of
+from bristlecone.encoder.cuts import Cut, RankedColumns
 from bristlecone.errors import InvalidParameterError
 from bristlecone.serialise import Fields
 from bristlecone.tree import Tree
@@ -133,7 +135,8 @@ class OptimalTree(SolverMixin, BaseEstimator):
     n_jobs : int or None, default=None
         Threads: None is one, -1 all. The methods of the task still run one at a time.
     encoder : "auto" or transformer, default="auto"
-        Turns ``X`` into binary features; "auto" is ``BinaryEncoder()``. A clone is fitted to the
+        Turns ``X`` into binary features; "auto" is ``BinaryEncoder()`` with the cuts of
+        greedy trees over every threshold (docs/guide/encoder.md). A clone is fitted to the
         training rows. Any transformer will do whose output is two-dimensional and holds nothing
         but 0 and 1, and which has ``get_feature_names_out``.
     random_state : int, RandomState or None, default=None
@@ -370,6 +373,10 @@ class OptimalTree(SolverMixin, BaseEstimator):
             total_weight=data.total_weight,
         )
         return Engine(solve, None, partial(self._cost_of_search, problem))
+
+    def _greedy_cuts(self, data: _UserData, columns: RankedColumns, growth: Growth) -> list[Cut]:
+        costs = costs_of(self.task, "leaf_cost"), optional_costs_of(self.task, "split_cost")
+        return cuts_by_costs(data.statistics, *costs, data.total_weight, columns, growth)
 
     def _cost_of_search(self, problem: Problem, **settings: Any) -> dict[str, float]:
         """Forecast of the engine, and the task's own time for so many leaf costs."""

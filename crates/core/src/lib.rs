@@ -5,6 +5,7 @@
 pub mod data;
 pub mod error;
 pub mod greedy;
+mod prune;
 pub mod search;
 pub mod simd;
 pub mod survival;

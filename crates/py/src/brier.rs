@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 /// The objective of these rows.
-fn brier(
+pub(crate) fn brier(
     obs: &Observations<'_>,
     leaf_penalty: f64,
     leaf_curve: &str,

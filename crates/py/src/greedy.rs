@@ -2,12 +2,10 @@
 
 use crate::search::to_py;
 use crate::survival::observations;
-use bristlecone_core::data::{Smallest, size};
-use bristlecone_core::greedy::{
-    Grown, Interrupted, Limits, dense_ranks, grow_by_likelihood, grow_by_logrank,
-};
+use bristlecone_core::data::Smallest;
+use bristlecone_core::greedy::{Grown, Limits, dense_ranks, grow_by_costs, grow_by_logrank};
 use bristlecone_core::survival::Observations;
-use bristlecone_core::task::{Statistics, likelihood::Likelihood};
+use bristlecone_core::task::likelihood::Likelihood;
 use bristlecone_core::tree::LEAF;
 use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
@@ -60,8 +58,6 @@ pub fn grow_greedy<'py>(
     if u32::try_from(n).is_err() {
         return Err(PyValueError::new_err("features: more than 2^32 rows"));
     }
-    let whole = |least: usize| i64::try_from(least).unwrap_or(i64::MAX);
-    let smallest = Smallest { rows: whole(min_samples_leaf), events: whole(min_events_leaf) };
     let fit = Fit {
         obs,
         likelihood: match criterion {
@@ -77,7 +73,11 @@ pub fn grow_greedy<'py>(
             }
         },
         n_columns,
-        limits: Limits { max_depth, max_leaf_nodes, smallest },
+        limits: Limits {
+            max_depth,
+            max_leaf_nodes,
+            smallest: smallest(min_samples_leaf, min_events_leaf),
+        },
     };
     let out = PyDict::new(py);
     let grown = match &features {
@@ -113,6 +113,12 @@ pub fn grow_greedy<'py>(
     Ok(out)
 }
 
+/// Fewest rows and events of a leaf.
+pub(crate) fn smallest(rows: usize, events: usize) -> Smallest {
+    let whole = |least: usize| i64::try_from(least).unwrap_or(i64::MAX);
+    Smallest { rows: whole(rows), events: whole(events) }
+}
+
 struct Fit<'a> {
     obs: Observations<'a>,
     /// The likelihood criterion; without it log-rank.
@@ -124,28 +130,31 @@ struct Fit<'a> {
 impl Fit<'_> {
     /// Without the GIL; a signal's exception, KeyboardInterrupt, ends the fit.
     fn grow(&self, code: impl Fn(usize, usize) -> u32) -> PyResult<Grown> {
-        let mut signal = Ok(());
-        let mut checked = Instant::now();
-        let interrupted = || {
-            if checked.elapsed() >= SIGNAL_CHECK {
-                signal = Python::attach(|py| py.check_signals());
-                checked = Instant::now();
-            }
-            signal.is_err()
-        };
-        let grown = match &self.likelihood {
-            Some(task) => {
-                let (statistics, _) = task.statistics().as_chunks();
-                let sizes: Vec<i64> =
-                    self.obs.event.iter().map(|&event| size(1, i64::from(event))).collect();
-                let (prior, limits) = (task.prior(), &self.limits);
-                let n_columns = self.n_columns;
-                grow_by_likelihood(n_columns, code, statistics, prior, &sizes, limits, interrupted)
-            }
-            None => grow_by_logrank(self.n_columns, code, &self.obs, &self.limits, interrupted),
-        };
-        grown.map_err(|Interrupted| signal.expect_err("only a signal interrupts"))
+        let (n_columns, limits) = (self.n_columns, &self.limits);
+        let grown = heeding_signals(None, |interrupted| match &self.likelihood {
+            Some(task) => grow_by_costs(task, n_columns, code, limits, interrupted),
+            None => grow_by_logrank(n_columns, code, &self.obs, limits, interrupted),
+        })?;
+        Ok(grown.expect("only a signal interrupts, and that is raised"))
     }
+}
+
+/// Grows a tree without the GIL, given what tells it to stop: a signal, whose exception is
+/// raised, or the end of the time.
+pub(crate) fn heeding_signals<R>(
+    deadline: Option<Instant>,
+    grow: impl FnOnce(&mut dyn FnMut() -> bool) -> R,
+) -> PyResult<R> {
+    let mut signal = Ok(());
+    let mut checked = Instant::now();
+    let grown = grow(&mut || {
+        if signal.is_ok() && checked.elapsed() >= SIGNAL_CHECK {
+            signal = Python::attach(|py| py.check_signals());
+            checked = Instant::now();
+        }
+        signal.is_err() || deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    });
+    signal.map(|()| grown)
 }
 
 /// A threshold between two neighbouring values, such that only the lower one is at most it.

@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 
 mod brier;
+mod cuts;
 mod fronts;
 mod greedy;
 mod search;
@@ -31,6 +32,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(user::solve_user, m)?)?;
     m.add_function(wrap_pyfunction!(user::forecast_user, m)?)?;
     m.add_function(wrap_pyfunction!(greedy::grow_greedy, m)?)?;
+    m.add_function(wrap_pyfunction!(cuts::greedy_cuts, m)?)?;
     m.add_function(wrap_pyfunction!(survival::risk_table, m)?)?;
     Ok(())
 }

@@ -10,7 +10,7 @@ use bristlecone_core::search::{
 };
 use bristlecone_core::simd::Backend;
 use bristlecone_core::task::Statistics;
-use bristlecone_core::task::likelihood::Likelihood;
+pub(crate) use bristlecone_core::task::likelihood::Likelihood;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -82,15 +82,15 @@ pub fn backends() -> Vec<&'static str> {
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Limits {
-    max_depth: usize,
-    max_leaf_nodes: Option<usize>,
-    min_samples_leaf: usize,
+    pub(crate) max_depth: usize,
+    pub(crate) max_leaf_nodes: Option<usize>,
+    pub(crate) min_samples_leaf: usize,
     /// Only of survival trees.
     #[pyo3(default)]
-    min_events_leaf: usize,
+    pub(crate) min_events_leaf: usize,
     pub(crate) leaf_penalty: f64,
     n_threads: usize,
-    time_limit: Option<f64>,
+    pub(crate) time_limit: Option<f64>,
     memory_limit: Option<usize>,
     options: Option<Py<PyDict>>,
     /// When the preparation of the search began.
@@ -173,14 +173,16 @@ fn backend(name: &str) -> PyResult<Backend> {
 macro_rules! with_likelihood {
     ($obs:expr, $prior:expr, $penalty:expr, $task:ident => $result:expr) => {
         if $prior == 0.0 {
-            let $task = Likelihood::new($obs, $penalty).map_err(to_py)?;
+            let $task = $crate::search::Likelihood::new($obs, $penalty).map_err(to_py)?;
             $result
         } else {
-            let $task = Likelihood::with_prior($obs, $prior, $penalty).map_err(to_py)?;
+            let $task =
+                $crate::search::Likelihood::with_prior($obs, $prior, $penalty).map_err(to_py)?;
             $result
         }
     };
 }
+pub(crate) use with_likelihood;
 
 /// Best tree by survival likelihood; see `OptimalSurvivalTree`.
 ///

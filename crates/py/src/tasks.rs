@@ -1,6 +1,6 @@
 //! Every sum task by name: one way in for data, one for each kind of search.
 
-use crate::search::{Limits, PySolution, matrix, parse, run, to_py};
+use crate::search::{PySolution, matrix, parse, run, to_py};
 use bristlecone_core::task::prices::FeaturePrices;
 use bristlecone_core::task::registry::{self, Named, Outcome, Problem};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
@@ -25,7 +25,7 @@ const KEYS: [&str; 9] = [
 ];
 
 /// The arrays of a task, checked for shape.
-struct Data<'py> {
+pub(crate) struct Data<'py> {
     labels: Option<(Vec<usize>, usize)>,
     costs: Option<PyReadonlyArray2<'py, f64>>,
     target: Option<PyReadonlyArray1<'py, f64>>,
@@ -52,8 +52,10 @@ where
 }
 
 impl<'py> Data<'py> {
-    fn new(data: &Bound<'py, PyDict>, features: &Features<'_>) -> PyResult<Self> {
-        let (n_rows, n_features) = features.as_array().dim();
+    pub(crate) fn new(
+        data: &Bound<'py, PyDict>,
+        (n_rows, n_features): (usize, usize),
+    ) -> PyResult<Self> {
         let known = |key: &Bound<'_, PyAny>| {
             key.extract::<String>().is_ok_and(|key| KEYS.contains(&key.as_str()))
         };
@@ -114,13 +116,18 @@ impl<'py> Data<'py> {
         }
     }
 
-    fn task<'a>(&'a self, name: &'a str, limits: &Limits) -> PyResult<Named<'a>> {
+    pub(crate) fn task<'a>(
+        &'a self,
+        name: &'a str,
+        leaf_penalty: f64,
+        max_leaves: usize,
+    ) -> PyResult<Named<'a>> {
         let problem = Problem {
             outcome: self.outcome()?,
             weights: self.weight.as_ref().map(|w| w.as_slice()).transpose()?,
             prices: self.prices.clone(),
-            leaf_penalty: limits.leaf_penalty,
-            max_leaves: limits.most_leaves(),
+            leaf_penalty,
+            max_leaves,
         };
         Ok(Named { name, problem })
     }
@@ -173,9 +180,9 @@ pub fn solve_task(
     callback: Option<Py<PyAny>>,
     limits: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<PySolution> {
-    let (limits, data) = (parse(limits)?, Data::new(data, &features)?);
+    let (limits, data) = (parse(limits)?, Data::new(data, features.as_array().dim())?);
     let matrix = &matrix(&features, data.n_rows)?;
-    let task = data.task(task, &limits)?;
+    let task = data.task(task, limits.leaf_penalty, limits.most_leaves())?;
     Ok(PySolution(run(py, &task, matrix, &limits, callback, registry::solve)?))
 }
 
@@ -189,9 +196,9 @@ pub fn path_task(
     features: Features<'_>,
     limits: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Vec<PySolution>> {
-    let (limits, data) = (parse(limits)?, Data::new(data, &features)?);
+    let (limits, data) = (parse(limits)?, Data::new(data, features.as_array().dim())?);
     let matrix = &matrix(&features, data.n_rows)?;
-    let task = data.task(task, &limits)?;
+    let task = data.task(task, limits.leaf_penalty, limits.most_leaves())?;
     let path = run(py, &task, matrix, &limits, None, registry::solve_path)?;
     Ok(path.into_iter().map(PySolution).collect())
 }
@@ -207,9 +214,9 @@ pub fn forecast_task<'py>(
     features: Features<'py>,
     limits: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let (limits, data) = (parse(limits)?, Data::new(data, &features)?);
+    let (limits, data) = (parse(limits)?, Data::new(data, features.as_array().dim())?);
     let matrix = &matrix(&features, data.n_rows)?;
-    let task = data.task(task, &limits)?;
+    let task = data.task(task, limits.leaf_penalty, limits.most_leaves())?;
     let (expected, n_rows, n_columns) =
         registry::forecast(&task, matrix, &limits.settings(py)?).map_err(to_py)?;
     crate::search::forecast_dict(py, &expected, n_rows, n_columns)

@@ -14,7 +14,7 @@
 //! rows in the node: O(n log n). With delayed entry v_i a row is at risk in (v_i, t_i] and counts
 //! as w_i up to t_i less w_i up to v_i.
 
-use super::{Criterion, columns::Entry};
+use super::{Criterion, Interrupted, columns::Entry};
 use crate::survival::Observations;
 
 /// A statistic this small, or a variance this small beside what it is the difference of, is
@@ -203,7 +203,7 @@ impl LogRank {
 }
 
 impl Criterion for LogRank {
-    fn enter(&mut self, rows: &[u32]) -> bool {
+    fn enter(&mut self, rows: &[u32], _: &[usize]) -> bool {
         self.rank(rows);
         let (mut hazard, mut pull, mut cumulative_spread) = (0.0, 0.0, 0.0);
         for step in &mut self.steps[1..] {
@@ -231,12 +231,20 @@ impl Criterion for LogRank {
         cumulative_spread > 0.0
     }
 
-    fn score(&mut self, order: &[Entry], cuts: &[usize], gains: &mut [f64]) {
+    fn score(
+        &mut self,
+        _: usize,
+        order: &[Entry],
+        cuts: &[usize],
+        gains: &mut [f64],
+        _: &mut dyn FnMut() -> bool,
+    ) -> Result<(), Interrupted> {
         if cuts.len() * self.times.len() <= SCAN * order.len() {
             self.scan(order, cuts, gains);
         } else {
             self.sweep_from_both_ends(order, cuts, gains);
         }
+        Ok(())
     }
 }
 
@@ -264,7 +272,7 @@ mod tests {
             let node: Vec<u32> = (0..order.len() as u32).filter(|_| random.below(4) > 0).collect();
             let rows: Vec<usize> = node.iter().map(|&i| order[i as usize] as usize).collect();
             let mut log_rank = LogRank::new(&problem.observations(), &order);
-            if node.is_empty() || !log_rank.enter(&node) {
+            if node.is_empty() || !log_rank.enter(&node, &[]) {
                 continue;
             }
             for codes in &problem.codes {
@@ -302,7 +310,7 @@ mod tests {
         let obs = Observations { time: &time, event: &event, weight: None, entry: None };
         let rows: Vec<u32> = (0..n as u32).collect();
         let mut log_rank = LogRank::new(&obs, &rows);
-        assert!(log_rank.enter(&rows));
+        assert!(log_rank.enter(&rows, &[]));
         let mut order: Vec<Entry> =
             rows.iter().map(|&i| Entry { code: i, row: i * 2_357 % n as u32 }).collect();
         let cuts: Vec<usize> = (1..n as usize).collect();

@@ -1,20 +1,28 @@
-//! Greedy survival trees: the best split of every node, by likelihood or by log-rank.
+//! Greedy trees over every threshold: the best split of every node, by log-rank or by the fall of
+//! an objective.
 //!
-//! The baseline that optimal trees are compared with, and their warm start.
+//! The baseline that optimal trees are compared with, and where their features come from: the cuts
+//! of the greedy tree of an objective, pruned to what is allowed.
 
+mod brier;
 mod columns;
-mod likelihood;
 mod logrank;
+mod sums;
 #[cfg(test)]
 mod tests;
 
 use crate::data::{Smallest, size};
+use crate::prune::{Costed, Pruned};
+use crate::search::PATIENCE;
 use crate::survival::Observations;
+use crate::task::ScalarTask;
+use crate::task::brier::Brier;
 use crate::tree::{LEAF, Tree};
+use brier::BrierScore;
 use columns::{Columns, Entry};
-use likelihood::Likelihood;
 use logrank::LogRank;
 use std::ops::Range;
+use sums::Sums;
 
 pub use columns::dense_ranks;
 
@@ -52,11 +60,35 @@ pub struct Grown {
 
 /// Judges the thresholds of a node.
 trait Criterion {
-    /// Prepares for a node, its rows ascending; false when no split of it can gain.
-    fn enter(&mut self, rows: &[u32]) -> bool;
+    /// Prepares for a node, its rows ascending, below the columns of `path`; false when no split
+    /// of it can gain.
+    fn enter(&mut self, rows: &[u32], path: &[usize]) -> bool;
 
-    /// Writes the gain of every cut, 0 for none: left are the first `cut` rows of `order`.
-    fn score(&mut self, order: &[Entry], cuts: &[usize], gains: &mut [f64]);
+    /// Writes by how much every cut improves the node: left are the first `cut` rows of `order`.
+    /// Asks `interrupted` where that takes long.
+    fn score(
+        &mut self,
+        column: usize,
+        order: &[Entry],
+        cuts: &[usize],
+        falls: &mut [f64],
+        interrupted: &mut dyn FnMut() -> bool,
+    ) -> Result<(), Interrupted>;
+
+    /// An improvement that is no more than this is none.
+    fn rounding(&self) -> f64 {
+        0.0
+    }
+
+    /// Cost of the node as a leaf, for a tree to be pruned.
+    fn leaf(&self) -> i64 {
+        0
+    }
+
+    /// Price of testing the column in the node, in the unit of the costs.
+    fn price(&self, _column: usize) -> i64 {
+        0
+    }
 }
 
 /// Grows a tree by the log-rank statistic of the two sides of a split within the node.
@@ -76,9 +108,10 @@ pub fn grow_by_logrank(
 ) -> Result<Grown, Interrupted> {
     let order = canonical_order(obs);
     let columns = Columns::new(obs.len(), n_columns, |r, c| code(order[r] as usize, c));
-    let sizes: Vec<i64> =
-        order.iter().map(|&r| size(1, i64::from(obs.event[r as usize]))).collect();
-    grow(LogRank::new(obs, &order), columns, &sizes, limits, interrupted)
+    let sizes = order.iter().map(|&r| size(1, i64::from(obs.event[r as usize]))).collect();
+    let mut growth = Growth::new(LogRank::new(obs, &order), columns, sizes, *limits, false);
+    growth.run(interrupted)?;
+    Ok(in_preorder(growth.nodes))
 }
 
 /// Rows in the order of time and all else that sums depend on, so that no sum over them depends
@@ -94,27 +127,103 @@ fn canonical_order(obs: &Observations) -> Vec<u32> {
     order
 }
 
-/// Grows a tree by the fall of the likelihood loss: `statistics` are the events and the
-/// baseline hazard of every row in any fixed units, `prior` those of a prior at θ = 1, `sizes`
-/// the rows and events that each row stands for.
+/// Grows a tree by the fall of the costs of `task`, without its price of a split.
 ///
-/// O(columns · rows) per level; otherwise as [`grow_by_logrank`]. On the rows of a
-/// [`Sample`](crate::data::Sample) with the statistics of the likelihood task it gives a tree to
-/// start the search from.
+/// O(columns · rows) per level; otherwise as [`grow_by_logrank`].
 ///
 /// # Errors
 /// [`Interrupted`] as soon as `interrupted` says so.
-pub fn grow_by_likelihood(
+pub fn grow_by_costs<T: ScalarTask>(
+    task: &T,
     n_columns: usize,
     code: impl Fn(usize, usize) -> u32,
-    statistics: &[[i64; 2]],
-    prior: [f64; 2],
-    sizes: &[i64],
     limits: &Limits,
     interrupted: impl FnMut() -> bool,
 ) -> Result<Grown, Interrupted> {
-    let columns = Columns::new(statistics.len(), n_columns, code);
-    grow(Likelihood::new(statistics.to_vec(), prior), columns, sizes, limits, interrupted)
+    let sizes = sizes(task);
+    let columns = Columns::new(sizes.len(), n_columns, code);
+    let mut growth = Growth::new(Sums::new(task), columns, sizes, *limits, false);
+    growth.run(interrupted)?;
+    Ok(in_preorder(growth.nodes))
+}
+
+/// The cheapest subtree within the limits, all prices included, of the tree that
+/// [`grow_by_costs`] grows without a limit of leaves.
+///
+/// Down to a depth of [`PATIENCE`] nodes are split even if that does not pay at once. When
+/// `interrupted`, the subtree is of what has been grown so far.
+pub fn subtree_by_costs<T: ScalarTask>(
+    task: &T,
+    n_columns: usize,
+    code: impl Fn(usize, usize) -> u32,
+    limits: &Limits,
+    interrupted: impl FnMut() -> bool,
+) -> Grown {
+    let sizes = sizes(task);
+    let columns = Columns::new(sizes.len(), n_columns, code);
+    subtree(
+        Growth::new(Sums::new(task), columns, sizes, unlimited(limits), true),
+        limits,
+        interrupted,
+    )
+}
+
+/// As [`subtree_by_costs`], by integrated Brier score; O(thresholds · rows) per level.
+pub fn subtree_by_brier(
+    task: &Brier,
+    n_columns: usize,
+    code: impl Fn(usize, usize) -> u32,
+    limits: &Limits,
+    interrupted: impl FnMut() -> bool,
+) -> Grown {
+    let (criterion, order) = BrierScore::new(task);
+    let columns = Columns::new(order.len(), n_columns, |r, c| code(order[r] as usize, c));
+    let sizes = order.iter().map(|&r| size(1, i64::from(task.event[r as usize]))).collect();
+    subtree(Growth::new(criterion, columns, sizes, unlimited(limits), true), limits, interrupted)
+}
+
+/// [`size`] of every row; no row has an event where the task knows of none.
+fn sizes<T: ScalarTask>(task: &T) -> Vec<i64> {
+    let (events, n_rows) = (task.events(), task.statistics().len() / task.channels());
+    let event = |row: usize| events.get(row).is_some_and(|&event| event);
+    (0..n_rows).map(|row| size(1, i64::from(event(row)))).collect()
+}
+
+/// A tree grown without a limit of leaves has all smaller ones in it.
+fn unlimited(limits: &Limits) -> Limits {
+    let deepest = limits.max_leaf_nodes.map_or(usize::MAX, |leaves| leaves - 1);
+    let max_depth = Some(limits.max_depth.unwrap_or(usize::MAX).min(deepest));
+    Limits { max_depth, max_leaf_nodes: None, ..*limits }
+}
+
+fn subtree<C: Criterion>(
+    mut growth: Growth<C>,
+    limits: &Limits,
+    interrupted: impl FnMut() -> bool,
+) -> Grown {
+    // What was grown before a stop is a tree, too.
+    let _ = growth.run(interrupted);
+    let mut nodes = growth.nodes;
+    let n_nodes = nodes.len();
+    for node in &mut nodes {
+        node.split.take_if(|(_, children)| children[1] >= n_nodes);
+    }
+    let costed = |node: &Node| Costed {
+        leaf: node.leaf,
+        split: node.split.as_ref().map(|(split, children)| (split.price, *children)),
+    };
+    let most_leaves = limits.max_leaf_nodes.unwrap_or(usize::MAX);
+    let pruned = Pruned::new(&nodes.iter().map(costed).collect::<Vec<_>>(), most_leaves);
+    let mut waiting = vec![(0, pruned.root().1)];
+    while let Some((node, place)) = waiting.pop() {
+        match (pruned.shares(node, place), &nodes[node].split) {
+            (Some((a, b)), Some((_, [left, right]))) => {
+                waiting.extend([(*left, a), (*right, b)]);
+            }
+            _ => nodes[node].split = None,
+        }
+    }
+    in_preorder(nodes)
 }
 
 struct Split {
@@ -122,6 +231,7 @@ struct Split {
     below: u32,
     above: u32,
     gain: f64,
+    price: i64,
 }
 
 /// A leaf that can be split.
@@ -133,49 +243,127 @@ struct Open {
 }
 
 /// A node in the order of creation: its split and its children, or a leaf.
-type Node = Option<(Split, [usize; 2])>;
+struct Node {
+    parent: usize,
+    leaf: i64,
+    split: Option<(Split, [usize; 2])>,
+}
 
-fn grow(
-    mut criterion: impl Criterion,
-    mut columns: Columns,
-    sizes: &[i64],
-    limits: &Limits,
-    mut interrupted: impl FnMut() -> bool,
-) -> Result<Grown, Interrupted> {
-    let mut scratch = Scratch::default();
-    let mut nodes: Vec<Node> = Vec::new();
-    let mut frontier = Vec::new();
-    let mut created = vec![(0..sizes.len(), 0)];
-    let most_leaves = limits.max_leaf_nodes.unwrap_or(usize::MAX);
-    let mut leaves = 1;
-    loop {
-        for (rows, depth) in created.drain(..) {
-            let node = nodes.len();
-            nodes.push(None);
-            if leaves < most_leaves && limits.max_depth.is_none_or(|most| depth < most) {
-                let split = scratch.best_split(
-                    &mut criterion,
-                    &mut columns,
-                    rows.clone(),
-                    sizes,
-                    limits.smallest,
-                    &mut interrupted,
-                )?;
-                frontier.extend(split.map(|split| Open { node, depth, rows, split }));
+/// A tree as it grows.
+struct Growth<C> {
+    criterion: C,
+    columns: Columns,
+    /// Rows and events that every row stands for.
+    sizes: Vec<i64>,
+    limits: Limits,
+    /// Whether splits need not pay at once.
+    patient: bool,
+    nodes: Vec<Node>,
+    scratch: Scratch,
+}
+
+impl<C: Criterion> Growth<C> {
+    fn new(criterion: C, columns: Columns, sizes: Vec<i64>, limits: Limits, patient: bool) -> Self {
+        let (nodes, scratch) = (Vec::new(), Scratch::default());
+        Growth { criterion, columns, sizes, limits, patient, nodes, scratch }
+    }
+
+    fn run(&mut self, mut interrupted: impl FnMut() -> bool) -> Result<(), Interrupted> {
+        let Limits { max_depth, max_leaf_nodes, .. } = self.limits;
+        let mut frontier = Vec::new();
+        let mut created = vec![(0..self.sizes.len(), 0, 0)];
+        let most_leaves = max_leaf_nodes.unwrap_or(usize::MAX);
+        let mut leaves = 1;
+        loop {
+            for (rows, depth, parent) in created.drain(..) {
+                let node = self.nodes.len();
+                self.nodes.push(Node { parent, leaf: 0, split: None });
+                let divisible = leaves < most_leaves && max_depth.is_none_or(|most| depth < most);
+                // A tree that is pruned needs the costs of all nodes.
+                if !divisible && !self.patient {
+                    continue;
+                }
+                let path = self.path(node);
+                let helps = self.criterion.enter(self.columns.rows(rows.clone()), &path);
+                self.nodes[node].leaf = self.criterion.leaf();
+                if divisible && helps {
+                    let ends = max_depth == Some(depth + 1);
+                    let patient = self.patient && depth < PATIENCE && !ends;
+                    let split = self.best_split(rows.clone(), patient, &mut interrupted)?;
+                    frontier.extend(split.map(|split| Open { node, depth, rows, split }));
+                }
+            }
+            if leaves >= most_leaves || frontier.is_empty() {
+                return Ok(());
+            }
+            let next = match max_leaf_nodes {
+                Some(_) => first_best(frontier.iter().map(|open: &Open| open.split.gain)),
+                None => frontier.len() - 1,
+            };
+            let Open { node, depth, rows, split } = frontier.remove(next);
+            let middle = rows.start + self.columns.split(split.column, split.below, rows.clone());
+            let sides = [rows.start..middle, middle..rows.end];
+            created.extend(sides.map(|rows| (rows, depth + 1, node)));
+            self.nodes[node].split = Some((split, [self.nodes.len(), self.nodes.len() + 1]));
+            leaves += 1;
+        }
+    }
+
+    /// Columns tested above a node, the nearest first.
+    fn path(&self, mut node: usize) -> Vec<usize> {
+        let mut path = Vec::new();
+        while node > 0 {
+            node = self.nodes[node].parent;
+            path.extend(self.nodes[node].split.as_ref().map(|(split, _)| split.column));
+        }
+        path
+    }
+
+    /// The best split of the node that was entered; one that gains nothing only if `patient`.
+    fn best_split(
+        &mut self,
+        node: Range<usize>,
+        patient: bool,
+        interrupted: &mut impl FnMut() -> bool,
+    ) -> Result<Option<Split>, Interrupted> {
+        let Growth { criterion, columns, sizes, limits, scratch, .. } = self;
+        let (smallest, rows) = (limits.smallest, columns.rows(node.clone()));
+        let total: i64 = rows.iter().map(|&row| sizes[row as usize]).sum();
+        if !smallest.allows_split(total) {
+            return Ok(None);
+        }
+        let nothing = criterion.rounding();
+        let (mut best, mut idle): (Option<Split>, Option<Split>) = (None, None);
+        for column in 0..columns.len() {
+            if interrupted() {
+                return Err(Interrupted);
+            }
+            let order = columns.ordered(column, node.clone());
+            scratch.cuts.clear();
+            let mut left = 0;
+            for (i, pair) in order.windows(2).enumerate() {
+                left += sizes[pair[0].row as usize];
+                let large = smallest.allows_leaf(left) && smallest.allows_leaf(total - left);
+                if large && pair[0].code != pair[1].code {
+                    scratch.cuts.push(i + 1);
+                }
+            }
+            scratch.falls.clear();
+            scratch.falls.resize(scratch.cuts.len(), 0.0);
+            criterion.score(column, order, &scratch.cuts, &mut scratch.falls, interrupted)?;
+            let price = criterion.price(column);
+            for (&cut, &fall) in scratch.cuts.iter().zip(&scratch.falls) {
+                let gain = if fall > nothing { fall } else { 0.0 };
+                let (below, above) = (order[cut - 1].code, order[cut].code);
+                let split = |gain| Some(Split { column, below, above, gain, price });
+                if beats(gain, best.as_ref().map_or(0.0, |split| split.gain)) {
+                    best = split(gain);
+                } else if idle.as_ref().is_none_or(|split| fall > split.gain) {
+                    idle = split(fall);
+                }
             }
         }
-        if leaves >= most_leaves || frontier.is_empty() {
-            return Ok(in_preorder(nodes));
-        }
-        let next = match limits.max_leaf_nodes {
-            Some(_) => first_best(frontier.iter().map(|open: &Open| open.split.gain)),
-            None => frontier.len() - 1,
-        };
-        let Open { node, depth, rows, split } = frontier.remove(next);
-        let middle = rows.start + columns.split(split.column, split.below, rows.clone());
-        created.extend([(rows.start..middle, depth + 1), (middle..rows.end, depth + 1)]);
-        nodes[node] = Some((split, [nodes.len(), nodes.len() + 1]));
-        leaves += 1;
+        Ok(best.or(if patient { idle } else { None }))
     }
 }
 
@@ -197,51 +385,7 @@ fn beats(value: f64, best: f64) -> bool {
 #[derive(Default)]
 struct Scratch {
     cuts: Vec<usize>,
-    gains: Vec<f64>,
-}
-
-impl Scratch {
-    fn best_split(
-        &mut self,
-        criterion: &mut impl Criterion,
-        columns: &mut Columns,
-        node: Range<usize>,
-        sizes: &[i64],
-        smallest: Smallest,
-        interrupted: &mut impl FnMut() -> bool,
-    ) -> Result<Option<Split>, Interrupted> {
-        let rows = columns.rows(node.clone());
-        let size: i64 = rows.iter().map(|&row| sizes[row as usize]).sum();
-        if !smallest.allows_split(size) || !criterion.enter(rows) {
-            return Ok(None);
-        }
-        let mut best: Option<Split> = None;
-        for column in 0..columns.len() {
-            if interrupted() {
-                return Err(Interrupted);
-            }
-            let order = columns.ordered(column, node.clone());
-            self.cuts.clear();
-            let mut left = 0;
-            for (i, pair) in order.windows(2).enumerate() {
-                left += sizes[pair[0].row as usize];
-                let large = smallest.allows_leaf(left) && smallest.allows_leaf(size - left);
-                if large && pair[0].code != pair[1].code {
-                    self.cuts.push(i + 1);
-                }
-            }
-            self.gains.clear();
-            self.gains.resize(self.cuts.len(), 0.0);
-            criterion.score(order, &self.cuts, &mut self.gains);
-            for (&cut, &gain) in self.cuts.iter().zip(&self.gains) {
-                if beats(gain, best.as_ref().map_or(0.0, |split| split.gain)) {
-                    let (below, above) = (order[cut - 1].code, order[cut].code);
-                    best = Some(Split { column, below, above, gain });
-                }
-            }
-        }
-        Ok(best)
-    }
+    falls: Vec<f64>,
 }
 
 fn in_preorder(mut nodes: Vec<Node>) -> Grown {
@@ -255,7 +399,7 @@ fn in_preorder(mut nodes: Vec<Node>) -> Grown {
             tree.right[parent] = id as i64;
         }
         tree.right.push(-1);
-        match nodes[node].take() {
+        match nodes[node].split.take() {
             Some((split, [left, right])) => {
                 tree.feature.push(split.column as i64);
                 tree.left.push(id as i64 + 1);

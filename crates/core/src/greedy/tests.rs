@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::survival::Observations;
-use crate::task::{Statistics, likelihood};
+use crate::task::{ScalarTask, likelihood};
 use bristlecone_oracle::instances::Random;
 
 /// A small sample with ties in the times and the columns.
@@ -73,11 +73,7 @@ impl Problem {
             By::LogRank => grow_by_logrank(self.codes.len(), code, &obs, limits, || false),
             By::Likelihood => {
                 let task = likelihood::Likelihood::with_prior(&obs, prior, 0.0).unwrap();
-                let (statistics, _) = task.statistics().as_chunks();
-                let sizes: Vec<i64> =
-                    self.event.iter().map(|&event| size(1, i64::from(event))).collect();
-                let (columns, prior) = (self.codes.len(), task.prior());
-                grow_by_likelihood(columns, code, statistics, prior, &sizes, limits, || false)
+                grow_by_costs(&task, self.codes.len(), code, limits, || false)
             }
         }
         .unwrap()
@@ -293,33 +289,6 @@ fn integer_weights_are_repetition() {
 }
 
 #[test]
-fn merged_rows_count_as_many() {
-    let mut problem = Problem::random(7, 60);
-    problem.codes.truncate(3);
-    let limits = Limits { smallest: Smallest { rows: 5, events: 2 }, ..FREE };
-    let expected = problem.grow(By::Likelihood, &limits);
-    assert!(expected.tree.n_leaves() > 2);
-    let task = likelihood::Likelihood::new(&problem.observations(), 0.0).unwrap();
-    let (mut cells, mut statistics, mut sizes) = (Vec::new(), Vec::new(), Vec::new());
-    for (i, record) in task.statistics().as_chunks::<2>().0.iter().enumerate() {
-        let cell: Vec<u32> = problem.codes.iter().map(|codes| codes[i]).collect();
-        let at = cells.iter().position(|known| *known == cell).unwrap_or(cells.len());
-        if at == cells.len() {
-            cells.push(cell);
-            statistics.push([0; 2]);
-            sizes.push(0);
-        }
-        statistics[at][0] += record[0];
-        statistics[at][1] += record[1];
-        sizes[at] += size(1, i64::from(problem.event[i]));
-    }
-    assert!(cells.len() < problem.time.len());
-    let code = |r: usize, c: usize| cells[r][c];
-    let merged = grow_by_likelihood(3, code, &statistics, [0.0; 2], &sizes, &limits, || false);
-    assert_eq!(merged, Ok(expected));
-}
-
-#[test]
 fn of_equal_splits_the_first_is_taken() {
     for seed in 0..50 {
         let mut problem = Problem::random(seed, 60);
@@ -377,4 +346,75 @@ fn an_interrupt_stops_between_columns() {
     let code = |r: usize, c: usize| problem.codes[c][r];
     let grown = grow_by_logrank(6, code, &problem.observations(), &FREE, interrupted);
     assert_eq!((grown, asked), (Err(Interrupted), 3));
+}
+
+/// Sum of the costs of the leaves and prices of the splits.
+fn cost(task: &impl ScalarTask, problem: &Problem, nodes: &Preorder) -> i64 {
+    fn walk(
+        (task, problem, nodes): (&impl ScalarTask, &Problem, &Preorder),
+        at: &mut usize,
+        rows: &[usize],
+    ) -> i64 {
+        let node = nodes[*at];
+        *at += 1;
+        let Some((column, below, _)) = node else {
+            let mut sums = vec![0; task.channels()];
+            for &row in rows {
+                let record = &task.statistics()[row * sums.len()..];
+                sums.iter_mut().zip(record).for_each(|(sum, value)| *sum += value);
+            }
+            return task.leaf_cost(&sums);
+        };
+        let (left, right): (Vec<usize>, Vec<usize>) =
+            rows.iter().partition(|&&row| problem.codes[column][row] <= below);
+        let tree = (task, problem, nodes);
+        walk(tree, at, &left) + walk(tree, at, &right) + task.split_price()
+    }
+    let all: Vec<usize> = (0..problem.time.len()).collect();
+    walk((task, problem, nodes), &mut 0, &all)
+}
+
+#[test]
+fn subtrees_are_no_worse_than_trees_that_stop() {
+    let mut better = 0;
+    for seed in 0..200 {
+        let problem = Problem::random(seed, 60);
+        let random = &mut Random::new(seed + 1);
+        let limits = Limits {
+            max_depth: [None, Some(1), Some(2), Some(4)][random.below(4)],
+            max_leaf_nodes: [None, Some(1), Some(3), Some(5)][random.below(4)],
+            smallest: Smallest { rows: 1 + random.below(4) as i64, events: random.below(3) as i64 },
+        };
+        let (penalty, prior) = ([0.0, 0.02][random.below(2)], [0.0, 6.0][random.below(2)]);
+        let obs = problem.observations();
+        let task = likelihood::Likelihood::with_prior(&obs, prior, penalty).unwrap();
+        let code = |r: usize, c: usize| problem.codes[c][r];
+        let pruned = subtree_by_costs(&task, problem.codes.len(), code, &limits, || false);
+        let most = limits.max_leaf_nodes.unwrap_or(usize::MAX);
+        assert!(pruned.tree.n_leaves() <= most);
+        let stopping = problem.grow_under(By::Likelihood, prior, &limits);
+        let costs = [pruned, stopping].map(|tree| cost(&task, &problem, &preorder(&tree)));
+        // The two prunings of a tie differ by rounding.
+        assert!(costs[0] <= costs[1] + 256, "seed {seed}, {limits:?}");
+        better += usize::from(costs[0] + 1_000_000 < costs[1]);
+    }
+    assert!(better > 20);
+}
+
+#[test]
+fn what_was_grown_before_a_stop_is_a_tree() {
+    let problem = Problem::random(5, 40);
+    let task = likelihood::Likelihood::new(&problem.observations(), 0.0).unwrap();
+    let code = |r: usize, c: usize| problem.codes[c][r];
+    let mut sizes = Vec::new();
+    for most in 1..60 {
+        let mut asked = 0;
+        let interrupted = || {
+            asked += 1;
+            asked >= most
+        };
+        sizes.push(subtree_by_costs(&task, 6, code, &FREE, interrupted).tree.n_leaves());
+    }
+    assert_eq!(sizes[0], 1);
+    assert!(sizes.iter().any(|&size| size == 2) && sizes[58] > 3);
 }

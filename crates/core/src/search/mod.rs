@@ -20,6 +20,7 @@ pub use curve::{all_optimal_brier, path_brier, solve_brier};
 pub use forecast::{Forecast, forecast};
 pub use monitor::{Monitor, Stop};
 pub use solve::{solve, solve_path};
+pub(crate) use start::PATIENCE;
 
 use crate::data::Smallest;
 use crate::simd::Backend;

@@ -6,12 +6,13 @@
 use super::lattice::Found;
 use super::{Monitor, Settings, Stop};
 use crate::data::Sample;
+use crate::prune::{Costed, Pruned};
 use crate::task::LaneTask;
 use crate::tree::Tree;
 use std::collections::VecDeque;
 
 /// Depth down to which a split need not pay for itself at once.
-const PATIENCE: usize = 8;
+pub(crate) const PATIENCE: usize = 8;
 
 /// Rows between two looks at the clock.
 const ROWS_PER_CHECK: usize = 1 << 14;
@@ -163,61 +164,23 @@ fn column_sums(sample: &Sample, rows: &[u32], monitor: &Monitor) -> Result<Vec<i
     Ok(sums)
 }
 
-/// A subtree: its cost, its leaves, and the place of the answers below.
-#[derive(Clone, Copy)]
-struct Best {
-    cost: i64,
-    leaves: usize,
-    /// Budgets of the two sides, as places; `None` for a leaf.
-    shares: Option<(usize, usize)>,
-}
-
 /// The cheapest subtree with the same root and at most `most_leaves` leaves.
 fn prune(sample: &Sample, nodes: &[Node], most_leaves: usize) -> Found {
-    let n_leaves = nodes.iter().filter(|node| node.split.is_none()).count();
-    let limited = most_leaves < n_leaves;
-    // Children come after their parents. Place k of a node is its best with k + 1 leaves at
-    // most, or the only place its best of all.
-    let mut best: Vec<Vec<Best>> = (0..nodes.len()).map(|_| Vec::new()).collect();
-    for (id, node) in nodes.iter().enumerate().rev() {
-        let leaf = Best { cost: node.leaf, leaves: 1, shares: None };
-        let mut places = vec![leaf];
-        if let Some(Split { price, yes, no, .. }) = node.split {
-            let (yes, no) = (&best[yes], &best[no]);
-            if limited {
-                places.resize((yes.len() + no.len()).min(most_leaves), leaf);
-            }
-            for a in 0..yes.len() {
-                for b in 0..no.len() {
-                    let place = if limited { a + b + 1 } else { 0 };
-                    if place >= places.len() {
-                        break;
-                    }
-                    let cost = yes[a].cost.saturating_add(no[b].cost).saturating_add(price);
-                    let leaves = yes[a].leaves + no[b].leaves;
-                    if (cost, leaves) < (places[place].cost, places[place].leaves) {
-                        places[place] = Best { cost, leaves, shares: Some((a, b)) };
-                    }
-                }
-            }
-            for place in 1..places.len() {
-                if places[place].cost >= places[place - 1].cost {
-                    places[place] = places[place - 1];
-                }
-            }
-        }
-        best[id] = places;
-    }
-    let root = best[0].len() - 1;
-    Found { cost: best[0][root].cost, tree: tree(sample, nodes, &best, 0, root) }
+    let costed = |node: &Node| Costed {
+        leaf: node.leaf,
+        split: node.split.as_ref().map(|split| (split.price, [split.yes, split.no])),
+    };
+    let pruned = Pruned::new(&nodes.iter().map(costed).collect::<Vec<_>>(), most_leaves);
+    let (cost, place) = pruned.root();
+    Found { cost, tree: tree(sample, nodes, &pruned, 0, place) }
 }
 
-fn tree(sample: &Sample, nodes: &[Node], best: &[Vec<Best>], node: usize, place: usize) -> Tree {
-    let (Some(split), Some((a, b))) = (&nodes[node].split, best[node][place].shares) else {
+fn tree(sample: &Sample, nodes: &[Node], pruned: &Pruned, node: usize, place: usize) -> Tree {
+    let (Some(split), Some((a, b))) = (&nodes[node].split, pruned.shares(node, place)) else {
         return Tree::leaf();
     };
-    let yes = tree(sample, nodes, best, split.yes, a);
-    let no = tree(sample, nodes, best, split.no, b);
+    let yes = tree(sample, nodes, pruned, split.yes, a);
+    let no = tree(sample, nodes, pruned, split.no, b);
     let column = sample.columns[split.column];
     let (left, right) = if column.flipped { (&no, &yes) } else { (&yes, &no) };
     Tree::split(column.feature, left, right)

@@ -1,0 +1,235 @@
+//! The fall of the integrated Brier score at every threshold of a column.
+//!
+//! A leaf's score needs its rows in the order of time, so every threshold takes a pass over the
+//! rows of the node; one pass serves a block of thresholds. See docs/maths/brier.md.
+
+use super::{Criterion, Interrupted, columns::Entry};
+use crate::task::brier::antitonic::Fit;
+use crate::task::brier::{Brier, LeafCurve};
+
+/// Thresholds of a pass.
+const BLOCK: usize = 8;
+
+/// Units of cost per unit of loss.
+const SCALE: f64 = (1u64 << 48) as f64;
+
+/// A fall this small is the rounding of sums over rows.
+const ROUNDING: f64 = 1e-12;
+
+/// Rows in the order of time: events before censorings.
+pub(super) struct BrierScore<'a> {
+    task: &'a Brier,
+    /// Twice the index of the time, plus one for a censoring.
+    codes: Vec<u32>,
+    /// Whole-numbered weights.
+    weights: Vec<f64>,
+    integrals: (Vec<f64>, Vec<f64>),
+    rows: Vec<u32>,
+    /// Place of every row of the node in the order of a column.
+    places: Vec<u32>,
+    loss: f64,
+}
+
+/// What has been seen of a leaf, up to a time.
+#[derive(Clone, Debug, Default)]
+struct Leaf {
+    at_risk: f64,
+    /// Weight of the events, each times 1/G.
+    happened: f64,
+    survival: f64,
+    /// Survival per weight at risk.
+    ratio: f64,
+    loss: f64,
+    last: usize,
+    fit: Fit,
+}
+
+impl Leaf {
+    fn start(&mut self, weight: f64) {
+        let mut fit = std::mem::take(&mut self.fit);
+        fit.clear();
+        let ratio = 1.0 / weight.max(1.0);
+        *self = Leaf { at_risk: weight, survival: 1.0, ratio, fit, ..Leaf::default() };
+    }
+}
+
+impl<'a> BrierScore<'a> {
+    /// The criterion, and the caller's rows in the order in which it reads them.
+    pub fn new(task: &'a Brier) -> (Self, Vec<u32>) {
+        let scale = task.weight_scale();
+        let code = |i: usize| 2 * task.time_index(i) as u32 + u32::from(!task.event[i]);
+        let weight = |i: usize| (task.weight[i] * scale).round();
+        let mut keyed: Vec<(u32, f64, u32)> =
+            (0..task.n_rows()).map(|i| (code(i), weight(i), i as u32)).collect();
+        // No sum over rows depends on the order in which the caller has them.
+        keyed.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        let weights: Vec<f64> = keyed.iter().map(|row| row.1).collect();
+        let criterion = BrierScore {
+            task,
+            codes: keyed.iter().map(|row| row.0).collect(),
+            integrals: task.suffix_integrals(weights.iter().sum()),
+            places: vec![0; keyed.len()],
+            rows: Vec::new(),
+            weights,
+            loss: 0.0,
+        };
+        (criterion, keyed.iter().map(|row| row.2).collect())
+    }
+
+    /// Closes the stretch of a leaf's curve that ends before time `k`, or at the end.
+    #[inline(always)]
+    fn advance(&self, leaf: &mut Leaf, k: Option<usize>) {
+        let (plain, censoring) = &self.integrals;
+        let until = |integral: &[f64]| integral[leaf.last] - k.map_or(0.0, |k| integral[k]);
+        let (p, q) = (leaf.happened * until(plain), leaf.at_risk * until(censoring));
+        match self.task.curve {
+            LeafCurve::KaplanMeier => {
+                let died = 1.0 - leaf.survival;
+                leaf.loss += leaf.survival * leaf.survival * p + died * died * q;
+            }
+            LeafCurve::BrierOptimal => leaf.fit.push(p, q),
+        }
+        leaf.last = k.unwrap_or(leaf.last);
+    }
+
+    #[inline(always)]
+    fn take(&self, leaf: &mut Leaf, row: u32) {
+        let (code, weight) = (self.codes[row as usize], self.weights[row as usize]);
+        let k = (code / 2) as usize;
+        if weight == 0.0 {
+            return;
+        }
+        if k != leaf.last {
+            self.advance(leaf, Some(k));
+        }
+        leaf.at_risk -= weight;
+        if code % 2 == 0 {
+            leaf.survival = leaf.ratio * leaf.at_risk;
+            leaf.happened += weight * self.task.inverse_censoring[k];
+        } else {
+            leaf.ratio = leaf.survival / leaf.at_risk.max(1.0);
+        }
+    }
+
+    fn finish(&self, leaf: &mut Leaf) -> f64 {
+        self.advance(leaf, None);
+        match self.task.curve {
+            LeafCurve::KaplanMeier => leaf.loss,
+            LeafCurve::BrierOptimal => leaf.fit.loss(),
+        }
+    }
+
+    fn weight_of(&self, rows: impl Iterator<Item = u32>) -> f64 {
+        rows.map(|row| self.weights[row as usize]).sum()
+    }
+}
+
+impl Criterion for BrierScore<'_> {
+    fn enter(&mut self, rows: &[u32], _: &[usize]) -> bool {
+        self.rows.clear();
+        self.rows.extend(rows);
+        let mut leaf = Leaf::default();
+        leaf.start(self.weight_of(rows.iter().copied()));
+        for &row in rows {
+            self.take(&mut leaf, row);
+        }
+        self.loss = self.finish(&mut leaf);
+        self.loss > 0.0
+    }
+
+    fn score(
+        &mut self,
+        _: usize,
+        order: &[Entry],
+        cuts: &[usize],
+        falls: &mut [f64],
+        interrupted: &mut dyn FnMut() -> bool,
+    ) -> Result<(), Interrupted> {
+        for (place, entry) in order.iter().enumerate() {
+            self.places[entry.row as usize] = place as u32;
+        }
+        let total = self.weight_of(self.rows.iter().copied());
+        let mut sides: [[Leaf; 2]; BLOCK] = Default::default();
+        let (mut left, mut begin) = (0.0, 0);
+        for (cuts, falls) in cuts.chunks(BLOCK).zip(falls.chunks_mut(BLOCK)) {
+            if interrupted() {
+                return Err(Interrupted);
+            }
+            for (&cut, sides) in cuts.iter().zip(&mut sides) {
+                left += self.weight_of(order[begin..cut].iter().map(|entry| entry.row));
+                begin = cut;
+                sides[0].start(left);
+                sides[1].start(total - left);
+            }
+            for &row in &self.rows {
+                let place = self.places[row as usize] as usize;
+                for (&cut, sides) in cuts.iter().zip(&mut sides) {
+                    self.take(&mut sides[usize::from(place >= cut)], row);
+                }
+            }
+            for (fall, [yes, no]) in falls.iter_mut().zip(&mut sides) {
+                *fall = (self.loss - self.finish(yes) - self.finish(no)) * SCALE;
+            }
+        }
+        Ok(())
+    }
+
+    fn rounding(&self) -> f64 {
+        ROUNDING * SCALE
+    }
+
+    fn leaf(&self) -> i64 {
+        (self.loss * SCALE).round() as i64
+    }
+
+    fn price(&self, _: usize) -> i64 {
+        (self.task.leaf_penalty * SCALE).round() as i64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::Problem;
+    use super::*;
+    use crate::survival::Observations;
+
+    /// Every threshold of the whole sample against the loss of its sides, from their rows.
+    #[test]
+    fn falls_are_those_of_the_definition() {
+        let mut worth = 0;
+        for seed in 0..60 {
+            let problem = Problem::random(seed, 60);
+            let obs = Observations { entry: None, ..problem.observations() };
+            for curve in [LeafCurve::KaplanMeier, LeafCurve::BrierOptimal] {
+                let task = Brier::new(&obs, 0.0, curve, None).unwrap();
+                let (mut score, rows) = BrierScore::new(&task);
+                let n = rows.len();
+                let all: Vec<u32> = (0..n as u32).collect();
+                if !score.enter(&all, &[]) {
+                    continue;
+                }
+                for (column, codes) in problem.codes.iter().enumerate() {
+                    let code = |row: u32| codes[rows[row as usize] as usize];
+                    let mut order: Vec<Entry> =
+                        all.iter().map(|&row| Entry { code: code(row), row }).collect();
+                    order.sort_by_key(|entry| entry.code);
+                    let cuts: Vec<usize> =
+                        (1..n).filter(|&i| order[i - 1].code != order[i].code).collect();
+                    let mut falls = vec![0.0; cuts.len()];
+                    score.score(column, &order, &cuts, &mut falls, &mut || false).unwrap();
+                    for (&cut, fall) in cuts.iter().zip(falls) {
+                        let last = order[cut - 1].code;
+                        let (left, right): (Vec<usize>, Vec<usize>) =
+                            (0..n).partition(|&i| codes[i] <= last);
+                        let whole: Vec<usize> = (0..n).collect();
+                        let sides = task.leaf_loss(&left) + task.leaf_loss(&right);
+                        let expected = task.leaf_loss(&whole) - sides;
+                        worth += usize::from(expected > 1e-3);
+                        assert!((fall / SCALE - expected).abs() < 1e-11, "seed {seed}");
+                    }
+                }
+            }
+        }
+        assert!(worth > 1000);
+    }
+}
