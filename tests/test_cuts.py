@@ -237,18 +237,20 @@ def test_cuts_of_cart_are_those_of_its_single_precision():
     assert tree.objective_value_ == 0.0
 
 
-def test_a_greedy_cut_takes_the_place_of_the_nearest_quantile():
+def test_cuts_are_added_and_many_take_the_places_of_quantiles():
     X = np.arange(1000.0)[:, np.newaxis]
+    before = [feature.value for feature in BinaryEncoder().fit(X).features_]
+    last = int(before[-1])
+    few = [Cut(0, at, at + 1) for at in (3, 50, 150, 250, 350, 450, 550, 650)]
     encoder = BinaryEncoder().fit(X)
-    before = [feature.value for feature in encoder.features_]
-    columns = rank_columns(encoder, X)
-    add_cuts(encoder, columns, [Cut(0, 100, 101)])
+    add_cuts(encoder, rank_columns(encoder, X), few)
     after = [feature.value for feature in encoder.features_]
-    assert after == [100.5, *before[1:]]
-    # Needed now, so that the next one is one more.
-    add_cuts(encoder, columns, [Cut(0, 100, 101), Cut(0, 3, 4)])
-    assert [feature.value for feature in encoder.features_] == [3.5, *after]
+    assert after == sorted(before + [cut.below + 0.5 for cut in few])
     assert encoder.transform(X).sum(axis=0)[0] == 4
+    encoder = BinaryEncoder().fit(X)
+    add_cuts(encoder, rank_columns(encoder, X), [*few, Cut(0, last + 20, last + 21)])
+    many = [feature.value for feature in encoder.features_]
+    assert many == [*after[:-1], last + 20.5]
 
 
 def test_a_cut_that_a_feature_makes_in_the_node_adds_nothing():

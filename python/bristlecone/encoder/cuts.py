@@ -17,6 +17,10 @@ from bristlecone.encoder.thresholds import format_threshold, midpoints
 
 __all__ = ["Cut", "RankedColumns", "add_cuts", "rank_columns"]
 
+# Cuts that are added before others are replaced: so many, or one for so many features. A search to
+# depth five takes about two and a half times as long with a fifth more of them.
+_LEAST_ROOM, _SHARE = 8, 5
+
 
 class Cut(NamedTuple):
     """A split of a node: its rows of rank ``below`` or less, and those of ``above`` or more.
@@ -112,15 +116,17 @@ def _ranked(
 def add_cuts(encoder: BinaryEncoder, columns: RankedColumns, cuts: Iterable[Cut]) -> None:
     """Give the encoder features that part the rows of every node as its cut does.
 
-    A cut takes the place of the threshold of its column that is nearest by the number of rows in
-    between, unless another cut needs that one; then it is one more. None is added that divides the
-    training rows as another feature does. ``min_support`` does not matter.
+    The first are added: a fifth of the features there were, or eight. Every further one takes the
+    place of the threshold of its column that is nearest by the number of rows in between, unless
+    another cut needs that one; then it is added, too. None is added that divides the training rows
+    as another feature does. ``min_support`` does not matter.
     """
     chosen = _Thresholds(encoder.features_, columns)
+    room = max(_LEAST_ROOM, len(encoder.features_) // _SHARE)
     waiting = [cut for cut in cuts if not chosen.has(cut)]
     for cut in waiting:
         if not chosen.has(cut):
-            chosen.put(cut)
+            chosen.put(cut, replaces=len(chosen.added) >= room)
     if not waiting:
         return
     schemas = {schema.name: schema for schema in encoder.columns_}
@@ -194,13 +200,13 @@ class _Thresholds:
         self._needed.add(same)
         return True
 
-    def put(self, cut: Cut) -> None:
-        """A feature for the cut."""
+    def put(self, cut: Cut, replaces: bool) -> None:
+        """A feature for the cut, in the place of another one if one can go."""
         gap = self._middle(cut)
         upto = np.cumsum(np.bincount(self._columns.ranks[cut.column]))
         own = [other for column, other in self._at if column == cut.column]
         nearest = min(own, key=lambda other: abs(int(upto[other]) - int(upto[gap])), default=None)
-        if nearest is not None and (cut.column, nearest) not in self._needed:
+        if replaces and nearest is not None and (cut.column, nearest) not in self._needed:
             del self._at[cut.column, nearest]
             del self._by_rows[self._rows(cut.column, nearest)]
         place = cut.column, gap
