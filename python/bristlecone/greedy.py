@@ -62,15 +62,15 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
     min_samples_leaf : int or float, default=1
         Fewest training rows in a leaf, whatever their weights; a float between 0 and 1 is a share
         of the training rows, rounded up.
-    min_events_leaf : int, float, "auto" or None, default=None
+    min_events_leaf : int, float, "auto" or None, default="auto"
         Fewest training rows with an event in a leaf, whatever their weights; a float between 0 and
         1 is a share of the training events, rounded up. "auto" is 5, or all events where there are
         fewer. None: no minimum.
-    prior : float or "auto", default=0.0
+    prior : float or "auto", default="auto"
         Pseudo-events at θ = 1 that every leaf has besides its own: the loss of a leaf is that of
         the maximum a posteriori, θ = (events + prior) / (hazard + prior), with the prior's term.
         "auto" is 10. The criterion "logrank" does not know it; ``objective_value_`` and θ have it.
-    shrinkage : float or "auto", default=0.0
+    shrinkage : float or "auto", default="auto"
         λ >= 0 of hierarchical shrinkage of the predictions, as in ``OptimalSurvivalTree``: from the
         root down, every node counts λ pseudo-events, or pseudo-rows, at the prediction of its
         parent. Tree and ``objective_value_`` do not depend on it. "auto" is 0.
@@ -150,9 +150,9 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
         max_depth: int | None = 3,
         max_leaf_nodes: int | None = None,
         min_samples_leaf: int | float = 1,
-        min_events_leaf: int | float | str | None = None,
-        prior: float | str = 0.0,
-        shrinkage: float | str = 0.0,
+        min_events_leaf: int | float | str | None = "auto",
+        prior: float | str = "auto",
+        shrinkage: float | str = "auto",
         leaf_curve: str = "auto",
         encoder: Any = "auto",
         random_state: int | np.random.RandomState | None = None,

@@ -57,17 +57,17 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
     min_samples_leaf : int or float, default=1
         Fewest training rows in a leaf, whatever their weights; a float between 0 and 1 is a share
         of the training rows, rounded up.
-    min_events_leaf : int, float, "auto" or None, default=None
+    min_events_leaf : int, float, "auto" or None, default="auto"
         Fewest training rows with an event in a leaf, whatever their weights; a float between 0 and
         1 is a share of the training events, rounded up. "auto" is 5, or all events where there are
         fewer. None: no minimum.
     leaf_penalty : float, default=0.0
         Added to the mean loss per leaf.
-    prior : float or "auto", default=0.0
+    prior : float or "auto", default="auto"
         Pseudo-events at θ = 1 that every leaf has besides its own: the loss of a leaf is that of
         the maximum a posteriori, θ = (events + prior) / (hazard + prior), with the prior's term.
         "auto" is 10 for "likelihood"; "brier" has no prior (0).
-    shrinkage : float or "auto", default=0.0
+    shrinkage : float or "auto", default="auto"
         λ >= 0 of hierarchical shrinkage of the predictions, after [4]_: from the root down, every
         node counts λ pseudo-events at the θ of its parent (at 1 above the root), and a step curve λ
         pseudo-rows that follow the curve of its parent. Tree, objective and bound do not depend on
@@ -184,10 +184,10 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
         max_depth: int | None = 3,
         max_leaf_nodes: int | None = None,
         min_samples_leaf: int | float = 1,
-        min_events_leaf: int | float | str | None = None,
+        min_events_leaf: int | float | str | None = "auto",
         leaf_penalty: float = 0.0,
-        prior: float | str = 0.0,
-        shrinkage: float | str = 0.0,
+        prior: float | str = "auto",
+        shrinkage: float | str = "auto",
         leaf_curve: str = "auto",
         time_grid: ArrayLike | None = None,
         fairness: RmstParity | None = None,
