@@ -9,6 +9,9 @@ import bristlecone
 from benchmarks.adapters import Outcome, Setting
 from benchmarks.problems import Problem
 
+# The objectives of the papers, whatever the defaults.
+PAPERS = {"min_events_leaf": None, "prior": 0.0, "shrinkage": 0.0}
+
 
 class Adapter:
     """The estimator on a boolean matrix, one thread."""
@@ -22,7 +25,7 @@ class Adapter:
         self._prepare(problem, setting)
 
     def _prepare(self, problem: Problem, setting: Setting) -> None:
-        self._blank: Any = bristlecone.OptimalSurvivalTree(n_jobs=1, **vars(setting))
+        self._blank: Any = bristlecone.OptimalSurvivalTree(n_jobs=1, **PAPERS, **vars(setting))
         self._y: Any = (problem.target["event"], problem.target["time"])
         self._extra: dict[str, Any] = {}
 

@@ -6,6 +6,7 @@ from sklearn.base import clone
 
 import bristlecone
 from benchmarks.adapters import Outcome, Setting
+from benchmarks.adapters.bristlecone_estimator import PAPERS
 from benchmarks.problems import Problem
 
 
@@ -17,7 +18,11 @@ class Adapter:
     def __init__(self, problem: Problem, setting: Setting, variant: str) -> None:
         # As scikit-survival's defaults: every threshold of a column, three rows in a leaf.
         self._blank = bristlecone.GreedySurvivalTree(
-            criterion=variant, max_depth=setting.max_depth, min_samples_leaf=3, encoder=None
+            criterion=variant,
+            max_depth=setting.max_depth,
+            min_samples_leaf=3,
+            encoder=None,
+            **PAPERS,
         )
         self._X = problem.X
         self._y = (problem.target["event"], problem.target["time"])

@@ -295,6 +295,8 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
 
     def _add_cuts(self, encoder: BinaryEncoder, data: Any, start: float) -> None:
         """Add the cuts of greedy trees over every threshold to the features of the encoder."""
+        if not any(schema.kind == "number" for schema in encoder.columns_):
+            return
         seconds = None
         if self.time_limit is not None:
             left = self.time_limit - (time.perf_counter() - start)
