@@ -3,10 +3,12 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from bristlecone import (
     BinaryEncoder,
+    FewEventsWarning,
     GreedySurvivalTree,
     InvalidParameterError,
     OptimalSurvivalTree,
@@ -185,3 +187,28 @@ def test_the_description_names_prior_and_sizes(tree, data):
         "with a prior of 3 pseudo-events at the baseline hazard in every leaf",
     ):
         assert text in told
+
+
+def cause_of_death(n=400):
+    """Survivors have no cause: the column gives the outcome away."""
+    rng = np.random.default_rng(5)
+    time = rng.exponential(10.0, n)
+    event = rng.random(n) < 0.5
+    age = rng.normal(60, 10, n)
+    return pd.DataFrame({"age": age, "cause": np.where(event, "some", "none")}), (event, time)
+
+
+def test_rows_that_one_question_tells_apart_without_events_are_reported():
+    X, y = cause_of_death()
+    n_free = int((~y[0]).sum())
+    with pytest.warns(FewEventsWarning, match=f"'cause = none' holds for {n_free} rows with 0 ev"):
+        tree = OptimalSurvivalTree(max_depth=2).fit(X, y)
+    assert all(leaf.n_events >= 5 for leaf in tree.leaf_statistics_)
+    free = OptimalSurvivalTree(max_depth=2, min_events_leaf=None).fit(X, y)
+    assert min(leaf.n_events for leaf in free.leaf_statistics_) == 0
+
+
+def test_a_minimum_of_ones_own_is_not_reported():
+    X, y = cause_of_death()
+    tree = OptimalSurvivalTree(max_depth=2, min_events_leaf=5).fit(X, y)
+    assert all(leaf.n_events >= 5 for leaf in tree.leaf_statistics_)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone.errors import InvalidParameterError, SmallSampleWarning
+from bristlecone.errors import FewEventsWarning, InvalidParameterError, SmallSampleWarning
 from bristlecone.validation import check_integer, check_real
 
 __all__ = [
@@ -20,11 +20,15 @@ __all__ = [
     "least_events",
     "least_rows",
     "prior_events",
+    "warn_of_few_events",
     "warn_of_small_sample",
 ]
 
 AUTO_EVENTS = 5
 AUTO_PRIOR = 10.0
+
+# Rows are warned of whose expected events are so many times the fewest of a leaf.
+_CLEARLY = 4
 
 # Pseudo-events beyond which no data matter, and sums lose digits.
 _MOST_PRIOR = 1e9
@@ -140,3 +144,51 @@ def warn_of_small_sample(
                 SmallSampleWarning,
                 stacklevel=stacklevel + 1,
             )
+
+
+def warn_of_few_events(
+    features: NDArray[Any],
+    names: list[str],
+    event: NDArray[np.bool_],
+    hazard: NDArray[np.float64],
+    least: int,
+    *,
+    stacklevel: int,
+) -> None:
+    """Warn where one question tells rows apart that hardly have events, though many are expected.
+
+    They may be a leaf in truth, or their recording gave the outcome away; a minimum of events that
+    the user did not choose decides neither. O(n) per question that parts such rows.
+
+    Parameters
+    ----------
+    features : array of 0 and 1, shape (n, n_features)
+        Binary features.
+    names : list of str
+        Their names.
+    event, hazard : array, shape (n,)
+        Whether the event was observed, and the events expected by the baseline.
+    least : int
+        Fewest events of a leaf.
+    """
+    yes = features[event].sum(axis=0, dtype=np.int64)
+    no = int(event.sum()) - yes
+    worst, told = float(_CLEARLY * least), ""
+    for feature in np.flatnonzero(np.minimum(yes, no) < least).tolist():
+        answer = bool(yes[feature] < least)
+        rows = features[:, feature] == answer
+        expected = float(hazard[rows].sum())
+        if expected >= worst:
+            worst = expected
+            verb = "holds" if answer else "does not hold"
+            told = (
+                f"{names[feature]!r} {verb} for {rows.sum()} rows "
+                f"with {min(yes[feature], no[feature])} events where {expected:.0f} are expected"
+            )
+    if told:
+        warnings.warn(
+            f"{told}: min_events_leaf='auto' ({least}) keeps them from being a leaf. "
+            "min_events_leaf=None allows it, if the column does not give the outcome away",
+            FewEventsWarning,
+            stacklevel=stacklevel + 1,
+        )

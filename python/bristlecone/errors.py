@@ -7,6 +7,7 @@ __all__ = [
     "ColumnWarning",
     "ConstantFeatureWarning",
     "EmptyLeafWarning",
+    "FewEventsWarning",
     "FitConvergenceWarning",
     "InfeasibleError",
     "InfeasibleWarning",
@@ -48,6 +49,10 @@ class EmptyLeafWarning(BristleconeWarning):
 
 class SmallSampleWarning(BristleconeWarning):
     """The smallest leaf allowed, a share of the data, is so large that nothing can be split."""
+
+
+class FewEventsWarning(BristleconeWarning):
+    """Rows that one question tells apart have too few events for a leaf of their own."""
 
 
 class InfeasibleWarning(BristleconeWarning):

@@ -15,7 +15,12 @@ from sklearn.base import BaseEstimator, clone
 from bristlecone._fronts import solve_front
 from bristlecone._labels import read_labels, saved_labels
 from bristlecone._objectives import LEAF_CURVES, OBJECTIVES, Objective
-from bristlecone._regularise import check_min_events, check_prior, warn_of_small_sample
+from bristlecone._regularise import (
+    check_min_events,
+    check_prior,
+    warn_of_few_events,
+    warn_of_small_sample,
+)
 from bristlecone._shrinkage import check_shrinkage
 from bristlecone._solver import Callback, Engine, Problem, SolverMixin
 from bristlecone._survival import SurvivalTreeMixin
@@ -23,7 +28,7 @@ from bristlecone.curves import rmst
 from bristlecone.encoder.cuts import RankedColumns
 from bristlecone.errors import InvalidParameterError, SearchLimitWarning
 from bristlecone.fairness import RmstParity
-from bristlecone.leaves import LeafStatistics, SurvivalRows
+from bristlecone.leaves import LeafStatistics, SurvivalRows, row_hazard
 from bristlecone.serialise import Fields, register
 from bristlecone.tree import Tree
 from bristlecone.validation import (
@@ -72,7 +77,7 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
         node counts λ pseudo-events at the θ of its parent (at 1 above the root), and a step curve λ
         pseudo-rows that follow the curve of its parent. Tree, objective and bound do not depend on
         it, nor does ``leaf_statistics_``. "auto" is 0 with "likelihood" and with ``fairness``,
-        which has no other, and 10 with "brier".
+        which has no other, and 20 with "brier".
     leaf_curve : {"auto", "proportional", "kaplan-meier", "brier-optimal"}, default="auto"
         Curve of a leaf. With "likelihood" it is for predictions only: "proportional" (which is
         "auto") is exp(−θΛ) with the baseline Λ, "kaplan-meier" the leaf's own estimate. With
@@ -284,6 +289,9 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
         SmallSampleWarning
             When a share or "auto" as ``min_samples_leaf`` or ``min_events_leaf`` leaves nothing to
             split: the tree is a single leaf.
+        FewEventsWarning
+            When ``min_events_leaf="auto"`` keeps rows from being a leaf that one question tells
+            apart and that have hardly any event where twenty or more are expected.
         """
         start = time.perf_counter()
         problem = self._problem(X, y, sample_weight, sensitive=sensitive)
@@ -293,6 +301,15 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
         if reference is not None:
             self.reference_loss_ = float(np.average(reference, weights=problem.data.weight))
         self._announce([self])
+        if self.min_events_leaf == "auto":
+            warn_of_few_events(
+                problem.features,
+                self._split_names(),
+                problem.data.event,
+                row_hazard(problem.data, self.baseline_),
+                self.min_events_leaf_,
+                stacklevel=2,
+            )
         return self
 
     def all_optimal_trees(

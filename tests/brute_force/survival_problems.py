@@ -105,7 +105,7 @@ def survival(rng, objective=None):
     likelihood = objective == "likelihood"
     amount = parameters["shrinkage"]
     if amount == "auto":
-        amount = 0.0 if fair or likelihood else 10.0
+        amount = 0.0 if fair or likelihood else 20.0
     times = np.unique(t)
 
     def theta_of(path):

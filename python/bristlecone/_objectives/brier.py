@@ -28,7 +28,7 @@ class Brier(Objective):
     leaf_curves = ("kaplan-meier", "brier-optimal")
     # What a search takes is what its bounds leave, which only the search finds out.
     has_forecast = False
-    auto_shrinkage = 10.0
+    auto_shrinkage = 20.0
     predicts_theta = False
 
     @staticmethod
