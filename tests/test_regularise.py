@@ -198,17 +198,20 @@ def cause_of_death(n=400):
     return pd.DataFrame({"age": age, "cause": np.where(event, "some", "none")}), (event, time)
 
 
-def test_rows_that_one_question_tells_apart_without_events_are_reported():
+@pytest.mark.parametrize("Tree", TREES)
+def test_rows_without_events_that_one_question_tells_apart_may_be_a_leaf(Tree):
     X, y = cause_of_death()
     n_free = int((~y[0]).sum())
     with pytest.warns(FewEventsWarning, match=f"'cause = none' holds for {n_free} rows with 0 ev"):
-        tree = OptimalSurvivalTree(max_depth=2).fit(X, y)
-    assert all(leaf.n_events >= 5 for leaf in tree.leaf_statistics_)
-    free = OptimalSurvivalTree(max_depth=2, min_events_leaf=None).fit(X, y)
-    assert min(leaf.n_events for leaf in free.leaf_statistics_) == 0
+        tree = Tree(max_depth=2).fit(X, y)
+    assert tree.min_events_leaf_ == 0
+    assert min(leaf.n_events for leaf in tree.leaf_statistics_) == 0
+    free = Tree(max_depth=2, min_events_leaf=None).fit(X, y)
+    assert free.objective_value_ == tree.objective_value_
 
 
-def test_a_minimum_of_ones_own_is_not_reported():
+@pytest.mark.parametrize("Tree", TREES)
+def test_a_minimum_of_ones_own_is_kept(Tree):
     X, y = cause_of_death()
-    tree = OptimalSurvivalTree(max_depth=2, min_events_leaf=5).fit(X, y)
+    tree = Tree(max_depth=2, min_events_leaf=5).fit(X, y)
     assert all(leaf.n_events >= 5 for leaf in tree.leaf_statistics_)

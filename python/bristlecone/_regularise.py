@@ -11,23 +11,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone.errors import FewEventsWarning, InvalidParameterError, SmallSampleWarning
-from bristlecone.validation import check_integer, check_real
+from bristlecone.leaves import baseline_hazard, row_hazard
+from bristlecone.validation import TrainingData, check_integer, check_real
 
 __all__ = [
     "check_min_events",
     "check_min_samples",
     "check_prior",
+    "event_free_rows",
     "least_events",
     "least_rows",
     "prior_events",
-    "warn_of_few_events",
+    "warn_of_event_free_rows",
     "warn_of_small_sample",
 ]
 
 AUTO_EVENTS = 5
 AUTO_PRIOR = 10.0
 
-# Rows are warned of whose expected events are so many times the fewest of a leaf.
+# Rows may be a leaf without events whose expected ones are so many times the fewest of a leaf.
 _CLEARLY = 4
 
 # Pseudo-events beyond which no data matter, and sums lose digits.
@@ -72,7 +74,7 @@ def least_rows(value: Any, n_rows: int) -> int:
     return int(value) if isinstance(value, Integral) else _share_of(value, n_rows)
 
 
-def least_events(value: Any, event: NDArray[np.bool_]) -> int:
+def least_events(value: Any, data: TrainingData) -> int:
     """Fewest events of a leaf; 0 without a minimum.
 
     Raises
@@ -80,11 +82,11 @@ def least_events(value: Any, event: NDArray[np.bool_]) -> int:
     InvalidParameterError
         When it is a number above that of the events.
     """
-    n_events = int(event.sum())
+    n_events = int(data.event.sum())
     if value is None:
         return 0
     if isinstance(value, str):
-        return min(AUTO_EVENTS, n_events)
+        return 0 if data.event_free else min(AUTO_EVENTS, n_events)
     if not isinstance(value, Integral):
         return _share_of(value, n_events)
     if int(value) > n_events:
@@ -146,19 +148,11 @@ def warn_of_small_sample(
             )
 
 
-def warn_of_few_events(
-    features: NDArray[Any],
-    names: list[str],
-    event: NDArray[np.bool_],
-    hazard: NDArray[np.float64],
-    least: int,
-    *,
-    stacklevel: int,
-) -> None:
-    """Warn where one question tells rows apart that hardly have events, though many are expected.
+def event_free_rows(features: NDArray[Any], names: list[str], data: TrainingData) -> str:
+    """The question that tells rows apart which hardly have events, though many are expected.
 
-    They may be a leaf in truth, or their recording gave the outcome away; a minimum of events that
-    the user did not choose decides neither. O(n) per question that parts such rows.
+    Fewer than ``AUTO_EVENTS`` where four times as many are expected by the baseline, and of
+    several the one with most; empty where there is none. O(n) per question that parts such rows.
 
     Parameters
     ----------
@@ -166,29 +160,37 @@ def warn_of_few_events(
         Binary features.
     names : list of str
         Their names.
-    event, hazard : array, shape (n,)
-        Whether the event was observed, and the events expected by the baseline.
-    least : int
-        Fewest events of a leaf.
+    data : TrainingData
+        The rows.
     """
-    yes = features[event].sum(axis=0, dtype=np.int64)
-    no = int(event.sum()) - yes
-    worst, told = float(_CLEARLY * least), ""
-    for feature in np.flatnonzero(np.minimum(yes, no) < least).tolist():
-        answer = bool(yes[feature] < least)
-        rows = features[:, feature] == answer
-        expected = float(hazard[rows].sum())
+    yes = features[data.event].sum(axis=0, dtype=np.int64)
+    events = np.stack([int(data.event.sum()) - yes, yes])
+    holds = features.sum(axis=0, dtype=np.int64)
+    rows = np.stack([len(features) - holds, holds])
+    worst, told = float(_CLEARLY * AUTO_EVENTS), ""
+    answers, candidates = np.nonzero((events < AUTO_EVENTS) & (rows >= worst))
+    if not len(candidates):
+        return ""
+    hazard = row_hazard(data, baseline_hazard(data))
+    for answer, feature in zip(answers.tolist(), candidates.tolist(), strict=True):
+        expected = float(hazard[features[:, feature] == answer].sum())
         if expected >= worst:
             worst = expected
-            verb = "holds" if answer else "does not hold"
             told = (
-                f"{names[feature]!r} {verb} for {rows.sum()} rows "
-                f"with {min(yes[feature], no[feature])} events where {expected:.0f} are expected"
+                f"{names[feature]!r} {'holds' if answer else 'does not hold'} for "
+                f"{rows[answer, feature]} rows with {events[answer, feature]} events where "
+                f"{expected:.0f} are expected"
             )
+    return told
+
+
+def warn_of_event_free_rows(told: str, *, stacklevel: int) -> None:
+    """Warn of what ``event_free_rows`` found, and that leaves may be without events for it."""
     if told:
         warnings.warn(
-            f"{told}: min_events_leaf='auto' ({least}) keeps them from being a leaf. "
-            "min_events_leaf=None allows it, if the column does not give the outcome away",
+            f"{told}: min_events_leaf='auto' asks for no events in a leaf here. Leave the column "
+            f"out if it gives the outcome away; min_events_leaf={AUTO_EVENTS} rules such leaves "
+            "out",
             FewEventsWarning,
             stacklevel=stacklevel + 1,
         )

@@ -288,10 +288,15 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
         """The problem of these rows, whose preparation began at ``start``."""
         start = time.perf_counter() if start is None else start
         encoder = self._fitted_encoder(data.X, data.weight)
+        data = self._examined(data, encoder)
         if isinstance(self.encoder, str):
             self._add_cuts(encoder, data, start)
         features = binary_features(encoder, data.X)
         return Problem(data, encoder, features, time.perf_counter() - start, {})
+
+    def _examined(self, data: Any, encoder: Any) -> Any:
+        """The rows with what parameters that follow from the data need to know."""
+        return data
 
     def _add_cuts(self, encoder: BinaryEncoder, data: Any, start: float) -> None:
         """Add the cuts of greedy trees over every threshold to the features of the encoder."""

@@ -76,7 +76,7 @@ class SurvivalTreeMixin(TreeMixin):
 
     def _least_events(self, data: TrainingData) -> int:
         """Fewest events of a leaf that the parameter ``min_events_leaf`` means."""
-        return least_events(self.min_events_leaf, data.event)
+        return least_events(self.min_events_leaf, data)
 
     def _saved_regularisation(self) -> dict[str, Any]:
         """What the parameters meant to the fit; nothing where they are neutral."""

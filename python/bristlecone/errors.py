@@ -52,7 +52,7 @@ class SmallSampleWarning(BristleconeWarning):
 
 
 class FewEventsWarning(BristleconeWarning):
-    """Rows that one question tells apart have too few events for a leaf of their own."""
+    """One question tells rows apart that hardly have events: leaves may be without."""
 
 
 class InfeasibleWarning(BristleconeWarning):

@@ -20,8 +20,10 @@ from bristlecone._regularise import (
     check_min_events,
     check_min_samples,
     check_prior,
+    event_free_rows,
     least_rows,
     prior_events,
+    warn_of_event_free_rows,
     warn_of_small_sample,
 )
 from bristlecone._shrinkage import check_shrinkage
@@ -65,7 +67,8 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
     min_events_leaf : int, float, "auto" or None, default="auto"
         Fewest training rows with an event in a leaf, whatever their weights; a float between 0 and
         1 is a share of the training events, rounded up. "auto" is 5, or all events where there are
-        fewer. None: no minimum.
+        fewer; as in ``OptimalSurvivalTree`` no minimum where a feature tells rows apart that hardly
+        have an event. None: no minimum.
     prior : float or "auto", default="auto"
         Pseudo-events at θ = 1 that every leaf has besides its own: the loss of a leaf is that of
         the maximum a posteriori, θ = (events + prior) / (hazard + prior), with the prior's term.
@@ -208,6 +211,9 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
         SmallSampleWarning
             When a share or "auto" as ``min_samples_leaf`` or ``min_events_leaf`` leaves nothing to
             split: the tree is a single leaf.
+        FewEventsWarning
+            When a feature tells rows apart that hardly have an event where twenty or more are
+            expected, so that ``min_events_leaf="auto"`` is no minimum.
         """
         start = time.perf_counter()
         self._check_parameters()
@@ -219,6 +225,9 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
         encoder = self._fitted_encoder(data.X, data.weight)
         rows = _rows(encoder, data.X)
         fewest = least_rows(self.min_samples_leaf, len(rows))
+        if self.min_events_leaf == "auto" and not isinstance(encoder, NumericColumns):
+            names = [str(name) for name in encoder.get_feature_names_out()]
+            data = data._replace(event_free=event_free_rows(rows, names, data))
         events = self._least_events(data)
         if self.max_depth != 0:
             warn_of_small_sample(
@@ -262,6 +271,7 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
             self.fit_time_,
         )
         self._warn_of_constants()
+        warn_of_event_free_rows(data.event_free, stacklevel=2)
         return self
 
     def _check_parameters(self) -> None:

@@ -12,13 +12,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 
+from bristlecone._encoded import binary_features
 from bristlecone._fronts import solve_front
 from bristlecone._labels import read_labels, saved_labels
 from bristlecone._objectives import LEAF_CURVES, OBJECTIVES, Objective
 from bristlecone._regularise import (
     check_min_events,
     check_prior,
-    warn_of_few_events,
+    event_free_rows,
+    warn_of_event_free_rows,
     warn_of_small_sample,
 )
 from bristlecone._shrinkage import check_shrinkage
@@ -28,7 +30,7 @@ from bristlecone.curves import rmst
 from bristlecone.encoder.cuts import RankedColumns
 from bristlecone.errors import InvalidParameterError, SearchLimitWarning
 from bristlecone.fairness import RmstParity
-from bristlecone.leaves import LeafStatistics, SurvivalRows, row_hazard
+from bristlecone.leaves import LeafStatistics, SurvivalRows
 from bristlecone.serialise import Fields, register
 from bristlecone.tree import Tree
 from bristlecone.validation import (
@@ -65,7 +67,8 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
     min_events_leaf : int, float, "auto" or None, default="auto"
         Fewest training rows with an event in a leaf, whatever their weights; a float between 0 and
         1 is a share of the training events, rounded up. "auto" is 5, or all events where there are
-        fewer. None: no minimum.
+        fewer, and no minimum where one question tells rows apart that hardly have an event though
+        20 or more are expected; a warning says so. None: no minimum.
     leaf_penalty : float, default=0.0
         Added to the mean loss per leaf.
     prior : float or "auto", default="auto"
@@ -182,6 +185,8 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
     ('optimal', 2)
     """
 
+    _event_free = ""
+
     def __init__(
         self,
         *,
@@ -290,8 +295,8 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
             When a share or "auto" as ``min_samples_leaf`` or ``min_events_leaf`` leaves nothing to
             split: the tree is a single leaf.
         FewEventsWarning
-            When ``min_events_leaf="auto"`` keeps rows from being a leaf that one question tells
-            apart and that have hardly any event where twenty or more are expected.
+            When one question tells rows apart that hardly have an event where twenty or more are
+            expected, so that ``min_events_leaf="auto"`` is no minimum.
         """
         start = time.perf_counter()
         problem = self._problem(X, y, sample_weight, sensitive=sensitive)
@@ -301,15 +306,6 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
         if reference is not None:
             self.reference_loss_ = float(np.average(reference, weights=problem.data.weight))
         self._announce([self])
-        if self.min_events_leaf == "auto":
-            warn_of_few_events(
-                problem.features,
-                self._split_names(),
-                problem.data.event,
-                row_hazard(problem.data, self.baseline_),
-                self.min_events_leaf_,
-                stacklevel=2,
-            )
         return self
 
     def all_optimal_trees(
@@ -380,6 +376,17 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
         events = self._least_events(data)
         return {**super()._smallest_leaf(data, n_rows), "min_events_leaf": events}
 
+    def _examined(self, data: TrainingData, encoder: Any) -> TrainingData:
+        if self.min_events_leaf != "auto":
+            return data
+        names = [str(name) for name in encoder.get_feature_names_out()]
+        found = event_free_rows(binary_features(encoder, data.X), names, data)
+        return data._replace(event_free=found)
+
+    def _warn_of_data(self, stacklevel: int) -> None:
+        super()._warn_of_data(stacklevel + 1)
+        warn_of_event_free_rows(self._event_free, stacklevel=stacklevel)
+
     def _warn_of_small_sample(self, problem: Problem, stacklevel: int) -> None:
         fewest = self._smallest_leaf(problem.data, len(problem.features))
         warn_of_small_sample(
@@ -441,6 +448,7 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
         if "rows" not in problem.memo:
             problem.memo["rows"] = SurvivalRows(problem.data, self._prior())
         self._set_leaves(tree, problem.features, problem.memo["rows"])
+        self._event_free = problem.data.event_free
         self.groups_, self.group_rmst_ = None, None
         data = problem.data
         if data.group is not None:

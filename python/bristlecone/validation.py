@@ -42,6 +42,7 @@ class TrainingData(NamedTuple):
 
     ``kept`` (one boolean per row given) says which those are; None when all are. ``group`` is 0
     or 1 per row, of the two values ``groups``, where trees are to be fair to two groups.
+    ``event_free`` says which question tells rows apart that hardly have an event, if one does.
     """
 
     X: Any
@@ -52,6 +53,7 @@ class TrainingData(NamedTuple):
     kept: NDArray[np.bool_] | None = None
     group: NDArray[np.int64] | None = None
     groups: NDArray[Any] | None = None
+    event_free: str = ""
 
 
 def check_sample_weight(sample_weight: Any, n_samples: int) -> NDArray[np.float64] | None:
