@@ -8,7 +8,7 @@ import pytest
 
 from bristlecone import (
     BinaryEncoder,
-    FewEventsWarning,
+    EventFreeWarning,
     GreedySurvivalTree,
     InvalidParameterError,
     OptimalSurvivalTree,
@@ -202,7 +202,7 @@ def cause_of_death(n=400):
 def test_rows_without_events_that_one_question_tells_apart_may_be_a_leaf(Tree):
     X, y = cause_of_death()
     n_free = int((~y[0]).sum())
-    with pytest.warns(FewEventsWarning, match=f"'cause = none' holds for {n_free} rows with 0 ev"):
+    with pytest.warns(EventFreeWarning, match=f"'cause = none' holds for {n_free} rows without ev"):
         tree = Tree(max_depth=2).fit(X, y)
     assert tree.min_events_leaf_ == 0
     assert min(leaf.n_events for leaf in tree.leaf_statistics_) == 0

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone.errors import FewEventsWarning, InvalidParameterError, SmallSampleWarning
+from bristlecone.errors import EventFreeWarning, InvalidParameterError, SmallSampleWarning
 from bristlecone.leaves import baseline_hazard, row_hazard
 from bristlecone.validation import TrainingData, check_integer, check_real
 
@@ -149,10 +149,10 @@ def warn_of_small_sample(
 
 
 def event_free_rows(features: NDArray[Any], names: list[str], data: TrainingData) -> str:
-    """The question that tells rows apart which hardly have events, though many are expected.
+    """The question that tells rows apart which have no event, though many are expected.
 
-    Fewer than ``AUTO_EVENTS`` where four times as many are expected by the baseline, and of
-    several the one with most; empty where there is none. O(n) per question that parts such rows.
+    Four times ``AUTO_EVENTS`` or more by the baseline; of several questions the one with most, and
+    empty where there is none. O(n) per question that parts rows without events.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def event_free_rows(features: NDArray[Any], names: list[str], data: TrainingData
     holds = features.sum(axis=0, dtype=np.int64)
     rows = np.stack([len(features) - holds, holds])
     worst, told = float(_CLEARLY * AUTO_EVENTS), ""
-    answers, candidates = np.nonzero((events < AUTO_EVENTS) & (rows >= worst))
+    answers, candidates = np.nonzero((events == 0) & (rows >= worst))
     if not len(candidates):
         return ""
     hazard = row_hazard(data, baseline_hazard(data))
@@ -178,8 +178,7 @@ def event_free_rows(features: NDArray[Any], names: list[str], data: TrainingData
             worst = expected
             told = (
                 f"{names[feature]!r} {'holds' if answer else 'does not hold'} for "
-                f"{rows[answer, feature]} rows with {events[answer, feature]} events where "
-                f"{expected:.0f} are expected"
+                f"{rows[answer, feature]} rows without events where {expected:.0f} are expected"
             )
     return told
 
@@ -191,6 +190,6 @@ def warn_of_event_free_rows(told: str, *, stacklevel: int) -> None:
             f"{told}: min_events_leaf='auto' asks for no events in a leaf here. Leave the column "
             f"out if it gives the outcome away; min_events_leaf={AUTO_EVENTS} rules such leaves "
             "out",
-            FewEventsWarning,
+            EventFreeWarning,
             stacklevel=stacklevel + 1,
         )

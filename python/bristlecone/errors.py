@@ -7,7 +7,7 @@ __all__ = [
     "ColumnWarning",
     "ConstantFeatureWarning",
     "EmptyLeafWarning",
-    "FewEventsWarning",
+    "EventFreeWarning",
     "FitConvergenceWarning",
     "InfeasibleError",
     "InfeasibleWarning",
@@ -51,8 +51,8 @@ class SmallSampleWarning(BristleconeWarning):
     """The smallest leaf allowed, a share of the data, is so large that nothing can be split."""
 
 
-class FewEventsWarning(BristleconeWarning):
-    """One question tells rows apart that hardly have events: leaves may be without."""
+class EventFreeWarning(BristleconeWarning):
+    """One question tells rows apart that have no events: leaves may be without."""
 
 
 class InfeasibleWarning(BristleconeWarning):

@@ -67,8 +67,8 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
     min_events_leaf : int, float, "auto" or None, default="auto"
         Fewest training rows with an event in a leaf, whatever their weights; a float between 0 and
         1 is a share of the training events, rounded up. "auto" is 5, or all events where there are
-        fewer; as in ``OptimalSurvivalTree`` no minimum where a feature tells rows apart that hardly
-        have an event. None: no minimum.
+        fewer; as in ``OptimalSurvivalTree`` no minimum where a feature tells rows apart that have
+        no event. None: no minimum.
     prior : float or "auto", default="auto"
         Pseudo-events at θ = 1 that every leaf has besides its own: the loss of a leaf is that of
         the maximum a posteriori, θ = (events + prior) / (hazard + prior), with the prior's term.
@@ -211,9 +211,9 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
         SmallSampleWarning
             When a share or "auto" as ``min_samples_leaf`` or ``min_events_leaf`` leaves nothing to
             split: the tree is a single leaf.
-        FewEventsWarning
-            When a feature tells rows apart that hardly have an event where twenty or more are
-            expected, so that ``min_events_leaf="auto"`` is no minimum.
+        EventFreeWarning
+            When a feature tells rows apart that have no event where twenty or more are expected, so
+            that ``min_events_leaf="auto"`` is no minimum.
         """
         start = time.perf_counter()
         self._check_parameters()

@@ -67,8 +67,8 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
     min_events_leaf : int, float, "auto" or None, default="auto"
         Fewest training rows with an event in a leaf, whatever their weights; a float between 0 and
         1 is a share of the training events, rounded up. "auto" is 5, or all events where there are
-        fewer, and no minimum where one question tells rows apart that hardly have an event though
-        20 or more are expected; a warning says so. None: no minimum.
+        fewer, and no minimum where one question tells rows apart that have no event though 20 or
+        more are expected; a warning says so. None: no minimum.
     leaf_penalty : float, default=0.0
         Added to the mean loss per leaf.
     prior : float or "auto", default="auto"
@@ -294,8 +294,8 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
         SmallSampleWarning
             When a share or "auto" as ``min_samples_leaf`` or ``min_events_leaf`` leaves nothing to
             split: the tree is a single leaf.
-        FewEventsWarning
-            When one question tells rows apart that hardly have an event where twenty or more are
+        EventFreeWarning
+            When one question tells rows apart that have no event where twenty or more are
             expected, so that ``min_events_leaf="auto"`` is no minimum.
         """
         start = time.perf_counter()
