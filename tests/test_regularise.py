@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from papers import PAPERS
 
 from bristlecone import (
     BinaryEncoder,
@@ -38,8 +39,8 @@ def least_events(model):
 @pytest.mark.parametrize("tree", TREES)
 @pytest.mark.parametrize(("value", "least"), [(4, 4), (0.1, 3), (0.11, 4), ("auto", 5)])
 def test_every_leaf_has_its_events(tree, value, least, data):
-    free = tree(max_depth=4).fit(*data)
-    model = tree(max_depth=4, min_events_leaf=value).fit(*data)
+    free = tree(max_depth=4, **PAPERS).fit(*data)
+    model = tree(max_depth=4, **{**PAPERS, "min_events_leaf": value}).fit(*data)
     assert least_events(free) == 0
     assert model.min_events_leaf_ == least
     assert model.n_leaves_ > 1 and least_events(model) >= least
