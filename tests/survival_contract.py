@@ -2,8 +2,8 @@
 
 ``make(**parameters)`` returns an unfitted estimator with these parameters, of which
 ``make.leaf_curves`` are the leaf curves it permits and ``make.papers`` what it needs to be that of
-the papers: a prior counts pseudo-events, a minimum of events rows, whatever the rows weigh. The shared rows are numeric and continuous, so
-that no two splits are equally good.
+the papers: a prior counts pseudo-events, a minimum of events rows, whatever the rows weigh. The
+shared rows are numeric and continuous, so that no two splits are equally good.
 """
 
 import inspect

@@ -45,8 +45,9 @@ def test_a_survival_tree_says_what_was_searched_and_what_was_proven():
     features = model.n_binary_features_
     assert 52 < features <= 55
     for part in (
-        "searched all trees of depth at most 2, at least 20 training rows in each leaf and at least "
-        f"5 training events in each leaf over {features} binary features",
+        "searched all trees of depth at most 2",
+        "at least 20 training rows in each leaf",
+        f"at least 5 training events in each leaf over {features} binary features",
         "with a prior of 10 pseudo-events at the baseline hazard in every leaf",
         "mean likelihood loss",
         "Every leaf adds 0.01.",

@@ -29,7 +29,9 @@ from bristlecone.serialise import dumps, loads
 def test_every_entry_is_the_separate_fit_of_its_size(parameters):
     X, y = sample()
     weight = np.random.default_rng(0).uniform(0.5, 2.0, size=len(X))
-    path = OptimalSurvivalTree(**parameters).size_path(X, y, weight)
+    # The cuts of "auto" are those of a greedy tree of the largest size.
+    model = OptimalSurvivalTree(**parameters, encoder=BinaryEncoder())
+    path = model.size_path(X, y, weight)
     assert len(path) == parameters.get("max_leaf_nodes") or 2 ** parameters["max_depth"]
     for leaves, tree in enumerate(path, start=1):
         assert tree.get_params() == {**path[0].get_params(), "max_leaf_nodes": leaves}
