@@ -286,14 +286,15 @@ def test_unlimited_depth_needs_something_else_that_ends_the_search():
     X, y = sample(n=20)
     with pytest.raises(ValueError, match=r"max_depth=None .* leaf_penalty > 0 or max_leaf_nodes"):
         OptimalSurvivalTree(max_depth=None).fit(X, y)
-    model = OptimalSurvivalTree(max_depth=None, leaf_penalty=1.0).fit(X.to_numpy()[:, :1] > 0, y)
+    model = OptimalSurvivalTree(max_depth=None, leaf_penalty=1.0, **PAPERS)
+    model.fit(X.to_numpy()[:, :1] > 0, y)
     assert model.n_leaves_ == 1
 
 
 def test_more_rows_per_leaf_than_rows_is_an_error():
     X, y = sample(n=20)
     with pytest.raises(ValueError, match="min_samples_leaf"):
-        OptimalSurvivalTree(min_samples_leaf=21).fit(X, y)
+        OptimalSurvivalTree(min_samples_leaf=21, **PAPERS).fit(X, y)
 
 
 def test_fits_are_logged_at_the_level_asked_for_and_never_printed(caplog, capsys):
