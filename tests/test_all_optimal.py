@@ -6,6 +6,7 @@ import warnings
 import brier_plainly as plain
 import numpy as np
 import pytest
+from papers import PAPERS
 from survival_contract import sample
 
 from bristlecone.errors import ConstantFeatureWarning, SearchLimitWarning
@@ -94,7 +95,7 @@ def test_they_are_all_of_them(objective, seed):
         found.append((loss, tree))
         best = min(best, loss)
     expected = {without_names(tree) for loss, tree in found if loss <= best + 1e-10}
-    model = OptimalSurvivalTree(objective=objective, max_depth=2, leaf_penalty=penalty)
+    model = OptimalSurvivalTree(objective=objective, max_depth=2, leaf_penalty=penalty, **PAPERS)
     optimal = model.all_optimal_trees(X, (event, time), limit=10_000)
     assert {without_names(as_tuples(tree, X)) for tree in optimal} == expected
     assert len(optimal) == len(expected)
@@ -106,7 +107,7 @@ def test_they_are_all_of_them(objective, seed):
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_the_first_is_the_tree_of_fit(objective):
     X, event, time = rows_with_ties(0)
-    model = OptimalSurvivalTree(objective=objective, max_depth=2, leaf_penalty=0.01)
+    model = OptimalSurvivalTree(objective=objective, max_depth=2, leaf_penalty=0.01, **PAPERS)
     first = model.all_optimal_trees(X, (event, time), limit=10_000)[0]
     assert not hasattr(model, "tree_")
     fitted = model.fit(X, (event, time))
@@ -129,7 +130,7 @@ def test_fitted_trees_share_the_encoder_and_are_saved(objective):
 def test_more_than_the_limit_is_told(objective):
     X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], dtype=bool)
     y = ([True] * 4, [1.0, 2.0, 2.0, 3.0])  # symmetric in the two features
-    model = OptimalSurvivalTree(objective=objective, max_depth=1)
+    model = OptimalSurvivalTree(objective=objective, max_depth=1, **PAPERS)
     assert len(model.all_optimal_trees(X, y, limit=2)) == 2
     with pytest.warns(SearchLimitWarning, match="more than limit=1 trees") as caught:
         assert len(model.all_optimal_trees(X, y, limit=1)) == 1

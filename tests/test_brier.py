@@ -7,6 +7,7 @@ import brier_plainly as plain
 import numpy as np
 import osst_data
 import pytest
+from papers import PAPERS
 from sklearn.base import clone
 from survival_contract import assert_same_predictions, hazard, sample, survival
 
@@ -23,7 +24,7 @@ GRID = [5.0, 10.0, 20.0, 90.0]
 
 
 def brier(**parameters):
-    return OptimalSurvivalTree(**{"objective": "brier", "max_depth": 2, **parameters})
+    return OptimalSurvivalTree(**{"objective": "brier", "max_depth": 2, **PAPERS, **parameters})
 
 
 # Spec of the Brier objective: single leaves, and optima of the published program, which computes

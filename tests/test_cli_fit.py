@@ -7,7 +7,7 @@ import sys
 
 import pandas as pd
 import pytest
-from command_line import FIT, ROWS, refused, run, study_folder, table_of
+from command_line import FIT, PAPERS, ROWS, refused, run, study_folder, table_of
 
 from bristlecone import datasets
 from bristlecone.serialise import load_model
@@ -19,7 +19,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_fit_prints_tree_leaves_and_proof_of_a_bundled_set(capsys):
-    status, out, err = run(capsys, "fit", "gbsg2", "--max-depth", 1)
+    status, out, err = run(capsys, "fit", "gbsg2", "--max-depth", 1, *PAPERS)
     assert (status, err) == (0, "")
     assert out.startswith("gbsg2: 686 rows, 299 events, 8 columns\n\npnodes <= 3\n")
     leaf = r"\[\d\] n=\d+, events=\d+, theta=[\d.]+, median=(\d+|not reached) \(\d+ to [-\d]+\)\n"
@@ -156,7 +156,7 @@ def test_a_time_limit_is_reported_as_a_warning_and_an_open_gap(capsys):
 def test_columns_called_time_and_event_need_not_be_named(capsys, folder):
     (folder / "plain.csv").write_text(ROWS.replace("days,status", "time,event"))
     _, named, _ = run(capsys, "fit", "study.csv", *FIT)
-    status, out, err = run(capsys, "fit", "plain.csv")
+    status, out, err = run(capsys, "fit", "plain.csv", *PAPERS)
     assert (status, err) == (0, "")
     assert (
         out.partition("\n\n")[2].partition("\n\n")[0]

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from command_line import FIT, refused, run, run_process, study_folder
+from papers import PAPERS
 
 from bristlecone import datasets
 from bristlecone.classify import OptimalTreeClassifier
@@ -107,7 +108,8 @@ def test_levels_that_were_numbers_or_booleans_in_python_are_found_by_their_spell
             "flag": [True, False, True, True, False, False],
         }
     )
-    tree = OptimalSurvivalTree(max_depth=2).fit(X, ([True] * 6, [1.0, 5, 9, 2, 6, 8]))
+    tree = OptimalSurvivalTree(max_depth=2, **PAPERS)
+    tree.fit(X, ([True] * 6, [1.0, 5, 9, 2, 6, 8]))
     (folder / "m.json").write_text(tree.to_json())
     (folder / "new.csv").write_text("grade,flag\n2.0,false\n3,true\n1,true\n")
     _, out, err = run(capsys, "predict", "m.json", "new.csv")
@@ -166,7 +168,8 @@ def test_predict_needs_only_the_columns_that_the_tree_asks(capsys, folder):
 
 def test_predict_needs_column_names(capsys, folder):
     X = np.array([[0], [0], [1], [1]], dtype=bool)
-    tree = OptimalSurvivalTree(max_depth=1).fit(X, ([True, True, True, False], [1.0, 2, 5, 6]))
+    tree = OptimalSurvivalTree(max_depth=1, **PAPERS)
+    tree.fit(X, ([True, True, True, False], [1.0, 2, 5, 6]))
     (folder / "m.json").write_text(tree.to_json())
     message = refused(capsys, folder, "predict", "m.json", "study.csv")
     assert "without column names" in message

@@ -3,6 +3,7 @@
 import inspect
 
 import pytest
+from papers import PAPERS
 from survival_contract import CHECKS, CURVES_NEEDED, sample
 
 from bristlecone.encoder import BinaryEncoder
@@ -16,18 +17,23 @@ def factory(cls, leaf_curves=("proportional", "kaplan-meier"), **fixed):
     def make(**parameters):
         return cls(**{"max_depth": 2, **fixed, **parameters})
 
-    make.leaf_curves = leaf_curves
+    make.leaf_curves, make.papers = leaf_curves, PAPERS
     return make
 
 
 BRIER_CURVES = ("kaplan-meier", "brier-optimal")
 FACTORIES = {
     "optimal": factory(OptimalSurvivalTree),
+    "optimal as in the papers": factory(OptimalSurvivalTree, **PAPERS),
     "brier": factory(OptimalSurvivalTree, BRIER_CURVES, objective="brier"),
+    "brier as in the papers": factory(
+        OptimalSurvivalTree, BRIER_CURVES, objective="brier", **PAPERS
+    ),
     "brier of fitted curves": factory(
         OptimalSurvivalTree, BRIER_CURVES, objective="brier", leaf_curve="brier-optimal"
     ),
     "greedy": factory(GreedySurvivalTree),
+    "greedy as in the papers": factory(GreedySurvivalTree, **PAPERS),
     "greedy by log-rank": factory(GreedySurvivalTree, criterion="logrank"),
     "greedy over thresholds": factory(GreedySurvivalTree, encoder=None),
 }
@@ -103,7 +109,7 @@ def test_unknown_parameter_values_name_the_parameter(estimator, name, value):
 @pytest.mark.parametrize("estimator", IMPOSSIBLE_FOR)
 def test_verbosity_may_be_a_boolean(estimator, verbose):
     X, y = sample(n=20)
-    assert FACTORIES[estimator](verbose=verbose).fit(X, y).n_leaves_ > 1
+    assert FACTORIES[estimator](verbose=verbose, **PAPERS).fit(X, y).n_leaves_ > 1
 
 
 @pytest.mark.parametrize("estimator", ["optimal", "greedy"])

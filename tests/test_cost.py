@@ -42,7 +42,7 @@ def test_a_forecast_counts_what_the_search_would_see():
         cost = model.estimate_cost(GBSG2.X, GBSG2.y)
     assert not hasattr(model, "tree_")
     fitted = model.fit(GBSG2.X, GBSG2.y)
-    assert cost.n_features == fitted.n_binary_features_ == 52
+    assert cost.n_features == fitted.n_binary_features_ == 57
     bits = fitted.encoder_.transform(GBSG2.X)
     assert cost.n_distinct_rows == len(np.unique(bits, axis=0))
     assert cost.max_depth == 3

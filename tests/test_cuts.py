@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from brier_plainly import kaplan_meier, row_losses
+from papers import PAPERS
 from sklearn import datasets
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -70,8 +71,9 @@ def ranks_of(X, weight=None):
     return rank_columns(BinaryEncoder().fit(X, sample_weight=weight), X).ranks.T.astype(int)
 
 
+@pytest.mark.parametrize("settings", [{}, PAPERS], ids=["defaults", "papers"])
 @pytest.mark.parametrize("seed", range(12))
-def test_likelihood_is_never_worse_than_the_greedy_tree_over_every_threshold(seed):
+def test_likelihood_is_never_worse_than_the_greedy_tree_over_every_threshold(seed, settings):
     X, rng = table(seed, 40 + 20 * seed)
     X = X[["tied", "skewed", "flag"]].assign(wide=rng.normal(size=len(X)))
     time = rng.exponential(np.exp(0.2 * X["tied"] - (X["wide"] > 1)))
@@ -81,6 +83,7 @@ def test_likelihood_is_never_worse_than_the_greedy_tree_over_every_threshold(see
         "max_depth": 1 + seed % 3,
         "max_leaf_nodes": [None, 3, 5][seed % 3],
         "min_samples_leaf": 1 + seed % 4,
+        **settings,
     }
     greedy = GreedySurvivalTree(encoder=None, **parameters).fit(X, y, sample_weight=weight)
     tree = OptimalSurvivalTree(**parameters).fit(X, y, sample_weight=weight)
@@ -116,7 +119,7 @@ def test_brier_is_never_worse_than_greedy(curve, seed):
         return (row_losses(time, event, curves, weight) * weight)[rows].sum() / weight.sum()
 
     parameters = {"max_depth": 2, "min_samples_leaf": 1 + seed}
-    tree = OptimalSurvivalTree(objective="brier", leaf_curve=curve, **parameters)
+    tree = OptimalSurvivalTree(objective="brier", leaf_curve=curve, **parameters, **PAPERS)
     tree.fit(X, (event, time), sample_weight=weight)
     # The best curves lose no more than Kaplan-Meier curves do.
     assert tree.objective_value_ <= greedy_objective(ranks_of(X), loss, **parameters) + 1e-12

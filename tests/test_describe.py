@@ -41,13 +41,18 @@ def test_a_survival_tree_says_what_was_searched_and_what_was_proven():
     model = OptimalSurvivalTree(max_depth=2, min_samples_leaf=20, leaf_penalty=0.01)
     model.fit(GBSG2.X, GBSG2.y)
     text = told(model)
+    # A greedy tree of depth two adds at most three cuts to the 52 quantiles and levels.
+    features = model.n_binary_features_
+    assert 52 < features <= 55
     for part in (
-        "searched all trees of depth at most 2 and at least 20 training rows in each leaf over 52 "
-        "binary features",
+        "searched all trees of depth at most 2",
+        "at least 20 training rows in each leaf",
+        f"at least 5 training events in each leaf over {features} binary features",
+        "with a prior of 10 pseudo-events at the baseline hazard in every leaf",
         "mean likelihood loss",
         "Every leaf adds 0.01.",
         "Training data: 686 rows, 299 events, 8 columns.",
-        "optimal among trees over these 52 binary features",
+        f"optimal among trees over these {features} binary features",
         f"objective {model.objective_value_:.10g}, lower bound {model.lower_bound_:.10g}, gap 0",
         "Numbers are cut at no more than 10 quantiles each, or where greedy trees over every "
         "threshold cut them. No value was missing.",

@@ -191,7 +191,12 @@ def outcome(X, seed=1):
 
 @pytest.mark.parametrize(
     "tree",
-    [OptimalSurvivalTree(max_depth=1), GreedySurvivalTree(), SoftSurvivalTree(n_restarts=1)],
+    [
+        OptimalSurvivalTree(max_depth=1),
+        GreedySurvivalTree(),
+        # Few rows may leave a leaf below its share, which warns; which rows depends on the start.
+        SoftSurvivalTree(n_restarts=1, min_leaf_share=0.0, random_state=0),
+    ],
     ids=lambda tree: type(tree).__name__,
 )
 @pytest.mark.parametrize("verbose", [0, 1])

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from papers import PAPERS
 from survival_contract import assert_same_predictions, sample
 
 from bristlecone import curves
@@ -65,7 +66,7 @@ def test_optimum_is_the_best_of_all_trees_evaluated_directly(weighted):
     X, y = late_sample()
     B = np.hstack([X.to_numpy() > 0, X.to_numpy()[:, :2] > 0.7])
     weight = np.random.default_rng(1).uniform(0.2, 3.0, len(y)) if weighted else np.ones(len(y))
-    model = OptimalSurvivalTree(max_depth=2, max_leaf_nodes=3)
+    model = OptimalSurvivalTree(max_depth=2, max_leaf_nodes=3, **PAPERS)
     model.fit(B, y, sample_weight=weight if weighted else None)
     columns = range(B.shape[1])
     every = np.ones(len(y), dtype=bool)
@@ -82,7 +83,7 @@ def test_optimum_is_the_best_of_all_trees_evaluated_directly(weighted):
 
 def test_leaves_and_baseline_follow_the_risk_sets():
     X, y = late_sample()
-    model = OptimalSurvivalTree(max_depth=2).fit(X, y)
+    model = OptimalSurvivalTree(max_depth=2, **PAPERS).fit(X, y)
     at = direct_hazard(y["dead"], y["months"], y["entry"], np.ones(len(y)))
     expected = [at(t) for t in model.unique_times_]
     np.testing.assert_allclose(model.baseline_.cumulative_hazard, expected, rtol=1e-12)
@@ -131,9 +132,9 @@ def test_rows_cut_in_two_at_a_time_have_the_same_curves():
 def test_integer_weights_equal_repetition_and_the_order_of_rows_does_not_matter():
     X, y = late_sample()
     times = np.random.default_rng(1).integers(0, 4, size=len(X))
-    model = OptimalSurvivalTree(max_depth=2)
+    model = OptimalSurvivalTree(max_depth=2, **PAPERS)
     weighted = model.fit(X, y, sample_weight=times)
-    repeated = OptimalSurvivalTree(max_depth=2).fit(
+    repeated = OptimalSurvivalTree(max_depth=2, **PAPERS).fit(
         X.iloc[np.repeat(np.arange(len(X)), times)], np.repeat(y, times)
     )
     assert_same_predictions(weighted, repeated, X, rtol=1e-12)

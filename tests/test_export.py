@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from papers import PAPERS
 from sklearn.exceptions import NotFittedError
 
 from bristlecone.curves import kaplan_meier
@@ -24,7 +25,9 @@ EVENT = np.array([False] * 3 + [True] * 9)
 
 @pytest.fixture
 def model():
-    shape = OptimalSurvivalTree(max_depth=2, min_samples_leaf=4, leaf_curve="kaplan-meier")
+    shape = OptimalSurvivalTree(
+        max_depth=2, min_samples_leaf=4, leaf_curve="kaplan-meier", **PAPERS
+    )
     return shape.fit(X, (EVENT, TIME))
 
 
@@ -46,7 +49,8 @@ def test_leaves_have_the_numbers_of_apply(model):
 
 def test_weighted_fits_show_weights_beside_counts():
     weight = np.where(X["gene"], 2.5, 0.5)
-    model = OptimalSurvivalTree(max_depth=1).fit(X, (EVENT, TIME), sample_weight=weight)
+    model = OptimalSurvivalTree(max_depth=1, **PAPERS)
+    model.fit(X, (EVENT, TIME), sample_weight=weight)
     first, *_ = model.leaf_statistics_
     assert (
         export_text(model)
@@ -56,12 +60,13 @@ def test_weighted_fits_show_weights_beside_counts():
         )
     )
     assert export_dict(model)["yes"]["event_weight"] == 2.5
-    assert "weight" not in export_text(OptimalSurvivalTree(max_depth=1).fit(X, (EVENT, TIME)))
+    assert "weight" not in export_text(model.fit(X, (EVENT, TIME)))
 
 
 def test_the_median_is_that_of_kaplan_meier_and_the_models_own_is_called_so():
     gbsg2 = load("gbsg2", as_frame="plain")
-    model = OptimalSurvivalTree(max_depth=3, encoder=BinaryEncoder()).fit(gbsg2.X, gbsg2.y)
+    model = OptimalSurvivalTree(max_depth=3, encoder=BinaryEncoder(), **PAPERS)
+    model.fit(gbsg2.X, gbsg2.y)
     leaf = export_dict(model)["yes"]["yes"]["yes"]
     rows = model.apply(gbsg2.X) == leaf["node"]
     own = kaplan_meier(gbsg2.y[rows])
@@ -74,13 +79,14 @@ def test_the_median_is_that_of_kaplan_meier_and_the_models_own_is_called_so():
 def test_a_median_that_rests_on_the_last_row_has_an_open_interval():
     # Nine rows of ten are censored before the last has its event: S falls from 1 to 0.
     event, time = np.arange(10) == 9, np.arange(1.0, 11.0)
-    model = OptimalSurvivalTree(max_depth=0, objective="brier")
+    model = OptimalSurvivalTree(max_depth=0, objective="brier", **PAPERS)
     assert "median=10 (10 to -)" in export_text(model.fit(time[:, None], (event, time)))
 
 
 def test_text_of_an_inner_yes_branch_is_connected():
     flipped = X.assign(gene=~X["gene"])
-    model = OptimalSurvivalTree(max_depth=2, min_samples_leaf=4).fit(flipped, (EVENT, TIME))
+    model = OptimalSurvivalTree(max_depth=2, min_samples_leaf=4, **PAPERS)
+    model.fit(flipped, (EVENT, TIME))
     lines = export_text(model).splitlines()
     assert [line.split("[")[0].rstrip() for line in lines] == [
         "gene",
@@ -92,7 +98,7 @@ def test_text_of_an_inner_yes_branch_is_connected():
 
 
 def test_median_that_is_not_reached_says_so():
-    model = OptimalSurvivalTree(max_depth=0).fit(X, (TIME == 4.0, TIME))
+    model = OptimalSurvivalTree(max_depth=0, **PAPERS).fit(X, (TIME == 4.0, TIME))
     assert export_text(model).endswith("median=not reached (4 to -)\n")
     described = export_dict(model)
     assert (described["median"], described["median_interval"]) == (None, [4.0, None])

@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from papers import PAPERS
 
 from bristlecone import (
     InvalidParameterError,
@@ -99,7 +100,7 @@ def test_no_fair_tree_is_better(objective, weighted):
     weight = weight if weighted else np.ones(len(X))
     for limit in (0.0, 0.4, 3.0):
         model = OptimalSurvivalTree(
-            objective=objective, max_depth=2, fairness=RmstParity(limit, tau=12.0)
+            objective=objective, max_depth=2, fairness=RmstParity(limit, tau=12.0), **PAPERS
         ).fit(X, y, weight if weighted else None, sensitive=group)
         assert model.status_ == "optimal"
         assert abs(np.diff(_means(model, X, group, 12.0, weight))[0]) <= limit + 1e-9

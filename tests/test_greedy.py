@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
+from papers import PAPERS
 from sklearn.base import clone
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sksurv.compare import compare_survival
@@ -77,7 +78,7 @@ def test_every_split_is_the_best_of_its_node(criterion, encoder, weighted):
     X, y, weight = sample()
     weight = weight if weighted else np.ones(len(X), dtype=int)
     model = GreedySurvivalTree(
-        criterion=criterion, encoder=encoder, max_depth=3, min_samples_leaf=4
+        criterion=criterion, encoder=encoder, max_depth=3, min_samples_leaf=4, **PAPERS
     ).fit(X, y, sample_weight=weight)
     tree = model.tree_
     columns = model.encoder_.transform(X)
@@ -101,7 +102,8 @@ def test_every_split_is_the_best_of_its_node(criterion, encoder, weighted):
 
 def test_log_rank_of_the_root_is_that_of_scikit_survival():
     X, y, _ = sample()
-    model = GreedySurvivalTree(criterion="logrank", encoder=None, max_depth=1).fit(X, y)
+    model = GreedySurvivalTree(criterion="logrank", encoder=None, max_depth=1, **PAPERS)
+    model.fit(X, y)
     column, threshold = X[:, model.tree_.feature[0]], model.tree_.threshold[0]
     found = compare_survival(y, (column <= threshold).astype(int))[0]
     every = [
@@ -118,7 +120,8 @@ def test_log_rank_trees_are_those_of_scikit_survival(seed):
     # Leaves large enough that no two splits part a node alike: scikit-survival draws lots then.
     limits = {"max_depth": 3, "min_samples_leaf": 15}
     theirs = SurvivalTree(**limits, min_samples_split=30).fit(X, y).tree_
-    ours = GreedySurvivalTree(**limits, criterion="logrank", encoder=None).fit(X, y).tree_
+    ours = GreedySurvivalTree(**limits, criterion="logrank", encoder=None, **PAPERS)
+    ours = ours.fit(X, y).tree_
     np.testing.assert_array_equal(ours.children_left, theirs.children_left)
     np.testing.assert_array_equal(ours.children_right, theirs.children_right)
     np.testing.assert_array_equal(ours.feature, theirs.feature)
@@ -136,7 +139,7 @@ def test_log_rank_trees_are_those_of_scikit_survival(seed):
 def test_one_split_by_likelihood_has_the_published_optimum(name, single_leaf, one_split):
     data = load(name)
     for depth, value in ((0, single_leaf), (1, one_split)):
-        model = GreedySurvivalTree(max_depth=depth).fit(data.X, data.y)
+        model = GreedySurvivalTree(max_depth=depth, **PAPERS).fit(data.X, data.y)
         assert model.objective_value_ == pytest.approx(value, rel=1e-12)
 
 
@@ -159,7 +162,8 @@ def test_no_greedy_tree_is_better_than_the_optimal_one(name):
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_objective_is_the_mean_likelihood_loss(criterion):
     X, y, weight = sample()
-    model = GreedySurvivalTree(criterion=criterion, encoder=None).fit(X, y, sample_weight=weight)
+    model = GreedySurvivalTree(criterion=criterion, encoder=None, **PAPERS)
+    model.fit(X, y, sample_weight=weight)
     hazard = curves.nelson_aalen(y, weight.astype(float))(y["time"])
     floored = np.where(hazard > 0, hazard, 1 / (weight.sum() + 1))
     theta = model.predict(X)
@@ -187,7 +191,7 @@ def test_neighbouring_floats_and_extreme_values_are_told_apart():
     huge = np.finfo(float).max
     for low, high in ((1.0, np.nextafter(1.0, 2.0)), (-0.0, 5e-324), (-huge, huge)):
         X = np.array([[low], [low], [high], [high]])
-        model = GreedySurvivalTree(max_depth=1, encoder=None).fit(X, (event, time))
+        model = GreedySurvivalTree(max_depth=1, encoder=None, **PAPERS).fit(X, (event, time))
         assert model.apply(X).tolist() == [1, 1, 2, 2]
 
 
@@ -195,7 +199,7 @@ def test_neighbouring_floats_and_extreme_values_are_told_apart():
 def test_leaf_budget_splits_the_most_valuable_node_first(criterion):
     X, y, _ = sample()
     weight = np.ones(len(X), dtype=int)
-    free = GreedySurvivalTree(criterion=criterion, encoder=None, max_depth=None)
+    free = GreedySurvivalTree(criterion=criterion, encoder=None, max_depth=None, **PAPERS)
     trees = [clone(free).set_params(max_leaf_nodes=k).fit(X, y) for k in range(1, 7)]
     assert [model.n_leaves_ for model in trees] == [1, 2, 3, 4, 5, 6]
     for smaller, larger in pairwise(trees):
@@ -221,7 +225,8 @@ def test_leaf_budget_splits_the_most_valuable_node_first(criterion):
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_unlimited_trees_stop_where_nothing_is_gained(criterion):
     X, y, _ = sample()
-    model = GreedySurvivalTree(criterion=criterion, encoder=None, max_depth=None).fit(X, y)
+    model = GreedySurvivalTree(criterion=criterion, encoder=None, max_depth=None, **PAPERS)
+    model.fit(X, y)
     weight = np.ones(len(X), dtype=int)
     assert model.depth_ > 5
     for leaf in model.leaf_statistics_:
@@ -235,7 +240,7 @@ def test_unlimited_trees_stop_where_nothing_is_gained(criterion):
 def test_leaves_have_the_fewest_rows_asked_for(criterion):
     X, y, weight = sample()
     model = GreedySurvivalTree(
-        criterion=criterion, encoder=None, max_depth=None, min_samples_leaf=7
+        criterion=criterion, encoder=None, max_depth=None, min_samples_leaf=7, **PAPERS
     ).fit(X, y, sample_weight=weight)
     assert min(leaf.n_samples for leaf in model.leaf_statistics_) == 7
 
@@ -347,7 +352,7 @@ def test_encoder_parameters_are_those_of_the_tree():
 
 @pytest.mark.parametrize("rounded", [-1e-16, 0.0, 1e-16])
 def test_a_loss_of_zero_is_saved_to_whichever_side_it_is_rounded(rounded):
-    model = GreedySurvivalTree().fit(np.eye(3), ([True, True, True], [1.0, 2.0, 3.0]))
+    model = GreedySurvivalTree(**PAPERS).fit(np.eye(3), ([True, True, True], [1.0, 2.0, 3.0]))
     assert model.objective_value_ == pytest.approx(0, abs=1e-15)
     model.objective_value_ = rounded
     assert loads(model.to_json()).objective_value_ == rounded

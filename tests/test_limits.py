@@ -183,7 +183,8 @@ told = []
 warnings.simplefilter("ignore")
 data = load("gbsg2")
 try:
-    model = OptimalSurvivalTree(max_depth=9).fit(data.X, data.y, callback=started)
+    model = OptimalSurvivalTree(max_depth=9, min_events_leaf=None, prior=0)
+    model.fit(data.X, data.y, callback=started)
     print(model.status_, model.lower_bound_ < model.objective_value_ < 0.5, flush=True)
     time.sleep(600)
 except KeyboardInterrupt:

@@ -10,6 +10,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from papers import PAPERS
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer
@@ -29,7 +30,9 @@ def loss_of_leaves(model, y):
     baseline = curves.nelson_aalen(y)(y["months"])
     floored = np.where(baseline > 0, baseline, 1 / (len(y) + 1))
     saturated = -np.log(floored[y["dead"]]).sum()
-    fitted = sum(leaf.events * np.log(leaf.theta) for leaf in model.leaf_statistics_)
+    # With a pseudo-events in a leaf, θ is (events + a) / (hazard + a) and its loss has a's term.
+    prior = model.prior_
+    fitted = sum((leaf.events + prior) * np.log(leaf.theta) for leaf in model.leaf_statistics_)
     return (saturated - fitted) / len(y)
 
 
@@ -45,7 +48,8 @@ def loss_of_leaves(model, y):
 )
 def test_optimum_is_that_of_the_published_implementation(name, depth, expected):
     data = load(name)
-    model = OptimalSurvivalTree(max_depth=depth).fit(data.X, data.y)
+    model = OptimalSurvivalTree(max_depth=depth, encoder=BinaryEncoder(), **PAPERS)
+    model.fit(data.X, data.y)
     assert model.objective_value_ == pytest.approx(expected, rel=1e-12)
     assert model.status_ == "optimal"
 
@@ -58,13 +62,14 @@ def test_optimum_on_the_survset_copy_of_whas500(depth, expected):
         warnings.simplefilter("ignore")  # its pickles name modules NumPy has moved
         frame = survset.SurvLoader().load_dataset("whas500")["df"]
     X, y = frame.drop(columns=["pid", "event", "time"]), frame[["event", "time"]]
-    model = OptimalSurvivalTree(max_depth=depth, encoder=BinaryEncoder()).fit(X, y)
+    model = OptimalSurvivalTree(max_depth=depth, encoder=BinaryEncoder(), **PAPERS).fit(X, y)
     assert model.objective_value_ == pytest.approx(expected, rel=1e-12)
 
 
-def test_attributes_of_a_proven_fit():
+@pytest.mark.parametrize("parameters", [{}, PAPERS], ids=["defaults", "papers"])
+def test_attributes_of_a_proven_fit(parameters):
     X, y = sample()
-    model = OptimalSurvivalTree(max_depth=2).fit(X, y)
+    model = OptimalSurvivalTree(max_depth=2, **parameters).fit(X, y)
     assert model.status_ == "optimal"
     assert model.objective_value_ == pytest.approx(loss_of_leaves(model, y), rel=1e-12)
     assert model.gap_ == model.objective_value_ - model.lower_bound_
@@ -103,7 +108,7 @@ def test_a_leaf_budget_beyond_the_number_of_rows_is_none():
     rng = np.random.default_rng(0)
     B, y = rng.random((9, 6)) < 0.5, (np.ones(9, dtype=bool), rng.exponential(size=9))
     models = [
-        OptimalSurvivalTree(max_depth=None, max_leaf_nodes=leaves).fit(B, y)
+        OptimalSurvivalTree(max_depth=None, max_leaf_nodes=leaves, **PAPERS).fit(B, y)
         for leaves in (9, 10**15)
     ]
     assert models[0].status_ == models[1].status_ == "optimal"
@@ -137,7 +142,8 @@ def test_rows_count_for_the_smallest_leaf_not_weights():
 def test_a_leaf_without_events_has_half_an_event():
     X = np.array([[1], [1], [1], [0], [0], [0]], dtype=bool)
     event = np.array([True, True, True, False, False, False])
-    model = OptimalSurvivalTree(max_depth=1).fit(X, (event, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]))
+    model = OptimalSurvivalTree(max_depth=1, **PAPERS)
+    model.fit(X, (event, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]))
     quiet = model.leaf_statistics_[1]
     whole = 1 / 6 + 1 / 5 + 1 / 4
     assert quiet.n_events == 0
@@ -155,7 +161,7 @@ def test_a_leaf_without_events_has_half_an_event():
 
 def test_a_loss_of_zero_is_proven_and_saved():
     X = np.eye(3, dtype=bool)
-    model = OptimalSurvivalTree().fit(X, ([True, True, True], [1.0, 2.0, 3.0]))
+    model = OptimalSurvivalTree(**PAPERS).fit(X, ([True, True, True], [1.0, 2.0, 3.0]))
     assert model.n_leaves_ == 3
     assert model.objective_value_ == pytest.approx(0, abs=1e-15)
     assert (model.status_, model.gap_, model.relative_gap_) == ("optimal", 0, 0)
@@ -164,7 +170,8 @@ def test_a_loss_of_zero_is_proven_and_saved():
 
 def test_training_uses_the_floor_and_prediction_does_not():
     X = np.array([[1], [0], [0]], dtype=bool)
-    model = OptimalSurvivalTree(max_depth=1).fit(X, ([False, True, True], [1.0, 2.0, 3.0]))
+    model = OptimalSurvivalTree(max_depth=1, **PAPERS)
+    model.fit(X, ([False, True, True], [1.0, 2.0, 3.0]))
     assert model.leaf_statistics_[0].hazard == 1 / 4
     curve = model.predict_survival_function(X, times=[1.0, 1.99])
     np.testing.assert_array_equal(curve, 1.0)
@@ -279,14 +286,15 @@ def test_unlimited_depth_needs_something_else_that_ends_the_search():
     X, y = sample(n=20)
     with pytest.raises(ValueError, match=r"max_depth=None .* leaf_penalty > 0 or max_leaf_nodes"):
         OptimalSurvivalTree(max_depth=None).fit(X, y)
-    model = OptimalSurvivalTree(max_depth=None, leaf_penalty=1.0).fit(X.to_numpy()[:, :1] > 0, y)
+    model = OptimalSurvivalTree(max_depth=None, leaf_penalty=1.0, **PAPERS)
+    model.fit(X.to_numpy()[:, :1] > 0, y)
     assert model.n_leaves_ == 1
 
 
 def test_more_rows_per_leaf_than_rows_is_an_error():
     X, y = sample(n=20)
     with pytest.raises(ValueError, match="min_samples_leaf"):
-        OptimalSurvivalTree(min_samples_leaf=21).fit(X, y)
+        OptimalSurvivalTree(min_samples_leaf=21, **PAPERS).fit(X, y)
 
 
 def test_fits_are_logged_at_the_level_asked_for_and_never_printed(caplog, capsys):

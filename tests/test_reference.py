@@ -7,6 +7,7 @@ import brier_plainly as plain
 import numpy as np
 import pandas as pd
 import pytest
+from papers import PAPERS
 from survival_contract import sample
 
 from bristlecone import curves
@@ -22,7 +23,9 @@ WEIGHT = np.where(np.arange(150) % 10 == 0, 0.0, np.random.default_rng(1).unifor
 
 
 def brier(**parameters):
-    return OptimalSurvivalTree(**{"objective": "brier", "leaf_penalty": 0.004, **parameters})
+    return OptimalSurvivalTree(
+        **{"objective": "brier", "leaf_penalty": 0.004, **PAPERS, **parameters}
+    )
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from papers import PAPERS
 
 from bristlecone import (
     BinaryEncoder,
@@ -40,8 +41,8 @@ def least_events(model):
 @pytest.mark.parametrize("tree", TREES)
 @pytest.mark.parametrize(("value", "least"), [(4, 4), (0.1, 3), (0.11, 4), ("auto", 5)])
 def test_every_leaf_has_its_events(tree, value, least, data):
-    free = tree(max_depth=4).fit(*data)
-    model = tree(max_depth=4, min_events_leaf=value).fit(*data)
+    free = tree(max_depth=4, **PAPERS).fit(*data)
+    model = tree(max_depth=4, **{**PAPERS, "min_events_leaf": value}).fit(*data)
     assert least_events(free) == 0
     assert model.min_events_leaf_ == least
     assert model.n_leaves_ > 1 and least_events(model) >= least
@@ -215,3 +216,48 @@ def test_a_minimum_of_ones_own_is_kept(Tree):
     X, y = cause_of_death()
     tree = Tree(max_depth=2, min_events_leaf=5).fit(X, y)
     assert all(leaf.n_events >= 5 for leaf in tree.leaf_statistics_)
+
+
+@pytest.mark.parametrize("tree", TREES)
+def test_the_defaults_are_five_events_and_ten_pseudo_events(tree):
+    gbsg2 = datasets.load("gbsg2")
+    told = {"min_events_leaf": 5, "prior": 10, "shrinkage": 0}
+    model, same = (tree(**given).fit(gbsg2.X, gbsg2.y) for given in ({}, told))
+    assert (model.min_events_leaf_, model.prior_, model.shrinkage_) == (5, 10.0, 0.0)
+    assert model.objective_value_ == same.objective_value_
+    assert np.array_equal(model.apply(gbsg2.X), same.apply(gbsg2.X))
+    assert np.array_equal(model.predict(gbsg2.X), same.predict(gbsg2.X))
+    papers = tree(**PAPERS).fit(gbsg2.X, gbsg2.y)
+    assert not np.array_equal(model.predict(gbsg2.X), papers.predict(gbsg2.X))
+
+
+def test_the_defaults_by_brier_score_are_five_events_and_twenty_pseudo_rows(data):
+    told = {"min_events_leaf": 5, "prior": 0, "shrinkage": 20}
+    model, same, papers = (
+        OptimalSurvivalTree(objective="brier", **given).fit(*data) for given in ({}, told, PAPERS)
+    )
+    assert (model.min_events_leaf_, model.prior_, model.shrinkage_) == (5, 0.0, 20.0)
+    assert model.objective_value_ == same.objective_value_ > papers.objective_value_
+    curves, expected = (
+        each.predict_survival_function(data[0], return_array=True) for each in (model, same)
+    )
+    assert np.array_equal(curves, expected)
+    unshrunk = OptimalSurvivalTree(objective="brier", shrinkage=0).fit(*data)
+    assert np.array_equal(unshrunk.apply(data[0]), model.apply(data[0]))
+    plain = unshrunk.predict_survival_function(data[0], return_array=True)
+    assert not np.array_equal(curves, plain)
+
+
+def test_the_first_tree_of_the_readme_has_five_events_in_every_leaf():
+    gbsg2 = datasets.load("gbsg2")
+    model = OptimalSurvivalTree(max_depth=3).fit(gbsg2.X, gbsg2.y)
+    assert model.n_leaves_ == 8 and least_events(model) >= 5
+    papers = OptimalSurvivalTree(max_depth=3, **PAPERS).fit(gbsg2.X, gbsg2.y)
+    assert least_events(papers) < 5
+
+
+def test_the_settings_of_the_papers_give_their_optimum_over_quantiles():
+    gbsg2 = datasets.load("gbsg2")
+    model = OptimalSurvivalTree(max_depth=3, encoder=BinaryEncoder(), **PAPERS)
+    assert model.fit(gbsg2.X, gbsg2.y).objective_value_ == pytest.approx(0.5910615981, abs=5e-11)
+    assert (model.status_, model.n_binary_features_) == ("optimal", 52)

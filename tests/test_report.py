@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
+from papers import PAPERS
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 
@@ -108,7 +109,8 @@ def test_curves_are_those_of_the_estimator(tree):
 
 def test_text_from_outside_is_escaped():
     frame = pd.DataFrame({"<b>&\"'": [0, 0, 1, 1]})
-    tree = OptimalSurvivalTree(max_depth=1).fit(frame, ([1, 1, 1, 0], [1.0, 2.0, 5.0, 6.0]))
+    tree = OptimalSurvivalTree(max_depth=1, **PAPERS)
+    tree.fit(frame, ([1, 1, 1, 0], [1.0, 2.0, 5.0, 6.0]))
     page = html_report(tree, title="<i>", about="</p>", time_label="<u>", settings={"<s>": "<q>"})
     parsed = Page(page)
     assert not {"b", "i", "u", "s", "q"} & {tag for tag, _ in parsed.tags}
@@ -118,7 +120,7 @@ def test_text_from_outside_is_escaped():
 
 def test_a_single_leaf_and_one_time_can_be_drawn():
     X = np.array([[0], [1]], dtype=bool)
-    tree = OptimalSurvivalTree(max_depth=0).fit(X, ([True, True], [0.0, 0.0]))
+    tree = OptimalSurvivalTree(max_depth=0, **PAPERS).fit(X, ([True, True], [0.0, 0.0]))
     assert "every row" in Page(html_report(tree)).text
 
 
@@ -222,7 +224,9 @@ def test_the_command_line_writes_the_report(tmp_path, capsys):
 
 def test_a_tree_by_brier_score_is_drawn_with_its_fitted_curves():
     veterans = datasets.load("veterans", as_frame="plain")
-    tree = OptimalSurvivalTree(objective="brier", leaf_curve="brier-optimal", max_depth=2)
+    tree = OptimalSurvivalTree(
+        objective="brier", leaf_curve="brier-optimal", max_depth=2, encoder=BinaryEncoder()
+    )
     tree.fit(veterans.X, veterans.y)
     page = Page(html_report(tree))
     text = " ".join(page.text)

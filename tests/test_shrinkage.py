@@ -60,13 +60,15 @@ def curves(model, X):
 
 
 # Estimator with what makes it, rows, and all it predicts.
+FREE = {"min_events_leaf": None, "prior": 0}
+OWN, BRIER = {**FREE, "leaf_curve": "kaplan-meier"}, {**FREE, "objective": "brier"}
 SURVIVAL = {
-    "likelihood": (OptimalSurvivalTree, {}),
-    "likelihood, kaplan-meier": (OptimalSurvivalTree, {"leaf_curve": "kaplan-meier"}),
-    "brier": (OptimalSurvivalTree, {"objective": "brier"}),
-    "brier-optimal": (OptimalSurvivalTree, {"objective": "brier", "leaf_curve": "brier-optimal"}),
-    "greedy": (GreedySurvivalTree, {}),
-    "greedy, kaplan-meier": (GreedySurvivalTree, {"leaf_curve": "kaplan-meier"}),
+    "likelihood": (OptimalSurvivalTree, FREE),
+    "likelihood, kaplan-meier": (OptimalSurvivalTree, OWN),
+    "brier": (OptimalSurvivalTree, BRIER),
+    "brier-optimal": (OptimalSurvivalTree, {**BRIER, "leaf_curve": "brier-optimal"}),
+    "greedy": (GreedySurvivalTree, FREE),
+    "greedy, kaplan-meier": (GreedySurvivalTree, OWN),
 }
 CLASSES = {
     "classes": (OptimalTreeClassifier, {}),
@@ -235,7 +237,8 @@ def test_the_leaf_facts_tell_both():
 def test_delayed_entry_counts_in_the_risk_sets(curve, weighted):
     X, y = survival_rows(3, entry=True)
     weight = np.random.default_rng(4).uniform(0.1, 3.0, len(X)) if weighted else None
-    model = OptimalSurvivalTree(max_depth=3, shrinkage=2.5, leaf_curve=curve).fit(X, y, weight)
+    model = OptimalSurvivalTree(max_depth=3, shrinkage=2.5, leaf_curve=curve, **FREE)
+    model.fit(X, y, weight)
     w = np.ones(len(X)) if weight is None else weight
     times = np.unique(y["time"])
     at_risk = (y["entry"][:, None] < times) & (times <= y["time"][:, None])
@@ -267,7 +270,7 @@ def test_a_curve_does_not_end_at_zero_with_the_last_row_of_its_leaf(estimator):
     X = np.array([[True]] * 4 + [[False]] * 4)
     y = np.array([True] * 6 + [False] * 2), np.array([1.0, 2, 3, 4, 3, 5, 8, 9])
     for amount, zero in ((0.0, True), (1.0, False)):
-        model = estimator(max_depth=1, shrinkage=amount, leaf_curve="kaplan-meier").fit(X, y)
+        model = estimator(max_depth=1, shrinkage=amount, **OWN).fit(X, y)
         survival = model.predict_survival_function(X[:1], times=[4.0, 9.0])[0]
         assert (survival == 0).all() == zero
         assert (np.diff(survival) < 0).all() == (not zero)  # the events of the parent still come

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from papers import PAPERS
 from survival_contract import assert_same_predictions, sample
 
 from bristlecone._encoded import count_distinct
@@ -28,7 +29,9 @@ from bristlecone.serialise import dumps, loads
 def test_every_entry_is_the_separate_fit_of_its_size(parameters):
     X, y = sample()
     weight = np.random.default_rng(0).uniform(0.5, 2.0, size=len(X))
-    path = OptimalSurvivalTree(**parameters).size_path(X, y, weight)
+    # The cuts of "auto" are those of a greedy tree of the largest size.
+    model = OptimalSurvivalTree(**parameters, encoder=BinaryEncoder())
+    path = model.size_path(X, y, weight)
     assert len(path) == parameters.get("max_leaf_nodes") or 2 ** parameters["max_depth"]
     for leaves, tree in enumerate(path, start=1):
         assert tree.get_params() == {**path[0].get_params(), "max_leaf_nodes": leaves}
@@ -42,13 +45,13 @@ def test_every_entry_is_the_separate_fit_of_its_size(parameters):
 
 def test_more_leaves_are_never_worse():
     data = load("gbsg2")
-    path = OptimalSurvivalTree(max_depth=4).size_path(data.X, data.y)
+    path = OptimalSurvivalTree(max_depth=4, **PAPERS).size_path(data.X, data.y)
     objective = [tree.objective_value_ for tree in path]
     assert len(path) == 16
     assert (np.diff(objective) < 0).all()
     assert [tree.n_leaves_ for tree in path] == list(range(1, 17))
     assert all(tree.relative_gap_ <= 1e-9 for tree in path)
-    full = OptimalSurvivalTree(max_depth=4).fit(data.X, data.y)
+    full = OptimalSurvivalTree(max_depth=4, **PAPERS).fit(data.X, data.y)
     assert objective[-1] == pytest.approx(full.objective_value_, rel=1e-12)
 
 
@@ -65,7 +68,7 @@ def test_trees_deeper_than_one_lattice_are_found_too():
 
 def test_the_sizes_end_at_the_distinct_rows():
     X = np.array([[0, 0], [0, 1], [1, 0], [0, 0]], dtype=bool)
-    path = OptimalSurvivalTree().size_path(X, ([True] * 4, [1.0, 2.0, 3.0, 4.0]))
+    path = OptimalSurvivalTree(**PAPERS).size_path(X, ([True] * 4, [1.0, 2.0, 3.0, 4.0]))
     assert [tree.n_leaves_ for tree in path] == [1, 2, 3]
 
 

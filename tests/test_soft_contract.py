@@ -26,6 +26,9 @@ def make(**parameters):
     return SoftSurvivalTree(**{**few, **parameters})
 
 
+make.papers = {}
+
+
 # The others speak of step curves that the rows of a leaf share, of max_depth and of leaf_curve;
 # what corresponds to them is below.
 SHARED = [
