@@ -39,7 +39,9 @@ class RmstParity(BaseEstimator):
     >>> from bristlecone import OptimalSurvivalTree, RmstParity
     >>> X = np.array([[0], [0], [1], [1]], dtype=bool)
     >>> event, time = np.array([True, True, True, False]), np.array([1.0, 2.0, 5.0, 6.0])
-    >>> tree = OptimalSurvivalTree(max_depth=1, fairness=RmstParity(0.5))
+    >>> tree = OptimalSurvivalTree(
+    ...     max_depth=1, min_events_leaf=None, prior=0, fairness=RmstParity(0.5)
+    ... )
     >>> tree.fit(X, (event, time), sensitive=["a", "b", "a", "b"]).n_leaves_
     2
     >>> tree.fit(X, (event, time), sensitive=["a", "a", "b", "b"]).n_leaves_

@@ -141,7 +141,8 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
     >>> from bristlecone import GreedySurvivalTree
     >>> X = np.array([[0.5], [1.5], [3.5], [4.5]])
     >>> event, time = np.array([True, True, True, False]), np.array([1.0, 2.0, 5.0, 6.0])
-    >>> tree = GreedySurvivalTree(max_depth=1, encoder=None).fit(X, (event, time))
+    >>> tree = GreedySurvivalTree(max_depth=1, min_events_leaf=None, prior=0, encoder=None)
+    >>> tree = tree.fit(X, (event, time))
     >>> float(tree.tree_.threshold[0])
     4.0
     """

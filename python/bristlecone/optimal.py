@@ -176,11 +176,10 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from bristlecone import OptimalSurvivalTree
-    >>> X = np.array([[0], [0], [1], [1]], dtype=bool)
-    >>> event, time = np.array([True, True, True, False]), np.array([1.0, 2.0, 5.0, 6.0])
-    >>> tree = OptimalSurvivalTree(max_depth=1).fit(X, (event, time))
+    >>> from bristlecone.datasets import load
+    >>> veterans = load("veterans")
+    >>> tree = OptimalSurvivalTree(max_depth=1).fit(veterans.X, veterans.y)
     >>> tree.status_, tree.n_leaves_
     ('optimal', 2)
     """
