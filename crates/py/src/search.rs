@@ -217,6 +217,7 @@ pub fn solve_likelihood(
 /// The best tree with at most k leaves for k = 1, 2, …, from one search.
 #[pyfunction]
 #[pyo3(signature = (features, time, event, weight=None, *, entry=None, prior=0.0, **limits))]
+#[allow(clippy::too_many_arguments, reason = "the parameters of the estimator")]
 pub fn path_likelihood(
     py: Python<'_>,
     features: PyReadonlyArray2<'_, u8>,
@@ -270,6 +271,7 @@ pub fn all_optimal_likelihood(
 /// and n_active_features.
 #[pyfunction]
 #[pyo3(signature = (features, time, event, weight=None, *, entry=None, prior=0.0, **limits))]
+#[allow(clippy::too_many_arguments, reason = "the parameters of the estimator")]
 pub fn forecast_likelihood<'py>(
     py: Python<'py>,
     features: PyReadonlyArray2<'_, u8>,
