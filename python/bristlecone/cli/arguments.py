@@ -81,14 +81,14 @@ TREE = (
     Option("max_leaf_nodes", _integer_or_none, "N", None, "most leaves"),
     Option("min_samples_leaf", _count_or_share, "N", 1, "fewest rows of a leaf; below 1 a share of "
            "the rows"),
-    Option("min_events_leaf", _events, "N", "auto", "fewest events of a leaf; below 1 a share of the "
-           "events; auto or none"),
+    Option("min_events_leaf", _events, "N", "auto", "fewest events of a leaf; below 1 a share of "
+           "the events; auto or none"),
     Option("leaf_penalty", float, "LOSS", 0.0, "loss added for every leaf: a split must gain "
            "more"),
-    Option("prior", _number_or_auto, "EVENTS", "auto", "pseudo-events at the baseline hazard in every "
-           "leaf, for likelihood; or auto"),
-    Option("shrinkage", _number_or_auto, "L", "auto", "pseudo-events, or pseudo-rows of a curve, by "
-           "which predictions are pulled towards those of the node above; auto is the objective's "
+    Option("prior", _number_or_auto, "EVENTS", "auto", "pseudo-events at the baseline hazard in "
+           "every leaf, for likelihood; or auto"),
+    Option("shrinkage", _number_or_auto, "L", "auto", "pseudo-events, or pseudo-rows of a curve, "
+           "by which predictions are pulled towards those of the node above; auto is the objective's "
            "own"),
     Option("leaf_curve", str, "NAME", "auto", "survival curve of a leaf: proportional, "
            "kaplan-meier or brier-optimal; auto is the objective's own"),
