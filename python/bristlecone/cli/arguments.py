@@ -88,8 +88,8 @@ TREE = (
     Option("prior", _number_or_auto, "EVENTS", "auto", "pseudo-events at the baseline hazard in "
            "every leaf, for likelihood; or auto"),
     Option("shrinkage", _number_or_auto, "L", "auto", "pseudo-events, or pseudo-rows of a curve, "
-           "by which predictions are pulled towards those of the node above; auto is the objective's "
-           "own"),
+           "by which predictions are pulled towards those of the node above; auto is the "
+           "objective's own"),
     Option("leaf_curve", str, "NAME", "auto", "survival curve of a leaf: proportional, "
            "kaplan-meier or brier-optimal; auto is the objective's own"),
     Option("time_grid", float, "T", None, "coarser times for brier: every time is moved up to the "
