@@ -34,7 +34,8 @@ def test_every_entry_is_the_separate_fit_of_its_size(parameters):
     path = model.size_path(X, y, weight)
     assert len(path) == parameters.get("max_leaf_nodes") or 2 ** parameters["max_depth"]
     for leaves, tree in enumerate(path, start=1):
-        assert tree.get_params() == {**path[0].get_params(), "max_leaf_nodes": leaves}
+        own = {"max_leaf_nodes": leaves, "encoder": tree.encoder}  # a clone for every tree
+        assert tree.get_params() == {**path[0].get_params(), **own}
         alone = OptimalSurvivalTree(**tree.get_params(deep=False))
         alone.fit(X, y, sample_weight=weight)
         assert tree.status_ == alone.status_ == "optimal"
