@@ -42,6 +42,7 @@ def test_a_forecast_counts_what_the_search_would_see():
         cost = model.estimate_cost(GBSG2.X, GBSG2.y)
     assert not hasattr(model, "tree_")
     fitted = model.fit(GBSG2.X, GBSG2.y)
+    # 52 quantiles and levels, and five cuts of the greedy tree.
     assert cost.n_features == fitted.n_binary_features_ == 57
     bits = fitted.encoder_.transform(GBSG2.X)
     assert cost.n_distinct_rows == len(np.unique(bits, axis=0))
@@ -202,8 +203,8 @@ def test_estimate_prints_the_forecast_and_stops(capsys, tmp_path):
     assert (status, err) == (0, "")
     table = dict(re.split(r"\s{2,}|(?<=features)\s", line) for line in out.splitlines())
     assert list(table) == ["binary features", "distinct rows", "depth", "time", "memory"]
-    assert table["binary features"] == "55"  # of them three cuts of the greedy tree
-    assert table["distinct rows"] == "682"
+    assert table["binary features"] == "59"  # of them seven cuts of the greedy tree
+    assert table["distinct rows"] == "683"
     assert table["depth"] == "4"
     assert re.fullmatch(r"[\d.]+ s", table["time"])
     assert re.fullmatch(r"[\d.]+ MB", table["memory"])

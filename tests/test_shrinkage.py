@@ -321,7 +321,7 @@ def test_auto_is_what_the_objective_says_and_stays_what_it_was():
     group = np.arange(len(X)) % 2
     for parameters, amount in (
         ({}, 0.0),
-        ({"objective": "brier"}, 10.0),
+        ({"objective": "brier"}, 20.0),
         ({"objective": "brier", "fairness": RmstParity(100.0)}, 0.0),
     ):
         model = OptimalSurvivalTree(max_depth=1, shrinkage="auto", **parameters)

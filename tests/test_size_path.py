@@ -34,8 +34,10 @@ def test_every_entry_is_the_separate_fit_of_its_size(parameters):
     path = model.size_path(X, y, weight)
     assert len(path) == parameters.get("max_leaf_nodes") or 2 ** parameters["max_depth"]
     for leaves, tree in enumerate(path, start=1):
-        assert tree.get_params() == {**path[0].get_params(), "max_leaf_nodes": leaves}
-        alone = OptimalSurvivalTree(**tree.get_params(deep=False)).fit(X, y, sample_weight=weight)
+        own = {"max_leaf_nodes": leaves, "encoder": tree.encoder}  # a clone for every tree
+        assert tree.get_params() == {**path[0].get_params(), **own}
+        alone = OptimalSurvivalTree(**tree.get_params(deep=False))
+        alone.fit(X, y, sample_weight=weight)
         assert tree.status_ == alone.status_ == "optimal"
         assert tree.objective_value_ == pytest.approx(alone.objective_value_, rel=1e-12)
         assert tree.lower_bound_ == pytest.approx(alone.lower_bound_, rel=1e-9)
