@@ -430,7 +430,8 @@ def check_pickles_are_small_and_predict_the_same(make):
     X, y = data.X.select_dtypes("number"), data.y
     model = make().fit(X, y)
     pickled = pickle.dumps(model)
-    assert len(pickled) < 50_000
+    # Shrunk step curves have a value at every distinct time, in every leaf.
+    assert len(pickled) < (50_000 if model._shrunk is None else 100_000)
     again = pickle.loads(pickled)
     assert_same_predictions(model, again, X)
     assert pickle.dumps(again) == pickle.dumps(pickle.loads(pickle.dumps(again)))

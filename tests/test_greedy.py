@@ -292,7 +292,7 @@ def test_transformers_stand_in_for_the_encoder():
 def test_columns_that_are_not_complete_numbers_are_named():
     X, y, _ = sample()
     frame = pd.DataFrame(X, columns=["age", "grade", "sex"])
-    model = GreedySurvivalTree(encoder=None).fit(frame, y)
+    model = GreedySurvivalTree(**PAPERS, encoder=None).fit(frame, y)
     for column, value, message in (
         ("grade", "high", "column 'grade' holds 'high' in row 3; encoder=None takes only numbers"),
         ("age", np.nan, "column 'age' is missing in row 3; encoder=None takes only complete"),
