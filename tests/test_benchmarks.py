@@ -178,3 +178,23 @@ def test_label_objectives_score_what_the_estimators_report(
     assert run["status"] == "optimal"
     assert run["loss"] == pytest.approx(run["reported_objective"], abs=1e-9)
     assert run["loss"] == pytest.approx(run["lower_bound"], abs=1e-9)
+
+
+def test_scores_on_new_rows_know_a_good_tree_from_none(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT)
+    from benchmarks.generalise import run_cell
+    from bristlecone.frame import Frame
+
+    rng = np.random.default_rng(0)
+    sick = rng.random(300) < 0.5
+    died = rng.exponential(np.where(sick, 1.0, 10.0))
+    left = rng.exponential(10.0, 300)
+    frame = Frame(
+        [("sick", np.where(sick, "yes", "no").astype(object)), ("noise", rng.random(300))]
+    )
+    data = frame, died <= left, np.minimum(died, left)
+    tree, single = (run_cell(data, {"max_depth": depth}, 5, 0) for depth in (1, 0))
+    assert tree["c"] > 0.65 and single["c"] == 0.5
+    assert tree["nll"] < single["nll"] - 0.3 and tree["ibs"] < single["ibs"] - 0.01
+    assert tree["calibration"] < 0.1
+    assert (tree["leaves"], single["leaves"]) == (2, 1)
