@@ -195,6 +195,6 @@ def test_scores_on_new_rows_know_a_good_tree_from_none(monkeypatch):
     data = frame, died <= left, np.minimum(died, left)
     tree, single = (run_cell(data, {"max_depth": depth}, 5, 0) for depth in (1, 0))
     assert tree["c"] > 0.65 and single["c"] == 0.5
-    assert tree["nll"] < single["nll"] - 0.3 and tree["ibs"] < single["ibs"] - 0.01
+    assert tree["nll"] < single["nll"] - 0.2 and tree["ibs"] < single["ibs"] - 0.01
     assert tree["calibration"] < 0.1
     assert (tree["leaves"], single["leaves"]) == (2, 1)
