@@ -288,20 +288,23 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
         """The problem of these rows, whose preparation began at ``start``."""
         start = time.perf_counter() if start is None else start
         encoder = self._fitted_encoder(data.X, data.weight)
-        data = self._examined(data, encoder)
-        if isinstance(self.encoder, str):
-            self._add_cuts(encoder, data, start)
-        features = binary_features(encoder, data.X)
+        data, features = self._examined(data, encoder)
+        added = isinstance(self.encoder, str) and self._add_cuts(encoder, data, start)
+        if features is None or added:
+            features = binary_features(encoder, data.X)
         return Problem(data, encoder, features, time.perf_counter() - start, {})
 
-    def _examined(self, data: Any, encoder: Any) -> Any:
-        """The rows with what parameters that follow from the data need to know."""
-        return data
+    def _examined(self, data: Any, encoder: Any) -> tuple[Any, NDArray[np.uint8] | None]:
+        """The rows with what parameters need to know that follow from the data.
 
-    def _add_cuts(self, encoder: BinaryEncoder, data: Any, start: float) -> None:
-        """Add the cuts of greedy trees over every threshold to the features of the encoder."""
+        And the binary features, where those were needed for it.
+        """
+        return data, None
+
+    def _add_cuts(self, encoder: BinaryEncoder, data: Any, start: float) -> bool:
+        """Add the cuts of greedy trees over every threshold to the features; whether there are."""
         if not any(schema.kind == "number" for schema in encoder.columns_):
-            return
+            return False
         seconds = None
         if self.time_limit is not None:
             left = self.time_limit - (time.perf_counter() - start)
@@ -311,10 +314,10 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
             or self.max_leaf_nodes == 1
             or (seconds is not None and seconds <= 0.0)
         ):
-            return
+            return False
         columns = rank_columns(encoder, data.X)
         if all(values is None for values in columns.values):
-            return
+            return False
         most = columns.ranks.shape[1]
         growth = Growth(
             max_depth=most if self.max_depth is None else min(self.max_depth, most),
@@ -327,7 +330,7 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
         other = self._sklearn_tree(data)
         if other is not None:
             cuts += cuts_of_sklearn(other, columns, growth)
-        add_cuts(encoder, columns, cuts)
+        return add_cuts(encoder, columns, cuts)
 
     def _greedy_cuts(self, data: Any, columns: RankedColumns, growth: Growth) -> list[Cut]:
         """Cuts of the greedy tree of the objective, without what constrains whole trees."""

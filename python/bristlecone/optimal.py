@@ -375,12 +375,14 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
         events = self._least_events(data)
         return {**super()._smallest_leaf(data, n_rows), "min_events_leaf": events}
 
-    def _examined(self, data: TrainingData, encoder: Any) -> TrainingData:
+    def _examined(
+        self, data: TrainingData, encoder: Any
+    ) -> tuple[TrainingData, NDArray[np.uint8] | None]:
         if self.min_events_leaf != "auto":
-            return data
+            return data, None
         names = [str(name) for name in encoder.get_feature_names_out()]
-        found = event_free_rows(binary_features(encoder, data.X), names, data)
-        return data._replace(event_free=found)
+        features = binary_features(encoder, data.X)
+        return data._replace(event_free=event_free_rows(features, names, data)), features
 
     def _warn_of_data(self, stacklevel: int) -> None:
         super()._warn_of_data(stacklevel + 1)

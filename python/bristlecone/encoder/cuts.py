@@ -113,8 +113,8 @@ def _ranked(
     return distinct, rank.astype(np.uint32)
 
 
-def add_cuts(encoder: BinaryEncoder, columns: RankedColumns, cuts: Iterable[Cut]) -> None:
-    """Give the encoder features that part the rows of every node as its cut does.
+def add_cuts(encoder: BinaryEncoder, columns: RankedColumns, cuts: Iterable[Cut]) -> bool:
+    """Give the encoder features that part the rows of every node as its cut does; whether it did.
 
     The first are added: a fifth of the features there were, or eight. Every further one takes the
     place of the threshold of its column that is nearest by the number of rows in between, unless
@@ -128,7 +128,7 @@ def add_cuts(encoder: BinaryEncoder, columns: RankedColumns, cuts: Iterable[Cut]
         if not chosen.has(cut):
             chosen.put(cut, replaces=len(chosen.added) >= room)
     if not waiting:
-        return
+        return False
     schemas = {schema.name: schema for schema in encoder.columns_}
     features: list[Feature] = []
     by_column: dict[str, list[Feature]] = defaultdict(list)
@@ -159,6 +159,7 @@ def add_cuts(encoder: BinaryEncoder, columns: RankedColumns, cuts: Iterable[Cut]
         encoder.constant_features_in_,
         named=hasattr(encoder, "feature_names_in_"),
     )
+    return True
 
 
 class _Thresholds:
