@@ -148,7 +148,7 @@ def warn_of_small_sample(
             )
 
 
-def event_free_rows(features: NDArray[Any], names: list[str], data: TrainingData) -> str:
+def event_free_rows(encoder: Any, features: NDArray[Any], data: TrainingData) -> str:
     """The question that tells rows apart which have no event, though many are expected.
 
     Four times ``AUTO_EVENTS`` or more by the baseline; of several questions the one with most, and
@@ -156,10 +156,10 @@ def event_free_rows(features: NDArray[Any], names: list[str], data: TrainingData
 
     Parameters
     ----------
+    encoder : transformer
+        Fitted; names the features.
     features : array of 0 and 1, shape (n, n_features)
-        Binary features.
-    names : list of str
-        Their names.
+        Binary features of the rows.
     data : TrainingData
         The rows.
     """
@@ -171,13 +171,15 @@ def event_free_rows(features: NDArray[Any], names: list[str], data: TrainingData
     answers, candidates = np.nonzero((events == 0) & (rows >= worst))
     if not len(candidates):
         return ""
+    # Every fit comes by here, few get as far.
+    names = encoder.get_feature_names_out()
     hazard = row_hazard(data, baseline_hazard(data))
     for answer, feature in zip(answers.tolist(), candidates.tolist(), strict=True):
         expected = float(hazard[features[:, feature] == answer].sum())
         if expected >= worst:
             worst = expected
             told = (
-                f"{names[feature]!r} {'holds' if answer else 'does not hold'} for "
+                f"{str(names[feature])!r} {'holds' if answer else 'does not hold'} for "
                 f"{rows[answer, feature]} rows without events where {expected:.0f} are expected"
             )
     return told

@@ -227,8 +227,7 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
         rows = _rows(encoder, data.X)
         fewest = least_rows(self.min_samples_leaf, len(rows))
         if self.min_events_leaf == "auto" and not isinstance(encoder, NumericColumns):
-            names = [str(name) for name in encoder.get_feature_names_out()]
-            data = data._replace(event_free=event_free_rows(rows, names, data))
+            data = data._replace(event_free=event_free_rows(encoder, rows, data))
         events = self._least_events(data)
         if self.max_depth != 0:
             warn_of_small_sample(

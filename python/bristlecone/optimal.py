@@ -380,9 +380,8 @@ class OptimalSurvivalTree(SolverMixin, SurvivalTreeMixin, BaseEstimator):
     ) -> tuple[TrainingData, NDArray[np.uint8] | None]:
         if self.min_events_leaf != "auto":
             return data, None
-        names = [str(name) for name in encoder.get_feature_names_out()]
         features = binary_features(encoder, data.X)
-        return data._replace(event_free=event_free_rows(features, names, data)), features
+        return data._replace(event_free=event_free_rows(encoder, features, data)), features
 
     def _warn_of_data(self, stacklevel: int) -> None:
         super()._warn_of_data(stacklevel + 1)
