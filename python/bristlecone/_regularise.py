@@ -135,7 +135,7 @@ def warn_of_small_sample(
             yes = chosen.sum(axis=0, dtype=np.int64)
             splits = bool((np.minimum(yes, len(chosen) - yes) >= least).any())
             # Constant columns are warned of by themselves.
-            asked = bool((np.ptp(features, axis=0) > 0).any())
+            asked = not splits and bool((np.ptp(features, axis=0) > 0).any())
         else:
             total = 0 if event is None else int(event.sum())
             splits, asked = total >= 2 * least or event is None, features is None
