@@ -28,15 +28,15 @@ from threadpoolctl import threadpool_limits
 from benchmarks.machine import machine
 from bristlecone import SoftSurvivalTree
 from bristlecone.curves import censoring_survival
+from bristlecone.data.frame import Frame
+from bristlecone.data.reading import read_csv
 from bristlecone.errors import BristleconeWarning
-from bristlecone.frame import Frame
 from bristlecone.metrics import (
     concordance_index_td,
     concordance_index_td_ipcw,
     cumulative_dynamic_auc,
     integrated_brier_score,
 )
-from bristlecone.reading import read_csv
 
 CATALOGUE = Path(__file__).with_name("soft.json")
 METRICS = ("harrell", "uno", "auc", "ibs")

@@ -22,7 +22,7 @@ from sklearn.preprocessing import FunctionTransformer
 from bristlecone import curves
 from bristlecone.datasets import load
 from bristlecone.metrics import concordance_index_censored
-from bristlecone.serialise import load_model, save_model
+from bristlecone.model.registry import load_model, save_model
 
 PREDICTIONS = (
     "apply",

@@ -10,8 +10,8 @@ from papers import PAPERS
 from survival_contract import sample
 
 from bristlecone.errors import ConstantFeatureWarning, SearchLimitWarning
-from bristlecone.optimal import OptimalSurvivalTree
-from bristlecone.serialise import dumps, loads
+from bristlecone.estimators.survival import OptimalSurvivalTree
+from bristlecone.model.registry import dumps, loads
 
 OBJECTIVES = ("likelihood", "brier")
 

@@ -8,13 +8,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from bristlecone import _solver
-from bristlecone.classify import OptimalTreeClassifier
 from bristlecone.datasets import load
 from bristlecone.errors import SearchCostWarning, SearchLimitWarning
-from bristlecone.greedy import GreedySurvivalTree
-from bristlecone.optimal import OptimalSurvivalTree
-from bristlecone.regress import OptimalTreeRegressor
+from bristlecone.estimators import searched as _solver
+from bristlecone.estimators.classifier import OptimalTreeClassifier
+from bristlecone.estimators.greedy import GreedySurvivalTree
+from bristlecone.estimators.regressor import OptimalTreeRegressor
+from bristlecone.estimators.survival import OptimalSurvivalTree
 
 GBSG2 = load("gbsg2")
 HOURS = {"max_depth": 9}

@@ -14,9 +14,9 @@ from survival_contract import assert_same_predictions, hazard, sample, survival
 from bristlecone import curves, metrics
 from bristlecone.datasets import load
 from bristlecone.errors import SearchLimitWarning
-from bristlecone.fairness import RmstParity
-from bristlecone.optimal import OptimalSurvivalTree
-from bristlecone.serialise import ModelFormatError, dumps, loads
+from bristlecone.estimators.survival import OptimalSurvivalTree
+from bristlecone.model.registry import ModelFormatError, dumps, loads
+from bristlecone.objectives.parity import RmstParity
 
 LEAF_CURVES = ("kaplan-meier", "brier-optimal")
 WEIGHT = np.random.default_rng(0).uniform(0.5, 2.0, size=150)
@@ -245,7 +245,7 @@ def test_a_grid_of_all_times_is_none():
 
 def test_a_grid_changes_the_objective_and_says_so(caplog):
     X, y = sample()
-    with caplog.at_level(logging.INFO, logger="bristlecone.optimal"):
+    with caplog.at_level(logging.INFO, logger="bristlecone"):
         model = brier(time_grid=GRID, verbose=1).fit(X, y)
     assert "integrated Brier score over a time grid of 4 (5 to 90)" in caplog.text
     assert abs(model.objective_value_ - brier().fit(X, y).objective_value_) > 1e-3

@@ -10,7 +10,7 @@ from trees_plainly import least_objective
 
 from bristlecone import InvalidParameterError, OptimalTreeClassifier, SearchLimitWarning
 from bristlecone.export import export_dict, export_text
-from bristlecone.search import SearchProgress
+from bristlecone.search.progress import SearchProgress
 
 
 def sample(n=40, n_features=5, n_classes=3, seed=0):

@@ -10,12 +10,12 @@ from command_line import FIT, refused, run, run_process, study_folder
 from papers import PAPERS
 
 from bristlecone import datasets
-from bristlecone.classify import OptimalTreeClassifier
+from bristlecone.estimators.classifier import OptimalTreeClassifier
+from bristlecone.estimators.greedy import GreedySurvivalTree
+from bristlecone.estimators.soft import SoftSurvivalTree
+from bristlecone.estimators.survival import OptimalSurvivalTree
 from bristlecone.export import export_text
-from bristlecone.greedy import GreedySurvivalTree
-from bristlecone.optimal import OptimalSurvivalTree
-from bristlecone.serialise import load_model, save_model
-from bristlecone.soft.estimator import SoftSurvivalTree
+from bristlecone.model.registry import load_model, save_model
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ from bristlecone.cli import main
 from bristlecone.cli.arguments import ENCODER, SEARCH, TREE, parse
 from bristlecone.cli.progress import progress_line
 from bristlecone.encoder import BinaryEncoder
-from bristlecone.optimal import OptimalSurvivalTree
-from bristlecone.search import SearchProgress
-from bristlecone.serialise import load_model
+from bristlecone.estimators.survival import OptimalSurvivalTree
+from bristlecone.model.registry import load_model
+from bristlecone.search.progress import SearchProgress
 
 
 @pytest.fixture

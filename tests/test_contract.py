@@ -7,8 +7,8 @@ from papers import PAPERS
 from survival_contract import CHECKS, CURVES_NEEDED, sample
 
 from bristlecone.encoder import BinaryEncoder
-from bristlecone.greedy import GreedySurvivalTree
-from bristlecone.optimal import OptimalSurvivalTree
+from bristlecone.estimators.greedy import GreedySurvivalTree
+from bristlecone.estimators.survival import OptimalSurvivalTree
 
 
 def factory(cls, leaf_curves=("proportional", "kaplan-meier"), **fixed):

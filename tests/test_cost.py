@@ -11,13 +11,13 @@ import pytest
 from sklearn.preprocessing import FunctionTransformer
 from survival_contract import sample
 
-from bristlecone import _solver
 from bristlecone.cli import main, progress
 from bristlecone.datasets import load
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.errors import BristleconeWarning, SearchCostWarning
-from bristlecone.optimal import OptimalSurvivalTree
-from bristlecone.search import readable_bytes, readable_seconds
+from bristlecone.estimators import searched as _solver
+from bristlecone.estimators.survival import OptimalSurvivalTree
+from bristlecone.search.progress import readable_bytes, readable_seconds
 
 GBSG2 = load("gbsg2")
 

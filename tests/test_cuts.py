@@ -8,20 +8,20 @@ from papers import PAPERS
 from sklearn import datasets
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from bristlecone.classify import OptimalTreeClassifier
-from bristlecone.cost_sensitive import CostSensitiveTreeClassifier
 from bristlecone.datasets import load
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.encoder.cuts import Cut, add_cuts, rank_columns
 from bristlecone.encoder.features import Threshold
 from bristlecone.errors import SearchLimitWarning
-from bristlecone.fair import FairTreeClassifier
-from bristlecone.fairness import RmstParity
-from bristlecone.greedy import GreedySurvivalTree
-from bristlecone.optimal import OptimalSurvivalTree
-from bristlecone.regress import OptimalTreeRegressor
-from bristlecone.serialise import dumps, loads
-from bristlecone.user_task import OptimalTree, Task
+from bristlecone.estimators.classifier import OptimalTreeClassifier
+from bristlecone.estimators.cost_sensitive import CostSensitiveTreeClassifier
+from bristlecone.estimators.fair import FairTreeClassifier
+from bristlecone.estimators.greedy import GreedySurvivalTree
+from bristlecone.estimators.own import OptimalTree, Task
+from bristlecone.estimators.regressor import OptimalTreeRegressor
+from bristlecone.estimators.survival import OptimalSurvivalTree
+from bristlecone.model.registry import dumps, loads
+from bristlecone.objectives.parity import RmstParity
 
 
 def table(seed, n=60):

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from bristlecone import _core, datasets
+from bristlecone.data.frame import Frame
 from bristlecone.encoder import BinaryEncoder
-from bristlecone.frame import Frame
 
 NAMES = datasets.list_datasets()
 FOLDER = resources.files(datasets)

@@ -100,7 +100,7 @@ def test_docstring_examples_print_what_is_written(module, tmp_path, monkeypatch)
 
 def test_docstring_examples_are_found():
     with_examples = [module for module in MODULES if docstring_examples(module)]
-    assert {"bristlecone.optimal", "bristlecone.soft.estimator"} <= set(with_examples)
+    assert {"bristlecone.estimators.survival", "bristlecone.estimators.soft"} <= set(with_examples)
 
 
 def test_readme_has_exactly_the_two_set_up_commands():

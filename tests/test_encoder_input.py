@@ -17,10 +17,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from bristlecone.data.frame import Frame
 from bristlecone.encoder import BinaryEncoder, binary, missing
 from bristlecone.encoder import thresholds as cutting
 from bristlecone.errors import BristleconeWarning, InvalidParameterError, ModelFormatError
-from bristlecone.frame import Frame
 
 
 def names(encoder):

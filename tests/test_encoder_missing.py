@@ -12,12 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.model_selection import KFold, cross_val_score
 
-from bristlecone import GreedySurvivalTree, OptimalSurvivalTree, OptimalTreeClassifier
+from bristlecone import (
+    GreedySurvivalTree,
+    OptimalSurvivalTree,
+    OptimalTreeClassifier,
+    SoftSurvivalTree,
+)
 from bristlecone.encoder import BinaryEncoder, Missing, Threshold
 from bristlecone.errors import ModelFormatError
 from bristlecone.export import export_text
 from bristlecone.report import html_report
-from bristlecone.soft import SoftSurvivalTree
 
 
 def names(encoder):

@@ -11,11 +11,11 @@ from survival_contract import assert_same_predictions, sample
 
 from bristlecone import curves
 from bristlecone.cli import main
-from bristlecone.greedy import GreedySurvivalTree
+from bristlecone.data.checks import check_survival, check_training_data
+from bristlecone.estimators.greedy import GreedySurvivalTree
+from bristlecone.estimators.survival import OptimalSurvivalTree
 from bristlecone.metrics import concordance_index_censored
-from bristlecone.optimal import OptimalSurvivalTree
-from bristlecone.serialise import dumps, load_model, loads
-from bristlecone.validation import check_survival, check_training_data
+from bristlecone.model.registry import dumps, load_model, loads
 
 
 def with_entry(y, entry):

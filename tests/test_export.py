@@ -12,8 +12,8 @@ from sklearn.exceptions import NotFittedError
 from bristlecone.curves import kaplan_meier
 from bristlecone.datasets import load
 from bristlecone.encoder import BinaryEncoder
+from bristlecone.estimators.survival import OptimalSurvivalTree
 from bristlecone.export import export_dict, export_text
-from bristlecone.optimal import OptimalSurvivalTree
 
 # Event times of rows with and without the gene; within the latter age decides.
 X = pd.DataFrame(

@@ -14,8 +14,8 @@ from bristlecone import (
     RmstParity,
     SearchLimitWarning,
 )
-from bristlecone._brier import brier_score_of
 from bristlecone.curves import rmst
+from bristlecone.leaves.brier import brier_score_of
 
 
 def _study(n: int = 60, seed: int = 0, features: int = 4):

@@ -6,8 +6,8 @@ from datetime import date
 import numpy as np
 import pytest
 
-from bristlecone.frame import Frame
-from bristlecone.reading import read_csv, read_parquet
+from bristlecone.data.frame import Frame
+from bristlecone.data.reading import read_csv, read_parquet
 
 
 @pytest.fixture

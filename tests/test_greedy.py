@@ -21,11 +21,11 @@ from bristlecone import curves
 from bristlecone.datasets import load
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.errors import ConstantFeatureWarning, ModelFormatError
+from bristlecone.estimators.greedy import GreedySurvivalTree
+from bristlecone.estimators.survival import OptimalSurvivalTree
 from bristlecone.export import export_text
-from bristlecone.greedy import GreedySurvivalTree
 from bristlecone.metrics import logrank_test
-from bristlecone.optimal import OptimalSurvivalTree
-from bristlecone.serialise import loads
+from bristlecone.model.registry import loads
 
 CRITERIA = ("likelihood", "logrank")
 

@@ -20,8 +20,8 @@ from bristlecone import cli
 from bristlecone.datasets import load
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.errors import InvalidParameterError, SearchLimitWarning
-from bristlecone.optimal import OptimalSurvivalTree
-from bristlecone.search import SearchProgress
+from bristlecone.estimators.survival import OptimalSurvivalTree
+from bristlecone.search.progress import SearchProgress
 
 
 def limited(data, **parameters):

@@ -17,12 +17,12 @@ from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer
 from survival_contract import assert_same_predictions, sample
 
 from bristlecone import curves
-from bristlecone._encoded import binary_features
 from bristlecone.datasets import load
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.errors import BristleconeWarning, ConstantFeatureWarning, SearchLimitWarning
-from bristlecone.optimal import OptimalSurvivalTree
-from bristlecone.serialise import dumps, loads
+from bristlecone.estimators.encoded import binary_features
+from bristlecone.estimators.survival import OptimalSurvivalTree
+from bristlecone.model.registry import dumps, loads
 
 
 def loss_of_leaves(model, y):
@@ -299,7 +299,7 @@ def test_more_rows_per_leaf_than_rows_is_an_error():
 
 def test_fits_are_logged_at_the_level_asked_for_and_never_printed(caplog, capsys):
     X, y = sample()
-    with caplog.at_level(logging.DEBUG, logger="bristlecone.optimal"):
+    with caplog.at_level(logging.DEBUG, logger="bristlecone"):
         OptimalSurvivalTree(max_depth=1).fit(X, y)
         OptimalSurvivalTree(max_depth=1, verbose=1).fit(X, y)
     assert [record.levelno for record in caplog.records] == [logging.DEBUG, logging.INFO]

@@ -7,8 +7,8 @@ import pytest
 from trees_plainly import least_objective
 
 from bristlecone import InfeasibleError, InfeasibleWarning, PolicyTree
+from bristlecone.estimators.policy import policy_rewards
 from bristlecone.export import export_text
-from bristlecone.policy import policy_rewards
 
 TEACHERS = ["direct", "inverse-propensity", "doubly-robust"]
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bristlecone.reading import CsvFile, cells, read_csv
-from bristlecone.reading.cells import PADDING, Cells
-from bristlecone.reading.columns import NUMBER, TEXT
-from bristlecone.reading.numbers import parse_number, parse_numbers
+from bristlecone.data.reading import CsvFile, cells, read_csv
+from bristlecone.data.reading.cells import PADDING, Cells
+from bristlecone.data.reading.columns import NUMBER, TEXT
+from bristlecone.data.reading.numbers import parse_number, parse_numbers
 
 
 def table(text, **options):

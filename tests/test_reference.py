@@ -11,11 +11,11 @@ from papers import PAPERS
 from survival_contract import sample
 
 from bristlecone import curves
-from bristlecone.greedy import GreedySurvivalTree
-from bristlecone.optimal import OptimalSurvivalTree
+from bristlecone.estimators.greedy import GreedySurvivalTree
+from bristlecone.estimators.survival import OptimalSurvivalTree
+from bristlecone.model.registry import ModelFormatError, dumps, loads
 from bristlecone.reference import brier_losses, brier_reference_loss
 from bristlecone.report import certificate, html_report
-from bristlecone.serialise import ModelFormatError, dumps, loads
 
 X, Y = sample()
 TIMES = np.unique(Y["months"])
@@ -134,7 +134,7 @@ def test_bad_losses_are_named(losses, message):
 
 def test_no_report_calls_such_a_tree_optimal(caplog):
     losses = np.full(150, 0.05)
-    with caplog.at_level(logging.INFO, logger="bristlecone.optimal"):
+    with caplog.at_level(logging.INFO, logger="bristlecone"):
         model = brier(max_depth=2, verbose=1).fit(X, Y, reference_loss=losses)
     assert "guarantee: no tree is better by more than" in caplog.text
     sentence, numbers = certificate(model)

@@ -19,7 +19,7 @@ from bristlecone import (
     SmallSampleWarning,
     datasets,
 )
-from bristlecone.serialise import dumps, loads
+from bristlecone.model.registry import dumps, loads
 
 TREES = (OptimalSurvivalTree, GreedySurvivalTree)
 

@@ -23,10 +23,10 @@ from bristlecone import (
 )
 from bristlecone.cli import main
 from bristlecone.encoder import BinaryEncoder
+from bristlecone.encoder.rules import leaf_rules, list_questions, rule_text
+from bristlecone.estimators.survival import OptimalSurvivalTree
 from bristlecone.export import export_text
-from bristlecone.optimal import OptimalSurvivalTree
 from bristlecone.report import certificate, html_report
-from bristlecone.rules import leaf_rules, list_questions, rule_text
 
 VOID = {"meta", "rect", "path"}
 

@@ -13,8 +13,7 @@ from bristlecone import (
     SoftSurvivalTree,
 )
 from bristlecone.encoder import BinaryEncoder
-from bristlecone.export import export_text
-from bristlecone.rules import (
+from bristlecone.encoder.rules import (
     Question,
     conditions,
     leaf_rules,
@@ -22,6 +21,7 @@ from bristlecone.rules import (
     questions,
     rule_text,
 )
+from bristlecone.export import export_text
 
 
 def at_most(value, *, whole=False, missing=None, column="nodes"):

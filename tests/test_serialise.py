@@ -15,12 +15,20 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from survival_contract import assert_same_predictions, sample
 
-from bristlecone.classify import OptimalTreeClassifier
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.errors import ModelFormatError
+from bristlecone.estimators.classifier import OptimalTreeClassifier
+from bristlecone.estimators.survival import OptimalSurvivalTree
 from bristlecone.export import export_dict
-from bristlecone.optimal import OptimalSurvivalTree
-from bristlecone.serialise import FORMAT, VERSION, _checksum, dumps, load_model, loads, save_model
+from bristlecone.model.registry import (
+    FORMAT,
+    VERSION,
+    _checksum,
+    dumps,
+    load_model,
+    loads,
+    save_model,
+)
 
 
 @pytest.fixture(scope="module")

@@ -7,12 +7,12 @@ import pytest
 from papers import PAPERS
 from survival_contract import assert_same_predictions, sample
 
-from bristlecone._encoded import count_distinct
 from bristlecone.datasets import load
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.errors import ConstantFeatureWarning, SearchLimitWarning
-from bristlecone.optimal import OptimalSurvivalTree
-from bristlecone.serialise import dumps, loads
+from bristlecone.estimators.encoded import count_distinct
+from bristlecone.estimators.survival import OptimalSurvivalTree
+from bristlecone.model.registry import dumps, loads
 
 
 @pytest.mark.parametrize(

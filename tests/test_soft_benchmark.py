@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bristlecone.data.frame import Frame
 from bristlecone.datasets import load
-from bristlecone.frame import Frame
 
 ROOT = Path(__file__).parent.parent
 

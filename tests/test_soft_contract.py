@@ -13,11 +13,11 @@ from sklearn.model_selection import GridSearchCV, KFold
 from survival_contract import assert_same_predictions, sample
 
 from bristlecone import ConstantFeatureWarning, SoftSurvivalTree, curves, load_model, save_model
+from bristlecone.data.frame import Frame
 from bristlecone.errors import EmptyLeafWarning, ModelFormatError
 from bristlecone.export import export_dict, export_text
-from bristlecone.frame import Frame
 from bristlecone.metrics import concordance_index_censored
-from bristlecone.soft.leaves import MODELS
+from bristlecone.soft.models import MODELS
 
 
 def make(**parameters):
@@ -256,7 +256,7 @@ def test_fits_are_logged_never_printed(caplog, capsys):
     with caplog.at_level("DEBUG", logger="bristlecone"):
         make(depth=1).fit(X, y)
         make(depth=1, verbose=1).fit(X, y)
-    levels = [r.levelname for r in caplog.records if r.name == "bristlecone.soft.estimator"]
+    levels = [r.levelname for r in caplog.records if r.name == "bristlecone"]
     assert levels == ["DEBUG", "INFO"] and "best of 1 restarts" in caplog.text
     assert capsys.readouterr() == ("", "")
 

@@ -11,8 +11,8 @@ from sklearn.model_selection import KFold, cross_validate
 from bristlecone import FitConvergenceWarning, SoftSurvivalTree
 from bristlecone.errors import BristleconeWarning, EmptyLeafWarning
 from bristlecone.metrics import concordance_index_td
-from bristlecone.soft.fairness import quadrature
-from bristlecone.soft.leaves import MODELS
+from bristlecone.soft.models import MODELS
+from bristlecone.soft.training.fairness import quadrature
 
 LEAVES = sorted(MODELS)
 

@@ -7,8 +7,8 @@ from scipy.optimize import minimize
 
 from bristlecone import SoftSurvivalTree
 from bristlecone.datasets import load
-from bristlecone.soft.leaves import MODELS, Sample
-from bristlecone.soft.leaves.spline import SplineHazards, spline_knots
+from bristlecone.soft.models import MODELS, Sample
+from bristlecone.soft.models.spline import SplineHazards, spline_knots
 
 LEAVES = sorted(MODELS)
 

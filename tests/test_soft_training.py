@@ -9,13 +9,13 @@ from threadpoolctl import threadpool_limits
 
 from bristlecone import SoftSurvivalTree
 from bristlecone.soft import routing
-from bristlecone.soft.balance import imbalance, leaf_shares
-from bristlecone.soft.fairness import Fairness, gini_mix, pair_distance, quadrature
-from bristlecone.soft.initialise import initial
-from bristlecone.soft.joint import Trained
-from bristlecone.soft.leaves import MODELS, Sample
-from bristlecone.soft.nodec import _half, _step, fit_nodec
-from bristlecone.soft.problem import Parameters, Problem, Rows
+from bristlecone.soft.models import MODELS, Sample
+from bristlecone.soft.training.balance import imbalance, leaf_shares
+from bristlecone.soft.training.fairness import Fairness, gini_mix, pair_distance, quadrature
+from bristlecone.soft.training.initialise import initial
+from bristlecone.soft.training.joint import Trained
+from bristlecone.soft.training.nodec import _half, _step, fit_nodec
+from bristlecone.soft.training.problem import Parameters, Problem, Rows
 
 LEAVES = sorted(MODELS)
 

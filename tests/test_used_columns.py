@@ -12,11 +12,11 @@ from bristlecone import (
     OptimalSurvivalTree,
     OptimalTreeClassifier,
     OptimalTreeRegressor,
+    SoftSurvivalTree,
 )
+from bristlecone.data.frame import Frame
 from bristlecone.encoder import BinaryEncoder
-from bristlecone.frame import Frame
-from bristlecone.serialise import load_model, save_model
-from bristlecone.soft import SoftSurvivalTree
+from bristlecone.model.registry import load_model, save_model
 
 
 def study(n=200, seed=0):

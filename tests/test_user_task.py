@@ -21,7 +21,7 @@ from bristlecone.errors import (
     SearchLimitWarning,
 )
 from bristlecone.export import export_dict, export_text
-from bristlecone.serialise import save_model
+from bristlecone.model.registry import save_model
 
 
 class SquaredError(Task):

@@ -9,11 +9,13 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from bristlecone import CostSensitiveTreeClassifier, targets, validation
+from bristlecone import CostSensitiveTreeClassifier
 from bristlecone.curves import kaplan_meier
+from bristlecone.data import checks as validation
+from bristlecone.data import targets
+from bristlecone.data.checks import check_sample_weight, check_survival, check_training_data
 from bristlecone.errors import InvalidParameterError
 from bristlecone.metrics import concordance_index_censored, concordance_index_td, logrank_test
-from bristlecone.validation import check_sample_weight, check_survival, check_training_data
 
 EVENT = np.array([True, False, True, False])
 TIME = np.array([3.0, 0.0, 2.0, 8.0])

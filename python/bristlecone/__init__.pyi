@@ -1,8 +1,6 @@
 """Optimal and soft survival trees."""
 
 from bristlecone._core import __version__
-from bristlecone.classify import OptimalTreeClassifier
-from bristlecone.cost_sensitive import CostSensitiveTreeClassifier
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.errors import (
     BristleconeWarning,
@@ -19,17 +17,19 @@ from bristlecone.errors import (
     SearchLimitWarning,
     SmallSampleWarning,
 )
-from bristlecone.fair import FairTreeClassifier
-from bristlecone.fairness import RmstParity
-from bristlecone.greedy import GreedySurvivalTree
-from bristlecone.optimal import OptimalSurvivalTree
-from bristlecone.pareto import ParetoFront, ParetoPoint
-from bristlecone.policy import PolicyTree
-from bristlecone.regress import OptimalTreeRegressor
-from bristlecone.search import SearchCost, SearchProgress
-from bristlecone.serialise import load_model, save_model
-from bristlecone.soft.estimator import SoftSurvivalTree
-from bristlecone.user_task import OptimalTree, Task
+from bristlecone.estimators.classifier import OptimalTreeClassifier
+from bristlecone.estimators.cost_sensitive import CostSensitiveTreeClassifier
+from bristlecone.estimators.fair import FairTreeClassifier
+from bristlecone.estimators.greedy import GreedySurvivalTree
+from bristlecone.estimators.own import OptimalTree, Task
+from bristlecone.estimators.policy import PolicyTree
+from bristlecone.estimators.regressor import OptimalTreeRegressor
+from bristlecone.estimators.soft import SoftSurvivalTree
+from bristlecone.estimators.survival import OptimalSurvivalTree
+from bristlecone.model.registry import load_model, save_model
+from bristlecone.objectives.parity import RmstParity
+from bristlecone.search.front import ParetoFront, ParetoPoint
+from bristlecone.search.progress import SearchCost, SearchProgress
 
 __all__ = [
     "BinaryEncoder",

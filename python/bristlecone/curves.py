@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from bristlecone import _core
-from bristlecone._arrays import unmasked
-from bristlecone.validation import check_sample_weight
+from bristlecone.data.arrays import unmasked
+from bristlecone.data.checks import check_sample_weight
 
 __all__ = [
     "KaplanMeier",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bristlecone._base import TreeMixin
+    from bristlecone.estimators.base import TreeMixin
 
 __all__ = ["export_dict", "export_text"]
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bristlecone._survival import SurvivalTreeMixin
-from bristlecone.soft.estimator import SoftSurvivalTree
-from bristlecone.validation import check_integer
+from bristlecone.data.checks import check_integer
+from bristlecone.estimators.soft import SoftSurvivalTree
+from bristlecone.estimators.survival_predictions import SurvivalTreeMixin
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bristlecone._brier import brier_score_of, check_time_grid, on_time_grid
+from bristlecone.data.checks import check_sample_weight, check_survival
+from bristlecone.leaves.brier import brier_score_of, check_time_grid, on_time_grid
 from bristlecone.metrics._inputs import as_curves
-from bristlecone.validation import check_sample_weight, check_survival
 
 __all__ = ["brier_losses", "brier_reference_loss"]
 

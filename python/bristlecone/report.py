@@ -15,12 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone._base import TreeMixin
 from bristlecone._core import __version__
-from bristlecone._describe import certificate
-from bristlecone._survival import SurvivalTreeMixin, median_text, median_texts, model_median_text
+from bristlecone.encoder.rules import leaf_rules, rule_text
+from bristlecone.estimators.base import TreeMixin
+from bristlecone.estimators.describe import certificate
+from bristlecone.estimators.survival_predictions import (
+    SurvivalTreeMixin,
+    median_text,
+    median_texts,
+    model_median_text,
+)
 from bristlecone.export import export_dict, export_text
-from bristlecone.rules import leaf_rules, rule_text
 
 __all__ = ["certificate", "html_report"]
 

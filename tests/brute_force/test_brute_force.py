@@ -20,7 +20,7 @@ from drawing import one_of
 from problems import DRAWS, front, listed
 
 from bristlecone.errors import BristleconeWarning, InfeasibleError
-from bristlecone.serialise import dumps, loads
+from bristlecone.model.registry import dumps, loads
 
 CASES = int(os.environ.get("BRISTLECONE_CASES", "50"))
 SEED = int(os.environ.get("BRISTLECONE_SEED", "0"))

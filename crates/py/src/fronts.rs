@@ -146,7 +146,7 @@ impl<'py> Data<'_, 'py> {
 /// A search that has everything but its limits.
 type Search<'a> = Box<dyn Fn(&Settings, &Monitor) -> Result<Front, CoreError> + Sync + 'a>;
 
-/// The front of a task, or its best tree under limits; see `bristlecone._fronts`.
+/// The front of a task, or its best tree under limits; see `bristlecone.search.solve_front`.
 #[pyfunction]
 #[pyo3(signature = (task, data, features, callback=None, **limits))]
 pub fn solve_front(

@@ -22,13 +22,13 @@ from bristlecone.cli.tables import (
     output,
 )
 from bristlecone.cli.text import size, tree_text
+from bristlecone.data.reading.columns import NUMBER, TEXT
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.errors import BristleconeWarning
-from bristlecone.files import write_files
-from bristlecone.optimal import OptimalSurvivalTree
-from bristlecone.reading.columns import NUMBER, TEXT
+from bristlecone.estimators.survival import OptimalSurvivalTree
+from bristlecone.model.files import write_files
 from bristlecone.report import html_report
-from bristlecone.search import SearchCost, readable_bytes, readable_seconds
+from bristlecone.search.progress import SearchCost, readable_bytes, readable_seconds
 
 __all__ = ["run"]
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone.cli.tables import listed, shown
-from bristlecone.frame import Frame
+from bristlecone.data.frame import Frame
 
 __all__ = ["survival"]
 

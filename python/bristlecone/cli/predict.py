@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone.cli.tables import check_column, open_table, output, shown
+from bristlecone.data.frame import Frame
+from bristlecone.data.reading import CsvFile, ParquetFile
+from bristlecone.data.reading.columns import NUMBER, TEXT
 from bristlecone.encoder.schema import ColumnSchema
-from bristlecone.files import write_files
-from bristlecone.frame import Frame
-from bristlecone.reading import CsvFile, ParquetFile
-from bristlecone.reading.columns import NUMBER, TEXT
-from bristlecone.serialise import load_model
+from bristlecone.model.files import write_files
+from bristlecone.model.registry import load_model
 
 __all__ = ["run"]
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from bristlecone.errors import SearchCostWarning
-from bristlecone.search import SearchProgress, readable_seconds
+from bristlecone.search.progress import SearchProgress, readable_seconds
 
 __all__ = ["progress_line"]
 

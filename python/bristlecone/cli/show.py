@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from bristlecone.cli.text import tree_text
-from bristlecone.serialise import load_model
+from bristlecone.model.registry import load_model
 
 __all__ = ["run"]
 

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from bristlecone import datasets
-from bristlecone.files import check_target
-from bristlecone.frame import Frame
-from bristlecone.reading import CsvFile, ParquetFile
+from bristlecone.data.frame import Frame
+from bristlecone.data.reading import CsvFile, ParquetFile
+from bristlecone.model.files import check_target
 
 __all__ = ["check_column", "identifiers", "is_bundled", "listed", "open_table", "output", "shown"]
 

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone.frame import Frame
-from bristlecone.reading import read_csv
+from bristlecone.data.frame import Frame
+from bristlecone.data.reading import read_csv
 
 __all__ = ["Dataset", "DatasetInfo", "describe", "list_datasets", "load"]
 
@@ -117,7 +117,7 @@ def load(name: str, *, as_frame: str = "auto") -> Dataset:
     name : str
         One of ``list_datasets()``.
     as_frame : {"auto", "pandas", "polars", "plain"}, default="auto"
-        What ``X`` is: a pandas or polars DataFrame, or a ``bristlecone.frame.Frame``, which needs
+        What ``X`` is: a pandas or polars DataFrame, or a ``Frame``, which needs
         neither and which every estimator accepts. "auto" is the first that is installed.
 
     Returns

@@ -15,7 +15,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from bristlecone._arrays import transposed
+from bristlecone.data.arrays import transposed
+from bristlecone.data.checks import check_choice, check_integer, check_real, check_sample_weight
 from bristlecone.encoder import serialise
 from bristlecone.encoder.columns import CategoricalColumn, Column, read_table
 from bristlecone.encoder.features import (
@@ -38,7 +39,6 @@ from bristlecone.encoder.thresholds import (
     weighted_mean,
 )
 from bristlecone.errors import ColumnWarning, InvalidParameterError, ModelFormatError
-from bristlecone.validation import check_choice, check_integer, check_real, check_sample_weight
 
 __all__ = ["BinaryEncoder"]
 

@@ -16,8 +16,8 @@ from narwhals.dependencies import is_into_dataframe
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from bristlecone._arrays import transposed
-from bristlecone.frame import Frame
+from bristlecone.data.arrays import transposed
+from bristlecone.data.frame import Frame
 
 __all__ = ["CategoricalColumn", "Category", "Column", "NumericColumn", "Table", "read_table"]
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bristlecone._arrays import unmasked
 from bristlecone.curves import StepFunction
+from bristlecone.data.arrays import unmasked
 
 # Largest number of (curve, time) cells worked on at once.
 BLOCK_CELLS = 1 << 21

@@ -12,8 +12,8 @@ from bristlecone.curves import (
     censoring_survival,
     kaplan_meier,
 )
+from bristlecone.data.checks import check_real
 from bristlecone.metrics._inputs import as_float, check_times, positive_censoring_at
-from bristlecone.validation import check_real
 
 
 def cumulative_dynamic_auc(

@@ -17,8 +17,8 @@ from bristlecone.curves import (
     _row_values,
     censoring_survival,
 )
+from bristlecone.data.checks import check_real
 from bristlecone.metrics._inputs import BLOCK_CELLS, Curves, as_curves, positive_censoring_at
-from bristlecone.validation import check_real
 
 # What a step costs in _pairs_by_step whatever the rows, in rows.
 _STEP_COST = 4096

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import chdtrc
 
-from bristlecone._arrays import unmasked
 from bristlecone.curves import _event_and_time
+from bristlecone.data.arrays import unmasked
 from bristlecone.metrics._inputs import BLOCK_CELLS
 
 

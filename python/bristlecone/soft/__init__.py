@@ -1,5 +1,1 @@
-"""Soft survival trees: :class:`~bristlecone.soft.estimator.SoftSurvivalTree` and its parts."""
-
-from bristlecone.soft.estimator import SoftSurvivalTree
-
-__all__ = ["SoftSurvivalTree"]
+"""Soft trees: their splits, the survival models of their leaves, and how both are trained."""

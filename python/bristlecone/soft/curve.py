@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bristlecone.soft.leaves import LeafModel
+from bristlecone.soft.models import LeafModel
 
 __all__ = ["SmoothCurve", "cumulative_hazard"]
 

@@ -1,0 +1,135 @@
+"""Complete numeric columns as they are, for trees that choose thresholds themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone.encoder.columns import CategoricalColumn, Column, read_table
+from bristlecone.model.registry import Fields
+
+__all__ = ["NumericColumns"]
+
+_READER = "encoder=None"
+
+
+class NumericColumns:
+    """Stands where an encoder would: numbers in, the same numbers out.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : array of str, shape (n_features_in_,)
+        Their names; only when ``X`` had names.
+    constant_features_in_ : list of str
+        Names of columns with a single value.
+    whole_features_in_ : list of str
+        Names of columns of whole numbers.
+    """
+
+    def fit(self, X: Any) -> NumericColumns:
+        """Remember the columns.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a column that is not numeric or not complete (column and row are named), and for
+            anything that is not a table of columns with distinct names.
+        """
+        table = read_table(X, _READER)
+        columns = table.columns
+        values = _matrix(dict(enumerate(columns)), table.n_rows, len(columns))
+        self._remember([column.name for column in columns], table.named)
+        self.constant_features_in_ = self._where(values.min(axis=0) == values.max(axis=0))
+        self.whole_features_in_ = self._where((values == np.floor(values)).all(axis=0))
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Numbers of every row, shape (n, n_features_in_); columns are found by name.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As in ``fit``, and for missing columns.
+        """
+        return self.evaluate(X, range(self.n_features_in_))
+
+    def evaluate(self, X: Any, asked: Sequence[int]) -> NDArray[np.float64]:
+        """The same with the columns at these positions only; the others are 0."""
+        table = read_table(X, _READER)
+        named = hasattr(self, "feature_names_in_")
+        needed = [self._names[position] for position in asked]
+        columns = table.aligned(self._names, named, "the tree", needed)
+        placed = dict(zip(asked, columns.values(), strict=True))
+        return _matrix(placed, table.n_rows, self.n_features_in_)
+
+    def get_feature_names_out(self) -> NDArray[np.object_]:
+        """Names of the columns; x0, x1, ... when ``X`` had no names."""
+        return np.array(self._names, dtype=object)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types from which ``from_fields`` makes the same columns."""
+        return {
+            "columns": self._names,
+            "named": hasattr(self, "feature_names_in_"),
+            "constant": self.constant_features_in_,
+            "whole": self.whole_features_in_,
+        }
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> NumericColumns:
+        """Columns from ``to_dict``.
+
+        Raises
+        ------
+        ModelFormatError
+            When a field is missing, unknown or of another type; it is named.
+        """
+        columns = cls()
+        named = fields.take("named")
+        if not isinstance(named, bool):
+            raise fields.fail("named", "is not true or false")
+        columns._remember(fields.texts("columns"), named)
+        columns.constant_features_in_ = fields.texts("constant")
+        columns.whole_features_in_ = fields.texts("whole")
+        if len(set(columns._names)) < columns.n_features_in_:
+            raise fields.fail("columns", "repeats a name")
+        for kind in ("constant", "whole"):
+            if not set(getattr(columns, f"{kind}_features_in_")) <= set(columns._names):
+                raise fields.fail(kind, "names an unknown column")
+        fields.finish()
+        return columns
+
+    def _where(self, holds: NDArray[np.bool_]) -> list[str]:
+        return [name for name, this in zip(self._names, holds, strict=True) if this]
+
+    def _remember(self, names: list[str], named: bool) -> None:
+        self._names = names
+        self.n_features_in_ = len(names)
+        if named:
+            self.feature_names_in_ = self.get_feature_names_out()
+
+
+def _matrix(columns: Mapping[int, Column], n_rows: int, width: int) -> NDArray[np.float64]:
+    """The columns at their positions, column-major; all must be complete numbers."""
+    matrix = np.zeros((n_rows, width), order="F")
+    for position, column in columns.items():
+        if isinstance(column, CategoricalColumn):
+            text = np.array([*(isinstance(level, str) for level in column.levels), False])
+            row = int(np.argmax(text[column.codes] if text.any() else column.codes >= 0))
+            raise TypeError(
+                f"column {column.name!r} holds {column.levels[column.codes[row]]!r} in row {row}; "
+                f"{_READER} takes only numbers (encoder='auto' takes categories too)"
+            )
+        if column.missing is not None:
+            row = int(np.argmax(column.missing))
+            raise ValueError(
+                f"column {column.name!r} is missing in row {row}; {_READER} takes only complete "
+                "columns (encoder='auto' takes missing values too)"
+            )
+        matrix[:, position] = column.values
+    return matrix

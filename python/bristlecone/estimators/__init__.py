@@ -1,0 +1,1 @@
+"""The public classes, a file each, and what they have in common."""

@@ -1,0 +1,1 @@
+"""What the leaves of a tree know and predict, one file per kind of leaf."""

@@ -1,0 +1,197 @@
+"""What keeps leaves from being small or extreme: minimum sizes and a prior, as users give them."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone.data.checks import TrainingData, check_integer, check_real
+from bristlecone.errors import EventFreeWarning, InvalidParameterError, SmallSampleWarning
+from bristlecone.leaves.survival import baseline_hazard, row_hazard
+
+__all__ = [
+    "check_min_events",
+    "check_min_samples",
+    "check_prior",
+    "event_free_rows",
+    "least_events",
+    "least_rows",
+    "prior_events",
+    "warn_of_event_free_rows",
+    "warn_of_small_sample",
+]
+
+AUTO_EVENTS = 5
+AUTO_PRIOR = 10.0
+
+# Rows may be a leaf without events whose expected ones are so many times the fewest of a leaf.
+_CLEARLY = 4
+
+# Pseudo-events beyond which no data matter, and sums lose digits.
+_MOST_PRIOR = 1e9
+
+
+def check_min_samples(value: Any) -> None:
+    """Raise InvalidParameterError unless it is a number of rows or a share of them."""
+    _check_count_or_share("min_samples_leaf", value, "")
+
+
+def check_min_events(value: Any) -> None:
+    """Raise InvalidParameterError unless it is a number or share of events, "auto" or None."""
+    if value is not None and not (isinstance(value, str) and value == "auto"):
+        _check_count_or_share("min_events_leaf", value, ", 'auto' or None")
+
+
+def check_prior(value: Any) -> None:
+    """Raise InvalidParameterError unless it is a number of pseudo-events or "auto"."""
+    if isinstance(value, str) and value == "auto":
+        return
+    check_real("prior", value, 0.0)
+    if value > _MOST_PRIOR:
+        raise InvalidParameterError(f"prior must be at most {_MOST_PRIOR:g}; got {value!r}")
+
+
+def _check_count_or_share(name: str, value: Any, more: str) -> None:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
+        raise InvalidParameterError(
+            f"{name} must be an integer of at least 1, a share between 0 and 1{more}; got {value!r}"
+        )
+    if isinstance(value, Integral):
+        check_integer(name, value, 1)
+    elif not 0.0 < float(value) < 1.0:
+        raise InvalidParameterError(
+            f"{name} as a share must lie between 0 and 1, exclusive; got {value!r}"
+        )
+
+
+def least_rows(value: Any, n_rows: int) -> int:
+    """Fewest rows of a leaf, of so many training rows."""
+    return int(value) if isinstance(value, Integral) else _share_of(value, n_rows)
+
+
+def least_events(value: Any, data: TrainingData) -> int:
+    """Fewest events of a leaf; 0 without a minimum.
+
+    Raises
+    ------
+    InvalidParameterError
+        When it is a number above that of the events.
+    """
+    n_events = int(data.event.sum())
+    if value is None:
+        return 0
+    if isinstance(value, str):
+        return 0 if data.event_free else min(AUTO_EVENTS, n_events)
+    if not isinstance(value, Integral):
+        return _share_of(value, n_events)
+    if int(value) > n_events:
+        raise InvalidParameterError(
+            f"min_events_leaf={value!r} is more than the {n_events} events of the training rows"
+        )
+    return int(value)
+
+
+def prior_events(value: Any) -> float:
+    """Pseudo-events of a prior for the likelihood."""
+    return AUTO_PRIOR if isinstance(value, str) else float(value)
+
+
+def _share_of(share: Any, total: int) -> int:
+    # A product such as 0.1 · 30 = 3.0000000000000004 is meant to be whole.
+    return max(1, math.ceil(round(float(share) * total, 9)))
+
+
+def warn_of_small_sample(
+    features: NDArray[Any] | None,
+    rows: tuple[Any, int],
+    events: tuple[Any, int, NDArray[np.bool_]] | None = None,
+    *,
+    stacklevel: int,
+) -> None:
+    """Warn where a minimum that follows from the data rules out every split.
+
+    Parameters
+    ----------
+    features : array, shape (n, n_features), or None
+        Binary features; None for numbers, of which only the rows are counted.
+    rows : (value, int)
+        ``min_samples_leaf`` and what it means here.
+    events : (value, int, array of bool, shape (n,)), optional
+        ``min_events_leaf``, what it means here, and the events.
+    """
+    limits: list[tuple[str, str, Any, int, NDArray[np.bool_] | None]] = []
+    if not isinstance(rows[0], Integral):
+        limits.append(("min_samples_leaf", "rows", rows[0], rows[1], None))
+    if events is not None and not isinstance(events[0], Integral) and events[1]:
+        limits.append(("min_events_leaf", "events", events[0], events[1], events[2]))
+    for name, counted, value, least, event in limits:
+        if features is not None and features.shape[1]:
+            chosen = features if event is None else features[event]
+            yes = chosen.sum(axis=0, dtype=np.int64)
+            splits = bool((np.minimum(yes, len(chosen) - yes) >= least).any())
+            # Constant columns are warned of by themselves.
+            asked = not splits and bool((np.ptp(features, axis=0) > 0).any())
+        else:
+            total = 0 if event is None else int(event.sum())
+            splits, asked = total >= 2 * least or event is None, features is None
+        if asked and not splits:
+            warnings.warn(
+                f"{name}={value!r} means at least {least} {counted} in a leaf: no question leaves "
+                "as many on both sides, and the tree is a single leaf",
+                SmallSampleWarning,
+                stacklevel=stacklevel + 1,
+            )
+
+
+def event_free_rows(encoder: Any, features: NDArray[Any], data: TrainingData) -> str:
+    """The question that tells rows apart which have no event, though many are expected.
+
+    Four times ``AUTO_EVENTS`` or more by the baseline; of several questions the one with most, and
+    empty where there is none. O(n) per question that parts rows without events.
+
+    Parameters
+    ----------
+    encoder : transformer
+        Fitted; names the features.
+    features : array of 0 and 1, shape (n, n_features)
+        Binary features of the rows.
+    data : TrainingData
+        The rows.
+    """
+    yes = features[data.event].sum(axis=0, dtype=np.int64)
+    events = np.stack([int(data.event.sum()) - yes, yes])
+    holds = features.sum(axis=0, dtype=np.int64)
+    rows = np.stack([len(features) - holds, holds])
+    worst, told = float(_CLEARLY * AUTO_EVENTS), ""
+    answers, candidates = np.nonzero((events == 0) & (rows >= worst))
+    if not len(candidates):
+        return ""
+    # Every fit comes by here, few get as far.
+    names = encoder.get_feature_names_out()
+    hazard = row_hazard(data, baseline_hazard(data))
+    for answer, feature in zip(answers.tolist(), candidates.tolist(), strict=True):
+        expected = float(hazard[features[:, feature] == answer].sum())
+        if expected >= worst:
+            worst = expected
+            told = (
+                f"{str(names[feature])!r} {'holds' if answer else 'does not hold'} for "
+                f"{rows[answer, feature]} rows without events where {expected:.0f} are expected"
+            )
+    return told
+
+
+def warn_of_event_free_rows(told: str, *, stacklevel: int) -> None:
+    """Warn of what ``event_free_rows`` found, and that leaves may be without events for it."""
+    if told:
+        warnings.warn(
+            f"{told}: min_events_leaf='auto' asks for no events in a leaf here. Leave the column "
+            f"out if it gives the outcome away; min_events_leaf={AUTO_EVENTS} rules such leaves "
+            "out",
+            EventFreeWarning,
+            stacklevel=stacklevel + 1,
+        )

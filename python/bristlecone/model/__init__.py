@@ -1,0 +1,1 @@
+"""Fitted models as JSON documents and files."""

@@ -1,0 +1,78 @@
+"""``RmstParity``: a limit on how much a survival tree may differ between two groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+
+from bristlecone.data.checks import check_real
+from bristlecone.data.targets import check_two_groups
+from bristlecone.errors import InvalidParameterError
+
+__all__ = ["RmstParity"]
+
+
+class RmstParity(BaseEstimator):
+    """Limit on the difference of two groups' mean restricted survival time.
+
+    With μ = ∫₀^τ S the restricted mean of the curve a leaf predicts, and M_g the mean of μ over
+    the training rows of group g, a tree is allowed when |M₁ − M₀| ≤ ``limit``. The limit is a
+    property of the predictions for the groups as a whole; outcomes within a leaf may differ.
+
+    Parameters
+    ----------
+    limit : float
+        Largest difference, in the unit of time; 0 asks for equal means.
+    tau : float or None, default=None
+        End τ of the integral, in the unit of time; None is the last training time.
+    sensitive_feature : str, int or None, default=None
+        Column of ``X``, by name or position, that takes one value per group. None: the groups are
+        given to ``fit`` as ``sensitive``. A column of ``X`` can be split on like any other; pass
+        the groups as ``sensitive``, and ``X`` without them, for a tree that does not ask.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bristlecone import OptimalSurvivalTree, RmstParity
+    >>> X = np.array([[0], [0], [1], [1]], dtype=bool)
+    >>> event, time = np.array([True, True, True, False]), np.array([1.0, 2.0, 5.0, 6.0])
+    >>> tree = OptimalSurvivalTree(
+    ...     max_depth=1, min_events_leaf=None, prior=0, fairness=RmstParity(0.5)
+    ... )
+    >>> tree.fit(X, (event, time), sensitive=["a", "b", "a", "b"]).n_leaves_
+    2
+    >>> tree.fit(X, (event, time), sensitive=["a", "a", "b", "b"]).n_leaves_
+    1
+    """
+
+    def __init__(
+        self,
+        limit: float,
+        *,
+        tau: float | None = None,
+        sensitive_feature: str | int | None = None,
+    ) -> None:
+        self.limit = limit
+        self.tau = tau
+        self.sensitive_feature = sensitive_feature
+
+    def check(self) -> None:
+        """Raise InvalidParameterError for parameters that are not accepted."""
+        check_real("fairness.limit", self.limit, 0.0)
+        check_real("fairness.tau", self.tau, 0.0, optional=True)
+        if self.tau is not None and not self.tau > 0:
+            raise InvalidParameterError(f"fairness.tau must be positive; got {self.tau!r}")
+
+    def groups_of(
+        self, X: Any, sensitive: ArrayLike | None, kept: NDArray[np.bool_] | None
+    ) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """The two values of the groups in sorted order, and the place of every kept row's."""
+        groups = check_two_groups(X, sensitive, self.sensitive_feature, kept, "fairness")
+        if groups is None:
+            raise ValueError(
+                "fairness needs groups: fairness.sensitive_feature, or sensitive of fit"
+            )
+        return groups.values, groups.codes

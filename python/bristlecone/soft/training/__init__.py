@@ -1,0 +1,1 @@
+"""Training of soft trees: the objective and its gradient, starts, decomposition, refinement."""
