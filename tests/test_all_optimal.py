@@ -7,7 +7,7 @@ import brier_plainly as plain
 import numpy as np
 import pytest
 from papers import PAPERS
-from survival_contract import sample
+from survival_rows import sample
 
 from bristlecone.errors import ConstantFeatureWarning, SearchLimitWarning
 from bristlecone.estimators.survival import OptimalSurvivalTree

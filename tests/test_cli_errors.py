@@ -84,7 +84,7 @@ def test_bad_arguments_get_one_line_that_names_them(capsys, folder, arguments, m
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("50,a,-3,1", "column 'days' is -3 in row 6"),
+        ("50,a,-3,1", "column 'days' is -3.0 in row 6"),
         ("50,a,inf,1", "column 'days' is inf in row 6"),
         ("50,a,,1", "column 'days' has no value in row 6"),
         ("50,a,soon,1", "column 'days' is not numeric; row 6 holds soon"),

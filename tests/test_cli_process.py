@@ -138,7 +138,7 @@ def test_defaults_in_the_help_are_those_of_the_estimators(capsys):
                               (ENCODER, BinaryEncoder)):  # fmt: skip
         parameters = inspect.signature(function).parameters
         for option in options:
-            assert option.default == parameters[option.parameter].default, option.parameter
+            assert option.default == parameters[option.name].default, option.name
     with pytest.raises(SystemExit):
         main(["fit", "--help"])
     text = " ".join(capsys.readouterr().out.split())

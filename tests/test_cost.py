@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from sklearn.preprocessing import FunctionTransformer
-from survival_contract import sample
+from survival_rows import sample
 
 from bristlecone.cli import main, progress
 from bristlecone.datasets import load

@@ -61,16 +61,6 @@ def test_costs_by_row():
     assert from_matrix.objective_value_ == as_matrix.objective_value_
 
 
-def test_rows_of_weight_zero_leave_with_their_costs():
-    X, y, weight = sample()
-    weight[::3] = 0
-    costs = np.random.default_rng(2).uniform(0, 9, size=(40, 3))
-    kept = weight > 0
-    one = CostSensitiveTreeClassifier().fit(X, y, weight, costs=costs)
-    other = CostSensitiveTreeClassifier().fit(X[kept], y[kept], weight[kept], costs=costs[kept])
-    assert one.objective_value_ == other.objective_value_
-
-
 # Prices of questions: columns 0 and 1 come from one measurement, 1, 2 and 3 share a group.
 PRICES = {
     "feature_costs": [0.3, 0.3, 0.2, 0.4, 0.0],

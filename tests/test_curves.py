@@ -120,23 +120,21 @@ def test_delayed_entry_leaves_rows_out_of_earlier_risk_sets():
 
 
 @pytest.mark.parametrize(
-    ("y", "error", "message"),
+    ("y", "message"),
     [
-        (([], []), ValueError, "y: time must be one-dimensional and not empty"),
-        (([True], [1.0, 2.0]), ValueError, "y: event and time differ in shape"),
-        (([True, True], [1.0, np.nan]), ValueError, "y: time is nan in row 1"),
-        (([True, True], [1.0, np.inf]), ValueError, "y: time is inf in row 1"),
-        (([True, True], [1.0, -1.0]), ValueError, "y: time is negative in row 1"),
-        (([1, 2], [1.0, 2.0]), ValueError, "y: event must be boolean or 0/1"),
-        ((["a", "b"], [1.0, 2.0]), ValueError, "y: event must be numeric"),
-        (np.ones((3, 2)), TypeError, "y must be a structured array"),
-        ([[True], [1.0]], TypeError, "y must be a structured array"),
-        (structured([True], [1.0], other=np.array([1.0])), ValueError, "dead, days, other"),
-        (structured([True], [1.0], entry=np.array([1.0])), ValueError, "entry is not before time"),
+        (([], []), "event, the first of the pair y, has no rows"),
+        (([True], [1.0, 2.0]), "event, the first of the pair y, has 1 rows but time"),
+        (([True, True], [1.0, np.nan]), "time, .* is nan in row 1"),
+        (([True, True], [1.0, -1.0]), "time, .* is -1.0 in row 1"),
+        (([1, 2], [1.0, 2.0]), "event, .* holds 1, 2; expected True/False or 0/1"),
+        ((["a", "b"], [1.0, 2.0]), "event, .* holds 'a', 'b'"),
+        (np.ones((3, 2)), "y is a ndarray of shape .3, 2.; expected a structured array"),
+        (structured([True], [1.0], other=np.array([1.0])), "'dead' .*'days' .*'other'"),
+        (structured([True], [1.0], entry=np.array([1.0])), "'entry' of y is 1.0 in row 0, where"),
     ],
 )
-def test_bad_outcomes_are_named(y, error, message):
-    with pytest.raises(error, match=message):
+def test_bad_outcomes_are_named(y, message):
+    with pytest.raises(ValueError, match=message):
         kaplan_meier(y)
 
 

@@ -8,6 +8,7 @@ from papers import PAPERS
 from sklearn import datasets
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from bristlecone import OptimalTree, Task
 from bristlecone.datasets import load
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.encoder.cuts import Cut, add_cuts, rank_columns
@@ -17,7 +18,6 @@ from bristlecone.estimators.classifier import OptimalTreeClassifier
 from bristlecone.estimators.cost_sensitive import CostSensitiveTreeClassifier
 from bristlecone.estimators.fair import FairTreeClassifier
 from bristlecone.estimators.greedy import GreedySurvivalTree
-from bristlecone.estimators.own import OptimalTree, Task
 from bristlecone.estimators.regressor import OptimalTreeRegressor
 from bristlecone.estimators.survival import OptimalSurvivalTree
 from bristlecone.model.registry import dumps, loads

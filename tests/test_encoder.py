@@ -4,7 +4,6 @@ import itertools
 import json
 import math
 import pickle
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,6 +11,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from sklearn.base import clone
 
 from bristlecone import _core, datasets

@@ -7,11 +7,12 @@ import pandas as pd
 import polars as pl
 import pytest
 from papers import PAPERS
-from survival_contract import assert_same_predictions, sample
+from survival_rows import assert_same_predictions, sample
 
 from bristlecone import curves
 from bristlecone.cli import main
-from bristlecone.data.checks import check_survival, check_training_data
+from bristlecone.data.outcomes import check_survival
+from bristlecone.data.survival import check_training_data
 from bristlecone.estimators.greedy import GreedySurvivalTree
 from bristlecone.estimators.survival import OptimalSurvivalTree
 from bristlecone.metrics import concordance_index_censored
@@ -212,7 +213,7 @@ def test_concordance_compares_an_event_with_the_rows_under_observation(ties):
     assert found[1:] == (concordant, discordant, tied, same_time)
     assert found.cindex == pytest.approx((concordant + 0.5 * tied) / pairs, rel=1e-14)
     assert found.discordant < concordance_index_censored(event, time, risk, ties=ties).discordant
-    with pytest.raises(ValueError, match="entry is not before time in row 3"):
+    with pytest.raises(ValueError, match=r"entry is 99\.0 in row 3, where the time is"):
         concordance_index_censored(event, time, risk, entry=np.where(np.arange(len(y)) == 3, 99, 0))
     with pytest.raises(ValueError, match="no pair is comparable"):
         concordance_index_censored([True, False], [1.0, 2.0], [0, 1], entry=[0.0, 1.0])
@@ -269,7 +270,7 @@ def test_the_command_line_takes_a_column_of_entries(study, capsys):
         (("--entry", "since", "--drop", "since"), "'since' is the column of --time, --event or"),
         (("--entry", "x0"), "column 'x0' is -"),
         (("--entry", "text"), "column 'text' is not numeric; row 0 holds a"),
-        (("--entry", "late"), "column 'late' is 60 in row 0, where 'months' is"),
+        (("--entry", "late"), "column 'late' is 60.0 in row 0, where the time is"),
     ],
 )
 def test_impossible_columns_of_entries_are_refused(study, capsys, options, message):

@@ -1,13 +1,11 @@
 """Fitted trees as text and dictionaries."""
 
 import json
-import re
 
 import numpy as np
 import pandas as pd
 import pytest
 from papers import PAPERS
-from sklearn.exceptions import NotFittedError
 
 from bristlecone.curves import kaplan_meier
 from bristlecone.datasets import load
@@ -40,11 +38,6 @@ def test_text_shows_questions_and_leaves_in_the_names_of_the_user(model):
         f"    |-- yes: [3] n=4, events=4, {theta[1]}, median=11 (10 to -)\n"
         f"    `-- no:  [4] n=4, events=4, {theta[2]}, median=2 (1 to -)\n"
     )
-
-
-def test_leaves_have_the_numbers_of_apply(model):
-    shown = [int(number) for number in re.findall(r"\[(\d+)\] n=", export_text(model))]
-    assert shown == np.unique(model.apply(X)).tolist()
 
 
 def test_weighted_fits_show_weights_beside_counts():
@@ -122,9 +115,3 @@ def test_dictionary_is_plain_and_holds_the_tree(model):
         "median_interval": [10.0, None],
         "model_median": 11.0,
     }
-
-
-def test_unfitted_trees_cannot_be_exported():
-    for export in (export_dict, export_text):
-        with pytest.raises(NotFittedError):
-            export(OptimalSurvivalTree())

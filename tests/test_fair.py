@@ -97,14 +97,8 @@ def test_without_groups_a_warning_says_that_nothing_is_constrained():
     assert model.group_rates_.size == model.groups_.size == 0
 
 
-def test_sizes_and_files():
+def test_there_is_no_forecast():
     X, y, group, _ = sample()
-    path = FairTreeClassifier(max_depth=2).size_path(X, y, sensitive=group)
-    assert [tree.max_leaf_nodes for tree in path] == [1, 2, 3, 4]
-    assert (np.diff([tree.objective_value_ for tree in path]) <= 1e-12).all()
-    loaded = FairTreeClassifier.from_json(path[-1].to_json())
-    np.testing.assert_array_equal(loaded.predict(X), path[-1].predict(X))
-    np.testing.assert_array_equal(loaded.group_rates_, path[-1].group_rates_)
     with pytest.raises(ValueError, match="no forecast"):
         FairTreeClassifier().estimate_cost(X, y, sensitive=group)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bristlecone import ParetoFront
-from bristlecone.search.solve_front import pareto_front, solve_front
+from bristlecone.search.front import pareto_front, solve_front
 
 SETTINGS = {
     "max_depth": 2,

@@ -14,7 +14,7 @@ import warnings
 import numpy as np
 import pytest
 from papers import PAPERS
-from survival_contract import assert_same_predictions, sample
+from survival_rows import assert_same_predictions, sample
 
 from bristlecone import cli
 from bristlecone.datasets import load

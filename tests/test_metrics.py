@@ -96,9 +96,18 @@ ALL_CENSORED_LAST = (np.array([True, False]), np.array([1.0, 4.0]))
         ),
         (lambda: concordance_index_td([0, 1], [1, 2], CURVES[:2], AT), "no pair is comparable"),
         (lambda: concordance_index_ipcw(Y, Y, RISK, tau=1.0), "no pair is comparable"),
-        (lambda: concordance_index_censored(*Y, RISK[:3]), "estimate has 3 values for 4 rows"),
-        (lambda: concordance_index_censored(*Y, [1, 2, np.nan, 4]), "estimate is nan in row 2"),
-        (lambda: concordance_index_censored(*Y, [1, 2, np.inf, 4]), "estimate is inf in row 2"),
+        (
+            lambda: concordance_index_censored(*Y, RISK[:3]),
+            r"estimate has shape \(3,\); expected \(4,\)",
+        ),
+        (
+            lambda: concordance_index_censored(*Y, [1, 2, np.nan, 4]),
+            "estimate is NaN or infinite in row 2",
+        ),
+        (
+            lambda: concordance_index_censored(*Y, [1, 2, np.inf, 4]),
+            "estimate is NaN or infinite in row 2",
+        ),
         (lambda: concordance_index_censored(*Y, RISK, ties="both"), "ties must be"),
         (lambda: concordance_index_censored(*Y, RISK, tied_tol=np.nan), "tied_tol must be"),
         (lambda: concordance_index_td(*Y, CURVES, AT, tied_tol=-1.0), "tied_tol must be"),
@@ -117,8 +126,14 @@ ALL_CENSORED_LAST = (np.array([True, False]), np.array([1.0, 4.0]))
         (lambda: brier_score(Y, Y, CURVES, [0.5, 2]), r"times must lie within \[1, 4\)"),
         (lambda: brier_score(Y, Y, CURVES, [1, 4]), r"times must lie within \[1, 4\)"),
         (lambda: brier_score(Y, Y, CURVES, [1, 5], ties="paper"), "must not exceed the last"),
-        (lambda: brier_score(Y, Y, CURVES, [1, np.nan]), "times is NaN or infinite"),
-        (lambda: brier_score(Y, Y, CURVES[:, :1], [-1]), "times must be non-negative"),
+        (
+            lambda: brier_score(Y, Y, CURVES, [1, np.nan]),
+            "times must be finite and not negative; got nan",
+        ),
+        (
+            lambda: brier_score(Y, Y, CURVES[:, :1], [-1]),
+            "times must be finite and not negative; got -1",
+        ),
         (lambda: brier_score(Y, LATER, CURVES[:2], [2, 5]), "time 5 is after the last training"),
         (lambda: integrated_brier_score(Y, Y, CURVES[:, 0], [2]), "at least two times"),
         (lambda: integrated_brier_score(Y, Y, CURVES), "times is needed"),
@@ -155,8 +170,11 @@ ALL_CENSORED_LAST = (np.array([True, False]), np.array([1.0, 4.0]))
         (lambda: logrank_test([0, 0], [1, 2], [0, 1]), "there is no event"),
         (lambda: logrank_test([1, 1], [1, 2], [0, 0]), "rows of two groups"),
         (lambda: logrank_test([1, 1], [1, 1], [0, 1]), "a survivor"),
-        (lambda: logrank_test([1, 1], [1, 2], [0.0, np.nan]), "group is NaN in row 1"),
-        (lambda: logrank_test([1, 1], [1, 2], [0]), "group has shape"),
+        (
+            lambda: logrank_test([1, 1], [1, 2], [0.0, np.nan]),
+            "group contains NaN or infinity: nan in row 1",
+        ),
+        (lambda: logrank_test([1, 1], [1, 2], [0]), "the outcome has 2 rows but group has 1"),
     ],
 )
 def test_what_is_not_defined_is_refused_by_name(call, message):
@@ -166,7 +184,9 @@ def test_what_is_not_defined_is_refused_by_name(call, message):
 
 def test_delayed_entry_of_the_test_sample_is_refused():
     y = np.array([(True, 2.0, 1.0)], dtype=[("event", bool), ("time", float), ("entry", float)])
-    with pytest.raises(ValueError, match="delayed entry is not supported here"):
+    with pytest.raises(
+        ValueError, match="survival_test has delayed entry, which is not supported here"
+    ):
         brier_score(Y, y, CURVES[:1], AT)
 
 

@@ -14,13 +14,13 @@ from papers import PAPERS
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer
-from survival_contract import assert_same_predictions, sample
+from survival_rows import assert_same_predictions, sample
 
 from bristlecone import curves
 from bristlecone.datasets import load
 from bristlecone.encoder import BinaryEncoder
+from bristlecone.encoder.use import binary_features
 from bristlecone.errors import BristleconeWarning, ConstantFeatureWarning, SearchLimitWarning
-from bristlecone.estimators.encoded import binary_features
 from bristlecone.estimators.survival import OptimalSurvivalTree
 from bristlecone.model.registry import dumps, loads
 
@@ -122,14 +122,6 @@ def test_leaf_penalty_is_charged_per_leaf():
         expected = loss_of_leaves(model, y) + penalty * model.n_leaves_
         assert model.objective_value_ == pytest.approx(expected, rel=1e-12)
     assert model.n_leaves_ == 1
-
-
-def test_leaves_keep_their_fewest_rows():
-    X, y = sample()
-    model = OptimalSurvivalTree(max_depth=2, min_samples_leaf=45).fit(X, y)
-    assert min(leaf.n_samples for leaf in model.leaf_statistics_) >= 45
-    assert model.n_leaves_ > 1
-    assert OptimalSurvivalTree(max_depth=2, min_samples_leaf=76).fit(X, y).n_leaves_ == 1
 
 
 def test_rows_count_for_the_smallest_leaf_not_weights():
@@ -295,16 +287,6 @@ def test_more_rows_per_leaf_than_rows_is_an_error():
     X, y = sample(n=20)
     with pytest.raises(ValueError, match="min_samples_leaf"):
         OptimalSurvivalTree(min_samples_leaf=21, **PAPERS).fit(X, y)
-
-
-def test_fits_are_logged_at_the_level_asked_for_and_never_printed(caplog, capsys):
-    X, y = sample()
-    with caplog.at_level(logging.DEBUG, logger="bristlecone"):
-        OptimalSurvivalTree(max_depth=1).fit(X, y)
-        OptimalSurvivalTree(max_depth=1, verbose=1).fit(X, y)
-    assert [record.levelno for record in caplog.records] == [logging.DEBUG, logging.INFO]
-    assert "optimal: objective" in caplog.text
-    assert capsys.readouterr() == ("", "")
 
 
 def test_training_rows_are_not_kept():

@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 import pytest
-from survival_contract import sample
+from survival_rows import sample
 
 from bristlecone import OptimalSurvivalTree, OptimalTreeClassifier, SoftSurvivalTree
 from bristlecone.plot import plot_leaf_curves

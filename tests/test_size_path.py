@@ -5,12 +5,12 @@ import warnings
 import numpy as np
 import pytest
 from papers import PAPERS
-from survival_contract import assert_same_predictions, sample
+from survival_rows import assert_same_predictions, sample
 
 from bristlecone.datasets import load
 from bristlecone.encoder import BinaryEncoder
+from bristlecone.encoder.use import count_distinct
 from bristlecone.errors import ConstantFeatureWarning, SearchLimitWarning
-from bristlecone.estimators.encoded import count_distinct
 from bristlecone.estimators.survival import OptimalSurvivalTree
 from bristlecone.model.registry import dumps, loads
 

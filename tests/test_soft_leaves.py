@@ -220,8 +220,8 @@ def test_a_single_spline_leaf_is_a_flexible_parametric_fit(leaf):
     """Royston & Parmar's likelihood in their own basis, maximised here."""
     X, event, time = gbsg2()
     model = single(leaf, X, event, time)
-    y = np.log(time) - model._log_unit
-    basis, slope = natural_basis(y, model._model.knots)
+    y = np.log(time) - model.leaves_.log_unit
+    basis, slope = natural_basis(y, model.leaves_.model.knots)
     design = np.vstack([basis, (X - X.mean()).to_numpy().T])
     by_time = np.vstack([slope, np.zeros((3, len(y)))])
     # An equal step in each variable is an equal step in the curve.
@@ -251,7 +251,7 @@ def test_a_single_spline_leaf_is_a_flexible_parametric_fit(leaf):
     np.testing.assert_allclose(model.leaf_coef_[0], coef, atol=1e-4)
     at = np.array([100.0, 400.0, 900.0, 1800.0, 2600.0])
     z0 = (found.x / scale[:, 0])[: len(basis)] @ natural_basis(
-        np.log(at) - model._log_unit, model._model.knots
+        np.log(at) - model.leaves_.log_unit, model.leaves_.model.knots
     )[0]
     z = z0 + ((X - X.mean()).to_numpy() @ coef)[:, np.newaxis]
     expected = np.exp(-np.exp(z)) if leaf == "spline-ph" else 1 / (1 + np.exp(z))

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from bristlecone import SoftSurvivalTree
 from bristlecone.soft import routing
 from bristlecone.soft.models import MODELS, Sample
 from bristlecone.soft.training.balance import imbalance, leaf_shares
@@ -16,6 +15,7 @@ from bristlecone.soft.training.initialise import initial
 from bristlecone.soft.training.joint import Trained
 from bristlecone.soft.training.nodec import _half, _step, fit_nodec
 from bristlecone.soft.training.problem import Parameters, Problem, Rows
+from bristlecone.soft.training.train import chosen
 
 LEAVES = sorted(MODELS)
 
@@ -236,6 +236,6 @@ def test_restarts_that_hold_the_share_come_before_better_ones_that_do_not():
     even.splits[0, -1] -= np.median(even.splits[0] @ of.rows.design)
     empty.splits[0, -1] = 100.0
     worse, better = Trained(even, 2.0, [2.0], True), Trained(empty, 1.0, [1.0], True)
-    assert SoftSurvivalTree(depth=1)._chosen(of, [better, worse]) is worse
-    assert SoftSurvivalTree(depth=1, min_leaf_share=0.0)._chosen(of, [better, worse]) is better
-    assert SoftSurvivalTree(depth=1)._chosen(of, [better._replace(value=3.0), better]) is better
+    assert chosen(of, [better, worse], 0.05) is worse
+    assert chosen(of, [better, worse], 0.0) is better
+    assert chosen(of, [better._replace(value=3.0), better], 0.05) is better

@@ -1,7 +1,6 @@
 """``OptimalTree``: optimal for any task, exact about weights and limits, strict about the task."""
 
 import math
-import pickle
 from itertools import product
 
 import numpy as np
@@ -21,7 +20,6 @@ from bristlecone.errors import (
     SearchLimitWarning,
 )
 from bristlecone.export import export_dict, export_text
-from bristlecone.model.registry import save_model
 
 
 class SquaredError(Task):
@@ -323,29 +321,9 @@ def test_a_limit_leaves_a_tree_and_an_honest_gap(task):
         OptimalTree(task=task, memory_limit=1000).fit(X, y)
 
 
-def test_progress_is_told_and_an_exception_ends_the_search():
-    X, y, _ = instance(9, n=100, columns=10)
-    told = []
-    model = OptimalTree(task=BoundedSquaredError(), max_depth=4)
-    model.fit(X, y, callback=told.append)
-    assert told[-1].objective == pytest.approx(model.objective_value_)
-    assert all(point.lower_bound <= point.objective for point in told)
-
-    def stop(progress):
-        raise RuntimeError("enough")
-
-    with pytest.raises(RuntimeError, match="enough"):
-        model.fit(X, y, callback=stop)
-
-
-def test_every_size_and_a_forecast():
+def test_the_cost_is_forecast():
     X, y, _ = instance(10, n=60, columns=6)
     model = OptimalTree(task=SquaredError(), max_depth=2)
-    path = model.size_path(X, y)
-    assert [tree.max_leaf_nodes for tree in path] == [1, 2, 3, 4]
-    for tree in path:
-        alone = clone(model).set_params(max_leaf_nodes=tree.max_leaf_nodes).fit(X, y)
-        assert tree.objective_value_ == alone.objective_value_
     cost = model.estimate_cost(X, y)
     assert (cost.n_features, cost.max_depth) == (6, 2)
     assert 0 < cost.seconds < np.inf
@@ -353,48 +331,10 @@ def test_every_size_and_a_forecast():
         assert clone(model).set_params(time_limit=1e-9).estimate_cost(X, y).seconds > 1e-9
 
 
-def test_parameters_clone_and_pickle():
-    X, y, _ = instance(11)
-    task = BoundedSquaredError()
-    model = OptimalTree(task=task, max_depth=2)
-    assert model.get_params()["task"] is task
-    copy = clone(model)
-    assert copy.max_depth == 2 and type(copy.task) is BoundedSquaredError
-    fitted = model.fit(X, y)
-    assert np.array_equal(pickle.loads(pickle.dumps(fitted)).predict(X), fitted.predict(X))
-    assert "SquaredError" in repr(model)
-
-
-def test_a_task_is_not_saved_as_json(tmp_path):
-    X, y, _ = instance(11)
-    model = OptimalTree(task=SquaredError(), max_depth=1).fit(X, y)
-    for save in (model.to_json, lambda: save_model(model, tmp_path / "model.json")):
-        with pytest.raises(TypeError, match="OptimalTree cannot be saved"):
-            save()
-    assert not list(tmp_path.iterdir())
-
-
 def test_constant_features_give_a_single_leaf():
     with pytest.warns(ConstantFeatureWarning):
         model = OptimalTree(task=SquaredError()).fit(np.ones((3, 2)), np.arange(3.0))
     assert model.n_leaves_ == 1 and model.objective_value_ == pytest.approx(2 / 3)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"task": None}, "task must be an object with the methods"),
-        ({"task": SquaredError}, "task must be an object with the methods"),
-        ({"max_depth": -1}, "max_depth"),
-        ({"max_depth": None}, "max_depth=None"),
-        ({"leaf_penalty": math.nan}, "leaf_penalty"),
-        ({"min_samples_leaf": 0}, "min_samples_leaf"),
-    ],
-)
-def test_wrong_parameters_are_named(parameters, message):
-    X, y, _ = instance(0)
-    with pytest.raises(InvalidParameterError, match=message):
-        OptimalTree(**{"task": SquaredError(), **parameters}).fit(X, y)
 
 
 @pytest.mark.parametrize(

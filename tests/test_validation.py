@@ -11,9 +11,10 @@ import pytest
 
 from bristlecone import CostSensitiveTreeClassifier
 from bristlecone.curves import kaplan_meier
-from bristlecone.data import checks as validation
-from bristlecone.data import targets
-from bristlecone.data.checks import check_sample_weight, check_survival, check_training_data
+from bristlecone.data import checks, groups, targets
+from bristlecone.data.outcomes import check_survival
+from bristlecone.data.rows import check_sample_weight
+from bristlecone.data.survival import check_training_data
 from bristlecone.errors import InvalidParameterError
 from bristlecone.metrics import concordance_index_censored, concordance_index_td, logrank_test
 
@@ -215,11 +216,11 @@ MASK = [False, False, True, False]
         (lambda x: check_survival((x > 1, TIME)), "event, the first of the pair y,"),
         (lambda x: check_survival(np.ma.array(OUTCOMES["structured"], mask=MASK)), "y"),
         (lambda x: check_sample_weight(x, 4), "sample_weight"),
-        (lambda x: targets.codes_of(x, 4, "labels"), "labels"),
+        (lambda x: groups.codes_of(x, 4, "labels"), "labels"),
         (lambda x: targets.check_numbers("y", x, 4), "y"),
         (lambda x: targets.check_amounts("costs", x), "costs"),
-        (lambda x: kaplan_meier((EVENT, x)), "y: time"),
-        (lambda x: kaplan_meier((x > 1, TIME)), "y: event"),
+        (lambda x: kaplan_meier((EVENT, x)), "time, the second of the pair y,"),
+        (lambda x: kaplan_meier((x > 1, TIME)), "event, the first of the pair y,"),
         (lambda x: concordance_index_censored(EVENT, TIME, x), "estimate"),
         (lambda x: logrank_test(EVENT, TIME, x), "group"),
         (lambda x: concordance_index_td(EVENT, TIME, x, [1.0]), "survival"),
@@ -242,7 +243,8 @@ def test_an_index_that_tells_another_order_is_refused():
         with pytest.raises(ValueError, match="X and y have the same index in another order"):
             check(X, y["time"], None)
     with pytest.raises(ValueError, match="X and sensitive have the same index"):
-        targets.check_two_groups(X, y["event"], None, None, "fairness")
+        given = groups.GivenGroups("sensitive", y["event"])
+        groups.check_two_groups(X, given, None, None, "fairness")
     # Rows belong together by position where the index tells nothing.
     for fine in (y.loc[X.index], y.set_axis([5, 6, 7, 8]), OUTCOMES["structured"], (EVENT, TIME)):
         check_training_data(X, fine)
@@ -339,7 +341,7 @@ def test_impossible_times_name_column_and_row(wrong):
         (pd.to_datetime(["2020-01-01"] * 4), "expected numbers"),
         (TIME.reshape(4, 1), r"shape \(4, 1\)"),
         (EVENT, "dtype bool; expected numbers"),
-        (TIME[:3], "event has 4 rows but time has 3"),
+        (TIME[:3], "event, .* has 4 rows but time, .* has 3"),
     ],
 )
 def test_times_must_be_one_number_per_row(time, message):
@@ -423,24 +425,24 @@ def test_rows_of_different_lengths_are_no_table():
 
 def test_threads_follow_the_convention_of_n_jobs():
     cores = os.cpu_count()
-    assert validation.thread_count(None) == 1
-    assert validation.thread_count(np.int64(3)) == 3
-    assert validation.thread_count(-1) == cores
-    assert validation.thread_count(-cores - 5) == 1
+    assert checks.thread_count(None) == 1
+    assert checks.thread_count(np.int64(3)) == 3
+    assert checks.thread_count(-1) == cores
+    assert checks.thread_count(-cores - 5) == 1
 
 
 def test_parameter_errors_are_both_value_and_type_errors():
     for kind in (ValueError, TypeError):
         with pytest.raises(kind, match="max_depth must be an integer of at least 0; got 'deep'"):
-            validation.check_integer("max_depth", "deep", 0)
+            checks.check_integer("max_depth", "deep", 0)
     assert issubclass(InvalidParameterError, ValueError)
 
 
 def test_dates_are_labels_but_no_numbers():
-    classes, codes = targets.codes_of(FIRST, 4, "y")
+    classes, codes = groups.codes_of(FIRST, 4, "y")
     assert classes.dtype == FIRST.dtype and codes.tolist() == [0] * 4
     with pytest.raises(ValueError, match="y is missing in row 1"):
-        targets.codes_of(np.array(["2020-01-01", "NaT"], dtype="M8[D]"), 2, "y")
+        groups.codes_of(np.array(["2020-01-01", "NaT"], dtype="M8[D]"), 2, "y")
     for values in (FIRST, FIRST - FIRST):
         with pytest.raises(ValueError, match=r"y has dtype .*; expected numbers"):
             targets.check_numbers("y", values, 4)
@@ -448,5 +450,5 @@ def test_dates_are_labels_but_no_numbers():
 
 @pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.0.0", reason="needs NumPy 2")
 def test_text_of_variable_length_becomes_text():
-    classes, codes = targets.codes_of(np.array(list("abab"), np.dtypes.StringDType()), 4, "y")
+    classes, codes = groups.codes_of(np.array(list("abab"), np.dtypes.StringDType()), 4, "y")
     assert classes.dtype == "<U1" and codes.tolist() == [0, 1, 0, 1]

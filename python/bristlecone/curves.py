@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from bristlecone import _core
-from bristlecone.data.arrays import unmasked
-from bristlecone.data.checks import check_sample_weight
+from bristlecone.data.outcomes import Outcome, check_survival
+from bristlecone.data.rows import check_row_labels, check_sample_weight
 
 __all__ = [
     "KaplanMeier",
@@ -23,9 +21,6 @@ __all__ = [
     "quantile",
     "rmst",
 ]
-
-# A structured array (event, time[, entry]) or a tuple of the two arrays.
-Outcome: TypeAlias = "NDArray[np.void] | tuple[ArrayLike, ArrayLike]"
 
 # A product of n ratios carries rounding of about n ulp: 0.5 may be stored as 0.5000000000000001.
 _LEVEL_TOLERANCE = 1e-12
@@ -270,9 +265,9 @@ def kaplan_meier(y: Outcome, sample_weight: ArrayLike | None = None) -> KaplanMe
 
     Parameters
     ----------
-    y : structured array of shape (n,) or tuple of (event, time)
-        One boolean field, the event, and one float field, the time; a further float field
-        ``entry`` is the time from which a row is at risk (``entry < t <= time``).
+    y : structured array, DataFrame or pair (event, time), n rows
+        Outcomes in any form that ``fit`` takes, see :func:`bristlecone.outcome`. With delayed
+        entry a row is at risk at t when ``entry < t <= time``.
     sample_weight : array-like of shape (n,), optional
         Row weights, finite and non-negative; rows of weight zero are left out.
 
@@ -284,7 +279,7 @@ def kaplan_meier(y: Outcome, sample_weight: ArrayLike | None = None) -> KaplanMe
 
     Raises
     ------
-    ValueError, TypeError
+    ValueError
         If ``y`` or ``sample_weight`` is not as described.
 
     Examples
@@ -310,7 +305,7 @@ def numbers_at_risk(y: Outcome, times: ArrayLike) -> NDArray[np.int64]:
 
     Parameters
     ----------
-    y : structured array of shape (n,) or tuple of (event, time)
+    y : structured array, DataFrame or pair (event, time), n rows
         As in :func:`kaplan_meier`.
     times : array-like of shape (n_times,)
         Any times.
@@ -322,10 +317,10 @@ def numbers_at_risk(y: Outcome, times: ArrayLike) -> NDArray[np.int64]:
 
     Raises
     ------
-    ValueError, TypeError
+    ValueError
         If ``y`` is not as described, or ``times`` are not one-dimensional numbers.
     """
-    _, time, entry = _as_survival(y, entry_allowed=True)
+    _, time, entry = check_survival(y)
     at = np.asarray(times, dtype=np.float64)
     if at.ndim != 1 or np.isnan(at).any():
         raise ValueError(f"times must be one-dimensional numbers, got {times!r}")
@@ -339,7 +334,7 @@ def nelson_aalen(y: Outcome, sample_weight: ArrayLike | None = None) -> StepFunc
 
     Parameters
     ----------
-    y : structured array of shape (n,) or tuple of (event, time)
+    y : structured array, DataFrame or pair (event, time), n rows
         As in :func:`kaplan_meier`.
     sample_weight : array-like of shape (n,), optional
         As in :func:`kaplan_meier`.
@@ -351,7 +346,7 @@ def nelson_aalen(y: Outcome, sample_weight: ArrayLike | None = None) -> StepFunc
 
     Raises
     ------
-    ValueError, TypeError
+    ValueError
         If ``y`` or ``sample_weight`` is not as described.
     """
     table = _risk_table(y, sample_weight)
@@ -365,7 +360,7 @@ def censoring_survival(
 
     Parameters
     ----------
-    y : structured array of shape (n,) or tuple of (event, time)
+    y : structured array, DataFrame or pair (event, time), n rows
         As in :func:`kaplan_meier`.
     sample_weight : array-like of shape (n,), optional
         As in :func:`kaplan_meier`.
@@ -381,10 +376,10 @@ def censoring_survival(
 
     Raises
     ------
-    ValueError, TypeError
+    ValueError
         If ``y``, ``sample_weight`` or ``ties`` is not as described.
     """
-    column = "censoring_events_first" if _check_ties(ties) == "sksurv" else "censoring"
+    column = "censoring_events_first" if check_ties(ties) == "sksurv" else "censoring"
     table = _risk_table(y, sample_weight)
     return StepFunction(table["time"], table[column], before=1.0)
 
@@ -498,7 +493,8 @@ def _read_only(values: ArrayLike) -> NDArray[np.float64]:
 
 
 def _risk_table(y: Outcome, sample_weight: ArrayLike | None) -> dict[str, NDArray[np.float64]]:
-    event, time, entry = _as_survival(y, entry_allowed=True)
+    check_row_labels(y, of="y", sample_weight=sample_weight)
+    event, time, entry = check_survival(y)
     weight = check_sample_weight(sample_weight, time.size)
     if weight is not None and not weight.all():
         kept = weight > 0
@@ -523,78 +519,8 @@ def risk_table(
     return table
 
 
-def _check_ties(ties: str) -> str:
+def check_ties(ties: str) -> str:
+    """``ties`` itself; ValueError when it is unknown."""
     if ties not in ("sksurv", "paper"):
         raise ValueError(f"ties must be 'sksurv' or 'paper', got {ties!r}")
     return ties
-
-
-def _as_survival(
-    y: Outcome, name: str = "y", *, entry_allowed: bool = False
-) -> tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.float64] | None]:
-    """Event, time and entry (or None) of a structured array or an (event, time) tuple."""
-    if isinstance(y, tuple) and len(y) == 2:
-        return *_event_and_time(*y, prefix=f"{name}: "), None
-    fields = y.dtype.names if isinstance(y, np.ndarray) else None
-    if not isinstance(y, np.ndarray) or fields is None:
-        raise TypeError(
-            f"{name} must be a structured array (event, time) or a tuple of the two arrays"
-        )
-    events = [f for f in fields if y.dtype[f] == np.bool_]
-    times = [f for f in fields if f not in events and f != "entry"]
-    if len(events) != 1 or len(times) != 1:
-        raise ValueError(
-            f"{name} must have one boolean field and one time (and at most 'entry'), "
-            f"got the fields {', '.join(fields)}"
-        )
-    event, time = _event_and_time(y[events[0]], y[times[0]], prefix=f"{name}: ")
-    if "entry" not in fields:
-        return event, time, None
-    if not entry_allowed:
-        raise ValueError(f"{name} has a field 'entry'; delayed entry is not supported here")
-    return event, time, _entry_before(time, y["entry"], prefix=f"{name}: ")
-
-
-def _entry_before(
-    time: NDArray[np.float64], entry: ArrayLike, prefix: str = ""
-) -> NDArray[np.float64]:
-    """Finite entry times, each before its row's time."""
-    entry = _row_values(entry, f"{prefix}entry", time.size)
-    if not (entry < time).all():
-        raise ValueError(f"{prefix}entry is not before time in row {int((entry >= time).argmax())}")
-    return entry
-
-
-def _event_and_time(
-    event: ArrayLike, time: ArrayLike, prefix: str = ""
-) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Contiguous boolean events and finite non-negative times of equal length n >= 1."""
-    time = _row_values(time, f"{prefix}time")
-    if time.min() < 0:
-        raise ValueError(f"{prefix}time is negative in row {int(time.argmin())}")
-    event = np.asarray(unmasked(event, f"{prefix}event"))
-    if event.dtype != np.bool_:
-        event = _row_values(event, f"{prefix}event")
-        if not np.isin(event, (0.0, 1.0)).all():
-            raise ValueError(f"{prefix}event must be boolean or 0/1")
-    if event.shape != time.shape:
-        raise ValueError(f"{prefix}event and time differ in shape: {event.shape} and {time.shape}")
-    return np.ascontiguousarray(event, dtype=np.bool_), time
-
-
-def _row_values(values: ArrayLike, name: str, n: int | None = None) -> NDArray[np.float64]:
-    """Finite, contiguous float array of shape (n,)."""
-    values = unmasked(values, name)
-    try:
-        # A field of a packed structured array need not be aligned.
-        array = np.require(values, dtype=np.float64, requirements=["C_CONTIGUOUS", "ALIGNED"])
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be numeric: {error}") from error
-    if array.ndim != 1 or array.size == 0:
-        raise ValueError(f"{name} must be one-dimensional and not empty, got {array.shape}")
-    if n is not None and array.size != n:
-        raise ValueError(f"{name} has {array.size} values for {n} rows")
-    if not np.isfinite(array).all():
-        row = int((~np.isfinite(array)).argmax())
-        raise ValueError(f"{name} is {array[row]} in row {row}")
-    return array

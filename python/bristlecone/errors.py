@@ -1,5 +1,9 @@
 """Warnings and errors of the package, so that a caller can filter or catch exactly one kind."""
 
+import inspect
+import warnings
+from pathlib import Path
+
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 __all__ = [
@@ -16,6 +20,7 @@ __all__ = [
     "SearchCostWarning",
     "SearchLimitWarning",
     "SmallSampleWarning",
+    "warn",
 ]
 
 
@@ -73,3 +78,14 @@ class InvalidParameterError(ValueError, TypeError):
 
 class ModelFormatError(ValueError):
     """A saved model is truncated, of another version, or inconsistent; the field is named."""
+
+
+_PACKAGE = str(Path(__file__).parent / "x")[:-1]
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn at the line outside the package that led here."""
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)

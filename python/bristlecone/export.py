@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from bristlecone.estimators.base import TreeMixin
+from bristlecone.estimators.base import BaseTree
 
 __all__ = ["export_dict", "export_text"]
 
 
-def export_dict(estimator: TreeMixin) -> dict[str, Any]:
+def export_dict(estimator: BaseTree) -> dict[str, Any]:
     """Nested dictionary of a fitted tree, of plain types ready for JSON.
 
     Parameters
@@ -35,10 +34,10 @@ def export_dict(estimator: TreeMixin) -> dict[str, Any]:
     NotFittedError
         When the estimator is not fitted.
     """
-    estimator._check_fitted()
+    estimator.check_fitted()
     tree = estimator.tree_
-    leaves = dict(zip(tree.leaves.tolist(), estimator._leaf_facts(), strict=True))
-    questions = estimator._split_texts()
+    leaves = dict(zip(tree.leaves.tolist(), estimator.leaves_.facts(), strict=True))
+    questions = estimator.questions_
 
     def describe(node: int) -> dict[str, Any]:
         described: dict[str, Any] = {
@@ -57,7 +56,7 @@ def export_dict(estimator: TreeMixin) -> dict[str, Any]:
     return describe(0)
 
 
-def export_text(estimator: TreeMixin) -> str:
+def export_text(estimator: BaseTree) -> str:
     """Fitted tree as text, one line per node.
 
     Parameters
@@ -80,11 +79,11 @@ def export_text(estimator: TreeMixin) -> str:
     """
 
     def leaf_text(node: dict[str, Any]) -> str:
-        weight = f" (weight {node['weight']:.6g})" if estimator._is_weighted else ""
-        return f"[{node['node']}] n={node['n_samples']}{weight}, {estimator._leaf_text(node)}"
+        weight = f" (weight {node['weight']:.6g})" if estimator.tree_.is_weighted else ""
+        return f"[{node['node']}] n={node['n_samples']}{weight}, {estimator.leaves_.text(node)}"
 
     lines = list(_lines(export_dict(estimator), leaf_text, "", ""))
-    missing = estimator._missing_text()
+    missing = estimator.missing_text()
     return "\n".join([*lines, *([f"missing in training: {missing}"] if missing else []), ""])
 
 

@@ -11,8 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bristlecone.data.checks import check_integer
-from bristlecone.estimators.soft import SoftSurvivalTree
-from bristlecone.estimators.survival_predictions import SurvivalTreeMixin
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,7 +32,7 @@ _N_TIMES = 200
 
 
 def plot_leaf_curves(
-    estimator: SoftSurvivalTree | SurvivalTreeMixin,
+    estimator: Any,
     X: Any,
     *,
     times: ArrayLike | None = None,

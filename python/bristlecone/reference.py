@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bristlecone.data.checks import check_sample_weight, check_survival
+from bristlecone.data.outcomes import check_survival
+from bristlecone.data.rows import check_row_labels, check_sample_weight
 from bristlecone.leaves.brier import brier_score_of, check_time_grid, on_time_grid
-from bristlecone.metrics._inputs import as_curves
+from bristlecone.metrics.inputs import as_curves
 
 __all__ = ["brier_losses", "brier_reference_loss"]
 
@@ -112,9 +113,8 @@ def brier_losses(
         When the rows do not fit together, a value is not a probability, or ``y`` has delayed
         entry or no time after 0.
     """
-    event, time, entry = check_survival(y)
-    if entry is not None:
-        raise ValueError("y has an 'entry': the Brier score here has no delayed entry")
+    check_row_labels(y, of="y", survival=survival, sample_weight=sample_weight)
+    event, time, _ = check_survival(y, entry_allowed=False)
     weight = check_sample_weight(sample_weight, time.size)
     kept = np.ones(time.size, dtype=bool) if weight is None else weight > 0
     grid = check_time_grid(time_grid)

@@ -17,15 +17,15 @@ from numpy.typing import NDArray
 
 from bristlecone._core import __version__
 from bristlecone.encoder.rules import leaf_rules, rule_text
-from bristlecone.estimators.base import TreeMixin
-from bristlecone.estimators.describe import certificate
-from bristlecone.estimators.survival_predictions import (
-    SurvivalTreeMixin,
+from bristlecone.estimators.base import BaseTree
+from bristlecone.export import export_dict, export_text
+from bristlecone.leaves.survival import (
+    StepLeaves,
     median_text,
     median_texts,
     model_median_text,
 )
-from bristlecone.export import export_dict, export_text
+from bristlecone.search.certificate import Certificate
 
 __all__ = ["certificate", "html_report"]
 
@@ -62,7 +62,7 @@ footer { margin-top: 2.5rem; color: #55636f; font-size: .85rem; }
 
 
 def html_report(
-    estimator: TreeMixin,
+    estimator: BaseTree,
     *,
     title: str | None = None,
     about: str = "",
@@ -96,25 +96,22 @@ def html_report(
     NotFittedError, InfeasibleError
         When it has no tree.
     """
-    if not isinstance(estimator, TreeMixin):
+    if not isinstance(estimator, BaseTree):
         raise TypeError(
             f"html_report shows the fitted trees of bristlecone; got a {type(estimator).__name__}"
         )
-    estimator._check_fitted()
+    estimator.check_fitted()
+    leaves = estimator.leaves_
     if title is None:
-        title = (
-            "Survival tree"
-            if isinstance(estimator, SurvivalTreeMixin)
-            else type(estimator).__name__
-        )
+        title = "Survival tree" if isinstance(leaves, StepLeaves) else type(estimator).__name__
     if settings is None:
-        settings = estimator._fitted_parameters()
-    proof = _proof(estimator) if hasattr(estimator, "status_") else []
-    if isinstance(estimator, SurvivalTreeMixin):
+        settings = estimator.certificate_.parameters
+    proof = _proof(estimator.certificate_) if estimator.certificate_.is_searched else []
+    if isinstance(leaves, StepLeaves):
         sections = _survival_sections(estimator, time_label, proof)
         shrunk = f"""
-It is predicted as shrunk along the path by {estimator.shrinkage_:g} pseudo-events.""" * (
-            estimator.shrinkage_ > 0 and estimator._predicts_theta()
+It is predicted as shrunk along the path by {leaves.shrinkage:g} pseudo-events.""" * (
+            leaves.shrinkage > 0 and leaves.by_theta
         )
         note = f""" θ is the hazard of a leaf relative to all rows: above 1,
 events come earlier.{shrunk} The median is the Kaplan–Meier median of the leaf with its 95 %
@@ -145,27 +142,39 @@ confidence interval (Brookmeyer and Crowley, log-log scale), "-" where a limit i
 """
 
 
-def _proof(estimator: Any) -> list[tuple[str, str]]:
+def certificate(estimator: BaseTree) -> tuple[str, list[tuple[str, str]]]:
+    """What the search proved: a sentence, and the numbers behind it as (name, value) pairs.
+
+    Parameters
+    ----------
+    estimator : fitted tree that was searched for
+    """
+    found = estimator.certificate_
+    return found.sentence, found.numbers
+
+
+def _proof(found: Certificate) -> list[tuple[str, str]]:
     """Section about what the search proved."""
-    sentence, numbers = certificate(estimator)
-    proven = "" if estimator.status_ == "optimal" else " open"
+    sentence = found.sentence
+    proven = "" if found.status == "optimal" else " open"
     return [
         (
             "What was proved",
             f'<div class="proof{proven}"><p>{escape(sentence[0].upper() + sentence[1:])}.</p>\n'
-            f"{_pairs(numbers)}</div>",
+            f"{_pairs(found.numbers)}</div>",
         )
     ]
 
 
 def _survival_sections(
-    estimator: SurvivalTreeMixin, time_label: str, proof: list[tuple[str, str]]
+    estimator: BaseTree, time_label: str, proof: list[tuple[str, str]]
 ) -> list[tuple[str, str]]:
     """Tree, proof, curves and leaves of a survival tree."""
     leaves = _leaves(estimator)
     root = _layout(export_dict(estimator), leaves)
     told = "Solid: survival curve the tree predicts."
-    if estimator.leaf_curve_ != "kaplan-meier" or estimator.shrinkage_ > 0:
+    step: Any = estimator.leaves_
+    if step.curve != "kaplan-meier" or step.shrinkage > 0:
         told += " Dashed: Kaplan–Meier estimate of the leaf's own rows."
     tree = f'<div class="tree">{_tree_svg(root, leaves)}</div>\n<p class="about">{told}</p>'
     return [
@@ -176,8 +185,8 @@ def _survival_sections(
     ]
 
 
-def _missing(estimator: SurvivalTreeMixin) -> str:
-    text = estimator._missing_text()
+def _missing(estimator: BaseTree) -> str:
+    text = estimator.missing_text()
     return f'<p class="about">Missing in training: {escape(text)}.</p>\n' if text else ""
 
 
@@ -205,11 +214,12 @@ class _Node:
     children: list[_Node] = field(default_factory=list)
 
 
-def _leaves(estimator: SurvivalTreeMixin) -> dict[int, _Leaf]:
+def _leaves(estimator: BaseTree) -> dict[int, _Leaf]:
     # One value per half pixel is all a plot can show, however many event times there are.
-    times = np.linspace(0.0, float(estimator.unique_times_[-1]), 2 * _LEAF_WIDTH)
-    predicted = estimator._leaf_survival(times)
-    statistics = estimator.leaf_statistics_
+    step: Any = estimator.leaves_
+    times = np.linspace(0.0, float(step.unique_times[-1]), 2 * _LEAF_WIDTH)
+    predicted = step.survival_at(times)
+    statistics, weighted = step.statistics, estimator.tree_.is_weighted
     order = np.argsort(np.argsort([leaf.theta for leaf in statistics], kind="stable"))
     leaves = {}
     where = map(rule_text, leaf_rules(estimator))
@@ -217,7 +227,7 @@ def _leaves(estimator: SurvivalTreeMixin) -> dict[int, _Leaf]:
         share = rank / max(1, len(statistics) - 1)
         km = np.asarray(leaf.curve(times))
         colour = f"hsl({215 - 205 * share:.0f} 62% 42%)"
-        leaves[leaf.node] = _Leaf(leaf.node, colour, curve, km, times, rule, estimator._is_weighted)
+        leaves[leaf.node] = _Leaf(leaf.node, colour, curve, km, times, rule, weighted)
     return leaves
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,8 +21,8 @@ class Tree:
     """Immutable binary tree; node 0 is the root and the nodes are in preorder.
 
     A node sends a row to its left child when its question is answered "yes": when the boolean
-    feature is true or, in a tree with thresholds, when ``x <= threshold``. Everything else,
-    a missing number included, goes right.
+    feature is true or, in a numeric tree, when ``x <= threshold``. Everything else, a missing
+    number included, goes right.
 
     Parameters
     ----------
@@ -35,12 +35,27 @@ class Tree:
     weighted_n_node_samples : array of float, shape (node_count,)
         Weight of these rows.
     threshold : array of float, shape (node_count,), optional
-        Cut point of every inner node, NaN at a leaf; None when the columns are boolean.
+        Cut point of every split of a number, NaN at leaves and at other questions.
+    column : array of int, shape (node_count,), optional
+        Position among the user's columns of the one that a split is about; -2 at leaves, and where
+        it is not known to be one (of a transformer of one's own).
+    improvement : array of float, shape (node_count,), optional
+        How much less the mean loss is by the split of the node alone, its children being leaves; 0
+        at leaves, NaN where the objective is no sum over leaves.
+    numeric : bool
+        Whether rows hold numbers to be compared with ``threshold``; else they are boolean.
 
     Raises
     ------
     ValueError
         When the arrays do not describe one tree in preorder; the array and node are named.
+
+    Examples
+    --------
+    >>> from bristlecone import OptimalTreeRegressor
+    >>> tree = OptimalTreeRegressor(max_depth=1).fit([[1.0], [2.0], [8.0]], [1.0, 3.0, 11.0]).tree_
+    >>> tree.children_left.tolist(), tree.column.tolist(), tree.threshold.tolist()
+    ([1, -1, -1], [0, -2, -2], [5.0, nan, nan])
     """
 
     children_left: NDArray[np.int64]
@@ -48,14 +63,25 @@ class Tree:
     feature: NDArray[np.int64]
     n_node_samples: NDArray[np.int64]
     weighted_n_node_samples: NDArray[np.float64]
-    threshold: NDArray[np.float64] | None = None
+    threshold: NDArray[np.float64] = None  # type: ignore[assignment]
+    column: NDArray[np.int64] = None  # type: ignore[assignment]
+    improvement: NDArray[np.float64] = None  # type: ignore[assignment]
+    numeric: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("children_left", "children_right", "feature", "n_node_samples"):
+        nodes = np.shape(self.children_left)
+        given = {
+            "threshold": np.full(nodes, np.nan),
+            "column": self.feature if self.numeric else np.full(nodes, NO_FEATURE),
+            "improvement": np.zeros(nodes),
+        }
+        for name, value in given.items():
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, value)
+        for name in ("children_left", "children_right", "feature", "n_node_samples", "column"):
             self._freeze(name, np.int64)
-        self._freeze("weighted_n_node_samples", np.float64)
-        if self.threshold is not None:
-            self._freeze("threshold", np.float64)
+        for name in ("weighted_n_node_samples", "threshold", "improvement"):
+            self._freeze(name, np.float64)
         self._check_structure()
 
     def _freeze(self, name: str, dtype: type) -> None:
@@ -91,7 +117,8 @@ class Tree:
             feature = features[node]
             if feature != NO_FEATURE if leaf else feature < 0:
                 raise ValueError(f"feature[{node}] is {feature} at a {'leaf' if leaf else 'split'}")
-            if self.threshold is not None and leaf != bool(np.isnan(self.threshold[node])):
+            bare = bool(np.isnan(self.threshold[node]))
+            if not bare if leaf else self.numeric and bare:
                 raise ValueError(f"threshold[{node}] is {self.threshold[node]}")
         if size[0] != count:
             raise ValueError(f"children_left: only {size[0]} of {count} nodes hang from the root")
@@ -104,55 +131,53 @@ class Tree:
         feature: NDArray[np.int64],
         rows: NDArray[Any],
         weight: NDArray[np.float64] | None = None,
-        threshold: NDArray[np.float64] | None = None,
+        **more: Any,
     ) -> Tree:
         """Tree of the given structure with the training rows counted in every node.
 
         Parameters
         ----------
-        children_left, children_right, feature, threshold : array, shape (node_count,)
+        children_left, children_right, feature : array, shape (node_count,)
             As in the class.
         rows : array, shape (n, n_columns)
-            Training rows: boolean, or numbers when thresholds are given.
+            Training rows: boolean, or numbers of a numeric tree.
         weight : array of float, shape (n,), optional
             Row weights; None means one each.
+        **more
+            Further arrays of the class.
         """
         nodes = len(feature)
-        bare = cls(
-            children_left,
-            children_right,
-            feature,
-            np.zeros(nodes, dtype=np.int64),
-            np.zeros(nodes),
-            threshold,
-        )
+        nothing = np.zeros(nodes, dtype=np.int64), np.zeros(nodes)
+        bare = cls(children_left, children_right, feature, *nothing, **more)
         leaf = bare.apply(rows)
-        count = np.bincount(leaf, minlength=nodes).tolist()
-        total = np.bincount(leaf, weights=weight, minlength=nodes).tolist()
-        left, right = bare.children_left.tolist(), bare.children_right.tolist()
-        for node in range(nodes - 1, -1, -1):
-            if left[node] != NO_CHILD:
-                count[node] = count[left[node]] + count[right[node]]
-                total[node] = total[left[node]] + total[right[node]]
-        return cls(
-            bare.children_left,
-            bare.children_right,
-            bare.feature,
-            np.array(count),
-            np.array(total),
-            bare.threshold,
-        )
+        count = bare.node_sums(np.bincount(leaf, minlength=nodes)[bare.leaves])
+        total = np.bincount(leaf, weights=weight, minlength=nodes)[bare.leaves]
+        return replace(bare, n_node_samples=count, weighted_n_node_samples=bare.node_sums(total))
+
+    def node_sums(self, of_leaves: NDArray[Any]) -> NDArray[Any]:
+        """Sums over the leaves below every node, shape (node_count, ...), of (n_leaves, ...)."""
+        sums = np.zeros((self.node_count, *of_leaves.shape[1:]), dtype=of_leaves.dtype)
+        sums[self.leaves] = of_leaves
+        for node in np.flatnonzero(~self.is_leaf)[::-1]:
+            sums[node] = sums[self.children_left[node]] + sums[self.children_right[node]]
+        return sums
+
+    def improvements(self, loss: NDArray[np.float64]) -> NDArray[np.float64]:
+        """How much less the children of every split lose than the node; 0 at leaves."""
+        gain = np.zeros(self.node_count)
+        split = ~self.is_leaf
+        left, right = self.children_left[split], self.children_right[split]
+        gain[split] = loss[split] - (loss[left] + loss[right])
+        return gain
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Rebuilding through the constructor keeps the arrays read-only and leaves caches out.
-        return Tree, (
-            self.children_left,
-            self.children_right,
-            self.feature,
-            self.n_node_samples,
-            self.weighted_n_node_samples,
-            self.threshold,
-        )
+        return Tree, tuple(getattr(self, field.name) for field in fields(self))
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether weights and counts of the training rows differ."""
+        return bool((self.weighted_n_node_samples != self.n_node_samples).any())
 
     @property
     def node_count(self) -> int:
@@ -177,7 +202,7 @@ class Tree:
         """
         answers: list[frozenset[tuple[int, float, bool]]] = [frozenset()] * self.node_count
         for node in np.flatnonzero(~self.is_leaf).tolist():
-            cut = 0.0 if self.threshold is None else float(self.threshold[node])
+            cut = float(self.threshold[node]) if self.numeric else 0.0
             for child, yes in ((self.children_left, True), (self.children_right, False)):
                 answer = int(self.feature[node]), cut, yes
                 answers[child[node]] = answers[node] | {answer}
@@ -210,7 +235,7 @@ class Tree:
         Parameters
         ----------
         rows : array, shape (n, n_columns)
-            Boolean columns, or numbers when the tree has thresholds.
+            Boolean columns, or numbers of a numeric tree.
 
         Returns
         -------
@@ -225,7 +250,7 @@ class Tree:
             moving = np.flatnonzero(~self.is_leaf[node])
             at = node[moving]
             value = rows[moving, self.feature[at]]
-            yes = value if self.threshold is None else value <= self.threshold[at]
+            yes = value <= self.threshold[at] if self.numeric else value
             node[moving] = np.where(yes, self.children_left[at], self.children_right[at])
         return node
 

@@ -24,6 +24,8 @@ from scipy.special import xlogy
 
 from bristlecone import (
     CostSensitiveTreeClassifier,
+    DemographicParity,
+    EqualityOfOpportunity,
     FairTreeClassifier,
     OptimalTreeClassifier,
     PolicyTree,
@@ -286,9 +288,22 @@ def fair_labels(rng):
         group = balanced(rng, n)
         first = np.flatnonzero(kept)
         labels[first[:3]], group[first[:3]] = [1, 1, 0], [0, 1, 0]
-        fit["sensitive"] = one_of(rng, group, group == 1, np.array(["a", "b"])[group])
+        name = one_of(rng, "sensitive", "sensitive_features")
+        fit[name] = one_of(rng, group, group == 1, np.array(["a", "b"])[group])
     amount = shrinkage(rng)
-    parameters |= {"constraint": constraint, "delta": delta, "sensitive_feature": named}
+    given_as = {"constraint": constraint, "delta": delta, "sensitive_feature": named}
+    fairness = None
+    if rng.random() < 0.5:
+        kinds = {"demographic-parity": DemographicParity}
+        kind = kinds.get(constraint, EqualityOfOpportunity)
+        fairness = kind(delta, sensitive_feature=named)
+        # What is set besides does not count.
+        given_as = {
+            "constraint": one_of(rng, "demographic-parity", "equality-of-opportunity"),
+            "delta": one_of(rng, 0.0, 1.0),
+            "sensitive_feature": one_of(rng, None, 0),
+        }
+    parameters |= {"fairness": fairness, **given_as}
     parameters["shrinkage"] = amount
     fit |= {"y": one_of(rng, *NAMES)(labels), "sample_weight": given}
     labels = labels[kept]

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from bristlecone._core import __version__
+from bristlecone.estimators.parameters import (
+    PARAMETERS,
+    Parameter,
+    count_or_none,
+    number_or_auto,
+)
 
-__all__ = ["ENCODER", "SEARCH", "TREE", "Option", "parse"]
+__all__ = ["ENCODER", "SEARCH", "TREE", "parse"]
 
 _DATA = (
     "CSV file (compressed by gzip or not), Parquet file, - for standard input, or the name of a "
@@ -17,105 +24,39 @@ _DATA = (
 )
 
 
-class Option(NamedTuple):
-    """A parameter of an estimator or encoder; left out, it has its default there.
-
-    Attributes
-    ----------
-    parameter : str
-        Its name; that of the option has hyphens.
-    type : callable
-        Reads the argument.
-    metavar : str or None
-    default : object
-        As the signature has it (a test compares them).
-    help : str
-    nargs : str or None
-    """
-
-    parameter: str
-    type: Callable[[str], Any]
-    metavar: str | None
-    default: Any
-    help: str
-    nargs: str | None = None
-
-
-def _integer_or_none(text: str) -> int | None:
-    return None if text.lower() == "none" else int(text)
-
-
-_integer_or_none.__name__ = "integer"  # argparse names the type in its messages
-
-
-def _count_or_share(text: str) -> int | float:
-    try:
-        return int(text)
-    except ValueError:
-        return float(text)
-
-
-_count_or_share.__name__ = "number"
-
-
-def _events(text: str) -> int | float | str | None:
-    if text.lower() in ("none", "auto"):
-        return None if text.lower() == "none" else "auto"
-    return _count_or_share(text)
-
-
-_events.__name__ = "number"
-
-
-def _number_or_auto(text: str) -> float | str:
-    return "auto" if text.lower() == "auto" else float(text)
-
-
-_number_or_auto.__name__ = "number"
-
 TREE = (
-    Option("objective", str, "NAME", "likelihood", "what the best tree is best in: likelihood "
-           "(proportional hazards between the leaves) or brier (integrated Brier score)"),
-    Option("max_depth", _integer_or_none, "D", 3, "most questions from root to leaf; none for any "
-           "number, which needs --max-leaf-nodes or --leaf-penalty"),
-    Option("max_leaf_nodes", _integer_or_none, "N", None, "most leaves"),
-    Option("min_samples_leaf", _count_or_share, "N", 1, "fewest rows of a leaf; below 1 a share of "
-           "the rows"),
-    Option("min_events_leaf", _events, "N", "auto", "fewest events of a leaf; below 1 a share of "
-           "the events; auto or none"),
-    Option("leaf_penalty", float, "LOSS", 0.0, "loss added for every leaf: a split must gain "
-           "more"),
-    Option("prior", _number_or_auto, "EVENTS", "auto", "pseudo-events at the baseline hazard in "
-           "every leaf, for likelihood; or auto"),
-    Option("shrinkage", _number_or_auto, "L", "auto", "pseudo-events, or pseudo-rows of a curve, "
-           "by which predictions are pulled towards those of the node above; auto is the "
-           "objective's own"),
-    Option("leaf_curve", str, "NAME", "auto", "survival curve of a leaf: proportional, "
-           "kaplan-meier or brier-optimal; auto is the objective's own"),
-    Option("time_grid", float, "T", None, "coarser times for brier: every time is moved up to the "
-           "next one of these", "+"),
+    Parameter("objective", "likelihood", metavar="NAME", help="what the best tree is best in: "
+              "likelihood (proportional hazards between the leaves) or brier (integrated Brier "
+              "score)"),
+    *map(PARAMETERS.__getitem__, (
+        "max_depth", "max_leaf_nodes", "min_samples_leaf", "min_events_leaf", "leaf_penalty",
+        "prior",
+    )),
+    Parameter("shrinkage", "auto", read=number_or_auto, metavar="L", help="pseudo-events, or "
+              "pseudo-rows of a curve, by which predictions are pulled towards those of the node "
+              "above; auto is the objective's own"),
+    Parameter("leaf_curve", "auto", metavar="NAME", help="survival curve of a leaf: proportional, "
+              "kaplan-meier or brier-optimal; auto is the objective's own"),
+    Parameter("time_grid", None, read=float, metavar="T", nargs="+", help="coarser times for "
+              "brier: every time is moved up to the next one of these"),
 )  # fmt: skip
 """Options of the tree."""
 
-SEARCH = (
-    Option("time_limit", float, "SECONDS", None, "end the search then, with the best tree so far"),
-    Option("memory_limit", int, "BYTES", None, "end the search when it needs more"),
-    Option("n_jobs", int, "N", None, "threads; -1 for all cores"),
-)
+SEARCH = tuple(PARAMETERS[name] for name in ("time_limit", "memory_limit", "n_jobs"))
 """Options of the search."""
 
 ENCODER = (
-    Option("thresholds", str, "NAME", "quantiles", "where numbers are cut: quantiles, midpoints "
-           "(everywhere) or kmeans"),
-    Option("n_thresholds", int, "K", 10, "most cuts of a column"),
-    Option("max_categories", _integer_or_none, "K", 10, "most levels of a text column that get a "
-           "question of their own, the commonest ones; none for all"),
-    Option("missing", str, "NAME", "impute", "missing numbers: impute (the mean) or branch (a "
-           "question of their own)"),
-    Option("min_support", float, "SHARE", 0.01, "leave questions out that fewer rows answer with "
-           "yes, or with no"),
-    Option("max_features", _integer_or_none, "K", None, "most questions in all, the most balanced "
-           "ones"),
+    Parameter("thresholds", "quantiles", metavar="NAME", help="where numbers are cut: quantiles, "
+              "midpoints (everywhere) or kmeans"),
+    Parameter("n_thresholds", 10, read=int, metavar="K", help="most cuts of a column"),
+    Parameter("max_categories", 10, read=count_or_none, metavar="K", help="most levels of a text "
+              "column that get a question of their own, the commonest ones; none for all"),
+    Parameter("missing", "impute", metavar="NAME", help="missing numbers: impute (the mean) or "
+              "branch (a question of their own)"),
+    Parameter("min_support", 0.01, read=float, metavar="SHARE", help="leave questions out that "
+              "fewer rows answer with yes, or with no"),
+    Parameter("max_features", None, read=count_or_none, metavar="K", help="most questions in all, "
+              "the most balanced ones"),
 )  # fmt: skip
 """Options of the binary features."""
 
@@ -165,7 +106,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace | None:
         parser.print_help()
         return None
     if unknown:
-        options = arguments.parser._option_string_actions
+        options = re.findall(r"--[\w-]+", arguments.parser.format_help())
         close = get_close_matches(unknown[0].partition("=")[0], options, n=1)
         hint = f"; did you mean {close[0]}?" if close else ""
         arguments.parser.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
@@ -187,10 +128,20 @@ def _add_fit(parser: argparse.ArgumentParser) -> None:
     add("data", metavar="DATA", help=_DATA)
     columns = parser.add_argument_group("columns")
     add = columns.add_argument
-    add("--time", metavar="COL", help="column of times (default: time)")
+    add(
+        "--time",
+        metavar="COL",
+        help="column of times: numbers, or dates with --entry (default: time; or stop, exit "
+        "beside start, entry)",
+    )
     add("--event", metavar="COL", help="column of events, 1 or true (default: event)")
     add("--event-value", metavar="V", help="value of the event column that means an event")
-    add("--entry", metavar="COL", help="column of times from which the rows were observed")
+    add(
+        "--entry",
+        metavar="COL",
+        help="column of times from which the rows were observed, or of the dates that the time is "
+        "counted from (default without --time: entry, or start beside stop)",
+    )
     add("--drop", metavar="COL", nargs="+", action="extend", default=[], help="columns to ignore")
     add(
         "--categorical",
@@ -219,9 +170,9 @@ def _add_fit(parser: argparse.ArgumentParser) -> None:
         group = parser.add_argument_group(title)
         for option in options:
             group.add_argument(
-                f"--{option.parameter.replace('_', '-')}",
-                dest=option.parameter,
-                type=option.type,
+                f"--{option.name.replace('_', '-')}",
+                dest=option.name,
+                type=option.read,
                 metavar=option.metavar,
                 nargs=option.nargs,
                 default=argparse.SUPPRESS,

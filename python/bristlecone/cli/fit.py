@@ -11,7 +11,7 @@ from typing import Any
 
 from bristlecone import datasets
 from bristlecone.cli.arguments import ENCODER, SEARCH, TREE
-from bristlecone.cli.outcome import survival
+from bristlecone.cli.outcome import default_columns, survival
 from bristlecone.cli.progress import progress_line
 from bristlecone.cli.tables import (
     check_column,
@@ -22,7 +22,7 @@ from bristlecone.cli.tables import (
     output,
 )
 from bristlecone.cli.text import size, tree_text
-from bristlecone.data.reading.columns import NUMBER, TEXT
+from bristlecone.data.reading.columns import TEXT, TIME
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.errors import BristleconeWarning
 from bristlecone.estimators.survival import OptimalSurvivalTree
@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     targets = _targets(arguments)
     table = open_table(arguments.data)
     roles, features = _columns(arguments, table.columns, table.name)
-    kinds = {roles[role]: NUMBER for role in ("time", "entry") if role in roles}
+    kinds = {roles[role]: TIME for role in ("time", "entry") if role in roles}
     kinds |= dict.fromkeys(arguments.categorical, TEXT)
     frame = table.read([*features, *roles.values()], kinds=kinds, missing=arguments.na)
     X = frame.select(features)
@@ -83,17 +83,17 @@ def _estimator(arguments: argparse.Namespace) -> OptimalSurvivalTree:
     given = vars(arguments)
 
     def chosen(options: tuple[Any, ...]) -> dict[str, Any]:
-        names = [option.parameter for option in options]
+        names = [option.name for option in options]
         return {name: given[name] for name in names if name in given}
 
     parameters = chosen((*TREE, *SEARCH))
     encoding = chosen(ENCODER)
     if encoding:
         encoder = BinaryEncoder(**encoding)
-        encoder._check_parameters()
+        encoder.check_parameters()
         parameters["encoder"] = encoder
     estimator = OptimalSurvivalTree(**parameters)
-    estimator._check_parameters()
+    estimator.check_parameters()
     return estimator
 
 
@@ -117,12 +117,15 @@ def _columns(
 ) -> tuple[dict[str, str], list[str]]:
     """Columns of the outcome by their roles, and the features."""
     roles: dict[str, str] = {}
+    defaults = {"event": "event"}
+    if arguments.time is None:
+        defaults |= default_columns([name for name in columns if name not in arguments.drop])
     for role in _ROLES:
         name = getattr(arguments, role)
         if name is None:
-            if role == "entry":
+            name = defaults.get(role)
+            if name is None:
                 continue
-            name = role
             if name not in columns:
                 raise ValueError(
                     f"--{role} is needed: which column holds the {role}s? There are "

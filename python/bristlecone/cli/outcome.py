@@ -1,7 +1,9 @@
-"""Times and events from their columns."""
+"""Outcomes from the columns that the options name."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -9,8 +11,18 @@ from numpy.typing import NDArray
 
 from bristlecone.cli.tables import listed, shown
 from bristlecone.data.frame import Frame
+from bristlecone.data.outcomes import INTERVALS, as_structured, as_survival
+from bristlecone.data.reading.numbers import parse_number
 
-__all__ = ["survival"]
+__all__ = ["default_columns", "survival"]
+
+
+def default_columns(columns: Collection[str]) -> dict[str, str]:
+    """Columns of time and entry where no option names them, by role."""
+    for entry, time in (("entry", "time"), *INTERVALS):
+        if entry in columns and time in columns:
+            return {"time": time, "entry": entry}
+    return {"time": "time"}
 
 
 def survival(
@@ -22,43 +34,21 @@ def survival(
     event_value: str | None,
 ) -> NDArray[np.void]:
     """Outcomes as the estimators take them."""
+    for name in filter(None, (event_name, time_name, entry_name)):
+        _check_present(frame[name], name)
+
+    def named(name: str) -> tuple[NDArray[Any], str]:
+        return frame[name], f"column {name!r}"
+
     event = _event(frame[event_name], event_name, event_value)
-    time = _time(frame[time_name], time_name, "--time")
-    columns: dict[str, NDArray[Any]] = {"event": event, "time": time}
-    if entry_name is not None:
-        entry = columns["entry"] = _time(frame[entry_name], entry_name, "--entry")
-        late = entry >= time
-        if late.any():
-            row = int(np.argmax(late))
-            raise ValueError(
-                f"column {entry_name!r} is {entry[row]:g} in row {row}, where {time_name!r} is "
-                f"{time[row]:g}; a row must enter before its time"
-            )
-    y = np.empty(len(event), dtype=[(name, values.dtype) for name, values in columns.items()])
-    for name, values in columns.items():
-        y[name] = values
-    return y
-
-
-def _time(values: NDArray[Any], name: str, option: str) -> NDArray[np.float64]:
-    _check_present(values, name)
-    if values.dtype.kind not in "iuf":
-        row = next((k for k, value in enumerate(values) if not _is_number(value)), 0)
-        raise ValueError(
-            f"{option}: column {name!r} is not numeric; row {row} holds {shown(values[row])}"
-        )
-    time = values.astype(np.float64)
-    wrong = ~(np.isfinite(time) & (time >= 0))
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise ValueError(
-            f"column {name!r} is {time[row]:g} in row {row}; times must be finite and not negative"
-        )
-    return time
+    entry = None if entry_name is None else named(entry_name)
+    time, label = named(time_name)
+    if entry is None and isinstance(time[0], date):
+        raise ValueError(f"{label} holds dates; --entry names the column of those they count from")
+    return as_structured(as_survival((event, f"column {event_name!r}"), (time, label), entry))
 
 
 def _event(values: NDArray[Any], name: str, wanted: str | None) -> NDArray[np.bool_]:
-    _check_present(values, name)
     found = dict.fromkeys(values.tolist())
     if wanted is None:
         if not all(isinstance(value, (bool, int, float)) and value in (0, 1) for value in found):
@@ -82,18 +72,10 @@ def _check_present(values: NDArray[Any], name: str) -> None:
             raise ValueError(f"column {name!r} has no value in row {row}")
 
 
-def _is_number(value: Any) -> bool:
-    try:
-        float(value)
-    except (TypeError, ValueError):
-        return False
-    return True
-
-
 def _is_written(value: Any, text: str) -> bool:
     """Whether the text stands for the value: 1 and 1.0 are the same number."""
     if isinstance(value, bool):
         return shown(value) == text.lower()
     if isinstance(value, (int, float)):
-        return _is_number(text) and value == float(text)
+        return parse_number(text, ".") == value
     return bool(value == text)

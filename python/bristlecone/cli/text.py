@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from bristlecone.export import export_dict, export_text
-from bristlecone.report import certificate
+from bristlecone.search.certificate import Certificate
 
 __all__ = ["size", "tree_text"]
 
 
 def tree_text(estimator: Any, source: str) -> str:
     """Where the tree comes from and its size, the tree, and what was proved of it if it was."""
-    proof = f"\n{_proof(estimator)}" if hasattr(estimator, "status_") else ""
+    proof = f"\n{_proof(estimator.certificate_)}" if estimator.certificate_.is_searched else ""
     return f"{source}: {size(estimator)}\n\n{export_text(estimator)}{proof}"
 
 
@@ -36,8 +36,7 @@ def _leaves(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield from _leaves(node["no"])
 
 
-def _proof(estimator: Any) -> str:
+def _proof(found: Certificate) -> str:
     """Lines for objective, lower bound, gap, status, binary features, seconds and remarks."""
-    sentence, numbers = certificate(estimator)
-    lines = [*numbers[:3], ("status", sentence), *numbers[3:]]
+    lines = [*found.numbers[:3], ("status", found.sentence), *found.numbers[3:]]
     return "".join(f"{name:16}{value}\n" for name, value in lines)

@@ -15,7 +15,6 @@ __all__ = [
     "as_array",
     "check_names",
     "check_not_negative",
-    "check_row_labels",
     "listed",
     "transposed",
     "unmasked",
@@ -116,37 +115,6 @@ def check_names(frame: Any, label: str) -> list[Any]:
     if repeated:
         raise ValueError(f"{label} has duplicate column names: {', '.join(repeated)}")
     return names
-
-
-def check_row_labels(X: Any, other: Any, name: str) -> None:
-    """Refuse pandas objects whose indices hold the same labels in another order.
-
-    Rows belong together by position, as everywhere in scikit-learn: an index that tells otherwise
-    is a mistake. Different sets of labels tell nothing, for instance after ``reset_index`` of
-    one of the two.
-
-    Raises
-    ------
-    ValueError
-        In that case.
-    """
-    if isinstance(other, (tuple, list)):
-        for part in other[:2]:
-            if nw.dependencies.is_pandas_series(part):
-                check_row_labels(X, part, name)
-        return
-    if not nw.dependencies.is_pandas_dataframe(X) or not (
-        nw.dependencies.is_pandas_dataframe(other) or nw.dependencies.is_pandas_series(other)
-    ):
-        return
-    mine, theirs = X.index, other.index
-    if len(mine) != len(theirs) or mine.equals(theirs):
-        return
-    if mine.isin(theirs).all() and theirs.isin(mine).all():
-        raise ValueError(
-            f"X and {name} have the same index in another order; rows belong together by position: "
-            f"reorder one of them, as in {name}.loc[X.index], or pass {name} without its index"
-        )
 
 
 def listed(values: Iterable[Any], most: int = 5) -> str:

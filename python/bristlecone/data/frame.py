@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import narwhals as nw
 from numpy.typing import NDArray
 
-__all__ = ["Frame", "check_names"]
+__all__ = ["Frame", "check_names", "frame_backend"]
 
 
 class Frame(Mapping[str, NDArray[Any]]):
@@ -89,3 +90,10 @@ def check_names(names: Sequence[str], source: str) -> None:
                 f"{source}: duplicate column name {name!r} (columns {first[name]} and {position})"
             )
         first[name] = position
+
+
+def frame_backend(X: Any) -> str | None:
+    """Name of the library of a data frame, such as "pandas"; None for anything else."""
+    if not nw.dependencies.is_into_dataframe(X):
+        return None
+    return str(nw.get_native_namespace(X).__name__)

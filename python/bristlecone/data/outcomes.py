@@ -5,26 +5,43 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bristlecone.data.arrays import as_array, check_names, check_not_negative, listed, unmasked
+from bristlecone.data.rows import check_row_labels
 
-__all__ = ["Survival", "check_survival"]
+if TYPE_CHECKING:
+    from narwhals.typing import IntoDataFrame
+
+__all__ = [
+    "INTERVALS",
+    "Outcome",
+    "Survival",
+    "as_structured",
+    "as_survival",
+    "check_columns",
+    "check_survival",
+    "is_outcome",
+    "outcome",
+]
+
+Outcome: TypeAlias = "NDArray[np.void] | IntoDataFrame | tuple[ArrayLike, ArrayLike] | Survival"
+"""What ``fit`` takes as y, see :func:`check_survival`."""
 
 _FORMS = (
-    "a structured array with one boolean and one float field, a DataFrame with columns "
-    "'event' and 'time', or a pair (event, time)"
+    "a structured array with one boolean and one float field (bristlecone.outcome makes one), a "
+    "DataFrame with columns 'event' and 'time', or a pair (event, time)"
 )
 
 # Name of the field or column of delayed entry.
 _ENTRY = "entry"
 
-# Columns of a frame that hold where a row's time begins and ends, besides ('entry', time).
-_INTERVALS = (("start", "stop"), ("entry", "exit"))
+INTERVALS = (("start", "stop"), ("entry", "exit"))
+"""Columns of a frame that hold where a row's time begins and ends, besides ('entry', time)."""
 
 _DAY = np.timedelta64(1, "D")
 
@@ -44,7 +61,68 @@ class Survival(NamedTuple):
     entry: NDArray[np.float64] | None = None
 
 
-def check_survival(y: Any) -> Survival:
+def outcome(event: ArrayLike, time: ArrayLike, entry: ArrayLike | None = None) -> NDArray[np.void]:
+    """Outcomes as one structured array, for ``fit``, metrics, curves and cross-validation.
+
+    Parameters
+    ----------
+    event : array-like of shape (n,)
+        Whether the event was observed: booleans or 0/1, in a list, array or series.
+    time : array-like of shape (n,)
+        Time of event or censoring: numbers of any unit, durations (timedelta), which count in
+        days, or, with dates of entry, dates.
+    entry : array-like of shape (n,), optional
+        Time from which a row was observed (delayed entry, left truncation), in the unit of
+        ``time``. Where both are dates, the time is the days between them and nobody enters late.
+
+    Returns
+    -------
+    structured array of shape (n,)
+        Fields ``event`` (bool), ``time`` (float64) and, where numbers or durations of entry are
+        given, ``entry`` (float64).
+
+    Raises
+    ------
+    ValueError
+        When the event is not two-valued, a time is missing, infinite or negative, an entry is
+        not before its time, lengths differ, or pandas indices hold the same labels in another
+        order; argument and row are named.
+
+    See Also
+    --------
+    bristlecone.curves.kaplan_meier : Survival curve of outcomes.
+
+    Examples
+    --------
+    >>> import bristlecone
+    >>> bristlecone.outcome([1, 0], [3, 4.5])
+    array([( True, 3. ), (False, 4.5)],
+          dtype=[('event', '?'), ('time', '<f8')])
+    >>> from datetime import date
+    >>> exits = [date(2024, 3, 1), date(2024, 2, 2)]
+    >>> bristlecone.outcome([True, False], exits, entry=[date(2024, 2, 1)] * 2)["time"]
+    array([29.,  1.])
+    """
+    return as_structured(check_columns(event, time, entry))
+
+
+def check_columns(event: Any, time: Any, entry: Any = None) -> Survival:
+    """Outcomes of arguments called event, time and entry; raises as :func:`outcome`."""
+    check_row_labels(event, of="event", time=time, entry=entry)
+    late = None if entry is None else (entry, "entry")
+    return as_survival((event, "event"), (time, "time"), late)
+
+
+def as_structured(survival: Survival) -> NDArray[np.void]:
+    """Checked outcomes as one array with the fields ``event``, ``time`` and perhaps ``entry``."""
+    columns = {name: values for name, values in survival._asdict().items() if values is not None}
+    y = np.empty(len(survival.time), dtype=[(name, x.dtype) for name, x in columns.items()])
+    for name, values in columns.items():
+        y[name] = values
+    return y
+
+
+def check_survival(y: Any, name: str = "y", *, entry_allowed: bool = True) -> Survival:
     """Event indicators and times from any accepted form of ``y``.
 
     Parameters
@@ -63,38 +141,91 @@ def check_survival(y: Any) -> Survival:
         Times are numbers of any unit, or durations (timedelta), which count in days. Where entry
         and time are both dates, as in registries, the time is the days between them and nobody
         enters late.
+    name : str
+        What messages call ``y``.
+    entry_allowed : bool
+        Whether rows may enter late.
 
     Returns
     -------
     Survival
+        Checked outcomes; one that was returned before is taken as it is.
 
     Raises
     ------
     ValueError
-        When the form is not recognised, the event is not two-valued, a time is missing,
-        infinite or negative, or an entry is not before its time; the column and row are named.
+        When the form is not recognised, there are no rows, the event is not two-valued, a time is
+        missing, infinite or negative, an entry is not before its time, or a row enters late where
+        none may; the column and row are named.
     """
+    survival = y if isinstance(y, Survival) else _read(y, name)
+    if survival.entry is not None and not survival.entry.any():
+        survival = survival._replace(entry=None)
+    if survival.entry is not None and not entry_allowed:
+        raise ValueError(f"{name} has delayed entry, which is not supported here")
+    return survival
+
+
+def is_outcome(values: Any) -> bool:
+    """Whether these are outcomes in a form of ``check_survival``, and no single column."""
+    if isinstance(values, np.ndarray):
+        return bool(values.dtype.names)
+    return (
+        isinstance(values, Survival)
+        or _is_pair(values)
+        or bool(nw.dependencies.is_into_dataframe(values))
+    )
+
+
+def as_survival(
+    event: tuple[Any, str], time: tuple[Any, str], entry: tuple[Any, str] | None = None
+) -> Survival:
+    """Outcomes from columns, each with what messages call it.
+
+    Raises
+    ------
+    ValueError
+        As ``check_survival``.
+    """
+    observed = _as_event(as_array(*event), event[1])
+    until, late = _times(
+        (as_array(*time), time[1]), None if entry is None else (as_array(*entry), entry[1])
+    )
+    for values, label in ((until, time[1]), (late, entry[1] if entry else "")):
+        if values is not None and len(values) != len(observed):
+            raise ValueError(f"{event[1]} has {len(observed)} rows but {label} has {len(values)}")
+    if not len(observed):
+        raise ValueError(f"{event[1]} has no rows: n_samples=0")
+    return Survival(observed, until, late)
+
+
+def _read(y: Any, name: str) -> Survival:
     if isinstance(y, np.ndarray) and y.dtype.names:
-        return _from_fields(unmasked(y, "y"))
-    if isinstance(y, (tuple, list)) and len(y) in (2, 3) and all(map(_is_column, y)):
+        return _from_fields(unmasked(y, name), name)
+    if _is_pair(y):
         if len(y) == 3:
             raise ValueError(
-                f"y is a {type(y).__name__} of three; expected a pair (event, time). For delayed "
-                "entry pass a DataFrame with columns 'event', 'entry' and 'time', or a structured "
-                "array with a field 'entry'"
+                f"{name} is a {type(y).__name__} of three; expected a pair (event, time). For "
+                "delayed entry pass bristlecone.outcome(event, time, entry), or a DataFrame with "
+                "columns 'event', 'entry' and 'time'"
             )
-        labels = "event, the first of the pair y,", "time, the second of the pair y,"
-        event = _as_event(as_array(y[0], labels[0]), labels[0])
-        time = _as_time(as_array(y[1], labels[1]), labels[1])
-        if len(event) != len(time):
-            raise ValueError(f"y: event has {len(event)} rows but time has {len(time)}")
-        return Survival(event, time)
+        event, time = (
+            f"event, the first of the pair {name},",
+            f"time, the second of the pair {name},",
+        )
+        check_row_labels(y[0], of=f"the event of {name}", **{f"the time of {name}": y[1]})
+        return as_survival((y[0], event), (y[1], time))
     if nw.dependencies.is_into_dataframe(y):
-        names = check_names(y, "y")
+        names = check_names(y, name)
         series = nw.from_native(y, eager_only=True).iter_columns()
-        return _from_columns(dict(zip(names, series, strict=True)))
+        return _from_columns(dict(zip(names, series, strict=True)), name)
     shape = f" of shape {y.shape}" if isinstance(y, np.ndarray) else ""
-    raise ValueError(f"y is a {type(y).__name__}{shape}; expected {_FORMS}")
+    raise ValueError(f"{name} is a {type(y).__name__}{shape}; expected {_FORMS}")
+
+
+def _is_pair(y: Any) -> bool:
+    """Whether there are two columns, or three."""
+    return isinstance(y, (tuple, list)) and len(y) in (2, 3) and all(map(_is_column, y))
 
 
 def _is_column(values: Any) -> bool:
@@ -102,58 +233,59 @@ def _is_column(values: Any) -> bool:
     return not (np.isscalar(values) or isinstance(values, tuple))
 
 
-def _from_fields(y: NDArray[Any]) -> Survival:
+def _from_fields(y: NDArray[Any], name: str) -> Survival:
     fields = y.dtype.names or ()
-    names = [name for name in fields if name != _ENTRY]
-    events = [name for name in names if y.dtype[name].kind == "b"]
-    times = [name for name in names if y.dtype[name].kind in "iufmM"]
+    names = [field for field in fields if field != _ENTRY]
+    events = [field for field in names if y.dtype[field].kind == "b"]
+    times = [field for field in names if y.dtype[field].kind in "iufmM"]
     if len(names) != 2 or len(events) != 1 or len(times) != 1:
-        shown = ", ".join(f"{name!r} ({y.dtype[name]})" for name in names)
-        codes = {name: y[name] for name in names if y.dtype[name].kind in "iu"}
+        shown = ", ".join(f"{field!r} ({y.dtype[field]})" for field in names)
+        codes = {field: y[field] for field in names if y.dtype[field].kind in "iu"}
         raise ValueError(
-            f"y has the fields {shown}; expected one boolean field (event) and one float "
+            f"{name} has the fields {shown}; expected one boolean field (event) and one float "
             f"field (time), and at most {_ENTRY!r} besides{_told_codes(codes)}"
         )
-    labels = {name: f"field {name!r} of y" for name in fields}
-    event = _as_event(y[events[0]], labels[events[0]])
-    entry = (y[_ENTRY], labels[_ENTRY]) if _ENTRY in fields else None
-    return _outcome(event, (y[times[0]], labels[times[0]]), entry)
 
+    def named(field: str) -> tuple[Any, str]:
+        return y[field], f"field {field!r} of {name}"
 
-def _from_columns(columns: Mapping[Any, nw.Series[Any]]) -> Survival:
-    event, entry, time = _roles(columns)
-
-    def values_of(name: Any) -> tuple[NDArray[Any], str]:
-        label = f"column {name!r} of y"
-        return as_array(columns[name], label), label
-
-    return _outcome(
-        _as_event(*values_of(event)), values_of(time), None if entry is None else values_of(entry)
+    return as_survival(
+        named(events[0]), named(times[0]), named(_ENTRY) if _ENTRY in fields else None
     )
 
 
-def _roles(columns: Mapping[Any, nw.Series[Any]]) -> tuple[Any, Any, Any]:
+def _from_columns(columns: Mapping[Any, nw.Series[Any]], name: str) -> Survival:
+    event, entry, time = _roles(columns, name)
+
+    def named(column: Any) -> tuple[Any, str]:
+        return columns[column], f"column {column!r} of {name}"
+
+    return as_survival(named(event), named(time), None if entry is None else named(entry))
+
+
+def _roles(columns: Mapping[Any, nw.Series[Any]], name: str) -> tuple[Any, Any, Any]:
     """Names of the columns of event, entry (or None) and time."""
-    for entry, time in _INTERVALS:
+    for entry, time in INTERVALS:
         if entry in columns and time in columns:
-            rest = [name for name in columns if name not in (entry, time)]
+            rest = [column for column in columns if column not in (entry, time)]
             if len(rest) == 1:
                 return rest[0], entry, time
     late = _ENTRY if _ENTRY in columns else None
-    rest = [name for name in columns if name != late]
+    rest = [column for column in columns if column != late]
     if set(rest) == {"event", "time"}:
         return "event", late, "time"
-    two_valued = [name for name in rest if _is_two_valued(columns[name])]
-    times = [name for name in rest if name not in two_valued and _is_of_times(columns[name])]
+    two_valued = [column for column in rest if _is_two_valued(columns[column])]
+    others = [column for column in rest if column not in two_valued]
+    times = [column for column in others if _is_of_times(columns[column])]
     if len(rest) != 2 or len(two_valued) != 1 or len(times) != 1:
         codes = {
-            name: columns[name].to_numpy()
-            for name in rest
-            if name != "time" and columns[name].dtype.is_integer()
+            column: columns[column].to_numpy()
+            for column in rest
+            if column != "time" and columns[column].dtype.is_integer()
         }
         raise ValueError(
-            f"y has the columns {listed(columns)}; expected 'event' and 'time', or exactly one "
-            f"two-valued column and one numeric column, and at most {_ENTRY!r} besides"
+            f"{name} has the columns {listed(columns)}; expected 'event' and 'time', or exactly "
+            f"one two-valued column and one numeric column, and at most {_ENTRY!r} besides"
             f"{_told_codes(codes)}"
         )
     return two_valued[0], late, times[0]
@@ -167,22 +299,22 @@ def _is_of_times(column: nw.Series[Any]) -> bool:
     return column.dtype.is_numeric() or column.dtype.is_temporal()
 
 
-def _outcome(
-    event: NDArray[np.bool_],
-    time: tuple[NDArray[Any], str],
-    entry: tuple[NDArray[Any], str] | None,
-) -> Survival:
-    """Outcome of arrays and what messages call them."""
+def _times(
+    time: tuple[NDArray[Any], str], entry: tuple[NDArray[Any], str] | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    """Times and entries (or None) of arrays and what messages call them."""
     if entry is None:
-        return Survival(event, _as_time(*time))
+        return _as_time(*time), None
     values, label = _as_dates(*time)
     start, start_label = _as_dates(*entry)
+    if len(values) != len(start):
+        raise ValueError(f"{label} has {len(values)} rows but {start_label} has {len(start)}")
     if values.dtype.kind == start.dtype.kind == "M":
-        return Survival(event, _days_between(start, start_label, values, label))
+        return _days_between(start, start_label, values, label), None
     if (values.dtype.kind == "m") != (start.dtype.kind == "m"):
         raise ValueError(f"{start_label} and {label} must both be durations, or both numbers")
     until = _as_time(values, label)
-    return Survival(event, until, _as_entry(start, start_label, until))
+    return until, _as_entry(start, start_label, until)
 
 
 def _as_event(values: NDArray[Any], label: str) -> NDArray[np.bool_]:
@@ -273,7 +405,8 @@ def _as_time(values: NDArray[Any], label: str) -> NDArray[np.float64]:
     if values.dtype.kind not in "iuf":
         shown = f", such as {values[0]!r};" if values.dtype.kind in "US" and len(values) else ";"
         raise ValueError(f"{label} has dtype {values.dtype}{shown} expected numbers")
-    time = np.ascontiguousarray(values, dtype=np.float64)
+    # A field of a packed structured array need not be aligned.
+    time = np.require(values, np.float64, ["C_CONTIGUOUS", "ALIGNED"])
     check_not_negative(time, label, "times")
     return time
 

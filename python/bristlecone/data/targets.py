@@ -1,22 +1,20 @@
-"""Labels, numbers, costs and groups that a tree is fitted to: checked here, once."""
+"""Labels, numbers and costs that a tree is fitted to: checked here, once."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_sample_weight
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from bristlecone.data.arrays import as_array, check_row_labels, unmasked
-from bristlecone.data.checks import check_sample_weight, row_count, take_rows
+from bristlecone.data.arrays import as_array, unmasked
+from bristlecone.data.groups import codes_of
+from bristlecone.data.rows import check_row_labels, check_sample_weight, row_count, take_rows
 from bristlecone.errors import InvalidParameterError
 
 __all__ = [
-    "Groups",
     "LabelledData",
     "NumericData",
     "check_amounts",
@@ -24,9 +22,7 @@ __all__ = [
     "check_numbers",
     "check_numeric_data",
     "check_two_classes",
-    "check_two_groups",
-    "codes_of",
-    "column_of",
+    "known_codes",
 ]
 
 
@@ -53,60 +49,6 @@ class NumericData(NamedTuple):
     kept: NDArray[np.bool_]
 
 
-class Groups(NamedTuple):
-    """Two groups: ``values`` in sorted order, ``codes`` int64 (n,) with every row's place in them.
-
-    ``name`` is what messages call them.
-    """
-
-    values: NDArray[Any]
-    codes: NDArray[np.int64]
-    name: str
-
-
-def codes_of(values: Any, n_samples: int, name: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Distinct values in sorted order, and the position of every row's value among them.
-
-    Raises
-    ------
-    ValueError
-        When there is not one value per row, or values are missing, of several types, or
-        continuous; ``name`` says what they are.
-    """
-    if values is None:
-        raise ValueError(
-            f"This estimator requires {name} to be passed, but the target {name} is None"
-        )
-    array = column_or_1d(as_array(values, name), warn=True)
-    if len(array) != n_samples:
-        raise ValueError(f"X has {n_samples} rows but {name} has {len(array)}")
-    if array.dtype.kind == "T":
-        # NumPy's text of variable length, which scikit-learn does not know.
-        array = np.array(array.tolist())
-    if array.dtype.kind in "mM" and np.isnat(array).any():
-        raise ValueError(f"{name} is missing in row {int(np.argmax(np.isnat(array)))}")
-    if array.dtype.kind == "f":
-        wrong = ~np.isfinite(array)
-        if wrong.any():
-            raise ValueError(
-                f"Input {name} contains NaN or infinity: {array[wrong][0]} in row "
-                f"{int(np.argmax(wrong))}"
-            )
-    elif array.dtype == object:
-        missing = np.array([value is None or value != value for value in array.tolist()], bool)
-        if missing.any():
-            raise ValueError(f"{name} is missing in row {int(np.argmax(missing))}")
-        kinds = {type(value) for value in array.tolist()}
-        if len(kinds) > 1:
-            told = ", ".join(sorted(kind.__name__ for kind in kinds))
-            raise ValueError(f"{name} mixes labels of several types: {told}")
-    if array.dtype.kind not in "biuUS":
-        check_classification_targets(array)
-    # Looked up, not np.unique's inverse, which sorts all rows.
-    classes = np.unique(array)
-    return classes, np.searchsorted(classes, array).astype(np.int64)
-
-
 def check_labelled_data(
     X: Any, y: Any, sample_weight: Any, class_weight: Any = None, *, name: str = "y"
 ) -> LabelledData:
@@ -122,8 +64,7 @@ def check_labelled_data(
         that hold the same labels in another order, and all of ``check_sample_weight``.
     """
     n_samples = row_count(X)
-    check_row_labels(X, y, name)
-    check_row_labels(X, sample_weight, "sample_weight")
+    check_row_labels(X, **{name: y}, sample_weight=sample_weight)
     classes, labels = codes_of(y, n_samples, name)
     weight = check_sample_weight(sample_weight, n_samples)
     kept = np.ones(n_samples, dtype=bool)
@@ -170,6 +111,27 @@ def _weighted_by_class(
     return weighted
 
 
+def known_codes(name: str, values: Any, known: NDArray[Any], n_samples: int) -> NDArray[np.int64]:
+    """Place of every value among the labels of a fit, which are sorted.
+
+    Raises
+    ------
+    ValueError
+        When there is not one per row, or one was not known to the fit.
+    """
+    array = as_array(values, name)
+    if array.shape != (n_samples,):
+        raise ValueError(f"{name} has shape {array.shape}; expected ({n_samples},), one per row")
+    codes = np.minimum(np.searchsorted(known, array), len(known) - 1)
+    unknown = known[codes] != array
+    if unknown.any():
+        raise ValueError(
+            f"{name} holds {array[unknown].tolist()[0]!r}, which is not among those of the fit, "
+            f"{known.tolist()}"
+        )
+    return codes
+
+
 def check_two_classes(classes: NDArray[Any]) -> None:
     """Raise ValueError for more than two classes."""
     if len(classes) > 2:
@@ -177,67 +139,6 @@ def check_two_classes(classes: NDArray[Any]) -> None:
             "Only binary classification is supported. The type of the target is multiclass: y has "
             f"{len(classes)} classes"
         )
-
-
-def column_of(X: Any, column: Any, parameter: str) -> NDArray[Any]:
-    """One column of a data frame or array, by name or position.
-
-    Raises
-    ------
-    InvalidParameterError
-        When there is no such column; ``parameter`` is what names it.
-    """
-    table = nw.from_native(X, eager_only=True, pass_through=True)
-    names = list(table.columns) if hasattr(table, "columns") else []
-    if column in names:
-        return as_array(table[column], f"column {column!r}")
-    if isinstance(column, (int, np.integer)) and not isinstance(column, bool):
-        if names and 0 <= column < len(names):
-            return as_array(table[names[column]], f"column {names[column]!r}")
-        array = np.asarray(unmasked(X, "X")) if not names else np.empty((0, 0))
-        if 0 <= column < array.shape[1]:
-            return array[:, column]
-    raise InvalidParameterError(f"{parameter}={column!r} is no column of X")
-
-
-def check_two_groups(
-    X: Any,
-    sensitive: Any,
-    sensitive_feature: Any,
-    kept: NDArray[np.bool_] | None,
-    why: str,
-    parameter: str = "sensitive_feature",
-) -> Groups | None:
-    """Groups of the rows that are kept (None: all), from ``sensitive`` or else a column of ``X``.
-
-    None when there is neither. ``parameter`` is what messages call ``sensitive_feature``.
-
-    Raises
-    ------
-    InvalidParameterError
-        When ``sensitive_feature`` is no column of ``X``.
-    ValueError
-        When the kept rows are not of two groups (``why`` tells what they are for), and all of
-        ``codes_of``.
-    """
-    name = "sensitive"
-    if sensitive is None and sensitive_feature is not None:
-        name = f"{parameter} {sensitive_feature!r}"
-        sensitive = column_of(X, sensitive_feature, parameter)
-    if sensitive is None:
-        return None
-    check_row_labels(X, sensitive, name)
-    values, codes = codes_of(sensitive, row_count(X), name)
-    if kept is not None:
-        codes = codes[kept]
-    present = np.unique(codes)
-    if len(values) != 2 or len(present) != 2:
-        told = values[present].tolist()
-        raise ValueError(
-            f"{name} has {'one value' if len(told) == 1 else f'{len(told)} values'}, "
-            f"{told[:5]}; {why} compares two groups"
-        )
-    return Groups(values, codes, name)
 
 
 def check_numeric_data(X: Any, y: Any, sample_weight: Any, *, name: str = "y") -> NumericData:
@@ -251,8 +152,7 @@ def check_numeric_data(X: Any, y: Any, sample_weight: Any, *, name: str = "y") -
         ``check_sample_weight``.
     """
     n_samples = row_count(X)
-    check_row_labels(X, y, name)
-    check_row_labels(X, sample_weight, "sample_weight")
+    check_row_labels(X, **{name: y}, sample_weight=sample_weight)
     target = check_numbers(name, y, n_samples)
     weight = check_sample_weight(sample_weight, n_samples)
     kept = np.ones(n_samples, dtype=bool)

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone.data.frame import Frame
+from bristlecone.data.outcomes import outcome
 from bristlecone.data.reading import read_csv
 
 __all__ = ["Dataset", "DatasetInfo", "describe", "list_datasets", "load"]
@@ -144,9 +145,7 @@ def load(name: str, *, as_frame: str = "auto") -> Dataset:
         raise ValueError(f"as_frame must be one of {', '.join(_FRAMES)}; got {as_frame!r}")
     info = describe(name)
     frame = load_frame(name)
-    y = np.empty(frame.shape[0], dtype=[("event", np.bool_), ("time", np.float64)])
-    for field in _OUTCOME:
-        y[field] = frame[field]
+    y = outcome(frame["event"], frame["time"])
     return Dataset(_as_frame(frame.drop(_OUTCOME), as_frame), y, info)
 
 

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import math
-import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from msgspec.json import decode, encode
+from msgspec.structs import asdict, replace
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from bristlecone.data.arrays import transposed
-from bristlecone.data.checks import check_choice, check_integer, check_real, check_sample_weight
-from bristlecone.encoder import serialise
+from bristlecone.data.checks import check_choice, check_integer, check_real, is_number
+from bristlecone.data.reading.numbers import parse_number
+from bristlecone.data.records import convert, plain
+from bristlecone.data.rows import check_sample_weight
 from bristlecone.encoder.columns import CategoricalColumn, Column, read_table
 from bristlecone.encoder.features import (
     AtMost,
@@ -30,6 +31,7 @@ from bristlecone.encoder.features import (
     level_text,
     tell_apart,
 )
+from bristlecone.encoder.records import BinaryParameters, BinaryRecord
 from bristlecone.encoder.schema import ColumnSchema, conform, describe, sort_key
 from bristlecone.encoder.thresholds import (
     choose_gaps,
@@ -38,7 +40,7 @@ from bristlecone.encoder.thresholds import (
     weighted_distinct,
     weighted_mean,
 )
-from bristlecone.errors import ColumnWarning, InvalidParameterError, ModelFormatError
+from bristlecone.errors import ColumnWarning, InvalidParameterError, ModelFormatError, warn
 
 __all__ = ["BinaryEncoder"]
 
@@ -187,7 +189,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             For text that is nothing but numbers, and for many levels of which none is frequent
             enough for a feature; the column is named.
         """
-        self._check_parameters()
+        self.check_parameters()
         table = read_table(X, type(self).__name__)
         weight = check_sample_weight(sample_weight, table.n_rows)
         columns = table.columns
@@ -198,7 +200,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         schemas, features, constant, doubts = self._select(columns, weight)
         self._remember(schemas, features, constant, named=table.named)
         for doubt in doubts:
-            warnings.warn(doubt, ColumnWarning, stacklevel=2)
+            warn(doubt, ColumnWarning)
         return self
 
     def transform(self, X: Any) -> NDArray[np.bool_]:
@@ -296,23 +298,36 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             ]
         return np.array([feature.name for feature in features], dtype=object)
 
+    def to_record(self) -> BinaryRecord:
+        """The fitted encoder as it is in a file."""
+        check_is_fitted(self)
+        return BinaryRecord(
+            parameters=BinaryParameters(**plain(self.get_params(deep=False))),
+            named=hasattr(self, "feature_names_in_"),
+            columns=self.columns_,
+            constant=list(self.constant_features_in_),
+            features=self.features_,
+        )
+
+    @classmethod
+    def from_record(cls, record: BinaryRecord) -> BinaryEncoder:
+        """Fitted encoder from ``to_record``; ModelFormatError names what is wrong."""
+        record.check()
+        encoder = cls(**asdict(record.parameters))
+        try:
+            encoder.check_parameters()
+        except ValueError as error:
+            raise ModelFormatError(f"parameters: {error}") from None
+        encoder._remember(record.columns, record.features, record.constant, named=record.named)
+        return encoder
+
     def to_dict(self) -> dict[str, Any]:
         """The fitted encoder as plain values (dict, list, str, bool, int, float, None).
 
         ``json`` keeps every number to the last bit: ``from_dict`` gives an equal encoder.
         """
-        check_is_fitted(self)
-        parameters = {
-            name: value.item() if isinstance(value, np.generic) else value
-            for name, value in self.get_params(deep=False).items()
-        }
-        return {
-            "parameters": parameters,
-            "named": hasattr(self, "feature_names_in_"),
-            "columns": [serialise.to_json(schema) for schema in self.columns_],
-            "constant": list(self.constant_features_in_),
-            "features": [serialise.to_json(feature) for feature in self.features_],
-        }
+        values: dict[str, Any] = decode(encode(self.to_record()))
+        return values
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> BinaryEncoder:
@@ -323,29 +338,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         ModelFormatError
             A ValueError that names the entry that is absent, unknown or of the wrong kind.
         """
-        data = serialise.read_fields(
-            data,
-            {
-                "parameters": lambda value: isinstance(value, dict),
-                "named": lambda value: isinstance(value, bool),
-                "columns": lambda value: isinstance(value, list),
-                "constant": lambda value: isinstance(value, list),
-                "features": lambda value: isinstance(value, list),
-            },
-            "data",
-        )
-        try:
-            encoder = cls(**data["parameters"])
-            encoder._check_parameters()
-        except (TypeError, ValueError) as error:
-            raise ModelFormatError(f"encoder: parameters: {error}") from error
-        columns = serialise.columns_from_json(data["columns"])
-        features = serialise.features_from_json(data["features"], columns)
-        names = [schema.name for schema in columns]
-        if not all(name in names for name in data["constant"]):
-            raise ModelFormatError("encoder: constant names a column that does not exist")
-        encoder._remember(columns, features, list(data["constant"]), named=data["named"])
-        return encoder
+        return cls.from_record(convert(BinaryRecord, data))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -355,7 +348,8 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         tags.transformer_tags.preserves_dtype = []
         return tags
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise InvalidParameterError for a parameter of wrong type or value."""
         check_choice("thresholds", self.thresholds, ("quantiles", "midpoints", "kmeans"))
         check_integer("n_thresholds", self.n_thresholds, 1)
         check_integer("max_categories", self.max_categories, 1, optional=True)
@@ -393,7 +387,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
     def _columns_of(self, X: Any, features: Sequence[Feature]) -> tuple[int, dict[str, Column]]:
         """Number of rows, and the columns that these features are about."""
         reader = type(self).__name__
-        table = read_table(X, reader)
+        table = read_table(X, reader, empty=True)
         needed = dict.fromkeys(feature.column for feature in features)
         named = hasattr(self, "feature_names_in_")
         columns = conform(table, self.columns_, named, self.handle_unknown, reader, needed)
@@ -530,7 +524,9 @@ def _doubts(column: CategoricalColumn, frequent: bool, min_support: float) -> li
     """What may not be meant in how a column of text or categories is encoded."""
     found = []
     levels = column.levels
-    if not column.declared and len(levels) > 2 and all(map(_is_number, levels)):
+    texts = [level.strip() for level in levels if isinstance(level, str)]
+    numbers = [text for text in texts if is_number(parse_number(text, "."))]
+    if not column.declared and len(levels) > 2 and len(numbers) == len(levels):
         found.append(
             f"column {column.name!r} is text that is nothing but numbers, such as {levels[0]!r}: "
             "its values are levels of a category; convert it to numbers to cut it at thresholds, "
@@ -543,11 +539,3 @@ def _doubts(column: CategoricalColumn, frequent: bool, min_support: float) -> li
             "its levels, lower min_support, or drop the column if it identifies rows"
         )
     return found
-
-
-def _is_number(level: Any) -> bool:
-    """Whether a level is text that reads as a number."""
-    try:
-        return isinstance(level, str) and math.isfinite(float(level))
-    except ValueError:
-        return False

@@ -106,6 +106,12 @@ class CategoricalColumn:
         """Mask of the missing rows, None when there are none."""
         return _mask(self.codes < 0)
 
+    def telling(self) -> tuple[int, Category]:
+        """Row and level that show best that these are no numbers: the first text, or any level."""
+        text = np.array([*(isinstance(level, str) for level in self.levels), False])
+        row = int(np.argmax(text[self.codes] if text.any() else self.codes >= 0))
+        return row, self.levels[self.codes[row]]
+
     def take(self, rows: NDArray[np.bool_]) -> CategoricalColumn:
         """Only the rows where the mask is true, and the levels that occur in them.
 
@@ -194,7 +200,7 @@ class Table:
         return dict(zip(wanted, columns, strict=True))
 
 
-def read_table(X: Any, reader: str) -> Table:
+def read_table(X: Any, reader: str, *, empty: bool = False) -> Table:
     """Read a data frame or a two-dimensional array.
 
     Parameters
@@ -203,6 +209,8 @@ def read_table(X: Any, reader: str) -> Table:
         Columns without string names are called x0, x1, ...
     reader : str
         Name of the class that reads, for the messages.
+    empty : bool
+        Whether there may be no rows.
 
     Returns
     -------
@@ -214,15 +222,16 @@ def read_table(X: Any, reader: str) -> Table:
         For sparse or masked arrays, lazy frames, and, once they are read, columns of dates, nested
         or other values that are neither numbers, booleans nor text; the column is named.
     ValueError
-        For no rows, no columns, another number of dimensions, duplicate or empty column names,
-        and, once they are read, complex or infinite numbers; column and row are named.
+        For no rows (unless ``empty``), no columns, another number of dimensions, duplicate or
+        empty column names, and, once they are read, complex or infinite numbers; column and row
+        are named.
     """
     if issparse(X):
         raise TypeError(f"{reader} does not accept sparse input; pass X.toarray()")
     if isinstance(X, np.ma.MaskedArray):
         raise TypeError(f"{reader} does not accept masked arrays; pass X.filled(numpy.nan)")
     if isinstance(X, Frame):
-        _check_shape(X.shape, reader)
+        _check_shape(X.shape, reader, empty)
         names = X.columns
         return Table(
             names, True, X.shape[0], lambda at: [_from_array(names[j], X[names[j]]) for j in at]
@@ -231,7 +240,7 @@ def read_table(X: Any, reader: str) -> Table:
         if is_into_dataframe(X):
             names, named = _frame_names(X)
             frame = nw.from_native(X, eager_only=True)
-            _check_shape(frame.shape, reader)
+            _check_shape(frame.shape, reader, empty)
             keys = frame.columns
             return Table(
                 names,
@@ -242,7 +251,7 @@ def read_table(X: Any, reader: str) -> Table:
         if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
             raise TypeError(f"{reader} does not accept lazy frames; call collect() first")
     array = _as_array(X)
-    _check_shape(array.shape, reader)
+    _check_shape(array.shape, reader, empty)
     names = [f"x{j}" for j in range(array.shape[1])]
 
     def read(at: Sequence[int]) -> list[Column]:
@@ -260,14 +269,14 @@ def _as_array(X: Any) -> NDArray[Any]:
     return array
 
 
-def _check_shape(shape: tuple[int, ...], reader: str) -> None:
+def _check_shape(shape: tuple[int, ...], reader: str, empty: bool) -> None:
     if len(shape) != 2:
         raise ValueError(
             f"Expected 2D array, got {len(shape)}D array instead. Reshape your data: "
             "X.reshape(-1, 1) for one column, X.reshape(1, -1) for one row"
         )
     for size, what in zip(shape, ("sample", "feature"), strict=True):
-        if size == 0:
+        if size == 0 and not (empty and what == "sample"):
             raise ValueError(
                 f"Found array with 0 {what}(s) (shape={tuple(shape)}) while a minimum of 1 is "
                 f"required by {reader}."
@@ -390,7 +399,7 @@ def _from_objects(name: str, values: Sequence[Any], as_levels: bool = False) -> 
         raise _unsupported_value(name, row, values[row]) from None
     codes = np.fromiter(map(first.__getitem__, values), np.int64, len(values))
     found = [value.item() if isinstance(value, np.generic) else value for value in first]
-    absent = np.array([_is_missing(value) for value in found])
+    absent = np.array([_is_missing(value) for value in found], dtype=bool)
     codes = np.where(absent, -1, np.cumsum(~absent) - 1)[codes]
     levels = [value for value, is_absent in zip(found, absent, strict=True) if not is_absent]
     for index, value in enumerate(levels):

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec.structs import asdict
 from numpy.typing import NDArray
 
-from bristlecone.encoder import serialise
+from bristlecone.data.records import plain
 from bristlecone.encoder.columns import CategoricalColumn, Column, read_table
 from bristlecone.encoder.features import Level, Missing, Other, level_text
+from bristlecone.encoder.records import DesignColumnRecord, DesignRecord
 from bristlecone.encoder.schema import ColumnSchema, conform, describe, sort_key
 from bristlecone.encoder.thresholds import weighted_distinct, weighted_mean
-from bristlecone.errors import ModelFormatError
 
 __all__ = ["DesignColumn", "DesignEncoder"]
 
@@ -128,7 +129,7 @@ class DesignEncoder:
         ValueError, TypeError
             As ``BinaryEncoder.transform``: column and row are named.
         """
-        table = read_table(X, _READER)
+        table = read_table(X, _READER, empty=True)
         parts = [(j, part) for j, part in enumerate(self.design_) if weighed is None or weighed[j]]
         needed = dict.fromkeys(part.column for _, part in parts)
         columns = conform(table, self.columns_, self.named_, self.handle_unknown, _READER, needed)
@@ -212,80 +213,38 @@ class DesignEncoder:
         if not shown.all():
             yield Missing(column=column.name, condition="is missing")
 
-    def to_dict(self) -> dict[str, Any]:
-        """The fitted encoder as plain values."""
-        return {
-            "named": self.named_,
-            "columns": [serialise.to_json(schema) for schema in self.columns_],
-            "constant": list(self.constant_),
-            "design": [
-                {
-                    "column": part.column,
-                    "question": None if part.question is None else serialise.to_json(part.question),
-                    "low": part.low,
-                    "high": part.high,
-                    "fill": part.fill,
-                }
+    def to_record(self) -> DesignRecord:
+        """The fitted encoder as it is in a file."""
+        return DesignRecord(
+            **plain({"max_categories": self.max_categories}),
+            handle_unknown=self.handle_unknown,
+            named=self.named_,
+            columns=self.columns_,
+            constant=list(self.constant_),
+            design=[
+                DesignColumnRecord(
+                    column=part.column,
+                    question=part.question,
+                    low=part.low,
+                    high=part.high,
+                    fill=part.fill,
+                )
                 for part in self.design_
             ],
-        }
-
-    def read_dict(self, data: Any) -> DesignEncoder:
-        """Set what ``to_dict`` returned; ModelFormatError names what is wrong."""
-        data = serialise.read_fields(
-            data,
-            {
-                "named": lambda value: isinstance(value, bool),
-                "columns": lambda value: isinstance(value, list),
-                "constant": lambda value: isinstance(value, list),
-                "design": lambda value: isinstance(value, list),
-            },
-            "design",
-        )
-        self.named_ = data["named"]
-        self.columns_ = serialise.columns_from_json(data["columns"])
-        names = [schema.name for schema in self.columns_]
-        if not all(name in names for name in data["constant"]):
-            raise ModelFormatError("encoder: constant names a column that does not exist")
-        self.constant_ = list(data["constant"])
-        self.design_ = [self._read_column(k, entry) for k, entry in enumerate(data["design"])]
-        if len(set(self.names)) < len(self.names):
-            raise ModelFormatError("encoder: two design columns have the same name")
-        return self
-
-    def _read_column(self, index: int, entry: Any) -> DesignColumn:
-        where = f"design[{index}]"
-        entry = serialise.read_fields(
-            entry,
-            {
-                "column": lambda value: isinstance(value, str),
-                "question": lambda value: value is None or isinstance(value, dict),
-                "low": _is_number,
-                "high": _is_number,
-                "fill": _is_number,
-            },
-            where,
-        )
-        kinds = {schema.name: schema.kind for schema in self.columns_}
-        kind = kinds.get(entry["column"])
-        question: Any = None
-        if entry["question"] is not None:
-            (question,) = serialise.features_from_json([entry["question"]], self.columns_)
-        asked = isinstance(question, (Level, Other, Missing))
-        fits = kind == "categorical" if asked else kind in ("flag", "number") and question is None
-        if not fits or (asked and question.column != entry["column"]):
-            raise ModelFormatError(f"encoder: {where} does not fit column {entry['column']!r}")
-        if not entry["low"] < entry["high"]:
-            raise ModelFormatError(f"encoder: {where}.high is not above low")
-        return DesignColumn(
-            name=entry["column"] if question is None else question.name,
-            column=entry["column"],
-            question=question,
-            low=float(entry["low"]),
-            high=float(entry["high"]),
-            fill=float(entry["fill"]),
         )
 
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    @classmethod
+    def from_record(cls, record: DesignRecord) -> DesignEncoder:
+        """Fitted encoder from ``to_record``; ModelFormatError names what is wrong."""
+        record.check()
+        encoder = cls(record.max_categories, record.handle_unknown)
+        encoder.named_ = record.named
+        encoder.columns_ = record.columns
+        encoder.constant_ = record.constant
+        encoder.design_ = [
+            DesignColumn(
+                name=one.column if one.question is None else one.question.name, **asdict(one)
+            )
+            for one in record.design
+        ]
+        return encoder

@@ -1,15 +1,16 @@
-"""Binary features: one yes-no question about one column each."""
+"""Binary features: one yes-no question about one column each, and its record in a file."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from bristlecone.data.records import Finite, Record
 from bristlecone.encoder.columns import Category
 
 __all__ = [
@@ -27,8 +28,7 @@ __all__ = [
 Bools = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Question:
+class _Question(Record, frozen=True, kw_only=True):
     """What all binary features share.
 
     Attributes
@@ -55,11 +55,10 @@ def _with_missing(answer: Bools, missing: Bools | None, fill: bool) -> Bools:
     return answer | missing if fill else answer & ~missing
 
 
-@dataclass(frozen=True, kw_only=True)
-class Threshold(_Question):
+class Threshold(_Question, frozen=True, kw_only=True, tag="threshold"):
     """True where the number is at most ``value``; ``missing`` where there is none."""
 
-    value: float
+    value: Finite
     missing: bool
 
     def evaluate(self, column: Any) -> Bools:
@@ -67,8 +66,7 @@ class Threshold(_Question):
         return _with_missing(column.values <= self.value, column.missing, self.missing)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Flag(_Question):
+class Flag(_Question, frozen=True, kw_only=True, tag="flag"):
     """True where a boolean is true or a 0/1 integer is 1 (or more); ``missing`` where missing."""
 
     missing: bool
@@ -79,8 +77,7 @@ class Flag(_Question):
         return _with_missing(answer, column.missing, self.missing)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Level(_Question):
+class Level(_Question, frozen=True, kw_only=True, tag="level"):
     """True where the category is ``level``."""
 
     level: Category
@@ -93,8 +90,7 @@ class Level(_Question):
         return column.codes == column.levels.index(self.level)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Other(_Question):
+class Other(_Question, frozen=True, kw_only=True, tag="other"):
     """True where the category is one of the rare ``levels`` that were merged."""
 
     levels: tuple[Category, ...]
@@ -105,8 +101,7 @@ class Other(_Question):
         return _one_of(self.levels, column)
 
 
-@dataclass(frozen=True, kw_only=True)
-class AtMost(_Question):
+class AtMost(_Question, frozen=True, kw_only=True, tag="at most"):
     """True where the ordered category is one of ``levels``: the first ones in its order."""
 
     levels: tuple[Category, ...]
@@ -123,8 +118,7 @@ def _one_of(levels: tuple[Category, ...], column: Any) -> Bools:
     return answer[column.codes]  # the last entry serves code -1
 
 
-@dataclass(frozen=True, kw_only=True)
-class Missing(_Question):
+class Missing(_Question, frozen=True, kw_only=True, tag="missing"):
     """True where the column has no value."""
 
     missing: ClassVar[bool] = True

@@ -19,7 +19,7 @@ def missing_text(columns: Sequence[ColumnSchema]) -> str:
     Examples
     --------
     >>> age = ColumnSchema(
-    ...     name="age", kind="number", n_missing=3, fill=52.25, levels=(), ordered=False
+    ...     name="age", kind="number", n_missing=3, fill=52.25, levels=(), ordered=False, whole=True
     ... )
     >>> missing_text([age])
     'age in 3 rows (imputed: 52.25)'

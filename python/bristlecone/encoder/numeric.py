@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone.encoder.columns import CategoricalColumn, Column, read_table
-from bristlecone.model.registry import Fields
+from bristlecone.encoder.records import NumericRecord
 
 __all__ = ["NumericColumns"]
 
@@ -60,7 +60,7 @@ class NumericColumns:
 
     def evaluate(self, X: Any, asked: Sequence[int]) -> NDArray[np.float64]:
         """The same with the columns at these positions only; the others are 0."""
-        table = read_table(X, _READER)
+        table = read_table(X, _READER, empty=True)
         named = hasattr(self, "feature_names_in_")
         needed = [self._names[position] for position in asked]
         columns = table.aligned(self._names, named, "the tree", needed)
@@ -71,37 +71,23 @@ class NumericColumns:
         """Names of the columns; x0, x1, ... when ``X`` had no names."""
         return np.array(self._names, dtype=object)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types from which ``from_fields`` makes the same columns."""
-        return {
-            "columns": self._names,
-            "named": hasattr(self, "feature_names_in_"),
-            "constant": self.constant_features_in_,
-            "whole": self.whole_features_in_,
-        }
+    def to_record(self) -> NumericRecord:
+        """The columns as they are in a file."""
+        return NumericRecord(
+            columns=self._names,
+            named=hasattr(self, "feature_names_in_"),
+            constant=self.constant_features_in_,
+            whole=self.whole_features_in_,
+        )
 
     @classmethod
-    def from_fields(cls, fields: Fields) -> NumericColumns:
-        """Columns from ``to_dict``.
-
-        Raises
-        ------
-        ModelFormatError
-            When a field is missing, unknown or of another type; it is named.
-        """
+    def from_record(cls, record: NumericRecord) -> NumericColumns:
+        """Columns from ``to_record``; ModelFormatError names what is wrong."""
+        record.check()
         columns = cls()
-        named = fields.take("named")
-        if not isinstance(named, bool):
-            raise fields.fail("named", "is not true or false")
-        columns._remember(fields.texts("columns"), named)
-        columns.constant_features_in_ = fields.texts("constant")
-        columns.whole_features_in_ = fields.texts("whole")
-        if len(set(columns._names)) < columns.n_features_in_:
-            raise fields.fail("columns", "repeats a name")
-        for kind in ("constant", "whole"):
-            if not set(getattr(columns, f"{kind}_features_in_")) <= set(columns._names):
-                raise fields.fail(kind, "names an unknown column")
-        fields.finish()
+        columns._remember(record.columns, record.named)
+        columns.constant_features_in_ = record.constant
+        columns.whole_features_in_ = record.whole
         return columns
 
     def _where(self, holds: NDArray[np.bool_]) -> list[str]:
@@ -119,11 +105,10 @@ def _matrix(columns: Mapping[int, Column], n_rows: int, width: int) -> NDArray[n
     matrix = np.zeros((n_rows, width), order="F")
     for position, column in columns.items():
         if isinstance(column, CategoricalColumn):
-            text = np.array([*(isinstance(level, str) for level in column.levels), False])
-            row = int(np.argmax(text[column.codes] if text.any() else column.codes >= 0))
+            row, level = column.telling()
             raise TypeError(
-                f"column {column.name!r} holds {column.levels[column.codes[row]]!r} in row {row}; "
-                f"{_READER} takes only numbers (encoder='auto' takes categories too)"
+                f"column {column.name!r} holds {level!r} in row {row}; {_READER} takes only "
+                "numbers (encoder='auto' takes categories too)"
             )
         if column.missing is not None:
             row = int(np.argmax(column.missing))

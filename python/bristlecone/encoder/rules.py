@@ -11,17 +11,26 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any
 
-from bristlecone.encoder import BinaryEncoder
+import numpy as np
+
+from bristlecone.encoder.binary import BinaryEncoder
 from bristlecone.encoder.features import Feature, Flag, Level, Missing, Other, Threshold
+from bristlecone.encoder.numeric import NumericColumns
 from bristlecone.tree import Tree
 
-if TYPE_CHECKING:
-    from bristlecone.estimators.base import TreeMixin
-
-__all__ = ["Question", "conditions", "leaf_rules", "list_questions", "questions", "rule_text"]
+__all__ = [
+    "Question",
+    "conditions",
+    "leaf_rules",
+    "list_questions",
+    "question_names",
+    "questions",
+    "rule_text",
+    "split_questions",
+]
 
 # Whole numbers beyond this are not exact, or too long to read.
 _MOST_WHOLE = 1e15
@@ -68,7 +77,13 @@ class Question:
 
 
 def questions(encoder: Any) -> list[Question]:
-    """Questions of a fitted encoder, in the order of its features."""
+    """Questions of a fitted encoder, in the order of its features.
+
+    Of columns that the tree cuts itself, all but the cut.
+    """
+    if isinstance(encoder, NumericColumns):
+        names, of_whole = encoder.get_feature_names_out(), encoder.whole_features_in_
+        return [Question(kind="at most", column=name, whole=name in of_whole) for name in names]
     if not isinstance(encoder, BinaryEncoder):
         return [Question(kind="own", column=str(name)) for name in encoder.get_feature_names_out()]
     features = encoder.features_
@@ -86,6 +101,13 @@ def questions(encoder: Any) -> list[Question]:
         _question(feature, feature.column in whole, answer)
         for feature, answer in zip(features, missing, strict=True)
     ]
+
+
+def question_names(encoder: Any) -> tuple[str, ...]:
+    """Questions as trees show them; of columns that the tree cuts itself their names."""
+    if isinstance(encoder, NumericColumns):
+        return tuple(encoder.get_feature_names_out())
+    return tuple(question.name for question in questions(encoder))
 
 
 def _question(feature: Feature, whole: bool, missing: bool | None) -> Question:
@@ -140,7 +162,20 @@ def rule_text(parts: Sequence[str]) -> str:
     return " and ".join(parts) or "every row"
 
 
-def leaf_rules(estimator: TreeMixin) -> list[list[str]]:
+def split_questions(encoder: Any, tree: Tree) -> dict[int, Question]:
+    """What every split of a tree asks, by node id."""
+    asked = questions(encoder)
+    found = {}
+    for node in np.flatnonzero(~tree.is_leaf).tolist():
+        question = asked[tree.feature[node]]
+        if tree.numeric:
+            cut = float(tree.threshold[node])
+            question = replace(question, text=f"{cut:.10g}", value=cut)
+        found[node] = question
+    return found
+
+
+def leaf_rules(estimator: Any) -> list[list[str]]:
     """Conditions of every leaf of a fitted tree, left to right; see :func:`conditions`.
 
     Raises
@@ -150,18 +185,14 @@ def leaf_rules(estimator: TreeMixin) -> list[list[str]]:
     NotFittedError, InfeasibleError
         When there is no tree.
     """
-    estimator._check_fitted()
+    estimator.check_fitted()
     tree = estimator.tree_
     if not isinstance(tree, Tree):
         raise TypeError(
             f"a {type(estimator).__name__} has no rules: its splits weigh many columns at once"
         )
     paths: list[list[tuple[Question, bool]]] = [[] for _ in range(tree.node_count)]
-    asked = estimator._questions()
-    for node in range(tree.node_count):
-        if tree.is_leaf[node]:
-            continue
-        question = estimator._asked(node, asked)
+    for node, question in split_questions(estimator.encoder_, tree).items():
         for child, yes in ((tree.children_left[node], True), (tree.children_right[node], False)):
             paths[child] = [*paths[node], (question, yes)]
     return [conditions(paths[leaf]) for leaf in tree.leaves]

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
+from bristlecone.data.records import Count, Finite, Record
 from bristlecone.encoder.columns import CategoricalColumn, Category, Column, NumericColumn, Table
-from bristlecone.errors import BristleconeWarning
+from bristlecone.errors import BristleconeWarning, warn
 
-__all__ = ["KINDS", "ColumnSchema", "conform", "describe", "sort_key"]
-
-KINDS = ("flag", "number", "categorical", "empty")
+__all__ = ["ColumnSchema", "conform", "describe", "sort_key"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class ColumnSchema:
-    """A column as ``fit`` saw it.
+class ColumnSchema(Record, frozen=True, kw_only=True):
+    """A column as ``fit`` saw it, and its record in a file.
 
     Attributes
     ----------
@@ -39,12 +36,12 @@ class ColumnSchema:
     """
 
     name: str
-    kind: str
-    n_missing: int
-    fill: bool | float | None
+    kind: Literal["flag", "number", "categorical", "empty"]
+    n_missing: Count
+    fill: bool | Finite | None
     levels: tuple[Category, ...]
     ordered: bool
-    whole: bool = False
+    whole: bool
 
     @property
     def has_missing(self) -> bool:
@@ -66,8 +63,8 @@ def describe(column: Column, fill: float | None = None) -> ColumnSchema:
     """Schema of a training column where ``fill`` stands for missing values."""
     missing = column.missing
     levels: tuple[Category, ...] = ()
-    ordered = False
-    whole = False
+    kind: Literal["flag", "number", "categorical", "empty"]
+    ordered = whole = False
     if missing is not None and missing.all():
         kind = "empty"
     elif isinstance(column, CategoricalColumn):
@@ -122,7 +119,7 @@ def conform(
             if named
             else f"X has feature names, but {reader} was fitted without feature names"
         )
-        warnings.warn(text, BristleconeWarning, stacklevel=5)
+        warn(text, BristleconeWarning)
     return {
         schema.name: _conform_column(columns[schema.name], schema, handle_unknown)
         for schema in schemas
@@ -134,10 +131,10 @@ def _conform_column(column: Column, schema: ColumnSchema, handle_unknown: str) -
     if schema.kind == "categorical":
         return _conform_levels(column, schema, handle_unknown)
     if isinstance(column, CategoricalColumn) and schema.kind != "empty":
-        row = int(np.argmax(column.codes >= 0))
+        row, level = column.telling()
         raise TypeError(
-            f"column {schema.name!r} held numbers in training; it holds the category "
-            f"{column.levels[column.codes[row]]!r} in row {row}"
+            f"column {schema.name!r} held numbers in training; it holds the category {level!r} in "
+            f"row {row}"
         )
     return column
 

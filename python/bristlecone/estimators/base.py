@@ -2,110 +2,265 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import logging
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, TypeVar
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
+from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from bristlecone.encoder.rules import Question
-from bristlecone.model import registry as serialise
+from bristlecone.data.frame import Frame, frame_backend
+from bristlecone.encoder.rules import leaf_rules, rule_text, split_questions
+from bristlecone.encoder.use import columns_asked, missing_in, rows_for
+from bristlecone.errors import InvalidParameterError
+from bristlecone.estimators.describe import describe
+from bristlecone.estimators.parameters import check_parameters
+from bristlecone.leaves.base import Leaves, view
+from bristlecone.model import registry
+from bristlecone.search.certificate import Certificate
 from bristlecone.tree import Tree
 
-__all__ = ["TreeMixin"]
+__all__ = ["BaseTree"]
 
-Estimator = TypeVar("Estimator", bound="TreeMixin")
+Estimator = TypeVar("Estimator", bound="BaseTree")
 
 
-class TreeMixin(ABC):
-    """Traversal and saving of a fitted ``tree_``; an estimator defines the abstract methods."""
+class BaseTree(BaseEstimator):
+    """A fitted tree is ``tree_``, ``leaves_``, ``encoder_`` and ``certificate_``.
+
+    Nothing that it says or predicts depends on anything else, the parameters included: these are
+    of the next fit.
+    """
 
     tree_: Tree
+    leaves_: Leaves
+    encoder_: Any
+    certificate_: Certificate
+    verbose: int
 
-    @abstractmethod
-    def _tree_rows(self, X: Any) -> NDArray[Any]:
-        """Rows of ``X`` in the columns the tree asks about."""
+    objective_value_ = view("certificate_", "objective_value", "Value of the objective.")
+    fit_time_ = view("certificate_", "seconds", "Seconds that ``fit`` took.")
 
-    @abstractmethod
-    def _split_names(self) -> list[str]:
-        """Names of these columns."""
-
-    @abstractmethod
-    def _used_columns(self) -> list[int]:
-        """Positions of the columns of ``X`` that the splits are about, ascending."""
-
-    @abstractmethod
-    def _missing_text(self) -> str:
-        """Missing values these columns had in training; empty when there were none."""
-
-    @abstractmethod
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         """Raise InvalidParameterError for a parameter of wrong type or value."""
+        self._check_parameters()
 
-    @abstractmethod
-    def _saved_fields(self) -> dict[str, Any]:
-        """What a saved model keeps besides tree and leaves, as plain JSON types."""
-
-    @abstractmethod
-    def _read_fields(self, fields: serialise.Fields) -> None:
-        """Check and set what ``_saved_fields`` returned."""
-
-    @abstractmethod
-    def _saved_leaves(self) -> dict[str, Any]:
-        """What a saved model keeps of the leaves, as plain JSON types."""
-
-    @abstractmethod
-    def _read_leaves(self, fields: serialise.Fields) -> None:
-        """Check and set what ``_saved_leaves`` returned; ``tree_`` is set before."""
-
-    @abstractmethod
-    def _leaf_facts(self) -> list[dict[str, Any]]:
-        """What to tell of every leaf, left to right, as plain JSON types."""
-
-    @abstractmethod
-    def _leaf_text(self, facts: dict[str, Any]) -> str:
-        """One entry of ``_leaf_facts`` in a few words."""
-
-    def _saved_tree(self) -> dict[str, Any]:
-        """The tree as plain JSON types."""
-        return serialise.tree_fields(self.tree_)
-
-    def _read_tree(self, fields: serialise.Fields) -> Tree:
-        """Tree from what ``_saved_tree`` returned; ``_read_fields`` was called before."""
-        return serialise.read_tree(fields, len(self._split_names()))
-
-    def _questions(self) -> list[Question]:
-        """What the columns of ``_split_names`` ask; of a column to be cut, all but the cut."""
-        return [Question(kind="own", column=name) for name in self._split_names()]
-
-    def _asked(self, node: int, questions: Sequence[Question]) -> Question:
-        """What a split asks, of ``_questions``."""
-        question = questions[self.tree_.feature[node]]
-        if self.tree_.threshold is None:
-            return question
-        cut = float(self.tree_.threshold[node])
-        return replace(question, text=f"{cut:.10g}", value=cut)
-
-    def _split_texts(self) -> dict[int, str]:
-        """What every split asks, in words."""
-        questions = self._questions()
-        splits = np.flatnonzero(~self.tree_.is_leaf).tolist()
-        return {node: self._asked(node, questions).name for node in splits}
+    def _check_parameters(self) -> None:
+        check_parameters(self)
 
     @property
-    def _is_weighted(self) -> bool:
-        """Whether weights and counts of the training rows differ."""
-        tree = self.tree_
-        return bool((tree.weighted_n_node_samples != tree.n_node_samples).any())
+    def _log_level(self) -> int:
+        return logging.INFO if self.verbose else logging.DEBUG
 
-    @abstractmethod
-    def _described(self) -> str:
-        """What ``describe`` returns of a fitted tree."""
+    def _set_fitted(
+        self, tree: Any, leaves: Leaves, encoder: Any, certificate: Certificate, X: Any
+    ) -> None:
+        """Set what a fit has found; ``X`` tells of which kind tables are to be."""
+        self.tree_, self.leaves_ = tree, leaves
+        self.encoder_, self.certificate_ = encoder, certificate
+        self._frame = frame_backend(X)
+
+    def check_fitted(self) -> None:
+        """Raise NotFittedError, or InfeasibleError, when there is no tree."""
+        check_is_fitted(self)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "tree_")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        # What reads X takes data frames as they are.
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns of ``X``."""
+        if not hasattr(self, "encoder_"):
+            check_is_fitted(self)
+        return int(self.encoder_.n_features_in_)
+
+    @property
+    def feature_names_in_(self) -> NDArray[np.object_]:
+        """Names of the columns of ``X``, if they had names."""
+        if not hasattr(self, "encoder_"):
+            check_is_fitted(self)
+        return self.encoder_.feature_names_in_
+
+    @property
+    def n_leaves_(self) -> int:
+        """Number of leaves of the tree."""
+        self.check_fitted()
+        return self.tree_.n_leaves
+
+    @property
+    def depth_(self) -> int:
+        """Depth of the tree; 0 for a single leaf."""
+        self.check_fitted()
+        return self.tree_.max_depth
+
+    def get_n_leaves(self) -> int:
+        """Number of leaves of the tree, as scikit-learn's trees tell it."""
+        return self.n_leaves_
+
+    def get_depth(self) -> int:
+        """Depth of the tree, as scikit-learn's trees tell it."""
+        return self.depth_
+
+    @property
+    def questions_(self) -> dict[int, str]:
+        """What every split asks, by node id."""
+        self.check_fitted()
+        asked = split_questions(self.encoder_, self.tree_)
+        return {node: question.name for node, question in asked.items()}
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Share of every column of ``X`` in the improvement of the objective.
+
+        Summed over the splits about the column, each by itself: how much less the node loses when
+        it is split in two leaves. Shape (n_features_in_,); sums to 1, or to 0 where no split
+        improves anything.
+
+        Raises
+        ------
+        AttributeError
+            Where the objective is no sum over leaves, and where columns are not known, because an
+            encoder of one's own made the features.
+        """
+        self.check_fitted()
+        tree = self.tree_
+        split = ~tree.is_leaf
+        if np.isnan(tree.improvement).any():
+            raise AttributeError(
+                "feature_importances_ needs an objective that is a sum over leaves; "
+                f"{self.certificate_.aim.split(';')[0]} is none"
+            )
+        if (tree.column[split] < 0).any():
+            raise AttributeError(
+                "feature_importances_ needs to know the column of every split: "
+                f"{type(self.encoder_).__name__} does not tell"
+            )
+        gain = np.maximum(tree.improvement[split], 0.0)
+        summed: NDArray[Any] = np.bincount(tree.column[split], gain, self.n_features_in_).astype(
+            np.float64
+        )
+        total = summed.sum()
+        return summed / total if total > 0 else summed
+
+    @property
+    def features_used_(self) -> list[Any]:
+        """Columns of ``X`` that the tree asks about: names, or positions if they had no names.
+
+        No others are needed at prediction. Of a transformer of one's own, all of them; of a soft
+        tree those that a split weighs, while its leaves may weigh, and need, others.
+        """
+        self.check_fitted()
+        names = getattr(self, "feature_names_in_", None)
+        used = self._columns_used()
+        return used if names is None else [str(names[place]) for place in used]
+
+    def _columns_used(self) -> list[int]:
+        return columns_asked(self.encoder_, self.tree_.column)
+
+    def missing_text(self) -> str:
+        """Missing values that the columns asked about had in training; empty if there were none."""
+        return missing_in(self.encoder_, self._columns_used())
+
+    def _rows(self, X: Any) -> NDArray[Any]:
+        """Rows of ``X`` as the tree reads them."""
+        self.check_fitted()
+        asked = np.unique(self.tree_.feature[~self.tree_.is_leaf]).tolist()
+        return rows_for(self.encoder_, X, asked)
+
+    def _located(self, X: Any) -> tuple[Any, Any]:
+        """The leaves, and rows as their predictions take them."""
+        rows = self._rows(X)
+        return self.leaves_, self.leaves_.locate(self.tree_.leaf_index(rows), rows)
+
+    def apply(self, X: Any) -> NDArray[np.int64]:
+        """Leaf of every row.
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (n, n_features_in_)
+            Rows with the columns of the fit.
+
+        Returns
+        -------
+        array of int, shape (n,)
+            Node ids, preorder, as in ``tree_``.
+        """
+        rows = self._rows(X)
+        return self.tree_.apply(rows)
+
+    def decision_path(self, X: Any) -> csr_matrix:
+        """Nodes that every row passes through.
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (n, n_features_in_)
+            Rows with the columns of the fit.
+
+        Returns
+        -------
+        scipy.sparse.csr_matrix, shape (n, tree_.node_count)
+            1 where the row passes through the node, its leaf included.
+        """
+        rows = self._rows(X)
+        return self.tree_.decision_path(rows)
+
+    def leaf_table(self, times: Sequence[float] | None = None, confidence: float = 0.95) -> Any:
+        """Leaves as a table, left to right.
+
+        Parameters
+        ----------
+        times : sequence of float, optional
+            Times at which trees of step curves tell the survival of every leaf.
+        confidence : float, default=0.95
+            Of the intervals of Kaplan–Meier medians.
+
+        Returns
+        -------
+        DataFrame
+            Of the kind that ``X`` had in ``fit``; a plain ``Frame`` where that was none. Columns
+            ``leaf`` (node id, as from ``apply``), ``rule`` (where splits are questions),
+            ``n_samples``, ``weight``, and what the leaves know and predict.
+
+        Raises
+        ------
+        NotFittedError, InfeasibleError
+            When there is no tree.
+        InvalidParameterError
+            For a confidence outside (0, 1).
+        """
+        self.check_fitted()
+        if not 0 < confidence < 1:
+            raise InvalidParameterError(f"confidence must lie in (0, 1); got {confidence!r}")
+        tree = self.tree_
+        rules: list[tuple[str, NDArray[Any]]] = []
+        if isinstance(tree, Tree):
+            told = [rule_text(conditions) for conditions in leaf_rules(self)]
+            rules.append(("rule", np.array(told, dtype=object)))
+        columns = [
+            ("leaf", tree.leaves),
+            *rules,
+            ("n_samples", tree.n_node_samples[tree.leaves]),
+            ("weight", tree.weighted_n_node_samples[tree.leaves]),
+            *self.leaves_.table([] if times is None else times, confidence),
+        ]
+        backend = getattr(self, "_frame", None)
+        if backend is None:
+            return Frame(columns)
+        return nw.from_dict(dict(columns), backend=backend).to_native()
 
     def describe(self) -> str:
         """Methods section of the fitted tree, in plain text.
@@ -122,93 +277,12 @@ class TreeMixin(ABC):
         NotFittedError, InfeasibleError
             When there is no tree.
         """
-        self._check_fitted()
-        return self._described()
+        self.check_fitted()
+        return describe(self)
 
-    def _remember_parameters(self) -> None:
-        """Keep the parameters of the fit: setting others later must not change what it says."""
-        self._parameters = self.get_params(deep=False)  # type: ignore[attr-defined]
-
-    def _fitted_parameters(self) -> dict[str, Any]:
-        """Parameters of the fit, or those set now if it did not keep its own."""
-        parameters: dict[str, Any] = vars(self).get("_parameters") or self.get_params(deep=False)  # type: ignore[attr-defined]
-        return parameters
-
-    def _check_fitted(self) -> None:
-        """Raise NotFittedError when there is no tree."""
-        check_is_fitted(self)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "tree_")
-
-    def __sklearn_tags__(self) -> Tags:
-        tags: Tags = super().__sklearn_tags__()  # type: ignore[misc]
-        tags.target_tags.required = True
-        # What reads X takes data frames as they are.
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags
-
-    @property
-    def n_leaves_(self) -> int:
-        """Number of leaves of the tree."""
-        self._check_fitted()
-        return self.tree_.n_leaves
-
-    @property
-    def depth_(self) -> int:
-        """Depth of the tree; 0 for a single leaf."""
-        self._check_fitted()
-        return self.tree_.max_depth
-
-    @property
-    def features_used_(self) -> list[Any]:
-        """Columns of ``X`` that the tree asks about: names, or positions if they had no names.
-
-        No others are needed at prediction. Of a transformer of one's own, all of them; of a soft
-        tree those that a split weighs, while its leaves may weigh, and need, others.
-        """
-        self._check_fitted()
-        names = getattr(self, "feature_names_in_", None)
-        used = self._used_columns()
-        return used if names is None else [str(names[place]) for place in used]
-
-    def apply(self, X: Any) -> NDArray[np.int64]:
-        """Leaf of every row.
-
-        Parameters
-        ----------
-        X : DataFrame or array, shape (n, n_features_in_)
-            Rows with the columns of the fit.
-
-        Returns
-        -------
-        array of int, shape (n,)
-            Node ids, preorder, as in ``tree_``.
-        """
-        self._check_fitted()
-        return self.tree_.apply(self._tree_rows(X))
-
-    def decision_path(self, X: Any) -> csr_matrix:
-        """Nodes that every row passes through.
-
-        Parameters
-        ----------
-        X : DataFrame or array, shape (n, n_features_in_)
-            Rows with the columns of the fit.
-
-        Returns
-        -------
-        scipy.sparse.csr_matrix, shape (n, tree_.node_count)
-            1 where the row passes through the node, its leaf included.
-        """
-        self._check_fitted()
-        return self.tree_.decision_path(self._tree_rows(X))
-
-    def to_json(self) -> str:
-        """Fitted model as versioned JSON; see :mod:`bristlecone.model.registry`."""
-        return serialise.dumps(self)
+    def to_json(self, curve_points: int | None = None) -> str:
+        """Fitted model as versioned JSON, curves thinned on request; see ``save_model``."""
+        return registry.dumps(self, curve_points)
 
     @classmethod
     def from_json(cls: type[Estimator], text: str) -> Estimator:
@@ -219,9 +293,4 @@ class TreeMixin(ABC):
         ModelFormatError
             When the text is not a complete, consistent model of this class.
         """
-        return serialise.loads(text, cls)
-
-    def _leaf_of(self, X: Any) -> NDArray[np.int64]:
-        """Position of the leaf of every row among the leaves, left to right."""
-        self._check_fitted()
-        return self.tree_.leaf_index(self._tree_rows(X))
+        return registry.loads(text, cls)

@@ -1,93 +1,88 @@
-"""``GreedySurvivalTree``: the baseline that optimal trees are compared with."""
+"""``GreedySurvivalTree``: a survival tree grown one best split after the other."""
 
 from __future__ import annotations
 
 import logging
-import math
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 
 from bristlecone import _core
-from bristlecone.data.checks import (
-    TrainingData,
-    check_choice,
-    check_integer,
-    check_seed,
-    check_training_data,
-)
-from bristlecone.encoder import BinaryEncoder
+from bristlecone.data.survival import TrainingData, check_training_data
 from bristlecone.encoder.numeric import NumericColumns
-from bristlecone.encoder.rules import Question
-from bristlecone.estimators.describe import describe_greedy
-from bristlecone.estimators.encoded import EncodedTreeMixin, binary_features
-from bristlecone.estimators.survival_predictions import SurvivalTreeMixin
+from bristlecone.encoder.rules import question_names
+from bristlecone.encoder.use import (
+    binary_features,
+    fit_encoder,
+    split_columns,
+    warn_of_constants,
+)
+from bristlecone.estimators.base import BaseTree
+from bristlecone.estimators.docstrings import documented
+from bristlecone.estimators.parameters import (
+    check_encoder,
+    check_parameters,
+    check_shrinkage,
+    choice,
+)
+from bristlecone.leaves.base import view
 from bristlecone.leaves.minimum import (
-    check_min_events,
-    check_min_samples,
-    check_prior,
     event_free_rows,
+    least_events,
     least_rows,
-    prior_events,
     warn_of_event_free_rows,
     warn_of_small_sample,
 )
-from bristlecone.leaves.shrinkage import check_shrinkage
-from bristlecone.leaves.survival import LeafStatistics, SurvivalRows
-from bristlecone.model.registry import Fields, register
-from bristlecone.objectives import Likelihood
+from bristlecone.leaves.predictions import SurvivalPredictions
+from bristlecone.leaves.statistics import LeafStatistics
+from bristlecone.objectives.likelihood import Likelihood
+from bristlecone.search.certificate import Certificate, fingerprint
+from bristlecone.search.engine import Problem
 from bristlecone.tree import Tree
 
 __all__ = ["GreedySurvivalTree"]
 
 logger = logging.getLogger("bristlecone")
 
+_AIMS = {
+    "likelihood": "the fall of the likelihood loss (LeBlanc and Crowley, Biometrics 48, 1992)",
+    "logrank": "the two-sample log-rank statistic (Segal, Biometrics 44, 1988)",
+}
 
-@register
-class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
+
+@documented
+class GreedySurvivalTree(SurvivalPredictions, BaseTree):
     """Survival tree grown from the root, one best split after the other.
 
     Parameters
     ----------
-    criterion : {"likelihood", "logrank"}, default="likelihood"
+    criterion : {"likelihood", "logrank"}
         What the best split of a node has most of. "likelihood": fall of the loss of
         ``OptimalSurvivalTree``, as in the trees of LeBlanc and Crowley (1992). "logrank":
         two-sample log-rank statistic of the sides over the rows of the node (Segal 1988), as in
         scikit-survival's ``SurvivalTree``; weights count as repetition.
-    max_depth : int or None, default=3
+    max_depth : int or None
         Most questions from the root to a leaf; 0 is a single leaf, None is no limit.
-    max_leaf_nodes : int or None, default=None
-        Most leaves; with it the node whose best split is worth most is split first.
-    min_samples_leaf : int or float, default=1
-        Fewest training rows in a leaf, whatever their weights; a float between 0 and 1 is a share
-        of the training rows, rounded up.
-    min_events_leaf : int, float, "auto" or None, default="auto"
-        Fewest training rows with an event in a leaf, whatever their weights; a float between 0 and
-        1 is a share of the training events, rounded up. "auto" is 5, or all events where there are
-        fewer; as in ``OptimalSurvivalTree`` no minimum where a feature tells rows apart that have
-        no event. None: no minimum.
-    prior : float or "auto", default="auto"
-        Pseudo-events at θ = 1 that every leaf has besides its own: the loss of a leaf is that of
-        the maximum a posteriori, θ = (events + prior) / (hazard + prior), with the prior's term.
+    {max_leaf_nodes}
+        With it the node whose best split is worth most is split first.
+    {min_samples_leaf}
+    {min_events_leaf, prior}
         "auto" is 10. The criterion "logrank" does not know it; ``objective_value_`` and θ have it.
-    shrinkage : float or "auto", default="auto"
+    shrinkage : float or "auto"
         λ >= 0 of hierarchical shrinkage of the predictions, as in ``OptimalSurvivalTree``: from the
         root down, every node counts λ pseudo-events, or pseudo-rows, at the prediction of its
         parent. Tree and ``objective_value_`` do not depend on it. "auto" is 0.
-    leaf_curve : {"auto", "proportional", "kaplan-meier"}, default="auto"
+    leaf_curve : {"auto", "proportional", "kaplan-meier"}
         Curve of a leaf: exp(−θΛ) with the baseline Λ, or the leaf's own Kaplan–Meier estimate.
         "auto" is "proportional".
-    encoder : "auto", transformer or None, default="auto"
+    encoder : "auto", transformer or None
         Turns ``X`` into binary features; "auto" is ``BinaryEncoder()``, the features of
         ``OptimalSurvivalTree``. A clone is fitted to the training rows. None splits complete
         numeric columns at every threshold, midway between neighbouring values of the node.
-    random_state : int, RandomState or None, default=None
-        Accepted for uniformity; the tree is deterministic.
-    verbose : int, default=0
-        1 or more reports a fit at level INFO of the logger "bristlecone", else DEBUG.
+    {random_state, verbose}
 
     Attributes
     ----------
@@ -98,30 +93,11 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
         ``encoder=None``, columns of ``X``, cut at ``threshold``.
     leaf_statistics_ : tuple of LeafStatistics
         Rows, events, θ, Kaplan–Meier and Nelson–Aalen curve of every leaf, left to right.
-    leaf_curve_ : str
-        Curve that is predicted: what ``leaf_curve`` meant to the fit.
-    prior_ : float
-        Pseudo-events of every leaf: what ``prior`` meant to the fit.
-    min_events_leaf_ : int
-        Fewest events of a leaf: what ``min_events_leaf`` meant to the fit; 0 for no minimum.
-    shrinkage_ : float
-        λ of the predictions: what ``shrinkage`` meant to the fit.
-    n_leaves_, depth_ : int
-        Size of the tree.
-    fit_time_ : float
-        Seconds ``fit`` took.
-    encoder_ : transformer
-        The fitted encoder; with ``encoder=None`` it passes the columns through.
-    n_features_in_ : int
-        Columns of ``X``.
-    feature_names_in_ : array of str
-        Their names; only when ``X`` had names.
-    features_used_ : list of str or int
-        The columns that the tree asks about; no others are needed at prediction.
-    unique_times_, event_times_ : array of float
-        Distinct training times, and those with an event.
-    baseline_ : Baseline
-        Both of them with the baseline cumulative hazard Λ.
+    {leaf_curve_, prior_, min_events_leaf_, shrinkage_, n_leaves_, fit_time_}
+    {encoder_}
+        With ``encoder=None`` it passes the columns through.
+    {n_features_in_, feature_names_in_, features_used_}
+    {questions_, feature_importances_, leaves_, certificate_, unique_times_, baseline_}
 
     Notes
     -----
@@ -146,6 +122,12 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
     >>> float(tree.tree_.threshold[0])
     4.0
     """
+
+    leaf_statistics_ = view("leaves_", "statistics", "Rows, events, θ and curves of every leaf.")
+    baseline_ = view("leaves_", "baseline", "Training times and baseline cumulative hazard.")
+    leaf_curve_ = view("leaves_", "curve", "Curve that is predicted.")
+    prior_ = view("leaves_", "prior", "Pseudo-events of every leaf.")
+    shrinkage_ = view("leaves_", "shrinkage", "λ of the predictions.")
 
     def __init__(
         self,
@@ -179,63 +161,51 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : DataFrame (pandas, polars, ...) or array, shape (n, n_features)
-            Numbers, booleans, categories, missing values as the encoder allows; complete numbers
-            with ``encoder=None``.
-        y : structured array, DataFrame or pair
-            A structured array of one boolean (event) and one float field (time), a DataFrame with
-            columns ``event`` and ``time`` (or exactly one two-valued and one numeric column), or
-            a pair ``(event, time)``. Delayed entry (``entry``) is refused. Durations count in days;
+        {X}
+            With ``encoder=None`` complete numbers.
+        {y}
+            Delayed entry (``entry``) is refused. Durations count in days;
             where a DataFrame has dates ``start`` and ``stop``, or ``entry`` and ``exit``, the time
             is the days between them.
-        sample_weight : array-like of float, shape (n,), optional
-            Row weights, finite and not negative; rows of weight zero are left out. Integer
-            weights equal repetition of rows (with ``min_samples_leaf=1``).
+        {sample_weight}
 
         Returns
         -------
-        GreedySurvivalTree
-            The estimator itself.
+        {self}
 
         Raises
         ------
-        ValueError, TypeError
-            For unknown values of parameters, rows that do not fit together, and columns that
-            cannot be read; parameter, column or row is named, and an earlier fit is kept.
+        {ValueError}
         KeyboardInterrupt
             On Ctrl-C; an earlier fit is kept.
 
         Warns
         -----
-        ConstantFeatureWarning
-            When every column of ``X`` takes a single value.
-        SmallSampleWarning
-            When a share or "auto" as ``min_samples_leaf`` or ``min_events_leaf`` leaves nothing to
-            split: the tree is a single leaf.
-        EventFreeWarning
-            When a feature tells rows apart that have no event where twenty or more are expected, so
-            that ``min_events_leaf="auto"`` is no minimum.
+        {ConstantFeatureWarning, SmallSampleWarning, EventFreeWarning}
         """
         start = time.perf_counter()
-        self._check_parameters()
+        self.check_parameters()
         data = check_training_data(X, y, sample_weight)
         if data.entry is not None:
             raise ValueError(
                 "y has an 'entry': GreedySurvivalTree has no delayed entry; OptimalSurvivalTree has"
             )
-        encoder = self._fitted_encoder(data.X, data.weight)
-        rows = _rows(encoder, data.X)
+        encoder = fit_encoder(self.encoder, data.X, data.weight, self._log_level)
+        numeric = isinstance(encoder, NumericColumns)
+        rows = encoder.transform(data.X) if numeric else binary_features(encoder, data.X)
         fewest = least_rows(self.min_samples_leaf, len(rows))
-        if self.min_events_leaf == "auto" and not isinstance(encoder, NumericColumns):
+        if self.min_events_leaf == "auto" and not numeric:
             data = data._replace(event_free=event_free_rows(encoder, rows, data))
-        events = self._least_events(data)
+        events = least_events(self.min_events_leaf, data)
         if self.max_depth != 0:
             warn_of_small_sample(
-                None if isinstance(encoder, NumericColumns) else rows,
+                None if numeric else rows,
                 (self.min_samples_leaf, fewest),
                 (self.min_events_leaf, events, data.event),
-                stacklevel=2,
             )
+        objective = Likelihood.of(
+            leaf_curve=self.leaf_curve, prior=self.prior, shrinkage=self.shrinkage, time_grid=None
+        )
         grown = _core.grow_greedy(
             rows,
             data.time,
@@ -246,23 +216,29 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
             max_leaf_nodes=self.max_leaf_nodes,
             min_samples_leaf=fewest,
             min_events_leaf=events,
-            prior=self._prior(),
+            prior=objective.prior,
         )
-        tree = Tree.grown(
-            grown["children_left"],
-            grown["children_right"],
-            grown["feature"],
-            rows,
-            data.weight,
-            grown["threshold"],
+        tree = _tree(grown, encoder, rows, data, numeric)
+        problem = Problem(data, encoder, rows, 0.0, {})
+        leaves = objective.leaves(tree, problem, None)
+        improved = tree.improvements(objective.losses(tree, problem, leaves))
+        certificate = Certificate(
+            aim=_AIMS[self.criterion],
+            status="grown",
+            objective_value=_mean_loss(leaves.statistics, leaves.prior, data),
+            lower_bound=-np.inf,
+            questions=question_names(encoder),
+            parameters=self.get_params(deep=False),
+            settings={"min_samples_leaf": fewest, "min_events_leaf": events},
+            trace=(),
+            n_nodes_explored=0,
+            seconds=time.perf_counter() - start,
+            n_samples=len(rows),
+            fingerprint=fingerprint(rows, data[1:]),
         )
-        self._set_leaves(tree, rows, SurvivalRows(data, self._prior()))
-        self.encoder_ = encoder
-        self._remember_parameters()
-        self.objective_value_ = _mean_loss(self.leaf_statistics_, self.prior_, data)
-        self.fit_time_ = time.perf_counter() - start
+        self._set_fitted(replace(tree, improvement=improved), leaves, encoder, certificate, X)
         logger.log(
-            logging.INFO if self.verbose else logging.DEBUG,
+            self._log_level,
             "%s: objective %.6g, %d leaves of depth %d, %.3f s",
             self.criterion,
             self.objective_value_,
@@ -270,73 +246,36 @@ class GreedySurvivalTree(EncodedTreeMixin, SurvivalTreeMixin, BaseEstimator):
             self.depth_,
             self.fit_time_,
         )
-        self._warn_of_constants()
-        warn_of_event_free_rows(data.event_free, stacklevel=2)
+        warn_of_constants(encoder)
+        warn_of_event_free_rows(data.event_free)
         return self
 
+    @property
+    def min_events_leaf_(self) -> int:
+        """Fewest events of a leaf that the fit allowed; 0 for no minimum."""
+        return int(self.certificate_.settings["min_events_leaf"])
+
     def _check_parameters(self) -> None:
-        check_choice("criterion", self.criterion, ("likelihood", "logrank"))
-        check_integer("max_depth", self.max_depth, 0, optional=True)
-        check_integer("max_leaf_nodes", self.max_leaf_nodes, 1, optional=True)
-        check_min_samples(self.min_samples_leaf)
-        check_min_events(self.min_events_leaf)
-        check_prior(self.prior)
-        check_shrinkage(self.shrinkage, auto=True)
-        check_choice("leaf_curve", self.leaf_curve, ("auto", *Likelihood.leaf_curves))
-        check_seed("random_state", self.random_state)
-        if not isinstance(self.verbose, bool):
-            check_integer("verbose", self.verbose, 0)
-        if self.encoder is not None:
-            self._check_encoder()
-
-    def _prior(self) -> float:
-        return prior_events(self.prior)
-
-    def _fitted_encoder(self, X: Any, weight: NDArray[np.float64] | None) -> Any:
-        if self.encoder is None:
-            return NumericColumns().fit(X)
-        return super()._fitted_encoder(X, weight)
-
-    def _shrinkage(self) -> float:
-        return Likelihood.auto_shrinkage if self.shrinkage == "auto" else float(self.shrinkage)
-
-    def _described(self) -> str:
-        return describe_greedy(self)
-
-    def _questions(self) -> list[Question]:
-        if not isinstance(self.encoder_, NumericColumns):
-            return super()._questions()
-        whole = self.encoder_.whole_features_in_
-        return [
-            Question(kind="at most", column=name, whole=name in whole)
-            for name in self._split_names()
-        ]
-
-    def _saved_fields(self) -> dict[str, Any]:
-        return {
-            "encoder": self.encoder_.to_dict(),
-            "growth": {"objective_value": self.objective_value_, "fit_time": self.fit_time_},
-            **self._saved_regularisation(),
-        }
-
-    def _read_fields(self, fields: Fields) -> None:
-        if self.encoder is None:
-            self.encoder_ = NumericColumns.from_fields(fields.object("encoder"))
-        else:
-            self.encoder_ = BinaryEncoder.from_dict(fields.take("encoder"))
-        growth = fields.object("growth")
-        # A loss of zero may be rounded to either side.
-        self.objective_value_ = growth.number("objective_value", minimum=-math.inf)
-        self.fit_time_ = growth.number("fit_time")
-        growth.finish()
-        self._read_regularisation(fields)
+        check_parameters(
+            self,
+            criterion=choice("likelihood", "logrank"),
+            shrinkage=check_shrinkage,
+            leaf_curve=choice("auto", *Likelihood.curves),
+            encoder=_check_encoder,
+        )
 
 
-def _rows(encoder: Any, X: Any) -> NDArray[Any]:
-    """Rows as the tree reads them: numbers to be cut, or binary features."""
-    if isinstance(encoder, NumericColumns):
-        return encoder.transform(X)
-    return binary_features(encoder, X)
+def _tree(
+    grown: dict[str, Any], encoder: Any, rows: NDArray[Any], data: TrainingData, numeric: bool
+) -> Tree:
+    """Tree that the engine has grown."""
+    feature = grown["feature"]
+    column, threshold = split_columns(encoder, feature)
+    if numeric:
+        threshold = grown["threshold"]
+    children = grown["children_left"], grown["children_right"]
+    more: dict[str, Any] = {"threshold": threshold, "column": column, "numeric": numeric}
+    return Tree.grown(*children, feature, rows, data.weight, **more)
 
 
 def _mean_loss(leaves: tuple[LeafStatistics, ...], prior: float, data: TrainingData) -> float:
@@ -346,3 +285,8 @@ def _mean_loss(leaves: tuple[LeafStatistics, ...], prior: float, data: TrainingD
     saturated = -np.sum(table["events"][happened] * np.log(table["nelson_aalen"][happened]))
     fitted = sum((leaf.events + prior) * np.log(leaf.theta) for leaf in leaves)
     return float((saturated - fitted) / sum(leaf.weight for leaf in leaves))
+
+
+def _check_encoder(name: str, value: Any) -> None:
+    if value is not None:
+        check_encoder(name, value)

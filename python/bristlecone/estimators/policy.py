@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 
 from bristlecone.data.arrays import unmasked
-from bristlecone.data.checks import check_choice, check_real, row_count
-from bristlecone.data.targets import check_amounts, check_labelled_data, check_numbers
-from bristlecone.encoder.cuts import RankedColumns
+from bristlecone.data.rows import check_row_labels, check_sample_weight, row_count
+from bristlecone.data.targets import check_labelled_data, check_numbers, known_codes
 from bristlecone.errors import InvalidParameterError
-from bristlecone.estimators.labels import LabelTreeMixin, sum_by_leaf
-from bristlecone.estimators.searched import Callback, Engine, Problem, task_engine
-from bristlecone.model.registry import register
-from bristlecone.search.solve_front import solve_front
+from bristlecone.estimators.docstrings import documented
+from bristlecone.estimators.label_predictions import LabelPredictions
+from bristlecone.estimators.parameters import check_parameters, choice, number
+from bristlecone.estimators.searched import Callback, SearchedTree
+from bristlecone.leaves.base import view
+from bristlecone.objectives.rewards import TEACHERS, Rewards, policy_rewards
 
-__all__ = ["PolicyTree", "policy_rewards"]
-
-# What rounding may add to a share.
-_ROUNDING = 1e-9
-
-_TEACHERS = ("direct", "inverse-propensity", "doubly-robust")
+__all__ = ["PolicyTree"]
 
 
 class PolicyData(NamedTuple):
@@ -38,138 +31,27 @@ class PolicyData(NamedTuple):
     weight: NDArray[np.float64] | None
 
 
-def policy_rewards(
-    y: ArrayLike,
-    treatment: NDArray[np.int64],
-    n_treatments: int,
-    teacher: str,
-    *,
-    propensity: ArrayLike | None = None,
-    predicted_outcomes: ArrayLike | None = None,
-) -> NDArray[np.float64]:
-    """Estimated outcome of every row under every treatment.
-
-    With y the outcome of a row, k its treatment, μ(k) the probability that it had this treatment
-    and v(j) its predicted outcome under treatment j (van der Linden et al., NeurIPS 2023,
-    eqs. 61–63; eq. 62 as printed leaves out y):
-
-    * "direct": v(j);
-    * "inverse-propensity": y / μ(k) for j = k, else 0;
-    * "doubly-robust": v(j), plus (y − v(k)) / μ(k) for j = k.
-
-    The mean over the rows of the entry of the prescribed treatment estimates the value of a policy.
-
-    Parameters
-    ----------
-    y : array-like of float, shape (n,)
-        Outcomes; higher is better.
-    treatment : array of int, shape (n,)
-        Treatment of every row, counted from 0.
-    n_treatments : int
-        Number of treatments.
-    teacher : {"direct", "inverse-propensity", "doubly-robust"}
-        The estimate.
-    propensity : array-like of float, shape (n,) or (n, n_treatments)
-        Probability, in (0, 1], of the treatment each row had, or of every treatment; not needed by
-        "direct".
-    predicted_outcomes : array-like of float, shape (n, n_treatments)
-        Predicted outcome of every row under every treatment; not needed by "inverse-propensity".
-
-    Returns
-    -------
-    array of float, shape (n, n_treatments)
-
-    Raises
-    ------
-    ValueError
-        When an estimate that the teacher needs is absent, of another shape, not finite, or a
-        probability is outside (0, 1]; the row is named.
-    """
-    n_samples = len(treatment)
-    outcome = check_numbers("y", y, n_samples)
-    rows = np.arange(n_samples)
-    rewards = np.zeros((n_samples, n_treatments))
-    if teacher != "inverse-propensity":
-        rewards = _predicted(predicted_outcomes, (n_samples, n_treatments), teacher).copy()
-    if teacher != "direct":
-        share = _of_the_taken(propensity, treatment, n_treatments, teacher)
-        rewards[rows, treatment] += (outcome - rewards[rows, treatment]) / share
-    return rewards
-
-
-def _predicted(values: Any, shape: tuple[int, int], teacher: str) -> NDArray[np.float64]:
-    if values is None:
-        raise ValueError(f"teacher={teacher!r} needs predicted_outcomes")
-    why = "one column per treatment that was observed; one that never was cannot be judged"
-    return check_amounts("predicted_outcomes", values, shape, minimum=-np.inf, why=why)
-
-
-def _of_the_taken(
-    values: Any, treatment: NDArray[np.int64], n_treatments: int, teacher: str
-) -> NDArray[np.float64]:
-    """Probability of the treatment that every row had."""
-    if values is None:
-        raise ValueError(f"teacher={teacher!r} needs propensity")
-    n_samples = len(treatment)
-    share = np.asarray(unmasked(values, "propensity"))
-    if share.shape != (n_samples,):
-        why = "or one value per row; one column per treatment that was observed"
-        share = check_amounts("propensity", share, (n_samples, n_treatments), why=why)
-        share = share[np.arange(n_samples), treatment]
-    share = share.astype(np.float64)
-    wrong = ~((share > 0) & (share <= 1))
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise ValueError(
-            f"propensity is {share[row]} in row {row} for the treatment it had; probabilities "
-            "must lie in (0, 1]"
-        )
-    return share
-
-
-@register
-class PolicyTree(LabelTreeMixin, BaseEstimator):
+@documented
+class PolicyTree(LabelPredictions, SearchedTree):
     """Tree that prescribes treatments, of greatest estimated value over the binary features.
 
     Historical rows have a treatment and an outcome. A teacher estimates what every other treatment
-    would have given, and the tree maximises the mean estimate of what it prescribes [1]_ (section
-    D).
+    would have given, and the tree maximises the mean estimate of what it prescribes [Linden2023]_
+    (section D).
 
     Parameters
     ----------
-    teacher : {"doubly-robust", "inverse-propensity", "direct"}, default="doubly-robust"
+    teacher : {"doubly-robust", "inverse-propensity", "direct"}
         How the outcome of every treatment is estimated; see :func:`policy_rewards`. "direct" needs
         predicted outcomes, "inverse-propensity" the probabilities of the treatments,
         "doubly-robust" both: it is unbiased when either is right.
-    capacities : mapping or None, default=None
+    capacities : mapping or None
         Largest share of the training weight, between 0 and 1, that a treatment may be prescribed
         to; treatments that are not named are unlimited.
-    max_depth : int or None, default=3
-        Most questions from the root to a leaf; 0 is a single leaf. None is no limit and needs
-        ``leaf_penalty > 0`` or ``max_leaf_nodes``.
-    max_leaf_nodes : int or None, default=None
-        Most leaves.
-    min_samples_leaf : int or float, default=1
-        Fewest training rows in a leaf, whatever their weights; a float between 0 and 1 is a share
-        of the training rows, rounded up.
-    leaf_penalty : float, default=0.0
+    {max_depth, max_leaf_nodes, min_samples_leaf}
+    leaf_penalty : float
         Subtracted from the mean outcome per leaf.
-    time_limit : float or None, default=None
-        Seconds after which the search stops with the best tree so far.
-    memory_limit : int or None, default=None
-        Bytes the tables of the search may take; None is 600 MiB. With less it is slower, and with
-        too little for any table it stops likewise.
-    n_jobs : int or None, default=None
-        Threads: None is one, -1 all. The tree of a completed search does not depend on it.
-    encoder : "auto" or transformer, default="auto"
-        Turns ``X`` into binary features; "auto" is ``BinaryEncoder()`` with the cuts of
-        greedy trees over every threshold (docs/guide/encoder.md). A clone is fitted to the
-        training rows. Any transformer will do whose output is two-dimensional and holds nothing
-        but 0 and 1, and which has ``get_feature_names_out``.
-    random_state : int, RandomState or None, default=None
-        Accepted for uniformity; the search is deterministic and does not use it.
-    verbose : int, default=0
-        1 or more reports a fit at level INFO of the logger "bristlecone", else DEBUG.
+    {time_limit, memory_limit, n_jobs, encoder, random_state, verbose}
 
     Attributes
     ----------
@@ -180,44 +62,24 @@ class PolicyTree(LabelTreeMixin, BaseEstimator):
     objective_value_ : float
         ``-policy_value_`` plus ``leaf_penalty`` times the number of leaves: lower is better; inf
         when infeasible.
-    lower_bound_ : float
-        No tree over the binary features is below this.
-    gap_, relative_gap_ : float
-        ``objective_value_ - lower_bound_``, and the same as a share of ``objective_value_``.
+    {lower_bound_, gap_}
     status_ : {"optimal", "time_limit", "memory_limit", "interrupted", "infeasible"}
         "optimal" means optimal among trees over the ``n_binary_features_`` binary features.
         "infeasible": none keeps the capacities; there is no ``tree_``, and predictions raise
         InfeasibleError.
-    tree_ : Tree
-        Structure as parallel arrays in preorder; ``feature`` counts binary features.
+    {tree_}
     leaf_labels_ : array of int, shape (n_leaves,)
         Position in ``treatments_`` of what every leaf prescribes, left to right. Of equally good
         treatments it is the first.
     leaf_values_ : array of float, shape (n_leaves, n_treatments)
         Estimated mean outcome of every treatment in every leaf.
-    n_leaves_, depth_ : int
-        Size of the tree.
-    n_binary_features_ : int
-        Binary features the encoder made.
-    n_nodes_explored_ : int
-        Work of the search.
-    trace_ : list of (float, float, float)
-        Seconds, objective and lower bound at each improvement.
-    fit_time_ : float
-        Seconds ``fit`` took.
-    encoder_ : transformer
-        The fitted encoder.
-    n_features_in_ : int
-        Columns of ``X``.
-    feature_names_in_ : array of str
-        Their names; only when ``X`` had names.
-    features_used_ : list of str or int
-        The columns that the tree asks about; no others are needed at prediction.
+    {n_leaves_, n_binary_features_, n_nodes_explored_, trace_, fit_time_, encoder_, n_features_in_}
+    {feature_names_in_, features_used_}
+    {questions_, feature_importances_, leaves_, certificate_}
 
     References
     ----------
-    .. [1] van der Linden, de Weerdt, Demirović, "Necessary and Sufficient Conditions for Optimal
-       Decision Trees using Dynamic Programming", NeurIPS 2023.
+    {Linden2023}
 
     Examples
     --------
@@ -228,6 +90,8 @@ class PolicyTree(LabelTreeMixin, BaseEstimator):
     >>> tree.predict([[0], [1]]).tolist(), tree.policy_value_
     (['a', 'b'], 1.0)
     """
+
+    treatments_ = view("leaves_", "labels", "Treatments that were observed, in sorted order.")
 
     def __init__(
         self,
@@ -273,13 +137,10 @@ class PolicyTree(LabelTreeMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : DataFrame (pandas, polars, ...) or array, shape (n, n_features)
-            Numbers, booleans, categories; missing values as the encoder allows.
+        {X}
         y : array-like of float, shape (n,)
             Outcomes; higher is better.
-        sample_weight : array-like of float, shape (n,), optional
-            Row weights, finite and not negative; rows of weight zero are left out. Integer
-            weights equal repetition of rows (with ``min_samples_leaf=1``).
+        {sample_weight}
         treatment : array-like, shape (n,)
             Treatment that every row had: numbers, texts or booleans; at most 32 treatments.
         propensity : array-like of float, shape (n,) or (n, n_treatments), optional
@@ -288,15 +149,11 @@ class PolicyTree(LabelTreeMixin, BaseEstimator):
         predicted_outcomes : array-like of float, shape (n, n_treatments), optional
             Outcome that a model predicts for every row under every treatment, in sorted order;
             best from a model that was not fitted to the row.
-        callback : callable, optional
-            Called with a :class:`~bristlecone.SearchProgress` whenever the best tree or
-            the lower bound may have improved, and every quarter of a second, on the thread of
-            ``fit``. An exception it raises ends the search and ``fit``.
+        {callback}
 
         Returns
         -------
-        PolicyTree
-            The estimator itself.
+        {self}
 
         Raises
         ------
@@ -308,39 +165,23 @@ class PolicyTree(LabelTreeMixin, BaseEstimator):
         InfeasibleError
             When a limit or Ctrl-C, which ``status_`` names, stopped the search before a tree that
             keeps the capacities was met.
-        KeyboardInterrupt
-            At a second Ctrl-C within a second; an earlier fit is kept.
+        {KeyboardInterrupt}
 
         Warns
         -----
-        SearchLimitWarning
-            When a limit or Ctrl-C stopped the search; the gap is given.
-        SearchCostWarning
-            At the start of a search without ``time_limit`` that is forecast to take more than ten
-            minutes.
+        {SearchLimitWarning, SearchCostWarning}
         InfeasibleWarning
             When no tree keeps the capacities.
-        ConstantFeatureWarning
-            When every column of ``X`` takes a single value.
+        {ConstantFeatureWarning}
         """
-        start = time.perf_counter()
-        problem = self._problem(
-            X,
-            y,
-            sample_weight,
-            treatment=treatment,
-            propensity=propensity,
-            predicted_outcomes=predicted_outcomes,
-        )
-        self._search(problem, start, callback)
-        self._announce([self])
-        return self
+        given = {"propensity": propensity, "predicted_outcomes": predicted_outcomes}
+        return self._fit(X, y, sample_weight, callback, treatment=treatment, **given)
 
     @property
     def policy_value_(self) -> float:
         """Estimated mean outcome of the policy on the training rows."""
-        self._check_fitted()
-        penalty = float(self._fitted_parameters()["leaf_penalty"])
+        self.check_fitted()
+        penalty = float(self.certificate_.parameters["leaf_penalty"])
         return penalty * self.n_leaves_ - self.objective_value_
 
     def predict_outcomes(self, X: Any) -> NDArray[np.float64]:
@@ -361,34 +202,62 @@ class PolicyTree(LabelTreeMixin, BaseEstimator):
         InfeasibleError
             When ``fit`` found that no tree satisfies the constraints.
         """
-        leaf = self._leaf_of(X)
-        return self.leaf_values_[leaf]
+        leaves, leaf = self._located(X)
+        return leaves.values[leaf]
 
-    def _aim(self) -> str:
-        fitted = self._fitted_parameters()
-        limits = ", ".join(
-            f"{name} for at most {share:g}" for name, share in (fitted["capacities"] or {}).items()
+    def score(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        treatment: ArrayLike,
+        propensity: ArrayLike | None = None,
+        predicted_outcomes: ArrayLike | None = None,
+    ) -> float:
+        """Estimated mean outcome of the policy for rows whose treatment and outcome are known.
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (n, n_features_in_)
+            Rows with the columns of the fit.
+        y : array-like of float, shape (n,)
+            Outcomes; higher is better.
+        sample_weight : array-like of float, shape (n,), optional
+            Row weights, finite and not negative.
+        treatment : array-like, shape (n,)
+            Treatment that every row had, all known from the fit.
+        propensity, predicted_outcomes : array-like of float, optional
+            As in ``fit``, a column per treatment of ``treatments_``.
+
+        Returns
+        -------
+        float
+            By the teacher of the fit; on the training rows ``policy_value_``.
+
+        Raises
+        ------
+        ValueError
+            For a treatment that is not among ``treatments_``, and as in ``fit``.
+        """
+        leaves, leaf = self._located(X)
+        check_row_labels(X, y=y, treatment=treatment, sample_weight=sample_weight)
+        check_row_labels(X, propensity=propensity, predicted_outcomes=predicted_outcomes)
+        codes = known_codes("treatment", treatment, leaves.labels, len(leaf))
+        rewards = policy_rewards(
+            y,
+            codes,
+            len(leaves.labels),
+            self.certificate_.parameters["teacher"],
+            propensity=propensity,
+            predicted_outcomes=predicted_outcomes,
         )
-        return (
-            "the greatest mean outcome of the treatments it prescribes, estimated by the "
-            f"{fitted['teacher']} method (van der Linden, de Weerdt and Demirović, NeurIPS 2023); "
-            "the objective is its negative"
-            + (f"; of all rows it may prescribe {limits}" if limits else "")
-        )
+        given = rewards[np.arange(len(leaf)), leaves.label[leaf]]
+        weight = check_sample_weight(sample_weight, len(leaf))
+        return float(np.average(given, weights=weight))
 
     def _check_parameters(self) -> None:
-        check_choice("teacher", self.teacher, _TEACHERS)
-        if self.capacities is not None and not isinstance(self.capacities, Mapping):
-            raise InvalidParameterError(
-                f"capacities must be a mapping from treatments to shares; got {self.capacities!r}"
-            )
-        for name, share in (self.capacities or {}).items():
-            check_real(f"capacities[{name!r}]", share, 0.0)
-            if share > 1:
-                raise InvalidParameterError(
-                    f"capacities[{name!r}] must be at most 1, a share of the rows; got {share!r}"
-                )
-        super()._check_parameters()
+        check_parameters(self, teacher=choice(*TEACHERS), capacities=_check_capacities)
 
     def _training_data(
         self,
@@ -400,6 +269,7 @@ class PolicyTree(LabelTreeMixin, BaseEstimator):
         propensity: Any = None,
         predicted_outcomes: Any = None,
     ) -> PolicyData:
+        check_row_labels(X, y=y, propensity=propensity, predicted_outcomes=predicted_outcomes)
         data = check_labelled_data(X, treatment, sample_weight, name="treatment")
         n_samples = row_count(X)
         rewards = policy_rewards(
@@ -410,55 +280,20 @@ class PolicyTree(LabelTreeMixin, BaseEstimator):
             propensity=_kept("propensity", propensity, data.kept),
             predicted_outcomes=_kept("predicted_outcomes", predicted_outcomes, data.kept),
         )
-        self._capacity(data.classes, 1.0)
+        self._objective().capacity(data.classes, 1.0)
         return PolicyData(data.X, rewards, data.classes, data.weight)
 
-    def _capacity(self, treatments: NDArray[Any], total: float) -> NDArray[np.float64]:
-        """Largest weight of every treatment."""
-        capacity = np.full(len(treatments), np.inf)
-        names = treatments.tolist()
-        for name, share in (self.capacities or {}).items():
-            if name not in names:
-                raise ValueError(
-                    f"capacities names {name!r}, a treatment that was never observed; there are "
-                    f"{names}"
-                )
-            # A share of whole rows must not lose one to rounding.
-            capacity[names.index(name)] = (share + _ROUNDING) * total
-        return capacity
+    def _objective(self) -> Rewards:
+        return Rewards(teacher=self.teacher, capacities=self.capacities)
 
-    def _engine(self, problem: Problem) -> Engine:
-        data = problem.data
-        best = data.rewards.max(axis=1)
-        name, task = self._sum_task(data)
-        offset = float(np.average(best, weights=data.weight))
-        if self.capacities:
-            total = float(len(best) if data.weight is None else data.weight.sum())
-            task["capacity"] = self._capacity(data.treatments, total)
-            search = partial(solve_front, name, task, problem.features)
-            return Engine(search, offset=offset)
-        return task_engine(name, task, problem.features, offset)
 
-    def _sum_task(
-        self, data: PolicyData, columns: RankedColumns | None = None
-    ) -> tuple[str, dict[str, Any]]:
-        regret = data.rewards.max(axis=1)[:, None] - data.rewards
-        return "label-costs", {"costs": regret, "weight": data.weight}
-
-    def _labels(self) -> NDArray[Any]:
-        return self.treatments_
-
-    def _set_labels(self, labels: NDArray[Any]) -> None:
-        self.treatments_ = labels
-
-    def _set_found(self, tree: Any, problem: Problem, solution: Any) -> None:
-        super()._set_found(tree, problem, solution)
-        self.treatments_ = problem.data.treatments
-
-    def _values(self, leaf: NDArray[np.int64], n_leaves: int, problem: Problem) -> NDArray[Any]:
-        data = problem.data
-        total = np.bincount(leaf, weights=data.weight, minlength=n_leaves)
-        return sum_by_leaf(leaf, n_leaves, data.rewards, data.weight) / total[:, None]
+def _check_capacities(name: str, value: Any) -> None:
+    if value is not None and not isinstance(value, Mapping):
+        raise InvalidParameterError(
+            f"{name} must be a mapping from treatments to shares; got {value!r}"
+        )
+    for treatment, share in (value or {}).items():
+        number(0.0, 1.0)(f"{name}[{treatment!r}]", share)
 
 
 def _kept(name: str, values: Any, kept: NDArray[np.bool_]) -> Any:

@@ -2,50 +2,63 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import time
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from bristlecone import _core
-from bristlecone.data.checks import (
-    check_integer,
-    check_real,
-    check_seed,
-    thread_count,
-)
+from bristlecone.data.checks import thread_count
 from bristlecone.encoder import BinaryEncoder
-from bristlecone.encoder.cuts import Cut, RankedColumns, add_cuts, rank_columns
+from bristlecone.encoder.cuts import add_cuts, rank_columns
+from bristlecone.encoder.rules import question_names
+from bristlecone.encoder.use import (
+    binary_features,
+    count_distinct,
+    fit_encoder,
+    split_columns,
+    warn_of_constants,
+)
 from bristlecone.errors import (
+    BristleconeWarning,
     InfeasibleError,
     InfeasibleWarning,
     InvalidParameterError,
     SearchCostWarning,
     SearchLimitWarning,
+    warn,
 )
-from bristlecone.estimators.describe import describe_search
-from bristlecone.estimators.encoded import EncodedTreeMixin, binary_features, count_distinct
-from bristlecone.leaves.minimum import check_min_samples, least_rows, warn_of_small_sample
-from bristlecone.model.registry import Fields
-from bristlecone.search.certificate import SearchedTreeMixin, report, reporter
-from bristlecone.search.cuts import Growth, SklearnTree, cuts_of_sklearn, cuts_of_task
+from bristlecone.estimators.base import BaseTree
+from bristlecone.leaves.base import view
+from bristlecone.leaves.minimum import (
+    event_free_rows,
+    least_events,
+    least_rows,
+    warn_of_event_free_rows,
+    warn_of_small_sample,
+)
+from bristlecone.objectives.base import Objective
+from bristlecone.search.certificate import Certificate, fingerprint, report, reporter
+from bristlecone.search.cuts import Growth
+from bristlecone.search.engine import Problem
 from bristlecone.search.forecast import affordable, allowance, smaller_setting
-from bristlecone.search.progress import SearchCost, SearchProgress, readable_bytes, readable_seconds
+from bristlecone.search.progress import (
+    SearchCost,
+    SearchProgress,
+    readable_bytes,
+    readable_seconds,
+)
 from bristlecone.tree import Tree
 
-__all__ = ["Callback", "Engine", "Problem", "SolverMixin", "task_engine"]
+__all__ = ["Callback", "SearchedTree"]
 
 Callback = Callable[[SearchProgress], object]
-Estimator = TypeVar("Estimator", bound="SolverMixin")
+Estimator = TypeVar("Estimator", bound="SearchedTree")
 
 # Of the time that is left after reading the rows, what the choice of cuts may take.
 _SHARE_FOR_CUTS = 0.5
@@ -54,52 +67,11 @@ _SHARE_FOR_CUTS = 0.5
 _MOST_SECONDS = 1e9
 
 
-class Problem(NamedTuple):
-    """Training rows (checked, with ``X`` and ``weight``), the fitted encoder, binary features.
-
-    ``seconds`` is what reading and encoding the rows took, ``memo`` what the trees of the problem
-    share.
-    """
-
-    data: Any
-    encoder: Any
-    features: NDArray[np.uint8]
-    seconds: float
-    memo: dict[str, Any]
-
-
-class Engine(NamedTuple):
-    """Functions of the engine with the data of a problem; they take the settings of a search.
-
-    ``path`` is None when the best tree of every size takes a search of its own, ``forecast`` when
-    nothing useful can be told before the search. ``offset`` is what the objective of the estimator
-    lies below that of the engine.
-    """
-
-    solve: Callable[..., Any]
-    path: Callable[..., list[Any]] | None = None
-    forecast: Callable[..., dict[str, float]] | None = None
-    offset: float = 0.0
-
-
-def task_engine(
-    task: str, data: dict[str, Any], features: NDArray[np.uint8], offset: float = 0.0
-) -> Engine:
-    """Engine for a task of the core's registry."""
-    arguments = task, data, features
-    return Engine(
-        partial(_core.solve, *arguments),
-        partial(_core.solve_path, *arguments),
-        partial(_core.forecast, *arguments),
-        offset,
-    )
-
-
-class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
+class SearchedTree(BaseTree):
     """A tree of least objective over the binary features of the encoder.
 
-    An estimator defines ``_training_data``, ``_engine`` and ``_set_found``, and its ``fit`` is
-    ``_problem``, ``_search``, ``_announce``.
+    An estimator says how its training rows are read and what they are searched for; its ``fit``
+    is ``_fit`` with its arguments.
     """
 
     max_depth: int | None
@@ -109,31 +81,51 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
     time_limit: float | None
     memory_limit: int | None
     n_jobs: int | None
+    encoder: Any
     random_state: Any
-    verbose: int
 
-    # What a search must meet, for messages.
-    _admissible = "a tree that satisfies the constraints"
+    lower_bound_ = view("certificate_", "lower_bound", "No tree over the features is below this.")
+    status_ = view("certificate_", "status", "How the search ended.")
+    gap_ = view("certificate_", "gap", "Distance of the objective from the lower bound.")
+    relative_gap_ = view("certificate_", "relative_gap", "The gap as a share of the objective.")
+    n_nodes_explored_ = view("certificate_", "n_nodes_explored", "Work of the search.")
+
+    @property
+    def trace_(self) -> list[tuple[float, ...]]:
+        """Seconds, objective and lower bound at each improvement."""
+        return list(self.certificate_.trace)
+
+    @property
+    def n_binary_features_(self) -> int:
+        """Number of binary features the tree was searched over."""
+        return len(self.certificate_.questions)
 
     @abstractmethod
     def _training_data(self, *args: Any, **kwargs: Any) -> Any:
         """Training rows from what ``fit`` was given, checked.
 
-        ``X``, ``y``, ``sample_weight`` and more by name; what is returned has ``X`` and ``weight``
-        (an array or None) at least.
+        ``X``, ``y``, ``sample_weight`` and more by name; what is returned is a named tuple that
+        begins with ``X`` and has ``weight`` (an array or None).
         """
 
     @abstractmethod
-    def _engine(self, problem: Problem) -> Engine:
-        """What searches for the tree of this problem."""
+    def _objective(self) -> Objective:
+        """What the parameters ask for."""
 
-    @abstractmethod
-    def _aim(self) -> str:
-        """What was searched for, with its source: "the least mean cost (...)"."""
-
-    @abstractmethod
-    def _set_found(self, tree: Tree, problem: Problem, solution: Any) -> None:
-        """Set what follows from it and its training rows."""
+    def _fit(
+        self: Estimator,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        callback: Callback | None,
+        **more: Any,
+    ) -> Estimator:
+        """Find the best tree; called by ``fit`` with its arguments."""
+        start = time.perf_counter()
+        problem = self._problem(X, y, sample_weight, **more)
+        self._search(problem, start, callback)
+        self._announce([self], problem)
+        return self
 
     def size_path(
         self: Estimator, X: Any, y: Any, sample_weight: Any = None, **data: Any
@@ -174,7 +166,7 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
         """
         start = time.perf_counter()
         problem = self._problem(X, y, sample_weight, **data)
-        engine = self._engine(problem)
+        engine = self._objective().engine(problem)
         sizes = range(1, self._most_leaves(problem) + 1)
         path = [clone(self).set_params(max_leaf_nodes=leaves) for leaves in sizes]
         if engine.path is None:
@@ -186,7 +178,7 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
             path = path[: len(solutions)]
             for tree, solution in zip(path, solutions, strict=True):
                 tree._set_solution(solution, problem, start, engine.offset)
-        path[0]._announce(path)
+        path[0]._announce(path, problem)
         return path
 
     def estimate_cost(self, X: Any, y: Any, sample_weight: Any = None, **data: Any) -> SearchCost:
@@ -219,87 +211,67 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
             are any: less depth, fewer features, a sample of the rows.
         """
         problem = self._problem(X, y, sample_weight, **data)
-        cost = self._forecast(problem)
+        cost = self.forecast(problem)
         if affordable(self, cost):
             return cost
-        suggestion = self._warn_of_cost(problem, cost, stacklevel=3)
+        suggestion = self._warn_of_cost(problem, cost)
         return replace(cost, suggestion=suggestion)
 
-    def _described(self) -> str:
-        return describe_search(self)
-
-    @property
-    def n_binary_features_(self) -> int:
-        """Number of binary features the tree was searched over."""
-        return len(self._split_names())
-
-    def _check_fitted(self) -> None:
-        if self._is_treeless() and not self._is_infeasible():
-            raise self._unmet()
-        if self._is_infeasible():
+    def check_fitted(self) -> None:
+        """Raise NotFittedError, or InfeasibleError, when there is no tree."""
+        found = getattr(self, "certificate_", None)
+        if found is not None and found.is_infeasible:
             raise InfeasibleError(
                 f"no tree of this {type(self).__name__} satisfies its constraints (status_ "
                 "'infeasible'): there is nothing to predict with"
             )
-        super()._check_fitted()
+        if found is not None and found.is_treeless:
+            raise self._unmet()
+        super().check_fitted()
 
     def _unmet(self) -> InfeasibleError:
         return InfeasibleError(
-            f"the search stopped ({self.status_}) before it met {self._admissible}: there may be "
-            "one that takes longer to find"
+            f"the search stopped ({self.status_}) before it met {self._objective().admissible}: "
+            "there may be one that takes longer to find"
         )
-
-    def _check_parameters(self) -> None:
-        check_integer("max_depth", self.max_depth, 0, optional=True)
-        check_integer("max_leaf_nodes", self.max_leaf_nodes, 1, optional=True)
-        check_min_samples(self.min_samples_leaf)
-        check_real("leaf_penalty", self.leaf_penalty, 0.0)
-        check_real("time_limit", self.time_limit, 0.0, optional=True)
-        check_integer("memory_limit", self.memory_limit, 1, optional=True)
-        check_seed("random_state", self.random_state)
-        if not isinstance(self.verbose, bool):
-            check_integer("verbose", self.verbose, 0)
-        self._check_encoder()
-        thread_count(self.n_jobs)
-        if self.max_depth is None and self.max_leaf_nodes is None and self.leaf_penalty == 0:
-            raise InvalidParameterError(
-                "max_depth=None means unlimited depth and needs leaf_penalty > 0 or max_leaf_nodes"
-            )
 
     def _problem(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> Problem:
         start = time.perf_counter()
-        self._check_parameters()
-        problem = self._encoded(self._training_data(X, y, sample_weight, **more), start)
+        self.check_parameters()
+        problem = self.encoded(self._training_data(X, y, sample_weight, **more), start)
         if self._depth_limit(problem.features):
-            self._warn_of_small_sample(problem, stacklevel=4)
+            self._warn_of_small_sample(problem)
         return problem._replace(seconds=time.perf_counter() - start)
 
     def _smallest_leaf(self, data: Any, n_rows: int) -> dict[str, int]:
         """Settings of the search for the smallest leaf, of so many training rows."""
-        return {"min_samples_leaf": least_rows(self.min_samples_leaf, n_rows)}
+        least = {"min_samples_leaf": least_rows(self.min_samples_leaf, n_rows)}
+        if hasattr(self, "min_events_leaf"):
+            least["min_events_leaf"] = least_events(self.min_events_leaf, data)
+        return least
 
-    def _warn_of_small_sample(self, problem: Problem, stacklevel: int) -> None:
+    def _warn_of_small_sample(self, problem: Problem) -> None:
         """Warn where shares of the data as smallest leaves rule out every split."""
-        fewest = self._smallest_leaf(problem.data, len(problem.features))["min_samples_leaf"]
-        rows = self.min_samples_leaf, fewest
-        warn_of_small_sample(problem.features, rows, stacklevel=stacklevel)
+        least = self._smallest_leaf(problem.data, len(problem.features))
+        events = None
+        if hasattr(self, "min_events_leaf"):
+            events = self.min_events_leaf, least["min_events_leaf"], problem.data.event
+        rows = self.min_samples_leaf, least["min_samples_leaf"]
+        warn_of_small_sample(problem.features, rows, events)
 
-    def _encoded(self, data: Any, start: float | None = None) -> Problem:
-        """The problem of these rows, whose preparation began at ``start``."""
+    def encoded(self, data: Any, start: float | None = None) -> Problem:
+        """The problem of these training rows, whose preparation began at ``start``."""
         start = time.perf_counter() if start is None else start
-        encoder = self._fitted_encoder(data.X, data.weight)
-        data, features = self._examined(data, encoder)
+        encoder = fit_encoder(self.encoder, data.X, data.weight, self._log_level)
+        features = None
+        if getattr(self, "min_events_leaf", None) == "auto":
+            # What "auto" means follows from the features.
+            features = binary_features(encoder, data.X)
+            data = data._replace(event_free=event_free_rows(encoder, features, data))
         added = isinstance(self.encoder, str) and self._add_cuts(encoder, data, start)
         if features is None or added:
             features = binary_features(encoder, data.X)
         return Problem(data, encoder, features, time.perf_counter() - start, {})
-
-    def _examined(self, data: Any, encoder: Any) -> tuple[Any, NDArray[np.uint8] | None]:
-        """The rows with what parameters need to know that follow from the data.
-
-        And the binary features, where those were needed for it.
-        """
-        return data, None
 
     def _add_cuts(self, encoder: BinaryEncoder, data: Any, start: float) -> bool:
         """Add the cuts of greedy trees over every threshold to the features; whether there are."""
@@ -326,37 +298,29 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
             seconds=seconds,
             **self._smallest_leaf(data, most),
         )
-        cuts = self._greedy_cuts(data, columns, growth)
-        other = self._sklearn_tree(data)
-        if other is not None:
-            cuts += cuts_of_sklearn(other, columns, growth)
-        return add_cuts(encoder, columns, cuts)
-
-    def _greedy_cuts(self, data: Any, columns: RankedColumns, growth: Growth) -> list[Cut]:
-        """Cuts of the greedy tree of the objective, without what constrains whole trees."""
-        return cuts_of_task(*self._sum_task(data, columns), columns, growth)
-
-    def _sum_task(self, data: Any, columns: RankedColumns) -> tuple[str, dict[str, Any]]:
-        """Name and data of the engine's task for the greedy tree."""
-        raise NotImplementedError
-
-    def _sklearn_tree(self, data: Any) -> SklearnTree | None:
-        """Tree of scikit-learn whose cuts are added, too."""
-        return None
+        return add_cuts(encoder, columns, self._objective().cuts(data, columns, growth))
 
     def _search(
-        self, problem: Problem, start: float, callback: Callback | None, **options: Any
+        self,
+        problem: Problem,
+        start: float,
+        callback: Callback | None,
+        reference_loss: NDArray[np.float64] | None = None,
     ) -> None:
-        """Find the best tree and set what was found; ``options`` go to the engine."""
-        engine = self._engine(problem)
+        """Find the best tree and set what was found."""
+        engine = self._objective().engine(problem)
         told = reporter(callback)
         if told is not None and engine.offset:
             told = _shifted(told, engine.offset)
         if self.time_limit is None:
             told = self._warning_of_cost(told, problem)
+        options, mean = {}, None
+        if reference_loss is not None:
+            options["reference_loss"] = reference_loss
+            mean = float(np.average(reference_loss, weights=problem.data.weight))
         solution = self._run(engine.solve, problem, callback=told, **options)
-        self._set_solution(solution, problem, start, engine.offset)
-        if self._is_treeless() and not self._is_infeasible():
+        self._set_solution(solution, problem, start, engine.offset, mean)
+        if self.certificate_.is_treeless and not self.certificate_.is_infeasible:
             raise self._unmet()
 
     def _warning_of_cost(
@@ -370,23 +334,22 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
             left = outlook[1]
             if not warned and left is not None and left > allowance(self)[0]:
                 warned = True
-                self._warn_of_cost(problem, self._forecast(problem), stacklevel=6)
+                self._warn_of_cost(problem, self.forecast(problem))
             if told is not None:
                 told(at, value, bound, nodes, *outlook)
 
         return tell
 
-    def _warn_of_cost(self, problem: Problem, cost: SearchCost, stacklevel: int) -> str | None:
+    def _warn_of_cost(self, problem: Problem, cost: SearchCost) -> str | None:
         """Warn of a hopeless search and return what is suggested in its place."""
         suggestion = smaller_setting(self, problem, cost)
         seconds, memory = allowance(self)
         limit = f"where {readable_seconds(seconds)}, {readable_bytes(memory)} are "
         limit += "reasonable" if self.time_limit is None else "allowed"
-        warnings.warn(
+        warn(
             f"the search is forecast to take {cost}, {limit}"
             + (f"; smaller is {suggestion}" if suggestion else ""),
             SearchCostWarning,
-            stacklevel=stacklevel,
         )
         return suggestion
 
@@ -409,55 +372,100 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
         return search(**{**settings, **options})
 
     def _set_solution(
-        self, solution: Any, problem: Problem, start: float, offset: float = 0.0
+        self,
+        solution: Any,
+        problem: Problem,
+        start: float,
+        offset: float = 0.0,
+        reference_loss: float | None = None,
     ) -> None:
-        if math.isinf(solution.objective):
-            self.__dict__.pop("tree_", None)
+        """Set tree, leaves, encoder and certificate."""
+        objective, memo = self._objective(), problem.memo
+        if "fingerprint" not in memo:
+            memo["questions"] = question_names(problem.encoder)
+            memo["fingerprint"] = fingerprint(problem.features, problem.data[1:])
+        treeless = math.isinf(solution.objective)
+        tree = leaves = groups = None
+        aim = ""
+        if not treeless:
+            tree = self._grown(solution, problem)
+            leaves = objective.leaves(tree, problem, solution)
+            losses = objective.losses(tree, problem, leaves)
+            gain = np.full(tree.node_count, np.nan) if losses is None else tree.improvements(losses)
+            tree = replace(tree, improvement=gain)
+            groups, aim = objective.groups(tree, problem, leaves), objective.aim(problem, leaves)
+        certificate = Certificate(
+            aim=aim,
+            status=solution.status,
+            objective_value=solution.objective - offset,
+            lower_bound=solution.lower_bound - offset,
+            questions=memo["questions"],
+            parameters=self.get_params(deep=False),
+            settings=self._smallest_leaf(problem.data, len(problem.features)),
+            trace=tuple(
+                (at, value - offset, bound - offset) for at, value, bound in solution.trace
+            ),
+            n_nodes_explored=solution.n_nodes_explored,
+            seconds=time.perf_counter() - start,
+            n_samples=len(problem.features),
+            fingerprint=memo["fingerprint"],
+            remarks=objective.remarks(),
+            reference_loss=reference_loss,
+            groups=groups,
+        )
+        if tree is None or leaves is None:
+            for name in ("tree_", "leaves_"):
+                self.__dict__.pop(name, None)
+            self.encoder_, self.certificate_ = problem.encoder, certificate
         else:
-            tree = Tree.grown(
-                solution.children_left,
-                solution.children_right,
-                solution.feature,
-                problem.features,
-                problem.data.weight,
-            )
-            self._set_found(tree, problem, solution)
-            self.tree_ = tree
-        self.encoder_ = problem.encoder
-        self._remember_parameters()
-        self._set_search(solution, start)
-        if offset:
-            self.objective_value_ -= offset
-            self.lower_bound_ -= offset
-            self.trace_ = [(at, value - offset, bound - offset) for at, value, bound in self.trace_]
+            self._set_fitted(tree, leaves, problem.encoder, certificate, problem.data.X)
 
-    def _announce(self, trees: Sequence[SolverMixin]) -> None:
-        """Log fits and warn of what their user must know; called by the method of the call."""
-        self._warn_of_data(stacklevel=4)
-        found = [tree for tree in trees if not tree._is_treeless()]
-        report(found, logging.getLogger("bristlecone"), stacklevel=4)
-        infeasible = sum(tree._is_infeasible() for tree in trees)
+    def _grown(self, solution: Any, problem: Problem) -> Tree:
+        column, threshold = split_columns(problem.encoder, solution.feature)
+        return Tree.grown(
+            solution.children_left,
+            solution.children_right,
+            solution.feature,
+            problem.features,
+            problem.data.weight,
+            threshold=threshold,
+            column=column,
+        )
+
+    def _announce(self, trees: Sequence[SearchedTree], problem: Problem) -> None:
+        """Log fits and warn of what their user must know; called by ``fit`` through ``_fit``."""
+        warn_of_constants(problem.encoder)
+        warn_of_event_free_rows(getattr(problem.data, "event_free", ""))
+        found = [
+            (tree.certificate_, tree.n_leaves_, tree.depth_)
+            for tree in trees
+            if not tree.certificate_.is_treeless
+        ]
+        report(found, self._log_level)
+        if found:
+            for doubt in self._objective().doubts(problem):
+                warn(doubt, BristleconeWarning)
+        infeasible = sum(tree.certificate_.is_infeasible for tree in trees)
         if infeasible:
             searches = f" in {infeasible} of {len(trees)} searches"
-            warnings.warn(
+            warn(
                 "no tree satisfies the constraints" + (searches if trees[1:] else ""),
                 InfeasibleWarning,
-                stacklevel=3,
             )
-        stopped = [tree for tree in trees if tree._is_treeless() and not tree._is_infeasible()]
+        stopped = [
+            tree
+            for tree in trees
+            if tree.certificate_.is_treeless and not tree.certificate_.is_infeasible
+        ]
         if stopped:
-            warnings.warn(
+            warn(
                 f"in {len(stopped)} of {len(trees)} searches: {stopped[0]._unmet()}",
                 SearchLimitWarning,
-                stacklevel=3,
             )
 
-    def _warn_of_data(self, stacklevel: int) -> None:
-        """Warn of what the training data lack."""
-        self._warn_of_constants(stacklevel=stacklevel + 1)
-
-    def _forecast(self, problem: Problem, max_depth: int | None = None) -> SearchCost:
-        function = self._engine(problem).forecast
+    def forecast(self, problem: Problem, max_depth: int | None = None) -> SearchCost:
+        """Forecast of the search of a problem; see ``estimate_cost``."""
+        function = self._objective().engine(problem).forecast
         if function is None:
             raise InvalidParameterError(
                 f"objective={getattr(self, 'objective', None)!r} has no forecast: what its search "
@@ -499,13 +507,6 @@ class SolverMixin(EncodedTreeMixin, SearchedTreeMixin):
         if depth < most.bit_length():
             most = min(most, 1 << depth)
         return count_distinct(problem.features, most)
-
-    def _saved_fields(self) -> dict[str, Any]:
-        return {"encoder": self.encoder_.to_dict(), "search": self._search_fields()}
-
-    def _read_fields(self, fields: Fields) -> None:
-        self.encoder_ = BinaryEncoder.from_dict(fields.take("encoder"))
-        self._read_search(fields.object("search"))
 
 
 def _shifted(told: Callable[..., object], offset: float) -> Callable[..., object]:

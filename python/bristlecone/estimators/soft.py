@@ -2,45 +2,40 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from typing import Any, NamedTuple
+from dataclasses import fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
-from sklearn.utils.parallel import Parallel, delayed
-from threadpoolctl import threadpool_limits
+from scipy.special import expit
 
-from bristlecone.data.checks import (
-    TrainingData,
-    check_choice,
-    check_integer,
-    check_real,
-    check_sample_weight,
-    check_seed,
-    check_training_data,
-    thread_count,
-)
-from bristlecone.data.groups import without_group
-from bristlecone.data.targets import check_two_groups
+from bristlecone.data.groups import GivenGroups, check_two_groups, given_groups, without_group
+from bristlecone.data.rows import check_sample_weight
+from bristlecone.data.survival import check_training_data
 from bristlecone.encoder.design import DesignEncoder
-from bristlecone.errors import InvalidParameterError
-from bristlecone.estimators import soft_saving as saving
-from bristlecone.estimators.soft_announce import announce
-from bristlecone.estimators.soft_predictions import SoftPredictions
-from bristlecone.leaves.survival import baseline_hazard
-from bristlecone.model.registry import Fields, register
-from bristlecone.soft import routing
-from bristlecone.soft.curve import cumulative_hazard
-from bristlecone.soft.models import MODELS, LeafModel, Sample
-from bristlecone.soft.training.balance import leaf_shares
-from bristlecone.soft.training.fairness import Fairness, gini_mix, pair_distance, quadrature
-from bristlecone.soft.training.initialise import initial
-from bristlecone.soft.training.joint import Trained, fit_joint
-from bristlecone.soft.training.nodec import fit_nodec
-from bristlecone.soft.training.problem import Problem, Rows
-from bristlecone.soft.training.rows import distinct_rows, positive_times
+from bristlecone.encoder.missing import missing_text
+from bristlecone.errors import (
+    BristleconeWarning,
+    ConstantFeatureWarning,
+    EmptyLeafWarning,
+    FitConvergenceWarning,
+    InvalidParameterError,
+    warn,
+)
+from bristlecone.estimators.base import BaseTree
+from bristlecone.estimators.docstrings import documented
+from bristlecone.estimators.parameters import check_parameters, choice, integer, number
+from bristlecone.leaves.base import view
+from bristlecone.leaves.predictions import SurvivalPredictions
+from bristlecone.leaves.smooth import SmoothLeaves
+from bristlecone.leaves.statistics import baseline_hazard
+from bristlecone.search.certificate import Certificate, fingerprint
+from bristlecone.soft.models import MODELS
+from bristlecone.soft.training.fairness import gini_mix, pair_distance, quadrature
+from bristlecone.soft.training.rows import positive_times
+from bristlecone.soft.training.train import SoftSettings, TrainedTree, TrainingRows, train
 from bristlecone.soft.tree import SoftTree
 
 __all__ = ["SoftSurvivalTree"]
@@ -49,23 +44,17 @@ Floats = NDArray[np.float64]
 
 # 2^10 leaves are more than any data fill.
 _MOST_DEPTH = 10
+# Terms of a split that its text shows.
+_TERMS = 4
+
+_AIM = (
+    "penalised maximum likelihood (Consolo, Amaldi and Carrizosa, European Journal of Operational "
+    "Research 331, 2026)"
+)
 
 
-class _Training(NamedTuple):
-    """The problem, what turns its parameters into the user's, and the rows as they came."""
-
-    problem: Problem
-    columns: NDArray[np.int64]  # place in the problem of every design column
-    centre: Floats
-    spread: Floats
-    log_unit: float
-    mean_event: float
-    design: Floats
-    weight: Floats
-
-
-@register
-class SoftSurvivalTree(SoftPredictions, BaseEstimator):
+@documented
+class SoftSurvivalTree(SurvivalPredictions, BaseTree):
     """Survival tree with soft multivariate splits and a survival model in every leaf.
 
     Consolo, Amaldi and Carrizosa, "Soft decision trees for survival analysis", EJOR 331(3), 2026:
@@ -75,62 +64,61 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
 
     Parameters
     ----------
-    depth : int, default=2
+    depth : int
         Splits from the root to each leaf; 0 is a single leaf.
-    leaf : str, default="log-logistic"
+    leaf : str
         Survival model of the leaves: "log-logistic", "exponential", "weibull", "spline-ph" or
         "spline-po" (natural cubic splines of log time under proportional hazards or odds, kept
         monotone).
-    n_knots : int, default=2
+    n_knots : int
         Internal knots of the splines, at percentiles of the uncensored log times.
-    init : {"kmeans", "random"}, default="kmeans"
+    init : {"kmeans", "random"}
         How a restart begins: clusters of the rows, or random hyperplanes.
-    solver : {"nodec", "joint"}, default="nodec"
+    solver : {"nodec", "joint"}
         "nodec" trains one subtree at a time and reassigns rows where a split is unbalanced,
         then refines all parameters; "joint" does only the last.
-    n_restarts : int, default=5
+    n_restarts : int
         Restarts; of those whose leaves hold ``min_leaf_share``, or else of all, the one of least
         objective is kept.
-    l2 : float, default=0.1
+    l2 : float
         Ridge penalty λ of the leaves' weights and shapes: λ/2 of the square of their mean, plus
         ``pooling`` times λ/2 of the squares of the leaves' departures from it.
-    pooling : float or None, default=3.0
+    pooling : float or None
         How much leaves are drawn together. Leaves that are alike cost no more than a single one:
         it does not pay to empty them. None: every leaf has a penalty λ/2 ‖β‖² of its own.
-    split_l2 : float, default=0.002
+    split_l2 : float
         Ridge penalty of the splits' weights. Without it splits grow steep and follow single
         rows; with much of it they stay level and all rows share a leaf.
-    l1 : float, default=0.0
+    l1 : float
         Lasso penalty of the splits' weights; see ``n_features_used_``.
-    balance : float, default=0.01
+    balance : float
         Weight of the penalty on uneven leaves, which is 0 where all hold the same weight and
-        grows without bound as one empties [1]_.
-    min_leaf_share : float, default=0.05
+        grows without bound as one empties [Frosst2017]_.
+    min_leaf_share : float
         Share of the training weight that every leaf should hold, at most half of an even share
         (1/(2 · leaves)): restarts that do so come first, and a fit without one warns.
-    fairness_penalty : float, default=0.0
+    fairness_penalty : float
         ρ of the distance between the groups' curves, a sum over pairs of rows: a multiple of one
         over the product of the groups' sizes is a good measure. Needs groups.
-    fairness_group : str or None, default=None
+    fairness_group : str or None
         Name of a two-valued column of ``X``, which is then no feature and may be absent at
         prediction. None: the groups, if any, are passed to ``fit``.
-    max_categories : int or None, default=100
+    max_categories : int or None
         Most levels per categorical column that get a weight of their own; the rest are merged.
-    handle_unknown : {"ignore", "error"}, default="ignore"
+    handle_unknown : {"ignore", "error"}
         What a prediction does with a category not seen in training: it matches no level, or
         it raises.
-    n_macro : int, default=10
+    n_macro : int
         Most passes of "nodec" over the splits.
-    max_iter : int, default=1000
+    max_iter : int
         Most steps of L-BFGS over all parameters.
-    tol : float, default=1e-4
+    tol : float
         Largest component of the gradient where that L-BFGS may stop.
-    n_jobs : int or None, default=None
+    n_jobs : int or None
         Processes that share the restarts: None is one, -1 all. The fit does not depend on it.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState or None
         Seeds the restarts.
-    verbose : int, default=0
-        1 or more reports a fit at level INFO of the logger "bristlecone".
+    {verbose}
 
     Attributes
     ----------
@@ -149,23 +137,30 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
         Share of the training weight at the end of the most probable paths to each leaf.
     n_effective_leaves_ : float
         Number of equal leaves of the same entropy: exp(−Σ share log share).
-    coef_, intercept_, leaf_coef_, leaf_intercept_, leaf_parameters_
-        The parameters in the user's units; ``design_names_`` names the columns.
-    n_leaves_, depth_ : int
-        Size of the tree.
-    features_used_, n_features_used_
+    coef_, intercept_ : array of float, shape (n_splits, n_design) and (n_splits,)
+        Weights of the splits in the user's units, in preorder.
+    leaf_coef_, leaf_intercept_ : array of float, shape (n_leaves, n_design) and (n_leaves,)
+        Weights of the leaves' linear predictors in the user's units.
+    leaf_parameters_ : dict of array of float, shape (n_leaves,)
+        Further parameters of the leaves by name, such as "alpha".
+    design_names_ : list of str
+        Columns of the design, of which these are the weights: "age", "stage = II".
+    {n_leaves_}
+    features_used_ : list of str or int
         Columns that a split weighs; at prediction those that a leaf weighs are needed too.
+    {questions_, leaves_, certificate_}
+    n_features_used_ : int
+        Their number.
     fairness_distance_ : float
         Mean distance ∫ (S_i − S_j)² dt of two training rows of different groups; only with a
-        group. ``leaf_gini_`` is the Gini mix of the leaves, plain and weighted.
+        group.
+    leaf_gini_ : (float, float)
+        Gini mix of the groups in the leaves, plain and weighted; only with a group.
     encoder_ : DesignEncoder
         Makes the design.
-    n_features_in_, feature_names_in_
-        Columns of ``X`` without the group, and their names if they had names.
-    unique_times_, event_times_ : array of float
-        Distinct training times, and those with an event.
-    fit_time_ : float
-        Seconds ``fit`` took.
+    n_features_in_ : int
+        Columns of ``X`` without the group.
+    {feature_names_in_, unique_times_, baseline_, fit_time_}
 
     Notes
     -----
@@ -176,7 +171,7 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
 
     References
     ----------
-    .. [1] Frosst and Hinton, "Distilling a neural network into a soft decision tree", 2017.
+    .. [Frosst2017] Frosst, Hinton, "Distilling a neural network into a soft decision tree", 2017.
 
     Examples
     --------
@@ -189,6 +184,12 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
     >>> tree.n_leaves_, tree.predict_median(X).shape
     (2, (200,))
     """
+
+    tree_: SoftTree  # type: ignore[assignment]
+    leaves_: SmoothLeaves
+
+    baseline_ = view("leaves_", "baseline", "Training times and baseline cumulative hazard.")
+    leaf_shares_ = view("leaves_", "share", "Share of the training weight in every leaf.")
 
     def __init__(
         self,
@@ -245,6 +246,7 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
         y: Any,
         sample_weight: ArrayLike | None = None,
         *,
+        sensitive_features: ArrayLike | None = None,
         sensitive: ArrayLike | None = None,
     ) -> SoftSurvivalTree:
         """Train the tree.
@@ -253,21 +255,20 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
         ----------
         X : DataFrame (pandas, polars, ...) or array, shape (n, n_features)
             Numbers, booleans, categories; missing values.
-        y : structured array, DataFrame or pair
-            A structured array of one boolean (event) and one float field (time), a DataFrame with
-            columns ``event`` and ``time`` (or exactly one two-valued and one numeric column), or
-            a pair ``(event, time)``. Durations count in days; where a DataFrame has dates
+        {y}
+            Durations count in days; where a DataFrame has dates
             ``start`` and ``stop``, or ``entry`` and ``exit``, the time is the days between them.
         sample_weight : array-like of float, shape (n,), optional
             Row weights, finite and not negative; rows of weight zero are left out. Integer
             weights equal repetition of rows.
-        sensitive : array-like, shape (n,), optional
+        sensitive_features : array-like, shape (n,), optional
             Group of every row, of two values; in place of ``fairness_group``.
+        sensitive : array-like, shape (n,), optional
+            Another name of the same.
 
         Returns
         -------
-        SoftSurvivalTree
-            The estimator itself.
+        {self}
 
         Raises
         ------
@@ -288,53 +289,295 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
             When a time is 0: half the least positive time takes its place.
         """
         start = time.perf_counter()
-        self._check_parameters()
+        self.check_parameters()
         data = check_training_data(without_group(X, self.fairness_group), y, sample_weight)
         if data.entry is not None:
             raise ValueError("y has delayed entry, which the soft tree does not support")
-        group = self._groups(X, sensitive, data.kept)
+        group = self._groups(X, given_groups(sensitive_features, sensitive), data.kept)
         times, replaced = positive_times(data.time)
         encoder = DesignEncoder(self.max_categories, self.handle_unknown).fit(data.X, data.weight)
-        training = self._training(encoder, data, times, group)
-        trained = self._restarts(training.problem)
-        best = self._chosen(training.problem, trained)
-        self._set_solution(training, best, encoder, data, times)
-        shift = training.mean_event * training.log_unit
-        self.objective_value_ = best.value + shift
-        self.trace_ = [value + shift for value in best.trace]
-        self.restart_objectives_ = np.array([restart.value for restart in trained]) + shift
-        self.converged_ = best.converged
-        self._set_fairness(training.design, group, training.weight)
-        self.fit_time_ = time.perf_counter() - start
-        announce(self, training.problem, best, replaced, self._floor)
+        design = encoder.transform(data.X)
+        weight = np.ones(len(times)) if data.weight is None else data.weight
+        names = encoder.names if encoder.named_ else None
+        rows = TrainingRows(design, data.event, times, weight, group, names)
+        settings = SoftSettings(**{f.name: getattr(self, f.name) for f in fields(SoftSettings)})
+        found = train(rows, settings)
+        leaf = found.tree.leaf_index(design)
+        leaves = SmoothLeaves.grown(
+            found.tree,
+            found.model,
+            found.linear,
+            found.shape,
+            found.log_unit,
+            baseline_hazard(data._replace(time=times)),
+            (leaf, data.event, times, weight),
+        )
+        facts: dict[str, Any] = {
+            "restart_objectives": found.restart_objectives.tolist(),
+            "converged": bool(found.converged),
+        }
+        if group is not None:
+            facts |= _fairness(found.tree, leaves, design, group, weight)
+        certificate = Certificate(
+            aim=_AIM,
+            status="trained",
+            objective_value=found.objective,
+            lower_bound=-np.inf,
+            questions=(),
+            parameters=self.get_params(deep=False),
+            settings={},
+            trace=tuple((value,) for value in found.trace),
+            n_nodes_explored=0,
+            seconds=time.perf_counter() - start,
+            n_samples=len(times),
+            fingerprint=fingerprint(design, data[1:]),
+            facts=facts,
+        )
+        self._set_fitted(found.tree, leaves, encoder, certificate, X)
+        self._announce(found, replaced, settings.floor)
         return self
 
+    def _announce(self, found: TrainedTree, replaced: str, floor: float) -> None:
+        """Log the fit and warn; called by ``fit`` itself.
+
+        ``replaced`` tells of times that were 0; ``floor`` is the share that every leaf should hold.
+        """
+        logger, encoder = logging.getLogger("bristlecone"), self.encoder_
+        logger.log(
+            self._log_level,
+            "objective %.6g, best of %d restarts, %d leaves worth %.1f even ones, "
+            "%d design columns, %.3f s",
+            self.objective_value_,
+            len(found.restart_objectives),
+            self.n_leaves_,
+            self.n_effective_leaves_,
+            len(encoder.design_),
+            self.fit_time_,
+        )
+        missing = missing_text(encoder.columns_)
+        if missing:
+            logger.log(self._log_level, "missing values: %s", missing)
+        if replaced:
+            warn(replaced, BristleconeWarning)
+        if encoder.constant_:
+            names = ", ".join(map(repr, encoder.constant_))
+            told = f"constant columns have no weight: {names}"
+            warn(told, ConstantFeatureWarning)
+        if (self.leaf_shares_ < floor).any():
+            warn(self._empty_leaves(floor), EmptyLeafWarning)
+        if found.unfinished:
+            warn(
+                f"no minimum after max_iter={self.max_iter} steps; the gradient is not yet "
+                f"below tol={self.tol:g} in {found.unfinished}",
+                FitConvergenceWarning,
+            )
+
+    def _empty_leaves(self, floor: float) -> str:
+        """How many leaves hold too little, and what to do."""
+        shares = self.leaf_shares_
+        few, none = int((shares < floor).sum()), int((shares == 0).sum())
+        if few == none:
+            told = f"{few} of {len(shares)} leaves {'is' if few == 1 else 'are'} empty"
+        else:
+            told = f"{few} of {len(shares)} leaves {'holds' if few == 1 else 'hold'} less than "
+            told += f"{100 * floor:.3g} % of the weight"
+        return (
+            f"{told} (the tree is worth {self.n_effective_leaves_:.1f} even leaves): use "
+            f"depth={self.depth - 1}, a larger balance or a smaller split_l2"
+        )
+
     @property
-    def _floor(self) -> float:
-        """Share of the weight that every leaf should hold."""
-        return min(float(self.min_leaf_share), 1 / (2 * routing.n_leaves(self.depth)))
+    def n_features_in_(self) -> int:
+        """Number of columns of ``X``, that of the fairness group left out."""
+        self.check_fitted()
+        return len(self.encoder_.columns_)
 
-    def _chosen(self, problem: Problem, trained: list[Trained]) -> Trained:
-        """Restart of least objective, first among those whose leaves hold their share."""
+    @property
+    def feature_names_in_(self) -> NDArray[np.object_]:
+        """Names of these columns, if they had names."""
+        self.check_fitted()
+        if not self.encoder_.named_:
+            raise AttributeError("the columns of X had no names")
+        return np.array([schema.name for schema in self.encoder_.columns_], dtype=object)
 
-        def rank(restart: Trained) -> tuple[bool, float]:
-            logit = restart.parameters.splits @ problem.rows.design
-            shares = leaf_shares(logit, problem.rows.weight)
-            return bool(shares.min() < self._floor), restart.value
+    @property
+    def feature_importances_(self) -> Floats:
+        """None of a soft tree: its splits weigh many columns at once."""
+        raise AttributeError(
+            "a SoftSurvivalTree has no feature_importances_: its splits weigh many columns at "
+            "once; see coef_ and leaf_coef_"
+        )
 
-        return min(trained, key=rank)
+    @property
+    def trace_(self) -> list[float]:
+        """Objective after every accepted step of the restart that was kept."""
+        return [value for (value,) in self.certificate_.trace]
+
+    @property
+    def restart_objectives_(self) -> Floats:
+        """Objective of every restart, shape (n_restarts,)."""
+        return np.array(self.certificate_.facts["restart_objectives"])
+
+    @property
+    def converged_(self) -> bool:
+        """Whether the kept restart ended at a minimum."""
+        return bool(self.certificate_.facts["converged"])
+
+    @property
+    def fairness_distance_(self) -> float:
+        """Mean distance of the curves of two training rows of different groups."""
+        return float(self._fairness_fact("distance"))
+
+    @property
+    def leaf_gini_(self) -> tuple[float, float]:
+        """Gini mix of the leaves, plain and weighted."""
+        return self._fairness_fact("gini"), self._fairness_fact("gini_weighted")
+
+    def _fairness_fact(self, name: str) -> float:
+        facts = self.certificate_.facts
+        if name not in facts:
+            raise AttributeError("the tree was fitted without groups")
+        return float(facts[name])
+
+    @property
+    def n_effective_leaves_(self) -> float:
+        """Number of equal leaves whose shares have the same entropy; between 1 and the leaves."""
+        shares = self.leaf_shares_[self.leaf_shares_ > 0]
+        return float(np.exp(-(shares @ np.log(shares))))
+
+    @property
+    def design_names_(self) -> list[str]:
+        """Names of the design columns, such as "age" and "stage = II"."""
+        self.check_fitted()
+        return self.encoder_.names
+
+    @property
+    def coef_(self) -> Floats:
+        """Weights of the splits in the user's units, shape (n_splits, n_design), in preorder.
+
+        A row goes left with probability 1/(1 + exp(−(coef · x + intercept))).
+        """
+        self.check_fitted()
+        return self.encoder_.per_unit(self.tree_.weights[self._split_order])
+
+    @property
+    def intercept_(self) -> Floats:
+        """Intercepts of the splits in the user's units, shape (n_splits,); −ω₀ of the paper."""
+        self.check_fitted()
+        at_zero = self.tree_.intercepts + self.tree_.weights @ self.encoder_.zero
+        return at_zero[self._split_order]
+
+    @property
+    def leaf_coef_(self) -> Floats:
+        """Weights of the leaves' linear predictors in the user's units, (n_leaves, n_design)."""
+        self.check_fitted()
+        return self.encoder_.per_unit(self.leaves_.linear[:, :-1])
+
+    @property
+    def leaf_intercept_(self) -> Floats:
+        """Intercepts of the leaves' linear predictors in the user's units, shape (n_leaves,)."""
+        self.check_fitted()
+        at_zero = self.leaves_.linear[:, -1] + self.leaves_.linear[:, :-1] @ self.encoder_.zero
+        return self.leaves_.model.in_unit(at_zero, self.leaves_.log_unit)
+
+    @property
+    def leaf_parameters_(self) -> dict[str, Floats]:
+        """Further parameters of the leaves, such as "alpha", each of shape (n_leaves,)."""
+        self.check_fitted()
+        return self.leaves_.model.parameters(self.leaves_.shape)
+
+    @property
+    def n_features_used_(self) -> int:
+        """Number of columns with a weight other than 0 in a split."""
+        return len(self.features_used_)
+
+    def predict_proba_leaf(self, X: Any) -> Floats:
+        """Soft memberships: probability of every leaf, Σ 1.
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (n, n_features_in_)
+            Rows with the columns of the fit.
+
+        Returns
+        -------
+        array of float, shape (n, n_leaves_)
+            Leaves from left to right, as in ``tree_.leaves``. The leaf of ``apply`` is at the
+            end of the more probable branches and need not have the largest.
+        """
+        rows = self._rows(X)
+        return self.tree_.probabilities(rows)
+
+    def predict_proba_branch(self, X: Any) -> Floats:
+        """Probability to go left at every split.
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (n, n_features_in_)
+            Rows with the columns of the fit.
+
+        Returns
+        -------
+        array of float, shape (n, n_splits)
+            Splits in preorder; the row goes left where it is at least 1/2.
+        """
+        rows = self._rows(X)
+        logit = self.tree_.logits(rows)
+        return np.ascontiguousarray(expit(logit[self._split_order]).T)
+
+    @property
+    def _split_order(self) -> NDArray[np.int64]:
+        """Splits in preorder, as positions level by level."""
+        return np.argsort(self.tree_.splits)
+
+    @property
+    def questions_(self) -> dict[int, str]:
+        """What every split weighs, by node id."""
+        self.check_fitted()
+        return {node: self._question(node) for node in self.tree_.splits.tolist()}
+
+    def _question(self, node: int) -> str:
+        row = int(np.flatnonzero(self.tree_.splits == node)[0])
+        scaled = self.tree_.weights[row]
+        weights = self.encoder_.per_unit(scaled)
+        order = np.argsort(-np.abs(scaled), kind="stable")
+        shown = [j for j in order[:_TERMS].tolist() if scaled[j] != 0]
+        terms = " ".join(f"{weights[j]:+.3g} [{self.encoder_.names[j]}]" for j in shown)
+        hidden = int((scaled != 0).sum()) - len(shown)
+        more = f" and {hidden} more" if hidden else ""
+        intercept = self.tree_.intercepts[row] + scaled @ self.encoder_.zero
+        return f"{intercept:+.3g} {terms}{more} >= 0"
+
+    def _columns_used(self) -> list[int]:
+        used = (self.tree_.weights != 0).any(axis=0)
+        weighed = {
+            part.column
+            for part, is_used in zip(self.encoder_.design_, used, strict=True)
+            if is_used
+        }
+        return [j for j, column in enumerate(self.encoder_.columns_) if column.name in weighed]
+
+    def missing_text(self) -> str:
+        """Missing values that the columns had in training; empty if there were none."""
+        return missing_text(self.encoder_.columns_)
+
+    def _rows(self, X: Any) -> Floats:
+        self.check_fitted()
+        weighed = (self.tree_.weights != 0).any(axis=0) | self.leaves_.weighed
+        group = self.certificate_.parameters["fairness_group"]
+        return self.encoder_.transform(without_group(X, group), weighed)
 
     def _groups(
-        self, X: Any, sensitive: ArrayLike | None, kept: NDArray[np.bool_] | None
+        self, X: Any, given: GivenGroups, kept: NDArray[np.bool_] | None
     ) -> NDArray[np.bool_] | None:
         """Whether each kept row is of the greater of the two groups; None without groups."""
-        groups = check_two_groups(
-            X, sensitive, self.fairness_group, kept, "fairness", "fairness_group"
-        )
+        groups = check_two_groups(X, given, self.fairness_group, kept, "fairness", "fairness_group")
         if groups is not None:
             return groups.codes == 1
         if self.fairness_penalty > 0:
-            raise ValueError("fairness_penalty needs groups: fairness_group, or sensitive of fit")
+            raise ValueError(
+                "fairness_penalty needs groups: fairness_group, or sensitive_features of fit"
+            )
         return None
 
     def fairness(
@@ -363,226 +606,59 @@ class SoftSurvivalTree(SoftPredictions, BaseEstimator):
         ValueError
             When ``sensitive`` has not two values or another length than ``X``.
         """
-        design = self._checked_rows(X)
-        groups = check_two_groups(X, sensitive, None, None, "fairness")
+        design = self._rows(X)
+        groups = check_two_groups(X, GivenGroups("sensitive", sensitive), None, None, "fairness")
         if groups is None:
             raise ValueError("fairness compares two groups; sensitive is None")
         inside = groups.codes == 1
         weight = check_sample_weight(sample_weight, len(design))
-        return self._fairness_of(design, inside, np.ones(len(design)) if weight is None else weight)
-
-    def _fairness_of(
-        self, design: Floats, group: NDArray[np.bool_], weight: Floats
-    ) -> dict[str, float]:
-        leaf, linear = self._located_rows(design)
-        at, step = quadrature(self.unique_times_[0], self.unique_times_[-1])
-        survival = np.exp(
-            -cumulative_hazard(self._model, linear, self._shape[leaf], at, self._log_unit)
-        )
-        inside, outside = weight * group, weight * ~group
-        total = pair_distance(survival, inside, outside, step)[0]
-        plain, weighted = gini_mix(leaf, group, weight)
-        return {
-            "distance": total / float(inside.sum() * outside.sum()),
-            "gini": plain,
-            "gini_weighted": weighted,
-        }
-
-    def _training(
-        self,
-        encoder: DesignEncoder,
-        data: TrainingData,
-        times: Floats,
-        group: NDArray[np.bool_] | None,
-    ) -> _Training:
-        """The problem over distinct rows in an order of their own.
-
-        Neither the order of the rows nor that of named columns can matter then, and whole
-        weights equal repetition.
-        """
-        design = encoder.transform(data.X)
-        weight = np.ones(len(times)) if data.weight is None else data.weight
-        columns = np.arange(design.shape[1])
-        if encoder.named_:
-            columns = np.argsort(np.array(encoder.names, dtype=object), kind="stable")
-        keys = [*design.T[columns], data.event.astype(np.float64), times]
-        if group is not None:
-            keys.append(group.astype(np.float64))
-        rows, total = distinct_rows(keys, weight)
-        scaled, event = design[rows][:, columns], data.event[rows]
-        share = total / total.sum()
-        centre = share @ scaled
-        spread = np.sqrt(share @ (scaled - centre) ** 2)
-        spread[spread == 0] = 1.0
-        y = np.log(times[rows])
-        log_unit = float(share[event] @ y[event] / share[event].sum())
-        sample = Sample(y - log_unit, event, share)
-        model = MODELS[self.leaf].prepare(sample, self.n_knots)
-        matrix = np.vstack([((scaled - centre) / spread).T, np.ones(len(rows))])
-        problem = Problem(
-            rows=Rows(matrix, model.clock(sample.y), event.astype(np.float64), share),
-            scale=spread,
-            model=model,
-            depth=self.depth,
-            l2=float(self.l2),
-            split_l2=float(self.split_l2),
-            l1=float(self.l1),
-            fairness=self._fairness_term(model, times, log_unit, group, rows, total),
-            pooling=None if self.pooling is None else float(self.pooling),
-            balance=float(self.balance),
-        )
-        place = np.empty(len(columns), dtype=np.int64)
-        place[columns] = np.arange(len(columns))
-        return _Training(
-            problem, place, centre, spread, log_unit, float(share @ event), design, weight
-        )
-
-    def _fairness_term(
-        self,
-        model: LeafModel,
-        times: Floats,
-        log_unit: float,
-        group: NDArray[np.bool_] | None,
-        rows: NDArray[np.int64],
-        weight: Floats,
-    ) -> Fairness | None:
-        if group is None or self.fairness_penalty == 0:
-            return None
-        at, step = quadrature(float(times.min()), float(times.max()))
-        return Fairness(
-            rho=float(self.fairness_penalty),
-            inside=weight * group[rows],
-            outside=weight * ~group[rows],
-            clock=model.clock(np.log(at) - log_unit),
-            step=step,
-            mixture=self.solver == "joint",
-        )
-
-    def _restarts(self, problem: Problem) -> list[Trained]:
-        random = check_random_state(self.random_state)
-        seeds = random.randint(np.iinfo(np.int32).max, size=self.n_restarts)
-        if self.depth == 0 or problem.width == 1:
-            seeds = seeds[:1]  # nothing to be random about
-        return list(
-            Parallel(n_jobs=self.n_jobs)(
-                delayed(_restart)(
-                    problem,
-                    self.init,
-                    self.solver,
-                    int(seed),
-                    self.n_macro,
-                    self.max_iter,
-                    self.tol,
-                )
-                for seed in seeds
-            )
-        )
-
-    def _set_solution(
-        self,
-        training: _Training,
-        best: Trained,
-        encoder: DesignEncoder,
-        data: TrainingData,
-        times: Floats,
-    ) -> None:
-        at, place = best.parameters, training.columns
-
-        def in_design(weights: Floats) -> Floats:
-            scaled = weights[:, :-1] / training.spread
-            intercept = weights[:, -1] - scaled @ training.centre
-            return np.ascontiguousarray(np.column_stack([scaled[:, place], intercept]))
-
-        splits = in_design(at.splits)
-        tree = SoftTree.grown(
-            self.depth,
-            np.ascontiguousarray(splits[:, :-1]),
-            np.ascontiguousarray(splits[:, -1]),
-            training.design,
-            training.weight,
-        )
-        self.baseline_ = baseline_hazard(data._replace(time=times))
-        self.encoder_ = encoder
-        self._model = training.problem.model
-        self._linear = in_design(at.linear)
-        self._shape = np.ascontiguousarray(at.shape)
-        self._log_unit = training.log_unit
-        self.tree_ = tree
-        leaf = tree.leaf_index(training.design)
-        self._set_leaf_facts(leaf, data.event, times, training.weight)
-
-    def _set_fairness(
-        self, design: Floats, group: NDArray[np.bool_] | None, weight: Floats
-    ) -> None:
-        for name in ("fairness_distance_", "leaf_gini_"):
-            self.__dict__.pop(name, None)
-        if group is not None:
-            found = self._fairness_of(design, group, weight)
-            self.fairness_distance_ = found["distance"]
-            self.leaf_gini_ = found["gini"], found["gini_weighted"]
-
-    def _tree_rows(self, X: Any) -> Floats:
-        weighed = (self.tree_.weights != 0).any(axis=0) | (self._linear[:, :-1] != 0).any(axis=0)
-        return self.encoder_.transform(without_group(X, self.fairness_group), weighed)
-
-    def _checked_rows(self, X: Any) -> Floats:
-        self._check_fitted()
-        return self._tree_rows(X)
+        weight = np.ones(len(design)) if weight is None else weight
+        return _fairness(self.tree_, self.leaves_, design, inside, weight)
 
     def _check_parameters(self) -> None:
-        check_integer("depth", self.depth, 0)
-        if self.depth > _MOST_DEPTH:
-            raise InvalidParameterError(f"depth must be at most {_MOST_DEPTH}; got {self.depth!r}")
-        check_choice("leaf", self.leaf, tuple(MODELS))
-        check_integer("n_knots", self.n_knots, 0)
-        check_choice("init", self.init, ("kmeans", "random"))
-        check_choice("solver", self.solver, ("nodec", "joint"))
-        check_integer("n_restarts", self.n_restarts, 1)
-        for name in ("l2", "split_l2", "l1", "balance", "fairness_penalty", "tol"):
-            check_real(name, getattr(self, name), 0.0)
-        check_real("pooling", self.pooling, 0.0, optional=True)
-        check_real("min_leaf_share", self.min_leaf_share, 0.0)
-        check_integer("max_categories", self.max_categories, 1, optional=True)
-        check_choice("handle_unknown", self.handle_unknown, ("ignore", "error"))
-        check_integer("n_macro", self.n_macro, 0)
-        check_integer("max_iter", self.max_iter, 1)
-        check_seed("random_state", self.random_state)
-        if not isinstance(self.verbose, bool):
-            check_integer("verbose", self.verbose, 0)
-        thread_count(self.n_jobs)
-        if not isinstance(self.fairness_group, str | None):
-            raise InvalidParameterError(
-                "fairness_group must be the name of a column of X or None; got a "
-                f"{type(self.fairness_group).__name__}: groups of rows are passed to fit, as "
-                "sensitive"
-            )
-
-    def _saved_fields(self) -> dict[str, Any]:
-        return saving.fields(self)
-
-    def _read_fields(self, fields: Fields) -> None:
-        saving.read_fields(self, fields)
-
-    def _saved_tree(self) -> dict[str, Any]:
-        return saving.tree_fields(self.tree_)
-
-    def _read_tree(self, fields: Fields) -> SoftTree:  # type: ignore[override]
-        return saving.read_tree(fields, self.depth, len(self.encoder_.design_))
-
-    def _saved_leaves(self) -> dict[str, Any]:
-        return saving.leaves(self)
-
-    def _read_leaves(self, fields: Fields) -> None:
-        saving.read_leaves(self, fields)
+        free = dict.fromkeys(
+            ("l2", "split_l2", "l1", "balance", "min_leaf_share", "fairness_penalty", "tol"),
+            number(0.0),
+        )
+        check_parameters(
+            self,
+            depth=integer(0, _MOST_DEPTH),
+            leaf=choice(*MODELS),
+            n_knots=integer(0),
+            init=choice("kmeans", "random"),
+            solver=choice("nodec", "joint"),
+            n_restarts=integer(1),
+            pooling=number(0.0, optional=True),
+            fairness_group=_check_group,
+            max_categories=integer(1, optional=True),
+            handle_unknown=choice("ignore", "error"),
+            n_macro=integer(0),
+            max_iter=integer(1),
+            **free,
+        )
 
 
-def _restart(
-    problem: Problem, init: str, solver: str, seed: int, n_macro: int, max_iter: int, tol: float
-) -> Trained:
-    """One restart; a function of its arguments, whichever process runs it."""
-    # One thread: the matrices are narrow, and its sums are the same on every machine load.
-    with threadpool_limits(limits=1):
-        start = initial(problem, init, np.random.RandomState(seed))
-        if solver == "joint" or problem.depth == 0:
-            return fit_joint(problem, start, max_iter=max_iter, tol=tol)
-        return fit_nodec(problem, start, n_macro=n_macro, max_iter=max_iter, tol=tol)
+def _fairness(
+    tree: SoftTree, leaves: SmoothLeaves, design: Floats, group: NDArray[np.bool_], weight: Floats
+) -> dict[str, float]:
+    """How differently the rows of two groups are treated; see ``SoftSurvivalTree.fairness``."""
+    leaf = tree.leaf_index(design)
+    times = leaves.unique_times
+    at, step = quadrature(times[0], times[-1])
+    survival = leaves.survival(leaves.locate(leaf, design), at)
+    inside, outside = weight * group, weight * ~group
+    total = pair_distance(survival, inside, outside, step)[0]
+    plain, weighted = gini_mix(leaf, group, weight)
+    return {
+        "distance": total / float(inside.sum() * outside.sum()),
+        "gini": plain,
+        "gini_weighted": weighted,
+    }
+
+
+def _check_group(name: str, value: Any) -> None:
+    if not isinstance(value, str | None):
+        raise InvalidParameterError(
+            f"{name} must be the name of a column of X or None; got a {type(value).__name__}: "
+            "groups of rows are passed to fit, as sensitive"
+        )

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import math
-import warnings
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone.data.checks import TrainingData, check_integer, check_real
-from bristlecone.errors import EventFreeWarning, InvalidParameterError, SmallSampleWarning
-from bristlecone.leaves.survival import baseline_hazard, row_hazard
+from bristlecone.data.survival import TrainingData
+from bristlecone.errors import EventFreeWarning, InvalidParameterError, SmallSampleWarning, warn
+from bristlecone.leaves.statistics import baseline_hazard, row_hazard
 
 __all__ = [
-    "check_min_events",
-    "check_min_samples",
-    "check_prior",
     "event_free_rows",
     "least_events",
     "least_rows",
@@ -31,42 +27,6 @@ AUTO_PRIOR = 10.0
 
 # Rows may be a leaf without events whose expected ones are so many times the fewest of a leaf.
 _CLEARLY = 4
-
-# Pseudo-events beyond which no data matter, and sums lose digits.
-_MOST_PRIOR = 1e9
-
-
-def check_min_samples(value: Any) -> None:
-    """Raise InvalidParameterError unless it is a number of rows or a share of them."""
-    _check_count_or_share("min_samples_leaf", value, "")
-
-
-def check_min_events(value: Any) -> None:
-    """Raise InvalidParameterError unless it is a number or share of events, "auto" or None."""
-    if value is not None and not (isinstance(value, str) and value == "auto"):
-        _check_count_or_share("min_events_leaf", value, ", 'auto' or None")
-
-
-def check_prior(value: Any) -> None:
-    """Raise InvalidParameterError unless it is a number of pseudo-events or "auto"."""
-    if isinstance(value, str) and value == "auto":
-        return
-    check_real("prior", value, 0.0)
-    if value > _MOST_PRIOR:
-        raise InvalidParameterError(f"prior must be at most {_MOST_PRIOR:g}; got {value!r}")
-
-
-def _check_count_or_share(name: str, value: Any, more: str) -> None:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
-        raise InvalidParameterError(
-            f"{name} must be an integer of at least 1, a share between 0 and 1{more}; got {value!r}"
-        )
-    if isinstance(value, Integral):
-        check_integer(name, value, 1)
-    elif not 0.0 < float(value) < 1.0:
-        raise InvalidParameterError(
-            f"{name} as a share must lie between 0 and 1, exclusive; got {value!r}"
-        )
 
 
 def least_rows(value: Any, n_rows: int) -> int:
@@ -110,8 +70,6 @@ def warn_of_small_sample(
     features: NDArray[Any] | None,
     rows: tuple[Any, int],
     events: tuple[Any, int, NDArray[np.bool_]] | None = None,
-    *,
-    stacklevel: int,
 ) -> None:
     """Warn where a minimum that follows from the data rules out every split.
 
@@ -140,11 +98,10 @@ def warn_of_small_sample(
             total = 0 if event is None else int(event.sum())
             splits, asked = total >= 2 * least or event is None, features is None
         if asked and not splits:
-            warnings.warn(
+            warn(
                 f"{name}={value!r} means at least {least} {counted} in a leaf: no question leaves "
                 "as many on both sides, and the tree is a single leaf",
                 SmallSampleWarning,
-                stacklevel=stacklevel + 1,
             )
 
 
@@ -185,13 +142,12 @@ def event_free_rows(encoder: Any, features: NDArray[Any], data: TrainingData) ->
     return told
 
 
-def warn_of_event_free_rows(told: str, *, stacklevel: int) -> None:
+def warn_of_event_free_rows(told: str) -> None:
     """Warn of what ``event_free_rows`` found, and that leaves may be without events for it."""
     if told:
-        warnings.warn(
+        warn(
             f"{told}: min_events_leaf='auto' asks for no events in a leaf here. Leave the column "
             f"out if it gives the outcome away; min_events_leaf={AUTO_EVENTS} rules such leaves "
             "out",
             EventFreeWarning,
-            stacklevel=stacklevel + 1,
         )

@@ -14,15 +14,14 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone.data.checks import TrainingData, check_real
+from bristlecone.data.checks import check_real
+from bristlecone.data.survival import TrainingData
 from bristlecone.errors import InvalidParameterError
-from bristlecone.estimators.searched import SolverMixin
 from bristlecone.leaves.brier import antitonic, brier_score_of
 from bristlecone.tree import Tree
 
 __all__ = [
     "LeafCurves",
-    "ShrinkageMixin",
     "check_shrinkage",
     "shrunk_curves",
     "shrunk_means",
@@ -40,22 +39,6 @@ def check_shrinkage(value: Any, *, auto: bool = False) -> None:
         raise InvalidParameterError(
             f"shrinkage must be 'auto' or a finite number of at least 0; got {value!r}"
         )
-
-
-class ShrinkageMixin(SolverMixin):
-    """The parameter ``shrinkage`` of a tree that predicts shares or means."""
-
-    shrinkage: float
-
-    @property
-    def shrinkage_(self) -> float:
-        """Pseudo-rows of the fit, whatever ``shrinkage`` is set to later."""
-        self._check_fitted()
-        return float(self._fitted_parameters()["shrinkage"])
-
-    def _check_parameters(self) -> None:
-        check_shrinkage(self.shrinkage)
-        super()._check_parameters()
 
 
 def shrunk_means(
@@ -79,7 +62,7 @@ def shrunk_means(
     -------
     array of float, of the shape of ``sums``
     """
-    total, size = _node_sums(tree, sums), _node_sums(tree, sizes)
+    total, size = tree.node_sums(sums), tree.node_sums(sizes)
 
     def value(node: int, parent: Any) -> Any:
         # Divided before it is multiplied: λ may be as large as numbers go.
@@ -145,7 +128,7 @@ def _shrunk_kaplan_meier(
 ) -> LeafCurves:
     """Hazards (d + λ S_p(t−) h_p) / (n + λ S_p(t−)) at the event times; those of the root d / n."""
     times = np.unique(data.time[data.event])
-    died, at_risk = (_node_sums(tree, x) for x in _risk_sets(tree.n_leaves, position, data, times))
+    died, at_risk = (tree.node_sums(x) for x in _risk_sets(tree.n_leaves, position, data, times))
 
     def hazard(node: int, parent: Floats | None) -> Floats:
         d, n = died[node], at_risk[node]
@@ -193,7 +176,7 @@ def _shrunk_brier_optimal(
     """
     score = brier_score_of(data.time, data.event, data.weight)
     terms = score.leaf_terms(position, tree.n_leaves, data.time, data.event, data.weight)
-    dead, alive = (_node_sums(tree, x) for x in terms)
+    dead, alive = (tree.node_sums(x) for x in terms)
 
     def survival(node: int, parent: Floats | None) -> Floats:
         A, B = dead[node], alive[node]
@@ -206,15 +189,6 @@ def _shrunk_brier_optimal(
     hazard = np.zeros_like(curves)
     np.divide(before - curves, before, out=hazard, where=before > 0)
     return LeafCurves(score.times, hazard)
-
-
-def _node_sums(tree: Tree, of_leaves: Floats) -> Floats:
-    """Sums over the leaves below every node, shape (node_count, ...)."""
-    sums = np.zeros((tree.node_count, *of_leaves.shape[1:]))
-    sums[tree.leaves] = of_leaves
-    for node in np.flatnonzero(~tree.is_leaf)[::-1]:
-        sums[node] = sums[tree.children_left[node]] + sums[tree.children_right[node]]
-    return sums
 
 
 def _down(tree: Tree, root: Value, below: Callable[[int, Value], Value]) -> list[Value]:

@@ -1,228 +1,226 @@
-"""Baseline hazard of the training rows and what every leaf knows about its own.
-
-The formulas are those of Huisman, van der Linden and Demirović (AAAI-24, section 3) and LeBlanc
-and Crowley (1992); the nonparametric curves come from ``_core.risk_table``, their one definition.
-"""
+"""Leaves of survival trees with yes-no questions: one step curve for all rows of a leaf."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone import _core
-from bristlecone.curves import KaplanMeier, StepFunction, risk_table
-from bristlecone.data.checks import TrainingData
+from bristlecone import curves
+from bristlecone.curves import StepFunction
+from bristlecone.leaves.base import Columns, SurvivalLeaves
+from bristlecone.leaves.shrinkage import LeafCurves, shrunk_curves, shrunk_means
+from bristlecone.leaves.statistics import Baseline, LeafStatistics, SurvivalRows
 from bristlecone.tree import Tree
 
-__all__ = [
-    "Baseline",
-    "LeafStatistics",
-    "SurvivalRows",
-    "baseline_hazard",
-    "hazard_ratio",
-    "row_hazard",
-]
+__all__ = ["StepLeaves", "median_text", "median_texts", "model_median_text"]
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Baseline:
-    """Nelson–Aalen estimate of all training rows.
+class StepLeaves(SurvivalLeaves):
+    """Training rows of every leaf, and the step curve that is predicted for rows like them.
+
+    Every curve is right-continuous, 1 (hazard: 0) before the first event and constant after the
+    last training time.
 
     Parameters
     ----------
-    unique_times : array of float, shape (n_times,)
-        Distinct training times, ascending.
-    event_times : array of float, shape (n_event_times,)
-        Those at which an event happened.
-    cumulative_hazard : array of float, shape (n_times,)
-        Λ at ``unique_times``; 0 before the first event.
-    """
-
-    unique_times: NDArray[np.float64]
-    event_times: NDArray[np.float64]
-    cumulative_hazard: NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class LeafStatistics:
-    """Training rows of one leaf.
-
-    Parameters
-    ----------
-    node : int
-        Node id of the leaf.
-    n_samples, n_events : int
-        Rows, and rows with an event.
-    weight, events : float
-        The same two, weighted.
-    hazard : float
-        Sum of weight times the baseline hazard of the row: Λ at its time, less Λ at its entry.
-    theta : float
-        Hazard relative to the baseline, ``events / hazard``; ``0.5 / hazard`` without events. Under
-        a prior of a pseudo-events ``(events + a) / (hazard + a)``.
-    event_times, kaplan_meier, nelson_aalen : array of float, shape (n_event_times,)
-        Distinct event times of the leaf, its Kaplan–Meier survival and Nelson–Aalen cumulative
-        hazard at them.
-    at_risk : array of float, shape (n_event_times,)
-        Rows at risk just before them; with row weights their effective number, see
-        :class:`~bristlecone.curves.KaplanMeier`.
-    brier_times, brier_survival : array of float, shape (n_steps,), or None
-        Where the curve of least Brier score falls, and its value from there on; only of a fit with
-        ``leaf_curve="brier-optimal"``.
-    """
-
-    node: int
-    n_samples: int
-    n_events: int
-    weight: float
-    events: float
-    hazard: float
-    theta: float
-    event_times: NDArray[np.float64]
-    kaplan_meier: NDArray[np.float64]
-    nelson_aalen: NDArray[np.float64]
-    at_risk: NDArray[np.float64]
-    brier_times: NDArray[np.float64] | None = None
-    brier_survival: NDArray[np.float64] | None = None
-
-    @cached_property
-    def curve(self) -> KaplanMeier:
-        """Kaplan–Meier estimate with variance, confidence limits and quantiles."""
-        hazard = np.diff(self.nelson_aalen, prepend=0.0)
-        return KaplanMeier(self.event_times, self.kaplan_meier, hazard=hazard, at_risk=self.at_risk)
-
-    def survival_steps(self, curve: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Times and values of the curve "kaplan-meier" or "brier-optimal"; 1 before."""
-        if curve == "kaplan-meier":
-            return self.event_times, self.kaplan_meier
-        assert self.brier_times is not None and self.brier_survival is not None
-        return self.brier_times, self.brier_survival
-
-    def hazard_steps(self, curve: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Cumulative hazard of the curve; 0 before.
-
-        A fall of the survival from S to S' adds 1 − S'/S, as in the Nelson–Aalen estimate, so that
-        it stays finite where the survival ends at 0.
-        """
-        if curve == "kaplan-meier":
-            return self.event_times, self.nelson_aalen
-        times, survival = self.survival_steps(curve)
-        before = np.concatenate([[1.0], survival[:-1]])
-        return times, np.cumsum(1 - survival / before)
-
-
-def hazard_ratio(events: float, hazard: float, prior: float = 0.0) -> float:
-    """θ of a leaf; LeBlanc and Crowley (1992, p. 416) put half an event in a leaf without.
-
-    A prior of so many pseudo-events draws it towards one.
-    """
-    if prior > 0:
-        return (events + prior) / (hazard + prior)
-    return (events if events > 0 else 0.5) / hazard
-
-
-def baseline_hazard(data: TrainingData) -> Baseline:
-    """Baseline of the training rows; O(n log n)."""
-    table = _core.risk_table(data.time, data.event, data.weight, data.entry)
-    return Baseline(table["time"], table["time"][table["events"] > 0], table["nelson_aalen"])
-
-
-def row_hazard(data: TrainingData, baseline: Baseline) -> NDArray[np.float64]:
-    """Baseline hazard of every row between its entry and its time, shape (n,).
-
-    Where that is zero it is 1/(W + 1), W the total weight, so that no hazard sum is zero and
-    every logarithm finite; the engine's search has the same floor.
-    """
-    cumulative = StepFunction(baseline.unique_times, baseline.cumulative_hazard, before=0.0)
-    hazard = np.asarray(cumulative(data.time))
-    if data.entry is not None:
-        hazard = hazard - cumulative(data.entry)
-    total = len(hazard) if data.weight is None else np.sum(data.weight)
-    return np.where(hazard > 0, hazard, 1 / (total + 1))
-
-
-class SurvivalRows:
-    """Training rows with their baseline, and the leaves that trees over them have in common.
-
-    Parameters
-    ----------
-    data : TrainingData
-        The rows.
+    statistics : tuple of LeafStatistics
+        Of the leaves' own rows.
+    baseline : Baseline
+        Of all training rows.
+    curve : {"proportional", "kaplan-meier", "brier-optimal"}
+        "proportional" is exp(−θΛ) with the baseline Λ, "kaplan-meier" the leaf's own Kaplan–Meier
+        and Nelson–Aalen estimates, "brier-optimal" a curve fitted to the leaf.
+    by_theta : bool
+        Whether the risk of a leaf is θ; otherwise it is the cumulative hazard of its curve summed
+        over the event times, as in scikit-survival.
     prior : float
         Pseudo-events of the prior on θ.
-
-    Attributes
-    ----------
-    data : TrainingData
-        As given.
-    order : array of int, shape (n,)
-        Puts rows in the order of time, ties in one that follows from their outcomes and weights.
-    ordered : TrainingData
-        Outcomes and weights in this order (``X`` is as given).
-    baseline : Baseline
-        Of all rows.
+    shrinkage : float
+        λ of the predictions.
+    theta : array of float, shape (n_leaves,)
+        θ as it is predicted, shrunk.
+    shrunk : LeafCurves or None
+        Shrunk step curves; None where nothing is shrunk but θ.
     """
 
-    def __init__(self, data: TrainingData, prior: float = 0.0) -> None:
-        self.data = data
-        self._prior = prior
-        keys = [x for x in (data.entry, data.event, data.weight, data.time) if x is not None]
-        # In the order of time the engine has nothing to sort; ties matter to sums of weights only.
-        weighted = data.weight is not None
-        self.order = np.lexsort(keys) if weighted else np.argsort(data.time, kind="stable")
-        weight, entry = (None if x is None else x[self.order] for x in (data.weight, data.entry))
-        self.ordered = data._replace(
-            time=data.time[self.order], event=data.event[self.order], weight=weight, entry=entry
-        )
-        self.baseline = baseline_hazard(self.ordered)
-        hazards = row_hazard(self.ordered, self.baseline)
-        self._hazards = hazards if weight is None else hazards * weight
-        self._known: dict[frozenset[tuple[int, float, bool]], LeafStatistics] = {}
+    statistics: tuple[LeafStatistics, ...]
+    baseline: Baseline
+    curve: str
+    by_theta: bool
+    prior: float
+    shrinkage: float
+    theta: Floats
+    shrunk: LeafCurves | None
 
-    def statistics(self, tree: Tree, leaf: NDArray[np.int64]) -> tuple[LeafStatistics, ...]:
-        """Statistics of every leaf, left to right.
+    @classmethod
+    def grown(
+        cls,
+        tree: Tree,
+        leaf: NDArray[np.int64],
+        rows: SurvivalRows,
+        statistics: tuple[LeafStatistics, ...],
+        *,
+        curve: str,
+        by_theta: bool,
+        shrinkage: float,
+    ) -> StepLeaves:
+        """Leaves of a tree; ``leaf`` is the node id of the leaf of every training row."""
+        shrunk = None
+        if shrinkage > 0 and curve != "proportional":
+            shrunk = shrunk_curves(curve, tree, leaf[rows.order], rows.ordered, shrinkage)
+        theta = predicted_theta(tree, statistics, shrinkage if by_theta else 0.0)
+        return cls(statistics, rows.baseline, curve, by_theta, rows.prior, shrinkage, theta, shrunk)
 
-        No sum depends on the order of the rows. Leaves of the same answers, in any tree, are
-        computed once.
+    @property
+    def unique_times(self) -> Floats:
+        return self.baseline.unique_times
 
-        Parameters
-        ----------
-        tree : Tree
-            Over the same features as the trees before.
-        leaf : array of int, shape (n,)
-            Node id of the leaf of every row.
-        """
-        leaf = leaf[self.order]
-        leaves = []
-        for node, answers in zip(tree.leaves.tolist(), tree.leaf_answers(), strict=True):
-            known = self._known.get(answers)
-            if known is None:
-                known = self._known[answers] = self._statistics(node, np.flatnonzero(leaf == node))
-            leaves.append(known if known.node == node else replace(known, node=node))
-        return tuple(leaves)
+    @property
+    def event_times(self) -> Floats:
+        return self.baseline.event_times
 
-    def _statistics(self, node: int, rows: NDArray[np.int64]) -> LeafStatistics:
-        data = self.ordered
-        event = data.event[rows]
-        weight, entry = (None if x is None else x[rows] for x in (data.weight, data.entry))
-        table = risk_table(data.time[rows], event, weight, entry)
-        # fsum rounds once, whatever the order.
-        events, hazard = float(table["events"].sum()), math.fsum(self._hazards[rows].tolist())
-        happened = table["events"] > 0
-        return LeafStatistics(
-            node=node,
-            n_samples=rows.size,
-            n_events=int(event.sum()),
-            weight=float((table["events"] + table["censored"]).sum()),
-            events=events,
-            hazard=hazard,
-            theta=hazard_ratio(events, hazard, self._prior),
-            event_times=table["time"][happened],
-            kaplan_meier=table["kaplan_meier"][happened],
-            nelson_aalen=table["nelson_aalen"][happened],
-            at_risk=table["effective_at_risk"][happened],
-        )
+    def survival_at(self, times: Floats) -> Floats:
+        """S of every leaf at ``times``, shape (n_leaves, n_times)."""
+        if self.shrunk is not None:
+            return self.shrunk.survival_at(times)
+        if self.curve == "proportional":
+            return np.exp(-self.hazard_at(times))
+        steps = [leaf.survival_steps(self.curve) for leaf in self.statistics]
+        return np.stack([StepFunction(x, y, before=1.0)(times) for x, y in steps])
+
+    def hazard_at(self, times: Floats) -> Floats:
+        """H of every leaf at ``times``, shape (n_leaves, n_times)."""
+        if self.shrunk is not None:
+            return self.shrunk.cumulative_hazard_at(times)
+        if self.curve == "proportional":
+            baseline = StepFunction(
+                self.baseline.unique_times, self.baseline.cumulative_hazard, before=0.0
+            )
+            return np.outer(self.theta, baseline(times))
+        steps = [leaf.hazard_steps(self.curve) for leaf in self.statistics]
+        return np.stack([StepFunction(x, y, before=0.0)(times) for x, y in steps])
+
+    def risk(self, rows: NDArray[np.int64]) -> Floats:
+        return self._risks[rows]
+
+    @cached_property
+    def _risks(self) -> Floats:
+        return self.theta if self.by_theta else self.hazard_at(self.event_times).sum(axis=1)
+
+    def ranks(self, rows: NDArray[np.int64]) -> Floats:
+        return self.risk(rows)
+
+    def survival(self, rows: NDArray[np.int64], times: Floats) -> Floats:
+        return self.survival_at(times)[rows]
+
+    def cumulative_hazard(self, rows: NDArray[np.int64], times: Floats) -> Floats:
+        return self.hazard_at(times)[rows]
+
+    def functions(self, rows: NDArray[np.int64], *, survival: bool) -> NDArray[np.object_]:
+        times = self.unique_times
+        values = self.survival_at(times) if survival else self.hazard_at(times)
+        functions = np.empty(len(values), dtype=object)
+        before = 1.0 if survival else 0.0
+        functions[:] = [StepFunction(times, y, before=before) for y in values]
+        return functions[rows]
+
+    def quantiles(self, rows: NDArray[np.int64], levels: Floats) -> Floats:
+        return np.stack([self.quantile(level)[rows] for level in levels.tolist()], axis=1)
+
+    def quantile(self, level: float) -> Floats:
+        """First time by which a share ``level`` has had the event, shape (n_leaves,)."""
+        times = self.unique_times
+        return np.asarray(curves.quantile(times, self.survival_at(times), level))
+
+    def rmst(self, rows: NDArray[np.int64], tau: float) -> Floats:
+        times = self.unique_times
+        return np.asarray(curves.rmst(times, self.survival_at(times), tau))[rows]
+
+    def facts(self) -> list[dict[str, Any]]:
+        facts: list[dict[str, Any]] = [
+            {
+                "n_events": leaf.n_events,
+                "event_weight": leaf.events,
+                "theta": leaf.theta,
+                "median": _or_none(leaf.curve.median),
+                "median_interval": [_or_none(limit) for limit in leaf.curve.median_interval()],
+                "model_median": _or_none(median),
+            }
+            for leaf, median in zip(self.statistics, self.quantile(0.5).tolist(), strict=True)
+        ]
+        if self.shrinkage > 0 and self.by_theta:
+            for fact, theta in zip(facts, self.theta.tolist(), strict=True):
+                fact["shrunk_theta"] = theta
+        return facts
+
+    @cached_property
+    def _is_weighted(self) -> bool:
+        return any(leaf.weight != leaf.n_samples for leaf in self.statistics)
+
+    def text(self, facts: Mapping[str, Any]) -> str:
+        events = f"events={facts['n_events']}"
+        if self._is_weighted:
+            events += f" (weight {facts['event_weight']:.6g})"
+        theta = f"theta={facts['theta']:.4g}"
+        if "shrunk_theta" in facts:
+            theta += f" (shrunk {facts['shrunk_theta']:.4g})"
+        text = f"{events}, {theta}, median={median_text(facts)}"
+        if self.shrunk is not None:
+            text += f", model median={model_median_text(facts)}"
+        return text
+
+    def table(self, times: Sequence[float], confidence: float) -> Columns:
+        leaves = self.statistics
+        intervals = np.array([leaf.curve.median_interval(confidence) for leaf in leaves])
+        columns: Columns = [
+            ("n_events", np.array([leaf.n_events for leaf in leaves])),
+            ("theta", np.array([leaf.theta for leaf in leaves])),
+            ("risk", self._risks),
+            ("median", np.array([leaf.curve.median for leaf in leaves])),
+            ("median_lower", intervals[:, 0]),
+            ("median_upper", intervals[:, 1]),
+            ("model_median", self.quantile(0.5)),
+        ]
+        at = np.asarray(times, dtype=np.float64)
+        for time, survival in zip(times, self.survival_at(at).T, strict=True):
+            columns.append((f"survival_{time:g}", survival))
+        return columns
+
+
+def predicted_theta(tree: Tree, statistics: tuple[LeafStatistics, ...], shrinkage: float) -> Floats:
+    """θ of every leaf as it is predicted: pulled towards those of the nodes above it."""
+    if shrinkage == 0:
+        return np.array([leaf.theta for leaf in statistics])
+    events = np.array([leaf.events for leaf in statistics])
+    hazard = np.array([leaf.hazard for leaf in statistics])
+    return shrunk_means(tree, events, hazard, shrinkage, above=1.0)
+
+
+def median_texts(facts: Mapping[str, Any]) -> list[str]:
+    """Kaplan–Meier median, and its confidence interval unless neither limit is reached."""
+    median = "not reached" if facts["median"] is None else f"{facts['median']:g}"
+    limits = ["-" if limit is None else f"{limit:g}" for limit in facts["median_interval"]]
+    return [median] if limits == ["-", "-"] else [median, f"{limits[0]} to {limits[1]}"]
+
+
+def median_text(facts: Mapping[str, Any]) -> str:
+    """Both in one: "1036 (679 to 1388)"."""
+    median, *interval = median_texts(facts)
+    return f"{median} ({interval[0]})" if interval else median
+
+
+def model_median_text(facts: Mapping[str, Any]) -> str:
+    """Median of the curve that the tree predicts."""
+    return "not reached" if facts["model_median"] is None else f"{facts['model_median']:g}"
+
+
+def _or_none(time: float) -> float | None:
+    return time if np.isfinite(time) else None

@@ -1,15 +1,16 @@
 """Metrics of survival predictions.
 
-Everything takes arrays. ``ties="sksurv"`` (the default) agrees with scikit-survival;
+``ties="sksurv"`` (the default) agrees with scikit-survival;
 ``ties="paper"`` follows OSST (Zhang, Xin, Seltzer, Rudin, "Optimal Sparse Survival Trees",
 AISTATS 2024): every row with time >= t is at risk in the censoring distribution G, an event and a
 censoring at the same time are not compared, and tied predictions are worth 0 in the AUC.
 
-A sample with its outcome (``survival_train``, ``survival_test``) is a structured array with one
-boolean field (event) and one float field (time), or a tuple ``(event, time)``; delayed entry is
-allowed in the training sample, whose risk sets then follow it, and in
-``concordance_index_censored``. Where a value is not defined (no comparable pair, one class only,
-G zero or unknown where it is needed) there is a ValueError that says so, never a NaN.
+Outcomes (``survival_train``, ``survival_test``) come in every form that ``fit`` takes, see
+:func:`bristlecone.outcome`; one of them may stand in place of ``event`` and ``time``. Delayed entry
+is allowed in the training sample, whose risk sets then follow it, and in
+``concordance_index_censored``. Predictions belong to the outcomes by position: a pandas index
+that tells another order is refused. Where a value is not defined (no comparable pair, one class
+only, G zero or unknown where it is needed) there is a ValueError that says so, never a NaN.
 """
 
 from bristlecone.metrics.auc import cumulative_dynamic_auc

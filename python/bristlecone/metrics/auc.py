@@ -5,15 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bristlecone.curves import (
-    Outcome,
-    _as_survival,
-    _check_ties,
-    censoring_survival,
-    kaplan_meier,
-)
-from bristlecone.data.checks import check_real
-from bristlecone.metrics._inputs import as_float, check_times, positive_censoring_at
+from bristlecone.curves import censoring_survival, check_ties, kaplan_meier
+from bristlecone.data.checks import check_real, check_times
+from bristlecone.data.outcomes import Outcome, check_survival
+from bristlecone.metrics.inputs import as_float, check_test_rows, positive_censoring_at
 
 
 def cumulative_dynamic_auc(
@@ -32,9 +27,9 @@ def cumulative_dynamic_auc(
 
     Parameters
     ----------
-    survival_train : structured array or tuple of (event, time)
+    survival_train : structured array, DataFrame or pair (event, time)
         Training outcomes, from which G, the censoring distribution, is estimated.
-    survival_test : structured array or tuple of (event, time), n rows
+    survival_test : structured array, DataFrame or pair (event, time), n rows
         Outcomes of the rows to rank; their Kaplan–Meier curve S weighs the mean.
     estimate : array-like of shape (n,) or (n, n_times)
         Risk score, higher = earlier event; for predictions that depend on time one column per time
@@ -71,8 +66,8 @@ def cumulative_dynamic_auc(
     models based on cumulative/dynamic time-dependent ROC curves", SMMR 25 (2016).
     Zhang, Xin, Seltzer, Rudin, "Optimal Sparse Survival Trees", AISTATS 2024, appendix C.3.
     """
-    event, time, _ = _as_survival(survival_test, "survival_test")
-    times = check_times(times)
+    event, time, _ = check_test_rows(survival_test, estimate=estimate)
+    times = check_times(np.atleast_1d(times), ascending=True)
     estimate = as_float(estimate, "estimate")
     if estimate.shape not in ((time.size,), (time.size, times.size)):
         raise ValueError(
@@ -80,10 +75,10 @@ def cumulative_dynamic_auc(
             f"got {estimate.shape}"
         )
     check_real("tied_tol", tied_tol, 0.0)
-    tied_worth = 0.5 if _check_ties(ties) == "sksurv" else 0.0
+    tied_worth = 0.5 if check_ties(ties) == "sksurv" else 0.0
     needed = event & (time <= times[-1])
     weight = np.zeros(time.size)
-    censoring = censoring_survival(survival_train, ties=ties)
+    censoring = censoring_survival(check_survival(survival_train, "survival_train"), ties=ties)
     weight[needed] = 1 / positive_censoring_at(censoring, time[needed], "test event time")
 
     auc = np.empty(times.size)

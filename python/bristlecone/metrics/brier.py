@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bristlecone.curves import Outcome, StepFunction, _as_survival, censoring_survival
-from bristlecone.curves import kaplan_meier as _kaplan_meier
-from bristlecone.metrics._inputs import (
+from bristlecone.curves import StepFunction, censoring_survival, kaplan_meier
+from bristlecone.data.checks import check_times
+from bristlecone.data.outcomes import Outcome, check_survival
+from bristlecone.metrics.inputs import (
     Curves,
     as_curves,
     censoring_at,
-    check_times,
+    check_test_rows,
     inverse_or_zero,
 )
 
@@ -33,9 +35,9 @@ def brier_score(
 
     Parameters
     ----------
-    survival_train : structured array or tuple of (event, time)
+    survival_train : structured array, DataFrame or pair (event, time)
         Training outcomes, from which G, the censoring distribution, is estimated.
-    survival_test : structured array or tuple of (event, time), n rows
+    survival_test : structured array, DataFrame or pair (event, time), n rows
         Outcomes of the rows to score.
     estimate : array-like of shape (n, n_times), or sequence of n callables
         Predicted survival probabilities at ``times``; shape (n,) will do for a single time.
@@ -63,10 +65,10 @@ def brier_score(
     Graf et al., "Assessment and comparison of prognostic classification schemes for survival
     data", Statistics in Medicine 18 (1999).
     """
-    event, time, _ = _as_survival(survival_test, "survival_test")
-    times = check_times(times)
+    event, time, _ = check_test_rows(survival_test, estimate=estimate)
+    times = check_times(np.atleast_1d(times), ascending=True)
     curves = as_curves(estimate, times, time.size, "estimate")
-    censoring = censoring_survival(survival_train, ties=ties)
+    censoring = censoring_survival(check_survival(survival_train, "survival_train"), ties=ties)
     _check_follow_up(times, time, ties)
     return times, _scores(event, time, curves, censoring)
 
@@ -89,10 +91,11 @@ def integrated_brier_score(
         As in :func:`brier_score`.
     estimate : array-like of shape (n, n_times), or sequence of n callables
         Predicted survival probabilities at ``times``. For ``method="step"`` they hold from each
-        time to the next, and S is 1 before the first; callables without ``times`` are taken
-        at their own steps ``.x``, which is exact.
-    times : array-like of shape (n_times,)
-        Strictly ascending; may be left out for callables with ``method="step"``.
+        time to the next, and S is 1 before the first.
+    times : array-like of shape (n_times,), optional
+        Strictly ascending. Callables without ``times`` are taken at their own steps ``.x``: all of
+        them with ``method="step"``, which is exact; with "trapezoid" those within the follow-up of
+        the test rows, as in :func:`brier_score`.
     method : {"trapezoid", "step"}, default="trapezoid"
         "trapezoid" joins the scores at ``times`` (two at least) by straight lines, as
         scikit-survival does. "step" is the exact integral of the step functions S and G (OSST
@@ -117,13 +120,10 @@ def integrated_brier_score(
     Zhang, Xin, Seltzer, Rudin, "Optimal Sparse Survival Trees", AISTATS 2024, eqs. 1–2.
     Huisman, van der Linden, Demirović, "Optimal Survival Trees", AAAI 2024, eq. 25.
     """
-    event, time, _ = _as_survival(survival_test, "survival_test")
-    _check_method(method, limits)
-    if method == "trapezoid" and times is None:
-        raise ValueError("times is needed with method='trapezoid'")
-    curves = as_curves(estimate, times, time.size, "estimate")
-    censoring = censoring_survival(survival_train, ties=ties)
-    return _integrated(event, time, curves, censoring, method, limits, ties)
+    curves, integral = _prepared(
+        survival_train, survival_test, estimate, times, ties, method, limits
+    )
+    return integral(curves)
 
 
 def ibs_ratio(
@@ -156,28 +156,38 @@ def ibs_ratio(
     ValueError
         As in :func:`integrated_brier_score`, or if IBS_KM is zero.
     """
-    score = integrated_brier_score(
-        survival_train,
-        survival_test,
-        estimate,
-        times,
-        ties=ties,
-        method=method,
-        limits=limits,
+    curves, integral = _prepared(
+        survival_train, survival_test, estimate, times, ties, method, limits
     )
-    event, time, _ = _as_survival(survival_test, "survival_test")
-    baseline = _kaplan_meier(survival_train)
-    if method == "trapezoid":
-        x = check_times(times)  # type: ignore[arg-type]
-        survival = np.asarray(baseline(x))
-    else:
-        x, survival = baseline.x, baseline.y
-    curves = Curves(np.zeros(time.size, dtype=np.intp), x, survival[np.newaxis])
-    censoring = censoring_survival(survival_train, ties=ties)
-    reference = _integrated(event, time, curves, censoring, method, limits, ties)
+    baseline = kaplan_meier(check_survival(survival_train, "survival_train"))
+    x = curves.x if method == "trapezoid" else baseline.x
+    same = np.zeros(curves.index.size, dtype=np.intp)
+    score = integral(curves)
+    reference = integral(Curves(same, x, np.atleast_2d(baseline(x))))
     if not reference > 0:
         raise ValueError("the Kaplan–Meier curve scores zero: the ratio is not defined")
     return float(1 - score / reference)
+
+
+def _prepared(
+    survival_train: Outcome,
+    survival_test: Outcome,
+    estimate: ArrayLike | Sequence[Callable],
+    times: ArrayLike | None,
+    ties: str,
+    method: str,
+    limits: tuple[float, float] | None,
+) -> tuple[Curves, Callable[[Curves], float]]:
+    """Predicted curves, and the integrated score of curves at the same times."""
+    event, time, _ = check_test_rows(survival_test, estimate=estimate)
+    _check_method(method, limits)
+    curves = as_curves(estimate, times, time.size, "estimate")
+    if times is None and method == "trapezoid":
+        first, beyond = _follow_up(time, ties)
+        inside = (curves.x >= first) & (curves.x < beyond)
+        curves = Curves(curves.index, curves.x[inside], curves.y[:, inside])
+    censoring = censoring_survival(check_survival(survival_train, "survival_train"), ties=ties)
+    return curves, partial(_integrated, event, time, censoring, method, limits, ties)
 
 
 def _check_method(method: str, limits: tuple[float, float] | None) -> None:
@@ -192,30 +202,39 @@ def _check_method(method: str, limits: tuple[float, float] | None) -> None:
         raise ValueError(f"limits must be finite with 0 <= lower < upper, got {limits}")
 
 
+def _follow_up(time: NDArray[np.float64], ties: str) -> tuple[float, float]:
+    """First time at which a score is defined, and the least one at which it is no more."""
+    if ties == "sksurv":
+        return float(time.min()), float(time.max())
+    return 0.0, float(np.nextafter(time.max(), np.inf))
+
+
 def _check_follow_up(times: NDArray[np.float64], test_time: NDArray[np.float64], ties: str) -> None:
-    first, last = test_time.min(), test_time.max()
-    if ties == "sksurv" and (times[0] < first or times[-1] >= last):
+    first, beyond = _follow_up(test_time, ties)
+    if first <= times[0] and times[-1] < beyond:
+        return
+    last = test_time.max()
+    if ties == "sksurv":
         raise ValueError(f"times must lie within [{first:g}, {last:g}), the follow-up of the test")
-    if times[-1] > last:
-        raise ValueError(f"times must not exceed the last test time {last:g}")
+    raise ValueError(f"times must not exceed the last test time {last:g}")
 
 
 def _integrated(
     event: NDArray[np.bool_],
     time: NDArray[np.float64],
-    curves: Curves,
     censoring: StepFunction,
     method: str,
     limits: tuple[float, float] | None,
     ties: str,
+    curves: Curves,
 ) -> float:
     if method == "step":
         limits = limits or (0.0, float(time.max()))
         return _step_integral(event, time, curves, censoring, limits)
     x = curves.x
-    _check_follow_up(x, time, ties)
     if x.size < 2:
-        raise ValueError("the trapezoid rule needs at least two times")
+        raise ValueError("the trapezoid rule needs at least two times within the follow-up")
+    _check_follow_up(x, time, ties)
     scores = _scores(event, time, curves, censoring)
     return float(np.diff(x) @ (scores[1:] + scores[:-1]) / 2 / (x[-1] - x[0]))
 

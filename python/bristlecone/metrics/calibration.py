@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import chdtrc
 
-from bristlecone.curves import _event_and_time, _row_values, kaplan_meier
-from bristlecone.metrics._inputs import as_curves
+from bristlecone.curves import kaplan_meier
+from bristlecone.metrics.inputs import as_curves, of_outcome, row_values
 
 
 class DCalibration(NamedTuple):
@@ -52,9 +52,10 @@ class OneTimeCalibration(NamedTuple):
     observed: NDArray[np.float64]
 
 
+@of_outcome("survival")
 def d_calibration(
-    event: ArrayLike,
-    time: ArrayLike,
+    event: NDArray[np.bool_],
+    time: NDArray[np.float64],
     survival: ArrayLike | Sequence[Callable],
     times: ArrayLike | None = None,
     *,
@@ -69,10 +70,10 @@ def d_calibration(
 
     Parameters
     ----------
-    event : array-like of shape (n,)
-        Whether the event was observed, boolean or 0/1.
-    time : array-like of shape (n,)
-        Time of event or censoring.
+    event, time : array-like of shape (n,)
+        Whether the event was observed, boolean or 0/1, and the time of event or censoring; or one
+        outcome in place of both, in any form that ``fit`` takes;
+        without delayed entry.
     survival : array-like of shape (n, n_times), or sequence of n callables
         Predicted survival of each row: at ``times``, right-continuous between them and 1 before
         the first; or step functions with ``.x``.
@@ -96,7 +97,6 @@ def d_calibration(
     Haider, Hoehn, Davis, Greiner, "Effective ways to build and evaluate individual survival
     distributions", JMLR 21 (2020), section 3.5.
     """
-    event, time = _event_and_time(event, time)
     _check_count(n_bins, "n_bins")
     reached = as_curves(survival, times, time.size, "survival").at_own_time(time).clip(0, 1)
     edges = np.linspace(0, 1, n_bins + 1)
@@ -115,9 +115,10 @@ def d_calibration(
     return DCalibration(statistic, float(chdtrc(n_bins - 1, statistic)), bins)
 
 
+@of_outcome("survival_at")
 def one_time_calibration(
-    event: ArrayLike,
-    time: ArrayLike,
+    event: NDArray[np.bool_],
+    time: NDArray[np.float64],
     survival_at: ArrayLike,
     at: float,
     *,
@@ -130,10 +131,10 @@ def one_time_calibration(
 
     Parameters
     ----------
-    event : array-like of shape (n,)
-        Whether the event was observed, boolean or 0/1.
-    time : array-like of shape (n,)
-        Time of event or censoring.
+    event, time : array-like of shape (n,)
+        Whether the event was observed, boolean or 0/1, and the time of event or censoring; or one
+        outcome in place of both, in any form that ``fit`` takes;
+        without delayed entry.
     survival_at : array-like of shape (n,)
         Predicted probability S_i(at) of survival past ``at``.
     at : float
@@ -160,8 +161,7 @@ def one_time_calibration(
     D'Agostino, Nam, "Evaluation of the performance of survival analysis models: discrimination and
     calibration measures", Handbook of Statistics 23 (2003).
     """
-    event, time = _event_and_time(event, time)
-    predictions = _row_values(survival_at, "survival_at", time.size)
+    predictions = row_values(survival_at, "survival_at", time.size)
     if predictions.min() < 0 or predictions.max() > 1:
         raise ValueError("survival_at must lie within [0, 1]")
     if not 0 <= at < np.inf:

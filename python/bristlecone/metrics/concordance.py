@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bristlecone.curves import (
-    Outcome,
-    _as_survival,
-    _check_ties,
-    _entry_before,
-    _event_and_time,
-    _row_values,
-    censoring_survival,
-)
+from bristlecone.curves import censoring_survival, check_ties
 from bristlecone.data.checks import check_real
-from bristlecone.metrics._inputs import BLOCK_CELLS, Curves, as_curves, positive_censoring_at
+from bristlecone.data.outcomes import Outcome, check_survival
+from bristlecone.data.rows import check_sample_weight
+from bristlecone.metrics.inputs import (
+    BLOCK_CELLS,
+    Curves,
+    as_curves,
+    check_test_rows,
+    of_outcome,
+    positive_censoring_at,
+    row_values,
+)
 
 # What a step costs in _pairs_by_step whatever the rows, in rows.
 _STEP_COST = 4096
@@ -46,14 +48,16 @@ class Concordance(NamedTuple):
     tied_time: int
 
 
+@of_outcome("estimate", "sample_weight")
 def concordance_index_censored(
-    event: ArrayLike,
-    time: ArrayLike,
+    event: NDArray[np.bool_],
+    time: NDArray[np.float64],
     estimate: ArrayLike,
     tied_tol: float = 1e-8,
     *,
     ties: str = "sksurv",
     entry: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
 ) -> Concordance:
     """Harrell's concordance index; O(n log n).
 
@@ -62,10 +66,10 @@ def concordance_index_censored(
 
     Parameters
     ----------
-    event : array-like of shape (n,)
-        Whether the event was observed, boolean or 0/1.
-    time : array-like of shape (n,)
-        Time of event or censoring.
+    event, time : array-like of shape (n,)
+        Whether the event was observed, boolean or 0/1, and the time of event or censoring; or one
+        outcome in place of both, in any form that ``fit`` takes, with its
+        delayed entry.
     estimate : array-like of shape (n,)
         Risk score, higher = earlier event.
     tied_tol : float, default=1e-8
@@ -75,6 +79,9 @@ def concordance_index_censored(
         lived longer), with "paper" they are not.
     entry : array-like of shape (n,), optional
         Time from which a row was under observation, before its time.
+    sample_weight : array-like of shape (n,), optional
+        Row weights, finite and not negative: a pair counts the product of its two in ``cindex``,
+        so that integer weights equal repetition of rows. Rows of weight zero are left out.
 
     Returns
     -------
@@ -90,13 +97,15 @@ def concordance_index_censored(
     ----------
     Harrell, Lee, Mark, "Multivariable prognostic models", Statistics in Medicine 15 (1996).
     """
-    event, time = _event_and_time(event, time)
-    estimate = _row_values(estimate, "estimate", time.size)
-    weight = np.ones(time.size)
-    if entry is None:
-        return _concordance(event, time, estimate, weight, tied_tol, ties)
-    entry = _entry_before(time, entry)
-    return _concordance(event, time, estimate, weight, tied_tol, ties, entry)
+    estimate = row_values(estimate, "estimate", time.size)
+    late = None if entry is None else np.asarray(entry)
+    own = check_sample_weight(sample_weight, time.size)
+    if own is None:
+        return _concordance(event, time, estimate, np.ones(time.size), tied_tol, ties, late)
+    kept = own > 0
+    late = late if late is None else late[kept]
+    rows = event[kept], time[kept], estimate[kept], own[kept]
+    return _concordance(*rows, tied_tol, ties, late, own[kept])
 
 
 def concordance_index_ipcw(
@@ -112,9 +121,9 @@ def concordance_index_ipcw(
 
     Parameters
     ----------
-    survival_train : structured array or tuple of (event, time)
+    survival_train : structured array, DataFrame or pair (event, time)
         Training outcomes, from which G, the censoring distribution, is estimated.
-    survival_test : structured array or tuple of (event, time), n rows
+    survival_test : structured array, DataFrame or pair (event, time), n rows
         Outcomes of the rows to compare.
     estimate : array-like of shape (n,)
         Risk score, higher = earlier event.
@@ -142,15 +151,16 @@ def concordance_index_ipcw(
     Uno et al., "On the C-statistics for evaluating overall adequacy of risk prediction
     procedures with censored survival data", Statistics in Medicine 30 (2011).
     """
-    event, time, _ = _as_survival(survival_test, "survival_test")
-    estimate = _row_values(estimate, "estimate", time.size)
+    event, time, _ = check_test_rows(survival_test, estimate=estimate)
+    estimate = row_values(estimate, "estimate", time.size)
     weight = _uno_weight(survival_train, event, time, tau, ties)
     return _concordance(event, time, estimate, weight, tied_tol, ties)
 
 
+@of_outcome("survival")
 def concordance_index_td(
-    event: ArrayLike,
-    time: ArrayLike,
+    event: NDArray[np.bool_],
+    time: NDArray[np.float64],
     survival: ArrayLike | Sequence[Callable],
     times: ArrayLike | None = None,
     tied_tol: float = 1e-12,
@@ -163,10 +173,10 @@ def concordance_index_td(
 
     Parameters
     ----------
-    event : array-like of shape (n,)
-        Whether the event was observed, boolean or 0/1.
-    time : array-like of shape (n,)
-        Time of event or censoring.
+    event, time : array-like of shape (n,)
+        Whether the event was observed, boolean or 0/1, and the time of event or censoring; or one
+        outcome in place of both, in any form that ``fit`` takes;
+        without delayed entry.
     survival : array-like of shape (n, n_times), or sequence of n callables
         Predicted survival of each row: at ``times``, right-continuous between them and 1 before
         the first; or step functions with ``.x``. O(m · k) for k distinct curves and m
@@ -193,7 +203,6 @@ def concordance_index_td(
     ----------
     Zhang, Xin, Seltzer, Rudin, "Optimal Sparse Survival Trees", AISTATS 2024, appendix C.2.
     """
-    event, time = _event_and_time(event, time)
     curves = as_curves(survival, times, time.size, "survival")
     return _concordance_td(event, time, curves, np.ones(time.size), tied_tol, ties)
 
@@ -233,7 +242,7 @@ def concordance_index_td_ipcw(
     ----------
     Zhang, Xin, Seltzer, Rudin, "Optimal Sparse Survival Trees", AISTATS 2024, appendix C.2.
     """
-    event, time, _ = _as_survival(survival_test, "survival_test")
+    event, time, _ = check_test_rows(survival_test, survival=survival)
     curves = as_curves(survival, times, time.size, "survival")
     weight = _uno_weight(survival_train, event, time, tau, ties)
     return _concordance_td(event, time, curves, weight, tied_tol, ties)
@@ -248,7 +257,7 @@ def _uno_weight(
 ) -> NDArray[np.float64]:
     """1/G(t_i)² at the events before tau, 0 elsewhere."""
     counted = event if tau is None else event & (time < tau)
-    censoring = censoring_survival(survival_train, ties=ties)
+    censoring = censoring_survival(check_survival(survival_train, "survival_train"), ties=ties)
     weight = np.zeros(time.size)
     weight[counted] = positive_censoring_at(censoring, time[counted], "test event time") ** -2.0
     return weight
@@ -259,36 +268,39 @@ def _times_in_order(
 ) -> NDArray[np.intp]:
     """Integer keys: j is comparable with the event i when ``key[j] > key[i]``."""
     rank = 2 * np.unique(time, return_inverse=True)[1]
-    return rank + ~event if _check_ties(ties) == "sksurv" else rank
+    return rank + ~event if check_ties(ties) == "sksurv" else rank
 
 
 def _summary(
-    rows: NDArray[np.intp],
     key: NDArray[np.intp],
-    concordant: NDArray[np.int64],
-    tied: NDArray[np.int64],
+    rows: NDArray[np.intp],
     weight: NDArray[np.float64],
-    waiting: NDArray[np.intp] | int = 0,
+    counts: _Pairs,
+    weighted: _Pairs | None = None,
 ) -> Concordance:
-    """Sum over the events ``rows`` from their numbers of concordant and tied pairs.
-
-    Of the rows after an event, ``waiting`` had not entered yet and are not compared.
-    """
-    ordered = np.sort(key)
-    later = key.size - np.searchsorted(ordered, key[rows], side="right")
-    # Keys of one time are consecutive: the even one and, for its censorings, the odd one.
-    same_time = np.searchsorted(ordered, key[rows] + 1, side="right") - (key.size - later)
-    later = later - waiting
+    """Sum over the events ``rows``, by their weights, of their pairs, or the weights of those."""
+    concordant, tied, later = counts if weighted is None else weighted
     pairs = weight[rows] @ later
     if not pairs > 0:
         raise ValueError("no pair is comparable: the concordance index is not defined")
+    ordered = np.sort(key)
+    # Keys of one time are consecutive: the even one and, for its censorings, the odd one.
+    ends = [np.searchsorted(ordered, key[rows] + k, side="right") for k in (0, 1)]
     return Concordance(
         cindex=float(weight[rows] @ (concordant + 0.5 * tied) / pairs),
-        concordant=int(concordant.sum()),
-        discordant=int((later - concordant - tied).sum()),
-        tied_risk=int(tied.sum()),
-        tied_time=int(same_time.sum()),
+        concordant=int(counts.concordant.sum()),
+        discordant=int((counts.later - counts.concordant - counts.tied).sum()),
+        tied_risk=int(counts.tied.sum()),
+        tied_time=int((ends[1] - ends[0]).sum()),
     )
+
+
+class _Pairs(NamedTuple):
+    """Of every event the later rows that are concordant, that are tied, and all: counts or sums."""
+
+    concordant: NDArray[Any]
+    tied: NDArray[Any]
+    later: NDArray[Any]
 
 
 def _concordance(
@@ -299,6 +311,7 @@ def _concordance(
     tied_tol: float,
     ties: str,
     entry: NDArray[np.float64] | None = None,
+    sample_weight: NDArray[np.float64] | None = None,
 ) -> Concordance:
     check_real("tied_tol", tied_tol, 0.0)
     key = _times_in_order(event, time, ties)
@@ -307,44 +320,60 @@ def _concordance(
     lower = np.searchsorted(values, estimate[rows] - tied_tol, side="left")
     upper = np.searchsorted(values, estimate[rows] + tied_tol, side="right")
 
-    def pairs(
-        order: NDArray[np.intp], start: NDArray[np.intp]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Concordant and tied pairs of every event with ``order[start:]``."""
-        concordant = _count_below(code[order], start, lower)
-        return concordant, _count_below(code[order], start, upper) - concordant
+    def pairs(order: NDArray[np.intp], start: NDArray[np.intp], own: Any) -> _Pairs:
+        """Pairs of every event with ``order[start:]``."""
+        ordered = code[order]
+        amount = None if own is None else own[order]
+        concordant = _count_below(ordered, start, lower, amount)
+        tied = _count_below(ordered, start, upper, amount) - concordant
+        return _Pairs(concordant, tied, _from(start, order.size, amount))
 
-    order = np.argsort(key, kind="stable")
-    concordant, tied = pairs(order, np.searchsorted(key[order], key[rows], side="right"))
-    if entry is None:
-        return _summary(rows, key, concordant, tied, weight)
-    # Rows that enter at or after an event are all among the rows after it.
-    order = np.argsort(entry, kind="stable")
-    start = np.searchsorted(entry[order], time[rows], side="left")
-    not_concordant, not_tied = pairs(order, start)
-    waiting = entry.size - start
-    return _summary(rows, key, concordant - not_concordant, tied - not_tied, weight, waiting)
+    def compared(own: Any) -> _Pairs:
+        order = np.argsort(key, kind="stable")
+        found = pairs(order, np.searchsorted(key[order], key[rows], side="right"), own)
+        if entry is None:
+            return found
+        # Rows that enter at or after an event are all among the rows after it.
+        order = np.argsort(entry, kind="stable")
+        waiting = pairs(order, np.searchsorted(entry[order], time[rows], side="left"), own)
+        return _Pairs(*(every - late for every, late in zip(found, waiting, strict=True)))
+
+    weighted = None if sample_weight is None else compared(sample_weight)
+    return _summary(key, rows, weight, compared(None), weighted)
+
+
+def _from(start: NDArray[np.intp], n: int, amount: NDArray[np.float64] | None) -> NDArray[Any]:
+    """Number, or sum of the amounts, of the rows from every start on."""
+    if amount is None:
+        return n - start
+    return np.append(amount[::-1].cumsum()[::-1], 0.0)[start]
 
 
 def _count_below(
-    values: NDArray[np.intp], start: NDArray[np.intp], bound: NDArray[np.intp]
-) -> NDArray[np.int64]:
-    """For every query the number of k >= start with values[k] < bound.
+    values: NDArray[np.intp],
+    start: NDArray[np.intp],
+    bound: NDArray[np.intp],
+    amount: NDArray[np.float64] | None = None,
+) -> NDArray[Any]:
+    """For every query the number (or amount) of k >= start with values[k] < bound.
 
     A wavelet matrix: the values are partitioned by one bit after the other, from the highest,
     and every query follows its interval; O((values + queries) log max).
     """
-    count = np.zeros(start.size, dtype=np.int64)
+    count: NDArray[Any] = np.zeros(start.size, dtype=np.int64 if amount is None else np.float64)
     low, high = start, np.full(start.size, values.size)
     for bit in reversed(range(int(values.size).bit_length())):
         zero = (values >> bit) & 1 == 0
         rank = np.concatenate([[0], np.cumsum(zero)])
+        total = rank if amount is None else np.concatenate([[0.0], np.cumsum(amount * zero)])
         low_zero, high_zero = rank[low], rank[high]
         above = (bound >> bit) & 1 == 1
-        count += np.where(above, high_zero - low_zero, 0)
+        count += np.where(above, total[high] - total[low], 0)
         low = np.where(above, rank[-1] + low - low_zero, low_zero)
         high = np.where(above, rank[-1] + high - high_zero, high_zero)
         values = np.concatenate([values[zero], values[~zero]])
+        if amount is not None:
+            amount = np.concatenate([amount[zero], amount[~zero]])
     return count
 
 
@@ -370,7 +399,8 @@ def _concordance_td(
     few_steps = n_steps * (time.size + _STEP_COST) < first.size * n_curves
     count = _pairs_by_step if few_steps else _pairs_by_curve
     concordant, tied = count(key, rows[first], step, curves, tied_tol)
-    return _summary(rows, key, concordant[cell], tied[cell], weight)
+    later = key.size - np.searchsorted(np.sort(key), key[rows], side="right")
+    return _summary(key, rows, weight, _Pairs(concordant[cell], tied[cell], later))
 
 
 def _pairs_by_curve(

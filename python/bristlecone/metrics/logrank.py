@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import chdtrc
 
-from bristlecone.curves import _event_and_time
-from bristlecone.data.arrays import unmasked
-from bristlecone.metrics._inputs import BLOCK_CELLS
+from bristlecone.data.groups import codes_of
+from bristlecone.metrics.inputs import BLOCK_CELLS, of_outcome
 
 
 class LogrankResult(NamedTuple):
@@ -36,15 +35,18 @@ class LogrankResult(NamedTuple):
     expected: NDArray[np.float64]
 
 
-def logrank_test(event: ArrayLike, time: ArrayLike, group: ArrayLike) -> LogrankResult:
+@of_outcome("group")
+def logrank_test(
+    event: NDArray[np.bool_], time: NDArray[np.float64], group: ArrayLike
+) -> LogrankResult:
     """k-sample log-rank test of equal hazards; O(n log n + times · k²), memory O(n + k²).
 
     Parameters
     ----------
-    event : array-like of shape (n,)
-        Whether the event was observed, boolean or 0/1.
-    time : array-like of shape (n,)
-        Time of event or censoring.
+    event, time : array-like of shape (n,)
+        Whether the event was observed, boolean or 0/1, and the time of event or censoring; or one
+        outcome in place of both, in any form that ``fit`` takes;
+        without delayed entry.
     group : array-like of shape (n,)
         Label of each row.
 
@@ -64,13 +66,7 @@ def logrank_test(event: ArrayLike, time: ArrayLike, group: ArrayLike) -> Logrank
     ----------
     Peto, Peto, "Asymptotically efficient rank invariant test procedures", JRSS A 135 (1972).
     """
-    event, time = _event_and_time(event, time)
-    labels = np.asarray(unmasked(group, "group"))
-    if labels.shape != time.shape:
-        raise ValueError(f"group has shape {labels.shape} for {time.size} rows")
-    if (labels != labels).any():
-        raise ValueError(f"group is NaN in row {int((labels != labels).argmax())}")
-    groups, member = np.unique(labels, return_inverse=True)
+    groups, member = codes_of(group, len(time), "group", rows_of="the outcome")
     if not event.any():
         raise ValueError("there is no event to compare groups by")
     observed = np.bincount(member[event], minlength=groups.size).astype(np.float64)

@@ -1,14 +1,14 @@
-"""Objectives of ``OptimalSurvivalTree``, one file each."""
+"""What trees are best in, one file per objective."""
 
-from bristlecone.objectives.base import Objective
 from bristlecone.objectives.brier import Brier
 from bristlecone.objectives.likelihood import Likelihood
+from bristlecone.objectives.survival import SurvivalObjective
 
-__all__ = ["LEAF_CURVES", "OBJECTIVES", "Likelihood", "Objective"]
+__all__ = ["LEAF_CURVES", "SURVIVAL"]
 
-OBJECTIVES: dict[str, type[Objective]] = {cls.name: cls for cls in (Likelihood, Brier)}
+SURVIVAL: dict[str, type[SurvivalObjective]] = {"likelihood": Likelihood, "brier": Brier}
 
 # Every curve that some objective permits.
 LEAF_CURVES = tuple(
-    dict.fromkeys(["auto", *(curve for cls in OBJECTIVES.values() for curve in cls.leaf_curves)])
+    dict.fromkeys(["auto", *(curve for cls in SURVIVAL.values() for curve in cls.curves)])
 )

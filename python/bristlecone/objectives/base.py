@@ -1,97 +1,75 @@
-"""What an objective has to say to ``OptimalSurvivalTree``."""
+"""What an objective is: a value that knows the engine's task, the leaves, and its own words."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone import _core
-from bristlecone.data.checks import TrainingData
-from bristlecone.leaves.survival import LeafStatistics
-
-if TYPE_CHECKING:
-    from bristlecone.estimators.survival import OptimalSurvivalTree
+from bristlecone.encoder.cuts import Cut, RankedColumns
+from bristlecone.leaves.base import Leaves
+from bristlecone.search.certificate import GroupValues
+from bristlecone.search.cuts import Growth, SklearnTree, cuts_of_sklearn, cuts_of_task
+from bristlecone.search.engine import Engine, Problem, Task, task_engine
+from bristlecone.tree import Tree
 
 __all__ = ["Objective"]
 
 
 class Objective(ABC):
-    """Functions of the engine, the leaf curves that go with them, and the risk of a leaf."""
+    """What a tree is to be best in.
 
-    name: ClassVar[str]
-    # Values of the parameter leaf_curve besides "auto", which is the first of them.
-    leaf_curves: ClassVar[tuple[str, ...]]
-    # Whether anything useful can be told before the search.
-    has_forecast: ClassVar[bool]
-    # What shrinkage="auto" is: pseudo-events, or pseudo-rows of step curves.
-    auto_shrinkage: ClassVar[float]
-    # Whether θ is what predictions follow from.
-    predicts_theta: ClassVar[bool]
+    A new objective is a subclass in a file of its own: its ``task`` in the engine's registry, the
+    ``leaves`` of its trees, and its ``aim`` in words. What else is here has an answer that suits
+    most.
+    """
 
-    @classmethod
-    def engine(cls, what: str) -> Callable[..., Any]:
-        """Function "solve", "path", "all_optimal" or "forecast" of the engine.
+    # What a search must meet, for messages.
+    admissible: ClassVar[str] = "a tree that satisfies the constraints"
 
-        Takes features, time, event and weight, then by name what ``engine_options`` returns and the
-        settings of the search.
+    @abstractmethod
+    def task(self, data: Any) -> Task:
+        """Task of the engine whose leaf costs are sums over rows; its greedy tree gives cuts."""
+
+    def engine(self, problem: Problem) -> Engine:
+        """What searches for the tree of this problem."""
+        return task_engine(self.task(problem.data), problem.features)
+
+    def cuts(self, data: Any, columns: RankedColumns, growth: Growth) -> list[Cut]:
+        """Cuts of greedy trees over every threshold, without what constrains whole trees."""
+        cuts = cuts_of_task(*self.task(data), columns, growth)
+        other = self.sklearn_tree(data)
+        return cuts if other is None else cuts + cuts_of_sklearn(other, columns, growth)
+
+    def sklearn_tree(self, data: Any) -> SklearnTree | None:
+        """Tree of scikit-learn whose cuts are added, too."""
+        return None
+
+    @abstractmethod
+    def leaves(self, tree: Tree, problem: Problem, solution: Any) -> Leaves:
+        """Leaves of a tree that was found."""
+
+    def losses(self, tree: Tree, problem: Problem, leaves: Any) -> NDArray[np.float64] | None:
+        """Loss of every node as a leaf, in shares of the objective, up to a sum over its rows.
+
+        Shape (node_count,); None where the objective is no sum over leaves.
         """
-        return getattr(_core, f"{what}_{cls.name}")
+        return None
 
-    @staticmethod
     @abstractmethod
-    def check_parameters(tree: OptimalSurvivalTree) -> None:
-        """Raise InvalidParameterError for parameters that do not go with the objective."""
+    def aim(self, problem: Problem, leaves: Any) -> str:
+        """What was searched for, with its source: "the least mean cost (...)"."""
 
-    @staticmethod
-    @abstractmethod
-    def prepare(tree: OptimalSurvivalTree, data: TrainingData) -> TrainingData:
-        """Rows as the objective takes them; ValueError for outcomes that it cannot score."""
+    def remarks(self) -> tuple[tuple[str, str], ...]:
+        """What a reader of the objective value should know, as names and texts."""
+        return ()
 
-    @staticmethod
-    @abstractmethod
-    def engine_options(tree: OptimalSurvivalTree, data: TrainingData) -> dict[str, Any]:
-        """Keywords of the engine that only this objective has."""
+    def doubts(self, problem: Problem) -> tuple[str, ...]:
+        """What the user must be warned of, though there is a tree."""
+        return ()
 
-    @staticmethod
-    @abstractmethod
-    def fair_options(tree: OptimalSurvivalTree, data: TrainingData) -> dict[str, Any]:
-        """Data of the engine's fair trees that only this objective has."""
-
-    @staticmethod
-    @abstractmethod
-    def prior(value: float | str) -> float:
-        """Pseudo-events that a value of the parameter ``prior`` means."""
-
-    @staticmethod
-    @abstractmethod
-    def finish_leaves(
-        tree: OptimalSurvivalTree,
-        leaves: tuple[LeafStatistics, ...],
-        leaf: NDArray[np.int64],
-        data: TrainingData,
-    ) -> tuple[LeafStatistics, ...]:
-        """Leaves with what only this objective adds; ``leaf`` is the leaf of every row."""
-
-    @staticmethod
-    @abstractmethod
-    def leaf_risk(tree: OptimalSurvivalTree) -> NDArray[np.float64]:
-        """Risk score of every leaf, higher for earlier events."""
-
-    @staticmethod
-    @abstractmethod
-    def aim(tree: OptimalSurvivalTree) -> str:
-        """What a fitted tree has least of, in words and with its source."""
-
-    @staticmethod
-    def remarks(tree: OptimalSurvivalTree) -> list[tuple[str, str]]:
-        """What a reader of the objective value should know, as (name, text) pairs."""
-        return []
-
-    @classmethod
-    def curve(cls, leaf_curve: str) -> str:
-        """Curve that a value of the parameter ``leaf_curve`` means."""
-        return cls.leaf_curves[0] if leaf_curve == "auto" else leaf_curve
+    def groups(self, tree: Tree, problem: Problem, leaves: Any) -> GroupValues | None:
+        """What is limited to differ by so much between two groups."""
+        return None

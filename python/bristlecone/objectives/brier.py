@@ -2,54 +2,71 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from bristlecone.data.checks import TrainingData
+from bristlecone import _core
+from bristlecone.data.survival import TrainingData
 from bristlecone.errors import InvalidParameterError
 from bristlecone.leaves.brier import brier_score_of, check_time_grid, on_time_grid
 from bristlecone.leaves.minimum import prior_events
-from bristlecone.leaves.survival import LeafStatistics
-from bristlecone.objectives.base import Objective
-
-if TYPE_CHECKING:
-    from bristlecone.estimators.survival import OptimalSurvivalTree
+from bristlecone.leaves.statistics import LeafStatistics
+from bristlecone.leaves.survival import StepLeaves
+from bristlecone.objectives.survival import SurvivalObjective
+from bristlecone.search.engine import Engine, Problem, Task
+from bristlecone.tree import Tree
 
 __all__ = ["Brier"]
 
+_AIMS = {
+    "kaplan-meier": "the Kaplan–Meier curve of each leaf",
+    "brier-optimal": "the curve of least score of each leaf",
+}
 
-class Brier(Objective):
-    """One survival curve per leaf, scored over time with weights for the censoring."""
 
-    name = "brier"
-    leaf_curves = ("kaplan-meier", "brier-optimal")
-    # What a search takes is what its bounds leave, which only the search finds out.
-    has_forecast = False
+@dataclass(frozen=True, kw_only=True)
+class Brier(SurvivalObjective):
+    """One survival curve per leaf, scored over time with weights for the censoring.
+
+    Parameters
+    ----------
+    curve, prior, shrinkage
+        As in SurvivalObjective; there is no prior.
+    grid : array of float, shape (n_times,), or None
+        Coarser times.
+    """
+
+    grid: NDArray[np.float64] | None
+
+    curves = ("kaplan-meier", "brier-optimal")
+    by_theta = False
     auto_shrinkage = 20.0
-    predicts_theta = False
 
-    @staticmethod
-    def check_parameters(tree: OptimalSurvivalTree) -> None:
-        check_time_grid(tree.time_grid)
-        if prior_events(tree.prior) > 0 and not isinstance(tree.prior, str):
+    @classmethod
+    def of(
+        cls, *, leaf_curve: str, prior: Any, shrinkage: Any, time_grid: ArrayLike | None
+    ) -> Brier:
+        grid = check_time_grid(time_grid)
+        if not isinstance(prior, str) and prior_events(prior) > 0:
             raise InvalidParameterError(
-                f"prior={tree.prior!r} needs objective='likelihood': it is on a relative hazard, "
+                f"prior={prior!r} needs objective='likelihood': it is on a relative hazard, "
                 "and leaves of objective='brier' have none"
             )
+        curve, amount = cls.curve_of(leaf_curve), cls.shrinkage_of(shrinkage)
+        return cls(curve=curve, prior=0.0, shrinkage=amount, grid=grid)
 
-    @staticmethod
-    def prepare(tree: OptimalSurvivalTree, data: TrainingData) -> TrainingData:
+    def prepare(self, data: TrainingData) -> TrainingData:
         if data.entry is not None:
             raise ValueError(
                 "y has an 'entry': objective='brier' has no delayed entry, because its weights 1/G "
                 "hold only for rows observed from time 0 on; objective='likelihood' has it"
             )
-        grid = check_time_grid(tree.time_grid)
-        if grid is not None:
-            time, event = on_time_grid(data.time, data.event, grid)
+        if self.grid is not None:
+            time, event = on_time_grid(data.time, data.event, self.grid)
             data = data._replace(time=time, event=event)
         if not data.time.max() > 0:
             raise ValueError(
@@ -57,56 +74,59 @@ class Brier(Objective):
             )
         return data
 
-    @staticmethod
-    def engine_options(tree: OptimalSurvivalTree, data: TrainingData) -> dict[str, Any]:
-        return {"leaf_curve": tree._curve()}
+    def task(self, data: TrainingData) -> Task:
+        arrays = {"time": data.time, "event": data.event, "weight": data.weight}
+        return Task("brier", {**arrays, "leaf_curve": self.curve})
 
-    @staticmethod
-    def fair_options(tree: OptimalSurvivalTree, data: TrainingData) -> dict[str, Any]:
-        return {"curve": "kaplan-meier"}
+    def fair_task(self, data: TrainingData) -> Task:
+        arrays = {"time": data.time, "event": data.event, "weight": data.weight}
+        return Task("fair-survival", {**arrays, "curve": "kaplan-meier"})
 
-    @staticmethod
-    def prior(value: float | str) -> float:
-        return 0.0
+    def engine(self, problem: Problem) -> Engine:
+        data = problem.data
+        arguments = problem.features, data.time, data.event, data.weight
+        # What a search takes is what its bounds leave, which only the search finds out.
+        return Engine(
+            partial(_core.solve_brier, *arguments, leaf_curve=self.curve),
+            partial(_core.path_brier, *arguments, leaf_curve=self.curve),
+            None,
+            partial(_core.all_optimal_brier, *arguments, leaf_curve=self.curve),
+        )
 
-    @staticmethod
-    def finish_leaves(
-        tree: OptimalSurvivalTree,
-        leaves: tuple[LeafStatistics, ...],
+    def finished(
+        self,
+        statistics: tuple[LeafStatistics, ...],
         leaf: NDArray[np.int64],
         data: TrainingData,
     ) -> tuple[LeafStatistics, ...]:
-        if tree._curve() != "brier-optimal":
-            return leaves
+        if self.curve != "brier-optimal":
+            return statistics
         score = brier_score_of(data.time, data.event, data.weight)
         finished = []
-        for one in leaves:
+        for one in statistics:
             rows = np.flatnonzero(leaf == one.node)
             weight = None if data.weight is None else data.weight[rows]
             times, survival = score.best_curve(data.time[rows], data.event[rows], weight)
             finished.append(replace(one, brier_times=times, brier_survival=survival))
         return tuple(finished)
 
-    @staticmethod
-    def aim(tree: OptimalSurvivalTree) -> str:
-        curve = {
-            "kaplan-meier": "the Kaplan–Meier curve of each leaf",
-            "brier-optimal": "the curve of least score of each leaf",
-        }[tree.leaf_curve_]
+    def losses(self, tree: Tree, problem: Problem, leaves: StepLeaves) -> NDArray[np.float64]:
+        data = problem.data
+        score = brier_score_of(data.time, data.event, data.weight)
+        position = tree.leaf_index(problem.features)
+        rows = position, data.time, data.event, data.weight
+        return score.node_losses(tree, *rows, self.curve) / tree.weighted_n_node_samples[0]
+
+    def aim(self, problem: Problem, leaves: StepLeaves) -> str:
         return (
-            f"the least integrated Brier score of {curve} over all times up to the last, weighted "
-            "by the inverse probability of censoring (Zhang, Xin, Seltzer and Rudin, AISTATS 2024, "
-            "eqs. 1–2)"
+            f"the least integrated Brier score of {_AIMS[self.curve]} over all times up to the "
+            "last, weighted by the inverse probability of censoring (Zhang, Xin, Seltzer and "
+            "Rudin, AISTATS 2024, eqs. 1–2)"
         )
 
-    @staticmethod
-    def leaf_risk(tree: OptimalSurvivalTree) -> NDArray[np.float64]:
-        return tree._leaf_hazard(tree.event_times_).sum(axis=1)
-
-    @staticmethod
-    def remarks(tree: OptimalSurvivalTree) -> list[tuple[str, str]]:
+    def remarks(self) -> tuple[tuple[str, str], ...]:
         loss = "integrated Brier score"
-        grid = check_time_grid(tree._fitted_parameters()["time_grid"])
-        if grid is not None:
+        if self.grid is not None:
+            grid = self.grid
             loss += f" over a time grid of {grid.size} ({grid[0]:g} to {grid[-1]:g})"
-        return [("loss", loss)]
+        return (("loss", loss),)

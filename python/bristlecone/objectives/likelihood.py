@@ -2,79 +2,83 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from bristlecone.data.checks import TrainingData
+from bristlecone import _core
+from bristlecone.data.survival import TrainingData
 from bristlecone.errors import InvalidParameterError
 from bristlecone.leaves.minimum import prior_events
-from bristlecone.leaves.survival import LeafStatistics
-from bristlecone.objectives.base import Objective
-
-if TYPE_CHECKING:
-    from bristlecone.estimators.survival import OptimalSurvivalTree
+from bristlecone.leaves.survival import StepLeaves
+from bristlecone.objectives.survival import SurvivalObjective
+from bristlecone.search.engine import Engine, Problem, Task
+from bristlecone.tree import Tree
 
 __all__ = ["Likelihood"]
 
 
-class Likelihood(Objective):
+@dataclass(frozen=True, kw_only=True)
+class Likelihood(SurvivalObjective):
     """One relative hazard θ per leaf, which is also its risk."""
 
-    name = "likelihood"
-    leaf_curves = ("proportional", "kaplan-meier")
-    has_forecast = True
+    curves = ("proportional", "kaplan-meier")
+    by_theta = True
     auto_shrinkage = 0.0
-    predicts_theta = True
 
-    @staticmethod
-    def check_parameters(tree: OptimalSurvivalTree) -> None:
-        if tree.time_grid is not None:
+    @classmethod
+    def of(
+        cls, *, leaf_curve: str, prior: Any, shrinkage: Any, time_grid: ArrayLike | None
+    ) -> Likelihood:
+        if time_grid is not None:
             raise InvalidParameterError(
                 "time_grid needs objective='brier': the likelihood is not an integral over time"
             )
+        return cls(
+            curve=cls.curve_of(leaf_curve),
+            prior=prior_events(prior),
+            shrinkage=cls.shrinkage_of(shrinkage),
+        )
 
-    @staticmethod
-    def prepare(tree: OptimalSurvivalTree, data: TrainingData) -> TrainingData:
-        return data
+    def task(self, data: TrainingData) -> Task:
+        arrays = {"time": data.time, "event": data.event, "weight": data.weight}
+        return Task("likelihood", {**arrays, "entry": data.entry, "prior": self.prior})
 
-    @staticmethod
-    def engine_options(tree: OptimalSurvivalTree, data: TrainingData) -> dict[str, Any]:
-        return {"entry": data.entry, "prior": tree._prior()}
+    def fair_task(self, data: TrainingData) -> Task:
+        return Task("fair-survival", self.task(data).data)
 
-    @staticmethod
-    def fair_options(tree: OptimalSurvivalTree, data: TrainingData) -> dict[str, Any]:
-        return {"entry": data.entry, "prior": tree._prior()}
+    def engine(self, problem: Problem) -> Engine:
+        data = problem.data
+        arguments = problem.features, data.time, data.event, data.weight
+        options = {"entry": data.entry, "prior": self.prior}
+        return Engine(
+            partial(_core.solve_likelihood, *arguments, **options),
+            partial(_core.path_likelihood, *arguments, **options),
+            partial(_core.forecast_likelihood, *arguments, **options),
+            partial(_core.all_optimal_likelihood, *arguments, **options),
+        )
 
-    @staticmethod
-    def prior(value: float | str) -> float:
-        return prior_events(value)
+    def losses(self, tree: Tree, problem: Problem, leaves: StepLeaves) -> NDArray[np.float64]:
+        """−(E + a) ln θ: what the rows of a node add besides is the same in any tree."""
+        one = leaves.statistics
+        events = tree.node_sums(np.array([leaf.events for leaf in one])) + self.prior
+        hazard = tree.node_sums(np.array([leaf.hazard for leaf in one])) + self.prior
+        theta = np.divide(events, hazard, out=np.ones_like(events), where=events > 0)
+        return -events * np.log(theta) / tree.weighted_n_node_samples[0]
 
-    @staticmethod
-    def finish_leaves(
-        tree: OptimalSurvivalTree,
-        leaves: tuple[LeafStatistics, ...],
-        leaf: NDArray[np.int64],
-        data: TrainingData,
-    ) -> tuple[LeafStatistics, ...]:
-        return leaves
-
-    @staticmethod
-    def aim(tree: OptimalSurvivalTree) -> str:
+    def aim(self, problem: Problem, leaves: StepLeaves) -> str:
         return (
             "the least mean likelihood loss: saturated minus fitted log-likelihood of a "
             "proportional hazards model with one relative hazard per leaf and the Nelson–Aalen "
             "estimate of all training rows as its baseline (Huisman, van der Linden and "
             "Demirović, AAAI 2024, eq. 20; LeBlanc and Crowley, Biometrics 48, 1992)"
             + (
-                f", with a prior of {tree.prior_:g} pseudo-events at the baseline hazard in every "
+                f", with a prior of {self.prior:g} pseudo-events at the baseline hazard in every "
                 "leaf (maximum a posteriori)"
-                if tree.prior_
+                if self.prior
                 else ""
             )
         )
-
-    @staticmethod
-    def leaf_risk(tree: OptimalSurvivalTree) -> NDArray[np.float64]:
-        return tree._theta()

@@ -1,21 +1,109 @@
-"""``RmstParity``: a limit on how much a survival tree may differ between two groups."""
+"""Constraints of fairness: limits on how much a tree may differ between two groups."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from bristlecone.data.checks import check_real
-from bristlecone.data.targets import check_two_groups
+from bristlecone.data.groups import GivenGroups, check_two_groups
 from bristlecone.errors import InvalidParameterError
 
-__all__ = ["RmstParity"]
+__all__ = ["DemographicParity", "EqualityOfOpportunity", "GroupConstraint", "RmstParity"]
 
 
-class RmstParity(BaseEstimator):
+class GroupConstraint(BaseEstimator):
+    """Limit on the difference between two groups; what differs is that of a subclass."""
+
+    # What limits must not exceed.
+    most: ClassVar[float] = np.inf
+
+    def __init__(self, limit: float, *, sensitive_feature: str | int | None = None) -> None:
+        self.limit = limit
+        self.sensitive_feature = sensitive_feature
+
+    def check(self) -> None:
+        """Raise InvalidParameterError for parameters that are not accepted."""
+        check_real("fairness.limit", self.limit, 0.0)
+        if self.limit > self.most:
+            raise InvalidParameterError(
+                f"fairness.limit must be at most {self.most:g}; got {self.limit!r}"
+            )
+
+    def groups_of(
+        self, X: Any, given: GivenGroups, kept: NDArray[np.bool_] | None
+    ) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """The two values of the groups in sorted order, and the place of every kept row's."""
+        groups = check_two_groups(X, given, self.sensitive_feature, kept, "fairness")
+        if groups is None:
+            raise ValueError(
+                "fairness needs groups: fairness.sensitive_feature, or sensitive_features of fit"
+            )
+        return groups.values, groups.codes
+
+
+class DemographicParity(GroupConstraint):
+    """Limit on the difference of the shares of two groups that are predicted to be positive.
+
+    For :class:`~bristlecone.FairTreeClassifier`.
+
+    Parameters
+    ----------
+    limit : float
+        Largest difference, between 0 and 1.
+    sensitive_feature : str, int or None, default=None
+        Column of ``X``, by name or position, that takes one value per group. None: the groups are
+        given to ``fit`` as ``sensitive_features``.
+
+    See Also
+    --------
+    EqualityOfOpportunity : Compares the rows of the positive class only.
+
+    Examples
+    --------
+    >>> from bristlecone import DemographicParity, FairTreeClassifier
+    >>> X, y = [[0], [0], [1], [1]], [0, 1, 1, 1]
+    >>> tree = FairTreeClassifier(fairness=DemographicParity(0.0))
+    >>> tree.fit(X, y, sensitive_features=["a", "b", "a", "b"]).group_rates_.tolist()
+    [1.0, 1.0]
+    """
+
+    most = 1.0
+
+
+class EqualityOfOpportunity(GroupConstraint):
+    """Limit on the difference of two groups' shares of the positive class that are predicted so.
+
+    For :class:`~bristlecone.FairTreeClassifier`.
+
+    Parameters
+    ----------
+    limit : float
+        Largest difference, between 0 and 1.
+    sensitive_feature : str, int or None, default=None
+        Column of ``X``, by name or position, that takes one value per group. None: the groups are
+        given to ``fit`` as ``sensitive_features``.
+
+    See Also
+    --------
+    DemographicParity : Compares all rows.
+
+    Examples
+    --------
+    >>> from bristlecone import EqualityOfOpportunity, FairTreeClassifier
+    >>> X, y = [[0], [0], [1], [1]], [1, 1, 1, 0]
+    >>> tree = FairTreeClassifier(fairness=EqualityOfOpportunity(0.0))
+    >>> tree.fit(X, y, sensitive_features=["a", "b", "a", "b"]).group_rates_.tolist()
+    [1.0, 1.0]
+    """
+
+    most = 1.0
+
+
+class RmstParity(GroupConstraint):
     """Limit on the difference of two groups' mean restricted survival time.
 
     With μ = ∫₀^τ S the restricted mean of the curve a leaf predicts, and M_g the mean of μ over
@@ -30,8 +118,8 @@ class RmstParity(BaseEstimator):
         End τ of the integral, in the unit of time; None is the last training time.
     sensitive_feature : str, int or None, default=None
         Column of ``X``, by name or position, that takes one value per group. None: the groups are
-        given to ``fit`` as ``sensitive``. A column of ``X`` can be split on like any other; pass
-        the groups as ``sensitive``, and ``X`` without them, for a tree that does not ask.
+        given to ``fit`` as ``sensitive_features``. A column of ``X`` can be split on like any
+        other; pass the groups to ``fit``, and ``X`` without them, for a tree that does not ask.
 
     Examples
     --------
@@ -42,9 +130,9 @@ class RmstParity(BaseEstimator):
     >>> tree = OptimalSurvivalTree(
     ...     max_depth=1, min_events_leaf=None, prior=0, fairness=RmstParity(0.5)
     ... )
-    >>> tree.fit(X, (event, time), sensitive=["a", "b", "a", "b"]).n_leaves_
+    >>> tree.fit(X, (event, time), sensitive_features=["a", "b", "a", "b"]).n_leaves_
     2
-    >>> tree.fit(X, (event, time), sensitive=["a", "a", "b", "b"]).n_leaves_
+    >>> tree.fit(X, (event, time), sensitive_features=["a", "a", "b", "b"]).n_leaves_
     1
     """
 
@@ -55,24 +143,12 @@ class RmstParity(BaseEstimator):
         tau: float | None = None,
         sensitive_feature: str | int | None = None,
     ) -> None:
-        self.limit = limit
+        super().__init__(limit, sensitive_feature=sensitive_feature)
         self.tau = tau
-        self.sensitive_feature = sensitive_feature
 
     def check(self) -> None:
         """Raise InvalidParameterError for parameters that are not accepted."""
-        check_real("fairness.limit", self.limit, 0.0)
+        super().check()
         check_real("fairness.tau", self.tau, 0.0, optional=True)
         if self.tau is not None and not self.tau > 0:
             raise InvalidParameterError(f"fairness.tau must be positive; got {self.tau!r}")
-
-    def groups_of(
-        self, X: Any, sensitive: ArrayLike | None, kept: NDArray[np.bool_] | None
-    ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """The two values of the groups in sorted order, and the place of every kept row's."""
-        groups = check_two_groups(X, sensitive, self.sensitive_feature, kept, "fairness")
-        if groups is None:
-            raise ValueError(
-                "fairness needs groups: fairness.sensitive_feature, or sensitive of fit"
-            )
-        return groups.values, groups.codes

@@ -1,122 +1,204 @@
-"""What every estimator keeps of its search: objective, bound, status, and how it reports them."""
+"""What a fit found and proved, and under which conditions: the certificate of a tree."""
 
 from __future__ import annotations
 
 import logging
 import math
-import time
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
 
-from bristlecone import _core
-from bristlecone.errors import InvalidParameterError, SearchLimitWarning
-from bristlecone.model.registry import Fields
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone._core import __version__
+from bristlecone.errors import InvalidParameterError, SearchLimitWarning, warn
 from bristlecone.search.progress import SearchProgress, relative_gap
 
-__all__ = ["STATUSES", "SearchedTreeMixin", "report", "reporter"]
+__all__ = ["STATUSES", "Certificate", "GroupValues", "fingerprint", "report", "reporter"]
 
-STATUSES = ("optimal", "reference_optimal", "time_limit", "memory_limit", "interrupted")
+# Of searches; trees that nothing was proved of are "grown" or "trained".
+STATUSES = (
+    "optimal",
+    "reference_optimal",
+    "time_limit",
+    "memory_limit",
+    "interrupted",
+    "infeasible",
+)
+UNPROVEN = ("grown", "trained")
 
 
-class SearchedTreeMixin:
-    """Certificate of a searched tree."""
+@dataclass(frozen=True, eq=False)
+class GroupValues:
+    """What a tree limits the difference of between two groups.
 
-    objective_value_: float
-    lower_bound_: float
-    status_: str
-    n_nodes_explored_: int
-    trace_: list[tuple[float, ...]]
-    fit_time_: float
-    reference_loss_: float | None
+    Parameters
+    ----------
+    groups : array, shape (2,)
+        The groups in sorted order.
+    values : array of float, shape (2,)
+        What it is for the training rows of each.
+    """
+
+    groups: NDArray[Any]
+    values: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """What was searched for, over which questions and under which limits, and what was proved.
+
+    Parameters
+    ----------
+    aim : str
+        What the tree is to have least or most of, with its source.
+    status : str
+        "optimal" means optimal among trees over the ``questions``; "reference_optimal" that the
+        search ended, but left out what a reference model does worse; "time_limit",
+        "memory_limit" and "interrupted" that it stopped before; "infeasible" that no tree keeps
+        the constraints. "grown" and "trained" trees were not searched for.
+    objective_value, lower_bound : float
+        Of the tree, and of every tree; -inf where nothing is proved.
+    questions : tuple of str
+        The binary features, or the columns of a tree that cuts them itself.
+    parameters : mapping
+        Constructor parameters of the fit.
+    settings : mapping
+        What those meant that follow from the data, such as ``min_events_leaf``.
+    trace : tuple of (float, float, float)
+        Seconds, objective and lower bound at each improvement.
+    n_nodes_explored : int
+        Work of the search.
+    seconds : float
+        Duration of the fit.
+    n_samples : int
+        Training rows of positive weight.
+    fingerprint : str
+        SHA-256 of the training rows as the search saw them: binary features (or numbers), outcomes
+        and weights, in the order of the rows.
+    remarks : tuple of (str, str)
+        What the numbers do not say by themselves, as names and texts.
+    reference_loss : float or None
+        Mean loss of the reference model.
+    groups : GroupValues or None
+        Two groups and what the tree predicts for them, where their difference is limited.
+    facts : mapping
+        What else there is to tell of the fit, such as the objectives of all restarts.
+    version : str
+        Of the package that fitted the tree.
+    """
+
+    aim: str
+    status: str
+    objective_value: float
+    lower_bound: float
+    questions: tuple[str, ...]
+    parameters: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    trace: tuple[tuple[float, ...], ...]
+    n_nodes_explored: int
+    seconds: float
+    n_samples: int
+    fingerprint: str
+    remarks: tuple[tuple[str, str], ...] = ()
+    reference_loss: float | None = None
+    groups: GroupValues | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    version: str = __version__
 
     @property
-    def gap_(self) -> float:
-        """Distance of the objective from the lower bound.
-
-        0 when proven infeasible, inf when no tree was met.
-        """
-        return 0.0 if self._is_infeasible() else self.objective_value_ - self.lower_bound_
+    def is_searched(self) -> bool:
+        """Whether the tree was searched for, so that there is something to prove."""
+        return self.status not in UNPROVEN
 
     @property
-    def relative_gap_(self) -> float:
-        """The gap as a share of the objective.
+    def is_infeasible(self) -> bool:
+        """Whether it is proved that no tree satisfies the constraints."""
+        return self.status == "infeasible"
 
-        0 when proven infeasible, inf when no tree was met.
-        """
-        if self._is_infeasible():
+    @property
+    def is_treeless(self) -> bool:
+        """Whether no tree satisfies the constraints, or none was met before the search stopped."""
+        return math.isinf(self.objective_value)
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether the search ended by itself."""
+        return self.status in ("optimal", "reference_optimal", "infeasible")
+
+    @property
+    def gap(self) -> float:
+        """Distance of the objective from the bound; 0 if infeasible, inf when no tree was met."""
+        return 0.0 if self.is_infeasible else self.objective_value - self.lower_bound
+
+    @property
+    def relative_gap(self) -> float:
+        """The gap as a share of the objective; 0 if infeasible, inf when no tree was met."""
+        if self.is_infeasible:
             return 0.0
-        if self._is_treeless():
+        if self.is_treeless:
             return math.inf
-        return relative_gap(self.objective_value_, self.lower_bound_)
+        return relative_gap(self.objective_value, self.lower_bound)
 
     @property
-    def guarantee_(self) -> float:
+    def guarantee(self) -> float:
         """How much better than this tree another one can be at most.
 
         The gap; or, after a complete search with a reference model, the mean loss of the reference
         if that is less (Zhang et al., AISTATS 2024, theorem 2.7, without the unknown optimum).
         """
-        if self.status_ == "reference_optimal" and self.reference_loss_ is not None:
-            return min(self.gap_, self.reference_loss_)
-        return self.gap_
+        if self.status == "reference_optimal" and self.reference_loss is not None:
+            return min(self.gap, self.reference_loss)
+        return self.gap
 
-    def _is_infeasible(self) -> bool:
-        return getattr(self, "status_", None) == "infeasible"
+    @property
+    def sentence(self) -> str:
+        """What was proved, in words."""
+        over = f"optimal among trees over these {len(self.questions)} binary features"
+        if self.status == "optimal":
+            return over
+        if self.status == "reference_optimal":
+            return f"best with respect to the reference model, not proven {over}"
+        return f"{self.status}: the best tree found, not proven {over}"
 
-    def _is_treeless(self) -> bool:
-        """Whether no tree satisfies the constraints, or none was met before the search stopped."""
-        return math.isinf(getattr(self, "objective_value_", 0.0))
+    @property
+    def numbers(self) -> list[tuple[str, str]]:
+        """The numbers behind it, as (name, value) pairs."""
+        return [
+            ("objective", f"{self.objective_value:.10g}"),
+            ("lower bound", f"{self.lower_bound:.10g}"),
+            ("gap", f"{self.gap:.3g} ({100 * self.relative_gap:.3g} %)"),
+            ("binary features", str(len(self.questions))),
+            ("seconds", f"{self.seconds:.3g}"),
+            *self.told,
+        ]
 
-    def _remarks(self) -> list[tuple[str, str]]:
-        """What the numbers of the certificate do not say by themselves, as (name, text) pairs."""
-        if self.status_ != "reference_optimal":
-            return []
-        return [("guarantee", f"no tree is better by more than {self.guarantee_:.6g}")]
+    @property
+    def told(self) -> list[tuple[str, str]]:
+        """The remarks, and the guarantee where it is not the gap."""
+        told = list(self.remarks)
+        if self.status == "reference_optimal":
+            told.append(("guarantee", f"no tree is better by more than {self.guarantee:.6g}"))
+        return told
 
-    def _set_search(self, solution: _core.Solution, start: float) -> None:
-        self.objective_value_ = solution.objective
-        self.lower_bound_ = solution.lower_bound
-        self.status_ = solution.status
-        self.n_nodes_explored_ = solution.n_nodes_explored
-        self.trace_ = [tuple(entry) for entry in solution.trace]
-        self.reference_loss_ = None
-        self.fit_time_ = time.perf_counter() - start
 
-    def _search_fields(self) -> dict[str, Any]:
-        fields = {
-            "objective_value": self.objective_value_,
-            "lower_bound": self.lower_bound_,
-            "status": self.status_,
-            "n_nodes_explored": self.n_nodes_explored_,
-            # JSON has no inf, the objective before a tree that keeps the constraints was met.
-            "trace": [
-                (at, None if math.isinf(value) else value, bound)
-                for at, value, bound in self.trace_
-            ],
-            "fit_time": self.fit_time_,
-        }
-        if self.reference_loss_ is not None:
-            fields["reference_loss"] = self.reference_loss_
-        return fields
-
-    def _read_search(self, search: Fields) -> None:
-        # A loss of zero may be rounded to either side.
-        self.objective_value_ = search.number("objective_value", minimum=-math.inf)
-        self.lower_bound_ = search.number("lower_bound", minimum=-math.inf)
-        self.status_ = search.text("status", STATUSES)
-        self.n_nodes_explored_ = search.integer("n_nodes_explored")
-        self.trace_ = search.rows("trace", 3, null=math.inf)
-        self.fit_time_ = search.number("fit_time")
-        self.reference_loss_ = None
-        if "reference_loss" in search.names():
-            self.reference_loss_ = search.number("reference_loss")
-        search.finish()
-        closed = self.gap_ <= 1e-9 * max(1.0, abs(self.objective_value_))
-        if self.gap_ < 0 or (self.status_ == "optimal" and not closed):
-            raise search.fail("lower_bound", "contradicts objective_value or status")
-        if self.status_ == "reference_optimal" and self.reference_loss_ is None:
-            raise search.fail("status", "needs a reference_loss")
+def fingerprint(features: NDArray[Any], data: tuple[Any, ...]) -> str:
+    """SHA-256 of training rows: the features, and the arrays of ``data``, in their order."""
+    told = sha256()
+    binary = features.dtype != np.float64
+    told.update(repr((features.shape, binary)).encode())
+    rows = np.packbits(features, axis=1) if binary else features
+    for array in (np.ascontiguousarray(rows), *data):
+        if not isinstance(array, np.ndarray):
+            continue
+        if array.dtype == object:
+            told.update(repr(array.tolist()).encode())
+        else:
+            told.update(repr((array.dtype.str, array.shape)).encode())
+            told.update(np.ascontiguousarray(array).view(np.uint8).data)
+    return told.hexdigest()
 
 
 def reporter(
@@ -130,32 +212,38 @@ def reporter(
     return lambda *point: callback(SearchProgress(*point))
 
 
-def report(trees: Sequence[Any], logger: logging.Logger, stacklevel: int) -> None:
-    """Log fits and warn when a limit stopped them; called by the method of the user's call."""
-    for tree in trees:
-        level = logging.INFO if tree.verbose else logging.DEBUG
-        if not logger.isEnabledFor(level):
-            continue
-        logger.log(
-            level,
-            "%s: objective %.6g, lower bound %.6g, %d leaves, depth %d, %d binary features, "
-            "%.3f s%s",
-            tree.status_,
-            tree.objective_value_,
-            tree.lower_bound_,
-            tree.n_leaves_,
-            tree.depth_,
-            tree.n_binary_features_,
-            tree.fit_time_,
-            "".join(f"; {name}: {text}" for name, text in tree._remarks()),
-        )
-    unproven = [tree for tree in trees if tree.status_ not in ("optimal", "reference_optimal")]
+def report(fits: Sequence[tuple[Certificate, int, int]], level: int) -> None:
+    """Log searches (certificate, leaves, depth) and warn when a limit stopped them.
+
+    Called by the method of the user's call.
+    """
+    logger = logging.getLogger("bristlecone")
+    if logger.isEnabledFor(level):
+        for found, n_leaves, depth in fits:
+            logger.log(
+                level,
+                "%s: objective %.6g, lower bound %.6g, %d leaves, depth %d, %d binary features, "
+                "%.3f s%s",
+                found.status,
+                found.objective_value,
+                found.lower_bound,
+                n_leaves,
+                depth,
+                len(found.questions),
+                found.seconds,
+                "".join(f"; {name}: {text}" for name, text in found.told),
+            )
+    _warn_of_limits([found for found, *_ in fits])
+
+
+def _warn_of_limits(found: Iterable[Certificate]) -> None:
+    found = list(found)
+    unproven = [one for one in found if not one.is_proved]
     if unproven:
-        worst = max(unproven, key=lambda tree: tree.gap_)
-        warnings.warn(
-            f"the search stopped ({worst.status_}) with objective {worst.objective_value_:.6g} "
-            f"and lower bound {worst.lower_bound_:.6g}: gap {worst.gap_:.3g}"
-            + (f"; {len(unproven)} of {len(trees)} trees are not proven" if trees[1:] else ""),
+        worst = max(unproven, key=lambda one: one.gap)
+        warn(
+            f"the search stopped ({worst.status}) with objective {worst.objective_value:.6g} "
+            f"and lower bound {worst.lower_bound:.6g}: gap {worst.gap:.3g}"
+            + (f"; {len(unproven)} of {len(found)} trees are not proven" if found[1:] else ""),
             SearchLimitWarning,
-            stacklevel=stacklevel,
         )

@@ -38,8 +38,8 @@ def smaller_setting(estimator: Any, problem: Any, cost: SearchCost) -> str | Non
 
     Parameters
     ----------
-    estimator : estimator with ``_forecast(problem, max_depth)`` and ``_encoded(data)``
-    problem : what ``_encoded`` returns
+    estimator : estimator with ``forecast(problem, max_depth)`` and ``encoded(data)``
+    problem : what ``encoded`` returns
     cost : SearchCost
         Forecast of the estimator as it is, not affordable.
     """
@@ -52,7 +52,7 @@ def _less_depth(estimator: Any, problem: Any, cost: SearchCost) -> Iterator[str]
     """The most depth, from two on."""
     suggestion = None
     for depth in range(2, cost.max_depth):
-        smaller = estimator._forecast(problem, depth)
+        smaller = estimator.forecast(problem, depth)
         if not affordable(estimator, smaller):
             break
         suggestion = f"max_depth={depth} ({smaller})"
@@ -69,13 +69,13 @@ def _fewer_features(estimator: Any, problem: Any, cost: SearchCost) -> Iterator[
     seconds, memory = allowance(estimator)
     for depth in dict.fromkeys((cost.max_depth, min(2, cost.max_depth))):
         fewer.set_params(max_depth=depth)
-        whole = cost if depth == cost.max_depth else estimator._forecast(problem, depth)
+        whole = cost if depth == cost.max_depth else estimator.forecast(problem, depth)
         share = min(seconds / max(whole.seconds, 1e-9), memory / max(whole.memory, 1))
         count = int(cost.n_features * min(share, 1.0) ** (1 / max(depth, 1)))
         count = min(count, cost.n_features - 1)
         while count >= (_FEWEST_FEATURES if depth > 2 else 1):
             encoder.set_params(max_features=count)
-            smaller = fewer._forecast(fewer._encoded(problem.data))
+            smaller = fewer.forecast(fewer.encoded(problem.data))
             if affordable(estimator, smaller):
                 limits = "" if depth == cost.max_depth else f"max_depth={depth}, "
                 yield f"{limits}encoder={encoder!r} ({smaller})"

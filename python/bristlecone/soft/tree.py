@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from bristlecone.soft import routing
-from bristlecone.tree import NO_CHILD
+from bristlecone.tree import NO_CHILD, NO_FEATURE
 
 __all__ = ["SoftTree", "linear_predictor"]
 
@@ -68,6 +68,11 @@ class SoftTree:
         return cls(depth, weights, intercepts, count, np.asarray(weight @ path).ravel())
 
     @property
+    def is_weighted(self) -> bool:
+        """Whether weights and counts of the training rows differ."""
+        return bool((self.weighted_n_node_samples != self.n_node_samples).any())
+
+    @property
     def node_count(self) -> int:
         """Number of nodes."""
         return int(2 ** (self.depth + 1) - 1)
@@ -116,6 +121,16 @@ class SoftTree:
     def children_right(self) -> NDArray[np.int64]:
         """Right child of every node, -1 at a leaf."""
         return self._child(2)
+
+    @cached_property
+    def column(self) -> NDArray[np.int64]:
+        """-2 everywhere: a split is about many columns."""
+        return np.full(self.node_count, NO_FEATURE)
+
+    @cached_property
+    def threshold(self) -> NDArray[np.float64]:
+        """NaN everywhere: a split has no threshold."""
+        return np.full(self.node_count, np.nan)
 
     @cached_property
     def node_depth(self) -> NDArray[np.int64]:

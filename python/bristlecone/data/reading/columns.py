@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Generator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from shlex import quote
 from typing import Any, NoReturn
 
@@ -14,12 +15,12 @@ from numpy.typing import NDArray
 from bristlecone.data.reading.cells import Cells
 from bristlecone.data.reading.numbers import DECIMAL_MARKS, parse_number, parse_numbers
 
-__all__ = ["MISSING", "NUMBER", "TEXT", "Values", "read_cells"]
+__all__ = ["MISSING", "NUMBER", "TEXT", "TIME", "Values", "as_dates", "read_cells"]
 
 MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "NULL", "null"})
 """Cells of a CSV file that stand for a missing value."""
 
-TEXT, NUMBER = "text", "number"
+TEXT, NUMBER, TIME = "text", "number", "time"
 
 _BOOLEAN = {"true": True, "false": False}
 _BLANK = ord(" ")
@@ -39,8 +40,8 @@ class Values:
     Attributes
     ----------
     values : array, shape (n_rows,)
-        bool, int64, float64 (NaN where missing) or object (str, or bool with missing values; None
-        where missing).
+        bool, int64, float64 (NaN where missing) or object (str, datetime, or bool with missing
+        values; None where missing).
     mark : str or None
         Decimal mark that its numbers have; None when there is none in the column.
     marked_row : int
@@ -70,8 +71,8 @@ def read_cells(
     cells : Cells
     name : str
         Of the column, for the messages.
-    kind : {"text", "number"} or None
-        What the column is; None finds out.
+    kind : {"text", "number", "time"} or None
+        What the column is, a time being a number or a date; None finds out.
     missing : collection of str
         Cells that stand for a missing value, blanks around them left out.
     marks : sequence of {".", ","}
@@ -93,12 +94,42 @@ def read_cells(
         if all(text is None or text.lower() in _BOOLEAN for text in set(texts)):
             flags = [None if text is None else _BOOLEAN[text.lower()] for text in texts]
             return Values(np.array(flags, dtype=object if None in flags else bool))
-        if kind == NUMBER:
+        if kind == TIME and (dates := as_dates(texts, name)) is not None:
+            return Values(dates)
+        if kind in (NUMBER, TIME):
             _refuse_text(texts, name, marks)
         _refuse_nearly_numbers(texts, name)
     values = np.empty(len(texts), dtype=object)
     values[:] = texts
     return Values(values)
+
+
+def as_dates(texts: Sequence[str | None], name: str) -> NDArray[Any] | None:
+    """Dates (datetime objects, None where missing) from ISO 8601; None when no text is one.
+
+    Raises
+    ------
+    ValueError
+        When some are dates and one is not; the row is named.
+    """
+    dates = np.empty(len(texts), dtype=object)
+    wrong = None
+    for row, text in enumerate(texts):
+        try:
+            # Python 3.10 does not know the Z of UTC.
+            dates[row] = (
+                None if text is None else datetime.fromisoformat(text.replace("Z", "+00:00"))
+            )
+        except ValueError:
+            wrong = row if wrong is None else wrong
+    if wrong is None:
+        return dates
+    if any(date is not None for date in dates):
+        raise ValueError(
+            f"column {name!r} holds {texts[wrong]!r} in row {wrong}, and dates such as "
+            f"{next(date for date in dates if date is not None):%Y-%m-%d} elsewhere"
+        )
+    return None
 
 
 def _trimmed(cells: Cells) -> Cells:

@@ -81,16 +81,16 @@ class CsvFile:
         ----------
         columns : iterable of str, optional
             Columns to read; all by default.
-        kinds : mapping of str to {"text", "number"}, optional
-            What a column is; found out for those not named.
+        kinds : mapping of str to {"text", "number", "time"}, optional
+            What a column is, a time being a number or a date; found out for those not named.
         missing : collection of str
             Cells that stand for a missing value besides ``MISSING``.
 
         Returns
         -------
         Frame
-            Columns of dtype bool, int64 or float64, or of dtype object (str, or bool with missing
-            values) with None where missing.
+            Columns of dtype bool, int64 or float64, or of dtype object (str, datetime, or bool
+            with missing values) with None where missing.
 
         Raises
         ------

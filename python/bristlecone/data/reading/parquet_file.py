@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from datetime import date, timedelta
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone.data.frame import Frame, check_names
-from bristlecone.data.reading.columns import NUMBER, TEXT
+from bristlecone.data.reading.columns import NUMBER, TEXT, TIME, as_dates
 
 __all__ = ["ParquetFile", "read_parquet"]
 
@@ -127,7 +128,15 @@ def _of_kind(values: NDArray[Any], kind: str | None, name: str) -> NDArray[Any]:
     if kind == TEXT and values.dtype.kind in "iufb":
         texts = [None if value != value else _shown(value) for value in values.tolist()]
         return np.array(texts, dtype=object)
-    if kind == NUMBER and values.dtype == object:
+    if kind == TIME and values.dtype == object:
+        cells = values.tolist()
+        if all(cell is None or isinstance(cell, (date, timedelta)) for cell in cells):
+            return values
+        if all(cell is None or isinstance(cell, str) for cell in cells):
+            dates = as_dates(cells, name)
+            if dates is not None:
+                return dates
+    if kind in (NUMBER, TIME) and values.dtype == object:
         for row, value in enumerate(values.tolist()):
             if not (value is None or isinstance(value, bool)):
                 raise ValueError(f"column {name!r} is not numeric; row {row} holds {value}")

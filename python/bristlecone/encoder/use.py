@@ -1,0 +1,161 @@
+"""What trees do with an encoder, be it of this package or a transformer of the user's own."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
+
+from bristlecone.encoder.binary import BinaryEncoder
+from bristlecone.encoder.features import Threshold
+from bristlecone.encoder.missing import missing_text
+from bristlecone.encoder.numeric import NumericColumns
+from bristlecone.errors import ConstantFeatureWarning, warn
+from bristlecone.tree import NO_FEATURE
+
+__all__ = [
+    "binary_features",
+    "columns_asked",
+    "count_distinct",
+    "feature_columns",
+    "fit_encoder",
+    "missing_in",
+    "rows_for",
+    "split_columns",
+    "warn_of_constants",
+]
+
+
+def fit_encoder(encoder: Any, X: Any, weight: NDArray[np.float64] | None, level: int) -> Any:
+    """A fitted clone; missing values are logged at this level.
+
+    "auto" is ``BinaryEncoder()``, and None leaves numbers as they are.
+    """
+    if encoder is None:
+        return NumericColumns().fit(X)
+    fitted = BinaryEncoder() if isinstance(encoder, str) else clone(encoder)
+    if weight is not None and has_fit_parameter(fitted, "sample_weight"):
+        fitted.fit(X, sample_weight=weight)
+    else:
+        fitted.fit(X)
+    missing = missing_text(getattr(fitted, "columns_", []))
+    if missing:
+        logging.getLogger("bristlecone").log(level, "missing values: %s", missing)
+    return fitted
+
+
+def rows_for(encoder: Any, X: Any, asked: Sequence[int]) -> NDArray[Any]:
+    """Rows as the tree reads them: binary features, or numbers to be cut; at least those asked."""
+    if isinstance(encoder, (BinaryEncoder, NumericColumns)):
+        return encoder.evaluate(X, asked)
+    return binary_features(encoder, X)
+
+
+def feature_columns(encoder: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Column of ``X`` that every feature is about, and its threshold.
+
+    -2 where it is not known to be one column, NaN where the question is no threshold.
+    """
+    if isinstance(encoder, BinaryEncoder):
+        place = {column.name: at for at, column in enumerate(encoder.columns_)}
+        features = encoder.features_
+        cuts = [f.value if isinstance(f, Threshold) else np.nan for f in features]
+        columns = [place[feature.column] for feature in features]
+        return np.array(columns, dtype=np.int64), np.array(cuts, dtype=np.float64)
+    width = len(encoder.get_feature_names_out())
+    if isinstance(encoder, NumericColumns):
+        return np.arange(width), np.full(width, np.nan)
+    # What a transformer of one's own makes its features of is not known.
+    return np.full(width, NO_FEATURE), np.full(width, np.nan)
+
+
+def split_columns(
+    encoder: Any, feature: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Column and threshold of every node of a tree with these features; of leaves -2 and NaN."""
+    columns, cuts = feature_columns(encoder)
+    split = feature >= 0
+    column, threshold = feature.copy(), np.full(len(feature), np.nan)
+    column[split], threshold[split] = columns[feature[split]], cuts[feature[split]]
+    return column, threshold
+
+
+def columns_asked(encoder: Any, columns: NDArray[np.int64]) -> list[int]:
+    """Positions of the columns of ``X`` that splits are about; all where that is not known."""
+    if isinstance(encoder, (BinaryEncoder, NumericColumns)):
+        return np.unique(columns[columns >= 0]).tolist()
+    return list(range(encoder.n_features_in_))
+
+
+def missing_in(encoder: Any, columns: Sequence[int]) -> str:
+    """Missing values that these columns had in training; empty when there were none."""
+    schemas = getattr(encoder, "columns_", [])
+    return missing_text([schemas[place] for place in columns]) if schemas else ""
+
+
+def warn_of_constants(encoder: Any) -> None:
+    """Warn where nothing can be asked about.
+
+    A constant column beside others is logged only: in the folds of a cross-validation that is
+    common and no reason to worry.
+    """
+    constant = getattr(encoder, "constant_features_in_", [])
+    told = ""
+    if constant:
+        told = f"constant columns give no split: {', '.join(map(repr, constant))}"
+    if {str(name) for name in encoder.get_feature_names_out()} <= set(constant):
+        told += "; " * bool(told) + "nothing is left to split on, the tree is a single leaf"
+        warn(told, ConstantFeatureWarning)
+    elif constant:
+        logging.getLogger("bristlecone").info(told)
+
+
+def binary_features(encoder: Any, X: Any) -> NDArray[np.uint8]:
+    """Binary features as the engine takes them: 0/1, uint8, C-contiguous.
+
+    Raises
+    ------
+    ValueError
+        When the encoder makes anything else.
+    """
+    features = encoder.transform(X)
+    features = np.asarray(features.toarray() if issparse(features) else features)
+    if features.ndim != 2 or not _is_binary(features):
+        raise ValueError(
+            f"encoder made an array of shape {features.shape} and dtype {features.dtype}; "
+            "expected two dimensions and nothing but 0 and 1"
+        )
+    if features.dtype == np.bool_:
+        return np.ascontiguousarray(features).view(np.uint8)
+    return np.ascontiguousarray(features, dtype=np.uint8)
+
+
+def count_distinct(features: NDArray[np.uint8], most: int) -> int:
+    """Number of distinct rows of 0 and 1, or ``most`` if there are that many or more."""
+    packed = np.packbits(features, axis=1)
+    packed = np.pad(packed, ((0, 0), (0, -packed.shape[1] % 4)))
+    count, known = 1, np.zeros(len(features), dtype=np.uint64)
+    # 32 columns at a time, behind the place of those before among the distinct ones.
+    for word in np.ascontiguousarray(packed).view(np.uint32).T:
+        if count >= most:
+            break
+        values, place = np.unique(known << np.uint64(32) | word, return_inverse=True)
+        count, known = len(values), place.astype(np.uint64)
+    return min(count, most)
+
+
+def _is_binary(features: NDArray[Any]) -> bool:
+    """Whether there is nothing but 0 and 1."""
+    if features.dtype == np.bool_ or not features.size:
+        return True
+    if features.dtype.kind in "iu":  # no mask of the size of the features is needed
+        return bool(features.min() >= 0 and features.max() <= 1)
+    step = max(1, 2**20 // features.shape[1])  # np.isin takes eleven bytes per cell
+    blocks = (features[start : start + step] for start in range(0, len(features), step))
+    return all(bool(np.isin(block, (0, 1)).all()) for block in blocks)

@@ -1,0 +1,186 @@
+"""Outcomes of treatments: estimates from historical data, and the policy of greatest mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bristlecone.data.arrays import unmasked
+from bristlecone.data.targets import check_amounts, check_numbers
+from bristlecone.leaves.labels import LabelLeaves, sum_by_leaf
+from bristlecone.objectives.base import Objective
+from bristlecone.search.engine import Engine, Problem, Task, front_engine, task_engine
+from bristlecone.tree import Tree
+
+__all__ = ["TEACHERS", "Rewards", "policy_rewards"]
+
+TEACHERS = ("direct", "inverse-propensity", "doubly-robust")
+
+# What a share of whole rows may lose to rounding, and must not lose a row for.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rewards(Objective):
+    """Mean outcome of the treatments that a policy prescribes; the objective is its negative.
+
+    Parameters
+    ----------
+    teacher : str
+        How the outcomes were estimated.
+    capacities : mapping or None
+        Largest share of the rows that may be given a treatment.
+    """
+
+    teacher: str
+    capacities: Mapping[Any, float] | None
+
+    def task(self, data: Any) -> Task:
+        regret = data.rewards.max(axis=1)[:, None] - data.rewards
+        return Task("label-costs", {"costs": regret, "weight": data.weight})
+
+    def engine(self, problem: Problem) -> Engine:
+        data = problem.data
+        best = data.rewards.max(axis=1)
+        task = self.task(data)
+        offset = float(np.average(best, weights=data.weight))
+        if not self.capacities:
+            return task_engine(task, problem.features, offset)
+        total = float(len(best) if data.weight is None else data.weight.sum())
+        task.data["capacity"] = self.capacity(data.treatments, total)
+        return front_engine(task, problem.features, offset)
+
+    def capacity(self, treatments: NDArray[Any], total: float) -> NDArray[np.float64]:
+        """Largest weight of every treatment, of this total.
+
+        Raises
+        ------
+        ValueError
+            For a treatment that was never observed.
+        """
+        capacity = np.full(len(treatments), np.inf)
+        names = treatments.tolist()
+        for name, share in (self.capacities or {}).items():
+            if name not in names:
+                raise ValueError(
+                    f"capacities names {name!r}, a treatment that was never observed; there are "
+                    f"{names}"
+                )
+            capacity[names.index(name)] = (share + _ROUNDING) * total
+        return capacity
+
+    def leaves(self, tree: Tree, problem: Problem, solution: Any) -> LabelLeaves:
+        data, leaf = problem.data, tree.leaf_index(problem.features)
+        total = np.bincount(leaf, weights=data.weight, minlength=tree.n_leaves)
+        values = sum_by_leaf(leaf, tree.n_leaves, data.rewards, data.weight) / total[:, None]
+        best = values.argmax(axis=1)
+        labels = solution.labels[tree.leaves] if hasattr(solution, "labels") else best
+        return LabelLeaves(data.treatments, np.asarray(labels, dtype=np.int64), values)
+
+    def losses(self, tree: Tree, problem: Problem, leaves: LabelLeaves) -> NDArray[np.float64]:
+        weight = tree.weighted_n_node_samples
+        values = tree.node_sums(leaves.values * weight[tree.leaves][:, None])
+        return -values.max(axis=1) / weight[0]
+
+    def aim(self, problem: Problem, leaves: LabelLeaves) -> str:
+        given = (self.capacities or {}).items()
+        limits = ", ".join(f"{name} for at most {share:g}" for name, share in given)
+        return (
+            "the greatest mean outcome of the treatments it prescribes, estimated by the "
+            f"{self.teacher} method (van der Linden, de Weerdt and Demirović, NeurIPS 2023); "
+            "the objective is its negative"
+            + (f"; of all rows it may prescribe {limits}" if limits else "")
+        )
+
+
+def policy_rewards(
+    y: ArrayLike,
+    treatment: NDArray[np.int64],
+    n_treatments: int,
+    teacher: str,
+    *,
+    propensity: ArrayLike | None = None,
+    predicted_outcomes: ArrayLike | None = None,
+) -> NDArray[np.float64]:
+    """Estimated outcome of every row under every treatment.
+
+    With y the outcome of a row, k its treatment, μ(k) the probability that it had this treatment
+    and v(j) its predicted outcome under treatment j (van der Linden et al., NeurIPS 2023,
+    eqs. 61–63; eq. 62 as printed leaves out y):
+
+    * "direct": v(j);
+    * "inverse-propensity": y / μ(k) for j = k, else 0;
+    * "doubly-robust": v(j), plus (y − v(k)) / μ(k) for j = k.
+
+    The mean over the rows of the entry of the prescribed treatment estimates the value of a policy.
+
+    Parameters
+    ----------
+    y : array-like of float, shape (n,)
+        Outcomes; higher is better.
+    treatment : array of int, shape (n,)
+        Treatment of every row, counted from 0.
+    n_treatments : int
+        Number of treatments.
+    teacher : {"direct", "inverse-propensity", "doubly-robust"}
+        The estimate.
+    propensity : array-like of float, shape (n,) or (n, n_treatments)
+        Probability, in (0, 1], of the treatment each row had, or of every treatment; not needed by
+        "direct".
+    predicted_outcomes : array-like of float, shape (n, n_treatments)
+        Predicted outcome of every row under every treatment; not needed by "inverse-propensity".
+
+    Returns
+    -------
+    array of float, shape (n, n_treatments)
+
+    Raises
+    ------
+    ValueError
+        When an estimate that the teacher needs is absent, of another shape, not finite, or a
+        probability is outside (0, 1]; the row is named.
+    """
+    n_samples = len(treatment)
+    outcome = check_numbers("y", y, n_samples)
+    rows = np.arange(n_samples)
+    rewards = np.zeros((n_samples, n_treatments))
+    if teacher != "inverse-propensity":
+        rewards = _predicted(predicted_outcomes, (n_samples, n_treatments), teacher).copy()
+    if teacher != "direct":
+        share = _of_the_taken(propensity, treatment, n_treatments, teacher)
+        rewards[rows, treatment] += (outcome - rewards[rows, treatment]) / share
+    return rewards
+
+
+def _predicted(values: Any, shape: tuple[int, int], teacher: str) -> NDArray[np.float64]:
+    if values is None:
+        raise ValueError(f"teacher={teacher!r} needs predicted_outcomes")
+    why = "one column per treatment that was observed; one that never was cannot be judged"
+    return check_amounts("predicted_outcomes", values, shape, minimum=-np.inf, why=why)
+
+
+def _of_the_taken(
+    values: Any, treatment: NDArray[np.int64], n_treatments: int, teacher: str
+) -> NDArray[np.float64]:
+    """Probability of the treatment that every row had."""
+    if values is None:
+        raise ValueError(f"teacher={teacher!r} needs propensity")
+    n_samples = len(treatment)
+    share = np.asarray(unmasked(values, "propensity"))
+    if share.shape != (n_samples,):
+        why = "or one value per row; one column per treatment that was observed"
+        share = check_amounts("propensity", share, (n_samples, n_treatments), why=why)
+        share = share[np.arange(n_samples), treatment]
+    share = share.astype(np.float64)
+    wrong = ~((share > 0) & (share <= 1))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValueError(
+            f"propensity is {share[row]} in row {row} for the treatment it had; probabilities "
+            "must lie in (0, 1]"
+        )
+    return share

@@ -1,0 +1,67 @@
+"""The one door to the engine: problems, and the functions that search for their trees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone import _core
+from bristlecone.search.front import solve_front
+
+__all__ = ["Engine", "Problem", "Task", "front_engine", "task_engine"]
+
+
+class Problem(NamedTuple):
+    """Training rows (checked, with ``X`` and ``weight``), the fitted encoder, binary features.
+
+    ``seconds`` is what reading and encoding the rows took, ``memo`` what the trees of the problem
+    share.
+    """
+
+    data: Any
+    encoder: Any
+    features: NDArray[Any]
+    seconds: float
+    memo: dict[str, Any]
+
+
+class Task(NamedTuple):
+    """Name of a task in the engine's registry, and its data by their names there."""
+
+    name: str
+    data: dict[str, Any]
+
+
+class Engine(NamedTuple):
+    """Functions of the engine with the data of a problem; they take the settings of a search.
+
+    ``path`` is None when the best tree of every size takes a search of its own, ``forecast`` when
+    nothing useful can be told before the search, ``all_optimal`` when only one best tree is found.
+    ``offset`` is what the objective of the estimator lies below that of the engine.
+    """
+
+    solve: Callable[..., Any]
+    path: Callable[..., list[Any]] | None = None
+    forecast: Callable[..., dict[str, float]] | None = None
+    all_optimal: Callable[..., list[Any]] | None = None
+    offset: float = 0.0
+
+
+def task_engine(task: Task, features: NDArray[np.uint8], offset: float = 0.0) -> Engine:
+    """Engine for a task whose costs are a function of sums over the rows of a leaf."""
+    arguments = *task, features
+    return Engine(
+        partial(_core.solve, *arguments),
+        partial(_core.solve_path, *arguments),
+        partial(_core.forecast, *arguments),
+        offset=offset,
+    )
+
+
+def front_engine(task: Task, features: NDArray[np.uint8], offset: float = 0.0) -> Engine:
+    """Engine for a task whose best tree is chosen from a Pareto front."""
+    return Engine(partial(solve_front, *task, features), offset=offset)

@@ -1,0 +1,601 @@
+"""The estimators of the contract: one entry each says how to fit it and what it predicts.
+
+Data are numeric and continuous unless ``mixed`` is asked for, so that no two splits are equally
+good, and outcomes are random enough that no two trees are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from papers import PAPERS
+from scipy.sparse import issparse
+
+from bristlecone import (
+    BinaryEncoder,
+    CostSensitiveTreeClassifier,
+    DemographicParity,
+    EqualityOfOpportunity,
+    FairTreeClassifier,
+    GreedySurvivalTree,
+    OptimalSurvivalTree,
+    OptimalTree,
+    OptimalTreeClassifier,
+    OptimalTreeRegressor,
+    PolicyTree,
+    RmstParity,
+    SoftSurvivalTree,
+    Task,
+)
+
+TIMES = (0.0, 3.5, 12.0, 30.0, 1e6)
+
+
+@dataclass(frozen=True)
+class Study:
+    """Rows to fit to; ``rows`` is what ``fit`` needs by row besides ``X`` and ``y``."""
+
+    X: Any
+    y: Any
+    rows: dict[str, Any] = field(default_factory=dict)
+
+    def fit(self, model, **options):
+        return model.fit(self.X, self.y, **self.rows, **options)
+
+    def of(self, X):
+        """The same outcomes with the features in another container."""
+        return replace(self, X=X)
+
+    def take(self, places):
+        rows = {name: values[places] for name, values in self.rows.items()}
+        return Study(self.X.iloc[places].reset_index(drop=True), self.y[places], rows)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """An estimator under test.
+
+    ``predictions`` are methods with their options that give an array, ``wrong`` has values that
+    ``fit`` refuses and ``other`` a valid value, unlike that of ``small``, of every parameter.
+    ``cannot`` has the sentence (a pattern) for what the estimator does not do: "files" ·
+    "categories" · "missing" · "importances". ``by_weight`` are the parameters with which nothing
+    counts rows in place of their weight. ``replaced`` are parameters that ``rows`` stand in for.
+    ``scoring`` scores without anything by row; None is the method ``score``. ``routed`` are
+    parameters, and rows by name, to try metadata routing with. ``measures`` are figures of a
+    fitted tree on rows, ``table`` columns of its ``leaf_table``.
+    """
+
+    cls: type
+    outcome: Callable[..., tuple[Any, dict[str, Any]]]
+    predictions: tuple[tuple[str, dict[str, Any]], ...]
+    wrong: dict[str, list[Any]]
+    other: dict[str, Any]
+    small: dict[str, Any] = field(default_factory=lambda: {"max_depth": 2})
+    by_weight: dict[str, Any] = field(default_factory=dict)
+    bad: dict[str, tuple[Callable[[Study], Study], str]] = field(default_factory=dict)
+    cannot: dict[str, str] = field(default_factory=dict)
+    single_row: str | None = None
+    searched: bool = True
+    depth: str = "max_depth"
+    needs_every_column: bool = False
+    replaced: tuple[str, ...] = ()
+    scoring: Any = None
+    routed: tuple[dict[str, Any], dict[str, Callable[[int], Any]]] = ({}, {})
+    measures: dict[str, Callable[[Any, Study], Any]] = field(default_factory=dict)
+    table: tuple[str, ...] = ()
+
+    def make(self, **parameters):
+        return self.cls(**{**self.small, **parameters})
+
+    def study(self, n=80, seed=0, mixed=False):
+        rng = np.random.default_rng(seed)
+        X = pd.DataFrame(rng.normal(size=(n, 4)), columns=["x0", "x1", "x2", "x3"])
+        effect = 1.2 * (X["x0"] > 0.2) - 0.9 * (X["x1"] > -0.4) + 0.3 * X["x2"]
+        if mixed:
+            X, effect = mixed_columns(rng, n)
+        y, rows = self.outcome(rng, np.asarray(effect, dtype=float))
+        return Study(X, y, rows)
+
+    def fitted(self, mixed=False, **parameters):
+        """A fitted estimator and its rows."""
+        study = self.study(mixed=mixed)
+        return study.fit(self.make(**parameters)), study
+
+    def predicted(self, model, X):
+        """Every prediction that is an array."""
+        found = {}
+        for name, options in self.predictions:
+            values = getattr(model, name)(X, **options)
+            found[name] = values.toarray() if issparse(values) else values
+        return found
+
+    @property
+    def survival(self):
+        return hasattr(self.cls, "predict_survival_function")
+
+
+def mixed_columns(rng, n):
+    """Numbers with and without gaps, counts, flags and text, and an effect of three of them."""
+    age, nodes = np.round(rng.normal(60, 10, n), 1), rng.integers(0, 20, n)
+    treated, stage = rng.random(n) < 0.5, rng.choice(["I", "II", "III"], n)
+    effect = 1.2 * (age > 62) - 0.9 * treated + 0.6 * (stage == "III") + 0.02 * nodes
+    age[rng.random(n) < 0.1] = np.nan
+    X = pd.DataFrame({"age": age, "nodes": nodes, "treated": treated, "stage": stage})
+    return X, effect
+
+
+def same(one, other, rtol=0.0):
+    """Assert that two results of ``Subject.predicted`` are the same, numbers up to ``rtol``."""
+    assert one.keys() == other.keys()
+    for name, values in one.items():
+        if rtol and values.dtype.kind == "f":
+            np.testing.assert_allclose(values, other[name], rtol=rtol, atol=rtol, err_msg=name)
+        else:
+            np.testing.assert_array_equal(values, other[name], err_msg=name)
+
+
+def untouched(model, before):
+    """Assert that every attribute is the very object it was."""
+    now = vars(model)
+    assert now.keys() == before.keys()
+    assert [name for name, value in before.items() if now[name] is not value] == []
+
+
+# Outcomes
+
+
+def lifetimes(rng, effect):
+    n = len(effect)
+    lived = np.ceil(20 * rng.exponential(size=n) / np.exp(effect))
+    followed = np.ceil(rng.uniform(0, 60, size=n))
+    y = np.empty(n, dtype=[("dead", bool), ("months", float)])
+    y["dead"], y["months"] = lived <= followed, np.minimum(lived, followed)
+    return y, {}
+
+
+def labels(rng, effect):
+    return np.where(effect + rng.normal(0, 0.6, len(effect)) > 0.1, "yes", "no"), {}
+
+
+def priced_labels(rng, effect):
+    y, _ = labels(rng, effect)
+    costs = rng.uniform(0.5, 1.5, (len(y), 2)) * (y[:, None] != np.array(["no", "yes"]))
+    return y, {"costs": costs}
+
+
+def grouped_labels(rng, effect):
+    y, _ = labels(rng, effect)
+    return y, {"sensitive": np.where(rng.random(len(y)) < 0.5, "a", "b")}
+
+
+def numbers(rng, effect):
+    return effect + rng.normal(0, 0.4, len(effect)), {}
+
+
+def treated(rng, effect):
+    n = len(effect)
+    arm = rng.choice(["drug", "none"], n)
+    y = np.where(arm == "drug", effect, 0.2) + rng.normal(0, 0.3, n)
+    expected = np.column_stack([effect, np.full(n, 0.2)]) + rng.normal(0, 0.1, (n, 2))
+    share = rng.uniform(0.3, 0.7, n)
+    return y, {"treatment": arm, "propensity": share, "predicted_outcomes": expected}
+
+
+def closeness(model, X, y):
+    """Minus the mean squared error."""
+    return -np.mean((model.predict(X) - y) ** 2)
+
+
+def promised(policy, X, y):
+    """Mean outcome that a policy promises: a scorer that needs nothing by row."""
+    return policy.predict_outcomes(X).max(axis=1).mean()
+
+
+@dataclass(frozen=True)
+class SquaredError(Task):
+    """The task of ``OptimalTree``."""
+
+    def statistics(self, X, y):
+        return np.column_stack([np.ones(len(y)), y, y**2])
+
+    def leaf_cost(self, sums):
+        n, total, squares = sums.T
+        return squares - total**2 / n
+
+    def leaf_value(self, sums):
+        return sums[:, 1] / sums[:, 0]
+
+
+class AbsoluteSum(Task):
+    """Another, which predicts nothing."""
+
+    def statistics(self, X, y):
+        return np.column_stack([y, np.ones(len(y))])
+
+    def leaf_cost(self, sums):
+        return -np.abs(sums[:, 0])
+
+
+# Predictions
+
+ROUTES = (("apply", {}), ("decision_path", {}))
+LABELS = (*ROUTES, ("predict", {}), ("predict_proba", {}))
+VALUES = (*ROUTES, ("predict", {}))
+CURVES = (
+    *VALUES,
+    ("predict_survival_function", {"times": TIMES}),
+    ("predict_cumulative_hazard_function", {"times": TIMES}),
+    ("predict_quantile", {"q": [0.2, 0.5]}),
+    ("predict_median", {}),
+    ("predict_rmst", {"tau": 20.0}),
+)
+MEMBERSHIPS = (("predict_proba_leaf", {}), ("predict_proba_branch", {}))
+
+# Parameters: values that are refused, and valid ones that are not those of a small tree.
+
+NAN, HUGE = float("nan"), 10**400
+WRONG = {
+    "max_depth": [-1, 2.0, True, 2**63, "deep"],
+    "max_leaf_nodes": [0, 1.5, 10**30],
+    "min_samples_leaf": [0, None, 2**63, 1.0, 0.0, "1"],
+    "encoder": ["quantiles", 3, BinaryEncoder],
+    "random_state": ["seed"],
+    "verbose": [-1, "loud"],
+}
+WRONG_SEARCH = {
+    **WRONG,
+    "max_depth": [*WRONG["max_depth"], None],
+    "leaf_penalty": [-0.1, NAN, "0.1", HUGE, None],
+    "time_limit": [-1, float("inf"), "1"],
+    "memory_limit": [0, 1e9, 2**63],
+    "n_jobs": [0, 1.5, 2**63],
+}
+WRONG_SURVIVAL = {
+    "min_events_leaf": [0, True, 1.5, "five", 2**63],
+    "prior": [-0.5, None, NAN, "none", HUGE],
+    "shrinkage": [-0.1, NAN, "much", None, HUGE],
+    "leaf_curve": ["weibull", None],
+}
+WRONG_LABELS = {**WRONG_SEARCH, "shrinkage": [-0.1, NAN, "auto", None, HUGE]}
+OTHER = {
+    "max_depth": 5,
+    "max_leaf_nodes": 3,
+    "min_samples_leaf": 9,
+    "encoder": BinaryEncoder(n_thresholds=2, missing="branch"),
+    "random_state": 7,
+    "verbose": 1,
+}
+OTHER_SEARCH = {**OTHER, "leaf_penalty": 0.3, "time_limit": 5.0, "memory_limit": 10**9, "n_jobs": 2}
+OTHER_SURVIVAL = {
+    "min_events_leaf": 2,
+    "prior": 3.0,
+    "shrinkage": 2.0,
+    "leaf_curve": "kaplan-meier",
+}
+OTHER_LABELS = {**OTHER_SEARCH, "shrinkage": 2.0}
+
+
+# Outcomes that are refused: the rows made wrong, and what is said.
+
+
+def spoilt(change, message):
+    """Rows whose outcomes are a changed copy."""
+
+    def bad(study):
+        y = study.y.copy()
+        changed = change(y)
+        return replace(study, y=y if changed is None else changed)
+
+    return bad, message
+
+
+def put(place, value):
+    return lambda y: y.__setitem__(place, value)
+
+
+def months(y, row, value):
+    y["months"][row] = value
+
+
+def by_row(name, change, message):
+    """What is given by row under this name, changed."""
+    return lambda study: replace(
+        study, rows={**study.rows, name: change(study.rows[name])}
+    ), message
+
+
+BAD_SURVIVAL = {
+    "time missing": spoilt(lambda y: months(y, 7, NAN), "'months'.* nan in row 7"),
+    "time infinite": spoilt(lambda y: months(y, 7, np.inf), "'months'.* inf in row 7"),
+    "time negative": spoilt(lambda y: months(y, 7, -1.0), r"'months'.* -1\.0 in row 7"),
+    "no event": spoilt(lambda y: y["dead"].fill(False), "no event"),
+    "no boolean": spoilt(lambda y: y.astype([("a", float), ("b", float)]), "one boolean field"),
+    "one number per row": spoilt(lambda y: y["months"], r"ndarray of shape \(80,\)"),
+}
+BAD_NUMBERS = {
+    "missing": spoilt(put(7, NAN), "y contains NaN or infinity: nan in row 7"),
+    "infinite": spoilt(put(7, -np.inf), "y contains NaN or infinity: -inf in row 7"),
+    "text": spoilt(lambda y: y.astype(str).astype(object) + "?", "y has dtype .*expected numbers"),
+    "two columns": spoilt(lambda y: np.stack([y, y], axis=1), r"shape \(80, 2\)"),
+}
+BAD_LABELS = {
+    "missing": spoilt(lambda y: np.where(np.arange(80) == 7, None, y), "y is missing in row 7"),
+    "several types": spoilt(
+        lambda y: np.where(np.arange(80) == 7, 3, y.astype(object)), "y mixes labels of several"
+    ),
+    "infinite": spoilt(lambda y: np.where(y == "yes", np.inf, 0), "y contains NaN or infinity"),
+    "continuous": spoilt(lambda y: np.linspace(0, 1, 80), "continuous"),
+    "two columns": spoilt(lambda y: np.stack([y, y], axis=1), r"shape \(80, 2\)"),
+}
+
+
+SURVIVAL = {
+    "outcome": lifetimes,
+    "predictions": CURVES,
+    "bad": BAD_SURVIVAL,
+    "single_row": "n_samples=1: a survival tree needs at least two rows",
+    "by_weight": PAPERS,
+    "table": ("n_events", "median"),
+}
+
+SUBJECTS = {
+    "OptimalSurvivalTree": Subject(
+        OptimalSurvivalTree,
+        **SURVIVAL,
+        wrong={
+            **WRONG_SEARCH,
+            **WRONG_SURVIVAL,
+            "leaf_curve": ["weibull", None, "brier-optimal"],
+            "objective": ["gini", None],
+            "fairness": ["rmst", 0.5],
+            "time_grid": [[1.0]],
+        },
+        other={
+            **OTHER_SEARCH,
+            **OTHER_SURVIVAL,
+            "objective": "brier",
+            "prior": 0,
+            "shrinkage": 0,
+            "fairness": RmstParity(5.0, tau=20.0),
+            "time_grid": [1.0, 2.0],
+        },
+        routed=(
+            {"fairness": RmstParity(8.0, tau=20.0)},
+            {"sensitive": lambda n: np.where(np.arange(n) % 2, "a", "b")},
+        ),
+    ),
+    "GreedySurvivalTree": Subject(
+        GreedySurvivalTree,
+        **SURVIVAL,
+        searched=False,
+        wrong={
+            **WRONG,
+            **WRONG_SURVIVAL,
+            "leaf_curve": ["weibull", None, "brier-optimal"],
+            "criterion": ["gini", None],
+        },
+        other={**OTHER, **OTHER_SURVIVAL, "criterion": "logrank"},
+    ),
+    "SoftSurvivalTree": Subject(
+        SoftSurvivalTree,
+        **{**SURVIVAL, "predictions": (*CURVES, *MEMBERSHIPS), "by_weight": {}},
+        searched=False,
+        depth="depth",
+        needs_every_column=True,
+        cannot={"importances": r"^(?!.*object has no attribute).*SoftSurvivalTree"},
+        # One start and few rows may leave a leaf below its share; "joint" is the quicker solver.
+        small={
+            "depth": 1,
+            "solver": "joint",
+            "tol": 1e-3,
+            "n_restarts": 1,
+            "random_state": 0,
+            "min_leaf_share": 0.0,
+        },
+        wrong={
+            "depth": [-1, 2.0, True, 11],
+            "leaf": ["cox", None],
+            "n_knots": [-1, None],
+            "init": ["zeros"],
+            "solver": ["sgd", None],
+            "n_restarts": [0, 2.5],
+            "l2": [-0.1, NAN, "0.1"],
+            "pooling": [-1.0, "3"],
+            "split_l2": [-1],
+            "balance": [-0.1, None],
+            "min_leaf_share": [-0.1, None],
+            "l1": [float("inf")],
+            "fairness_penalty": [-1.0],
+            "fairness_group": [["f", "m"] * 40, 3],
+            "max_categories": [0],
+            "handle_unknown": ["drop"],
+            "n_macro": [-1],
+            "max_iter": [0],
+            "tol": [-1e-3],
+            "n_jobs": [0, 1.5],
+            "random_state": ["seed"],
+            "verbose": [-1],
+        },
+        other={
+            "depth": 2,
+            "leaf": "weibull",
+            "n_knots": 3,
+            "init": "random",
+            "solver": "nodec",
+            "n_restarts": 4,
+            "l2": 0.7,
+            "pooling": None,
+            "split_l2": 0.5,
+            "balance": 0.3,
+            "min_leaf_share": 0.2,
+            "l1": 0.3,
+            "fairness_penalty": 2.0,
+            "fairness_group": "x0",
+            "max_categories": 2,
+            "handle_unknown": "error",
+            "n_macro": 3,
+            "max_iter": 10,
+            "tol": 0.1,
+            "n_jobs": 2,
+            "random_state": 7,
+            "verbose": 1,
+        },
+        routed=({}, {"sensitive": lambda n: np.where(np.arange(n) % 2, "a", "b")}),
+    ),
+    "OptimalTreeClassifier": Subject(
+        OptimalTreeClassifier,
+        labels,
+        LABELS,
+        bad=BAD_LABELS,
+        wrong={
+            **WRONG_LABELS,
+            "objective": ["mcc2", None],
+            "class_weight": [3, "even", {"yes": -1.0}],
+        },
+        other={**OTHER_LABELS, "objective": "entropy", "class_weight": {"no": 3.0}},
+        table=("label",),
+    ),
+    "CostSensitiveTreeClassifier": Subject(
+        CostSensitiveTreeClassifier,
+        priced_labels,
+        LABELS,
+        bad={
+            **BAD_LABELS,
+            "costs, too few": by_row("costs", lambda v: v[:-1], r"costs has shape \(79, 2\)"),
+            "costs, negative": by_row("costs", lambda v: v - 1, r"costs\[0, \d\] is -"),
+        },
+        wrong={
+            **WRONG_LABELS,
+            "feature_costs": [3, {"x9": 1.0}, {"x0": -1.0}, [1.0]],
+            "feature_discounts": [3, {"x9": 1.0}, {"x0": 99.0}],
+            "feature_groups": [3, {"x9": "blood"}],
+            "feature_origins": [3, {"x9": "blood"}],
+            "cost_matrix": [[[1.0]], "much", [[0, -1], [1, 0]]],
+        },
+        other={
+            **OTHER_LABELS,
+            "cost_matrix": [[0, 3], [1, 0]],
+            "feature_costs": {"x0": 0.5},
+            "feature_discounts": {"x0": 0.1},
+            "feature_groups": {"x0": "blood", "x1": "blood"},
+            "feature_origins": {"x0": "blood"},
+        },
+        replaced=("cost_matrix",),
+        single_row=r"costs has shape \(1, 2\); expected \(1, 1\)",
+        measures={"mean_cost": lambda model, study: model.mean_cost(study.X, study.y)},
+        table=("label",),
+    ),
+    "FairTreeClassifier": Subject(
+        FairTreeClassifier,
+        grouped_labels,
+        LABELS,
+        bad={
+            **BAD_LABELS,
+            "three labels": spoilt(
+                lambda y: np.resize(["a", "b", "c"], 80), "Only binary classification"
+            ),
+            "one group": by_row("sensitive", np.zeros_like, "sensitive has one value"),
+            "groups, too few": by_row("sensitive", lambda v: v[:-1], "80 rows but sensitive .* 79"),
+        },
+        small={"max_depth": 2, "delta": 0.1},
+        replaced=("sensitive_feature",),
+        wrong={
+            **WRONG_LABELS,
+            "fairness": [0.05, RmstParity(1.0), DemographicParity(2.0)],
+            "constraint": ["equalised-odds", None],
+            "delta": [-0.1, 1.5, NAN, "small"],
+            "sensitive_feature": ["sex", 9, -1],
+        },
+        other={
+            **OTHER_LABELS,
+            "fairness": EqualityOfOpportunity(0.2),
+            "constraint": "equality-of-opportunity",
+            "delta": 0.9,
+            "sensitive_feature": "x0",
+        },
+        table=("label",),
+    ),
+    "PolicyTree": Subject(
+        PolicyTree,
+        treated,
+        (*VALUES, ("predict_outcomes", {})),
+        single_row="one column per treatment that was observed",
+        bad={
+            **BAD_NUMBERS,
+            "treatments, too few": by_row("treatment", lambda v: v[:-1], "80 rows but treatment"),
+            "no probability": by_row("propensity", np.zeros_like, "propensity"),
+            "one outcome": by_row(
+                "predicted_outcomes", lambda v: v[:, :1], r"predicted_outcomes.*\(80, 1\)"
+            ),
+        },
+        wrong={
+            **WRONG_SEARCH,
+            "teacher": ["oracle", None],
+            "capacities": [0.5, {"drug": 2.0}, {"drug": NAN}, {"placebo": 0.5}],
+        },
+        other={**OTHER_SEARCH, "teacher": "direct", "capacities": {"drug": 0.1}},
+        scoring=promised,
+        measures={"policy_value_": lambda model, _: model.policy_value_},
+        table=("label",),
+    ),
+    "OptimalTreeRegressor": Subject(
+        OptimalTreeRegressor,
+        numbers,
+        VALUES,
+        bad=BAD_NUMBERS,
+        wrong=WRONG_LABELS,
+        other=OTHER_LABELS,
+        table=("mean",),
+    ),
+    "OptimalTree": Subject(
+        OptimalTree,
+        numbers,
+        VALUES,
+        bad={
+            "missing": spoilt(put(7, NAN), "statistics.*row 7"),
+            "infinite": spoilt(put(7, np.inf), "statistics.*row 7"),
+        },
+        small={"max_depth": 2, "task": SquaredError()},
+        cannot={"files": "OptimalTree cannot be saved"},
+        scoring=closeness,
+        wrong={**WRONG_SEARCH, "task": [None, SquaredError]},
+        other={**OTHER_SEARCH, "task": AbsoluteSum()},
+        table=("value",),
+    ),
+}
+
+# The same classes where other code runs.
+BRIER = replace(
+    SUBJECTS["OptimalSurvivalTree"],
+    small={"max_depth": 2, "objective": "brier"},
+    wrong={
+        "leaf_curve": ["proportional", "weibull"],
+        "time_grid": ["days", [], [[1.0]], [2.0, 1.0], [-1.0, 2.0], [1.0, NAN], 3.0],
+    },
+    other={**SUBJECTS["OptimalSurvivalTree"].other, "objective": "likelihood"},
+    routed=({}, {"reference_loss": lambda n: np.full(n, 0.25)}),
+)
+THRESHOLDS = replace(
+    SUBJECTS["GreedySurvivalTree"],
+    small={"max_depth": 2, "encoder": None},
+    wrong={"encoder": ["quantiles"]},
+    cannot={
+        "categories": "encoder=None takes only numbers .encoder='auto' takes categories too",
+        "missing": "encoder=None takes only complete columns .encoder='auto' takes missing values",
+    },
+)
+F1 = replace(
+    SUBJECTS["OptimalTreeClassifier"],
+    small={"max_depth": 2, "objective": "f1"},
+    single_row="objective='f1' needs two classes",
+    wrong={"objective": ["F1"]},
+    cannot={"importances": "needs an objective that is a sum over leaves"},
+)
+VARIANTS = {"brier": BRIER, "greedy over thresholds": THRESHOLDS, "f1": F1}
+EVERY = {**SUBJECTS, **VARIANTS}
+# One of each way to read columns.
+READERS = (*SUBJECTS, "greedy over thresholds")

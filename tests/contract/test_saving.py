@@ -1,0 +1,164 @@
+"""Copies, pickles and files predict bit for bit what the fitted tree does."""
+
+import copy
+import io
+import json
+import pickle
+import re
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+
+from bristlecone import (
+    ModelFormatError,
+    OptimalTreeRegressor,
+    SoftSurvivalTree,
+    load_model,
+    save_model,
+)
+from bristlecone.export import export_dict, export_text
+from contract.subjects import same
+
+
+def fitted_names(model):
+    """Fitted attributes that hold plain values or arrays."""
+    names = [name for name in dir(model) if re.fullmatch(r"[a-z]\w*[a-z]_", name)]
+    plain = (bool, int, float, str, list, np.ndarray)
+    return {name for name in names if isinstance(getattr(model, name), plain)}
+
+
+def same_model(subject, model, other, study):
+    assert type(other) is type(model)
+    same(subject.predicted(other, study.X), subject.predicted(model, study.X))
+    names = fitted_names(model)
+    assert {"n_leaves_", "objective_value_", "fit_time_"} <= names
+    for name in names - {"leaf_statistics_"}:
+        np.testing.assert_array_equal(getattr(other, name), getattr(model, name), err_msg=name)
+    assert export_text(other) == export_text(model)
+    assert export_dict(other) == export_dict(model)
+    assert other.describe() == model.describe()
+
+
+def joblib_copy(model):
+    stream = io.BytesIO()
+    joblib.dump(model, stream)
+    stream.seek(0)
+    return joblib.load(stream)
+
+
+@pytest.mark.parametrize(
+    "copied",
+    [
+        copy.copy,
+        copy.deepcopy,
+        joblib_copy,
+        *[lambda m, k=k: pickle.loads(pickle.dumps(m, k)) for k in (2, pickle.HIGHEST_PROTOCOL)],
+    ],
+    ids=["copy", "deepcopy", "joblib", "pickle 2", "pickle"],
+)
+def test_copies_predict_the_same(subject, copied):
+    model, study = subject.fitted()
+    again = copied(model)
+    same_model(subject, model, again, study)
+    assert repr(again) == repr(model)
+    unfitted = copied(subject.make())
+    assert unfitted.get_params() == subject.make().get_params()
+    assert not hasattr(unfitted, "tree_")
+
+
+def test_a_copy_is_fitted_on_its_own(subject):
+    model, study = subject.fitted()
+    before = subject.predicted(model, study.X)
+    for twin in (copy.copy(model), copy.deepcopy(model)):
+        subject.study(seed=5).fit(twin)
+        same(subject.predicted(model, study.X), before)
+
+
+def test_pickles_are_small(subject):
+    model, _ = subject.fitted()
+    pickled = pickle.dumps(model)
+    assert len(pickled) < 60_000
+    again = pickle.loads(pickled)
+    assert pickle.dumps(again) == pickle.dumps(pickle.loads(pickle.dumps(again)))
+
+
+def test_files_predict_the_same_to_the_last_bit(subject, tmp_path):
+    path = tmp_path / "model.json"
+    study, weight = subject.study(), np.random.default_rng(5).uniform(0.1, 1.0, 80)
+    model = study.fit(subject.make(), sample_weight=weight)
+    if "files" in subject.cannot:
+        for save in (model.to_json, lambda: save_model(model, path)):
+            with pytest.raises(TypeError, match=subject.cannot["files"]):
+                save()
+        assert not list(tmp_path.iterdir())
+        return
+    save_model(model, path)
+    assert path.read_text(encoding="utf-8") == model.to_json()
+    for again in (load_model(path), type(model).from_json(model.to_json())):
+        same_model(subject, model, again, study)
+        assert again.get_params() == model.get_params()
+        assert again.to_json() == model.to_json()
+        used = model.features_used_[0]
+        with pytest.raises(ValueError, match=f"missing: '{used}'"):
+            again.apply(study.X.drop(columns=used))
+        assert study.fit(again).n_leaves_ > 1
+
+
+def test_files_of_mixed_columns_and_of_arrays_predict_the_same(subject):
+    if "files" in subject.cannot:
+        pytest.skip("cannot be saved")
+    studies = [subject.study(), subject.study(mixed=True)]
+    studies[0] = studies[0].of(studies[0].X.to_numpy())
+    for study in studies[: 1 if "categories" in subject.cannot else 2]:
+        model = study.fit(subject.make())
+        same_model(subject, model, type(model).from_json(model.to_json()), study)
+
+
+def test_files_are_json_without_training_rows(subject):
+    if "files" in subject.cannot:
+        pytest.skip("cannot be saved")
+    model, study = subject.fitted()
+    document = json.loads(model.to_json())
+    assert document["estimator"] == type(model).__name__
+    assert str(study.X["x0"][3]) not in model.to_json()
+
+
+def test_files_of_another_class_or_changed_are_refused(subject):
+    if "files" in subject.cannot:
+        pytest.skip("cannot be saved")
+    model, _ = subject.fitted()
+    text = model.to_json()
+    other = SoftSurvivalTree if subject.cls is OptimalTreeRegressor else OptimalTreeRegressor
+    with pytest.raises(ModelFormatError, match=f"{subject.cls.__name__}.*{other.__name__}"):
+        other.from_json(text)
+    with pytest.raises(ModelFormatError, match="truncated"):
+        type(model).from_json(text[:-20])
+    seconds = re.search(r'"seconds": ?[\d.e-]+', text).group()
+    with pytest.raises(ModelFormatError, match="checksum"):
+        type(model).from_json(text.replace(seconds, '"seconds":0.125'))
+    for field in json.loads(text):
+        with pytest.raises(ModelFormatError):
+            type(model).from_json(text.replace(f'"{field}":', f'"{field}s":', 1))
+
+
+def test_an_encoder_of_ones_own_is_refused_by_name(subject):
+    if "encoder" not in subject.make().get_params() or "files" in subject.cannot:
+        pytest.skip("takes no encoder, or cannot be saved")
+
+    class Signs(BaseEstimator):
+        def fit(self, X):
+            self.n_features_in_ = X.shape[1]
+            return self
+
+        def transform(self, X):
+            return np.asarray(X) > 0
+
+        def get_feature_names_out(self):
+            return np.array([f"x{j} > 0" for j in range(4)])
+
+    study = subject.study()
+    model = study.fit(subject.make(encoder=Signs()))
+    with pytest.raises(TypeError, match="encoder"):
+        model.to_json()

@@ -1,0 +1,257 @@
+"""Hand-made trees, leaves and certificates of every kind, and the models they are in a file."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from bristlecone.data.survival import TrainingData
+from bristlecone.encoder import BinaryEncoder
+from bristlecone.encoder.design import DesignEncoder
+from bristlecone.encoder.numeric import NumericColumns
+from bristlecone.encoder.rules import question_names
+from bristlecone.encoder.use import feature_columns
+from bristlecone.leaves.brier import brier_score_of
+from bristlecone.leaves.labels import ClassLeaves, LabelLeaves
+from bristlecone.leaves.means import MeanLeaves
+from bristlecone.leaves.smooth import SmoothLeaves
+from bristlecone.leaves.statistics import SurvivalRows, baseline_hazard
+from bristlecone.leaves.survival import StepLeaves
+from bristlecone.model import document
+from bristlecone.search.certificate import Certificate, GroupValues
+from bristlecone.soft.models import MODELS, Sample
+from bristlecone.soft.tree import SoftTree
+from bristlecone.tree import Tree
+
+
+def frame(n=80, seed=0):
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame(rng.normal(size=(n, 2)), columns=["Größe", "x: 1"])
+    table["sort"] = rng.choice(["a", 'b"\\', "c"], size=n)
+    table.loc[3, "Größe"] = np.nan
+    return table
+
+
+def rows(n=80, *, weighted=False, entry=False, seed=0):
+    rng = np.random.default_rng(seed + 1)
+    time = np.ceil(20 * rng.exponential(size=n)) + 1
+    event = rng.random(n) < 0.6
+    weight = rng.uniform(0.5, 2.0, n) if weighted else None
+    return TrainingData(None, event, time, weight, np.floor(time / 2) if entry else None)
+
+
+def tree_of(encoder, features, data, **more):
+    left, right = [1, 2, -1, -1, -1], [4, 3, -1, -1, -1]
+    if more.get("numeric"):
+        more["threshold"] = [0.1, -0.5, np.nan, np.nan, np.nan]
+    # The root asks the question that divides best, its left child another.
+    asked = np.argsort(np.abs(features.mean(axis=0) - 0.5))[:2]
+    feature = [int(asked[0]), int(asked[1]), -2, -2, -2]
+    if more.get("numeric"):
+        feature[:2] = [0, 1]
+    else:
+        columns, cuts = feature_columns(encoder)
+        more["column"] = [*columns[feature[:2]], -2, -2, -2]
+        more["threshold"] = [*cuts[feature[:2]], np.nan, np.nan, np.nan]
+    return Tree.grown(
+        np.array(left), np.array(right), np.array(feature), features, data.weight, **more
+    )
+
+
+def certificate(parameters, n_samples, questions, **more):
+    values = {
+        "aim": "the least loss",
+        "status": "optimal",
+        "objective_value": 0.5,
+        "lower_bound": 0.5,
+        "questions": questions,
+        "parameters": parameters,
+        "settings": {"min_events_leaf": 5, "prior": np.float64(10.0)},
+        "trace": ((0.0, np.inf, -np.inf), (0.1, 0.5, 0.5)),
+        "n_nodes_explored": np.int64(12),
+        "seconds": 0.25,
+        "n_samples": n_samples,
+        "fingerprint": "0" * 64,
+        "remarks": (("loss", "its own"),),
+        "groups": GroupValues(np.array(["f", "m"]), np.array([1.5, 2.5])),
+    }
+    return Certificate(**values | more)
+
+
+def step_leaves(tree, features, data, curve, *, prior=0.0, shrinkage=0.0):
+    rows = SurvivalRows(data, prior)
+    leaf = tree.apply(features)
+    statistics = rows.statistics(tree, leaf)
+    if curve == "brier-optimal":
+        score = brier_score_of(data.time, data.event, data.weight)
+        fitted = []
+        for one in statistics:
+            own = np.flatnonzero(leaf == one.node)
+            weight = None if data.weight is None else data.weight[own]
+            times, survival = score.best_curve(data.time[own], data.event[own], weight)
+            fitted.append(replace(one, brier_times=times, brier_survival=survival))
+        statistics = tuple(fitted)
+    by_theta = curve == "proportional"
+    return StepLeaves.grown(
+        tree, leaf, rows, statistics, curve=curve, by_theta=by_theta, shrinkage=shrinkage
+    )
+
+
+def step(curve="proportional", *, weighted=False, entry=False, prior=0.0, shrinkage=0.0, n=80):
+    """A tree of step curves: its parts, and the features of its rows."""
+    table, data = frame(n), rows(n, weighted=weighted, entry=entry)
+    encoder = BinaryEncoder().fit(table)
+    features = encoder.transform(table)
+    tree = tree_of(encoder, features, data, improvement=np.array([0.2, np.nan, 0, 0, 0]))
+    leaves = step_leaves(tree, features, data, curve, prior=prior, shrinkage=shrinkage)
+    parameters = {
+        "encoder": BinaryEncoder(n_thresholds=np.int64(10)),
+        "shrinkage": shrinkage if shrinkage else "auto",
+        "time_grid": np.arange(3.0),
+        "costs": {1: 0.5, "a": [1, 2]},
+    }
+    return (
+        "OptimalSurvivalTree",
+        tree,
+        leaves,
+        encoder,
+        certificate(parameters, n, question_names(encoder)),
+    ), features
+
+
+def greedy():
+    table, data = frame()[["x: 1", "Größe"]].fillna(0.0), rows()
+    encoder = NumericColumns().fit(table)
+    numbers = encoder.transform(table)
+    tree = tree_of(encoder, numbers, data, numeric=True)
+    leaves = step_leaves(tree, numbers, data, "proportional", prior=10.0)
+    proof = certificate(
+        {"encoder": None},
+        80,
+        ("x: 1", "Größe"),
+        status="grown",
+        lower_bound=-np.inf,
+        groups=None,
+        trace=(),
+    )
+    return ("GreedySurvivalTree", tree, leaves, encoder, proof), numbers
+
+
+def soft(leaf="weibull"):
+    table, data = frame(), rows()
+    encoder = DesignEncoder().fit(table, None)
+    design = encoder.transform(table)
+    rng = np.random.default_rng(2)
+    width = design.shape[1]
+    tree = SoftTree.grown(
+        2, rng.normal(size=(3, width)), rng.normal(size=3), design, np.ones(len(design))
+    )
+    sample = Sample(np.log(data.time), data.event, np.full(80, 1 / 80))
+    model = MODELS[leaf].prepare(sample, 2)
+    leaves = SmoothLeaves.grown(
+        tree,
+        model,
+        rng.normal(size=(4, width + 1)),
+        rng.normal(size=(4, model.n_shape)),
+        1.5,
+        baseline_hazard(data),
+        (tree.leaf_index(design), data.event, data.time, np.ones(80)),
+    )
+    proof = certificate(
+        {"leaf": leaf},
+        80,
+        (),
+        status="trained",
+        lower_bound=-np.inf,
+        trace=((3.0,), (2.5,)),
+        facts={"restart_objectives": [2.5, 2.7], "converged": True},
+    )
+    return ("SoftSurvivalTree", tree, leaves, encoder, proof), design
+
+
+def _by_label(make):
+    table, data = frame(), rows(weighted=True)
+    encoder = BinaryEncoder().fit(table)
+    features = encoder.transform(table)
+    tree = tree_of(encoder, features, data)
+    estimator, leaves, parameters = make(tree)
+    return (
+        estimator,
+        tree,
+        leaves,
+        encoder,
+        certificate(parameters, 80, question_names(encoder)),
+    ), features
+
+
+def classes(labels=("a", "b"), *, shrinkage=0.0, objective="accuracy", price=None):
+    values = np.array([[1.0, 2.5], [3.0, 0.25], [0.0, 4.0]])
+
+    def make(tree):
+        balanced = objective == "balanced-accuracy"
+        shares = ClassLeaves.shares_of(tree, values, shrinkage, balanced=balanced)
+        best = values.argmax(axis=1)
+        leaves = ClassLeaves(np.array(labels), best, values, shrinkage, shares, price)
+        parameters = {"shrinkage": shrinkage, "objective": objective, "encoder": "auto"}
+        return "OptimalTreeClassifier", leaves, parameters
+
+    return _by_label(make)
+
+
+def policy():
+    def make(tree):
+        values = np.array([[1.0, -2.5, 0.0], [3.0, 0.25, 1.0], [0.0, 4.0, 2.0]])
+        labels = np.array(["2020-02-29", "2021-01-01", "2022-01-01"], "M8[D]")
+        return "PolicyTree", LabelLeaves(labels, np.array([0, 2, 1]), values), {"capacities": None}
+
+    return _by_label(make)
+
+
+def means(shrinkage=3.0):
+    def make(tree):
+        mean, variance = np.array([1.0, -0.1, 1e300]), np.array([0.0, 0.5, 2.0])
+        predicted = MeanLeaves.shrunk(tree, mean, shrinkage)
+        leaves = MeanLeaves(mean, variance, shrinkage, predicted)
+        return "OptimalTreeRegressor", leaves, {"shrinkage": shrinkage, "encoder": "auto"}
+
+    return _by_label(make)
+
+
+KINDS = {
+    "proportional": step,
+    "entry": lambda: step(entry=True, prior=10.0),
+    "weighted": lambda: step(weighted=True, shrinkage=2.0),
+    "kaplan-meier": lambda: step("kaplan-meier"),
+    "kaplan-meier shrunk": lambda: step("kaplan-meier", shrinkage=20.0, weighted=True),
+    "brier-optimal": lambda: step("brier-optimal"),
+    "brier-optimal shrunk": lambda: step("brier-optimal", shrinkage=20.0),
+    "greedy": greedy,
+    **{leaf: lambda leaf=leaf: soft(leaf) for leaf in MODELS},
+    "classes": classes,
+    "balanced": lambda: classes(shrinkage=2.0, objective="balanced-accuracy"),
+    "priced": lambda: classes([1.5, 2.0], price=np.array([0.0, 1.0, 2.0])),
+    "labels": policy,
+    "means": means,
+}
+
+
+def model_of(estimator, tree, leaves, encoder, proof):
+    """Model as it is in a file."""
+    record = document.SoftTreeRecord if isinstance(tree, SoftTree) else document.TreeRecord
+    return document.seal(
+        document.Model(
+            format=document.FORMAT,
+            version=document.VERSION,
+            bristlecone="0",
+            estimator=estimator,
+            parameters={
+                name: document.plain_parameter(name, value)
+                for name, value in proof.parameters.items()
+            },
+            tree=record.of(tree),
+            leaves=document.ESTIMATORS[estimator].of(leaves),
+            encoder=encoder.to_record(),
+            certificate=document.CertificateRecord.of(proof),
+            checksum="",
+        )
+    )

@@ -1,0 +1,400 @@
+"""One reader of outcomes: what ``fit`` takes as y, metrics, curves and references take."""
+
+import inspect
+from datetime import date, timedelta
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from command_line import refused, run
+from pyarrow import parquet
+from sklearn.model_selection import KFold, cross_val_score
+
+from bristlecone import (
+    GreedySurvivalTree,
+    OptimalSurvivalTree,
+    SoftSurvivalTree,
+    curves,
+    metrics,
+    outcome,
+)
+from bristlecone.model.registry import load_model
+from bristlecone.reference import brier_losses
+
+N = 60
+RNG = np.random.default_rng(0)
+X = pd.DataFrame(RNG.integers(0, 2, size=(N, 3)), columns=list("abc"))
+TIME = RNG.integers(1, 40, N).astype(float)
+EVENT = RNG.random(N) < 0.6
+TIMES = np.array([5.0, 12.0, 25.0, 33.0])
+SURVIVAL = np.sort(RNG.random((N, 4)), axis=1)[:, ::-1].copy()
+FIRST = np.datetime64("2020-01-01") + RNG.integers(0, 300, N).astype("m8[D]")
+LAST = FIRST + TIME.astype("m8[D]")
+Y = outcome(EVENT, TIME)
+
+
+def renamed(y, *names):
+    return np.rec.fromarrays([y["time"], y["event"]], names=list(names))
+
+
+FORMS = {
+    "structured, other names": renamed(Y, "weeks", "died"),
+    "pandas": pd.DataFrame(Y),
+    "pandas, other names": pd.DataFrame({"died": EVENT.astype(int), "days": TIME}),
+    "pandas, nullable": pd.DataFrame(Y).convert_dtypes(),
+    "pandas, other index": pd.DataFrame(Y).set_axis(range(N, 2 * N)),
+    "polars": pl.DataFrame({"event": EVENT, "time": TIME}),
+    "arrow": pa.table({"event": EVENT, "time": TIME}),
+    "pair": (EVENT, TIME),
+    "pair of lists": (EVENT.tolist(), TIME.tolist()),
+    "list of series": [pd.Series(EVENT), pl.Series(TIME)],
+    "start at 0 and stop": pd.DataFrame({"start": 0, "stop": TIME, "died": EVENT}),
+    "durations": pd.DataFrame({"event": EVENT, "time": pd.to_timedelta(TIME, unit="D")}),
+    "dates of entry and exit": pd.DataFrame({"event": EVENT, "entry": FIRST, "exit": LAST}),
+    "dates of start and stop": pl.DataFrame({"event": EVENT, "start": FIRST, "stop": LAST}),
+    "outcome of series": outcome(pl.Series(EVENT), pd.Series(TIME)),
+    "outcome of dates": outcome(EVENT, LAST, entry=FIRST),
+    "outcome of lists": outcome(EVENT.tolist(), TIME.tolist(), entry=[0] * N),
+}
+LATE = outcome(EVENT, TIME, np.where(np.arange(N) % 3, 0, TIME / 2))
+
+
+# What the parameters of the metrics are given; a new metric is called with these.
+VALUES = {
+    "survival_train": Y,
+    "survival": SURVIVAL,
+    "survival_at": SURVIVAL[:, 2],
+    "times": TIMES,
+    "at": TIMES[2],
+    "group": X["a"].to_numpy() + 2 * X["b"].to_numpy(),
+}
+BY_ROW = ("estimate", "survival", "survival_at", "group")
+
+
+def parameters(function):
+    return inspect.signature(function).parameters
+
+
+OF_COLUMNS = [name for name in metrics.__all__ if "event" in parameters(getattr(metrics, name))]
+OF_SAMPLES = [
+    name for name in metrics.__all__ if "survival_test" in parameters(getattr(metrics, name))
+]
+WITH_ENTRY = ["concordance_index_censored"]
+CURVES = [name for name in curves.__all__ if "y" in list(parameters(getattr(curves, name)))[:1]]
+
+
+def given(name, **changed):
+    """Arguments of a metric by name, but for the outcome."""
+    known = {**VALUES, "estimate": SURVIVAL if "times" in parameters(getattr(metrics, name)) else X}
+    if known["estimate"] is X:
+        known["estimate"] = SURVIVAL[:, 0]
+    known |= changed
+    return {
+        parameter.name: known[parameter.name]
+        for parameter in parameters(getattr(metrics, name)).values()
+        if parameter.name in known or parameter.default is parameter.empty
+        if parameter.name not in ("event", "time", "survival_test")
+    }
+
+
+def score(name, y, **changed):
+    arguments = given(name, **changed)
+    if name in OF_COLUMNS:
+        return getattr(metrics, name)(y, **arguments)
+    return getattr(metrics, name)(survival_test=y, **arguments)
+
+
+def test_every_metric_is_covered():
+    assert {"logrank_test", "d_calibration", "concordance_index_td"} <= set(OF_COLUMNS)
+    assert {"brier_score", "ibs_ratio", "cumulative_dynamic_auc"} <= set(OF_SAMPLES)
+    assert set(CURVES) == {"kaplan_meier", "nelson_aalen", "censoring_survival", "numbers_at_risk"}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", [*OF_COLUMNS, *OF_SAMPLES])
+def test_metrics_take_every_form(name, form):
+    expected = score(name, Y)
+    np.testing.assert_equal(score(name, FORMS[form]), expected)
+    if name in OF_SAMPLES:
+        np.testing.assert_equal(score(name, Y, survival_train=FORMS[form]), expected)
+
+
+@pytest.mark.parametrize("name", OF_COLUMNS)
+def test_metrics_of_two_columns_take_one_outcome_in_their_place(name):
+    metric, arguments = getattr(metrics, name), given(name)
+    expected = metric(EVENT, TIME, **arguments)
+    by_position = list(arguments.values())
+    for found in (
+        metric(Y, *by_position),
+        metric(event=Y, **arguments),
+        metric(EVENT, TIME, *by_position),
+        metric(event=EVENT.tolist(), time=pl.Series(TIME), **arguments),
+        metric(EVENT, TIME.astype("m8[D]"), **arguments),
+    ):
+        np.testing.assert_equal(found, expected)
+    with pytest.raises(TypeError, match="an outcome has times and entries of its own"):
+        metric(Y, time=TIME, **arguments)
+    with pytest.raises(ValueError, match="event has 60 rows but time has 59"):
+        metric(EVENT, TIME[:-1], **arguments)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", CURVES)
+def test_curves_take_every_form(name, form):
+    curve = getattr(curves, name)
+    if name == "numbers_at_risk":
+        np.testing.assert_array_equal(curve(FORMS[form], TIMES), curve(Y, TIMES))
+        return
+    weight = RNG.random(N)
+    found, expected = curve(FORMS[form], weight), curve(Y, weight)
+    np.testing.assert_array_equal(found.x, expected.x)
+    np.testing.assert_array_equal(found.y, expected.y)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_losses_of_a_reference_take_every_form(form):
+    found, expected = (brier_losses(y, SURVIVAL, TIMES) for y in (FORMS[form], Y))
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "tree",
+    [
+        OptimalSurvivalTree(max_depth=2),
+        OptimalSurvivalTree(max_depth=1, objective="brier"),
+        GreedySurvivalTree(max_depth=2),
+        SoftSurvivalTree(depth=1, random_state=0, n_restarts=1, max_iter=5),
+    ],
+    ids=["likelihood", "brier", "greedy", "soft"],
+)
+@pytest.mark.filterwarnings("ignore::bristlecone.FitConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::bristlecone.EmptyLeafWarning")
+def test_fit_and_score_take_every_form(tree, form):
+    y = FORMS[form]
+    rows = X.set_axis(range(N, 2 * N)) if form == "pandas, other index" else X
+    risk = tree.fit(rows, Y).predict(rows)
+    expected = tree.score(rows, Y)
+    np.testing.assert_array_equal(tree.fit(rows, y).predict(rows), risk)
+    assert tree.score(rows, y) == expected
+
+
+@pytest.mark.parametrize("name", [*OF_COLUMNS, *OF_SAMPLES])
+def test_delayed_entry_is_refused_where_a_metric_has_none(name):
+    if name in WITH_ENTRY:
+        expected = getattr(metrics, name)(EVENT, TIME, entry=LATE["entry"], **given(name))
+        assert score(name, LATE) == expected != score(name, Y)
+        return
+    called = "y" if name in OF_COLUMNS else "survival_test"
+    with pytest.raises(ValueError, match=f"^{called} has delayed entry, which is not supported"):
+        score(name, LATE)
+
+
+@pytest.mark.parametrize("name", OF_SAMPLES)
+def test_censoring_of_the_training_rows_knows_delayed_entry(name):
+    late = score(name, Y, survival_train=LATE)
+    frame = pd.DataFrame(LATE).rename(columns={"entry": "start", "time": "stop"})
+    np.testing.assert_equal(score(name, Y, survival_train=frame), late)
+    with pytest.raises(AssertionError):
+        np.testing.assert_equal(score(name, Y), late)
+
+
+@pytest.mark.parametrize("name", [*OF_COLUMNS, *OF_SAMPLES])
+def test_outcomes_that_are_none_are_named(name):
+    called = "y" if name in OF_COLUMNS else "survival_test"
+    frame = pd.DataFrame({"event": EVENT + 1, "time": TIME})
+    with pytest.raises(ValueError, match=f"column 'event' of {called} holds 1, 2; expected"):
+        score(name, frame)
+    with pytest.raises(ValueError, match=f"column 'time' of {called} is missing in row 3"):
+        score(name, frame.assign(event=EVENT, time=np.where(np.arange(N) == 3, np.nan, TIME)))
+    if name in OF_SAMPLES:
+        with pytest.raises(ValueError, match="column 'event' of survival_train holds 1, 2"):
+            score(name, Y, survival_train=frame)
+
+
+@pytest.mark.parametrize("name", [*OF_COLUMNS, *OF_SAMPLES])
+def test_predictions_whose_index_tells_another_order_are_refused(name):
+    (label,) = (label for label in BY_ROW if label in given(name))
+    values = given(name)[label]
+    kind = pd.Series if values.ndim == 1 else pd.DataFrame
+    same = kind(values)
+    np.testing.assert_equal(score(name, pd.DataFrame(Y), **{label: same}), score(name, Y))
+    message = f"{label} have the same index in another order"
+    with pytest.raises(ValueError, match=message):
+        score(name, pd.DataFrame(Y), **{label: same[::-1]})
+    if name in OF_COLUMNS:
+        arguments = given(name, **{label: same[::-1]})
+        for columns in ((pd.Series(EVENT), TIME), (EVENT, pd.Series(TIME))):
+            with pytest.raises(ValueError, match=message):
+                getattr(metrics, name)(*columns, **arguments)
+        with pytest.raises(ValueError, match="event and time have the same index in another"):
+            getattr(metrics, name)(pd.Series(EVENT), pd.Series(TIME)[::-1], **given(name))
+
+
+# bristlecone.outcome
+
+
+def test_outcome_has_the_fields_that_were_given():
+    assert Y.dtype == np.dtype([("event", bool), ("time", float)])
+    assert LATE.dtype == np.dtype([("event", bool), ("time", float), ("entry", float)])
+    assert outcome([1, 0], [3, 5], entry=[0, 0]).dtype.names == ("event", "time", "entry")
+    durations = outcome([1, 0], [timedelta(3), timedelta(5)], entry=[timedelta(1), timedelta(0)])
+    assert durations.tolist() == [(True, 3.0, 1.0), (False, 5.0, 0.0)]
+    dates = outcome([1, 0], [date(2020, 3, 1), date(2021, 1, 1)], [date(2020, 2, 1)] * 2)
+    assert dates.tolist() == [(True, 29.0), (False, 335.0)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([0, 1, 2], [1, 2, 3]), "^event holds 0, 1, 2; .*pass event == 1"),
+        (([0, 1], [1, -2]), "^time is -2.0 in row 1; times must be finite and not negative"),
+        (([0, 1], [1, 2], [0, 2]), "^entry is 2.0 in row 1, where the time is 2.0"),
+        (([0, 1], [1, 2, 3]), "^event has 2 rows but time has 3"),
+        (([0, 1], [1, 2], [0]), "^time has 2 rows but entry has 1"),
+        (([0, 1], [date(2020, 1, 1)] * 2), "^time holds dates"),
+        (([0, 1], [1, 2], [date(2020, 1, 1)] * 2), "^entry holds dates"),
+        ((["yes", "no"], [1, 2]), "^event has dtype .*'yes', 'no'; expected True/False or 0/1"),
+        (([0, 1], ["1", "x"]), "^time has dtype .* expected numbers"),
+        ((pd.Series([0, 1]), pd.Series([1, 2])[::-1]), "^event and time have the same index"),
+        ((pd.Series([0, 1]), [1, 2], pd.Series([0, 0])[::-1]), "^event and entry have the same"),
+        (([], []), "^event has no rows"),
+        (([[0, 1]], [1, 2]), r"^event has shape \(1, 2\)"),
+    ],
+)
+def test_outcome_names_what_is_wrong(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        outcome(*arguments)
+
+
+def test_a_triple_is_told_of_outcome():
+    with pytest.raises(ValueError, match=r"y is a tuple of three.*bristlecone.outcome\(event, "):
+        OptimalSurvivalTree().fit(X, (EVENT, TIME, TIME / 2))
+
+
+def test_outcomes_are_divided_in_cross_validation_and_read_by_scikit_survival():
+    folds = KFold(3, shuffle=True, random_state=0)
+    tree = OptimalSurvivalTree(max_depth=1)
+    expected = cross_val_score(tree, X, Y, cv=folds, error_score="raise")
+    frame = FORMS["dates of entry and exit"]
+    np.testing.assert_array_equal(cross_val_score(tree, X, frame, cv=folds), expected)
+    check_y_survival = pytest.importorskip("sksurv.util").check_array_survival
+    event, time = check_y_survival(X, Y)
+    np.testing.assert_array_equal(event, EVENT)
+    np.testing.assert_array_equal(time, TIME)
+
+
+# Integrated Brier score at the times of step functions
+
+
+@pytest.mark.parametrize("ties", ["sksurv", "paper"])
+@pytest.mark.parametrize("name", ["integrated_brier_score", "ibs_ratio"])
+def test_step_functions_bring_their_times(name, ties):
+    tree = GreedySurvivalTree(max_depth=2, leaf_curve="kaplan-meier").fit(X[:40], Y[:40])
+    functions = tree.predict_survival_function(X[40:])
+    test = Y[40:]
+    steps = np.unique(np.concatenate([function.x for function in functions]))
+    last = test["time"].max()
+    inside = (steps >= test["time"].min()) & (steps < last) if ties == "sksurv" else steps <= last
+    assert 2 < inside.sum() < steps.size
+    metric = getattr(metrics, name)
+    found = metric(Y[:40], test, functions, ties=ties)
+    assert found == metric(Y[:40], test, functions, steps[inside], ties=ties)
+    with pytest.raises(ValueError, match="times is needed when estimate is an array"):
+        metric(Y[:40], test, np.ones((20, 3)), ties=ties)
+    early = [curves.StepFunction([0.25, 0.5], [0.9, 0.8], before=1.0)] * 20
+    if ties == "sksurv":
+        with pytest.raises(ValueError, match="at least two times within the follow-up"):
+            metric(Y[:40], test, early)
+
+
+# Whatever else is given by row
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda tree, y, wrong: tree.score(X, y[::-1]), "y"),
+        (lambda tree, y, wrong: curves.kaplan_meier(y, wrong), "sample_weight"),
+        (lambda tree, y, wrong: brier_losses(y, SURVIVAL, TIMES, sample_weight=wrong), "sample_w"),
+        (lambda tree, y, wrong: tree.fit(X, y, reference_loss=wrong), "reference_loss"),
+    ],
+)
+def test_an_index_in_another_order_is_refused_by_name(call, name):
+    tree = OptimalSurvivalTree(objective="brier", max_depth=1).fit(X, Y)
+    wrong = pd.Series(np.ones(N))[::-1]
+    with pytest.raises(ValueError, match=f"and {name}.* the same index in another order"):
+        call(tree, pd.DataFrame(Y), wrong)
+
+
+# Command line
+
+
+def study(folder, monkeypatch, y):
+    monkeypatch.chdir(folder)
+    frame = pd.concat([X, pd.DataFrame(y)], axis=1)
+    frame.to_csv("study.csv", index=False)
+    parquet.write_table(pa.Table.from_pandas(frame, preserve_index=False), "study.parquet")
+
+
+DATES = {"event": EVENT.astype(int), "entry": FIRST, "exit": LAST}
+COMMANDS = {
+    "dates": (DATES, ()),
+    "dates named": (
+        {"died": EVENT, "from": FIRST, "until": LAST},
+        ("--event", "died", "--entry", "from", "--time", "until"),
+    ),
+    "dates with hours": (DATES | {"entry": FIRST + np.timedelta64(0, "s")}, ()),
+    "start and stop": ({"event": EVENT, "start": 0, "stop": TIME}, ()),
+}
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("form", COMMANDS)
+def test_the_command_line_reads_dates_and_intervals(form, kind, capsys, tmp_path, monkeypatch):
+    columns, options = COMMANDS[form]
+    study(tmp_path, monkeypatch, columns)
+    status, _, err = run(capsys, "fit", f"study.{kind}", *options, "--model", "m.json")
+    assert (status, err) == (0, "")
+    model = load_model("m.json")
+    assert model.feature_names_in_.tolist() == ["a", "b", "c"]
+    expected = OptimalSurvivalTree(max_depth=3).fit(X, Y)
+    np.testing.assert_array_equal(model.unique_times_, expected.unique_times_)
+    np.testing.assert_array_equal(model.predict(X), expected.predict(X))
+
+
+def test_the_command_line_takes_entries_by_name(capsys, tmp_path, monkeypatch):
+    study(tmp_path, monkeypatch, LATE)
+    assert run(capsys, "fit", "study.csv", "--model", "m.json")[0] == 0
+    expected = OptimalSurvivalTree(max_depth=3).fit(X, LATE).objective_value_
+    assert load_model("m.json").objective_value_ == expected
+    assert run(capsys, "fit", "study.csv", "--drop", "entry", "--model", "m.json")[0] == 0
+    expected = OptimalSurvivalTree(max_depth=3).fit(X, Y).objective_value_
+    assert load_model("m.json").objective_value_ == expected
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"entry": LAST, "exit": FIRST}, "column 'exit' is 2020-"),
+        ({"entry": FIRST.astype(str).astype(object), "exit": TIME}, "column 'entry' holds dates"),
+        (
+            {"exit": ["2020-31-01", *LAST[1:].astype(str)]},
+            "'exit' holds '2020-31-01' in row 0, and",
+        ),
+        ({"exit": [None, *LAST[1:].astype(str)]}, "column 'exit' has no value in row 0"),
+        ({"exit": ["soon"] * N}, "column 'exit' is not numeric; row 0 holds soon"),
+    ],
+)
+def test_dates_that_cannot_be_are_refused(changed, message, capsys, tmp_path, monkeypatch):
+    study(tmp_path, monkeypatch, DATES | changed)
+    for data in ("study.csv", "study.parquet"):
+        assert message in refused(capsys, tmp_path, "fit", data)
+
+
+def test_dates_without_a_beginning_ask_for_it(capsys, tmp_path, monkeypatch):
+    study(tmp_path, monkeypatch, {"event": EVENT, "time": LAST})
+    for data in ("study.csv", "study.parquet"):
+        assert "--entry names the column of those" in refused(capsys, tmp_path, "fit", data)

@@ -1,0 +1,189 @@
+"""Parameters are declared once: checks, rendered docstrings and signatures tell the same."""
+
+import inspect
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bristlecone
+from bristlecone import (
+    BinaryEncoder,
+    CostSensitiveTreeClassifier,
+    FairTreeClassifier,
+    GreedySurvivalTree,
+    InvalidParameterError,
+    OptimalSurvivalTree,
+    OptimalTree,
+    OptimalTreeClassifier,
+    OptimalTreeRegressor,
+    PolicyTree,
+    RmstParity,
+    SoftSurvivalTree,
+    Task,
+)
+from bristlecone.estimators.docstrings import MARKER
+from bristlecone.estimators.parameters import PARAMETERS
+
+X = pd.DataFrame({"a": np.repeat([0.0, 1.0, 2.0, 3.0], 8), "b": np.tile([0.0, 1.0], 16)})
+TIME = 1.0 + np.arange(32) % 7 + 3 * X["a"].to_numpy()
+SURVIVAL = np.arange(32) % 5 > 0, TIME
+LABELS = (X["a"] + X["b"] > 2).to_numpy()
+GROUPS = np.tile(["x", "x", "y", "y"], 8)
+
+
+class SquaredError(Task):
+    def statistics(self, X, y):
+        return np.column_stack([np.ones(len(y)), y, y**2])
+
+    def leaf_cost(self, sums):
+        n, total, squares = sums.T
+        return squares - total**2 / n
+
+    def leaf_value(self, sums):
+        return sums[:, 1] / sums[:, 0]
+
+
+# Every class with parameters that bring every fitted attribute, its target, and data of ``fit``.
+CASES = {
+    OptimalSurvivalTree: ({"fairness": RmstParity(100.0)}, SURVIVAL, {"sensitive": GROUPS}),
+    GreedySurvivalTree: ({}, SURVIVAL, {}),
+    SoftSurvivalTree: ({"depth": 1, "n_restarts": 1}, SURVIVAL, {"sensitive": GROUPS}),
+    OptimalTreeClassifier: ({"objective": "f1"}, LABELS, {}),
+    CostSensitiveTreeClassifier: ({}, LABELS, {}),
+    FairTreeClassifier: ({}, LABELS, {"sensitive": GROUPS}),
+    PolicyTree: (
+        {"teacher": "inverse-propensity"},
+        TIME,
+        {"treatment": GROUPS, "propensity": np.full(32, 0.5)},
+    ),
+    OptimalTreeRegressor: ({}, TIME, {}),
+    OptimalTree: ({"task": SquaredError()}, TIME, {}),
+}
+
+each_class = pytest.mark.parametrize("cls", CASES, ids=lambda cls: cls.__name__)
+
+
+def fitted(cls, **parameters):
+    given, y, data = CASES[cls]
+    if "sensitive_feature" in parameters:  # which the groups of fit would replace
+        data = {}
+    return cls(**{"random_state": 0, **given, **parameters}).fit(X, y, **data)
+
+
+def signature(function):
+    parameters = inspect.signature(function).parameters.values()
+    return {p.name: p.default for p in parameters if p.name != "self"}
+
+
+def entries(documented, title):
+    """Entries of a section of the docstring: (names, type, text), in their order."""
+    text = inspect.getdoc(documented)
+    (section,) = re.findall(rf"^{title}\n-+\n(.*?)(?=\n\n\w+\n---|\Z)", text, re.M | re.S)
+    found = []
+    for entry in re.split(r"\n(?=\S)", section):
+        head, _, body = entry.partition("\n")
+        names, _, kind = head.partition(" : ")
+        found.append((names.split(", "), kind, body.strip()))
+    return found
+
+
+@pytest.mark.parametrize("cls", [*CASES, BinaryEncoder], ids=lambda cls: cls.__name__)
+def test_parameters_are_documented_with_their_defaults_in_the_order_of_the_signature(cls):
+    documented = entries(cls, "Parameters")
+    parameters = signature(cls)
+    assert [name for names, _, _ in documented for name in names] == list(parameters)
+    for (name,), kind, text in documented:
+        default = parameters[name]
+        kind, _, told = kind.partition(", default=")
+        assert kind and text, name
+        if default is inspect.Parameter.empty:
+            assert told == ""
+        else:
+            assert told == (f'"{default}"' if isinstance(default, str) else repr(default)), name
+
+
+@pytest.mark.parametrize("cls", [*CASES, BinaryEncoder], ids=lambda cls: cls.__name__)
+def test_arguments_of_fit_are_documented_in_their_order(cls):
+    documented = entries(cls.fit, "Parameters")
+    assert [name for names, _, _ in documented for name in names] == list(signature(cls.fit))
+    assert entries(cls.fit, "Returns")[0][0] == [cls.__name__]
+    assert entries(cls.fit, "Raises") and entries(cls.fit, "Warns")
+
+
+@each_class
+def test_fitted_attributes_are_those_of_the_docstring(cls):
+    models = [fitted(cls)]
+    if cls is OptimalTreeClassifier:  # measures have a front, and no importances
+        models.append(fitted(cls, objective="accuracy"))
+    attributes = {
+        name
+        for model in models
+        for name in dir(model)
+        if name.endswith("_") and not name.startswith("_") and hasattr(model, name)
+    }
+    documented = entries(cls, "Attributes")
+    names = [name for names, _, _ in documented for name in names]
+    assert len(names) == len(set(names))
+    assert set(names) == attributes
+    assert all(kind and text for _, kind, text in documented)
+
+
+def test_docstrings_have_no_marker_left():
+    for name in bristlecone.__all__:
+        public = getattr(bristlecone, name)
+        members = [getattr(public, member) for member in dir(public)]
+        for told in (public, *members):
+            text = getattr(told, "__doc__", None)
+            assert not isinstance(text, str) or not MARKER.search(text), (name, told)
+
+
+def test_every_shared_entry_is_used():
+    from bristlecone.estimators.docstrings import _SHARED
+
+    texts = [inspect.getdoc(told) for cls in CASES for told in (cls, cls.fit)]
+    for name, (head, *_) in _SHARED.items():
+        assert sum(head in text for text in texts) > 1, name
+
+
+@each_class
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_shared_parameters_of_a_wrong_type_are_refused_by_name(cls, name):
+    if name not in signature(cls):
+        pytest.skip("not a parameter of this class")
+    for wrong in (object(), [1], "nonsense", 1j):
+        with pytest.raises(InvalidParameterError, match=f"^{name} "):
+            fitted(cls, **{name: wrong})
+
+
+@each_class
+def test_own_parameters_of_a_wrong_type_are_refused_by_name(cls):
+    for name in signature(cls).keys() - PARAMETERS.keys():
+        parameters = {"objective": "brier"} if name == "time_grid" else {}
+        with pytest.raises((ValueError, TypeError), match=name):
+            fitted(cls, **{name: object(), **parameters})
+
+
+@each_class
+def test_shared_defaults_are_those_of_the_signatures(cls):
+    parameters = signature(cls)
+    for name in PARAMETERS.keys() & parameters.keys():
+        PARAMETERS[name].check(name, PARAMETERS[name].default)
+        if name == "shrinkage" and cls in (OptimalSurvivalTree, GreedySurvivalTree):
+            assert parameters[name] == "auto"
+        else:
+            assert parameters[name] == PARAMETERS[name].default, name
+
+
+def test_python_without_docstrings_imports_and_fits():
+    program = (
+        "from bristlecone import *\n"
+        "assert OptimalTreeRegressor.__doc__ is None\n"
+        "tree = OptimalTreeRegressor(max_depth=1).fit([[1.0], [2.0], [8.0]], [1.0, 3.0, 11.0])\n"
+        "print(tree.predict([[0.0], [9.0]]).tolist())\n"
+    )
+    done = subprocess.run([sys.executable, "-OO", "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "[2.0, 11.0]\n"), done.stderr

@@ -1,0 +1,106 @@
+"""The structure of the package: which room may know which other."""
+
+import ast
+from pathlib import Path
+
+import bristlecone
+
+PACKAGE = Path(bristlecone.__file__).parent
+
+# From the top of the house down: a room imports from those below it alone.
+ROOMS = (
+    "__main__",
+    "cli",
+    "report",
+    "plot",
+    "export",
+    "datasets",
+    "estimators",
+    "model",
+    "objectives",
+    "search",
+    "reference",
+    "leaves",
+    "soft",
+    "encoder",
+    "tree",
+    "metrics",
+    "curves",
+    "data",
+    "errors",
+    "_core",
+)
+
+
+def modules():
+    """Dotted name, source and syntax tree of every module."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+        name = ".".join(part for part in parts if part != "__init__")
+        yield name, ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imports():
+    """(module, imported module, imported name) of every import, those for types included."""
+    for name, tree in modules():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("bristlecone"):
+                for alias in node.names:
+                    yield name, node.module, alias.name
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    if alias.name.startswith("bristlecone"):
+                        yield name, alias.name, ""
+
+
+def room(module, name=""):
+    parts = [*module.split("."), name]
+    return parts[1] if parts[1] in ROOMS else ""
+
+
+def test_every_module_stands_in_a_room():
+    found = {name.split(".")[1] for name, _ in modules() if "." in name}
+    assert found <= set(ROOMS)
+    assert found | {"_core"} == set(ROOMS)
+
+
+def test_imports_run_downwards():
+    depth = {name: place for place, name in enumerate(ROOMS)}
+    for module, imported, name in imports():
+        above, below = room(module), room(imported, name)
+        if above and below and above != below:
+            assert depth[above] < depth[below], f"{module} imports {imported}"
+
+
+def test_no_room_uses_what_another_keeps_to_itself():
+    for module, imported, name in imports():
+        if room(module) != room(imported, name):
+            hidden = [part for part in [*imported.split("."), name] if part.startswith("_")]
+            assert not [part for part in hidden if part not in ("_core", "__version__")], (
+                f"{module} imports {name} of {imported}"
+            )
+
+
+def private(tree):
+    """Private names that a module defines for its objects."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            yield node.name
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr
+
+
+def test_no_room_uses_private_names_of_objects_of_another():
+    # What Python itself, and scikit-learn, write with an underscore.
+    allowed = {"_replace", "_asdict", "_fields", "_exit", "_get_param_names"}
+    own = {}
+    for module, tree in modules():
+        own.setdefault(room(f"{module}."), set()).update(private(tree))
+    for module, tree in modules():
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Attribute) or not node.attr.startswith("_"):
+                continue
+            of_itself = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+            known = allowed | own[room(f"{module}.")]
+            if not of_itself and not node.attr.startswith("__") and node.attr not in known:
+                raise AssertionError(f"{module} uses {ast.unparse(node)}")
