@@ -42,10 +42,13 @@ def test_what_brier_has_not_is_refused(capsys, folder):
         (("fit",), "arguments are required: DATA (see bristlecone fit --help)"),
         (
             ("fit", "gbsg2", "--depth", "3"),
-            "unrecognized arguments: --depth 3; did you mean --max-depth? (see bristlecone fit "
-            "--help)",
+            "--estimator survival has no --depth, which is of soft; did you mean --max-depth? (see "
+            "bristlecone fit --help)",
         ),
-        (("fit", "study.csv", *FIT, "--entry", "status"), "--entry: 'status' is the column of"),
+        (
+            ("fit", "study.csv", *FIT, "--entry", "status"),
+            "--event and --entry are the same column",
+        ),
         (("fit", "study.csv", *FIT, "--categorical", "days"), "--categorical: 'days' is the"),
         (("fit", "gbsg2", "--title", "A tree"), "--title needs --report"),
         (("fit", "gbsg2", "--max-d", "3"), "unrecognized arguments: --max-d 3"),

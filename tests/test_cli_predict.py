@@ -188,7 +188,8 @@ def test_a_greedy_tree_can_be_shown_and_applied_too(capsys, folder):
     (folder / "m.json").write_text(tree.to_json())
     status, out, _ = run(capsys, "show", "m.json")
     assert status == 0
-    assert out == f"m.json: 432 rows, 114 events, 7 columns\n\n{export_text(tree)}"
+    assert out.startswith(f"m.json: 432 rows, 114 events, 7 columns\n\n{export_text(tree)}\n")
+    assert "status          grown, not searched for: nothing is proved\n" in out
     status, out, _ = run(capsys, "predict", "m.json", "rossi")
     assert status == 0
     risks = [float(line.split(",")[1]) for line in out.splitlines()[1:]]
@@ -218,7 +219,10 @@ def test_models_of_other_kinds_are_shown_and_predict(capsys, folder):
         "m.json: 4 rows, 1 column\n\nage <= 45\n|-- yes: [1] n=2, no (no: 2, yes: 0)"
     )
     status, out, _ = run(capsys, "predict", "m.json", "new.csv")
-    assert out == "leaf,prediction\n1,no\n1,no\n2,yes\n2,yes\n"
+    assert out == (
+        "leaf,prediction,probability_no,probability_yes\n"
+        "1,no,1.0,0.0\n1,no,1.0,0.0\n2,yes,0.0,1.0\n2,yes,0.0,1.0\n"
+    )
     status, _, err = run(capsys, "predict", "m.json", "new.csv", "--times", "3")
     assert status == 2
     assert "predicts no survival" in err

@@ -38,6 +38,12 @@ SPOILT = "age,time,event\n" + "".join(
     f"{age},{time},1\n" for time, age in enumerate(("50", "60", '5"0', "70", "40", "45"), start=1)
 )
 
+# A trial of which a policy is learned.
+TRIAL = "age,arm,p,gain\n" + "".join(
+    f"{age},{arm},0.5,{gain}\n"
+    for age, arm, gain in [(50, "drug", 3), (60, "drug", 8), (45, "none", 5), (65, "none", 2)]
+)
+
 
 def printed(run, *arguments):
     out = io.StringIO()
@@ -65,6 +71,7 @@ def test_examples_run_and_print_what_is_written(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("study.csv").write_text(STUDY)
     Path("spoilt.csv").write_text(SPOILT)
+    Path("trial.csv").write_text(TRIAL)
     namespace = {"__name__": page.stem}
     executed = 0
     for kind, content, expected in BLOCK.findall(page.read_text(encoding="utf-8")):

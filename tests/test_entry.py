@@ -266,8 +266,8 @@ def test_the_command_line_takes_a_column_of_entries(study, capsys):
     ("options", "message"),
     [
         (("--entry", "sinse"), "--entry: the data have no column 'sinse'; did you mean 'since'?"),
-        (("--entry", "months"), "--entry: 'months' is the column of --time or --event"),
-        (("--entry", "since", "--drop", "since"), "'since' is the column of --time, --event or"),
+        (("--entry", "months"), "--time and --entry are the same column 'months'"),
+        (("--entry", "since", "--drop", "since"), "--drop: 'since' is the column of --entry"),
         (("--entry", "x0"), "column 'x0' is -"),
         (("--entry", "text"), "column 'text' is not numeric; row 0 holds a"),
         (("--entry", "late"), "column 'late' is 60.0 in row 0, where the time is"),

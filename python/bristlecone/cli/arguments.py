@@ -3,62 +3,25 @@
 from __future__ import annotations
 
 import argparse
-import re
+import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
+from textwrap import fill
 from typing import Any, NoReturn
 
 from bristlecone._core import __version__
-from bristlecone.estimators.parameters import (
-    PARAMETERS,
-    Parameter,
-    count_or_none,
-    number_or_auto,
-)
+from bristlecone.cli.kinds import DEFAULT, KINDS, Kind, flag
 
-__all__ = ["ENCODER", "SEARCH", "TREE", "parse"]
+__all__ = ["parse"]
 
 _DATA = (
     "CSV file (compressed by gzip or not), Parquet file, - for standard input, or the name of a "
     "bundled set"
 )
-
-
-TREE = (
-    Parameter("objective", "likelihood", metavar="NAME", help="what the best tree is best in: "
-              "likelihood (proportional hazards between the leaves) or brier (integrated Brier "
-              "score)"),
-    *map(PARAMETERS.__getitem__, (
-        "max_depth", "max_leaf_nodes", "min_samples_leaf", "min_events_leaf", "leaf_penalty",
-        "prior",
-    )),
-    Parameter("shrinkage", "auto", read=number_or_auto, metavar="L", help="pseudo-events, or "
-              "pseudo-rows of a curve, by which predictions are pulled towards those of the node "
-              "above; auto is the objective's own"),
-    Parameter("leaf_curve", "auto", metavar="NAME", help="survival curve of a leaf: proportional, "
-              "kaplan-meier or brier-optimal; auto is the objective's own"),
-    Parameter("time_grid", None, read=float, metavar="T", nargs="+", help="coarser times for "
-              "brier: every time is moved up to the next one of these"),
-)  # fmt: skip
-"""Options of the tree."""
-
-SEARCH = tuple(PARAMETERS[name] for name in ("time_limit", "memory_limit", "n_jobs"))
-"""Options of the search."""
-
-ENCODER = (
-    Parameter("thresholds", "quantiles", metavar="NAME", help="where numbers are cut: quantiles, "
-              "midpoints (everywhere) or kmeans"),
-    Parameter("n_thresholds", 10, read=int, metavar="K", help="most cuts of a column"),
-    Parameter("max_categories", 10, read=count_or_none, metavar="K", help="most levels of a text "
-              "column that get a question of their own, the commonest ones; none for all"),
-    Parameter("missing", "impute", metavar="NAME", help="missing numbers: impute (the mean) or "
-              "branch (a question of their own)"),
-    Parameter("min_support", 0.01, read=float, metavar="SHARE", help="leave questions out that "
-              "fewer rows answer with yes, or with no"),
-    Parameter("max_features", None, read=count_or_none, metavar="K", help="most questions in all, "
-              "the most balanced ones"),
-)  # fmt: skip
-"""Options of the binary features."""
+_WIDTH = 80
+# From which similarity an option is suggested in place of another.
+_ALIKE = 0.75
+_LISTED: dict[str, Any] = {"metavar": "COL", "nargs": "+", "action": "extend", "default": []}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -68,6 +31,11 @@ class _Parser(argparse.ArgumentParser):
             formatter_class=argparse.RawDescriptionHelpFormatter,
             **options,
         )
+
+    @property
+    def options(self) -> list[str]:
+        """Every option by its name."""
+        return list(self._option_string_actions)
 
     def error(self, message: str) -> NoReturn:
         raise ValueError(f"{message} (see {self.prog} --help)")
@@ -83,22 +51,25 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace | None:
     SystemExit
         After ``--help`` and ``--version``.
     """
+    argv = sys.argv[1:] if argv is None else argv
     parser = _Parser(
         prog="bristlecone",
-        description="Optimal survival trees from the command line.",
+        description="Optimal survival trees, and others, from the command line.",
         epilog="example: bristlecone fit gbsg2 --max-depth 2 --report gbsg2.html",
     )
     parser.add_argument("--version", action="version", version=f"bristlecone {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    estimator = _estimator_of(argv)
+    fit = "bristlecone fit" + (f" --estimator {estimator}" if estimator != DEFAULT else "")
+    _add_fit(commands.add_parser("fit", help="fit a tree to a data set", prog=fit), estimator)
     for name, short, add in (
-        ("fit", "find the best survival tree of a data set", _add_fit),
         ("predict", "apply a saved tree to new rows", _add_predict),
         ("show", "print a saved tree", _add_show),
         ("datasets", "list the bundled data sets, or describe one", _add_datasets),
     ):
-        command = commands.add_parser(name, help=short)
+        add(commands.add_parser(name, help=short))
+    for name, command in commands.choices.items():
         command.set_defaults(command=name, parser=command)
-        add(command)
     arguments, unknown = parser.parse_known_args(argv)
     if not hasattr(arguments, "command"):
         if unknown:
@@ -106,89 +77,140 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace | None:
         parser.print_help()
         return None
     if unknown:
-        options = re.findall(r"--[\w-]+", arguments.parser.format_help())
-        close = get_close_matches(unknown[0].partition("=")[0], options, n=1)
-        hint = f"; did you mean {close[0]}?" if close else ""
-        arguments.parser.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+        _refuse(arguments, unknown)
     return arguments
 
 
-def _add_fit(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Find the survival tree of least loss and print it with the proof. Every column is a\n"
-        "feature but those of the outcome and those dropped."
+def _estimator_of(argv: Sequence[str]) -> str:
+    """Which estimator the options are of; the default where it is not known."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--estimator", nargs="?")
+    name = parser.parse_known_args(argv)[0].estimator
+    return name if name in KINDS else DEFAULT
+
+
+def _refuse(arguments: argparse.Namespace, unknown: list[str]) -> None:
+    """Raise for arguments that nothing is known of."""
+    parser = arguments.parser
+    option = next((text for text in unknown if text.startswith("--")), unknown[0])
+    option = option.partition("=")[0]
+    message = f"unrecognized arguments: {' '.join(unknown)}"
+    if arguments.command == "fit":
+        others = [name for name in KINDS if option in _fit_parser(name).options]
+        if others:
+            message = f"--estimator {arguments.estimator} has no {option}, which is of "
+            message += ", ".join(others)
+    close = get_close_matches(option, parser.options, n=1, cutoff=_ALIKE)
+    parser.error(message + (f"; did you mean {close[0]}?" if close else ""))
+
+
+def _fit_parser(estimator: str) -> _Parser:
+    parser = _Parser()
+    _add_fit(parser, estimator)
+    return parser
+
+
+def _add_fit(parser: argparse.ArgumentParser, estimator: str) -> None:
+    kind = KINDS[estimator]
+    chosen = f"--estimator {estimator} " if estimator != DEFAULT else ""
+    parser.usage = f"{parser.prog} DATA [options]"
+    parser.description = fill(
+        f"{kind.aim} Every column is a feature but those named below and those dropped.", _WIDTH
     )
-    parser.epilog = """examples:
-  bristlecone fit gbsg2 --max-depth 2
-  bristlecone fit study.csv --time days --event status --event-value dead --drop id
-  bristlecone fit study.csv --min-samples-leaf 20 --model tree.json --report tree.html
+    parser.epilog = f"""estimators, each with options of its own (--estimator NAME --help):
+{_list_of_kinds()}
+  The task of an OptimalTree is code: fit it in Python.
+
+examples:
+{_examples(chosen, kind)}
+  bristlecone fit study.csv --estimator classifier --target stage --model tree.json
   zcat study.csv.gz | bristlecone fit - --time days --event status --estimate
 """
-    add = parser.add_argument
-    add("data", metavar="DATA", help=_DATA)
-    columns = parser.add_argument_group("columns")
-    add = columns.add_argument
-    add(
-        "--time",
-        metavar="COL",
-        help="column of times: numbers, or dates with --entry (default: time; or stop, exit "
-        "beside start, entry)",
+    parser.add_argument("data", metavar="DATA", help=_DATA)
+    parser.add_argument(
+        "--estimator",
+        metavar="NAME",
+        choices=tuple(KINDS),
+        default=DEFAULT,
+        help=f"what to fit, see below (default: {DEFAULT})",
     )
-    add("--event", metavar="COL", help="column of events, 1 or true (default: event)")
-    add("--event-value", metavar="V", help="value of the event column that means an event")
-    add(
-        "--entry",
-        metavar="COL",
-        help="column of times from which the rows were observed, or of the dates that the time is "
-        "counted from (default without --time: entry, or start beside stop)",
-    )
-    add("--drop", metavar="COL", nargs="+", action="extend", default=[], help="columns to ignore")
-    add(
-        "--categorical",
-        metavar="COL",
-        nargs="+",
-        action="extend",
-        default=[],
-        help="columns to take as text though their cells are numbers",
-    )
-    _add_missing(columns)
-
-    output = parser.add_argument_group("output")
-    add = output.add_argument
-    add("--model", metavar="JSON", help="save the tree to this file")
-    add("--report", metavar="HTML", help="write a page with the tree, its curves and the proof")
-    add("--title", metavar="TEXT", help="headline of the report (default: names the data)")
-    add("--time-label", metavar="TEXT", help="label of its time axes (default: names the column)")
-    add("--estimate", action="store_true", help="print what the search would take, and stop")
-    add(
-        "--progress",
-        action="store_true",
-        help="show best tree and bound from the start, on a terminal or not (default: on a "
-        "terminal, after a second)",
-    )
-    for title, options in (("tree", TREE), ("search", SEARCH), ("binary features", ENCODER)):
-        group = parser.add_argument_group(title)
-        for option in options:
-            group.add_argument(
-                f"--{option.name.replace('_', '-')}",
+    _add_columns(parser.add_argument_group("columns"), kind)
+    _add_output(parser.add_argument_group("output"), kind)
+    parser.set_defaults(estimate=False, progress=False, time_label=None)
+    for group in kind.groups:
+        options = parser.add_argument_group(group.title)
+        for option in group.options:
+            options.add_argument(
+                flag(option),
                 dest=option.name,
                 type=option.read,
                 metavar=option.metavar,
                 nargs=option.nargs,
+                action="extend" if option.nargs else "store",
                 default=argparse.SUPPRESS,
                 help=f"{option.help} (default: {str(option.default).lower()})",
             )
 
 
+def _list_of_kinds() -> str:
+    width = max(map(len, KINDS))
+    return "\n".join(f"  {name:{width}}  {kind.what}" for name, kind in KINDS.items())
+
+
+def _examples(chosen: str, kind: Kind) -> str:
+    examples = [kind.example]
+    if kind.cls == KINDS[DEFAULT].cls:
+        examples = ["gbsg2 --max-depth 2 --report gbsg2.html", *examples]
+    return "\n".join(
+        f"  bristlecone fit {data} {chosen}{rest}"
+        for data, _, rest in (example.partition(" ") for example in examples)
+    )
+
+
+def _add_columns(group: Any, kind: Kind) -> None:
+    for role in kind.roles:
+        several = {"nargs": "+", "action": "extend"} if role.is_many else {}
+        group.add_argument(flag(role), metavar="COL", help=role.help, **several)
+    if kind.predicts_survival:
+        group.add_argument(
+            "--event-value", metavar="V", help="value of the event column that means an event"
+        )
+    group.add_argument("--drop", help="columns to ignore", **_LISTED)
+    group.add_argument(
+        "--categorical",
+        help="columns to take as text though their cells are numbers",
+        **_LISTED,
+    )
+    _add_missing(group)
+
+
+def _add_output(group: Any, kind: Kind) -> None:
+    add = group.add_argument
+    add("--model", metavar="JSON", help="save the tree to this file")
+    add("--report", metavar="HTML", help="write a page about the tree, with its curves and proof")
+    add("--title", metavar="TEXT", help="headline of the report (default: names the data)")
+    if kind.predicts_survival:
+        add(
+            "--time-label",
+            metavar="TEXT",
+            help="label of its time axes (default: names the column)",
+        )
+    if kind.is_searched:
+        add("--estimate", action="store_true", help="print what the search would take, and stop")
+        add(
+            "--progress",
+            action="store_true",
+            help="show best tree and bound from the start, on a terminal or not (default: on a "
+            "terminal, after a second)",
+        )
+
+
 def _add_missing(group: Any) -> None:
     group.add_argument(
         "--na",
-        metavar="CELL",
-        nargs="+",
-        action="extend",
-        default=[],
         help="cells that stand for a missing value (default: empty cells, NA, N/A, NaN, nan, "
         "NULL and null, which always do)",
+        **{**_LISTED, "metavar": "CELL"},
     )
 
 
@@ -196,7 +218,9 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Write a CSV with one line per row of DATA: the leaf and the prediction. Of a survival\n"
         "tree that is the risk (higher is earlier), the median of the model's survival curve (inf\n"
-        "where it is not reached) and the survival at the given times."
+        "where it is not reached) and the survival at the given times; of a classifier the label\n"
+        "and the probability of every label; of a policy the treatment and the estimated outcome\n"
+        "of every treatment."
     )
     parser.epilog = """examples:
   bristlecone predict tree.json new.csv --times 365 1825 --out predictions.csv
@@ -207,20 +231,13 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
     add("data", metavar="DATA", help=f"{_DATA}; columns that the tree does not know are ignored")
     add(
         "--times",
-        metavar="T",
-        nargs="+",
-        action="extend",
-        default=[],
-        type=float,
         help="times to tell the survival at (default: none)",
+        **{**_LISTED, "metavar": "T", "type": float},
     )
     add(
         "--id",
-        metavar="COL",
-        nargs="+",
-        action="extend",
-        default=[],
         help="columns to copy to the output, such as an identifier (default: none)",
+        **_LISTED,
     )
     _add_missing(parser)
     add("--out", metavar="CSV", help="file to write (default: standard output)")

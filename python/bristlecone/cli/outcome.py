@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone.cli.tables import listed, shown
+from bristlecone.cli.tables import listed, spells
 from bristlecone.data.frame import Frame
 from bristlecone.data.outcomes import INTERVALS, as_structured, as_survival
-from bristlecone.data.reading.numbers import parse_number
 
-__all__ = ["default_columns", "survival"]
+__all__ = ["check_present", "default_columns", "survival"]
 
 
 def default_columns(columns: Collection[str]) -> dict[str, str]:
@@ -35,7 +34,7 @@ def survival(
 ) -> NDArray[np.void]:
     """Outcomes as the estimators take them."""
     for name in filter(None, (event_name, time_name, entry_name)):
-        _check_present(frame[name], name)
+        check_present(frame[name], name)
 
     def named(name: str) -> tuple[NDArray[Any], str]:
         return frame[name], f"column {name!r}"
@@ -57,7 +56,7 @@ def _event(values: NDArray[Any], name: str, wanted: str | None) -> NDArray[np.bo
                 "say with --event-value which one is the event"
             )
         return values.astype(bool)
-    meant = [value for value in found if _is_written(value, wanted)]
+    meant = [value for value in found if spells(wanted, value)]
     if not meant:
         raise ValueError(
             f"--event-value: {wanted} does not occur in column {name!r}, which holds "
@@ -66,16 +65,8 @@ def _event(values: NDArray[Any], name: str, wanted: str | None) -> NDArray[np.bo
     return np.array([value in meant for value in values.tolist()])
 
 
-def _check_present(values: NDArray[Any], name: str) -> None:
+def check_present(values: NDArray[Any], name: str) -> None:
+    """Raise ValueError for a column with a missing value."""
     for row, value in enumerate(values.tolist()):
         if value is None or value != value:
             raise ValueError(f"column {name!r} has no value in row {row}")
-
-
-def _is_written(value: Any, text: str) -> bool:
-    """Whether the text stands for the value: 1 and 1.0 are the same number."""
-    if isinstance(value, bool):
-        return shown(value) == text.lower()
-    if isinstance(value, (int, float)):
-        return parse_number(text, ".") == value
-    return bool(value == text)

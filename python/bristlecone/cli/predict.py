@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone.cli.tables import check_column, open_table, output, shown
+from bristlecone.cli.tables import check_column, open_table, output, shown, spells
 from bristlecone.data.frame import Frame
 from bristlecone.data.reading import CsvFile, ParquetFile
 from bristlecone.data.reading.columns import NUMBER, TEXT
@@ -19,6 +19,8 @@ from bristlecone.model.files import write_files
 from bristlecone.model.registry import load_model
 
 __all__ = ["run"]
+
+Columns = dict[str, NDArray[Any]]
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -90,24 +92,25 @@ def _levels(values: NDArray[Any], schema: ColumnSchema) -> NDArray[Any]:
         return values
     known: dict[Any, Any] = {None: None}
     for text in set(values.tolist()) - {None}:
-        known[text] = next((level for level in schema.levels if _spells(text, level)), text)
+        known[text] = next((level for level in schema.levels if spells(text, level)), text)
     result = np.empty(len(values), dtype=object)
     result[:] = [known[text] for text in values.tolist()]
     return result
 
 
-def _spells(text: str, level: Any) -> bool:
-    if isinstance(level, (str, bool)):
-        return text == level or text.lower() == shown(level)
-    try:
-        return bool(float(text) == level)
-    except ValueError:
-        return False
+def _predictions(estimator: Any, X: Frame, times: dict[str, float]) -> Columns:
+    """What the tree predicts, by the first method of these that it has."""
+    for method, columns in (
+        ("predict_survival_function", _survival),
+        ("predict_proba", _probabilities),
+        ("predict_outcomes", _outcomes),
+    ):
+        if hasattr(estimator, method):
+            return columns(estimator, X, times)
+    return {"prediction": estimator.predict(X)}
 
 
-def _predictions(estimator: Any, X: Frame, times: dict[str, float]) -> dict[str, NDArray[Any]]:
-    if not hasattr(estimator, "predict_survival_function"):
-        return {"prediction": estimator.predict(X)}
+def _survival(estimator: Any, X: Frame, times: dict[str, float]) -> Columns:
     columns = {"risk": estimator.predict(X), "model_median": estimator.predict_median(X)}
     if times:
         survival = estimator.predict_survival_function(X, times=list(times.values()))
@@ -116,9 +119,26 @@ def _predictions(estimator: Any, X: Frame, times: dict[str, float]) -> dict[str,
     return columns
 
 
-def _copied(
-    table: CsvFile | ParquetFile, names: list[str], columns: dict[str, NDArray[Any]]
-) -> dict[str, NDArray[Any]]:
+def _probabilities(estimator: Any, X: Frame, times: dict[str, float]) -> Columns:
+    return {
+        "prediction": estimator.predict(X),
+        **_by_label("probability", estimator.classes_, estimator.predict_proba(X)),
+    }
+
+
+def _outcomes(estimator: Any, X: Frame, times: dict[str, float]) -> Columns:
+    return {
+        "prediction": estimator.predict(X),
+        **_by_label("outcome", estimator.treatments_, estimator.predict_outcomes(X)),
+    }
+
+
+def _by_label(what: str, labels: NDArray[Any], values: NDArray[Any]) -> Columns:
+    names = [f"{what}_{shown(label)}" for label in labels.tolist()]
+    return dict(zip(names, values.T, strict=True))
+
+
+def _copied(table: CsvFile | ParquetFile, names: list[str], columns: Columns) -> Columns:
     """Columns that are copied to the output as they are."""
     for name in names:
         if name in columns:
@@ -128,12 +148,17 @@ def _copied(
     return dict(table.read(names, kinds=dict.fromkeys(names, TEXT)))
 
 
-def _write(columns: dict[str, NDArray[Any]], target: Any) -> None:
+def _write(columns: Columns, target: Any) -> None:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows(zip(*(values.tolist() for values in columns.values()), strict=True))
+    writer.writerows(zip(*map(_cells, columns.values()), strict=True))
     if target is None:
         print(text.getvalue(), end="")
     else:
         write_files({target: text.getvalue()})
+
+
+def _cells(values: NDArray[Any]) -> list[Any]:
+    """Values as they are written; true and false as they stand in a file."""
+    return [shown(value) if isinstance(value, bool) else value for value in values.tolist()]

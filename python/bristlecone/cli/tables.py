@@ -16,9 +16,19 @@ import numpy as np
 from bristlecone import datasets
 from bristlecone.data.frame import Frame
 from bristlecone.data.reading import CsvFile, ParquetFile
+from bristlecone.data.reading.numbers import parse_number
 from bristlecone.model.files import check_target
 
-__all__ = ["check_column", "identifiers", "is_bundled", "listed", "open_table", "output", "shown"]
+__all__ = [
+    "check_column",
+    "identifiers",
+    "is_bundled",
+    "listed",
+    "open_table",
+    "output",
+    "shown",
+    "spells",
+]
 
 _STANDARD_INPUT = "-"
 _PARQUET = b"PAR1"
@@ -108,6 +118,15 @@ def _identifies(name: str, values: Any) -> bool:
 def shown(value: Any) -> str:
     """A value as it stands in a file."""
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def spells(text: str, value: Any) -> bool:
+    """Whether the text stands for the value: 1 and 1.0 are the same number."""
+    if isinstance(value, bool):
+        return text.lower() == shown(value)
+    if isinstance(value, str):
+        return text == value
+    return bool(parse_number(text, ".") == value)
 
 
 def listed(values: Iterable[Any], most: int = 12) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from bristlecone.cli.tables import shown
 from bristlecone.export import export_dict, export_text
 from bristlecone.search.certificate import Certificate
 
@@ -12,9 +13,9 @@ __all__ = ["size", "tree_text"]
 
 
 def tree_text(estimator: Any, source: str) -> str:
-    """Where the tree comes from and its size, the tree, and what was proved of it if it was."""
-    proof = f"\n{_proof(estimator.certificate_)}" if estimator.certificate_.is_searched else ""
-    return f"{source}: {size(estimator)}\n\n{export_text(estimator)}{proof}"
+    """Where the tree comes from and its size, the tree, and what was proved of it."""
+    proof = "".join(f"{name:16}{value}\n" for name, value in _proof(estimator.certificate_))
+    return f"{source}: {size(estimator)}\n\n{export_text(estimator)}\n{proof}"
 
 
 def size(estimator: Any) -> str:
@@ -36,7 +37,15 @@ def _leaves(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield from _leaves(node["no"])
 
 
-def _proof(found: Certificate) -> str:
-    """Lines for objective, lower bound, gap, status, binary features, seconds and remarks."""
-    lines = [*found.numbers[:3], ("status", found.sentence), *found.numbers[3:]]
-    return "".join(f"{name:16}{value}\n" for name, value in lines)
+def _proof(found: Certificate) -> list[tuple[str, str]]:
+    """Objective, lower bound, gap, status, binary features, seconds and remarks."""
+    if found.is_searched:
+        lines = [*found.numbers[:3], ("status", found.sentence), *found.numbers[3:]]
+    else:
+        status = f"{found.status}, not searched for: nothing is proved"
+        objective, *_ = found.numbers
+        lines = [objective, ("status", status), ("seconds", f"{found.seconds:.3g}")]
+    if found.groups is not None:
+        pairs = zip(found.groups.groups.tolist(), found.groups.values.tolist(), strict=True)
+        lines.append(("by group", ", ".join(f"{shown(name)}: {x:.6g}" for name, x in pairs)))
+    return lines

@@ -47,6 +47,10 @@ class Parameter(NamedTuple):
         See ``Check``.
     read, metavar, help, nargs
         Of the option of the command line, as argparse has them; no help where there is none.
+    flag : str
+        Its name, where it is not that of the parameter.
+    gather : callable
+        Makes the value of several that were read.
     """
 
     name: str
@@ -58,6 +62,8 @@ class Parameter(NamedTuple):
     metavar: str | None = None
     help: str = ""
     nargs: str | None = None
+    flag: str = ""
+    gather: Callable[[list[Any]], Any] = list
 
 
 def check_parameters(estimator: Any, **own: Check) -> None:

@@ -1,0 +1,347 @@
+"""The command line: every estimator is fitted, saved, shown and applied as in Python."""
+
+import csv
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from command_line import refused, run, table_of
+
+import bristlecone
+from bristlecone import BinaryEncoder, RmstParity
+from bristlecone.cli.kinds import KINDS
+from bristlecone.errors import BristleconeWarning
+from bristlecone.export import export_text
+
+N = 60
+K = np.arange(N)
+AGE = 40 + (K * 7) % 31
+DRUG = np.array(["a", "b", "c"])[K % 3]
+SICK = (AGE > 52) ^ (K % 7 == 0)
+TABLE = pd.DataFrame(
+    {
+        "age": AGE,
+        "drug": DRUG,
+        "smokes": K % 2 == 0,
+        "days": 1 + (K * 11) % 17 + 8 * (AGE < 50),
+        "status": (K % 5 > 0).astype(int),
+        "stage": np.where(SICK, np.where(AGE > 62, "III", "II"), "I"),
+        "ill": SICK,
+        "code": np.where(SICK, 2, 10),
+        "price": AGE * 1.5 + (DRUG == "b") * 20 + K % 3,
+        "sex": np.array(["f", "m", "m", "f"])[K % 4],
+        "arm": np.array([1, 2])[(K // 2) % 2],
+        "gain": (AGE > 55) * ((K // 2) % 2) * 2.0 + K % 3,
+        "p": np.where(K % 3 == 0, 0.4, 0.6),
+        "q1": 0.25 + 0.5 * (K % 2),
+        "q2": 0.75 - 0.5 * (K % 2),
+        "v1": AGE / 30.0,
+        "v2": AGE / 20.0,
+        "w": 1 + K % 3,
+    }
+)
+FEATURES = ["age", "drug", "smokes"]
+TIMES = ("--time", "days", "--event", "status")
+
+
+class Case:
+    """Arguments of ``fit``, and the same in Python."""
+
+    def __init__(self, kind, arguments, parameters, y, fit=None):
+        self.kind, self.arguments, self.parameters = kind, arguments, parameters
+        self.y = (TABLE["status"] == 1, TABLE["days"]) if y is None else TABLE[y]
+        self.more = {
+            name: TABLE[columns].to_numpy()
+            for name, columns in {"sample_weight": "w", **(fit or {})}.items()
+        }
+        roles = [*TIMES, *arguments, "w"]
+        self.features = [name for name in FEATURES if name not in roles]
+
+    @property
+    def command(self):
+        others = [c for c in TABLE.columns if c not in (*FEATURES, *map(str, self.arguments), "w")]
+        return ("fit", "t.csv", "--estimator", self.kind, *self.arguments, "--weight", "w",
+                "--drop", *others)  # fmt: skip
+
+    def fitted(self):
+        cls = getattr(bristlecone, KINDS[self.kind].cls)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", BristleconeWarning)
+            return cls(**self.parameters).fit(TABLE[self.features], self.y, **self.more)
+
+
+CASES = {
+    "survival": Case("survival", (*TIMES, "--max-depth", 2), {"max_depth": 2}, None),
+    "survival, fair": Case(
+        "survival",
+        (*TIMES, "--sensitive", "sex", "--fairness-limit", 0.5, "--fairness-tau", 10,
+         "--max-depth", 2, "--n-thresholds", 3),
+        {"max_depth": 2, "fairness": RmstParity(0.5, tau=10.0),
+         "encoder": BinaryEncoder(n_thresholds=3)},
+        None,
+        {"sensitive_features": "sex"},
+    ),
+    "greedy": Case(
+        "greedy",
+        (*TIMES, "--criterion", "logrank", "--min-events-leaf", "none", "--drop", "drug",
+         "--encoder", "none"),
+        {"criterion": "logrank", "min_events_leaf": None, "encoder": None},
+        None,
+    ),
+    "soft": Case(
+        "soft",
+        (*TIMES, "--depth", 1, "--n-restarts", 1, "--random-state", 0, "--pooling", "none",
+         "--sensitive", "sex", "--fairness-penalty", 0.01),
+        {"depth": 1, "n_restarts": 1, "random_state": 0, "pooling": None,
+         "fairness_penalty": 0.01},
+        None,
+        {"sensitive_features": "sex"},
+    ),
+    "classifier": Case(
+        "classifier",
+        ("--target", "stage", "--objective", "gini", "--class-weight", "I=2", "III=3",
+         "--shrinkage", 2, "--max-depth", 2),
+        {"objective": "gini", "class_weight": {"I": 2.0, "III": 3.0}, "shrinkage": 2.0,
+         "max_depth": 2},
+        "stage",
+    ),
+    "classifier, numbers": Case(
+        "classifier", ("--target", "code", "--class-weight", "10=5", "--max-depth", 1),
+        {"class_weight": {10: 5.0}, "max_depth": 1}, "code",
+    ),
+    "cost-sensitive": Case(
+        "cost-sensitive",
+        ("--target", "ill", "--cost-matrix", "0,3", "1.5,0", "--feature-costs", "age=0.1",
+         "drug=0.2", "--feature-groups", "age=visit", "drug=visit", "--feature-discounts",
+         "drug=0.05", "--max-depth", 2),
+        {"cost_matrix": [[0, 3], [1.5, 0]], "feature_costs": {"age": 0.1, "drug": 0.2},
+         "feature_groups": {"age": "visit", "drug": "visit"}, "feature_discounts": {"drug": 0.05},
+         "max_depth": 2},
+        "ill",
+    ),
+    "fair": Case(
+        "fair",
+        ("--target", "ill", "--sensitive", "sex", "--delta", 0.1, "--max-depth", 2,
+         "--constraint", "equality-of-opportunity"),
+        {"delta": 0.1, "max_depth": 2, "constraint": "equality-of-opportunity"},
+        "ill",
+        {"sensitive_features": "sex"},
+    ),
+    "regressor": Case("regressor", ("--target", "price", "--max-depth", 2, "--n-jobs", 2),
+                      {"max_depth": 2}, "price"),
+    "policy": Case(
+        "policy",
+        ("--target", "gain", "--treatment", "arm", "--propensity", "q1", "q2",
+         "--predicted-outcomes", "v1", "v2", "--capacity", "2=0.4", "--max-depth", 2),
+        {"capacities": {2: 0.4}, "max_depth": 2},
+        "gain",
+        {"treatment": "arm", "propensity": ["q1", "q2"], "predicted_outcomes": ["v1", "v2"]},
+    ),
+    "policy, one probability": Case(
+        "policy",
+        ("--target", "gain", "--treatment", "sex", "--propensity", "p", "--teacher",
+         "inverse-propensity", "--max-depth", 1),
+        {"teacher": "inverse-propensity", "max_depth": 1},
+        "gain",
+        {"treatment": "sex", "propensity": "p"},
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    TABLE.to_csv("t.csv", index=False)
+    return tmp_path
+
+
+def predictions(tree, X):
+    """Columns that ``predict`` writes, from Python's predictions."""
+    columns = {"leaf": tree.apply(X)}
+    if hasattr(tree, "predict_survival_function"):
+        survival = tree.predict_survival_function(X, times=[5])
+        found = {"risk": tree.predict(X), "model_median": tree.predict_median(X)}
+        return {**columns, **found, "survival_5": survival[:, 0]}
+    columns["prediction"] = tree.predict(X)
+    if hasattr(tree, "predict_proba"):
+        for label, values in zip(tree.classes_, tree.predict_proba(X).T, strict=True):
+            columns[f"probability_{str(label).lower() if label in (True, False) else label}"] = (
+                values
+            )
+    if hasattr(tree, "predict_outcomes"):
+        for label, values in zip(tree.treatments_, tree.predict_outcomes(X).T, strict=True):
+            columns[f"outcome_{label}"] = values
+    return columns
+
+
+def test_every_estimator_has_a_case():
+    assert {case.kind for case in CASES.values()} == set(KINDS)
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_a_tree_is_fitted_saved_shown_and_applied_as_in_python(capsys, folder, case):
+    status, fitted, _ = run(capsys, *case.command, "--model", "m.json", "--report", "r.html")
+    assert status == 0
+    tree = case.fitted()
+    assert tree.n_leaves_ > 1
+    events = (
+        f", {(TABLE['status'] == 1).sum()} events" if KINDS[case.kind].predicts_survival else ""
+    )
+    head = f"t.csv: {N} rows{events}, {len(case.features)} columns\n\n"
+    assert fitted.startswith(head + export_text(tree))
+    told = table_of(fitted)
+    assert told["objective"] == f"{tree.objective_value_:.10g}"
+    if KINDS[case.kind].is_searched:
+        assert told["lower bound"] == f"{tree.lower_bound_:.10g}"
+        assert told["status"].startswith("optimal among trees over these ")
+    else:
+        assert told["status"].endswith(", not searched for: nothing is proved")
+    page = (folder / "r.html").read_text(encoding="utf-8")
+    assert f"{KINDS[case.kind].headline} of t.csv" in page
+
+    status, shown, err = run(capsys, "show", "m.json")
+    assert (status, err) == (0, "")
+    assert shown == fitted.replace("t.csv:", "m.json:")
+
+    times = ("--times", 5) if KINDS[case.kind].predicts_survival else ()
+    status, out, err = run(capsys, "predict", "m.json", "t.csv", *times)
+    assert (status, err) == (0, "")
+    rows = list(csv.DictReader(out.splitlines()))
+    expected = predictions(tree, TABLE[case.features])
+    assert list(rows[0]) == list(expected)
+    for name, values in expected.items():
+        written = [row[name] for row in rows]
+        if values.dtype.kind in "fi":
+            np.testing.assert_array_equal(np.array(written, dtype=float), values)
+        else:
+            assert written == [str(value).lower() if value in (True, False) else value
+                               for value in values.tolist()]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["survival, fair", "fair"])
+def test_what_differs_between_two_groups_is_told(capsys, folder, name):
+    _, out, _ = run(capsys, *CASES[name].command)
+    tree = CASES[name].fitted()
+    values = tree.group_rmst_ if name.startswith("survival") else tree.group_rates_
+    assert table_of(out)["by group"] == f"f: {values[0]:.6g}, m: {values[1]:.6g}"
+
+
+def test_costs_of_errors_may_stand_in_a_file(capsys, folder):
+    (folder / "costs.csv").write_text("0,3\n1.5, 0\n\n")
+    case = CASES["cost-sensitive"]
+    _, inline, _ = run(capsys, *case.command)
+    command = [word for word in case.command if word != "1.5,0"]
+    command[command.index("0,3")] = "costs.csv"
+    status, from_file, _ = run(capsys, *command)
+    assert status == 0
+    assert table_of(from_file)["objective"] == table_of(inline)["objective"]
+
+
+def test_columns_called_after_their_roles_need_not_be_named(capsys, folder):
+    TABLE[["age", "drug", "gain", "arm"]].rename(
+        columns={"gain": "target", "arm": "treatment"}
+    ).assign(p=0.5).to_csv("named.csv", index=False)
+    status, out, _ = run(
+        capsys, "fit", "named.csv", "--estimator", "policy", "--teacher", "inverse-propensity",
+        "--propensity", "p", "--max-depth", 1,
+    )  # fmt: skip
+    assert status == 0
+    assert out.startswith("named.csv: 60 rows, 2 columns\n")
+
+
+def test_a_forecast_is_given_for_every_search_that_has_one(capsys, folder):
+    status, out, _ = run(capsys, *CASES["classifier"].command, "--estimate")
+    assert (status, out.split()[:2]) == (0, ["binary", "features"])
+    message = refused(capsys, folder, *CASES["fair"].command, "--estimate")
+    assert "has no forecast" in message
+
+
+def test_searches_of_every_kind_show_their_progress(capsys, folder):
+    _, _, err = run(capsys, *CASES["regressor"].command, "--progress")
+    assert "lower bound" in err
+
+
+def test_no_tree_within_the_constraints_is_an_error(capsys, folder):
+    command = (*CASES["policy"].command, "--capacity", "1=0.1")
+    status, out, err = run(capsys, *command, "--model", "m.json")
+    assert (status, out) == (2, "")
+    assert "error: no tree of this PolicyTree satisfies its constraints" in err
+    assert not (folder / "m.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("soft", *TIMES, "--prior", 3),
+         "--estimator soft has no --prior, which is of survival, greedy"),
+        (("soft", *TIMES, "--estimate"), "--estimator soft has no --estimate, which is of"),
+        (("classifier", "--target", "ill", "--time", "days"),
+         "--estimator classifier has no --time, which is of survival, greedy, soft"),
+        (("regressor", "--target=price", "--delta=0.1"),
+         "--estimator regressor has no --delta, which is of fair"),
+        (("survival", *TIMES, "--target", "ill"), "--estimator survival has no --target"),
+        (("forest",), "invalid choice: 'forest'"),
+        (("survival", *TIMES, "--sensitive", "sex"), "--sensitive needs --fairness-limit"),
+        (("survival", *TIMES, "--fairness-limit", 1), "--fairness-limit needs --sensitive"),
+        (("survival", *TIMES, "--fairness-tau", 1), "--fairness-tau needs --fairness-limit"),
+        (("soft", *TIMES, "--fairness-penalty", 1), "--fairness-penalty needs --sensitive"),
+        (("greedy", *TIMES, "--encoder", "none", "--missing", "branch"),
+         "--encoder does not go with --missing"),
+        (("soft", *TIMES, "--leaf", "gompertz"), "leaf must be"),
+        (("soft", *TIMES, "--depth", 99), "depth must be at most 10"),
+        (("classifier",), "--target is needed: which column holds the labels? There are"),
+        (("fair", "--target", "ill"), "--sensitive is needed: which column holds the groups?"),
+        (("fair", "--target", "ill", "--sensitive", "ill"),
+         "--target and --sensitive are the same column 'ill'"),
+        (("fair", "--target", "ill", "--sensitive", "sexx"), "did you mean 'sex'?"),
+        (("regressor", "--target", "price", "--weight", "ww"), "--weight: the data have no"),
+        (("regressor", "--target", "price", "--drop", "price"),
+         "--drop: 'price' is the column of --target"),
+        (("cost-sensitive", "--target", "ill", "--feature-costs", "agee=1"),
+         "--feature-costs: the data have no column 'agee'; did you mean 'age'?"),
+        (("cost-sensitive", "--target", "ill", "--feature-costs", "ill=1"),
+         "--feature-costs: the data have no column 'ill'"),
+        (("cost-sensitive", "--target", "ill", "--feature-costs", "age"),
+         "--feature-costs: invalid NAME=NUMBER value: 'age'"),
+        (("cost-sensitive", "--target", "ill", "--feature-costs", "age=1", "age=2"),
+         "--feature-costs: 'age' is given twice"),
+        (("cost-sensitive", "--target", "ill", "--feature-groups", "age=1"),
+         "--feature-groups needs --feature-costs"),
+        (("cost-sensitive", "--target", "ill", "--cost-matrix", "0,1", "1"),
+         "--cost-matrix: 2 rows of 2, 1 numbers are no square matrix"),
+        (("cost-sensitive", "--target", "ill", "--cost-matrix", "costs.csv"),
+         "costs.csv: No such file"),
+        (("classifier", "--target", "ill", "--class-weight", "balanced", "true=2"),
+         "--class-weight: balanced stands alone"),
+        (("policy", "--target", "gain", "--treatment", "arm", "--capacity", "1=1.5"),
+         "capacities['1'] must be at most 1"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_together_is_refused_before_the_rows_are_read(
+    capsys, folder, arguments, message
+):
+    # Reading the rows would fail first.
+    with open("t.csv", "a") as file:
+        file.write("1,2\n")
+    assert message in refused(capsys, folder, "fit", "t.csv", "--estimator", *arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("policy", "--target", "gain", "--treatment", "arm", "--capacity", "3=0.5"),
+         "--capacity: 3 does not occur in column 'arm', which holds 1, 2"),
+        (("classifier", "--target", "stage", "--class-weight", "IV=2"),
+         "--class-weight: IV does not occur in column 'stage', which holds"),
+        (("policy", "--target", "gain", "--treatment", "arm"),
+         "teacher='doubly-robust' needs predicted_outcomes"),
+        (("regressor", "--target", "drug"), "column 'drug' is not numeric; row 0 holds a"),
+        (("classifier", "--target", "hole"), "column 'hole' has no value in row 3"),
+        (("regressor", "--target", "price", "--weight", "hole"),
+         "column 'hole' has no value in row 3"),
+    ],
+)  # fmt: skip
+def test_values_that_do_not_serve_are_refused(capsys, folder, arguments, message):
+    TABLE.assign(hole=np.where(K == 3, np.nan, K)).to_csv("t.csv", index=False)
+    assert message in refused(capsys, folder, "fit", "t.csv", "--estimator", *arguments)
