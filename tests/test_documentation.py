@@ -3,6 +3,7 @@
 import contextlib
 import doctest
 import importlib
+import inspect
 import io
 import pkgutil
 import re
@@ -14,6 +15,7 @@ import pytest
 
 import bristlecone
 from bristlecone.cli import main
+from bristlecone.tree import Tree
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
@@ -105,9 +107,51 @@ def test_docstring_examples_print_what_is_written(module, tmp_path, monkeypatch)
         assert not runner.run(test, out=report.write).failed, report.getvalue()
 
 
-def test_docstring_examples_are_found():
-    with_examples = [module for module in MODULES if docstring_examples(module)]
-    assert {"bristlecone.estimators.survival", "bristlecone.estimators.soft"} <= set(with_examples)
+def public_objects():
+    """Qualified name and object of everything public but exceptions, warnings and the version."""
+    rooms = ("metrics", "curves", "export", "report", "plot", "reference", "datasets")
+    found = {"Tree": Tree}
+    for module in (
+        bristlecone,
+        *(importlib.import_module(f"bristlecone.{room}") for room in rooms),
+    ):
+        found |= {f"{module.__name__}.{name}": getattr(module, name) for name in module.__all__}
+    del found["bristlecone.__version__"]
+    return {
+        name: item
+        for name, item in found.items()
+        if not (isinstance(item, type) and issubclass(item, Exception))
+    }
+
+
+PUBLIC = public_objects()
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_public_objects_have_an_example_that_runs_by_itself(name):
+    (test,) = doctest.DocTestFinder(recurse=False).find(PUBLIC[name], name, module=False, globs={})
+    assert re.search(r"^ *Examples\n *-{8}$", test.docstring, re.MULTILINE)
+    report = io.StringIO()
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    assert not runner.run(test, out=report.write).failed, report.getvalue()
+    assert test.examples
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_public_objects_say_what_is_akin(name):
+    """One to three entries, each of public names and what they are for."""
+    text = inspect.getdoc(PUBLIC[name])
+    section = re.search(r"^See Also\n-{8}\n((?:.+\n?)+)", text, re.MULTILINE)
+    assert section, text
+    entries = [line for line in section[1].splitlines() if not line.startswith(" ")]
+    assert 1 <= len(entries) <= 3
+    known = {public.removeprefix("bristlecone.") for public in PUBLIC}
+    known |= {public.rpartition(".")[2] for public in PUBLIC}
+    for entry in entries:
+        names, separator, _ = entry.partition(" : ")
+        assert separator, entry
+        for akin in names.split(", "):
+            assert akin.removeprefix("bristlecone.") in known, entry
 
 
 def test_readme_has_exactly_the_two_set_up_commands():

@@ -194,3 +194,22 @@ def test_bad_input_is_named(parameters, changed, message):
     X, y, known = trial()
     with pytest.raises(ValueError, match=message):
         PolicyTree(**parameters).fit(X, y, **{**known, **changed})
+
+
+def test_propensity_scores_of_a_trial_need_no_array():
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(60, 2)), random.normal(size=60)
+    treatment = np.array(["low", "high"])[random.integers(2, size=60)]
+    by_row = np.where(treatment == "low", 0.75, 0.25)
+    tree = PolicyTree(teacher="inverse-propensity", max_depth=1)
+    expected = tree.fit(X, y, treatment=treatment, propensity=by_row).policy_value_
+    shares = {"low": 0.75, "high": 0.25}
+    assert tree.fit(X, y, treatment=treatment, propensity=shares).policy_value_ == expected
+    score = tree.score(X, y, treatment=treatment, propensity=shares)
+    assert score == pytest.approx(expected, abs=1e-12)
+    even = tree.fit(X, y, treatment=treatment, propensity=np.full(60, 0.5)).policy_value_
+    assert tree.fit(X, y, treatment=treatment, propensity=0.5).policy_value_ == even
+    with pytest.raises(ValueError, match="no entry for the treatment 'high'"):
+        tree.fit(X, y, treatment=treatment, propensity={"low": 0.5})
+    with pytest.raises(ValueError, match=r"propensity is 0\.0 in row 0"):
+        tree.fit(X, y, treatment=treatment, propensity=0.0)

@@ -1,5 +1,8 @@
 """``OptimalTreeRegressor``: squared error against every tree, weights, sizes, bad input."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from sklearn.metrics import mean_squared_error
@@ -90,3 +93,14 @@ def test_numbers_whose_squares_overflow_are_refused():
     X, _, _ = sample()
     with pytest.raises(ValueError, match="overflow"):
         OptimalTreeRegressor().fit(X, [1e300] * 39 + [-1e300])
+
+
+def test_verbose_is_seen_without_any_set_up_of_logging():
+    code = (
+        "from bristlecone import OptimalTreeRegressor\n"
+        "OptimalTreeRegressor(max_depth=1).fit([[1.0], [2.0]], [1.0, 3.0])\n"
+        "OptimalTreeRegressor(max_depth=1, verbose=1).fit([[1.0], [2.0]], [1.0, 3.0])\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == ""
+    assert run.stderr.count("\n") == 1 and run.stderr.startswith("bristlecone: optimal: objective")

@@ -28,6 +28,7 @@ ROOMS = (
     "curves",
     "data",
     "errors",
+    "log",
     "_core",
 )
 

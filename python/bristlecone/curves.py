@@ -1,4 +1,7 @@
-"""Step functions of time, and the nonparametric curves of a censored sample."""
+"""Step functions of time, and the nonparametric curves of a censored sample.
+
+Arguments that are not as described raise a ValueError, which names them.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ __all__ = [
     "rmst",
 ]
 
-# A product of n ratios carries rounding of about n ulp: 0.5 may be stored as 0.5000000000000001.
+# Rounding of a product of n ratios is about n ulp: 0.5 may be stored as 0.5000000000000001.
 _LEVEL_TOLERANCE = 1e-12
 
 
@@ -59,6 +62,16 @@ class StepFunction:
     ValueError
         If ``x`` and ``y`` differ in shape, are not finite, ``x`` does not ascend, or the
         domain is empty.
+
+    See Also
+    --------
+    KaplanMeier : With variance and confidence limits.
+
+    Examples
+    --------
+    >>> from bristlecone.curves import StepFunction
+    >>> StepFunction([1.0, 3.0], [0.5, 0.2], before=1.0)([0.0, 1.0, 4.0]).tolist()
+    [1.0, 0.5, 0.2]
     """
 
     def __init__(
@@ -131,10 +144,10 @@ class KaplanMeier(StepFunction):
     y : array-like of shape (n_times,)
         Survival from each time on.
     hazard : array-like of shape (n_times,)
-        Share of the rows at risk that has the event at each time, by weight.
+        Share of the risk set that has the event at each time, by weight.
     at_risk : array-like of shape (n_times,)
-        Rows at risk just before each time; with row weights w their effective number
-        (Σw)² / Σw².
+        Number at risk: rows in the risk set just before each time; with row weights w their
+        effective number (Σw)² / Σw².
 
     Attributes
     ----------
@@ -143,6 +156,10 @@ class KaplanMeier(StepFunction):
     log_variance : ndarray of shape (n_times,)
         Estimated variance of log S, Greenwood's Σ h / (n (1 − h)) over the times so far, n the
         number at risk and h the hazard; infinite where S is 0.
+
+    See Also
+    --------
+    kaplan_meier : Estimates it from outcomes.
 
     Notes
     -----
@@ -158,6 +175,13 @@ class KaplanMeier(StepFunction):
        treatment weighting for survival data", Statistics in Medicine 24 (2005).
     .. [3] Brookmeyer, Crowley, "A confidence interval for the median survival time", Biometrics 38
        (1982).
+
+    Examples
+    --------
+    >>> from bristlecone.curves import KaplanMeier
+    >>> curve = KaplanMeier([1.0, 2.0], [0.75, 0.5], hazard=[1 / 4, 1 / 3], at_risk=[4, 3])
+    >>> curve.variance.round(4).tolist()
+    [0.0469, 0.0625]
     """
 
     def __init__(
@@ -194,11 +218,6 @@ class KaplanMeier(StepFunction):
         lower, upper : ndarray of shape (n_times,)
             At ``x``. Both are 1 before the first event. Where S is 0 the variance is unknown: the
             lower limit is 0, the upper one stays as it was before.
-
-        Raises
-        ------
-        ValueError
-            If ``confidence`` or ``method`` is not as described.
         """
         if not 0 < confidence < 1:
             raise ValueError(f"confidence must lie strictly between 0 and 1, got {confidence}")
@@ -239,11 +258,6 @@ class KaplanMeier(StepFunction):
         -------
         lower, upper : float
             Infinity where a limit of S stays above 1 − q.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is not as described.
         """
         lower, upper = self.confidence_interval(confidence, method=method)
         return float(quantile(self.x, lower, q)), float(quantile(self.x, upper, q))
@@ -267,7 +281,7 @@ def kaplan_meier(y: Outcome, sample_weight: ArrayLike | None = None) -> KaplanMe
     ----------
     y : structured array, DataFrame or pair (event, time), n rows
         Outcomes in any form that ``fit`` takes, see :func:`bristlecone.outcome`. With delayed
-        entry a row is at risk at t when ``entry < t <= time``.
+        entry (left truncation) a row is in the risk set of t when ``entry < t <= time``.
     sample_weight : array-like of shape (n,), optional
         Row weights, finite and non-negative; rows of weight zero are left out.
 
@@ -277,10 +291,10 @@ def kaplan_meier(y: Outcome, sample_weight: ArrayLike | None = None) -> KaplanMe
         S with steps at the distinct times, events and censorings alike; its variance, confidence
         limits and quantiles.
 
-    Raises
-    ------
-    ValueError
-        If ``y`` or ``sample_weight`` is not as described.
+    See Also
+    --------
+    nelson_aalen : Cumulative hazard.
+    censoring_survival : The same of censoring.
 
     Examples
     --------
@@ -301,7 +315,7 @@ def kaplan_meier(y: Outcome, sample_weight: ArrayLike | None = None) -> KaplanMe
 
 
 def numbers_at_risk(y: Outcome, times: ArrayLike) -> NDArray[np.int64]:
-    """Rows at risk at given times, as printed below survival curves.
+    """Sizes of the risk sets at given times, as printed below survival curves.
 
     Parameters
     ----------
@@ -315,10 +329,15 @@ def numbers_at_risk(y: Outcome, times: ArrayLike) -> NDArray[np.int64]:
     ndarray of int, shape (n_times,)
         Rows with ``entry < t <= time``; without delayed entry those with ``t <= time``.
 
-    Raises
-    ------
-    ValueError
-        If ``y`` is not as described, or ``times`` are not one-dimensional numbers.
+    See Also
+    --------
+    kaplan_meier : The curve above them.
+
+    Examples
+    --------
+    >>> from bristlecone.curves import numbers_at_risk
+    >>> numbers_at_risk(([True, False, True], [1.0, 2.0, 3.0]), times=[0, 2, 3]).tolist()
+    [3, 2, 1]
     """
     _, time, entry = check_survival(y)
     at = np.asarray(times, dtype=np.float64)
@@ -344,10 +363,15 @@ def nelson_aalen(y: Outcome, sample_weight: ArrayLike | None = None) -> StepFunc
     StepFunction
         The cumulative hazard with steps at the distinct times, 0 before the first.
 
-    Raises
-    ------
-    ValueError
-        If ``y`` or ``sample_weight`` is not as described.
+    See Also
+    --------
+    kaplan_meier : Survival.
+
+    Examples
+    --------
+    >>> from bristlecone.curves import nelson_aalen
+    >>> nelson_aalen(([True, False, True], [1.0, 2.0, 4.0]))([2.0, 4.0]).round(3).tolist()
+    [0.333, 1.333]
     """
     table = _risk_table(y, sample_weight)
     return StepFunction(table["time"], table["nelson_aalen"], before=0.0)
@@ -365,7 +389,7 @@ def censoring_survival(
     sample_weight : array-like of shape (n,), optional
         As in :func:`kaplan_meier`.
     ties : {"sksurv", "paper"}, default="sksurv"
-        Who is at risk of censoring at t: with "sksurv" the events of t have left, as in
+        Risk set of censoring at t: with "sksurv" the events of t have left, as in
         scikit-survival; with "paper" every row with time >= t is, as in OSST (Zhang et al.
         2024).
 
@@ -374,10 +398,15 @@ def censoring_survival(
     StepFunction
         G with steps at the distinct times.
 
-    Raises
-    ------
-    ValueError
-        If ``y``, ``sample_weight`` or ``ties`` is not as described.
+    See Also
+    --------
+    kaplan_meier : The same of events.
+
+    Examples
+    --------
+    >>> from bristlecone.curves import censoring_survival
+    >>> censoring_survival(([True, False, True], [1.0, 2.0, 4.0])).y.tolist()
+    [1.0, 0.5, 0.5]
     """
     column = "censoring_events_first" if check_ties(ties) == "sksurv" else "censoring"
     table = _risk_table(y, sample_weight)
@@ -406,6 +435,16 @@ def quantile(times: ArrayLike, survival: ArrayLike, q: float) -> float | NDArray
     ------
     ValueError
         If ``q`` is not within (0, 1), or shapes differ.
+
+    See Also
+    --------
+    median : The quantile of one half.
+
+    Examples
+    --------
+    >>> from bristlecone.curves import quantile
+    >>> quantile([1.0, 3.0], [[0.7, 0.2], [0.9, 0.8]], 0.25).tolist()
+    [1.0, inf]
     """
     times, survival = _curves(times, survival)
     if not 0 < q < 1:
@@ -433,10 +472,16 @@ def median(times: ArrayLike, survival: ArrayLike) -> float | NDArray[np.float64]
     float or ndarray of shape (n_curves,)
         Median of each curve; infinity where it is not reached.
 
-    Raises
-    ------
-    ValueError
-        If shapes differ.
+    See Also
+    --------
+    quantile : Of any level.
+    rmst : Restricted mean.
+
+    Examples
+    --------
+    >>> from bristlecone.curves import median
+    >>> median([1.0, 3.0], [[0.7, 0.2], [0.9, 0.8]]).tolist()
+    [3.0, inf]
     """
     return quantile(times, survival, 0.5)
 
@@ -464,6 +509,16 @@ def rmst(times: ArrayLike, survival: ArrayLike, tau: float) -> float | NDArray[n
     ------
     ValueError
         If ``tau`` is negative or not finite, or shapes differ.
+
+    See Also
+    --------
+    median : Median event time.
+
+    Examples
+    --------
+    >>> from bristlecone.curves import rmst
+    >>> rmst([1.0, 3.0], [0.5, 0.25], tau=4.0)
+    2.25
     """
     times, survival = _curves(times, survival)
     if not (np.isfinite(tau) and tau >= 0):

@@ -57,7 +57,7 @@ class SmallSampleWarning(BristleconeWarning):
 
 
 class EventFreeWarning(BristleconeWarning):
-    """One question tells rows apart that have no events: leaves may be without."""
+    """One side of a question has no events though many are expected: leaves may be event-free."""
 
 
 class InfeasibleWarning(BristleconeWarning):

@@ -33,6 +33,18 @@ def export_dict(estimator: BaseTree) -> dict[str, Any]:
     ------
     NotFittedError
         When the estimator is not fitted.
+
+    See Also
+    --------
+    export_text : The same to be read.
+
+    Examples
+    --------
+    >>> from bristlecone import OptimalTreeRegressor
+    >>> from bristlecone.export import export_dict
+    >>> tree = OptimalTreeRegressor(max_depth=1).fit([[1.0], [2.0], [8.0]], [1.0, 3.0, 11.0])
+    >>> export_dict(tree)["question"]
+    'x0 <= 5'
     """
     estimator.check_fitted()
     tree = estimator.tree_
@@ -76,6 +88,21 @@ def export_text(estimator: BaseTree) -> str:
     ------
     NotFittedError
         When the estimator is not fitted.
+
+    See Also
+    --------
+    export_dict : The same as plain types.
+    bristlecone.report.html_report : As a page.
+
+    Examples
+    --------
+    >>> from bristlecone import OptimalTreeRegressor
+    >>> from bristlecone.export import export_text
+    >>> tree = OptimalTreeRegressor(max_depth=1).fit([[1.0], [2.0], [8.0]], [1.0, 3.0, 11.0])
+    >>> print(export_text(tree), end="")
+    x0 <= 5
+    |-- yes: [1] n=2, 2 (variance 1)
+    `-- no:  [2] n=1, 11 (variance 0)
     """
 
     def leaf_text(node: dict[str, Any]) -> str:

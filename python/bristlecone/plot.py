@@ -68,6 +68,20 @@ def plot_leaf_curves(
         When matplotlib is not installed.
     NotFittedError, ValueError
         As from the predictions of the estimator.
+
+    See Also
+    --------
+    bristlecone.report.html_report : Curves of all leaves on a page.
+
+    Examples
+    --------
+    >>> from bristlecone import GreedySurvivalTree
+    >>> from bristlecone.datasets import load
+    >>> from bristlecone.plot import plot_leaf_curves
+    >>> veterans = load("veterans")
+    >>> tree = GreedySurvivalTree(max_depth=1).fit(veterans.X, veterans.y)
+    >>> plot_leaf_curves(tree, veterans.X).get_ylabel()
+    'survival'
     """
     if not hasattr(estimator, "predict_survival_function"):
         raise TypeError(

@@ -53,6 +53,10 @@ def brier_reference_loss(
     ValueError
         As in :func:`brier_losses`.
 
+    See Also
+    --------
+    brier_losses : From predicted curves.
+
     Examples
     --------
     >>> from bristlecone import GreedySurvivalTree, OptimalSurvivalTree
@@ -112,6 +116,17 @@ def brier_losses(
     ValueError
         When the rows do not fit together, a value is not a probability, or ``y`` has delayed
         entry or no time after 0.
+
+    See Also
+    --------
+    brier_reference_loss : From a fitted model.
+
+    Examples
+    --------
+    >>> from bristlecone.reference import brier_losses
+    >>> y = [True, True], [1.0, 2.0]
+    >>> brier_losses(y, [[0.5], [1.0]], times=[0.5]).tolist()
+    [0.125, 0.0]
     """
     check_row_labels(y, of="y", survival=survival, sample_weight=sample_weight)
     event, time, _ = check_survival(y, entry_allowed=False)

@@ -95,6 +95,18 @@ def html_report(
         When the estimator is no tree of this package.
     NotFittedError, InfeasibleError
         When it has no tree.
+
+    See Also
+    --------
+    bristlecone.export.export_text : The tree as text.
+
+    Examples
+    --------
+    >>> from bristlecone import OptimalTreeRegressor
+    >>> from bristlecone.report import html_report
+    >>> tree = OptimalTreeRegressor(max_depth=1).fit([[1.0], [2.0], [8.0]], [1.0, 3.0, 11.0])
+    >>> html_report(tree)[:15]
+    '<!DOCTYPE html>'
     """
     if not isinstance(estimator, BaseTree):
         raise TypeError(
@@ -148,6 +160,18 @@ def certificate(estimator: BaseTree) -> tuple[str, list[tuple[str, str]]]:
     Parameters
     ----------
     estimator : fitted tree that was searched for
+
+    See Also
+    --------
+    html_report : A page that contains it.
+
+    Examples
+    --------
+    >>> from bristlecone import OptimalTreeRegressor
+    >>> from bristlecone.report import certificate
+    >>> tree = OptimalTreeRegressor(max_depth=1).fit([[1.0], [2.0], [8.0]], [1.0, 3.0, 11.0])
+    >>> certificate(tree)[0]
+    'optimal among trees over these 2 binary features'
     """
     found = estimator.certificate_
     return found.sentence, found.numbers

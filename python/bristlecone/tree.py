@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -49,6 +49,10 @@ class Tree:
     ------
     ValueError
         When the arrays do not describe one tree in preorder; the array and node are named.
+
+    See Also
+    --------
+    bristlecone.export.export_text : The tree in words.
 
     Examples
     --------
@@ -135,16 +139,8 @@ class Tree:
     ) -> Tree:
         """Tree of the given structure with the training rows counted in every node.
 
-        Parameters
-        ----------
-        children_left, children_right, feature : array, shape (node_count,)
-            As in the class.
-        rows : array, shape (n, n_columns)
-            Training rows: boolean, or numbers of a numeric tree.
-        weight : array of float, shape (n,), optional
-            Row weights; None means one each.
-        **more
-            Further arrays of the class.
+        ``rows`` are boolean, or numbers of a numeric tree, shape (n, n_columns); ``weight`` of None
+        means one each; ``more`` are further arrays of the class.
         """
         nodes = len(feature)
         nothing = np.zeros(nodes, dtype=np.int64), np.zeros(nodes)
@@ -152,7 +148,16 @@ class Tree:
         leaf = bare.apply(rows)
         count = bare.node_sums(np.bincount(leaf, minlength=nodes)[bare.leaves])
         total = np.bincount(leaf, weights=weight, minlength=nodes)[bare.leaves]
-        return replace(bare, n_node_samples=count, weighted_n_node_samples=bare.node_sums(total))
+        return bare._with(n_node_samples=count, weighted_n_node_samples=bare.node_sums(total))
+
+    def _with(self, **arrays: NDArray[Any]) -> Tree:
+        """The same structure, which is not checked again, with other arrays."""
+        tree = object.__new__(Tree)
+        tree.__dict__.update(self.__dict__)
+        for name, array in arrays.items():
+            object.__setattr__(tree, name, array)
+            tree._freeze(name, getattr(self, name).dtype.type)
+        return tree
 
     def node_sums(self, of_leaves: NDArray[Any]) -> NDArray[Any]:
         """Sums over the leaves below every node, shape (node_count, ...), of (n_leaves, ...)."""
@@ -162,13 +167,15 @@ class Tree:
             sums[node] = sums[self.children_left[node]] + sums[self.children_right[node]]
         return sums
 
-    def improvements(self, loss: NDArray[np.float64]) -> NDArray[np.float64]:
-        """How much less the children of every split lose than the node; 0 at leaves."""
+    def with_losses(self, loss: NDArray[np.float64] | None) -> Tree:
+        """The tree with the improvements by these losses of its nodes; NaN where there are none."""
+        if loss is None:
+            return self._with(improvement=np.full(self.node_count, np.nan))
         gain = np.zeros(self.node_count)
         split = ~self.is_leaf
         left, right = self.children_left[split], self.children_right[split]
         gain[split] = loss[split] - (loss[left] + loss[right])
-        return gain
+        return self._with(improvement=gain)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Rebuilding through the constructor keeps the arrays read-only and leaves caches out.
@@ -230,7 +237,7 @@ class Tree:
         return int(self.node_depth.max())
 
     def apply(self, rows: NDArray[Any]) -> NDArray[np.int64]:
-        """Node id of the leaf every row falls in.
+        """Node id of the leaf every row falls in; O(n · depth).
 
         Parameters
         ----------
@@ -240,10 +247,6 @@ class Tree:
         Returns
         -------
         array of int, shape (n,)
-
-        Notes
-        -----
-        O(n · depth), one vectorised step per level.
         """
         node = np.zeros(len(rows), dtype=np.int64)
         for _ in range(self.max_depth):

@@ -3,11 +3,20 @@
 import inspect
 from dataclasses import replace
 
+import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from bristlecone import load_model, save_model
+from bristlecone import (
+    BinaryEncoder,
+    CostSensitiveTreeClassifier,
+    OptimalSurvivalTree,
+    RmstParity,
+    load_model,
+    save_model,
+)
 from bristlecone.export import export_dict, export_text
 from bristlecone.report import html_report
 from contract.subjects import EVERY, SUBJECTS, same, untouched
@@ -151,3 +160,22 @@ def test_a_fit_is_logged_and_never_printed(subject, verbose, caplog, capsys):
     assert ("INFO" in levels) == bool(verbose)
     assert levels
     assert capsys.readouterr() == ("", "")
+
+
+def test_the_certificate_keeps_the_parameters_of_the_fit():
+    grid, costs = np.array([5.0, 20.0, 80.0]), {"x": 0.25}
+    limit = RmstParity(limit=50.0)
+    random = np.random.default_rng(0)
+    X = pd.DataFrame({"x": random.random(60) < 0.5})
+    y = random.random(60) < 0.7, random.exponential(30, 60)
+    graded = OptimalSurvivalTree(objective="brier", time_grid=grid).fit(X, y)
+    priced = CostSensitiveTreeClassifier(feature_costs=costs).fit(X, y[0])
+    fair = OptimalSurvivalTree(fairness=limit, encoder=BinaryEncoder(), shrinkage=0)
+    fair.fit(X, y, sensitive_features=random.random(60) < 0.5)
+    grid[0], costs["x"] = 99.0, -1.0
+    fair.set_params(fairness__limit=1.0, encoder__n_thresholds=3)
+    assert graded.certificate_.parameters["time_grid"].tolist() == [5.0, 20.0, 80.0]
+    assert priced.certificate_.parameters["feature_costs"] == {"x": 0.25}
+    assert fair.certificate_.parameters["fairness"].limit == 50.0
+    assert fair.certificate_.parameters["encoder"].n_thresholds == 10
+    assert OptimalSurvivalTree.from_json(graded.to_json()).time_grid == [5.0, 20.0, 80.0]

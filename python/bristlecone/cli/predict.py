@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _times(times: list[float]) -> dict[str, float]:
-    """Times by their shortest spelling that tells them apart."""
+    """Times with the fewest digits that keep them distinct."""
     named: dict[str, float] = {}
     for time in times:
         if not (np.isfinite(time) and time >= 0):

@@ -32,7 +32,7 @@ def as_array(values: Any, label: str) -> NDArray[Any]:
     ValueError
         When a value of a series is missing or one of a masked array is masked.
     """
-    if not isinstance(values, np.ndarray):  # asking what else it may be takes a while
+    if not isinstance(values, np.ndarray):  # the checks below take a while
         if nw.dependencies.is_into_series(values):
             values = nw.from_native(values, series_only=True)
         if isinstance(values, nw.Series):
@@ -51,7 +51,7 @@ def _from_series(series: nw.Series[Any], label: str) -> NDArray[Any]:
     if isinstance(dtype, nw.Datetime) and dtype.time_zone is not None:
         series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
     elif isinstance(dtype, (nw.Int128, nw.UInt128)):
-        # No array has whole numbers as long as these.
+        # Integers beyond 64 bits do not fit in an array.
         least, greatest = series.min(), series.max()
         if len(series) and not -(2**63) <= least <= greatest < 2**63:
             raise ValueError(f"{label} holds whole numbers beyond 64 bits")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
+import numpy as np
 from numpy.typing import NDArray
 
 __all__ = ["Frame", "check_names", "frame_backend"]
@@ -94,6 +95,6 @@ def check_names(names: Sequence[str], source: str) -> None:
 
 def frame_backend(X: Any) -> str | None:
     """Name of the library of a data frame, such as "pandas"; None for anything else."""
-    if not nw.dependencies.is_into_dataframe(X):
+    if isinstance(X, (np.ndarray, list)) or not nw.dependencies.is_into_dataframe(X):
         return None
     return str(nw.get_native_namespace(X).__name__)

@@ -45,7 +45,7 @@ INTERVALS = (("start", "stop"), ("entry", "exit"))
 
 _DAY = np.timedelta64(1, "D")
 
-# No more codes than these are taken for kinds of events.
+# An event column with at most this many codes is taken for competing risks.
 _MOST_CODES = 10
 
 
@@ -123,40 +123,17 @@ def as_structured(survival: Survival) -> NDArray[np.void]:
 
 
 def check_survival(y: Any, name: str = "y", *, entry_allowed: bool = True) -> Survival:
-    """Event indicators and times from any accepted form of ``y``.
+    """Event indicators and times from any form of ``y`` that :func:`outcome` and ``fit`` describe.
 
-    Parameters
-    ----------
-    y : structured array, DataFrame or pair
-        * structured array: one boolean field (the event) and one real field (the time), of any
-          names;
-        * DataFrame (pandas, polars, ...): columns ``event`` and ``time``, or exactly one
-          two-valued column (the event) and one column of times;
-        * pair ``(event, time)`` of array-likes.
-
-        A further field or column ``entry`` is the time from which a row was observed (delayed
-        entry, left truncation). A DataFrame may call entry and time ``start`` and ``stop`` or
-        ``entry`` and ``exit``.
-
-        Times are numbers of any unit, or durations (timedelta), which count in days. Where entry
-        and time are both dates, as in registries, the time is the days between them and nobody
-        enters late.
-    name : str
-        What messages call ``y``.
-    entry_allowed : bool
-        Whether rows may enter late.
-
-    Returns
-    -------
-    Survival
-        Checked outcomes; one that was returned before is taken as it is.
+    ``name`` is what messages call ``y``. Checked outcomes are taken as they are. A DataFrame may
+    have exactly one two-valued column (the event) and one column of times, of any names.
 
     Raises
     ------
     ValueError
         When the form is not recognised, there are no rows, the event is not two-valued, a time is
         missing, infinite or negative, an entry is not before its time, or a row enters late where
-        none may; the column and row are named.
+        none may (``entry_allowed``); the column and row are named.
     """
     survival = y if isinstance(y, Survival) else _read(y, name)
     if survival.entry is not None and not survival.entry.any():

@@ -13,7 +13,7 @@ from bristlecone.errors import InvalidParameterError
 
 __all__ = ["check_row_labels", "check_sample_weight", "row_count", "row_numbers", "take_rows"]
 
-# Between these no sum, product or ratio of weights overflows or vanishes.
+# Within these limits no sum, product or ratio of weights overflows or underflows.
 _LEAST_WEIGHT, _MOST_WEIGHT = 1e-100, 1e100
 
 
@@ -86,6 +86,8 @@ def check_row_labels(rows: Any, *, of: str = "X", **by_row: Any) -> None:
 
 def _indices(values: Any) -> list[Any]:
     """Index of a pandas object, or those of the two of a pair."""
+    if isinstance(values, np.ndarray):
+        return []
     if isinstance(values, (tuple, list)):
         return [index for part in values[:2] for index in _indices(part)]
     pandas = nw.dependencies.is_pandas_dataframe(values) or nw.dependencies.is_pandas_series(values)

@@ -112,7 +112,7 @@ def _weighted_by_class(
 
 
 def known_codes(name: str, values: Any, known: NDArray[Any], n_samples: int) -> NDArray[np.int64]:
-    """Place of every value among the labels of a fit, which are sorted.
+    """Position of every value among the sorted labels of a fit.
 
     Raises
     ------

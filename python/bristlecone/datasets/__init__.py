@@ -44,6 +44,17 @@ class DatasetInfo:
         What the event is, what the time is counted from, and its unit.
     columns : dict of str to str
         Meaning of every feature, in the order of the columns.
+
+    See Also
+    --------
+    describe : Gives it by name.
+
+    Examples
+    --------
+    >>> from bristlecone.datasets import describe
+    >>> info = describe("veterans")
+    >>> info.rows, info.events, info.time_unit
+    (137, 128, 'days')
     """
 
     name: str
@@ -71,6 +82,16 @@ class Dataset:
     y : structured array, shape (n,)
         Fields ``event`` (bool; false is right-censored) and ``time`` (float64).
     info : DatasetInfo
+
+    See Also
+    --------
+    load : Gives it by name.
+
+    Examples
+    --------
+    >>> from bristlecone.datasets import load
+    >>> load("veterans").y.dtype.names
+    ('event', 'time')
     """
 
     X: Any
@@ -79,7 +100,18 @@ class Dataset:
 
 
 def list_datasets() -> list[str]:
-    """Names that ``load`` knows."""
+    """Names that ``load`` knows.
+
+    See Also
+    --------
+    load : Reads one of them.
+
+    Examples
+    --------
+    >>> from bristlecone.datasets import list_datasets
+    >>> "veterans" in list_datasets()
+    True
+    """
     return sorted(_registry())
 
 
@@ -99,6 +131,16 @@ def describe(name: str) -> DatasetInfo:
     ------
     ValueError
         When there is no set of this name.
+
+    See Also
+    --------
+    load : The data themselves.
+
+    Examples
+    --------
+    >>> from bristlecone.datasets import describe
+    >>> list(describe("veterans").columns)[:3]
+    ['Age_in_years', 'Celltype', 'Karnofsky_score']
     """
     registry = _registry()
     if name not in registry:
@@ -131,6 +173,11 @@ def load(name: str, *, as_frame: str = "auto") -> Dataset:
         For an unknown name or value of ``as_frame``.
     ImportError
         When the library asked for is not installed.
+
+    See Also
+    --------
+    list_datasets : Names of the sets.
+    describe : Source and terms.
 
     Examples
     --------
@@ -176,7 +223,7 @@ def _as_frame(frame: Frame, kind: str) -> Any:
 
 
 def _without_nan(values: NDArray[Any]) -> Any:
-    """Values with None in place of NaN: polars keeps the two apart."""
+    """Values with None in place of NaN: polars distinguishes NaN from null."""
     if values.dtype.kind == "f":
         return [None if value != value else value for value in values.tolist()]
     return values.tolist()

@@ -46,7 +46,7 @@ __all__ = ["BinaryEncoder"]
 
 Floats = NDArray[np.float64]
 
-# More levels than these, and none of them frequent enough, are worth a warning.
+# A column of more levels than this, none of which is frequent enough, is warned of.
 _MANY_LEVELS = 20
 
 # Sums of weights depend on the order of the rows in their last digits: shares of rows that differ
@@ -120,6 +120,10 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         Number of columns.
     feature_names_in_ : ndarray of str, shape (n_features_in_,)
         Names of the columns; only when the input had names.
+
+    See Also
+    --------
+    OptimalSurvivalTree : Searches all trees over these features.
 
     Notes
     -----
@@ -237,23 +241,8 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
     def evaluate(self, X: Any, asked: Sequence[int]) -> NDArray[np.bool_]:
         """Some of the binary features; only their columns need be there.
 
-        Parameters
-        ----------
-        X : DataFrame or array-like of shape (n_samples, n_columns)
-            As in ``transform``. Columns that no asked feature is about may have any values and,
-            in a DataFrame, be absent.
-        asked : sequence of int
-            Positions of the features.
-
-        Returns
-        -------
-        bool ndarray of shape (n_samples, n_features_out_), Fortran-contiguous
-            False where not asked.
-
-        Raises
-        ------
-        ValueError, TypeError
-            As in ``transform``.
+        As ``transform``, but False where not ``asked`` (positions of features). Columns that no
+        asked feature is about may have any values and, in a DataFrame, be absent.
         """
         check_is_fitted(self)
         n_rows, columns = self._columns_of(X, [self.features_[index] for index in asked])
@@ -521,7 +510,7 @@ def _observed(column: Column, weight: Floats | None) -> tuple[NDArray[Any], Floa
 
 
 def _doubts(column: CategoricalColumn, frequent: bool, min_support: float) -> list[str]:
-    """What may not be meant in how a column of text or categories is encoded."""
+    """Warnings about text or categories that may be encoded in a way that is not meant."""
     found = []
     levels = column.levels
     texts = [level.strip() for level in levels if isinstance(level, str)]

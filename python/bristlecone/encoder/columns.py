@@ -161,18 +161,8 @@ class Table:
         """Columns by their names in ``fit``: found by name where both tables have names.
 
         Other columns of a table with names are ignored; without names there must be as many
-        columns as in ``fit``.
-
-        Parameters
-        ----------
-        names : list of str
-            Columns of ``fit``.
-        named : bool
-            Whether these names came from its input.
-        reader : str
-            What was fitted, for the message.
-        needed : iterable of str, optional
-            The columns to read; all of ``names`` by default.
+        columns as in ``fit``. ``named`` tells whether these names came from its input, ``reader``
+        what was fitted, ``needed`` which columns to read (all by default).
 
         Raises
         ------
@@ -201,20 +191,9 @@ class Table:
 
 
 def read_table(X: Any, reader: str, *, empty: bool = False) -> Table:
-    """Read a data frame or a two-dimensional array.
+    """Read a data frame or a two-dimensional array; ``reader`` is who reads, for the messages.
 
-    Parameters
-    ----------
-    X : DataFrame (pandas, polars, pyarrow, ...), Frame or array-like of shape (n_rows, n_columns)
-        Columns without string names are called x0, x1, ...
-    reader : str
-        Name of the class that reads, for the messages.
-    empty : bool
-        Whether there may be no rows.
-
-    Returns
-    -------
-    Table
+    Columns without string names are called x0, x1, ... There may be no rows if ``empty``.
 
     Raises
     ------
@@ -236,7 +215,7 @@ def read_table(X: Any, reader: str, *, empty: bool = False) -> Table:
         return Table(
             names, True, X.shape[0], lambda at: [_from_array(names[j], X[names[j]]) for j in at]
         )
-    if not isinstance(X, np.ndarray):  # asking what else it may be takes longer than to read it
+    if not isinstance(X, np.ndarray):  # the checks below would take longer than reading an array
         if is_into_dataframe(X):
             names, named = _frame_names(X)
             frame = nw.from_native(X, eager_only=True)

@@ -17,8 +17,8 @@ from bristlecone.encoder.thresholds import format_threshold, midpoints
 
 __all__ = ["Cut", "RankedColumns", "add_cuts", "rank_columns"]
 
-# Cuts that are added before others are replaced: so many, or one for so many features. A search to
-# depth five takes about two and a half times as long with a fifth more of them.
+# Most cuts that are added before others are replaced: so many, or one per so many features. A
+# search to depth five takes about two and a half times as long with a fifth more of them.
 _LEAST_ROOM, _SHARE = 8, 5
 
 
@@ -34,7 +34,7 @@ class Cut(NamedTuple):
 
 
 class RankedColumns(NamedTuple):
-    """What a tree over every threshold may ask of the training rows.
+    """Training columns as ranks, for trees over every threshold.
 
     A numeric column is one of ranks; every other feature of the encoder is a column of its own.
 

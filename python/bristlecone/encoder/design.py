@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 
 _READER = "SoftSurvivalTree"
 
-# Values of the design that stand for all beyond: their weighted sums are finite.
+# Design values are clipped here, so that weighted sums stay finite.
 _FARTHEST = 1e100
 
 

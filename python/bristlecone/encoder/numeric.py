@@ -17,7 +17,7 @@ _READER = "encoder=None"
 
 
 class NumericColumns:
-    """Stands where an encoder would: numbers in, the same numbers out.
+    """Encoder that leaves numbers as they are.
 
     Attributes
     ----------

@@ -105,7 +105,9 @@ def questions(encoder: Any) -> list[Question]:
 
 def question_names(encoder: Any) -> tuple[str, ...]:
     """Questions as trees show them; of columns that the tree cuts itself their names."""
-    if isinstance(encoder, NumericColumns):
+    features = getattr(encoder, "features_", None)
+    plain = features is not None and not any(isinstance(one, Threshold) for one in features)
+    if isinstance(encoder, NumericColumns) or (plain and not any(encoder.missing_goes_)):
         return tuple(encoder.get_feature_names_out())
     return tuple(question.name for question in questions(encoder))
 
@@ -135,20 +137,12 @@ def _question(feature: Feature, whole: bool, missing: bool | None) -> Question:
 
 
 def conditions(path: Iterable[tuple[Question, bool]]) -> list[str]:
-    """What the answers on a path say together, one condition per column.
+    """What the answers on a path from the root say together, one condition per column.
 
-    Parameters
-    ----------
-    path : iterable of (Question, bool)
-        Questions from the root on, and whether the answer is yes.
-
-    Returns
-    -------
-    list of str
-        Such as "3.5 < nodes <= 8.5", "4 <= nodes <= 8" (whole numbers), "stage = II",
-        "stage != II", "stage not in {I, II}", "smokes", "not smokes", "age is missing", with
-        " (or missing)" where rows without a value take the path too; "own" questions with
-        "not (...)" for no. In the order in which the path first asks the columns.
+    Such as "3.5 < nodes <= 8.5", "4 <= nodes <= 8" (whole numbers), "stage = II", "stage != II",
+    "stage not in {I, II}", "smokes", "not smokes", "age is missing", with " (or missing)" where
+    rows without a value take the path too; "own" questions with "not (...)" for no. In the order
+    in which the path first asks the columns.
     """
     by_column: dict[tuple[bool, str], list[tuple[Question, bool]]] = {}
     for question, yes in path:

@@ -20,28 +20,17 @@ __all__ = [
 Floats = NDArray[np.float64]
 Scalar = TypeVar("Scalar", bound=np.generic)
 
-# Clusters that still move after so many rounds move by little.
+# Most rounds of Lloyd's algorithm; later ones move the clusters by little.
 _MOST_ROUNDS = 300
 
 
 def weighted_distinct(
     values: NDArray[Scalar], weight: Floats | None
 ) -> tuple[NDArray[Scalar], Floats]:
-    """Distinct values in rising order and the weight of each.
+    """Distinct values in rising order and the weight of each, both of shape (k,).
 
     The sums do not depend on the order of the rows, not even in the last bit: everything that is
     derived from them is the same after a permutation.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n,)
-    weight : float64 ndarray of shape (n,) or None
-        None counts every row as one.
-
-    Returns
-    -------
-    distinct : ndarray of shape (k,), dtype of ``values``
-    total : float64 ndarray of shape (k,)
     """
     if not len(values):
         return values, np.zeros(0)
@@ -76,20 +65,9 @@ def weighted_quantiles(
 
     The sorted rows are laid out on a line, each as long as its weight, W in all; the p-quantile
     is the mean over the window of length ``unit`` that starts at p·(W − unit). With unit weights
-    this is ``numpy.quantile`` (method "linear"; Hyndman & Fan 1996, type 7).
-
-    Parameters
-    ----------
-    distinct, total : float64 ndarrays of shape (k,)
-        From ``weighted_distinct``.
-    probability : float64 ndarray of shape (m,)
-        In [0, 1].
-    unit : float
-        At most the least row weight, so that a window meets at most two distinct values.
-
-    Returns
-    -------
-    float64 ndarray of shape (m,)
+    this is ``numpy.quantile`` (method "linear"; Hyndman & Fan 1996, type 7). ``distinct`` and
+    ``total`` are those of ``weighted_distinct``; ``unit`` is at most the least row weight, so that
+    a window meets at most two distinct values.
     """
     end = np.cumsum(total)
     position = (end[-1] - unit) * probability
@@ -115,18 +93,10 @@ def choose_gaps(
 ) -> NDArray[np.int64]:
     """Indices of the gaps between distinct values where a column is cut, rising.
 
-    Parameters
-    ----------
-    distinct, total : float64 ndarrays of shape (k,)
-        From ``weighted_distinct``.
-    method : "quantiles", "midpoints" or "kmeans"
-        ``midpoints`` takes every gap, as do the others when there are at most ``n_thresholds``.
-        ``quantiles``: the first midpoint not below each i/(n_thresholds + 1) quantile, or the
-        last (the binarisation of Huisman, van der Linden & Demirović, AAAI-24).
-        ``kmeans``: the gap between each two neighbours of ``n_thresholds + 1`` clusters.
-    n_thresholds : int
-    unit : float
-        See ``weighted_quantiles``.
+    "midpoints" takes every gap, as do the others when there are at most ``n_thresholds``.
+    "quantiles": the first midpoint not below each i/(n_thresholds + 1) quantile, or the last
+    (the binarisation of Huisman, van der Linden & Demirović, AAAI-24). "kmeans": the gap between
+    each two neighbours of ``n_thresholds + 1`` clusters. The rest is as in ``weighted_quantiles``.
     """
     cuts = midpoints(distinct)
     if method == "midpoints" or len(cuts) <= n_thresholds:

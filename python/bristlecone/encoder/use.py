@@ -1,8 +1,7 @@
-"""What trees do with an encoder, be it of this package or a transformer of the user's own."""
+"""Use of an encoder by the trees: this package's, or a transformer of the user's own."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ from bristlecone.encoder.features import Threshold
 from bristlecone.encoder.missing import missing_text
 from bristlecone.encoder.numeric import NumericColumns
 from bristlecone.errors import ConstantFeatureWarning, warn
+from bristlecone.log import logger, tell
 from bristlecone.tree import NO_FEATURE
 
 __all__ = [
@@ -32,8 +32,8 @@ __all__ = [
 ]
 
 
-def fit_encoder(encoder: Any, X: Any, weight: NDArray[np.float64] | None, level: int) -> Any:
-    """A fitted clone; missing values are logged at this level.
+def fit_encoder(encoder: Any, X: Any, weight: NDArray[np.float64] | None, verbose: Any) -> Any:
+    """A fitted clone; missing values are logged.
 
     "auto" is ``BinaryEncoder()``, and None leaves numbers as they are.
     """
@@ -46,7 +46,7 @@ def fit_encoder(encoder: Any, X: Any, weight: NDArray[np.float64] | None, level:
         fitted.fit(X)
     missing = missing_text(getattr(fitted, "columns_", []))
     if missing:
-        logging.getLogger("bristlecone").log(level, "missing values: %s", missing)
+        tell(verbose, "missing values: %s", missing)
     return fitted
 
 
@@ -71,7 +71,7 @@ def feature_columns(encoder: Any) -> tuple[NDArray[np.int64], NDArray[np.float64
     width = len(encoder.get_feature_names_out())
     if isinstance(encoder, NumericColumns):
         return np.arange(width), np.full(width, np.nan)
-    # What a transformer of one's own makes its features of is not known.
+    # A transformer of one's own does not tell the columns of its features.
     return np.full(width, NO_FEATURE), np.full(width, np.nan)
 
 
@@ -100,7 +100,7 @@ def missing_in(encoder: Any, columns: Sequence[int]) -> str:
 
 
 def warn_of_constants(encoder: Any) -> None:
-    """Warn where nothing can be asked about.
+    """Warn where all columns are constant.
 
     A constant column beside others is logged only: in the folds of a cross-validation that is
     common and no reason to worry.
@@ -113,7 +113,7 @@ def warn_of_constants(encoder: Any) -> None:
         told += "; " * bool(told) + "nothing is left to split on, the tree is a single leaf"
         warn(told, ConstantFeatureWarning)
     elif constant:
-        logging.getLogger("bristlecone").info(told)
+        logger.info(told)
 
 
 def binary_features(encoder: Any, X: Any) -> NDArray[np.uint8]:
@@ -141,7 +141,7 @@ def count_distinct(features: NDArray[np.uint8], most: int) -> int:
     packed = np.packbits(features, axis=1)
     packed = np.pad(packed, ((0, 0), (0, -packed.shape[1] % 4)))
     count, known = 1, np.zeros(len(features), dtype=np.uint64)
-    # 32 columns at a time, behind the place of those before among the distinct ones.
+    # 32 columns at a time: their bits, prefixed by the code of the columns before.
     for word in np.ascontiguousarray(packed).view(np.uint32).T:
         if count >= most:
             break

@@ -1,16 +1,17 @@
-"""What every fitted tree does, whatever its leaves predict."""
+"""Base class of all trees: structure, tables, text and files of a fitted one."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
+from copy import deepcopy
+from functools import cache
 from typing import Any, TypeVar
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -26,6 +27,7 @@ from bristlecone.search.certificate import Certificate
 from bristlecone.tree import Tree
 
 __all__ = ["BaseTree"]
+
 
 Estimator = TypeVar("Estimator", bound="BaseTree")
 
@@ -53,21 +55,23 @@ class BaseTree(BaseEstimator):
     def _check_parameters(self) -> None:
         check_parameters(self)
 
-    @property
-    def _log_level(self) -> int:
-        return logging.INFO if self.verbose else logging.DEBUG
+    def _parameters(self) -> dict[str, Any]:
+        """Constructor parameters as they are now: what may be changed in place is copied."""
+        kind: Any = type(self)
+        return {name: _copied(getattr(self, name)) for name in _parameter_names(kind)}
 
     def _set_fitted(
         self, tree: Any, leaves: Leaves, encoder: Any, certificate: Certificate, X: Any
     ) -> None:
-        """Set what a fit has found; ``X`` tells of which kind tables are to be."""
+        """Set the four values of a fit; tables will be data frames of the kind that ``X`` is."""
         self.tree_, self.leaves_ = tree, leaves
         self.encoder_, self.certificate_ = encoder, certificate
         self._frame = frame_backend(X)
 
     def check_fitted(self) -> None:
         """Raise NotFittedError, or InfeasibleError, when there is no tree."""
-        check_is_fitted(self)
+        if "tree_" not in self.__dict__:
+            check_is_fitted(self)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "tree_")
@@ -75,7 +79,7 @@ class BaseTree(BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        # What reads X takes data frames as they are.
+        # Data frames are read as they are, categories and missing values included.
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         tags.input_tags.string = True
@@ -117,7 +121,7 @@ class BaseTree(BaseEstimator):
 
     @property
     def questions_(self) -> dict[int, str]:
-        """What every split asks, by node id."""
+        """Question of every split in words, by node id."""
         self.check_fitted()
         asked = split_questions(self.encoder_, self.tree_)
         return {node: question.name for node, question in asked.items()}
@@ -294,3 +298,16 @@ class BaseTree(BaseEstimator):
             When the text is not a complete, consistent model of this class.
         """
         return registry.loads(text, cls)
+
+
+@cache
+def _parameter_names(kind: type[BaseEstimator]) -> tuple[str, ...]:
+    return tuple(kind._get_param_names())
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, (list, dict, np.ndarray)):
+        return deepcopy(value)
+    if hasattr(value, "get_params") and not isinstance(value, type):
+        return clone(value)
+    return value

@@ -72,6 +72,11 @@ class OptimalTreeClassifier(ClassPredictions, SearchedTree):
     {n_features_in_, feature_names_in_, features_used_}
     {questions_, feature_importances_, leaves_, certificate_}
 
+    See Also
+    --------
+    CostSensitiveTreeClassifier : Costs of errors and of features.
+    FairTreeClassifier : Limits the difference between two groups.
+
     References
     ----------
     {Linden2023}

@@ -32,8 +32,8 @@ class CostlyData(NamedTuple):
 class CostSensitiveTreeClassifier(ClassPredictions, SearchedTree):
     """Classification tree of least expected cost over the binary features of the encoder.
 
-    The cost of a row is that of the label it is given plus, with ``feature_costs``, that of the
-    questions it is asked on the way to its leaf [Linden2023]_ (eq. 9).
+    The cost of a row is that of the label it is given plus the feature costs of the questions on
+    the way to its leaf [Linden2023]_ (eq. 9).
 
     Parameters
     ----------
@@ -41,13 +41,13 @@ class CostSensitiveTreeClassifier(ClassPredictions, SearchedTree):
         Cost, not negative, of giving a row of the class of the matrix row the label of the matrix
         column, both in sorted order of the labels. None costs 1 per misclassified row.
     feature_costs : mapping, sequence or None
-        What it costs to ask a row about a column of ``X`` for the first time, not negative: from
-        the name or position of a column, or one entry per column. Columns that a mapping does not
+        Cost of the first question about a column of ``X`` to a row, not negative: from the name or
+        position of a column, or one entry per column. Columns that a mapping does not
         name are free. Needs a ``BinaryEncoder``, or an encoder that keeps the columns and their
         names.
     feature_discounts : mapping, sequence or None
-        What a column costs in place of its ``feature_costs`` once another one of its group was
-        asked about, not more than that. None, and columns not named: no discount.
+        Cost of a column once another one of its group was asked about, at most that of
+        ``feature_costs``, which it replaces. None, and columns not named: no discount.
     feature_groups : mapping, sequence or None
         Label of the group of a column, such as blood tests that share one sample; None for none.
     feature_origins : mapping, sequence or None
@@ -75,10 +75,14 @@ class CostSensitiveTreeClassifier(ClassPredictions, SearchedTree):
     leaf_values_ : array of float, shape (n_leaves, n_classes)
         Training weight of every class in every leaf.
     leaf_prices_ : array of float, shape (n_leaves,)
-        What the questions on the way to every leaf cost a row.
+        Feature costs on the path to every leaf, per row.
     {shrinkage_, n_leaves_, n_binary_features_, n_nodes_explored_, trace_, fit_time_, encoder_}
     {n_features_in_, feature_names_in_, features_used_}
     {questions_, feature_importances_, leaves_, certificate_}
+
+    See Also
+    --------
+    OptimalTreeClassifier : Errors of equal cost, and features without.
 
     References
     ----------
@@ -93,7 +97,7 @@ class CostSensitiveTreeClassifier(ClassPredictions, SearchedTree):
     (['ill', 'well'], 0.5)
     """
 
-    leaf_prices_ = view("leaves_", "prices", "What the questions on the way to every leaf cost.")
+    leaf_prices_ = view("leaves_", "prices", "Feature costs on the path to every leaf.")
 
     def __init__(
         self,

@@ -57,12 +57,12 @@ EventFreeWarning
 classes_ : array, shape (n_classes,)
     Labels in sorted order.
 leaves_ : Leaves
-    What the leaves know and predict, as one value.
+    Statistics and predictions of the leaves, as one value.
 certificate_ : Certificate
     What was searched for, over which questions and under which parameters, what was found and
     proved, the time it took, the version, and a fingerprint of the training rows.
 questions_ : dict
-    What every split asks, by node id.
+    Question of every split in words, by node id.
 feature_importances_ : array of float, shape (n_features_in_,)
     Share of every column in the improvement of the objective; see the property.
 lower_bound_ : float
@@ -86,7 +86,7 @@ n_leaves_, depth_ : int
 n_binary_features_ : int
     Binary features the encoder made.
 n_nodes_explored_ : int
-    Work of the search.
+    Nodes that the search looked at.
 trace_ : list of (float, float, float)
     Seconds, objective and lower bound at each improvement.
 fit_time_ : float

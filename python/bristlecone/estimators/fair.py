@@ -45,7 +45,7 @@ class FairTreeClassifier(ClassPredictions, SearchedTree):
     fairness : DemographicParity, EqualityOfOpportunity or None
         What limits the difference between the groups, in place of the next three.
     constraint : {"demographic-parity", "equality-of-opportunity"}
-        Over which rows the rates are taken: all of a group, or those of its positive class.
+        Rows that the rates are taken over: all of a group, or those of its positive class.
     delta : float
         Largest difference of the two rates, between 0 and 1.
     sensitive_feature : str, int or None
@@ -85,6 +85,11 @@ class FairTreeClassifier(ClassPredictions, SearchedTree):
     {shrinkage_, n_leaves_, n_binary_features_, n_nodes_explored_, trace_, fit_time_, encoder_}
     {n_features_in_, feature_names_in_, features_used_}
     {questions_, feature_importances_, leaves_, certificate_}
+
+    See Also
+    --------
+    DemographicParity, EqualityOfOpportunity : The constraints.
+    OptimalTreeClassifier : Without a constraint.
 
     References
     ----------

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import logging
 import time
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -38,14 +36,13 @@ from bristlecone.leaves.minimum import (
 )
 from bristlecone.leaves.predictions import SurvivalPredictions
 from bristlecone.leaves.statistics import LeafStatistics
+from bristlecone.log import tell
 from bristlecone.objectives.likelihood import Likelihood
 from bristlecone.search.certificate import Certificate, fingerprint
 from bristlecone.search.engine import Problem
 from bristlecone.tree import Tree
 
 __all__ = ["GreedySurvivalTree"]
-
-logger = logging.getLogger("bristlecone")
 
 _AIMS = {
     "likelihood": "the fall of the likelihood loss (LeBlanc and Crowley, Biometrics 48, 1992)",
@@ -98,6 +95,10 @@ class GreedySurvivalTree(SurvivalPredictions, BaseTree):
         With ``encoder=None`` it passes the columns through.
     {n_features_in_, feature_names_in_, features_used_}
     {questions_, feature_importances_, leaves_, certificate_, unique_times_, baseline_}
+
+    See Also
+    --------
+    OptimalSurvivalTree : The best of all trees, with a certificate.
 
     Notes
     -----
@@ -190,7 +191,7 @@ class GreedySurvivalTree(SurvivalPredictions, BaseTree):
             raise ValueError(
                 "y has an 'entry': GreedySurvivalTree has no delayed entry; OptimalSurvivalTree has"
             )
-        encoder = fit_encoder(self.encoder, data.X, data.weight, self._log_level)
+        encoder = fit_encoder(self.encoder, data.X, data.weight, self.verbose)
         numeric = isinstance(encoder, NumericColumns)
         rows = encoder.transform(data.X) if numeric else binary_features(encoder, data.X)
         fewest = least_rows(self.min_samples_leaf, len(rows))
@@ -221,14 +222,14 @@ class GreedySurvivalTree(SurvivalPredictions, BaseTree):
         tree = _tree(grown, encoder, rows, data, numeric)
         problem = Problem(data, encoder, rows, 0.0, {})
         leaves = objective.leaves(tree, problem, None)
-        improved = tree.improvements(objective.losses(tree, problem, leaves))
+        tree = tree.with_losses(objective.losses(tree, problem, leaves))
         certificate = Certificate(
             aim=_AIMS[self.criterion],
             status="grown",
             objective_value=_mean_loss(leaves.statistics, leaves.prior, data),
             lower_bound=-np.inf,
             questions=question_names(encoder),
-            parameters=self.get_params(deep=False),
+            parameters=self._parameters(),
             settings={"min_samples_leaf": fewest, "min_events_leaf": events},
             trace=(),
             n_nodes_explored=0,
@@ -236,9 +237,9 @@ class GreedySurvivalTree(SurvivalPredictions, BaseTree):
             n_samples=len(rows),
             fingerprint=fingerprint(rows, data[1:]),
         )
-        self._set_fitted(replace(tree, improvement=improved), leaves, encoder, certificate, X)
-        logger.log(
-            self._log_level,
+        self._set_fitted(tree, leaves, encoder, certificate, X)
+        tell(
+            self.verbose,
             "%s: objective %.6g, %d leaves of depth %d, %.3f s",
             self.criterion,
             self.objective_value_,

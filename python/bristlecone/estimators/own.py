@@ -84,6 +84,10 @@ class OptimalTree(SearchedTree):
     {feature_names_in_, features_used_}
     {questions_, feature_importances_, leaves_, certificate_}
 
+    See Also
+    --------
+    Task : What such a task can define.
+
     Notes
     -----
     Sums are those of integers: statistics are scaled by a power of two and rounded to 60 bits of

@@ -29,7 +29,7 @@ __all__ = [
 Check = Callable[[str, Any], None]
 """Raises InvalidParameterError for a value (second) that the parameter of this name cannot have."""
 
-# Pseudo-events beyond which no data matter, and sums lose digits.
+# With a larger prior the data no longer matter, and sums lose digits.
 _MOST_PRIOR = 1e9
 
 
@@ -170,7 +170,7 @@ _count_or_share.__name__ = _events.__name__ = number_or_auto.__name__ = "number"
 
 
 def _checks() -> Any:
-    """Module of the checks of single values, which needs NumPy."""
+    """The module of checks, imported late because it needs NumPy."""
     from bristlecone.data import checks
 
     return checks

@@ -17,7 +17,7 @@ from bristlecone.estimators.label_predictions import LabelPredictions
 from bristlecone.estimators.parameters import check_parameters, choice, number
 from bristlecone.estimators.searched import Callback, SearchedTree
 from bristlecone.leaves.base import view
-from bristlecone.objectives.rewards import TEACHERS, Rewards, policy_rewards
+from bristlecone.objectives.rewards import TEACHERS, Rewards, policy_rewards, propensity_of
 
 __all__ = ["PolicyTree"]
 
@@ -43,7 +43,7 @@ class PolicyTree(LabelPredictions, SearchedTree):
     ----------
     teacher : {"doubly-robust", "inverse-propensity", "direct"}
         How the outcome of every treatment is estimated; see :func:`policy_rewards`. "direct" needs
-        predicted outcomes, "inverse-propensity" the probabilities of the treatments,
+        predicted outcomes, "inverse-propensity" the propensity scores,
         "doubly-robust" both: it is unbiased when either is right.
     capacities : mapping or None
         Largest share of the training weight, between 0 and 1, that a treatment may be prescribed
@@ -76,6 +76,10 @@ class PolicyTree(LabelPredictions, SearchedTree):
     {n_leaves_, n_binary_features_, n_nodes_explored_, trace_, fit_time_, encoder_, n_features_in_}
     {feature_names_in_, features_used_}
     {questions_, feature_importances_, leaves_, certificate_}
+
+    See Also
+    --------
+    CostSensitiveTreeClassifier : For costs that are known, not estimated.
 
     References
     ----------
@@ -129,7 +133,7 @@ class PolicyTree(LabelPredictions, SearchedTree):
         sample_weight: ArrayLike | None = None,
         *,
         treatment: ArrayLike,
-        propensity: ArrayLike | None = None,
+        propensity: ArrayLike | Mapping[Any, float] | None = None,
         predicted_outcomes: ArrayLike | None = None,
         callback: Callback | None = None,
     ) -> PolicyTree:
@@ -143,9 +147,10 @@ class PolicyTree(LabelPredictions, SearchedTree):
         {sample_weight}
         treatment : array-like, shape (n,)
             Treatment that every row had: numbers, texts or booleans; at most 32 treatments.
-        propensity : array-like of float, shape (n,) or (n, n_treatments), optional
-            Probability, in (0, 1], of the treatment each row had given its features; or of every
-            treatment, in sorted order.
+        propensity : float, mapping or array-like, shape (n,) or (n, n_treatments), optional
+            Propensity score: the probability, in (0, 1], of the treatment each row had given its
+            features, or of every treatment in sorted order. Of a trial one number for all
+            treatments, or a mapping from treatments to theirs.
         predicted_outcomes : array-like of float, shape (n, n_treatments), optional
             Outcome that a model predicts for every row under every treatment, in sorted order;
             best from a model that was not fitted to the row.
@@ -159,9 +164,9 @@ class PolicyTree(LabelPredictions, SearchedTree):
         ------
         ValueError, TypeError
             For unknown values of parameters, estimates that the teacher needs and that are absent
-            or of another shape, probabilities outside (0, 1], treatments that were never observed,
-            rows that do not fit together, and columns that cannot be read; parameter, column or
-            row is named, and an earlier fit is kept.
+            or of another shape, propensity scores outside (0, 1], treatments never observed, rows
+            that do not fit together, and columns that cannot be read; parameter, column or row is
+            named, and an earlier fit is kept.
         InfeasibleError
             When a limit or Ctrl-C, which ``status_`` names, stopped the search before a tree that
             keeps the capacities was met.
@@ -212,7 +217,7 @@ class PolicyTree(LabelPredictions, SearchedTree):
         sample_weight: ArrayLike | None = None,
         *,
         treatment: ArrayLike,
-        propensity: ArrayLike | None = None,
+        propensity: ArrayLike | Mapping[Any, float] | None = None,
         predicted_outcomes: ArrayLike | None = None,
     ) -> float:
         """Estimated mean outcome of the policy for rows whose treatment and outcome are known.
@@ -249,7 +254,7 @@ class PolicyTree(LabelPredictions, SearchedTree):
             codes,
             len(leaves.labels),
             self.certificate_.parameters["teacher"],
-            propensity=propensity,
+            propensity=propensity_of(propensity, codes, leaves.labels),
             predicted_outcomes=predicted_outcomes,
         )
         given = rewards[np.arange(len(leaf)), leaves.label[leaf]]
@@ -277,7 +282,9 @@ class PolicyTree(LabelPredictions, SearchedTree):
             data.labels,
             len(data.classes),
             self.teacher,
-            propensity=_kept("propensity", propensity, data.kept),
+            propensity=propensity_of(
+                _kept("propensity", propensity, data.kept), data.labels, data.classes
+            ),
             predicted_outcomes=_kept("predicted_outcomes", predicted_outcomes, data.kept),
         )
         self._objective().capacity(data.classes, 1.0)
@@ -297,9 +304,9 @@ def _check_capacities(name: str, value: Any) -> None:
 
 
 def _kept(name: str, values: Any, kept: NDArray[np.bool_]) -> Any:
-    """The rows that are left of an array given by row."""
-    if values is None:
-        return None
+    """The rows that are left of an array given by row; one number or a mapping is for all."""
+    if values is None or isinstance(values, Mapping) or np.ndim(values) == 0:
+        return values
     array = np.asarray(unmasked(values, name))
     if array.ndim not in (1, 2) or len(array) != len(kept):
         raise ValueError(f"{name} has shape {array.shape} for {len(kept)} rows of X")

@@ -45,6 +45,10 @@ class OptimalTreeRegressor(RegressorMixin, SearchedTree):
     {n_features_in_, feature_names_in_, features_used_}
     {questions_, feature_importances_, leaves_, certificate_}
 
+    See Also
+    --------
+    OptimalTree : Any objective that is a sum over leaves.
+
     References
     ----------
     {Agarwal2022}

@@ -60,10 +60,10 @@ __all__ = ["Callback", "SearchedTree"]
 Callback = Callable[[SearchProgress], object]
 Estimator = TypeVar("Estimator", bound="SearchedTree")
 
-# Of the time that is left after reading the rows, what the choice of cuts may take.
+# Largest share of the remaining time that the choice of cuts may take.
 _SHARE_FOR_CUTS = 0.5
 
-# More is no limit, and may be beyond what the clock of the engine counts.
+# Longer time limits are none; the engine's clock might overflow.
 _MOST_SECONDS = 1e9
 
 
@@ -88,6 +88,8 @@ class SearchedTree(BaseTree):
     status_ = view("certificate_", "status", "How the search ended.")
     gap_ = view("certificate_", "gap", "Distance of the objective from the lower bound.")
     relative_gap_ = view("certificate_", "relative_gap", "The gap as a share of the objective.")
+    guarantee_ = view("certificate_", "guarantee", "How much better another tree can be at most.")
+    reference_loss_ = view("certificate_", "reference_loss", "Mean loss of the reference model.")
     n_nodes_explored_ = view("certificate_", "n_nodes_explored", "Work of the search.")
 
     @property
@@ -262,7 +264,7 @@ class SearchedTree(BaseTree):
     def encoded(self, data: Any, start: float | None = None) -> Problem:
         """The problem of these training rows, whose preparation began at ``start``."""
         start = time.perf_counter() if start is None else start
-        encoder = fit_encoder(self.encoder, data.X, data.weight, self._log_level)
+        encoder = fit_encoder(self.encoder, data.X, data.weight, self.verbose)
         features = None
         if getattr(self, "min_events_leaf", None) == "auto":
             # What "auto" means follows from the features.
@@ -326,7 +328,7 @@ class SearchedTree(BaseTree):
     def _warning_of_cost(
         self, told: Callable[..., object] | None, problem: Problem
     ) -> Callable[..., object]:
-        """The engine's callback that warns once, at the start, of a search without an end."""
+        """Callback that warns once, at its start, of a search that is forecast to be very long."""
         warned = False
 
         def tell(at: float, value: float, bound: float, nodes: int, *outlook: float | None) -> None:
@@ -390,9 +392,8 @@ class SearchedTree(BaseTree):
         if not treeless:
             tree = self._grown(solution, problem)
             leaves = objective.leaves(tree, problem, solution)
-            losses = objective.losses(tree, problem, leaves)
-            gain = np.full(tree.node_count, np.nan) if losses is None else tree.improvements(losses)
-            tree = replace(tree, improvement=gain)
+            if tree.n_leaves > 1:
+                tree = tree.with_losses(objective.losses(tree, problem, leaves))
             groups, aim = objective.groups(tree, problem, leaves), objective.aim(problem, leaves)
         certificate = Certificate(
             aim=aim,
@@ -400,7 +401,7 @@ class SearchedTree(BaseTree):
             objective_value=solution.objective - offset,
             lower_bound=solution.lower_bound - offset,
             questions=memo["questions"],
-            parameters=self.get_params(deep=False),
+            parameters=self._parameters(),
             settings=self._smallest_leaf(problem.data, len(problem.features)),
             trace=tuple(
                 (at, value - offset, bound - offset) for at, value, bound in solution.trace
@@ -437,11 +438,11 @@ class SearchedTree(BaseTree):
         warn_of_constants(problem.encoder)
         warn_of_event_free_rows(getattr(problem.data, "event_free", ""))
         found = [
-            (tree.certificate_, tree.n_leaves_, tree.depth_)
+            (tree.certificate_, tree.tree_.n_leaves, tree.tree_.max_depth)
             for tree in trees
             if not tree.certificate_.is_treeless
         ]
-        report(found, self._log_level)
+        report(found, self.verbose)
         if found:
             for doubt in self._objective().doubts(problem):
                 warn(doubt, BristleconeWarning)
@@ -449,7 +450,7 @@ class SearchedTree(BaseTree):
         if infeasible:
             searches = f" in {infeasible} of {len(trees)} searches"
             warn(
-                "no tree satisfies the constraints" + (searches if trees[1:] else ""),
+                self._objective().infeasible + (searches if trees[1:] else ""),
                 InfeasibleWarning,
             )
         stopped = [
@@ -474,7 +475,7 @@ class SearchedTree(BaseTree):
             )
         depth = self._depth_limit(problem.features) if max_depth is None else max_depth
         forecast = self._run(function, problem, max_depth=depth)
-        # Counts beyond all numbers divide into NaN.
+        # Infinite counts would divide into NaN.
         seconds, rows = (
             math.inf if math.isnan(value) else value
             for value in (forecast["seconds"], forecast["row_seconds"])

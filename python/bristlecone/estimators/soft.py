@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from dataclasses import fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
 
 from bristlecone.data.groups import GivenGroups, check_two_groups, given_groups, without_group
 from bristlecone.data.rows import check_sample_weight
@@ -27,10 +25,12 @@ from bristlecone.errors import (
 from bristlecone.estimators.base import BaseTree
 from bristlecone.estimators.docstrings import documented
 from bristlecone.estimators.parameters import check_parameters, choice, integer, number
+from bristlecone.estimators.soft_views import SoftViews
 from bristlecone.leaves.base import view
 from bristlecone.leaves.predictions import SurvivalPredictions
 from bristlecone.leaves.smooth import SmoothLeaves
 from bristlecone.leaves.statistics import baseline_hazard
+from bristlecone.log import tell
 from bristlecone.search.certificate import Certificate, fingerprint
 from bristlecone.soft.models import MODELS
 from bristlecone.soft.training.fairness import gini_mix, pair_distance, quadrature
@@ -42,10 +42,8 @@ __all__ = ["SoftSurvivalTree"]
 
 Floats = NDArray[np.float64]
 
-# 2^10 leaves are more than any data fill.
+# 2^10 leaves: more would have hardly any rows.
 _MOST_DEPTH = 10
-# Terms of a split that its text shows.
-_TERMS = 4
 
 _AIM = (
     "penalised maximum likelihood (Consolo, Amaldi and Carrizosa, European Journal of Operational "
@@ -54,7 +52,7 @@ _AIM = (
 
 
 @documented
-class SoftSurvivalTree(SurvivalPredictions, BaseTree):
+class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
     """Survival tree with soft multivariate splits and a survival model in every leaf.
 
     Consolo, Amaldi and Carrizosa, "Soft decision trees for survival analysis", EJOR 331(3), 2026:
@@ -161,6 +159,10 @@ class SoftSurvivalTree(SurvivalPredictions, BaseTree):
     n_features_in_ : int
         Columns of ``X`` without the group.
     {feature_names_in_, unique_times_, baseline_, fit_time_}
+
+    See Also
+    --------
+    OptimalSurvivalTree : Yes-no questions, with a certificate.
 
     Notes
     -----
@@ -324,7 +326,7 @@ class SoftSurvivalTree(SurvivalPredictions, BaseTree):
             objective_value=found.objective,
             lower_bound=-np.inf,
             questions=(),
-            parameters=self.get_params(deep=False),
+            parameters=self._parameters(),
             settings={},
             trace=tuple((value,) for value in found.trace),
             n_nodes_explored=0,
@@ -342,9 +344,9 @@ class SoftSurvivalTree(SurvivalPredictions, BaseTree):
 
         ``replaced`` tells of times that were 0; ``floor`` is the share that every leaf should hold.
         """
-        logger, encoder = logging.getLogger("bristlecone"), self.encoder_
-        logger.log(
-            self._log_level,
+        encoder = self.encoder_
+        tell(
+            self.verbose,
             "objective %.6g, best of %d restarts, %d leaves worth %.1f even ones, "
             "%d design columns, %.3f s",
             self.objective_value_,
@@ -356,7 +358,7 @@ class SoftSurvivalTree(SurvivalPredictions, BaseTree):
         )
         missing = missing_text(encoder.columns_)
         if missing:
-            logger.log(self._log_level, "missing values: %s", missing)
+            tell(self.verbose, "missing values: %s", missing)
         if replaced:
             warn(replaced, BristleconeWarning)
         if encoder.constant_:
@@ -438,115 +440,6 @@ class SoftSurvivalTree(SurvivalPredictions, BaseTree):
         if name not in facts:
             raise AttributeError("the tree was fitted without groups")
         return float(facts[name])
-
-    @property
-    def n_effective_leaves_(self) -> float:
-        """Number of equal leaves whose shares have the same entropy; between 1 and the leaves."""
-        shares = self.leaf_shares_[self.leaf_shares_ > 0]
-        return float(np.exp(-(shares @ np.log(shares))))
-
-    @property
-    def design_names_(self) -> list[str]:
-        """Names of the design columns, such as "age" and "stage = II"."""
-        self.check_fitted()
-        return self.encoder_.names
-
-    @property
-    def coef_(self) -> Floats:
-        """Weights of the splits in the user's units, shape (n_splits, n_design), in preorder.
-
-        A row goes left with probability 1/(1 + exp(−(coef · x + intercept))).
-        """
-        self.check_fitted()
-        return self.encoder_.per_unit(self.tree_.weights[self._split_order])
-
-    @property
-    def intercept_(self) -> Floats:
-        """Intercepts of the splits in the user's units, shape (n_splits,); −ω₀ of the paper."""
-        self.check_fitted()
-        at_zero = self.tree_.intercepts + self.tree_.weights @ self.encoder_.zero
-        return at_zero[self._split_order]
-
-    @property
-    def leaf_coef_(self) -> Floats:
-        """Weights of the leaves' linear predictors in the user's units, (n_leaves, n_design)."""
-        self.check_fitted()
-        return self.encoder_.per_unit(self.leaves_.linear[:, :-1])
-
-    @property
-    def leaf_intercept_(self) -> Floats:
-        """Intercepts of the leaves' linear predictors in the user's units, shape (n_leaves,)."""
-        self.check_fitted()
-        at_zero = self.leaves_.linear[:, -1] + self.leaves_.linear[:, :-1] @ self.encoder_.zero
-        return self.leaves_.model.in_unit(at_zero, self.leaves_.log_unit)
-
-    @property
-    def leaf_parameters_(self) -> dict[str, Floats]:
-        """Further parameters of the leaves, such as "alpha", each of shape (n_leaves,)."""
-        self.check_fitted()
-        return self.leaves_.model.parameters(self.leaves_.shape)
-
-    @property
-    def n_features_used_(self) -> int:
-        """Number of columns with a weight other than 0 in a split."""
-        return len(self.features_used_)
-
-    def predict_proba_leaf(self, X: Any) -> Floats:
-        """Soft memberships: probability of every leaf, Σ 1.
-
-        Parameters
-        ----------
-        X : DataFrame or array, shape (n, n_features_in_)
-            Rows with the columns of the fit.
-
-        Returns
-        -------
-        array of float, shape (n, n_leaves_)
-            Leaves from left to right, as in ``tree_.leaves``. The leaf of ``apply`` is at the
-            end of the more probable branches and need not have the largest.
-        """
-        rows = self._rows(X)
-        return self.tree_.probabilities(rows)
-
-    def predict_proba_branch(self, X: Any) -> Floats:
-        """Probability to go left at every split.
-
-        Parameters
-        ----------
-        X : DataFrame or array, shape (n, n_features_in_)
-            Rows with the columns of the fit.
-
-        Returns
-        -------
-        array of float, shape (n, n_splits)
-            Splits in preorder; the row goes left where it is at least 1/2.
-        """
-        rows = self._rows(X)
-        logit = self.tree_.logits(rows)
-        return np.ascontiguousarray(expit(logit[self._split_order]).T)
-
-    @property
-    def _split_order(self) -> NDArray[np.int64]:
-        """Splits in preorder, as positions level by level."""
-        return np.argsort(self.tree_.splits)
-
-    @property
-    def questions_(self) -> dict[int, str]:
-        """What every split weighs, by node id."""
-        self.check_fitted()
-        return {node: self._question(node) for node in self.tree_.splits.tolist()}
-
-    def _question(self, node: int) -> str:
-        row = int(np.flatnonzero(self.tree_.splits == node)[0])
-        scaled = self.tree_.weights[row]
-        weights = self.encoder_.per_unit(scaled)
-        order = np.argsort(-np.abs(scaled), kind="stable")
-        shown = [j for j in order[:_TERMS].tolist() if scaled[j] != 0]
-        terms = " ".join(f"{weights[j]:+.3g} [{self.encoder_.names[j]}]" for j in shown)
-        hidden = int((scaled != 0).sum()) - len(shown)
-        more = f" and {hidden} more" if hidden else ""
-        intercept = self.tree_.intercepts[row] + scaled @ self.encoder_.zero
-        return f"{intercept:+.3g} {terms}{more} >= 0"
 
     def _columns_used(self) -> list[int]:
         used = (self.tree_.weights != 0).any(axis=0)

@@ -89,6 +89,11 @@ class OptimalSurvivalTree(SurvivalPredictions, SearchedTree):
         Mean restricted survival time that the tree predicts for either group's training rows.
     {unique_times_, baseline_}
 
+    See Also
+    --------
+    GreedySurvivalTree : One best split after the other.
+    SoftSurvivalTree : Weighs columns, with a survival model in every leaf.
+
     References
     ----------
     .. [Huisman2024] Huisman, van der Linden, Demirović, "Optimal Survival Trees: A Dynamic
@@ -113,8 +118,6 @@ class OptimalSurvivalTree(SurvivalPredictions, SearchedTree):
     leaf_curve_ = view("leaves_", "curve", "Curve that is predicted.")
     prior_ = view("leaves_", "prior", "Pseudo-events of every leaf.")
     shrinkage_ = view("leaves_", "shrinkage", "λ of the predictions.")
-    guarantee_ = view("certificate_", "guarantee", "How much better another tree can be at most.")
-    reference_loss_ = view("certificate_", "reference_loss", "Mean loss of the reference model.")
 
     def __init__(
         self,

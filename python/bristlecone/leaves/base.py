@@ -1,4 +1,4 @@
-"""What every kind of leaf can do; a fitted tree holds its leaves as one value."""
+"""Base classes of the leaves of a fitted tree, which are one value."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Leaves(ABC):
     """
 
     def locate(self, leaf: NDArray[np.int64], design: NDArray[Any]) -> Any:
-        """Rows as the predictions take them, from the position of their leaf and their features.
+        """Argument ``rows`` of the predictions, from the rows' leaf and features.
 
         Leaves that treat all their rows alike need the position only.
         """
@@ -95,4 +95,4 @@ class SurvivalLeaves(Leaves):
 
     @abstractmethod
     def ranks(self, rows: Any) -> NDArray[Any]:
-        """Numbers in the order of the risk: different risks differ by more than a rounding."""
+        """Numbers in the order of the risk, further apart than the tolerance of concordance."""

@@ -25,9 +25,6 @@ from bristlecone.tree import Tree
 
 __all__ = ["BrierScore", "antitonic", "brier_score_of", "check_time_grid", "on_time_grid"]
 
-# Cells of a table of nodes and times worked on at once.
-_BLOCK_CELLS = 1 << 21
-
 
 @dataclass(frozen=True, eq=False)
 class BrierScore:
@@ -94,7 +91,7 @@ class BrierScore:
         bounds = np.searchsorted(self.times, np.append(own, np.inf), side="left")
         A = V * np.diff(_sums_before(self.share)[bounds])
         B = n * np.diff(_sums_before(self.share * self._inverse(self.times))[bounds])
-        # Without weight any value will do: the one before stays.
+        # No row has weight at this time, so any value is optimal: keep the previous one.
         counts = A + B > 0
         own, A, B = own[counts], A[counts], B[counts]
         if not own.size:
@@ -136,7 +133,7 @@ class BrierScore:
     def node_losses(
         self,
         tree: Tree,
-        position: NDArray[np.int64],
+        leaf: NDArray[np.int64],
         time: NDArray[np.float64],
         event: NDArray[np.bool_],
         weight: NDArray[np.float64] | None,
@@ -144,32 +141,59 @@ class BrierScore:
     ) -> NDArray[np.float64]:
         """Score of every node as a leaf with this curve, summed over its rows, (node_count,).
 
-        O(n + nodes · n_times); ``position`` is the leaf of every row.
+        O(n log n + n · depth); ``leaf`` is the node id of the leaf of every row.
         """
-        shape = tree.n_leaves, self.times.size
-        cell = position * shape[1] + np.searchsorted(self.times, time)
-        left = np.bincount(cell, weight, shape[0] * shape[1]).reshape(shape)
-        died = np.bincount(cell, event if weight is None else event * weight, left.size)
-        below = tree.node_sums(np.eye(shape[0]))
+        order = np.argsort(time)
+        left = np.ones(time.size) if weight is None else weight[order]
+        events = np.where(event[order], left, 0.0)
         inverse = self._inverse(self.times)
+        spans = _sums_before(self.share), _sums_before(self.share * inverse)
         losses = np.empty(tree.node_count)
-        step = max(1, _BLOCK_CELLS // shape[1])
-        for start in range(0, tree.node_count, step):
-            nodes = slice(start, start + step)
-            D, L = below[nodes] @ died.reshape(shape), below[nodes] @ left
-            at_risk = L[:, ::-1].cumsum(axis=1)[:, ::-1]
-            A, B = (D * inverse).cumsum(axis=1), (at_risk - L) * inverse
-            if curve == "kaplan-meier":
-                share = np.divide(D, at_risk, out=np.zeros_like(D), where=D > 0)
-                S = (1 - np.minimum(share, 1.0)).cumprod(axis=1)
-            else:
-                S = np.array([antitonic(a, b, self.share) for a, b in zip(A, B, strict=True)])
-            losses[nodes] = (S**2 * A + (1 - S) ** 2 * B) @ self.share
+        rows = leaf[order], np.searchsorted(self.times, time[order]), left, events
+        below = [(0, rows)]
+        while below:
+            node, rows = below.pop()
+            losses[node] = _loss(*rows[1:], inverse, spans, curve)
+            if not tree.is_leaf[node]:
+                right = rows[0] >= tree.children_right[node]
+                for child, of_child in (
+                    (tree.children_left[node], ~right),
+                    (tree.children_right[node], right),
+                ):
+                    below.append((child, tuple(array[of_child] for array in rows)))
         return losses
 
     def _inverse(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
         """1/G at times."""
         return inverse_or_zero(np.asarray(self.censoring(times)))
+
+
+def _loss(
+    at: NDArray[np.int64],
+    left: NDArray[np.float64],
+    events: NDArray[np.float64],
+    inverse: NDArray[np.float64],
+    spans: tuple[NDArray[np.float64], NDArray[np.float64]],
+    curve: str,
+) -> float:
+    """Score of rows in the order of their times, the ``at``-th of the score's, that share a curve.
+
+    Between their own times nothing changes: A and B of ``best_curve`` are summed over them.
+    """
+    first = np.flatnonzero(np.diff(at, prepend=-1))
+    if first.size < at.size:
+        at, left, events = at[first], np.add.reduceat(left, first), np.add.reduceat(events, first)
+    at_risk = left[::-1].cumsum()[::-1]
+    bounds = np.append(at, inverse.size)
+    A = np.cumsum(events * inverse[at]) * np.diff(spans[0][bounds])
+    B = np.append(at_risk[1:], 0.0) * np.diff(spans[1][bounds])
+    if curve == "kaplan-meier":
+        S = np.cumprod(1 - events / at_risk)
+    else:
+        counts = A + B > 0
+        A, B = A[counts], B[counts]
+        S = _antitonic_regression(B / (A + B), A + B)
+    return float(S**2 @ A + (1 - S) ** 2 @ B)
 
 
 def antitonic(

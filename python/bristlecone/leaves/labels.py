@@ -23,14 +23,14 @@ Floats = NDArray[np.float64]
 _LABEL_TYPE = re.compile(
     r"\|b1|\|O|\|[iu]1|[<>][iu][248]|[<>]f[248]|[<>]U\d{1,6}|[<>][mM]8\[(s|ms|us|ns|m|h|D|W|M|Y)\]"
 )
-# What dates and durations are in JSON.
+# NumPy types of dates and durations, by their form in JSON.
 PLAIN_TYPES = {"M": "U", "m": "<i8"}
 _MOST_LABEL_BYTES = 1 << 26
 
 
 @dataclass(frozen=True, eq=False)
 class LabelLeaves(Leaves):
-    """One label per leaf, and what the training rows of the leaf say of every label.
+    """One label per leaf, and a value of every label from the training rows of the leaf.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class ClassLeaves(LabelLeaves):
 
     @property
     def prices(self) -> Floats:
-        """What the questions on the way to every leaf cost, shape (n_leaves,)."""
+        """Feature costs on the path to every leaf, shape (n_leaves,)."""
         return np.zeros(len(self.label)) if self.price is None else self.price
 
     @cached_property

@@ -25,7 +25,8 @@ __all__ = [
 AUTO_EVENTS = 5
 AUTO_PRIOR = 10.0
 
-# Rows may be a leaf without events whose expected ones are so many times the fewest of a leaf.
+# An event-free side of a question is allowed when its expected events (by the baseline hazard) are
+# this many times the minimum of a leaf.
 _CLEARLY = 4
 
 
@@ -73,14 +74,9 @@ def warn_of_small_sample(
 ) -> None:
     """Warn where a minimum that follows from the data rules out every split.
 
-    Parameters
-    ----------
-    features : array, shape (n, n_features), or None
-        Binary features; None for numbers, of which only the rows are counted.
-    rows : (value, int)
-        ``min_samples_leaf`` and what it means here.
-    events : (value, int, array of bool, shape (n,)), optional
-        ``min_events_leaf``, what it means here, and the events.
+    ``features`` are binary; None for numbers, of which only the rows are counted. ``rows`` are
+    ``min_samples_leaf`` and what it means here, ``events`` the same of ``min_events_leaf``, with
+    the events of the rows.
     """
     limits: list[tuple[str, str, Any, int, NDArray[np.bool_] | None]] = []
     if not isinstance(rows[0], Integral):
@@ -106,19 +102,11 @@ def warn_of_small_sample(
 
 
 def event_free_rows(encoder: Any, features: NDArray[Any], data: TrainingData) -> str:
-    """The question that tells rows apart which have no event, though many are expected.
+    """The question with a side that has no events, though many are expected there.
 
     Four times ``AUTO_EVENTS`` or more by the baseline; of several questions the one with most, and
-    empty where there is none. O(n) per question that parts rows without events.
-
-    Parameters
-    ----------
-    encoder : transformer
-        Fitted; names the features.
-    features : array of 0 and 1, shape (n, n_features)
-        Binary features of the rows.
-    data : TrainingData
-        The rows.
+    empty where there is none. ``features`` are the binary ones of the rows, named by the fitted
+    ``encoder``. O(n) per question that parts rows without events.
     """
     yes = features[data.event].sum(axis=0, dtype=np.int64)
     events = np.stack([int(data.event.sum()) - yes, yes])
@@ -128,7 +116,7 @@ def event_free_rows(encoder: Any, features: NDArray[Any], data: TrainingData) ->
     answers, candidates = np.nonzero((events == 0) & (rows >= worst))
     if not len(candidates):
         return ""
-    # Every fit comes by here, few get as far.
+    # Quick checks come first: every fit runs them, and few need the rest.
     names = encoder.get_feature_names_out()
     hazard = row_hazard(data, baseline_hazard(data))
     for answer, feature in zip(answers.tolist(), candidates.tolist(), strict=True):
@@ -143,7 +131,7 @@ def event_free_rows(encoder: Any, features: NDArray[Any], data: TrainingData) ->
 
 
 def warn_of_event_free_rows(told: str) -> None:
-    """Warn of what ``event_free_rows`` found, and that leaves may be without events for it."""
+    """Warn of the question that ``event_free_rows`` found: leaves may be event-free."""
     if told:
         warn(
             f"{told}: min_events_leaf='auto' asks for no events in a leaf here. Leave the column "

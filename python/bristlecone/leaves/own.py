@@ -16,7 +16,7 @@ __all__ = ["OwnLeaves"]
 
 @dataclass(frozen=True, eq=False)
 class OwnLeaves(Leaves):
-    """What the task makes of the rows of every leaf.
+    """Sums, cost and prediction of every leaf.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ class SurvivalPredictions:
     Step leaves share one curve among all their rows; in smooth leaves every row has its own.
     """
 
-    # What the tree gives them: the leaves, and rows of ``X`` as they take them.
+    # Leaves of the tree, and the argument ``rows`` of their predictions for ``X``.
     _located: Callable[[Any], tuple[SurvivalLeaves, Any]]
 
     unique_times_ = view("leaves_", "unique_times", "Distinct training times, ascending.")

@@ -46,21 +46,9 @@ def shrunk_means(
 ) -> Floats:
     """(sum + λ · value of the parent) / (size + λ) of every leaf, from the root down.
 
-    Parameters
-    ----------
-    tree : Tree
-    sums : array of float, shape (n_leaves,) or (n_leaves, k)
-        Of the rows of every leaf; those of an inner node are the sums of its leaves.
-    sizes : array of float, shape (n_leaves,)
-        What the sums are divided by; positive.
-    shrinkage : float
-        λ.
-    above : float or None
-        Value above the root; None leaves the root as it is.
-
-    Returns
-    -------
-    array of float, of the shape of ``sums``
+    ``sums`` of the rows of every leaf, shape (n_leaves,) or (n_leaves, k), are divided by ``sizes``
+    (n_leaves,), positive; both add up along the tree. ``above`` is the value above the root; None
+    leaves the root as it is.
     """
     total, size = tree.node_sums(sums), tree.node_sums(sizes)
 
@@ -107,16 +95,8 @@ def shrunk_curves(
 ) -> LeafCurves:
     """Curves "kaplan-meier" or "brier-optimal" of every leaf, shrunk; O(n log n + nodes · times).
 
-    Parameters
-    ----------
-    curve : str
-    tree : Tree
-    leaf : array of int, shape (n,)
-        Node id of the leaf of every training row.
-    data : TrainingData
-        The rows in an order that follows from them, so that no sum of weights depends on another.
-    shrinkage : float
-        λ.
+    ``leaf`` is the node id of the leaf of every row of ``data``, whose order follows from the rows,
+    so that no sum of weights depends on another.
     """
     position = np.searchsorted(tree.leaves, leaf)
     shrink = _shrunk_kaplan_meier if curve == "kaplan-meier" else _shrunk_brier_optimal
@@ -162,7 +142,7 @@ def _risk_sets(
     at_risk = later(table(np.searchsorted(times, data.time, side="right")))
     if data.entry is not None:
         at_risk = at_risk - later(table(np.searchsorted(times, data.entry, side="right")))
-    # Those who leave now are at risk, whatever cancels.
+    # Rows that leave at a time are in its risk set, whatever rounding makes of the sums.
     return died, np.maximum(at_risk, died)
 
 

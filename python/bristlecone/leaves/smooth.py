@@ -129,7 +129,7 @@ class SmoothLeaves(SurvivalLeaves):
         return result
 
     def ranks(self, rows: SmoothRows) -> NDArray[np.int64]:
-        # Small risks differ by less than a tolerance of the concordance index.
+        # Small risks may differ by less than the concordance index takes for a tie.
         return np.unique(self.risk(rows), return_inverse=True)[1]
 
     def survival(self, rows: SmoothRows, times: Floats) -> Floats:

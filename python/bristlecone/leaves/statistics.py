@@ -185,17 +185,10 @@ class SurvivalRows:
         self._known: dict[frozenset[tuple[int, float, bool]], LeafStatistics] = {}
 
     def statistics(self, tree: Tree, leaf: NDArray[np.int64]) -> tuple[LeafStatistics, ...]:
-        """Statistics of every leaf, left to right.
+        """Statistics of every leaf, left to right; ``leaf`` is the node id of every row's leaf.
 
-        No sum depends on the order of the rows. Leaves of the same answers, in any tree, are
-        computed once.
-
-        Parameters
-        ----------
-        tree : Tree
-            Over the same features as the trees before.
-        leaf : array of int, shape (n,)
-            Node id of the leaf of every row.
+        No sum depends on the order of the rows. Leaves of the same answers, in any tree over the
+        same features, are computed once.
         """
         leaf = leaf[self.order]
         leaves = []

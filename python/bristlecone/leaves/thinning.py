@@ -34,22 +34,10 @@ _CELLS = 1 << 22
 
 
 def thinned(leaves: Kind, points: int) -> tuple[Kind, float]:
-    """Leaves whose curves have at most so many steps, and how far their survival is off.
+    """Leaves of at most ``points`` steps per curve, and the largest error of a predicted survival.
 
-    Parameters
-    ----------
-    leaves : Leaves
-        Those without curves, or with few steps, are returned as they are. Of smooth leaves only the
-        training times are thinned, to those that their risk is a sum over.
-    points : int
-        Most steps of each curve, and of the baseline hazard.
-
-    Returns
-    -------
-    leaves : Leaves
-        Of the same class.
-    error : float
-        Largest absolute difference of a predicted survival.
+    Those without curves, or with few steps, are returned as they are. Of smooth leaves only the
+    training times are thinned, to those that their risk is a sum over.
     """
     if isinstance(leaves, StepLeaves):
         return _thinned_steps(leaves, points)  # type: ignore[return-value]
@@ -113,7 +101,7 @@ def _pieces(size: int, points: int, reach: Reach) -> tuple[NDArray[np.int64], fl
             low = error
         else:
             high, found = error, starts
-    # Falls too small to be seen; the curve keeps one.
+    # No fall exceeds the error: the last step alone is kept.
     return np.array(found or [size - 1], dtype=np.int64), high
 
 
@@ -136,7 +124,7 @@ def _divided(falls: Floats, points: int) -> tuple[NDArray[np.int64], Floats]:
 
 
 def _hazards(survival: Floats) -> Floats:
-    """Share of those left that has the event at each step of curves, along the last axis."""
+    """Hazard at each step of survival curves, along the last axis."""
     before = np.concatenate([np.ones_like(survival[..., :1]), survival[..., :-1]], axis=-1)
     hazard = np.zeros_like(survival)
     np.divide(before - survival, before, out=hazard, where=before > 0)
@@ -164,7 +152,7 @@ def _thinned_leaf(leaf: LeafStatistics, points: int) -> LeafStatistics:
 
 
 def _effective(leaf: LeafStatistics, kept: NDArray[np.int64], hazard: Floats) -> Floats:
-    """Number at risk with which Greenwood's variance of log S stays what it was."""
+    """Number at risk that keeps Greenwood's variance of log S at each step that is kept."""
     variance = leaf.curve.log_variance
     ends = np.append(kept[1:], variance.size) - 1
     middle = (variance[kept] + variance[ends]) / 2

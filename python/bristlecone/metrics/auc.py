@@ -59,12 +59,24 @@ def cumulative_dynamic_auc(
         time), at an event up to the last of ``times``; if S does not decrease over ``times``
         ("paper"); or if an argument is not as described.
 
+    See Also
+    --------
+    concordance_index_ipcw : Over all times at once.
+
     References
     ----------
     Uno et al., "Evaluating prediction rules for t-year survivors with censored regression models",
     JASA 102 (2007). Lambert, Chevret, "Summary measure of discrimination in survival
     models based on cumulative/dynamic time-dependent ROC curves", SMMR 25 (2016).
     Zhang, Xin, Seltzer, Rudin, "Optimal Sparse Survival Trees", AISTATS 2024, appendix C.3.
+
+    Examples
+    --------
+    >>> from bristlecone.metrics import cumulative_dynamic_auc
+    >>> y = [True, False, True, True], [1.0, 2.0, 3.0, 4.0]
+    >>> auc, mean_auc = cumulative_dynamic_auc(y, y, [4.0, 2.0, 1.0, 3.0], times=[1.5, 3.5])
+    >>> auc.tolist()
+    [1.0, 0.4]
     """
     event, time, _ = check_test_rows(survival_test, estimate=estimate)
     times = check_times(np.atleast_1d(times), ascending=True)

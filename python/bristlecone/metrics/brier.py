@@ -28,7 +28,7 @@ def brier_score(
     *,
     ties: str = "sksurv",
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Brier score at given times, weighted by the inverse probability of censoring.
+    """Brier score at given times, with inverse probability of censoring weights (IPCW).
 
     BS(t) = mean of S_i(t)² 1{t_i <= t, event} / G(t_i) + (1 − S_i(t))² 1{t_i > t} / G(t),
     where 1/G is 0 at G = 0 (OSST eq. 2). O(n · n_times).
@@ -60,10 +60,21 @@ def brier_score(
         If a time is out of range; if G is needed after the last training time and unknown there
         (rows censored later need no G of their own); or if an argument is not as described.
 
+    See Also
+    --------
+    integrated_brier_score : Its integral over time.
+
     References
     ----------
     Graf et al., "Assessment and comparison of prognostic classification schemes for survival
     data", Statistics in Medicine 18 (1999).
+
+    Examples
+    --------
+    >>> from bristlecone.metrics import brier_score
+    >>> y = [True, False, True, True], [1.0, 2.0, 3.0, 4.0]
+    >>> brier_score(y, y, [0.2, 0.5, 0.6, 0.9], times=2.5)[1].round(4).tolist()
+    [0.0738]
     """
     event, time, _ = check_test_rows(survival_test, estimate=estimate)
     times = check_times(np.atleast_1d(times), ascending=True)
@@ -115,10 +126,23 @@ def integrated_brier_score(
         As in :func:`brier_score`, or if ``limits`` are given without ``method="step"`` or are not
         0 <= lower < upper.
 
+    See Also
+    --------
+    brier_score : At given times.
+    ibs_ratio : Relative to Kaplan–Meier.
+
     References
     ----------
     Zhang, Xin, Seltzer, Rudin, "Optimal Sparse Survival Trees", AISTATS 2024, eqs. 1–2.
     Huisman, van der Linden, Demirović, "Optimal Survival Trees", AAAI 2024, eq. 25.
+
+    Examples
+    --------
+    >>> from bristlecone.curves import kaplan_meier
+    >>> from bristlecone.metrics import integrated_brier_score
+    >>> y = [True, False, True, True], [1.0, 2.0, 3.0, 4.0]
+    >>> integrated_brier_score(y, y, [kaplan_meier(y)] * 4, method="step")
+    0.15234375
     """
     curves, integral = _prepared(
         survival_train, survival_test, estimate, times, ties, method, limits
@@ -155,6 +179,18 @@ def ibs_ratio(
     ------
     ValueError
         As in :func:`integrated_brier_score`, or if IBS_KM is zero.
+
+    See Also
+    --------
+    integrated_brier_score : The score itself.
+
+    Examples
+    --------
+    >>> from bristlecone.curves import kaplan_meier
+    >>> from bristlecone.metrics import ibs_ratio
+    >>> y = [True, False, True, True], [1.0, 2.0, 3.0, 4.0]
+    >>> ibs_ratio(y, y, [kaplan_meier(y)] * 4)
+    0.0
     """
     curves, integral = _prepared(
         survival_train, survival_test, estimate, times, ties, method, limits

@@ -71,9 +71,7 @@ def d_calibration(
     Parameters
     ----------
     event, time : array-like of shape (n,)
-        Whether the event was observed, boolean or 0/1, and the time of event or censoring; or one
-        outcome in place of both, in any form that ``fit`` takes;
-        without delayed entry.
+        Event and time, or one outcome in place of both, without delayed entry.
     survival : array-like of shape (n, n_times), or sequence of n callables
         Predicted survival of each row: at ``times``, right-continuous between them and 1 before
         the first; or step functions with ``.x``.
@@ -92,10 +90,22 @@ def d_calibration(
     ValueError
         If an argument is not as described.
 
+    See Also
+    --------
+    one_time_calibration : At one time.
+
     References
     ----------
     Haider, Hoehn, Davis, Greiner, "Effective ways to build and evaluate individual survival
     distributions", JMLR 21 (2020), section 3.5.
+
+    Examples
+    --------
+    >>> from bristlecone.metrics import d_calibration
+    >>> y = [True, False, True, True], [1.0, 2.0, 3.0, 4.0]
+    >>> survival = [[0.9, 0.8], [0.8, 0.4], [0.7, 0.3], [0.6, 0.1]]
+    >>> d_calibration(y, survival, times=[1.0, 3.0], n_bins=2).bins.tolist()
+    [2.625, 1.375]
     """
     _check_count(n_bins, "n_bins")
     reached = as_curves(survival, times, time.size, "survival").at_own_time(time).clip(0, 1)
@@ -132,9 +142,7 @@ def one_time_calibration(
     Parameters
     ----------
     event, time : array-like of shape (n,)
-        Whether the event was observed, boolean or 0/1, and the time of event or censoring; or one
-        outcome in place of both, in any form that ``fit`` takes;
-        without delayed entry.
+        Event and time, or one outcome in place of both, without delayed entry.
     survival_at : array-like of shape (n,)
         Predicted probability S_i(at) of survival past ``at``.
     at : float
@@ -156,10 +164,22 @@ def one_time_calibration(
         ``at``, with rows censored last, so that KM_g is unknown; or if an argument is not
         as described.
 
+    See Also
+    --------
+    d_calibration : Over all times.
+
     References
     ----------
     D'Agostino, Nam, "Evaluation of the performance of survival analysis models: discrimination and
     calibration measures", Handbook of Statistics 23 (2003).
+
+    Examples
+    --------
+    >>> from bristlecone.metrics import one_time_calibration
+    >>> y = [True, False, True, True], [1.0, 2.0, 3.0, 4.0]
+    >>> found = one_time_calibration(y, [0.2, 0.2, 0.7, 0.7], at=2.0, n_groups=2)
+    >>> found.predicted.tolist(), found.observed.tolist()
+    ([0.2, 0.7], [0.5, 1.0])
     """
     predictions = row_values(survival_at, "survival_at", time.size)
     if predictions.min() < 0 or predictions.max() > 1:

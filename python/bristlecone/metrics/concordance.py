@@ -22,7 +22,7 @@ from bristlecone.metrics.inputs import (
     row_values,
 )
 
-# What a step costs in _pairs_by_step whatever the rows, in rows.
+# Fixed cost of a step in _pairs_by_step, in units of the cost of a row.
 _STEP_COST = 4096
 
 
@@ -93,9 +93,20 @@ def concordance_index_censored(
     ValueError
         If no pair is comparable, or an argument is not as described.
 
+    See Also
+    --------
+    concordance_index_ipcw : Does not depend on how much is censored.
+
     References
     ----------
     Harrell, Lee, Mark, "Multivariable prognostic models", Statistics in Medicine 15 (1996).
+
+    Examples
+    --------
+    >>> from bristlecone.metrics import concordance_index_censored
+    >>> y = [True, False, True, True], [1.0, 2.0, 3.0, 4.0]
+    >>> concordance_index_censored(y, [4.0, 2.0, 3.0, 3.0]).cindex
+    0.875
     """
     estimate = row_values(estimate, "estimate", time.size)
     late = None if entry is None else np.asarray(entry)
@@ -146,10 +157,21 @@ def concordance_index_ipcw(
         If no pair with weight is comparable; if G is zero, or unknown (after the last training
         time), at a test event before ``tau``; or if an argument is not as described.
 
+    See Also
+    --------
+    concordance_index_censored : Harrell's, without weights.
+
     References
     ----------
     Uno et al., "On the C-statistics for evaluating overall adequacy of risk prediction
     procedures with censored survival data", Statistics in Medicine 30 (2011).
+
+    Examples
+    --------
+    >>> from bristlecone.metrics import concordance_index_ipcw
+    >>> y = [True, False, True, True], [1.0, 2.0, 3.0, 4.0]
+    >>> round(concordance_index_ipcw(y, y, [3.0, 2.0, 4.0, 1.0]).cindex, 3)
+    0.81
     """
     event, time, _ = check_test_rows(survival_test, estimate=estimate)
     estimate = row_values(estimate, "estimate", time.size)
@@ -174,9 +196,7 @@ def concordance_index_td(
     Parameters
     ----------
     event, time : array-like of shape (n,)
-        Whether the event was observed, boolean or 0/1, and the time of event or censoring; or one
-        outcome in place of both, in any form that ``fit`` takes;
-        without delayed entry.
+        Event and time, or one outcome in place of both, without delayed entry.
     survival : array-like of shape (n, n_times), or sequence of n callables
         Predicted survival of each row: at ``times``, right-continuous between them and 1 before
         the first; or step functions with ``.x``. O(m · k) for k distinct curves and m
@@ -199,9 +219,17 @@ def concordance_index_td(
     ValueError
         If no pair is comparable, or an argument is not as described.
 
-    References
-    ----------
-    Zhang, Xin, Seltzer, Rudin, "Optimal Sparse Survival Trees", AISTATS 2024, appendix C.2.
+    See Also
+    --------
+    concordance_index_censored : Of a risk score.
+
+    Examples
+    --------
+    >>> from bristlecone.metrics import concordance_index_td
+    >>> y = [True, False, True, True], [1.0, 2.0, 3.0, 4.0]
+    >>> survival = [[0.5, 0.1], [0.6, 0.2], [0.9, 0.3], [0.9, 0.7]]
+    >>> concordance_index_td(y, survival, times=[1.0, 3.0]).cindex
+    1.0
     """
     curves = as_curves(survival, times, time.size, "survival")
     return _concordance_td(event, time, curves, np.ones(time.size), tied_tol, ties)
@@ -238,9 +266,17 @@ def concordance_index_td_ipcw(
     ValueError
         As in :func:`concordance_index_ipcw`.
 
-    References
-    ----------
-    Zhang, Xin, Seltzer, Rudin, "Optimal Sparse Survival Trees", AISTATS 2024, appendix C.2.
+    See Also
+    --------
+    concordance_index_td : Without weights.
+
+    Examples
+    --------
+    >>> from bristlecone.metrics import concordance_index_td_ipcw
+    >>> y = [True, False, True, True], [1.0, 2.0, 3.0, 4.0]
+    >>> survival = [[0.5, 0.1], [0.6, 0.2], [0.9, 0.3], [0.9, 0.7]]
+    >>> concordance_index_td_ipcw(y, y, survival, times=[1.0, 3.0]).cindex
+    1.0
     """
     event, time, _ = check_test_rows(survival_test, survival=survival)
     curves = as_curves(survival, times, time.size, "survival")

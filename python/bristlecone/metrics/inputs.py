@@ -19,7 +19,7 @@ from bristlecone.data.rows import check_row_labels
 
 # Largest number of (curve, time) cells worked on at once.
 BLOCK_CELLS = 1 << 21
-# A probability may leave [0, 1] by rounding, not by more.
+# Rounding may put a probability this far outside [0, 1].
 _PROBABILITY_TOLERANCE = 1e-9
 
 P = ParamSpec("P")

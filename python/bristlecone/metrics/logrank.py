@@ -44,9 +44,7 @@ def logrank_test(
     Parameters
     ----------
     event, time : array-like of shape (n,)
-        Whether the event was observed, boolean or 0/1, and the time of event or censoring; or one
-        outcome in place of both, in any form that ``fit`` takes;
-        without delayed entry.
+        Event and time, or one outcome in place of both, without delayed entry.
     group : array-like of shape (n,)
         Label of each row.
 
@@ -62,9 +60,21 @@ def logrank_test(
         If there is no event, or no event time with rows of two groups at risk and a
         survivor; if ``group`` contains NaN or differs in length.
 
+    See Also
+    --------
+    bristlecone.curves.kaplan_meier : The curves that are compared.
+
     References
     ----------
     Peto, Peto, "Asymptotically efficient rank invariant test procedures", JRSS A 135 (1972).
+
+    Examples
+    --------
+    >>> from bristlecone.metrics import logrank_test
+    >>> y = [True, False, True, True], [1.0, 2.0, 3.0, 4.0]
+    >>> found = logrank_test(y, ["a", "a", "b", "b"])
+    >>> found.observed.tolist(), found.expected.tolist()
+    ([1.0, 2.0], [0.5, 2.5])
     """
     groups, member = codes_of(group, len(time), "group", rows_of="the outcome")
     if not event.any():

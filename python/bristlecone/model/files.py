@@ -29,14 +29,9 @@ def check_target(path: str | os.PathLike[str]) -> Path:
 
 
 def write_files(documents: Mapping[str | os.PathLike[str], str]) -> None:
-    """Write texts in UTF-8; an existing file is replaced only when every text was written.
+    """Write texts in UTF-8, by path; files are replaced only when every text was written.
 
     A file that is replaced keeps its permissions, so that a private one stays private.
-
-    Parameters
-    ----------
-    documents : mapping of path to str
-        Content of every file.
 
     Raises
     ------

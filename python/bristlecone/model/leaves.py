@@ -49,7 +49,7 @@ __all__ = [
     "StepLeavesRecord",
 ]
 
-# Fact of a certificate: how far thinned curves may be off.
+# Fact of a certificate: the largest error of survival on thinned curves.
 CURVE_ERROR = "curve_error"
 
 

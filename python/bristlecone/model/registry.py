@@ -53,13 +53,10 @@ def save_model(
         File to write; an existing one is replaced.
     curve_points : int, optional
         Most steps of the survival curve of a leaf, and of the baseline, to keep the file of a model
-        of many rows small; None keeps all. The steps kept are those with which the survival that
-        the loaded model predicts is off by least; ``certificate_.remarks`` of that one tells the
-        largest error, which is ``certificate_.facts["curve_error"]``. Approximate are then
-        survival, cumulative hazard, quantiles and restricted means, the medians and intervals that
-        are told of leaves, and the risk (``predict``) of trees by the Brier score, which is a sum
-        over the times that are left. θ, and the risk of a tree by likelihood, are as before, as is
-        all that a soft tree predicts.
+        of many rows small; None keeps all. The steps are those of least error in survival, whose
+        size is ``certificate_.facts["curve_error"]`` of the loaded model. Approximate are then all
+        predictions from curves, medians and intervals of leaves, and the risk of trees by the Brier
+        score; θ, the risk of a tree by likelihood and a soft tree's predictions are as before.
 
     Raises
     ------
@@ -70,6 +67,10 @@ def save_model(
         ``OptimalTree``, whose task is code.
     OSError, ValueError
         When the file cannot be written.
+
+    See Also
+    --------
+    load_model : Reads the file.
 
     Examples
     --------
@@ -104,6 +105,20 @@ def load_model(path: str | os.PathLike[str]) -> Any:
         When the file is truncated, of another version, or inconsistent; the field is named.
     OSError
         When the file cannot be read.
+
+    See Also
+    --------
+    save_model : Writes the file.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from bristlecone import OptimalTreeRegressor, load_model, save_model
+    >>> tree = OptimalTreeRegressor(max_depth=1).fit([[1.0], [2.0], [8.0]], [1.0, 3.0, 11.0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_model(tree, os.path.join(folder, "model.json"))
+    ...     load_model(os.path.join(folder, "model.json")).status_
+    'optimal'
     """
     try:
         text = Path(path).read_bytes().decode("utf-8")
@@ -216,8 +231,7 @@ def _thinned(leaves: Any, certificate: Any, points: int) -> tuple[Any, Any]:
 
 
 def _read_parameters(cls: Any, given: dict[str, Any]) -> dict[str, Any]:
-    # One that came later than the file has its default; that none was taken away since the file
-    # was written, the checksum tells.
+    # A parameter that is newer than the file has its default. The checksum finds removed ones.
     for name in set(given) - set(cls._get_param_names()):
         raise ModelFormatError(f"parameters.{name} is not known")
     return {name: _read_parameter(value) for name, value in given.items()}

@@ -1,4 +1,4 @@
-"""What trees are best in, one file per objective."""
+"""Objectives of the searches, one file each."""
 
 from bristlecone.objectives.brier import Brier
 from bristlecone.objectives.likelihood import Likelihood

@@ -1,4 +1,4 @@
-"""What an objective is: a value that knows the engine's task, the leaves, and its own words."""
+"""Base of the objectives: engine task, leaves and description of what is minimised."""
 
 from __future__ import annotations
 
@@ -19,22 +19,23 @@ __all__ = ["Objective"]
 
 
 class Objective(ABC):
-    """What a tree is to be best in.
+    """Objective of a search: what the best tree has least of.
 
     A new objective is a subclass in a file of its own: its ``task`` in the engine's registry, the
     ``leaves`` of its trees, and its ``aim`` in words. What else is here has an answer that suits
     most.
     """
 
-    # What a search must meet, for messages.
+    # What an admissible tree is, for messages.
     admissible: ClassVar[str] = "a tree that satisfies the constraints"
+    infeasible: ClassVar[str] = "no tree satisfies the constraints"
 
     @abstractmethod
     def task(self, data: Any) -> Task:
         """Task of the engine whose leaf costs are sums over rows; its greedy tree gives cuts."""
 
     def engine(self, problem: Problem) -> Engine:
-        """What searches for the tree of this problem."""
+        """Functions of the engine that find the best tree of this problem."""
         return task_engine(self.task(problem.data), problem.features)
 
     def cuts(self, data: Any, columns: RankedColumns, growth: Growth) -> list[Cut]:
@@ -52,7 +53,7 @@ class Objective(ABC):
         """Leaves of a tree that was found."""
 
     def losses(self, tree: Tree, problem: Problem, leaves: Any) -> NDArray[np.float64] | None:
-        """Loss of every node as a leaf, in shares of the objective, up to a sum over its rows.
+        """Share of the objective that every node has as a leaf, up to a sum over its rows.
 
         Shape (node_count,); None where the objective is no sum over leaves.
         """
@@ -71,5 +72,5 @@ class Objective(ABC):
         return ()
 
     def groups(self, tree: Tree, problem: Problem, leaves: Any) -> GroupValues | None:
-        """What is limited to differ by so much between two groups."""
+        """Quantity whose difference between two groups is limited, with its values."""
         return None

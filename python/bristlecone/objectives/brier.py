@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from bristlecone import _core
 from bristlecone.data.survival import TrainingData
 from bristlecone.errors import InvalidParameterError
-from bristlecone.leaves.brier import brier_score_of, check_time_grid, on_time_grid
+from bristlecone.leaves.brier import BrierScore, brier_score_of, check_time_grid, on_time_grid
 from bristlecone.leaves.minimum import prior_events
 from bristlecone.leaves.statistics import LeafStatistics
 from bristlecone.leaves.survival import StepLeaves
@@ -85,7 +85,7 @@ class Brier(SurvivalObjective):
     def engine(self, problem: Problem) -> Engine:
         data = problem.data
         arguments = problem.features, data.time, data.event, data.weight
-        # What a search takes is what its bounds leave, which only the search finds out.
+        # The time depends on how much the bounds prune, which is not known beforehand.
         return Engine(
             partial(_core.solve_brier, *arguments, leaf_curve=self.curve),
             partial(_core.path_brier, *arguments, leaf_curve=self.curve),
@@ -112,9 +112,11 @@ class Brier(SurvivalObjective):
 
     def losses(self, tree: Tree, problem: Problem, leaves: StepLeaves) -> NDArray[np.float64]:
         data = problem.data
-        score = brier_score_of(data.time, data.event, data.weight)
-        position = tree.leaf_index(problem.features)
-        rows = position, data.time, data.event, data.weight
+        # One for all trees of the problem, as of a size path.
+        if "score" not in problem.memo:
+            problem.memo["score"] = brier_score_of(data.time, data.event, data.weight)
+        score: BrierScore = problem.memo["score"]
+        rows = tree.apply(problem.features), data.time, data.event, data.weight
         return score.node_losses(tree, *rows, self.curve) / tree.weighted_n_node_samples[0]
 
     def aim(self, problem: Problem, leaves: StepLeaves) -> str:

@@ -56,7 +56,7 @@ class LabelCosts(ClassObjective):
     def engine(self, problem: Problem) -> Engine:
         prices = binary_prices(problem.encoder, *self._given)
         engine = task_engine(self.task(problem.data, prices), problem.features)
-        # What a question costs depends on those above it, which one search by sizes cannot know.
+        # A feature's cost depends on the questions above it: one search cannot give every size.
         return engine if prices is None else engine._replace(path=None)
 
     def cuts(self, data: Any, columns: RankedColumns, growth: Growth) -> list[Cut]:

@@ -43,7 +43,7 @@ class ClassObjective(Objective):
 
     shrinkage: float
 
-    # Whether every class counts the same.
+    # Whether errors are weighted so that all classes count the same.
     balanced = False
 
     def task(self, data: Any) -> Task:
@@ -80,12 +80,12 @@ class ClassObjective(Objective):
         return values.argmax(axis=1)
 
     def prices(self, tree: Tree, problem: Problem) -> Floats | None:
-        """What the questions on the way to every leaf cost; None where they are free."""
+        """Feature costs on the path to every leaf; None where features are free."""
         return None
 
     def losses(self, tree: Tree, problem: Problem, leaves: ClassLeaves) -> Floats | None:
         values = tree.node_sums(leaves.values)
-        return (values.sum(axis=1) - values.max(axis=1)) / tree.weighted_n_node_samples[0]
+        return (values.sum(axis=1) - values.max(axis=1)) / values[0].sum()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +125,7 @@ class LabelSums(ClassObjective):
         total = values.sum(axis=1, keepdims=True)
         share = values / total
         impure = values * (1 - share) if self.name == "gini" else -xlogy(values, share)
-        return impure.sum(axis=1) / tree.weighted_n_node_samples[0]
+        return impure.sum(axis=1) / total[0]
 
     def aim(self, problem: Problem, leaves: ClassLeaves) -> str:
         return AIMS[self.name]
@@ -163,7 +163,7 @@ def _accuracy(data: Any, name: str) -> Task:
     labels, n_classes = data.labels, len(data.classes)
     present = np.bincount(labels, minlength=n_classes) > 0
     if not present.all():
-        # A class of weight zero is none for the engine.
+        # The engine does not know classes of weight zero.
         labels, n_classes = (np.cumsum(present) - 1)[labels], int(present.sum())
     return Task(name, {"labels": labels, "n_classes": n_classes, "weight": data.weight})
 

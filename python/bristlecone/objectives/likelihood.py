@@ -62,7 +62,7 @@ class Likelihood(SurvivalObjective):
         )
 
     def losses(self, tree: Tree, problem: Problem, leaves: StepLeaves) -> NDArray[np.float64]:
-        """−(E + a) ln θ: what the rows of a node add besides is the same in any tree."""
+        """−(E + a) ln θ; the other terms of the loss are the same sum over rows in any tree."""
         one = leaves.statistics
         events = tree.node_sums(np.array([leaf.events for leaf in one])) + self.prior
         hazard = tree.node_sums(np.array([leaf.hazard for leaf in one])) + self.prior

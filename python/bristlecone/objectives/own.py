@@ -50,11 +50,29 @@ class Task(ABC):
     the sums of its own node alone. The methods are called from threads of the search, one call at a
     time.
 
+    See Also
+    --------
+    OptimalTree : Finds the best tree for a task.
+
     Notes
     -----
     Separable in the sense of van der Linden, de Weerdt and Demirović, "Necessary and Sufficient
     Conditions for Optimal Decision Trees using Dynamic Programming" (NeurIPS 2023), theorem 4.6:
     statistics add up, and costs of leaves add up.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bristlecone import OptimalTree, Task
+    >>> class Errors(Task):
+    ...     def statistics(self, X, y):
+    ...         return np.column_stack([y == 0, y == 1])
+    ...
+    ...     def leaf_cost(self, sums):
+    ...         return sums.min(axis=1)
+    >>> X, y = [[0], [1], [1]], np.array([0, 1, 1])
+    >>> OptimalTree(task=Errors(), max_depth=1).fit(X, y).leaf_costs_.tolist()
+    [0.0, 0.0]
     """
 
     @abstractmethod
@@ -117,6 +135,7 @@ class OwnObjective(Objective):
     leaf_penalty: float
 
     admissible = "a tree without a leaf of cost inf"
+    infeasible = "every tree has a leaf of cost inf, be it by a division by zero"
 
     def task(self, data: Any) -> EngineTask:
         raise NotImplementedError("costs in Python are no task of the engine's registry")

@@ -13,7 +13,7 @@ __all__ = ["check_statistics", "check_task", "costs_of", "optional_costs_of"]
 Costs = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 # Costs of the same sums may differ by this share of the largest: functions such as the logarithm
-# round differently in vectors and in what is left over.
+# round differently in vector registers and in the remainder of an array.
 _ROUNDING = 1e-9
 
 # Pairs of disjoint sets of rows that the laws are tried on.
@@ -156,7 +156,7 @@ def _disjoint_sums(
 def _check_function(
     name: str, costs: Costs, sums: NDArray[np.float64], total_weight: float
 ) -> None:
-    """Raise unless the costs of the sums are the same in any company."""
+    """Raise unless the cost of a node is the same whatever other nodes are asked with it."""
     expected = costs(_columns(sums))
     finite = np.abs(expected[np.isfinite(expected)])
     tolerance = _ROUNDING * finite.max(initial=total_weight)

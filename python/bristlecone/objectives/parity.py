@@ -46,7 +46,7 @@ class GroupConstraint(BaseEstimator):
 
 
 class DemographicParity(GroupConstraint):
-    """Limit on the difference of the shares of two groups that are predicted to be positive.
+    """Demographic parity: limit on how much the shares predicted to be positive differ.
 
     For :class:`~bristlecone.FairTreeClassifier`.
 
@@ -75,7 +75,7 @@ class DemographicParity(GroupConstraint):
 
 
 class EqualityOfOpportunity(GroupConstraint):
-    """Limit on the difference of two groups' shares of the positive class that are predicted so.
+    """Equality of opportunity: limit on how much the true positive rates of two groups differ.
 
     For :class:`~bristlecone.FairTreeClassifier`.
 
@@ -120,6 +120,10 @@ class RmstParity(GroupConstraint):
         Column of ``X``, by name or position, that takes one value per group. None: the groups are
         given to ``fit`` as ``sensitive_features``. A column of ``X`` can be split on like any
         other; pass the groups to ``fit``, and ``X`` without them, for a tree that does not ask.
+
+    See Also
+    --------
+    DemographicParity, EqualityOfOpportunity : Of classifiers.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What it costs to ask: prices of columns, of groups of columns, and of their binary features."""
+"""Feature costs: of columns, of groups of columns, and of their binary features."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NO_GROUP = -1
 
 
 class Prices(NamedTuple):
-    """Prices of binary features, or of columns, every array of shape (n_features,).
+    """Feature costs of binary features, or of columns, every array of shape (n_features,).
 
     A node that asks for feature f costs every row that reaches it nothing when a feature of the
     same ``origin`` was asked for above, ``discount`` when one of the same ``group`` was (-1: no
@@ -40,7 +40,7 @@ class Prices(NamedTuple):
 def binary_prices(
     encoder: Any, costs: Any, discounts: Any, groups: Any, origins: Any
 ) -> Prices | None:
-    """Prices of the binary features of a fitted encoder; None when nothing costs anything.
+    """Costs of the binary features of a fitted encoder; None when all are free.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def _codes(labels: list[Any]) -> NDArray[np.int64]:
 
 
 def path_prices(tree: Tree, prices: Prices | None) -> NDArray[np.float64]:
-    """What the questions on the way to every leaf cost a row, shape (n_leaves,)."""
+    """Sum of the feature costs on the path to every leaf, per row, shape (n_leaves,)."""
     total = np.zeros(tree.node_count)
     if prices is None:
         return total[tree.leaves]

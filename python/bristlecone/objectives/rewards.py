@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,11 @@ from bristlecone.objectives.base import Objective
 from bristlecone.search.engine import Engine, Problem, Task, front_engine, task_engine
 from bristlecone.tree import Tree
 
-__all__ = ["TEACHERS", "Rewards", "policy_rewards"]
+__all__ = ["TEACHERS", "Rewards", "policy_rewards", "propensity_of"]
 
 TEACHERS = ("direct", "inverse-propensity", "doubly-robust")
 
-# What a share of whole rows may lose to rounding, and must not lose a row for.
+# Added to a capacity, so that a share of whole rows loses none of them to rounding.
 _ROUNDING = 1e-9
 
 
@@ -106,43 +107,24 @@ def policy_rewards(
     propensity: ArrayLike | None = None,
     predicted_outcomes: ArrayLike | None = None,
 ) -> NDArray[np.float64]:
-    """Estimated outcome of every row under every treatment.
+    """Estimated outcome of every row under every treatment, shape (n, n_treatments).
 
-    With y the outcome of a row, k its treatment, μ(k) the probability that it had this treatment
-    and v(j) its predicted outcome under treatment j (van der Linden et al., NeurIPS 2023,
-    eqs. 61–63; eq. 62 as printed leaves out y):
+    With y the outcome of a row, k its treatment, counted from 0, μ(k) its propensity score and v(j)
+    its predicted outcome under treatment j (van der Linden et al., NeurIPS 2023, eqs. 61–63; eq. 62
+    as printed leaves out y):
 
     * "direct": v(j);
     * "inverse-propensity": y / μ(k) for j = k, else 0;
     * "doubly-robust": v(j), plus (y − v(k)) / μ(k) for j = k.
 
     The mean over the rows of the entry of the prescribed treatment estimates the value of a policy.
-
-    Parameters
-    ----------
-    y : array-like of float, shape (n,)
-        Outcomes; higher is better.
-    treatment : array of int, shape (n,)
-        Treatment of every row, counted from 0.
-    n_treatments : int
-        Number of treatments.
-    teacher : {"direct", "inverse-propensity", "doubly-robust"}
-        The estimate.
-    propensity : array-like of float, shape (n,) or (n, n_treatments)
-        Probability, in (0, 1], of the treatment each row had, or of every treatment; not needed by
-        "direct".
-    predicted_outcomes : array-like of float, shape (n, n_treatments)
-        Predicted outcome of every row under every treatment; not needed by "inverse-propensity".
-
-    Returns
-    -------
-    array of float, shape (n, n_treatments)
+    Propensity scores are those of the treatments each row had, shape (n,), or of all treatments.
 
     Raises
     ------
     ValueError
         When an estimate that the teacher needs is absent, of another shape, not finite, or a
-        probability is outside (0, 1]; the row is named.
+        propensity score is outside (0, 1]; the row is named.
     """
     n_samples = len(treatment)
     outcome = check_numbers("y", y, n_samples)
@@ -156,9 +138,33 @@ def policy_rewards(
     return rewards
 
 
+def propensity_of(
+    value: Any, treatment: NDArray[np.int64], treatments: NDArray[Any]
+) -> ArrayLike | None:
+    """Propensity scores of a trial, one for all or one per treatment, for every row.
+
+    What is given by row stays as it is.
+
+    Raises
+    ------
+    ValueError
+        When a mapping lacks a treatment that was observed; it is named.
+    """
+    if isinstance(value, Mapping):
+        lacking = [name for name in treatments.tolist() if name not in value]
+        if lacking:
+            raise ValueError(f"propensity has no entry for the treatment {lacking[0]!r}")
+        return np.array([value[name] for name in treatments.tolist()])[treatment]
+    if isinstance(value, Real) and not isinstance(value, bool):
+        return np.full(len(treatment), float(value))
+    return value
+
+
 def _predicted(values: Any, shape: tuple[int, int], teacher: str) -> NDArray[np.float64]:
     if values is None:
-        raise ValueError(f"teacher={teacher!r} needs predicted_outcomes")
+        raise ValueError(
+            f"teacher={teacher!r} needs predicted_outcomes; teacher='inverse-propensity' does not"
+        )
     why = "one column per treatment that was observed; one that never was cannot be judged"
     return check_amounts("predicted_outcomes", values, shape, minimum=-np.inf, why=why)
 
@@ -166,7 +172,7 @@ def _predicted(values: Any, shape: tuple[int, int], teacher: str) -> NDArray[np.
 def _of_the_taken(
     values: Any, treatment: NDArray[np.int64], n_treatments: int, teacher: str
 ) -> NDArray[np.float64]:
-    """Probability of the treatment that every row had."""
+    """Propensity score of the treatment that every row had."""
     if values is None:
         raise ValueError(f"teacher={teacher!r} needs propensity")
     n_samples = len(treatment)

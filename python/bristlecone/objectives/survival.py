@@ -68,7 +68,7 @@ class SurvivalObjective(Objective):
         return cls.auto_shrinkage if isinstance(shrinkage, str) else float(shrinkage)
 
     def prepare(self, data: TrainingData) -> TrainingData:
-        """Rows as the objective takes them; ValueError for outcomes that it cannot score."""
+        """Training rows of the objective; ValueError for outcomes that it cannot score."""
         return data
 
     @abstractmethod

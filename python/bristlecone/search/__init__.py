@@ -1,1 +1,1 @@
-"""The way to the engine: what is searched for, what a search tells, and what it proved."""
+"""Searches: calls of the engine, forecasts, progress, Pareto fronts, certificates."""

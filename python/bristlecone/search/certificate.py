@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,11 +13,12 @@ from numpy.typing import NDArray
 
 from bristlecone._core import __version__
 from bristlecone.errors import InvalidParameterError, SearchLimitWarning, warn
+from bristlecone.log import tell
 from bristlecone.search.progress import SearchProgress, relative_gap
 
 __all__ = ["STATUSES", "Certificate", "GroupValues", "fingerprint", "report", "reporter"]
 
-# Of searches; trees that nothing was proved of are "grown" or "trained".
+# Statuses of searches. Greedy and soft trees, of which nothing is proved, have one of UNPROVEN.
 STATUSES = (
     "optimal",
     "reference_optimal",
@@ -32,14 +32,14 @@ UNPROVEN = ("grown", "trained")
 
 @dataclass(frozen=True, eq=False)
 class GroupValues:
-    """What a tree limits the difference of between two groups.
+    """Quantity whose difference between two groups is limited.
 
     Parameters
     ----------
     groups : array, shape (2,)
         The groups in sorted order.
     values : array of float, shape (2,)
-        What it is for the training rows of each.
+        Its value on the training rows of each.
     """
 
     groups: NDArray[Any]
@@ -60,17 +60,17 @@ class Certificate:
         "memory_limit" and "interrupted" that it stopped before; "infeasible" that no tree keeps
         the constraints. "grown" and "trained" trees were not searched for.
     objective_value, lower_bound : float
-        Of the tree, and of every tree; -inf where nothing is proved.
+        Objective of the tree, and a bound below which no tree is; -inf where nothing is proved.
     questions : tuple of str
         The binary features, or the columns of a tree that cuts them itself.
     parameters : mapping
         Constructor parameters of the fit.
     settings : mapping
-        What those meant that follow from the data, such as ``min_events_leaf``.
+        Values of those that depend on the data: shares of rows, ``min_events_leaf="auto"``.
     trace : tuple of (float, float, float)
         Seconds, objective and lower bound at each improvement.
     n_nodes_explored : int
-        Work of the search.
+        Nodes that the search looked at.
     seconds : float
         Duration of the fit.
     n_samples : int
@@ -79,13 +79,13 @@ class Certificate:
         SHA-256 of the training rows as the search saw them: binary features (or numbers), outcomes
         and weights, in the order of the rows.
     remarks : tuple of (str, str)
-        What the numbers do not say by themselves, as names and texts.
+        Notes on the numbers, as names and texts.
     reference_loss : float or None
         Mean loss of the reference model.
     groups : GroupValues or None
         Two groups and what the tree predicts for them, where their difference is limited.
     facts : mapping
-        What else there is to tell of the fit, such as the objectives of all restarts.
+        Further results of the fit, such as the objectives of all restarts.
     version : str
         Of the package that fitted the tree.
     """
@@ -189,7 +189,7 @@ def fingerprint(features: NDArray[Any], data: tuple[Any, ...]) -> str:
     told = sha256()
     binary = features.dtype != np.float64
     told.update(repr((features.shape, binary)).encode())
-    rows = np.packbits(features, axis=1) if binary else features
+    rows = np.packbits(features) if binary else features
     for array in (np.ascontiguousarray(rows), *data):
         if not isinstance(array, np.ndarray):
             continue
@@ -212,27 +212,22 @@ def reporter(
     return lambda *point: callback(SearchProgress(*point))
 
 
-def report(fits: Sequence[tuple[Certificate, int, int]], level: int) -> None:
-    """Log searches (certificate, leaves, depth) and warn when a limit stopped them.
-
-    Called by the method of the user's call.
-    """
-    logger = logging.getLogger("bristlecone")
-    if logger.isEnabledFor(level):
-        for found, n_leaves, depth in fits:
-            logger.log(
-                level,
-                "%s: objective %.6g, lower bound %.6g, %d leaves, depth %d, %d binary features, "
-                "%.3f s%s",
-                found.status,
-                found.objective_value,
-                found.lower_bound,
-                n_leaves,
-                depth,
-                len(found.questions),
-                found.seconds,
-                "".join(f"; {name}: {text}" for name, text in found.told),
-            )
+def report(fits: Sequence[tuple[Certificate, int, int]], verbose: Any) -> None:
+    """Log searches (certificate, leaves, depth) and warn when a limit stopped them."""
+    for found, n_leaves, depth in fits:
+        tell(
+            verbose,
+            "%s: objective %.6g, lower bound %.6g, %d leaves, depth %d, %d binary features, "
+            "%.3f s%s",
+            found.status,
+            found.objective_value,
+            found.lower_bound,
+            n_leaves,
+            depth,
+            len(found.questions),
+            found.seconds,
+            "".join(f"; {name}: {text}" for name, text in found.told),
+        )
     _warn_of_limits([found for found, *_ in fits])
 
 

@@ -18,10 +18,10 @@ __all__ = ["Growth", "SklearnTree", "cuts_by_costs", "cuts_of_sklearn", "cuts_of
 Floats = NDArray[np.float64]
 Costs = Callable[[Floats], Floats]
 
-# Depth down to which a split need not pay for itself at once, as in the engine.
+# Down to this depth a split is kept though it gains nothing by itself, as in the engine.
 _PATIENCE = 8
 
-# Sums that a task is asked for at once.
+# Most nodes whose costs are asked of a task in one call.
 _MOST_SUMS = 1 << 14
 
 # A difference of costs this small, as a share of them, is rounding.
@@ -29,7 +29,7 @@ _ROUNDING = 1e-12
 
 
 class Growth(NamedTuple):
-    """What the trees may be like; ``seconds`` is the time they may take, None without limit."""
+    """Limits on the size of the trees and on the ``seconds`` they take, None for no limit."""
 
     max_depth: int
     max_leaf_nodes: int | None
@@ -75,7 +75,7 @@ def cuts_of_task(
 
 
 def cuts_of_sklearn(tree: SklearnTree, columns: RankedColumns, growth: Growth) -> list[Cut]:
-    """Cuts of a tree of scikit-learn that are worth their leaves.
+    """Cuts of a tree of scikit-learn after pruning by the leaf penalty.
 
     It rounds numbers to single precision; the cuts are between the ranks that it tells apart.
     """
@@ -185,7 +185,7 @@ def _best_cut(
             continue
         own = statistics[order]
         left = own.cumsum(axis=0)[ends - 1]
-        # Sums of what is there: nothing cancels below zero.
+        # Summed from either end: a difference of sums could cancel, and fall below zero.
         right = own[::-1].cumsum(axis=0)[::-1][ends]
         total = _in_parts(leaf_cost, left) + _in_parts(leaf_cost, right)
         at = int(np.argmin(total))

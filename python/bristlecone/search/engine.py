@@ -1,4 +1,4 @@
-"""The one door to the engine: problems, and the functions that search for their trees."""
+"""All calls of the search engine: problems, tasks, and the functions that solve them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ __all__ = ["Engine", "Problem", "Task", "front_engine", "task_engine"]
 class Problem(NamedTuple):
     """Training rows (checked, with ``X`` and ``weight``), the fitted encoder, binary features.
 
-    ``seconds`` is what reading and encoding the rows took, ``memo`` what the trees of the problem
-    share.
+    ``seconds`` is the time for reading and encoding the rows, ``memo`` a cache of what the trees of
+    one problem have in common.
     """
 
     data: Any
@@ -41,7 +41,7 @@ class Engine(NamedTuple):
 
     ``path`` is None when the best tree of every size takes a search of its own, ``forecast`` when
     nothing useful can be told before the search, ``all_optimal`` when only one best tree is found.
-    ``offset`` is what the objective of the estimator lies below that of the engine.
+    The estimator's objective is that of the engine minus ``offset``.
     """
 
     solve: Callable[..., Any]

@@ -1,4 +1,4 @@
-"""When a forecast search is hopeless, and which smaller settings are not."""
+"""When a search is forecast to exceed its limits, and which smaller settings would not."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from bristlecone.search.progress import SearchCost
 
 __all__ = ["affordable", "allowance", "smaller_setting"]
 
-# What a search may take before it is called hopeless, when no limit is set. The bytes are what the
-# engine allows itself.
+# Without limits, a search that is forecast to take more is called hopeless. The bytes are the
+# engine's own limit.
 _MOST_SECONDS, _MOST_BYTES = 600.0, 600 << 20
 
-# Fewer are not worth a search.
+# Least numbers of rows and features that are suggested.
 _FEWEST_ROWS, _FEWEST_FEATURES = 500, 10
 
 
@@ -34,7 +34,7 @@ def affordable(estimator: Any, cost: SearchCost) -> bool:
 
 
 def smaller_setting(estimator: Any, problem: Any, cost: SearchCost) -> str | None:
-    """Settings that can be afforded, each the nearest of its kind, joined by "or".
+    """Settings within the limits, of each kind the nearest, joined by "or".
 
     Parameters
     ----------

@@ -34,6 +34,17 @@ class ParetoPoint:
         The tree, over the binary features of the encoder.
     labels : array of int, shape (tree.n_leaves,)
         Place of the class that every leaf predicts, left to right.
+
+    See Also
+    --------
+    ParetoFront : The sequence of them.
+
+    Examples
+    --------
+    >>> from bristlecone import OptimalTreeClassifier
+    >>> front = OptimalTreeClassifier(max_depth=1).pareto_front([[0], [1], [1]], [0, 1, 0])
+    >>> front[0].costs, front[0].tree.n_leaves, front[0].labels.tolist()
+    ((0.0, 1.0), 1, [0])
     """
 
     costs: tuple[float, ...]
@@ -61,6 +72,17 @@ class ParetoFront(Sequence[ParetoPoint]):
     ----------
     costs : array of float, shape (n_points, n_costs)
         The costs of all points.
+
+    See Also
+    --------
+    ParetoPoint : One of the trees.
+
+    Examples
+    --------
+    >>> from bristlecone import OptimalTreeClassifier
+    >>> front = OptimalTreeClassifier(max_depth=1).pareto_front([[0], [1], [1]], [0, 1, 0])
+    >>> front.cost_names, front.costs.tolist()
+    (('false positives', 'false negatives'), [[0.0, 1.0], [1.0, 0.0]])
     """
 
     def __init__(
@@ -162,24 +184,11 @@ def solve_front(
 ) -> FrontSolution:
     """Best tree of a task that is searched for over fronts.
 
-    Parameters
-    ----------
-    task : str
-        "f-measure" (data: labels, beta), "matthews" (labels), "demographic-parity" and
-        "equality-of-opportunity" (labels, group, delta), "label-costs" (costs (n, K), capacity
-        (K,): largest weight of the rows a label may be given, inf where unlimited),
-        "fair-survival" (time, event, group, delta, tau). Labels and groups are int64 arrays of
-        0 and 1; all take weight, an array or None.
-    data : dict
-        Arrays and numbers of the task.
-    features : array of uint8, shape (n, n_features)
-        Binary features, C-contiguous.
-    **settings
-        Limits of the search, and ``callback``, as of every function of the engine.
-
-    Returns
-    -------
-    FrontSolution
+    Tasks and their data: "f-measure" (labels, beta), "matthews" (labels), "demographic-parity" and
+    "equality-of-opportunity" (labels, group, delta), "label-costs" (costs (n, K), capacity (K,):
+    largest weight of the rows a label may be given, inf where unlimited), "fair-survival" (time,
+    event, group, delta, tau). Labels and groups are int64 arrays of 0 and 1; all take weight, an
+    array or None. Features are uint8, C-contiguous; ``settings`` as of all engine functions.
 
     Raises
     ------
@@ -195,23 +204,9 @@ def pareto_front(
     weight: NDArray[np.float64] | None = None,
     **settings: Any,
 ) -> ParetoFront:
-    """All trees that are not dominated in false positives and false negatives.
+    """All trees that are not dominated in false positives and false negatives, by weight.
 
-    Parameters
-    ----------
-    labels : array of int64, shape (n,)
-        0 and 1, the positive class.
-    features : array of uint8, shape (n, n_features)
-        Binary features, C-contiguous.
-    weight : array of float, shape (n,), optional
-        Row weights.
-    **settings
-        Limits of the search, as in ``solve_front``.
-
-    Returns
-    -------
-    ParetoFront
-        The costs are weights of rows.
+    ``labels`` are int64 of 0 and 1, the positive class; the rest is as in ``solve_front``.
     """
     data = {"labels": labels, "weight": weight}
     front = _core.solve_front("confusion", data, features, **settings)

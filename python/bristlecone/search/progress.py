@@ -1,4 +1,4 @@
-"""What a search tells before it starts and while it runs."""
+"""Forecast and progress of a search."""
 
 from __future__ import annotations
 
@@ -31,11 +31,23 @@ class SearchProgress:
     lower_bound : float
         No tree over the binary features is below this.
     n_nodes_explored : int
-        Work so far.
+        Nodes looked at so far.
     share : float or None
         Share of the search that is done, from the forecast; None without one.
     seconds_left : float or None
         What the search is forecast to take yet, if nothing more can be left out.
+
+    See Also
+    --------
+    SearchCost : What a search would take, before it starts.
+
+    Examples
+    --------
+    >>> from bristlecone import OptimalTreeRegressor
+    >>> seen = []
+    >>> tree = OptimalTreeRegressor().fit([[1.0], [2.0]], [1.0, 3.0], callback=seen.append)
+    >>> seen[-1].objective, seen[-1].gap
+    (0.0, 0.0)
     """
 
     seconds: float
@@ -78,6 +90,17 @@ class SearchCost:
     suggestion : str or None
         Parameters with which the search would fit its limits; None when it fits as it is, or when
         nothing smaller was found that fits.
+
+    See Also
+    --------
+    SearchProgress : How far a search is while it runs.
+
+    Examples
+    --------
+    >>> from bristlecone import OptimalTreeRegressor
+    >>> cost = OptimalTreeRegressor(max_depth=3).estimate_cost([[1.0], [2.0]], [1.0, 3.0])
+    >>> cost.n_features, cost.n_distinct_rows, cost.max_depth
+    (1, 2, 1)
     """
 
     seconds: float

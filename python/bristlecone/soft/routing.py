@@ -79,18 +79,9 @@ def leaf_probabilities(logit: Floats) -> Floats:
 
 
 def expected(logit: Floats, loss: Floats) -> tuple[Floats, Floats]:
-    """Expected loss of every row and its derivative by the logits.
+    """Expected loss Σ_ℓ P_ℓ L_ℓ of every row, (n,), and derivative by the logits, (n_splits, n).
 
-    Parameters
-    ----------
-    logit : array, shape (n_splits, n)
-    loss : array, shape (n_leaves, n)
-
-    Returns
-    -------
-    value : array, shape (n,)
-        Σ_ℓ P_ℓ L_ℓ.
-    slope : array, shape (n_splits, n)
+    ``logit`` has shape (n_splits, n), ``loss`` (n_leaves, n).
     """
     left, right = _branches(logit)
     slope = np.empty_like(logit)

@@ -101,18 +101,9 @@ def first_record(text: bytes, delimiter: str) -> tuple[list[str], int]:
 
 
 def split(text: bytes, start: int, delimiter: str, n_columns: int) -> list[Cells]:
-    """Cells below the header by column.
+    """Cells below the header by column; the text is UTF-8, with ``PADDING`` bytes behind it.
 
-    Parameters
-    ----------
-    text : bytes
-        Whole file in UTF-8, followed by a line end and ``PADDING`` bytes.
-    start : int
-        Where the first line below the header begins.
-    delimiter : str
-        One character.
-    n_columns : int
-        Cells that every line must have; empty lines are left out.
+    ``start`` is where the first line below the header begins. Empty lines are left out.
 
     Raises
     ------

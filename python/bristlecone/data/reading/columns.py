@@ -64,19 +64,8 @@ def read_cells(
     """Values of the narrowest type that all cells of a column have.
 
     Yields after every block of rows: the columns of a file are read in step, so that the lines
-    they stand in are still at hand.
-
-    Parameters
-    ----------
-    cells : Cells
-    name : str
-        Of the column, for the messages.
-    kind : {"text", "number", "time"} or None
-        What the column is, a time being a number or a date; None finds out.
-    missing : collection of str
-        Cells that stand for a missing value, blanks around them left out.
-    marks : sequence of {".", ","}
-        Decimal marks that numbers may have; a column has one of them.
+    they stand in are still at hand. A time (``kind``) is a number or a date; None finds out the
+    kind. Blanks around a cell do not count. A column has one of the decimal ``marks``.
 
     Raises
     ------

@@ -75,22 +75,12 @@ class CsvFile:
         kinds: Mapping[str, str] | None = None,
         missing: Collection[str] = (),
     ) -> Frame:
-        """Read the rows.
+        """Read the rows of these columns (all by default).
 
-        Parameters
-        ----------
-        columns : iterable of str, optional
-            Columns to read; all by default.
-        kinds : mapping of str to {"text", "number", "time"}, optional
-            What a column is, a time being a number or a date; found out for those not named.
-        missing : collection of str
-            Cells that stand for a missing value besides ``MISSING``.
-
-        Returns
-        -------
-        Frame
-            Columns of dtype bool, int64 or float64, or of dtype object (str, datetime, or bool
-            with missing values) with None where missing.
+        ``kinds`` says what a column is, "text", "number" or "time" (a number or a date); found out
+        for those not named. Cells in ``missing`` stand for a missing value besides ``MISSING``.
+        Columns of the Frame have dtype bool, int64 or float64, or object (str, datetime, or bool
+        with missing values) with None where missing.
 
         Raises
         ------

@@ -59,22 +59,15 @@ class ParquetFile:
         kinds: Mapping[str, str] | None = None,
         missing: Collection[str] = (),
     ) -> Frame:
-        """Read the rows; columns, kinds and missing are those of :meth:`CsvFile.read`.
+        """Read the rows; parameters and Frame are those of :meth:`CsvFile.read`.
 
-        Numbers of a column that has to be text are turned into it.
-
-        Returns
-        -------
-        Frame
-            As from :meth:`CsvFile.read`; dates and nested values are kept as objects, for whoever
-            uses the column to accept or refuse.
+        Numbers of a column that has to be text are turned into it. Dates and nested values are kept
+        as objects, for whoever uses the column to accept or refuse.
 
         Raises
         ------
-        ImportError, OSError
-            As ``columns``.
-        ValueError
-            As ``columns``, for a file without rows, and for a text in a column of numbers.
+        ImportError, OSError, ValueError
+            As ``columns``; for a file without rows, and for a text in a column of numbers.
         """
         wanted = self.columns if columns is None else list(columns)
         table = self._ask(lambda parquet, file: parquet.read_table(file, columns=wanted))

@@ -19,8 +19,8 @@ from bristlecone.soft.models.base import Floats, LeafModel, Loss, Sample, Surviv
 
 __all__ = ["HazardLink", "Index", "OddsLink", "TransformationModel"]
 
-# From here on e^z is continued by its tangent: values stay finite and slopes right, whatever a
-# line search tries. No row of a fitted curve comes near.
+# Above this, e^z is continued by its tangent, so that values and slopes stay finite in a line
+# search. Fitted curves stay far below.
 _STEEP = 100.0
 # Above this e^z is no number any more; a cumulative hazard of 1e304 is as good as infinite.
 _MOST = 700.0

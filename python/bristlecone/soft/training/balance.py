@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 # Steepness in units of one over the standard deviation of a split's logits.
 _STEEPNESS = 4.0
-# Added to that deviation, in squares: a split without weights has a gradient, too.
+# Added to the squared deviation: keeps the gradient of a split without weights finite.
 _LEVEL = 0.1
 # Least mass of a leaf, so that the logarithm is finite.
 _LEAST = 1e-200

@@ -152,7 +152,7 @@ def _branch_step(
     """Splits of the working set that minimise the loss of the subtree's rows."""
     part = len(losses) / routing.n_leaves(problem.depth)
     if len(working) < len(below):
-        # The root alone: what its children expect does not change.
+        # Only the root moves: the expected losses on its two sides are fixed.
         half = len(losses) // 2
         under = below[1:]
         level = np.array([(node + 1).bit_length() for node in under.tolist()])

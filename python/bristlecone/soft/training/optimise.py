@@ -35,24 +35,11 @@ def minimise(
     bounds: tuple[Floats, Floats] | None = None,
     l1: Floats | None = None,
 ) -> Minimum:
-    """Minimise ``fused(x) + Σ l1 |x|``.
+    """Minimise ``fused(x) + Σ l1 |x|``, ``fused`` giving value and gradient, finite everywhere.
 
-    Parameters
-    ----------
-    fused : callable
-        Value and gradient of the smooth part; finite everywhere.
-    x : array, shape (m,)
-        Start.
-    max_iter : int
-        Most accepted steps.
-    tol : float
-        Stops when no component of the (projected) gradient is larger, or when steps gain
-        less than ``tol`` times 1e-4 of the value.
-    bounds : pair of arrays, shape (m,), optional
-        Least and largest value of each variable, may be infinite.
-    l1 : array, shape (m,), optional
-        Penalty of each variable, not negative. Those with a positive one are written as a
-        difference of two non-negative variables, so that zeros are exact.
+    Stops when no component of the (projected) gradient is larger than ``tol``, when steps gain less
+    than ``tol`` times 1e-4 of the value, or after ``max_iter`` accepted steps. Variables with a
+    positive ``l1`` are written as a difference of two non-negative ones, so that zeros are exact.
     """
     if l1 is None or not l1.any():
         limits = None if bounds is None else np.stack(bounds, axis=1)
