@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import deepcopy
+from copy import copy, deepcopy
 from functools import cache
 from typing import Any, TypeVar
 
@@ -11,7 +11,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -309,5 +309,5 @@ def _copied(value: Any) -> Any:
     if isinstance(value, (list, dict, np.ndarray)):
         return deepcopy(value)
     if hasattr(value, "get_params") and not isinstance(value, type):
-        return clone(value)
+        return copy(value)
     return value
