@@ -58,7 +58,7 @@ def test_columns_that_are_not_asked_about_may_hold_anything_or_be_absent(subject
     for value in (np.nan, np.inf, "text", pd.Timestamp("2020-01-01"), [1]):
         spoilt = study.X.assign(**{name: [value] * 80 for name in rest})
         same(subject.predicted(model, spoilt), expected)
-    unread = study.X.to_numpy(dtype=object)
+    unread = np.array(study.X.to_numpy(dtype=object))  # pandas may give what is read-only
     unread[:, [list(study.X).index(name) for name in rest]] = "text"
     array = study.of(study.X.to_numpy()).fit(subject.make())
     same(subject.predicted(array, unread), expected)
