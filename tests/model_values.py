@@ -1,7 +1,5 @@
 """Hand-made trees, leaves and certificates of every kind, and the models they are in a file."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 
@@ -11,11 +9,10 @@ from bristlecone.encoder.design import DesignEncoder
 from bristlecone.encoder.numeric import NumericColumns
 from bristlecone.encoder.rules import question_names
 from bristlecone.encoder.use import feature_columns
-from bristlecone.leaves.brier import brier_score_of
 from bristlecone.leaves.labels import ClassLeaves, LabelLeaves
 from bristlecone.leaves.means import MeanLeaves
 from bristlecone.leaves.smooth import SmoothLeaves
-from bristlecone.leaves.statistics import SurvivalRows, baseline_hazard
+from bristlecone.leaves.statistics import SurvivalRows, with_best_curves
 from bristlecone.leaves.survival import StepLeaves
 from bristlecone.model import document
 from bristlecone.search.certificate import Certificate, GroupValues
@@ -83,14 +80,7 @@ def step_leaves(tree, features, data, curve, *, prior=0.0, shrinkage=0.0):
     leaf = tree.apply(features)
     statistics = rows.statistics(tree, leaf)
     if curve == "brier-optimal":
-        score = brier_score_of(data.time, data.event, data.weight)
-        fitted = []
-        for one in statistics:
-            own = np.flatnonzero(leaf == one.node)
-            weight = None if data.weight is None else data.weight[own]
-            times, survival = score.best_curve(data.time[own], data.event[own], weight)
-            fitted.append(replace(one, brier_times=times, brier_survival=survival))
-        statistics = tuple(fitted)
+        statistics = with_best_curves(statistics, leaf, data)
     by_theta = curve == "proportional"
     return StepLeaves.grown(
         tree, leaf, rows, statistics, curve=curve, by_theta=by_theta, shrinkage=shrinkage
@@ -154,8 +144,8 @@ def soft(leaf="weibull"):
         rng.normal(size=(4, width + 1)),
         rng.normal(size=(4, model.n_shape)),
         1.5,
-        baseline_hazard(data),
-        (tree.leaf_index(design), data.event, data.time, np.ones(80)),
+        SurvivalRows(data),
+        design,
     )
     proof = certificate(
         {"leaf": leaf},
@@ -211,7 +201,8 @@ def means(shrinkage=3.0):
     def make(tree):
         mean, variance = np.array([1.0, -0.1, 1e300]), np.array([0.0, 0.5, 2.0])
         predicted = MeanLeaves.shrunk(tree, mean, shrinkage)
-        leaves = MeanLeaves(mean, variance, shrinkage, predicted)
+        quantiles = np.sort(np.random.default_rng(3).normal(size=(3, 7)), axis=1)
+        leaves = MeanLeaves(mean, variance, quantiles, shrinkage, predicted)
         return "OptimalTreeRegressor", leaves, {"shrinkage": shrinkage, "encoder": "auto"}
 
     return _by_label(make)
@@ -223,8 +214,11 @@ KINDS = {
     "weighted": lambda: step(weighted=True, shrinkage=2.0),
     "kaplan-meier": lambda: step("kaplan-meier"),
     "kaplan-meier shrunk": lambda: step("kaplan-meier", shrinkage=20.0, weighted=True),
-    "brier-optimal": lambda: step("brier-optimal"),
-    "brier-optimal shrunk": lambda: step("brier-optimal", shrinkage=20.0),
+    "kaplan-meier rows": lambda: step("kaplan-meier", shrinkage=20.0),
+    "brier-optimal": lambda: step("brier-optimal", weighted=True),
+    "brier-optimal rows": lambda: step("brier-optimal"),
+    "brier-optimal shrunk rows": lambda: step("brier-optimal", shrinkage=20.0),
+    "brier-optimal shrunk": lambda: step("brier-optimal", shrinkage=20.0, weighted=True),
     "greedy": greedy,
     **{leaf: lambda leaf=leaf: soft(leaf) for leaf in MODELS},
     "classes": classes,
@@ -249,7 +243,7 @@ def model_of(estimator, tree, leaves, encoder, proof):
                 for name, value in proof.parameters.items()
             },
             tree=record.of(tree),
-            leaves=document.ESTIMATORS[estimator].of(leaves),
+            leaves=document.ESTIMATORS[estimator].of(leaves, tree),
             encoder=encoder.to_record(),
             certificate=document.CertificateRecord.of(proof),
             checksum="",

@@ -309,7 +309,7 @@ def test_progress_is_told():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda leaf: leaf.pop("brier_times"), r"statistics\[0\].brier_times is missing"),
+        (lambda leaf: leaf.pop("brier_times"), r"leaves\[0\].brier_times is missing"),
         (lambda leaf: leaf["brier_survival"].pop(), "does not have one value per time"),
         (lambda leaf: leaf["brier_survival"].__setitem__(0, 1.0), "a step without a fall"),
         (lambda leaf: leaf["brier_survival"].__setitem__(0, 1.5), "outside"),
@@ -318,8 +318,9 @@ def test_progress_is_told():
 )
 def test_a_saved_curve_is_checked(change, message):
     X, y = sample()
-    document = json.loads(dumps(brier(max_depth=1, leaf_curve="brier-optimal").fit(X, y)))
-    change(document["leaves"]["statistics"][0])
+    model = brier(max_depth=1, leaf_curve="brier-optimal")
+    document = json.loads(dumps(model.fit(X, y, sample_weight=1 + np.arange(len(X)) % 3)))
+    change(document["leaves"]["estimates"]["leaves"][0])
     with pytest.raises(ModelFormatError, match=message):
         loads(json.dumps(document))
 

@@ -330,15 +330,16 @@ def test_saved_columns_are_checked():
     X, y, _ = sample()
     model = GreedySurvivalTree(encoder=None).fit(X, y)
     for field, value, message in (
-        ("columns", ["x0", "x0", "x1"], "encoder.columns must have distinct names"),
-        ("columns", ["x0"], "of 1 columns"),
+        ("columns", lambda columns: [columns[0], *columns], "columns must have distinct names"),
+        ("columns", lambda columns: columns[:1], "of 1 columns"),
+        ("columns", lambda x: [x[0] | {"n_missing": 1}, *x[1:]], "'x0' is not complete numbers"),
         ("named", "no", "encoder.named"),
         ("constant", ["x9"], "encoder.constant"),
-        ("whole", ["x9"], "encoder.whole"),
         ("extra", 1, "encoder.extra is not known"),
     ):
         document = json.loads(model.to_json())
-        document["encoder"] |= {"whole": [], field: value}
+        encoder = document["encoder"]
+        encoder[field] = value(encoder[field]) if callable(value) else value
         with pytest.raises(ModelFormatError, match=message):
             loads(json.dumps(document))
 

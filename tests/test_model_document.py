@@ -96,7 +96,9 @@ def written(parts):
     return json.loads(document.write(model_of(*parts)))
 
 
-@pytest.mark.parametrize("make", [step, greedy, soft, classes, policy, KINDS["means"]])
+@pytest.mark.parametrize(
+    "make", [step, KINDS["brier-optimal shrunk"], greedy, soft, classes, policy, KINDS["means"]]
+)
 def test_every_field_is_needed_of_its_type_and_no_other_is_known(make):
     parts = make()[0]
     whole = written(parts)
@@ -159,37 +161,57 @@ STEP = [
     ("tree.weighted_n_node_samples.0", 1e9, r"^tree\.weighted_n_node_samples of a node"),
     ("tree.improvement", [0.0], r"^tree\.improvement has shape"),
     ("tree.type", "oak", r"^tree\.type is 'oak'"),
-    ("leaves.baseline.unique_times.0", -1.0, r"^leaves\.baseline\.unique_times\[0\] is -1.0"),
-    ("leaves.baseline.unique_times.1", 0.0, r"^leaves\.baseline\.unique_times\[1\]"),
-    ("leaves.baseline.unique_times.0", None, r"unique_times\[0\] is null; expected float"),
-    ("leaves.baseline.event_times", [], r"^leaves\.baseline\.event_times is empty"),
-    ("leaves.baseline.event_times", lambda times: times[1:], r"cumulative_hazard rises"),
-    ("leaves.baseline.cumulative_hazard.5", 1e6, r"cumulative_hazard\[6\] is not monotone"),
-    ("leaves.baseline.cumulative_hazard", lambda hazard: hazard[:-1], "one value per time"),
-    ("leaves.statistics", lambda x: x[1:], r"^leaves\.statistics has 2 entries for 3 leaves"),
-    ("leaves.statistics.0", 7, r"^leaves\.statistics\[0\] is int; expected object"),
-    ("leaves.statistics.0.node", 0, r"^leaves\.statistics\[0\]\.node contradicts"),
-    ("leaves.statistics.1.n_samples", 1, r"statistics\[1\]\.n_samples contradicts"),
-    ("leaves.statistics.1.n_events", 10**6, r"statistics\[1\]\.n_events contradicts"),
-    ("leaves.statistics.1.weight", 1.0, r"statistics\[1\]\.weight contradicts"),
-    ("leaves.statistics.1.events", 1e6, r"statistics\[1\]\.events contradicts"),
-    ("leaves.statistics.1.hazard", 0.0, r"statistics\[1\]\.hazard contradicts"),
+    ("leaves.rows.times.0", -1.0, r"^leaves\.rows\.times\[0\] is -1.0"),
+    ("leaves.rows.times.1", 0.0, r"^leaves\.rows\.times\[1\]"),
+    ("leaves.rows.times.0", None, r"rows\.times\[0\] is null; expected"),
     (
-        "leaves.statistics.2.theta",
-        lambda theta: theta * (1 + 1e-15),
-        r"^leaves\.statistics\[2\]\.theta is not events",
+        "leaves.estimates.baseline.event_times",
+        [],
+        r"^leaves\.estimates\.baseline\.event_times is empty",
     ),
-    ("leaves.statistics.2.theta", 10**400, r"statistics\[2\]\.theta is not a finite number"),
-    ("leaves.statistics.0.event_times", lambda x: x[:-1], r"\[0\]\.kaplan_meier contradicts"),
-    ("leaves.statistics.0.event_times.0", 0.125, r"\[0\]\.event_times contradicts"),
-    ("leaves.statistics.0.kaplan_meier.0", 1.5, r"kaplan_meier\[0\] is 1.5, outside \[0, 1\]"),
-    ("leaves.statistics.0.kaplan_meier.1", 1.0, r"kaplan_meier\[1\] is not monotone"),
-    ("leaves.statistics.0.kaplan_meier.0", 1.0, r"kaplan_meier does not go with nelson"),
-    ("leaves.statistics.0.kaplan_meier.0", "1", r"kaplan_meier\[0\] is str; expected float"),
-    ("leaves.statistics.0.nelson_aalen.0", -1.0, r"nelson_aalen\[0\] is -1.0"),
-    ("leaves.statistics.0.at_risk", lambda x: x[1:], r"\[0\]\.at_risk contradicts"),
-    ("leaves.statistics.0.at_risk.0", 1e6, r"\[0\]\.at_risk contradicts"),
-    ("leaves.statistics.0.brier_times", [1.0], r"\[0\]\.brier_times contradicts the curve"),
+    ("leaves.estimates.baseline.event_times", lambda times: times[1:], r"cumulative_hazard rises"),
+    (
+        "leaves.estimates.baseline.cumulative_hazard.5",
+        1e6,
+        r"cumulative_hazard\[6\] is not monotone",
+    ),
+    (
+        "leaves.estimates.baseline.cumulative_hazard",
+        lambda hazard: hazard[:-1],
+        "one value per time",
+    ),
+    (
+        "leaves.estimates.leaves",
+        lambda x: x[1:],
+        r"^leaves\.estimates\.leaves has 2 entries for 3 leaves",
+    ),
+    ("leaves.estimates.leaves.0", 7, r"^leaves\.estimates\.leaves\[0\] is int; expected object"),
+    ("leaves.estimates.leaves.0.node", 0, r"^leaves\.estimates\.leaves\[0\]\.node contradicts"),
+    ("leaves.estimates.leaves.1.n_samples", 1, r"leaves\[1\]\.n_samples contradicts"),
+    ("leaves.estimates.leaves.1.n_events", 10**6, r"leaves\[1\]\.n_events contradicts"),
+    ("leaves.estimates.leaves.1.weight", 1.0, r"leaves\[1\]\.weight contradicts"),
+    ("leaves.estimates.leaves.1.events", 1e6, r"leaves\[1\]\.events contradicts"),
+    ("leaves.estimates.leaves.1.hazard", 0.0, r"leaves\[1\]\.hazard contradicts"),
+    (
+        "leaves.estimates.leaves.2.theta",
+        lambda theta: theta * (1 + 1e-15),
+        r"^leaves\.estimates\.leaves\[2\]\.theta is not events",
+    ),
+    ("leaves.estimates.leaves.2.theta", 10**400, r"leaves\[2\]\.theta is not a finite number"),
+    ("leaves.estimates.leaves.0.event_times", lambda x: x[:-1], r"\[0\]\.kaplan_meier contradicts"),
+    ("leaves.estimates.leaves.0.event_times.0", 0.125, r"\[0\]\.event_times contradicts"),
+    (
+        "leaves.estimates.leaves.0.kaplan_meier.0",
+        1.5,
+        r"kaplan_meier\[0\] is 1.5, outside \[0, 1\]",
+    ),
+    ("leaves.estimates.leaves.0.kaplan_meier.1", 1.0, r"kaplan_meier\[1\] is not monotone"),
+    ("leaves.estimates.leaves.0.kaplan_meier.0", 1.0, r"kaplan_meier does not go with nelson"),
+    ("leaves.estimates.leaves.0.kaplan_meier.0", "1", r"kaplan_meier\[0\] is str; expected float"),
+    ("leaves.estimates.leaves.0.nelson_aalen.0", -1.0, r"nelson_aalen\[0\] is -1.0"),
+    ("leaves.estimates.leaves.0.at_risk", lambda x: x[1:], r"\[0\]\.at_risk contradicts"),
+    ("leaves.estimates.leaves.0.at_risk.0", 1e6, r"\[0\]\.at_risk contradicts"),
+    ("leaves.estimates.leaves.0.brier_times", [1.0], r"\[0\]\.brier_times contradicts the curve"),
     ("leaves.curve", "weibull", r"^leaves\.curve is 'weibull'"),
     ("leaves.prior", -1.0, r"^leaves\.prior is not float >= 0"),
     ("leaves.type", "means", r"^leaves\."),
@@ -215,14 +237,14 @@ STEP = [
     ("parameters.shrinkage", 3.0, r"checksum"),
     ("bristlecone", "9.9", "checksum does not match"),
     ("certificate.aim", "", "checksum does not match"),
-    ("leaves.statistics.1.n_events", lambda events: events - 1, "checksum does not match"),
+    ("leaves.estimates.leaves.1.n_events", lambda events: events - 1, "checksum does not match"),
     ("checksum", "0" * 64, "checksum does not match"),
 ]
 
 
 @pytest.mark.parametrize(("path", "value", "message"), STEP)
 def test_tampered_fields_are_named(path, value, message):
-    parts = step()[0]
+    parts = step(weighted=True)[0]
     with pytest.raises(ModelFormatError, match=message):
         restored(tampered(parts, path, value), parts[4].parameters)
 
@@ -230,10 +252,20 @@ def test_tampered_fields_are_named(path, value, message):
 @pytest.mark.parametrize(
     ("make", "path", "value", "message"),
     [
-        ("brier-optimal", "leaves.statistics.0.brier_times", None, "brier_times contradicts"),
-        ("brier-optimal", "leaves.statistics.0.brier_survival", None, "brier_survival does not go"),
-        ("brier-optimal", "leaves.statistics.0.brier_survival.0", 1.0, "without a fall"),
-        ("brier-optimal", "leaves.statistics.0.brier_times.0", 0.5, "not part of the training"),
+        ("brier-optimal", "leaves.estimates.leaves.0.brier_times", None, "brier_times contradicts"),
+        (
+            "brier-optimal",
+            "leaves.estimates.leaves.0.brier_survival",
+            None,
+            "brier_survival does not go",
+        ),
+        ("brier-optimal", "leaves.estimates.leaves.0.brier_survival.0", 1.0, "without a fall"),
+        (
+            "brier-optimal",
+            "leaves.estimates.leaves.0.brier_times.0",
+            0.5,
+            "not part of the training",
+        ),
         ("brier-optimal shrunk", "leaves.shrunk", None, r"^leaves\.shrunk contradicts"),
         ("brier-optimal shrunk", "leaves.shrunk.hazard.0.0", 2.0, "shrunk.hazard is outside"),
         ("brier-optimal shrunk", "leaves.shrunk.times.0", 0.5, "shrunk.times are not those"),
@@ -247,6 +279,33 @@ def test_tampered_fields_are_named(path, value, message):
         ("priced", "leaves.price", [1.0], r"^leaves\.price has 1 numbers"),
         ("means", "leaves.variance.0", -1.0, r"^leaves\.variance\[0\] is not float >= 0"),
         ("means", "leaves.mean", [1.0], r"^leaves\.mean has 1 numbers; expected 3"),
+        ("means", "leaves.quantiles.0.3", -9.0, r"^leaves\.quantiles of a leaf fall"),
+        ("means", "leaves.quantiles.1", [1.0], r"^leaves\.quantiles\[1\] has 1 numbers"),
+        (
+            "kaplan-meier",
+            "leaves.rows.leaves.0.times.0",
+            0,
+            r"rows\.leaves\[0\]\.times\[0\] is not int",
+        ),
+        ("kaplan-meier", "leaves.rows.leaves.0.times.0", 10**6, r"leaves\[0\]\.times goes beyond"),
+        ("kaplan-meier", "leaves.rows.leaves.0.times.0", 2**62, r"leaves\[0\]\.times goes beyond"),
+        ("kaplan-meier", "leaves.rows.leaves.0.events", [1], r"leaves\[0\]\.events has 1 integers"),
+        (
+            "kaplan-meier",
+            "leaves.rows.leaves.0.censored.0",
+            2**63 - 1,
+            r"censored are not the rows",
+        ),
+        (
+            "kaplan-meier",
+            "leaves.rows.leaves",
+            lambda x: x[:2],
+            r"rows\.leaves has 2 entries for 3",
+        ),
+        ("entry", "leaves.estimates", None, r"^leaves\.estimates are missing: rows have entry"),
+        ("entry", "leaves.rows.leaves.0.entry_times", [1.0], r"entry_times has 1 numbers"),
+        ("entry", "leaves.rows.leaves.0.entry_times.0", 99.0, r"entry_times do not ascend"),
+        ("kaplan-meier rows", "leaves.shrunk", {"times": [], "hazard": []}, "shrunk needs estim"),
         ("means", "leaves.shrinkage", 1.0, r"^leaves\.shrinkage is not the parameter"),
         ("greedy", "certificate.lower_bound", 0.1, "lower_bound is of a tree that was not"),
         ("greedy", "tree.threshold.0", None, r"^tree\.threshold\[0\] is nan"),
@@ -255,9 +314,13 @@ def test_tampered_fields_are_named(path, value, message):
         ("weibull", "tree.depth", 31, r"^tree\.depth is not int <= 30"),
         ("weibull", "tree.weights.0", [1.0], r"^tree\.weights\[0\] has 1 numbers"),
         ("weibull", "leaves.model", "gumbel", r"^leaves\.model is 'gumbel'"),
-        ("weibull", "leaves.median.0", "never", r"^leaves\.median\[0\] is 'never'"),
-        ("weibull", "leaves.median.0", -1.0, r"^leaves\.median is negative"),
-        ("weibull", "leaves.n_events.0", 10**6, r"^leaves\.n_events is more than the rows"),
+        ("weibull", "leaves.typical_linear", [1.0], r"^leaves\.typical_linear has 1 numbers"),
+        (
+            "weibull",
+            "leaves.rows.leaves.0.events.0",
+            9,
+            r"leaves\[0\]\.events and censored are not",
+        ),
         ("weibull", "leaves.prepared", {"knots": [1.0]}, r"^leaves\.prepared: "),
         ("spline-ph", "leaves.prepared.knots", [2.0, 1.0], r"^leaves\.prepared: knots must"),
         ("spline-ph", "leaves.shape.0", [1.0], r"^leaves\.shape\[0\] has 1 numbers"),
@@ -294,21 +357,23 @@ def test_other_json_is_refused(text, message):
         document.parse(text)
 
 
-@pytest.mark.parametrize("version", [0, 1, document.VERSION + 1, "2", 2.0, True, None])
+@pytest.mark.parametrize("version", [0, 1, 2, document.VERSION + 1, "3", 3.0, True, None])
 def test_other_versions_are_refused(version):
-    with pytest.raises(ModelFormatError, match=r"^version is .*; this release reads version 2"):
+    with pytest.raises(ModelFormatError, match=r"^version is .*; this release reads version 3"):
         document.parse(tampered(step()[0], "version", version))
 
 
 def test_event_times_of_baseline_and_leaves_must_agree():
-    parts = step()[0]
+    parts = step(weighted=True)[0]
 
     def shorter(leaves):
         names = ("event_times", "kaplan_meier", "nelson_aalen", "at_risk")
         return [leaf | {name: leaf[name][:-1] for name in names} for leaf in leaves]
 
-    with pytest.raises(ModelFormatError, match=r"^leaves\.baseline\.event_times are not"):
-        restored(tampered(parts, "leaves.statistics", shorter), parts[4].parameters)
+    with pytest.raises(
+        ModelFormatError, match=r"^leaves\.estimates\.baseline\.event_times are not"
+    ):
+        restored(tampered(parts, "leaves.estimates.leaves", shorter), parts[4].parameters)
 
 
 def test_names_that_occur_twice_are_refused():
@@ -336,7 +401,7 @@ def test_the_layout_of_the_file_and_the_spelling_of_numbers_are_free():
 
 
 def test_numbers_that_are_not_finite_are_not_written():
-    parts = step()[0]
+    parts = step(weighted=True)[0]
     leaves = copy.copy(parts[2])
     object.__setattr__(leaves.baseline, "cumulative_hazard", np.array([np.inf]))
     with pytest.raises(ValueError, match=r"cumulative_hazard.* is null"):

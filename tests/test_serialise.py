@@ -313,7 +313,7 @@ def test_only_the_four_fitted_values_are_kept(model):
         ("encoder.parameters.missing", "guess", r"^encoder\.parameters: missing"),
         ("tree.threshold", [None] * 7, r"^tree\.threshold contradicts parameters\.encoder"),
         ("certificate.n_samples", 1, r"^certificate\.n_samples is not that of the tree"),
-        ("leaves.statistics.2.theta", lambda theta: theta * (1 + 1e-15), r"\[2\]\.theta is not"),
+        ("leaves.rows.leaves.2.events.0", 5, r"^leaves\.rows\.leaves\[2\]\.events and censored"),
     ],
 )
 def test_what_the_class_contradicts_is_named(document, path, value, message):

@@ -49,7 +49,8 @@ def test_the_stated_error_is_the_largest_one(curve, shrinkage, points):
 
 @pytest.mark.parametrize(("curve", "shrinkage"), KINDS)
 def test_thinned_leaves_are_saved_and_read(curve, shrinkage):
-    (estimator, tree, leaves, encoder, proof), _ = step(curve, shrinkage=shrinkage, n=MANY)
+    parts, _ = step(curve, shrinkage=shrinkage, n=MANY, weighted=True)
+    estimator, tree, leaves, encoder, proof = parts
     thinner, error = thinned(leaves, 9)
     proof.facts["curve_error"] = error
     text = document.write(model_of(estimator, tree, thinner, encoder, proof))
@@ -140,6 +141,16 @@ def test_medians_and_intervals_stay_near(weighted):
                     for curve, values in ((one.curve, ours), (other.curve, theirs))
                 ]
                 np.testing.assert_allclose(at[0], at[1], atol=0.01)
+
+
+def test_numbers_at_risk_are_those_of_the_times_that_are_kept():
+    leaves = step("kaplan-meier", n=MANY)[0][2]
+    thinner, _ = thinned(leaves, 7)
+    for one, other in zip(leaves.follow_up, thinner.follow_up, strict=True):
+        assert other.times.size < one.times.size and other.n_rows == one.n_rows
+        assert np.isin(other.times, thinner.unique_times).all()
+        kept = thinner.unique_times
+        np.testing.assert_array_equal(one.at_risk(kept), other.at_risk(kept))
 
 
 def test_soft_trees_predict_the_same():

@@ -306,6 +306,21 @@ def test_an_infinite_cost_forbids_a_leaf():
     assert OptimalTree(task=OnlySmallLeaves()).fit(B, z).n_leaves_ == 8
 
 
+def test_what_a_search_did_not_meet_is_of_the_fit_whatever_was_set_since():
+    class SingleRows(SquaredError):
+        def leaf_cost(self, sums):
+            return np.where(sums[:, 0] > 1, np.inf, 0.0)
+
+    X, y = np.array([[a, b] for a in (0, 1) for b in (0, 1)]), np.arange(4.0)
+    model = OptimalTree(task=SingleRows(), time_limit=0)
+    told = r"stopped \(time_limit\) before it met a tree without a leaf of cost inf"
+    with pytest.raises(InfeasibleError, match=told):
+        model.fit(X, y)
+    model.set_params(leaf_penalty="none")
+    with pytest.raises(InfeasibleError, match=told):
+        model.predict(X)
+
+
 @pytest.mark.parametrize("task", [SquaredError(), BoundedSquaredError()])
 def test_a_limit_leaves_a_tree_and_an_honest_gap(task):
     X, y, _ = instance(8, n=300, columns=40)

@@ -273,6 +273,28 @@ class KaplanMeier(StepFunction):
         """Confidence interval of the median, see :meth:`quantile_interval`."""
         return self.quantile_interval(0.5, confidence, method=method)
 
+    def restricted_mean(self, tau: float) -> tuple[float, float]:
+        """Restricted mean survival time, see :func:`rmst`, and its standard error.
+
+        Parameters
+        ----------
+        tau : float
+            End of the integral, finite and non-negative.
+
+        Returns
+        -------
+        mean, standard_error : float
+            In the unit of time. The variance is Σ A² h / (n (1 − h)) over the times up to ``tau``,
+            A the area under S from each of them to ``tau`` (Greenwood's formula).
+        """
+        mean = float(rmst(self.x, self.y, tau))
+        seen = self.x <= tau
+        areas = self.y[seen] * np.diff(np.append(self.x[seen], tau))
+        beyond = np.cumsum(areas[::-1])[::-1]
+        # Where S is 0 there is no area left, and no variance known.
+        steps = np.where(beyond > 0, np.diff(self.log_variance[seen], prepend=0.0), 0.0)
+        return mean, float(np.sqrt(beyond**2 @ steps))
+
 
 def kaplan_meier(y: Outcome, sample_weight: ArrayLike | None = None) -> KaplanMeier:
     """Kaplan–Meier estimate of the survival function, with Greenwood's variance.

@@ -19,12 +19,8 @@ from bristlecone._core import __version__
 from bristlecone.encoder.rules import leaf_rules, rule_text
 from bristlecone.estimators.base import BaseTree
 from bristlecone.export import export_dict, export_text
-from bristlecone.leaves.survival import (
-    StepLeaves,
-    median_text,
-    median_texts,
-    model_median_text,
-)
+from bristlecone.leaves.base import median_text, median_texts, model_median_text
+from bristlecone.leaves.survival import StepLeaves
 from bristlecone.search.certificate import Certificate
 
 __all__ = ["certificate", "html_report"]

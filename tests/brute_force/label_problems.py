@@ -361,17 +361,29 @@ def policy(rng):
         share = np.full((n, n_arms), one_of(rng, 0.5, 1.0))
         if rng.random() < 0.5:
             parameters["leaf_penalty"] = one_of(rng, 0.003, 0.01, 0.02, 0.04)
+    # By row, by row and treatment, of a trial with one share for all, or one per treatment.
+    form = one_of(rng, "rows", "table", "number", "mapping")
+    if form == "number":
+        share[:] = share[0, 0]
+    elif form == "mapping":
+        share[:] = share[0]
     own = share[np.arange(n), arm]
     fit = {"y": outcome, "sample_weight": given, "treatment": one_of(rng, *NAMES)(arm)}
+    names = np.unique(fit["treatment"]).tolist()
+    forms = {
+        "rows": own,
+        "table": share,
+        "number": float(share[0, 0]),
+        "mapping": dict(zip(names, share[0].tolist(), strict=True)),
+    }
     if teacher != "inverse-propensity" or rng.random() < 0.3:
         fit["predicted_outcomes"] = predicted
     if teacher != "direct" or rng.random() < 0.3:
-        fit["propensity"] = one_of(rng, own, share)
+        fit["propensity"] = forms[form]
     rewards = np.zeros((n, n_arms)) if teacher == "inverse-propensity" else predicted.copy()
     if teacher != "direct":
         rewards[np.arange(n), arm] += (outcome - rewards[np.arange(n), arm]) / own
     rewards = rewards[kept]
-    names = np.unique(fit["treatment"]).tolist()
     capacity = np.full(n_arms, np.inf)
     capacities = one_of(rng, None, {})
     if limited:

@@ -1,5 +1,4 @@
 """What every estimator promises: each test runs over all of ``subjects.SUBJECTS``.
 
-A new estimator is one entry there. What is promised and not yet kept is listed in
-``open_points.py``.
+A new estimator is one entry there.
 """

@@ -2,7 +2,6 @@
 
 import pytest
 
-from contract.open_points import OPEN
 from contract.subjects import EVERY
 
 
@@ -30,20 +29,3 @@ def reference():
         return found[key]
 
     return predicted
-
-
-def pytest_collection_modifyitems(items):
-    """Mark what is listed in ``open_points`` as failing."""
-    reasons = {}
-    for test, subjects, reason in OPEN:
-        names = subjects if isinstance(subjects, tuple) else (subjects,)
-        reasons |= {(test, name): reason for name in names}
-    for item in items:
-        if item.path.parent.name != "contract" or not isinstance(item, pytest.Function):
-            continue
-        given = item.callspec.params if hasattr(item, "callspec") else {}
-        subject = given.get("subject", given.get("name"))
-        tests = {item.originalname, *(f"{item.originalname}[{value}]" for value in given.values())}
-        for key in ((test, name) for test in tests for name in (subject, ...)):
-            if key in reasons:
-                item.add_marker(pytest.mark.xfail(strict=True, reason=reasons[key]))

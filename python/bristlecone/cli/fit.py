@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import warnings
 from contextlib import nullcontext
 from pathlib import Path
 from shlex import quote
@@ -18,7 +17,7 @@ from bristlecone.cli.roles import Columns, Rows, assigned, read_rows
 from bristlecone.cli.tables import identifiers, is_bundled, open_table, output
 from bristlecone.cli.text import size, tree_text
 from bristlecone.data.reading import CsvFile, ParquetFile
-from bristlecone.errors import BristleconeWarning
+from bristlecone.errors import BristleconeWarning, warn
 from bristlecone.model.files import write_files
 from bristlecone.report import html_report
 from bristlecone.search.progress import SearchCost, readable_bytes, readable_seconds
@@ -61,7 +60,8 @@ def _fit(kind: Kind, estimator: Any, rows: Rows, *, progress: bool) -> None:
     # Where nothing else is left, the fit has warned itself.
     constant = getattr(estimator.encoder_, "constant_features_in_", [])
     if constant and estimator.certificate_.questions:
-        _warn(f"constant columns give no split: {', '.join(map(repr, constant))}")
+        names = ", ".join(map(repr, constant))
+        warn(f"constant columns give no split: {names}", BristleconeWarning)
 
 
 def _report(
@@ -95,16 +95,16 @@ def _warn_of_columns(
     arguments: argparse.Namespace, table: CsvFile | ParquetFile, rows: Rows
 ) -> None:
     if table.has_row_names:
-        _warn(f"{table.name}: column 1 has no name; it is taken for row names and left out")
-    for name in [] if is_bundled(arguments.data) else identifiers(rows.X):
-        _warn(
-            f"{table.name}: column {name!r} has a different value in every row; if it identifies "
-            f"the rows, leave it out with --drop {quote(name)}"
+        warn(
+            f"{table.name}: column 1 has no name; it is taken for row names and left out",
+            BristleconeWarning,
         )
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, BristleconeWarning, stacklevel=2)
+    for name in [] if is_bundled(arguments.data) else identifiers(rows.X):
+        warn(
+            f"{table.name}: column {name!r} has a different value in every row; if it identifies "
+            f"the rows, leave it out with --drop {quote(name)}",
+            BristleconeWarning,
+        )
 
 
 def _forecast(cost: SearchCost) -> str:

@@ -24,15 +24,15 @@ from bristlecone.encoder.features import (
     AtMost,
     Feature,
     Flag,
-    Level,
     Missing,
     Other,
     Threshold,
     level_text,
     tell_apart,
 )
+from bristlecone.encoder.levels import level_features
 from bristlecone.encoder.records import BinaryParameters, BinaryRecord
-from bristlecone.encoder.schema import ColumnSchema, conform, describe, sort_key
+from bristlecone.encoder.schema import ColumnSchema, conform, describe
 from bristlecone.encoder.thresholds import (
     choose_gaps,
     format_threshold,
@@ -457,7 +457,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             if column.ordered:
                 yield from self._steps(column, distinct, total, unit)
             else:
-                yield from self._levels(column, distinct, total)
+                yield from level_features(column, distinct, total, self.max_categories)
         elif column.is_flag:
             yield Flag(column=column.name, condition="", missing=bool(fill))
         else:
@@ -482,21 +482,6 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             levels = column.levels[: code[gap] + 1]
             condition = f"<= {level_text(levels[-1])}"
             yield AtMost(column=column.name, condition=condition, levels=levels)
-
-    def _levels(
-        self, column: CategoricalColumn, code: NDArray[np.int64], total: Floats
-    ) -> Iterator[Level | Other]:
-        frequency = {column.levels[c]: t for c, t in zip(code, total, strict=True)}
-        levels = sorted(frequency, key=sort_key)
-        # sorted() is stable: equally frequent levels keep their order
-        ranked = sorted(levels, key=lambda level: -frequency[level])
-        rare = set() if self.max_categories is None else set(ranked[self.max_categories :])
-        for level in levels:
-            if level not in rare:
-                yield Level(column=column.name, condition=f"= {level_text(level)}", level=level)
-        if rare:
-            merged = tuple(level for level in levels if level in rare)
-            yield Other(column=column.name, condition="= other", levels=merged)
 
 
 def _observed(column: Column, weight: Floats | None) -> tuple[NDArray[Any], Floats]:

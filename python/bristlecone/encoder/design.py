@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from bristlecone.data.records import plain
 from bristlecone.encoder.columns import CategoricalColumn, Column, read_table
-from bristlecone.encoder.features import Level, Missing, Other, level_text
+from bristlecone.encoder.features import Level, Missing, Other
+from bristlecone.encoder.levels import level_features
 from bristlecone.encoder.records import DesignColumnRecord, DesignRecord
-from bristlecone.encoder.schema import ColumnSchema, conform, describe, sort_key
+from bristlecone.encoder.schema import ColumnSchema, conform, describe
 from bristlecone.encoder.thresholds import weighted_distinct, weighted_mean
 
 __all__ = ["DesignColumn", "DesignEncoder"]
@@ -200,16 +201,7 @@ class DesignEncoder:
         code, total = weighted_distinct(
             column.codes[shown], None if weight is None else weight[shown]
         )
-        frequency = {column.levels[c]: t for c, t in zip(code, total, strict=True)}
-        levels = sorted(frequency, key=sort_key)
-        ranked = sorted(levels, key=lambda level: -frequency[level])
-        rare = set() if self.max_categories is None else set(ranked[self.max_categories :])
-        for level in levels:
-            if level not in rare:
-                yield Level(column=column.name, condition=f"= {level_text(level)}", level=level)
-        if rare:
-            merged = tuple(level for level in levels if level in rare)
-            yield Other(column=column.name, condition="= other", levels=merged)
+        yield from level_features(column, code, total, self.max_categories)
         if not shown.all():
             yield Missing(column=column.name, condition="is missing")
 

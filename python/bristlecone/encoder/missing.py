@@ -18,9 +18,8 @@ def missing_text(columns: Sequence[ColumnSchema]) -> str:
 
     Examples
     --------
-    >>> age = ColumnSchema(
-    ...     name="age", kind="number", n_missing=3, fill=52.25, levels=(), ordered=False, whole=True
-    ... )
+    >>> schema = {"levels": (), "ordered": False, "whole": True, "low": 21.0, "high": 80.0}
+    >>> age = ColumnSchema(name="age", kind="number", n_missing=3, fill=52.25, **schema)
     >>> missing_text([age])
     'age in 3 rows (imputed: 52.25)'
     """

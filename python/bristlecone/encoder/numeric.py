@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bristlecone.encoder.columns import CategoricalColumn, Column, read_table
 from bristlecone.encoder.records import NumericRecord
+from bristlecone.encoder.schema import ColumnSchema, describe
 
 __all__ = ["NumericColumns"]
 
@@ -27,8 +28,8 @@ class NumericColumns:
         Their names; only when ``X`` had names.
     constant_features_in_ : list of str
         Names of columns with a single value.
-    whole_features_in_ : list of str
-        Names of columns of whole numbers.
+    columns_ : list of ColumnSchema
+        The columns as they were in ``fit``.
     """
 
     def fit(self, X: Any) -> NumericColumns:
@@ -43,9 +44,10 @@ class NumericColumns:
         table = read_table(X, _READER)
         columns = table.columns
         values = _matrix(dict(enumerate(columns)), table.n_rows, len(columns))
-        self._remember([column.name for column in columns], table.named)
-        self.constant_features_in_ = self._where(values.min(axis=0) == values.max(axis=0))
-        self.whole_features_in_ = self._where((values == np.floor(values)).all(axis=0))
+        constant = values.min(axis=0) == values.max(axis=0)
+        names = [column.name for column in columns]
+        self.constant_features_in_ = [names[place] for place in np.flatnonzero(constant)]
+        self._remember([describe(column) for column in columns], table.named)
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:
@@ -62,22 +64,22 @@ class NumericColumns:
         """The same with the columns at these positions only; the others are 0."""
         table = read_table(X, _READER, empty=True)
         named = hasattr(self, "feature_names_in_")
-        needed = [self._names[position] for position in asked]
-        columns = table.aligned(self._names, named, "the tree", needed)
+        names = [column.name for column in self.columns_]
+        needed = [names[position] for position in asked]
+        columns = table.aligned(names, named, "the tree", needed)
         placed = dict(zip(asked, columns.values(), strict=True))
         return _matrix(placed, table.n_rows, self.n_features_in_)
 
     def get_feature_names_out(self) -> NDArray[np.object_]:
         """Names of the columns; x0, x1, ... when ``X`` had no names."""
-        return np.array(self._names, dtype=object)
+        return np.array([column.name for column in self.columns_], dtype=object)
 
     def to_record(self) -> NumericRecord:
         """The columns as they are in a file."""
         return NumericRecord(
-            columns=self._names,
+            columns=self.columns_,
             named=hasattr(self, "feature_names_in_"),
             constant=self.constant_features_in_,
-            whole=self.whole_features_in_,
         )
 
     @classmethod
@@ -87,15 +89,11 @@ class NumericColumns:
         columns = cls()
         columns._remember(record.columns, record.named)
         columns.constant_features_in_ = record.constant
-        columns.whole_features_in_ = record.whole
         return columns
 
-    def _where(self, holds: NDArray[np.bool_]) -> list[str]:
-        return [name for name, this in zip(self._names, holds, strict=True) if this]
-
-    def _remember(self, names: list[str], named: bool) -> None:
-        self._names = names
-        self.n_features_in_ = len(names)
+    def _remember(self, columns: list[ColumnSchema], named: bool) -> None:
+        self.columns_ = columns
+        self.n_features_in_ = len(columns)
         if named:
             self.feature_names_in_ = self.get_feature_names_out()
 

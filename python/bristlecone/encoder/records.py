@@ -106,14 +106,16 @@ class DesignRecord(Record, frozen=True, tag="design"):
 class NumericRecord(Record, frozen=True, tag="numeric"):
     """Columns of numbers that a tree cuts itself."""
 
-    columns: list[str]
+    columns: list[ColumnSchema]
     named: bool
     constant: list[str]
-    whole: list[str]
 
     def check(self) -> None:
         """Raise ModelFormatError where fields contradict each other."""
-        _check_columns(self.columns, constant=self.constant, whole=self.whole)
+        _check_columns([column.name for column in self.columns], constant=self.constant)
+        for column in self.columns:
+            if column.kind not in ("flag", "number") or column.n_missing:
+                raise ModelFormatError(f"columns: {column.name!r} is not complete numbers")
 
 
 def check_asked(feature: Feature, columns: Sequence[ColumnSchema], where: str) -> None:

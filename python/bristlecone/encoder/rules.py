@@ -82,8 +82,12 @@ def questions(encoder: Any) -> list[Question]:
     Of columns that the tree cuts itself, all but the cut.
     """
     if isinstance(encoder, NumericColumns):
-        names, of_whole = encoder.get_feature_names_out(), encoder.whole_features_in_
-        return [Question(kind="at most", column=name, whole=name in of_whole) for name in names]
+        # Flags are cut between 0 and 1, which are whole numbers.
+        of_whole = [column.whole or column.kind == "flag" for column in encoder.columns_]
+        return [
+            Question(kind="at most", column=column.name, whole=whole)
+            for column, whole in zip(encoder.columns_, of_whole, strict=True)
+        ]
     if not isinstance(encoder, BinaryEncoder):
         return [Question(kind="own", column=str(name)) for name in encoder.get_feature_names_out()]
     features = encoder.features_

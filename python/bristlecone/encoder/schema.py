@@ -33,6 +33,8 @@ class ColumnSchema(Record, frozen=True, kw_only=True):
         Whether the column is of an ordered categorical type.
     whole : bool
         Whether the column is of kind "number" and every value was a whole number.
+    low, high : float or None
+        Least and greatest value of a column of kind "number".
     """
 
     name: str
@@ -42,6 +44,8 @@ class ColumnSchema(Record, frozen=True, kw_only=True):
     levels: tuple[Category, ...]
     ordered: bool
     whole: bool
+    low: Finite | None
+    high: Finite | None
 
     @property
     def has_missing(self) -> bool:
@@ -65,6 +69,7 @@ def describe(column: Column, fill: float | None = None) -> ColumnSchema:
     levels: tuple[Category, ...] = ()
     kind: Literal["flag", "number", "categorical", "empty"]
     ordered = whole = False
+    low = high = None
     if missing is not None and missing.all():
         kind = "empty"
     elif isinstance(column, CategoricalColumn):
@@ -74,7 +79,9 @@ def describe(column: Column, fill: float | None = None) -> ColumnSchema:
         kind = "flag" if column.is_flag else "number"
         fill = bool(fill) if column.is_flag and fill is not None else fill
         values = column.values if missing is None else column.values[~missing]
-        whole = kind == "number" and bool((values == np.floor(values)).all())
+        if kind == "number":
+            whole = bool((values == np.floor(values)).all())
+            low, high = float(values.min()), float(values.max())
     return ColumnSchema(
         name=column.name,
         kind=kind,
@@ -83,6 +90,8 @@ def describe(column: Column, fill: float | None = None) -> ColumnSchema:
         levels=levels,
         ordered=ordered,
         whole=whole,
+        low=low,
+        high=high,
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy, deepcopy
-from functools import cache
 from typing import Any, TypeVar
 
 import narwhals as nw
@@ -15,6 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from bristlecone.data.checks import check_times
 from bristlecone.data.frame import Frame, frame_backend
 from bristlecone.encoder.rules import leaf_rules, rule_text, split_questions
 from bristlecone.encoder.use import columns_asked, missing_in, rows_for
@@ -58,7 +58,7 @@ class BaseTree(BaseEstimator):
     def _parameters(self) -> dict[str, Any]:
         """Constructor parameters as they are now: what may be changed in place is copied."""
         kind: Any = type(self)
-        return {name: _copied(getattr(self, name)) for name in _parameter_names(kind)}
+        return {name: _copied(getattr(self, name)) for name in registry.parameter_names(kind)}
 
     def _set_fitted(
         self, tree: Any, leaves: Leaves, encoder: Any, certificate: Certificate, X: Any
@@ -228,27 +228,43 @@ class BaseTree(BaseEstimator):
         Parameters
         ----------
         times : sequence of float, optional
-            Times at which trees of step curves tell the survival of every leaf.
+            Times at which survival trees tell the survival of every leaf.
         confidence : float, default=0.95
-            Of the intervals of Kaplan–Meier medians.
+            Of all intervals.
 
         Returns
         -------
         DataFrame
             Of the kind that ``X`` had in ``fit``; a plain ``Frame`` where that was none. Columns
             ``leaf`` (node id, as from ``apply``), ``rule`` (where splits are questions),
-            ``n_samples``, ``weight``, and what the leaves know and predict.
+            ``n_samples``, ``weight``, and what the leaves know and predict: of classifiers the
+            weight and the share of every class, of policies the value of every treatment, of
+            regressors mean, variance and quantiles. Of survival trees, each of its own rows:
+            ``n_events``, ``median`` with limits (Kaplan–Meier; Brookmeyer and Crowley), for every
+            time T ``kaplan_meier_T`` with limits (log-log), ``rmst`` (restricted mean up to
+            ``tau``, to which all leaves were observed) with its standard error ``rmst_error``
+            (Greenwood), ``hazard_ratio`` to all rows with limits (events over those expected;
+            Garwood), ``logrank_p`` (against all other rows; by counts, whatever the rows weigh);
+            and as predicted ``theta``, ``risk``, ``model_median``, ``survival_T``, of a soft tree
+            for the row with the mean linear predictor.
 
         Raises
         ------
         NotFittedError, InfeasibleError
             When there is no tree.
         InvalidParameterError
-            For a confidence outside (0, 1).
+            For a confidence outside (0, 1), and for times that are negative or not finite.
+
+        Notes
+        -----
+        Intervals and p-values are those of groups that were fixed beforehand. They do not know that
+        the splits were chosen to tell these rows apart: differences are exaggerated, p-values too
+        small. Rows that were not used in the fit tell the truth.
         """
         self.check_fitted()
         if not 0 < confidence < 1:
             raise InvalidParameterError(f"confidence must lie in (0, 1); got {confidence!r}")
+        at = check_times([] if times is None else times)
         tree = self.tree_
         rules: list[tuple[str, NDArray[Any]]] = []
         if isinstance(tree, Tree):
@@ -259,7 +275,7 @@ class BaseTree(BaseEstimator):
             *rules,
             ("n_samples", tree.n_node_samples[tree.leaves]),
             ("weight", tree.weighted_n_node_samples[tree.leaves]),
-            *self.leaves_.table([] if times is None else times, confidence),
+            *self.leaves_.table(np.unique(at).tolist(), confidence),
         ]
         backend = getattr(self, "_frame", None)
         if backend is None:
@@ -298,11 +314,6 @@ class BaseTree(BaseEstimator):
             When the text is not a complete, consistent model of this class.
         """
         return registry.loads(text, cls)
-
-
-@cache
-def _parameter_names(kind: type[BaseEstimator]) -> tuple[str, ...]:
-    return tuple(kind._get_param_names())
 
 
 def _copied(value: Any) -> Any:

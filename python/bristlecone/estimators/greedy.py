@@ -26,15 +26,13 @@ from bristlecone.estimators.parameters import (
     check_shrinkage,
     choice,
 )
-from bristlecone.leaves.base import view
 from bristlecone.leaves.minimum import (
     event_free_rows,
-    least_events,
-    least_rows,
+    smallest_leaf,
     warn_of_event_free_rows,
     warn_of_small_sample,
 )
-from bristlecone.leaves.predictions import SurvivalPredictions
+from bristlecone.leaves.predictions import StepPredictions
 from bristlecone.leaves.statistics import LeafStatistics
 from bristlecone.log import tell
 from bristlecone.objectives.likelihood import Likelihood
@@ -51,7 +49,7 @@ _AIMS = {
 
 
 @documented
-class GreedySurvivalTree(SurvivalPredictions, BaseTree):
+class GreedySurvivalTree(StepPredictions, BaseTree):
     """Survival tree grown from the root, one best split after the other.
 
     Parameters
@@ -124,12 +122,6 @@ class GreedySurvivalTree(SurvivalPredictions, BaseTree):
     4.0
     """
 
-    leaf_statistics_ = view("leaves_", "statistics", "Rows, events, θ and curves of every leaf.")
-    baseline_ = view("leaves_", "baseline", "Training times and baseline cumulative hazard.")
-    leaf_curve_ = view("leaves_", "curve", "Curve that is predicted.")
-    prior_ = view("leaves_", "prior", "Pseudo-events of every leaf.")
-    shrinkage_ = view("leaves_", "shrinkage", "λ of the predictions.")
-
     def __init__(
         self,
         *,
@@ -194,15 +186,14 @@ class GreedySurvivalTree(SurvivalPredictions, BaseTree):
         encoder = fit_encoder(self.encoder, data.X, data.weight, self.verbose)
         numeric = isinstance(encoder, NumericColumns)
         rows = encoder.transform(data.X) if numeric else binary_features(encoder, data.X)
-        fewest = least_rows(self.min_samples_leaf, len(rows))
         if self.min_events_leaf == "auto" and not numeric:
             data = data._replace(event_free=event_free_rows(encoder, rows, data))
-        events = least_events(self.min_events_leaf, data)
+        least = smallest_leaf(self, data)
         if self.max_depth != 0:
             warn_of_small_sample(
                 None if numeric else rows,
-                (self.min_samples_leaf, fewest),
-                (self.min_events_leaf, events, data.event),
+                (self.min_samples_leaf, least["min_samples_leaf"]),
+                (self.min_events_leaf, least["min_events_leaf"], data.event),
             )
         objective = Likelihood.of(
             leaf_curve=self.leaf_curve, prior=self.prior, shrinkage=self.shrinkage, time_grid=None
@@ -215,12 +206,11 @@ class GreedySurvivalTree(SurvivalPredictions, BaseTree):
             criterion=self.criterion,
             max_depth=self.max_depth,
             max_leaf_nodes=self.max_leaf_nodes,
-            min_samples_leaf=fewest,
-            min_events_leaf=events,
             prior=objective.prior,
+            **least,
         )
         tree = _tree(grown, encoder, rows, data, numeric)
-        problem = Problem(data, encoder, rows, 0.0, {})
+        problem = Problem(data, encoder, rows, least, 0.0, {})
         leaves = objective.leaves(tree, problem, None)
         tree = tree.with_losses(objective.losses(tree, problem, leaves))
         certificate = Certificate(
@@ -230,7 +220,7 @@ class GreedySurvivalTree(SurvivalPredictions, BaseTree):
             lower_bound=-np.inf,
             questions=question_names(encoder),
             parameters=self._parameters(),
-            settings={"min_samples_leaf": fewest, "min_events_leaf": events},
+            settings=least,
             trace=(),
             n_nodes_explored=0,
             seconds=time.perf_counter() - start,
@@ -250,11 +240,6 @@ class GreedySurvivalTree(SurvivalPredictions, BaseTree):
         warn_of_constants(encoder)
         warn_of_event_free_rows(data.event_free)
         return self
-
-    @property
-    def min_events_leaf_(self) -> int:
-        """Fewest events of a leaf that the fit allowed; 0 for no minimum."""
-        return int(self.certificate_.settings["min_events_leaf"])
 
     def _check_parameters(self) -> None:
         check_parameters(

@@ -37,8 +37,7 @@ from bristlecone.estimators.base import BaseTree
 from bristlecone.leaves.base import view
 from bristlecone.leaves.minimum import (
     event_free_rows,
-    least_events,
-    least_rows,
+    smallest_leaf,
     warn_of_event_free_rows,
     warn_of_small_sample,
 )
@@ -62,6 +61,9 @@ Estimator = TypeVar("Estimator", bound="SearchedTree")
 
 # Largest share of the remaining time that the choice of cuts may take.
 _SHARE_FOR_CUTS = 0.5
+
+# Among the facts of a certificate without a tree: what the search was to meet.
+_UNMET = "unmet"
 
 # Longer time limits are none; the engine's clock might overflow.
 _MOST_SECONDS = 1e9
@@ -233,7 +235,7 @@ class SearchedTree(BaseTree):
 
     def _unmet(self) -> InfeasibleError:
         return InfeasibleError(
-            f"the search stopped ({self.status_}) before it met {self._objective().admissible}: "
+            f"the search stopped ({self.status_}) before it met {self.certificate_.facts[_UNMET]}: "
             "there may be one that takes longer to find"
         )
 
@@ -245,17 +247,9 @@ class SearchedTree(BaseTree):
             self._warn_of_small_sample(problem)
         return problem._replace(seconds=time.perf_counter() - start)
 
-    def _smallest_leaf(self, data: Any, n_rows: int) -> dict[str, int]:
-        """Settings of the search for the smallest leaf, of so many training rows."""
-        least = {"min_samples_leaf": least_rows(self.min_samples_leaf, n_rows)}
-        if hasattr(self, "min_events_leaf"):
-            least["min_events_leaf"] = least_events(self.min_events_leaf, data)
-        return least
-
     def _warn_of_small_sample(self, problem: Problem) -> None:
         """Warn where shares of the data as smallest leaves rule out every split."""
-        least = self._smallest_leaf(problem.data, len(problem.features))
-        events = None
+        least, events = problem.least, None
         if hasattr(self, "min_events_leaf"):
             events = self.min_events_leaf, least["min_events_leaf"], problem.data.event
         rows = self.min_samples_leaf, least["min_samples_leaf"]
@@ -270,12 +264,15 @@ class SearchedTree(BaseTree):
             # What "auto" means follows from the features.
             features = binary_features(encoder, data.X)
             data = data._replace(event_free=event_free_rows(encoder, features, data))
-        added = isinstance(self.encoder, str) and self._add_cuts(encoder, data, start)
+        least = smallest_leaf(self, data)
+        added = isinstance(self.encoder, str) and self._add_cuts(encoder, data, least, start)
         if features is None or added:
             features = binary_features(encoder, data.X)
-        return Problem(data, encoder, features, time.perf_counter() - start, {})
+        return Problem(data, encoder, features, least, time.perf_counter() - start, {})
 
-    def _add_cuts(self, encoder: BinaryEncoder, data: Any, start: float) -> bool:
+    def _add_cuts(
+        self, encoder: BinaryEncoder, data: Any, least: dict[str, int], start: float
+    ) -> bool:
         """Add the cuts of greedy trees over every threshold to the features; whether there are."""
         if not any(schema.kind == "number" for schema in encoder.columns_):
             return False
@@ -298,7 +295,7 @@ class SearchedTree(BaseTree):
             max_leaf_nodes=None if self.max_leaf_nodes is None else min(self.max_leaf_nodes, most),
             leaf_penalty=float(self.leaf_penalty),
             seconds=seconds,
-            **self._smallest_leaf(data, most),
+            **least,
         )
         return add_cuts(encoder, columns, self._objective().cuts(data, columns, growth))
 
@@ -364,7 +361,7 @@ class SearchedTree(BaseTree):
         settings = {
             "max_depth": self._depth_limit(problem.features),
             "max_leaf_nodes": self._leaf_limit(problem.features),
-            **self._smallest_leaf(problem.data, len(problem.features)),
+            **problem.least,
             "leaf_penalty": float(self.leaf_penalty),
             "n_threads": thread_count(self.n_jobs),
             "time_limit": limit,
@@ -402,7 +399,7 @@ class SearchedTree(BaseTree):
             lower_bound=solution.lower_bound - offset,
             questions=memo["questions"],
             parameters=self._parameters(),
-            settings=self._smallest_leaf(problem.data, len(problem.features)),
+            settings=dict(problem.least),
             trace=tuple(
                 (at, value - offset, bound - offset) for at, value, bound in solution.trace
             ),
@@ -413,6 +410,7 @@ class SearchedTree(BaseTree):
             remarks=objective.remarks(),
             reference_loss=reference_loss,
             groups=groups,
+            facts={_UNMET: objective.admissible} if treeless else {},
         )
         if tree is None or leaves is None:
             for name in ("tree_", "leaves_"):

@@ -29,7 +29,7 @@ from bristlecone.estimators.soft_views import SoftViews
 from bristlecone.leaves.base import view
 from bristlecone.leaves.predictions import SurvivalPredictions
 from bristlecone.leaves.smooth import SmoothLeaves
-from bristlecone.leaves.statistics import baseline_hazard
+from bristlecone.leaves.statistics import SurvivalRows
 from bristlecone.log import tell
 from bristlecone.search.certificate import Certificate, fingerprint
 from bristlecone.soft.models import MODELS
@@ -304,15 +304,14 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         rows = TrainingRows(design, data.event, times, weight, group, names)
         settings = SoftSettings(**{f.name: getattr(self, f.name) for f in fields(SoftSettings)})
         found = train(rows, settings)
-        leaf = found.tree.leaf_index(design)
         leaves = SmoothLeaves.grown(
             found.tree,
             found.model,
             found.linear,
             found.shape,
             found.log_unit,
-            baseline_hazard(data._replace(time=times)),
-            (leaf, data.event, times, weight),
+            SurvivalRows(data._replace(time=times)),
+            design,
         )
         facts: dict[str, Any] = {
             "restart_objectives": found.restart_objectives.tolist(),

@@ -17,8 +17,7 @@ from bristlecone.errors import InvalidParameterError, SearchLimitWarning, warn
 from bristlecone.estimators.docstrings import documented
 from bristlecone.estimators.parameters import check_parameters, check_shrinkage, choice
 from bristlecone.estimators.searched import Callback, SearchedTree
-from bristlecone.leaves.base import view
-from bristlecone.leaves.predictions import SurvivalPredictions
+from bristlecone.leaves.predictions import StepPredictions
 from bristlecone.objectives import LEAF_CURVES, SURVIVAL, SurvivalObjective
 from bristlecone.objectives.fair import FairSurvival
 from bristlecone.objectives.parity import RmstParity
@@ -27,7 +26,7 @@ __all__ = ["OptimalSurvivalTree"]
 
 
 @documented
-class OptimalSurvivalTree(SurvivalPredictions, SearchedTree):
+class OptimalSurvivalTree(StepPredictions, SearchedTree):
     """Survival tree of least loss among all trees over the binary features of the encoder.
 
     Parameters
@@ -112,12 +111,6 @@ class OptimalSurvivalTree(SurvivalPredictions, SearchedTree):
     >>> tree.status_, tree.n_leaves_
     ('optimal', 2)
     """
-
-    leaf_statistics_ = view("leaves_", "statistics", "Rows, events, θ and curves of every leaf.")
-    baseline_ = view("leaves_", "baseline", "Training times and baseline cumulative hazard.")
-    leaf_curve_ = view("leaves_", "curve", "Curve that is predicted.")
-    prior_ = view("leaves_", "prior", "Pseudo-events of every leaf.")
-    shrinkage_ = view("leaves_", "shrinkage", "λ of the predictions.")
 
     def __init__(
         self,
@@ -218,11 +211,6 @@ class OptimalSurvivalTree(SurvivalPredictions, SearchedTree):
         self._search(problem, start, callback, reference)
         self._announce([self], problem)
         return self
-
-    @property
-    def min_events_leaf_(self) -> int:
-        """Fewest events of a leaf that the fit allowed; 0 for no minimum."""
-        return int(self.certificate_.settings["min_events_leaf"])
 
     @property
     def groups_(self) -> NDArray[Any] | None:

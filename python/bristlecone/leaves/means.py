@@ -13,9 +13,21 @@ from bristlecone.leaves.base import Columns, Leaves
 from bristlecone.leaves.shrinkage import shrunk_means
 from bristlecone.tree import Tree
 
-__all__ = ["MeanLeaves"]
+__all__ = ["LEVELS", "MeanLeaves", "weighted_quantiles"]
 
 Floats = NDArray[np.float64]
+
+# Of the quantiles that are kept of every leaf: all that a box plot shows.
+LEVELS = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
+_NAMES = (
+    "minimum",
+    "quantile_05",
+    "quartile_1",
+    "median",
+    "quartile_3",
+    "quantile_95",
+    "maximum",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +38,8 @@ class MeanLeaves(Leaves):
     ----------
     mean, variance : array of float, shape (n_leaves,)
         Weighted.
+    quantiles : array of float, shape (n_leaves, 7)
+        Training values of every leaf in their order, at the shares ``LEVELS`` of its weight.
     shrinkage : float
         λ of the predictions.
     predicted : array of float, shape (n_leaves,)
@@ -34,6 +48,7 @@ class MeanLeaves(Leaves):
 
     mean: Floats
     variance: Floats
+    quantiles: Floats
     shrinkage: float
     predicted: Floats
 
@@ -63,4 +78,15 @@ class MeanLeaves(Leaves):
 
     def table(self, times: Sequence[float], confidence: float) -> Columns:
         columns = [("mean", self.mean), ("variance", self.variance)]
-        return [*columns, ("prediction", self.predicted)] if self.shrinkage > 0 else columns
+        if self.shrinkage > 0:
+            columns.append(("prediction", self.predicted))
+        return [*columns, *zip(_NAMES, self.quantiles.T, strict=True)]
+
+
+def weighted_quantiles(values: Floats, weight: Floats | None) -> Floats:
+    """Least of the values below or at which the shares ``LEVELS`` of the weight lie."""
+    order = np.argsort(values, kind="stable")
+    total = np.cumsum(np.ones(values.size) if weight is None else weight[order])
+    # A share that rounding put just above a sum is meant to be that sum.
+    reached = np.searchsorted(total, np.array(LEVELS) * total[-1] * (1 - 1e-12))
+    return values[order][reached]

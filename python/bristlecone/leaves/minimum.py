@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bristlecone.data.rows import row_count
 from bristlecone.data.survival import TrainingData
 from bristlecone.errors import EventFreeWarning, InvalidParameterError, SmallSampleWarning, warn
 from bristlecone.leaves.statistics import baseline_hazard, row_hazard
 
 __all__ = [
     "event_free_rows",
-    "least_events",
     "least_rows",
     "prior_events",
+    "smallest_leaf",
     "warn_of_event_free_rows",
     "warn_of_small_sample",
 ]
@@ -30,19 +31,29 @@ AUTO_PRIOR = 10.0
 _CLEARLY = 4
 
 
+def smallest_leaf(parameters: Any, data: Any) -> dict[str, int]:
+    """Fewest rows of a leaf and, where an estimator limits them, fewest events, by their names.
+
+    ``parameters`` are attributes of the estimator, ``data`` its training rows.
+
+    Raises
+    ------
+    InvalidParameterError
+        When ``min_events_leaf`` is a number above that of the events.
+    """
+    least = {"min_samples_leaf": least_rows(parameters.min_samples_leaf, row_count(data.X))}
+    if hasattr(parameters, "min_events_leaf"):
+        least["min_events_leaf"] = _least_events(parameters.min_events_leaf, data)
+    return least
+
+
 def least_rows(value: Any, n_rows: int) -> int:
     """Fewest rows of a leaf, of so many training rows."""
     return int(value) if isinstance(value, Integral) else _share_of(value, n_rows)
 
 
-def least_events(value: Any, data: TrainingData) -> int:
-    """Fewest events of a leaf; 0 without a minimum.
-
-    Raises
-    ------
-    InvalidParameterError
-        When it is a number above that of the events.
-    """
+def _least_events(value: Any, data: TrainingData) -> int:
+    """Fewest events of a leaf; 0 without a minimum."""
     n_events = int(data.event.sum())
     if value is None:
         return 0

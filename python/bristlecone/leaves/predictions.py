@@ -14,7 +14,7 @@ from bristlecone.data.rows import check_row_labels
 from bristlecone.leaves.base import SurvivalLeaves, view
 from bristlecone.metrics import concordance_index_censored
 
-__all__ = ["SurvivalPredictions"]
+__all__ = ["StepPredictions", "SurvivalPredictions"]
 
 Floats = NDArray[np.float64]
 
@@ -222,3 +222,20 @@ class SurvivalPredictions:
             event, time, risk, entry=entry, sample_weight=sample_weight
         )
         return float(found.cindex)
+
+
+class StepPredictions(SurvivalPredictions):
+    """Predictions of a fitted tree with step leaves, and what these know."""
+
+    certificate_: Any
+
+    leaf_statistics_ = view("leaves_", "statistics", "Rows, events, θ and curves of every leaf.")
+    baseline_ = view("leaves_", "baseline", "Training times and baseline cumulative hazard.")
+    leaf_curve_ = view("leaves_", "curve", "Curve that is predicted.")
+    prior_ = view("leaves_", "prior", "Pseudo-events of every leaf.")
+    shrinkage_ = view("leaves_", "shrinkage", "λ of the predictions.")
+
+    @property
+    def min_events_leaf_(self) -> int:
+        """Fewest events of a leaf that the fit allowed; 0 for no minimum."""
+        return int(self.certificate_.settings["min_events_leaf"])

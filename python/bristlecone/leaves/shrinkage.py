@@ -14,31 +14,18 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone.data.checks import check_real
 from bristlecone.data.survival import TrainingData
-from bristlecone.errors import InvalidParameterError
 from bristlecone.leaves.brier import antitonic, brier_score_of
 from bristlecone.tree import Tree
 
 __all__ = [
     "LeafCurves",
-    "check_shrinkage",
     "shrunk_curves",
     "shrunk_means",
 ]
 
 Value = TypeVar("Value")
 Floats = NDArray[np.float64]
-
-
-def check_shrinkage(value: Any, *, auto: bool = False) -> None:
-    """Raise InvalidParameterError unless it is a finite number >= 0 (or "auto")."""
-    if not (auto and isinstance(value, str)):
-        check_real("shrinkage", value, 0.0)
-    elif value != "auto":
-        raise InvalidParameterError(
-            f"shrinkage must be 'auto' or a finite number of at least 0; got {value!r}"
-        )
 
 
 def shrunk_means(

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone import curves
-from bristlecone.leaves.base import Columns, SurvivalLeaves
-from bristlecone.leaves.statistics import Baseline
+from bristlecone.leaves.base import Columns, SurvivalLeaves, median_text
+from bristlecone.leaves.statistics import Baseline, LeafStatistics, SurvivalRows
 from bristlecone.soft.curve import SmoothCurve, cumulative_hazard
 from bristlecone.soft.models import LeafModel
 from bristlecone.soft.tree import SoftTree, linear_predictor
@@ -52,10 +51,10 @@ class SmoothLeaves(SurvivalLeaves):
         Logarithm of the unit of time of the parameters, in the user's.
     baseline : Baseline
         Of all training rows.
-    n_events : array of int, shape (n_leaves,)
-        Events of the rows on the most probable path to each leaf.
-    median : array of float, shape (n_leaves,)
-        Kaplan–Meier median of these rows: inf where it is not reached, NaN without rows.
+    statistics : tuple of LeafStatistics
+        Of the rows on the most probable path to each leaf; θ is about these.
+    typical_linear : array of float, shape (n_leaves,)
+        Mean linear predictor of these rows; of all rows where there are none.
     share : array of float, shape (n_leaves,)
         Share of the training weight.
     """
@@ -65,8 +64,8 @@ class SmoothLeaves(SurvivalLeaves):
     shape: Floats
     log_unit: float
     baseline: Baseline
-    n_events: NDArray[np.int64]
-    median: Floats
+    statistics: tuple[LeafStatistics, ...]
+    typical_linear: Floats
     share: Floats
 
     @classmethod
@@ -77,28 +76,36 @@ class SmoothLeaves(SurvivalLeaves):
         linear: Floats,
         shape: Floats,
         log_unit: float,
-        baseline: Baseline,
-        rows: tuple[NDArray[np.int64], NDArray[np.bool_], Floats, Floats],
+        rows: SurvivalRows,
+        design: Floats,
     ) -> SmoothLeaves:
-        """Leaves of a tree; ``rows`` are leaf, event, time and weight of the training rows."""
-        leaf, event, time, weight = rows
-        medians = np.full(tree.n_leaves, np.nan)
-        for k in range(tree.n_leaves):
-            own = leaf == k
-            if own.any():
-                survival = curves.kaplan_meier((event[own], time[own]), weight[own])
-                medians[k] = curves.median(survival.x, survival.y)
-        events = np.bincount(leaf, event, tree.n_leaves).astype(np.int64)
-        share = leaf_shares(tree)
-        return cls(model, linear, shape, log_unit, baseline, events, medians, share)
+        """Leaves of a tree; ``design`` is that of the training rows."""
+        leaf = tree.leaf_index(design)
+        own = linear_predictor(design, linear[:, :-1], linear[:, -1])
+        weight = np.ones(len(leaf)) if rows.data.weight is None else rows.data.weight
+        typical = [
+            np.average(values, weights=weight * at if at.any() else weight)
+            for values, at in ((own[k], leaf == k) for k in range(tree.n_leaves))
+        ]
+        return cls(
+            model=model,
+            linear=linear,
+            shape=shape,
+            log_unit=log_unit,
+            baseline=rows.baseline,
+            statistics=rows.every(tree.leaves, tree.leaves[leaf]),
+            typical_linear=np.array(typical),
+            share=leaf_shares(tree),
+        )
 
     @property
-    def unique_times(self) -> Floats:
-        return self.baseline.unique_times
+    def n_events(self) -> NDArray[np.int64]:
+        """Events of the rows of every leaf, shape (n_leaves,)."""
+        return np.array([leaf.n_events for leaf in self.statistics])
 
     @property
-    def event_times(self) -> Floats:
-        return self.baseline.event_times
+    def typical(self) -> SmoothRows:
+        return SmoothRows(np.arange(len(self.typical_linear)), self.typical_linear)
 
     @property
     def weighed(self) -> NDArray[np.bool_]:
@@ -178,23 +185,18 @@ class SmoothLeaves(SurvivalLeaves):
         return result
 
     def facts(self) -> list[dict[str, Any]]:
-        return [
-            {
-                "n_events": int(events),
-                "median": float(median) if np.isfinite(median) else None,
-                "share": float(share),
-            }
-            for events, median, share in zip(self.n_events, self.median, self.share, strict=True)
-        ]
+        facts = super().facts()
+        for fact, share in zip(facts, self.share.tolist(), strict=True):
+            fact["share"] = share
+        return facts
 
     def text(self, facts: Mapping[str, Any]) -> str:
         if facts["share"] == 0:
             return "empty"
-        median = "not reached" if facts["median"] is None else f"{facts['median']:g}"
-        return f"events={facts['n_events']}, median={median}"
+        return f"events={facts['n_events']}, median={median_text(facts)}"
 
-    def table(self, times: Sequence[float], confidence: float) -> Columns:
-        return [("n_events", self.n_events), ("median", self.median), ("share", self.share)]
+    def own_columns(self) -> Columns:
+        return [("share", self.share)]
 
 
 def leaf_shares(tree: SoftTree) -> Floats:

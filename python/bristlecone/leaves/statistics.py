@@ -7,6 +7,7 @@ and Crowley (1992); the nonparametric curves come from ``_core.risk_table``, the
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -16,6 +17,8 @@ from numpy.typing import NDArray
 from bristlecone import _core
 from bristlecone.curves import KaplanMeier, StepFunction, risk_table
 from bristlecone.data.survival import TrainingData
+from bristlecone.leaves.brier import brier_score_of
+from bristlecone.leaves.follow_up import FollowUp
 from bristlecone.tree import Tree
 
 __all__ = [
@@ -25,6 +28,8 @@ __all__ = [
     "baseline_hazard",
     "hazard_ratio",
     "row_hazard",
+    "statistics_of",
+    "with_best_curves",
 ]
 
 
@@ -70,6 +75,8 @@ class LeafStatistics:
     at_risk : array of float, shape (n_event_times,)
         Rows at risk just before them; with row weights their effective number, see
         :class:`~bristlecone.curves.KaplanMeier`.
+    follow_up : FollowUp
+        Its rows by the times at which they left.
     brier_times, brier_survival : array of float, shape (n_steps,), or None
         Where the curve of least Brier score falls, and its value from there on; only of a fit with
         ``leaf_curve="brier-optimal"``.
@@ -86,6 +93,7 @@ class LeafStatistics:
     kaplan_meier: NDArray[np.float64]
     nelson_aalen: NDArray[np.float64]
     at_risk: NDArray[np.float64]
+    follow_up: FollowUp
     brier_times: NDArray[np.float64] | None = None
     brier_survival: NDArray[np.float64] | None = None
 
@@ -118,8 +126,10 @@ class LeafStatistics:
 def hazard_ratio(events: float, hazard: float, prior: float = 0.0) -> float:
     """θ of a leaf; LeBlanc and Crowley (1992, p. 416) put half an event in a leaf without.
 
-    A prior of so many pseudo-events draws it towards one.
+    A prior of so many pseudo-events draws it towards one. Of no rows nothing is known: 1.
     """
+    if hazard == 0:
+        return 1.0
     if prior > 0:
         return (events + prior) / (hazard + prior)
     return (events if events > 0 else 0.5) / hazard
@@ -199,6 +209,15 @@ class SurvivalRows:
             leaves.append(known if known.node == node else replace(known, node=node))
         return tuple(leaves)
 
+    def every(
+        self, nodes: NDArray[np.int64], leaf: NDArray[np.int64]
+    ) -> tuple[LeafStatistics, ...]:
+        """Statistics of leaves with these node ids; ``leaf`` is that of every row."""
+        leaf = leaf[self.order]
+        return tuple(
+            self._statistics(node, np.flatnonzero(leaf == node)) for node in nodes.tolist()
+        )
+
     def _statistics(self, node: int, rows: NDArray[np.int64]) -> LeafStatistics:
         data = self.ordered
         event = data.event[rows]
@@ -219,4 +238,31 @@ class SurvivalRows:
             kaplan_meier=table["kaplan_meier"][happened],
             nelson_aalen=table["nelson_aalen"][happened],
             at_risk=table["effective_at_risk"][happened],
+            follow_up=FollowUp.of(event, data.time[rows], entry),
         )
+
+
+def statistics_of(
+    nodes: NDArray[np.int64], follow_up: Sequence[FollowUp], prior: float = 0.0
+) -> tuple[SurvivalRows, NDArray[np.int64], tuple[LeafStatistics, ...]]:
+    """Rows of weight one, the leaf of each, and the statistics of leaves, from counts of rows."""
+    outcomes = [one.rows() for one in follow_up]
+    event = np.concatenate([event for event, _ in outcomes])
+    time = np.concatenate([time for _, time in outcomes])
+    leaf = nodes.repeat([one.n_rows for one in follow_up])
+    rows = SurvivalRows(TrainingData(None, event, time, None), prior)
+    return rows, leaf, rows.every(nodes, leaf)
+
+
+def with_best_curves(
+    statistics: tuple[LeafStatistics, ...], leaf: NDArray[np.int64], data: TrainingData
+) -> tuple[LeafStatistics, ...]:
+    """Statistics with the curve of least Brier score; ``leaf`` is the leaf of every row."""
+    score = brier_score_of(data.time, data.event, data.weight)
+    finished = []
+    for one in statistics:
+        rows = np.flatnonzero(leaf == one.node)
+        weight = None if data.weight is None else data.weight[rows]
+        times, survival = score.best_curve(data.time[rows], data.event[rows], weight)
+        finished.append(replace(one, brier_times=times, brier_survival=survival))
+    return tuple(finished)

@@ -12,12 +12,19 @@ from numpy.typing import NDArray
 
 from bristlecone import curves
 from bristlecone.curves import StepFunction
-from bristlecone.leaves.base import Columns, SurvivalLeaves
+from bristlecone.leaves.base import Columns, SurvivalLeaves, median_text, model_median_text
+from bristlecone.leaves.follow_up import FollowUp
 from bristlecone.leaves.shrinkage import LeafCurves, shrunk_curves, shrunk_means
-from bristlecone.leaves.statistics import Baseline, LeafStatistics, SurvivalRows
+from bristlecone.leaves.statistics import (
+    Baseline,
+    LeafStatistics,
+    SurvivalRows,
+    statistics_of,
+    with_best_curves,
+)
 from bristlecone.tree import Tree
 
-__all__ = ["StepLeaves", "median_text", "median_texts", "model_median_text"]
+__all__ = ["StepLeaves"]
 
 Floats = NDArray[np.float64]
 
@@ -79,13 +86,28 @@ class StepLeaves(SurvivalLeaves):
         theta = predicted_theta(tree, statistics, shrinkage if by_theta else 0.0)
         return cls(statistics, rows.baseline, curve, by_theta, rows.prior, shrinkage, theta, shrunk)
 
-    @property
-    def unique_times(self) -> Floats:
-        return self.baseline.unique_times
+    @classmethod
+    def of_follow_up(
+        cls,
+        tree: Tree,
+        follow_up: Sequence[FollowUp],
+        *,
+        curve: str,
+        by_theta: bool,
+        prior: float,
+        shrinkage: float,
+    ) -> StepLeaves:
+        """Leaves of a tree over rows of weight one without delayed entry, from their counts."""
+        rows, leaf, statistics = statistics_of(tree.leaves, follow_up, prior)
+        if curve == "brier-optimal":
+            statistics = with_best_curves(statistics, leaf, rows.data)
+        return cls.grown(
+            tree, leaf, rows, statistics, curve=curve, by_theta=by_theta, shrinkage=shrinkage
+        )
 
     @property
-    def event_times(self) -> Floats:
-        return self.baseline.event_times
+    def typical(self) -> NDArray[np.int64]:
+        return np.arange(len(self.statistics))
 
     def survival_at(self, times: Floats) -> Floats:
         """S of every leaf at ``times``, shape (n_leaves, n_times)."""
@@ -145,19 +167,10 @@ class StepLeaves(SurvivalLeaves):
         return np.asarray(curves.rmst(times, self.survival_at(times), tau))[rows]
 
     def facts(self) -> list[dict[str, Any]]:
-        facts: list[dict[str, Any]] = [
-            {
-                "n_events": leaf.n_events,
-                "event_weight": leaf.events,
-                "theta": leaf.theta,
-                "median": _or_none(leaf.curve.median),
-                "median_interval": [_or_none(limit) for limit in leaf.curve.median_interval()],
-                "model_median": _or_none(median),
-            }
-            for leaf, median in zip(self.statistics, self.quantile(0.5).tolist(), strict=True)
-        ]
-        if self.shrinkage > 0 and self.by_theta:
-            for fact, theta in zip(facts, self.theta.tolist(), strict=True):
+        facts = super().facts()
+        for fact, leaf, theta in zip(facts, self.statistics, self.theta.tolist(), strict=True):
+            fact["theta"] = leaf.theta
+            if self.shrinkage > 0 and self.by_theta:
                 fact["shrunk_theta"] = theta
         return facts
 
@@ -177,22 +190,8 @@ class StepLeaves(SurvivalLeaves):
             text += f", model median={model_median_text(facts)}"
         return text
 
-    def table(self, times: Sequence[float], confidence: float) -> Columns:
-        leaves = self.statistics
-        intervals = np.array([leaf.curve.median_interval(confidence) for leaf in leaves])
-        columns: Columns = [
-            ("n_events", np.array([leaf.n_events for leaf in leaves])),
-            ("theta", np.array([leaf.theta for leaf in leaves])),
-            ("risk", self._risks),
-            ("median", np.array([leaf.curve.median for leaf in leaves])),
-            ("median_lower", intervals[:, 0]),
-            ("median_upper", intervals[:, 1]),
-            ("model_median", self.quantile(0.5)),
-        ]
-        at = np.asarray(times, dtype=np.float64)
-        for time, survival in zip(times, self.survival_at(at).T, strict=True):
-            columns.append((f"survival_{time:g}", survival))
-        return columns
+    def own_columns(self) -> Columns:
+        return [("theta", np.array([leaf.theta for leaf in self.statistics]))]
 
 
 def predicted_theta(tree: Tree, statistics: tuple[LeafStatistics, ...], shrinkage: float) -> Floats:
@@ -202,25 +201,3 @@ def predicted_theta(tree: Tree, statistics: tuple[LeafStatistics, ...], shrinkag
     events = np.array([leaf.events for leaf in statistics])
     hazard = np.array([leaf.hazard for leaf in statistics])
     return shrunk_means(tree, events, hazard, shrinkage, above=1.0)
-
-
-def median_texts(facts: Mapping[str, Any]) -> list[str]:
-    """Kaplan–Meier median, and its confidence interval unless neither limit is reached."""
-    median = "not reached" if facts["median"] is None else f"{facts['median']:g}"
-    limits = ["-" if limit is None else f"{limit:g}" for limit in facts["median_interval"]]
-    return [median] if limits == ["-", "-"] else [median, f"{limits[0]} to {limits[1]}"]
-
-
-def median_text(facts: Mapping[str, Any]) -> str:
-    """Both in one: "1036 (679 to 1388)"."""
-    median, *interval = median_texts(facts)
-    return f"{median} ({interval[0]})" if interval else median
-
-
-def model_median_text(facts: Mapping[str, Any]) -> str:
-    """Median of the curve that the tree predicts."""
-    return "not reached" if facts["model_median"] is None else f"{facts['model_median']:g}"
-
-
-def _or_none(time: float) -> float | None:
-    return time if np.isfinite(time) else None

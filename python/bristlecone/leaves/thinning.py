@@ -7,9 +7,9 @@ bisection over ε finds the least error of a given number.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,14 +36,29 @@ _CELLS = 1 << 22
 def thinned(leaves: Kind, points: int) -> tuple[Kind, float]:
     """Leaves of at most ``points`` steps per curve, and the largest error of a predicted survival.
 
-    Those without curves, or with few steps, are returned as they are. Of smooth leaves only the
-    training times are thinned, to those that their risk is a sum over.
+    Those without curves, or with few steps, are returned as they are. Rows that left between two
+    times that are kept are counted at the earlier. Smooth leaves keep the times that their risk
+    is a sum over, too.
     """
     if isinstance(leaves, StepLeaves):
         return _thinned_steps(leaves, points)  # type: ignore[return-value]
     if isinstance(leaves, SmoothLeaves):
-        return replace(leaves, baseline=_at_times(leaves.baseline, leaves.risk_times)), 0.0
+        return _thinned_smooth(leaves, points), 0.0  # type: ignore[return-value]
     return leaves, 0.0
+
+
+def _thinned_smooth(leaves: SmoothLeaves, points: int) -> SmoothLeaves:
+    """The predicted curves are formulas; what is known of the rows has fewer steps."""
+    statistics = [_thinned_leaf(leaf, points) for leaf in leaves.statistics]
+    events = np.unique(np.concatenate([leaf.event_times for leaf in statistics]))
+    baseline = _at_times(leaves.baseline, np.union1d(events, leaves.risk_times))
+    return replace(leaves, statistics=_counted(statistics, baseline), baseline=baseline)
+
+
+def _counted(statistics: Sequence[LeafStatistics], baseline: Baseline) -> tuple[Any, ...]:
+    """Leaves with their rows counted at the times of the baseline."""
+    times = baseline.unique_times
+    return tuple(replace(leaf, follow_up=leaf.follow_up.thinned(times)) for leaf in statistics)
 
 
 def _thinned_steps(leaves: StepLeaves, points: int) -> tuple[StepLeaves, float]:
@@ -58,14 +73,11 @@ def _thinned_steps(leaves: StepLeaves, points: int) -> tuple[StepLeaves, float]:
     kept += [leaf.brier_times for leaf in statistics if leaf.brier_times is not None]
     if shrunk is not None:
         kept.append(shrunk.times)
-    every = np.union1d(np.concatenate(kept), leaves.baseline.unique_times[-1:])
+    every = np.union1d(np.concatenate(kept), leaves.baseline.unique_times[[0, -1]])
     events = np.intersect1d(every, leaves.baseline.event_times, assume_unique=True)
-    result = replace(
-        leaves,
-        statistics=statistics,
-        baseline=Baseline(every, events, np.asarray(hazard(every))),
-        shrunk=shrunk,
-    )
+    baseline = Baseline(every, events, np.asarray(hazard(every)))
+    counted = _counted(statistics, baseline)
+    result = replace(leaves, statistics=counted, baseline=baseline, shrunk=shrunk)
     return result, _largest_error(leaves, result)
 
 
@@ -200,7 +212,7 @@ def _thinned_hazard(baseline: Baseline, theta: Floats, points: int) -> tuple[Ste
 
 
 def _at_times(baseline: Baseline, events: Floats) -> Baseline:
-    """Baseline at some of its event times and the last time."""
-    every = np.union1d(events, baseline.unique_times[-1:])
+    """Baseline at some of its event times, the first and the last time."""
+    every = np.union1d(events, baseline.unique_times[[0, -1]])
     hazard = baseline.cumulative_hazard[np.searchsorted(baseline.unique_times, every)]
     return Baseline(every, events, hazard)

@@ -35,9 +35,8 @@ from bristlecone.model.leaves import (
     LabelLeavesRecord,
     LabelsRecord,
     MeanLeavesRecord,
-    SmoothLeavesRecord,
-    StepLeavesRecord,
 )
+from bristlecone.model.survival import SmoothLeavesRecord, StepLeavesRecord
 from bristlecone.search.certificate import Certificate, GroupValues
 from bristlecone.soft.tree import SoftTree
 from bristlecone.tree import Tree
@@ -60,7 +59,7 @@ __all__ = [
 ]
 
 FORMAT = "bristlecone model"
-VERSION = 2
+VERSION = 3
 
 # The classes that can be saved, and the leaves of their trees.
 ESTIMATORS: dict[str, type[Record]] = {
@@ -302,7 +301,7 @@ class Model(Record, frozen=True):
     """A fitted model."""
 
     format: Literal["bristlecone model"]
-    version: Literal[2]
+    version: Literal[3]
     bristlecone: str
     estimator: Annotated[str, Meta(extra_json_schema={"enum": sorted(ESTIMATORS)})]
     parameters: dict[str, Parameter]

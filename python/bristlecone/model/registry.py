@@ -15,7 +15,9 @@ import math
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from importlib import import_module
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +35,10 @@ from bristlecone.leaves.survival import StepLeaves
 from bristlecone.leaves.thinning import thinned
 from bristlecone.model import document
 from bristlecone.model.files import write_files
-from bristlecone.model.leaves import CURVE_ERROR
+from bristlecone.model.survival import CURVE_ERROR
 from bristlecone.soft.tree import SoftTree
 
-__all__ = ["dumps", "load_model", "loads", "save_model"]
+__all__ = ["dumps", "load_model", "loads", "parameter_names", "save_model"]
 
 
 def save_model(
@@ -152,12 +154,12 @@ def dumps(estimator: Any, curve_points: int | None = None) -> str:
         tree = document.SoftTreeRecord
     model = document.Model(
         format="bristlecone model",
-        version=2,
+        version=3,
         bristlecone=__version__,
         estimator=name,
         parameters=parameters,
         tree=tree.of(estimator.tree_),
-        leaves=kind.of(leaves),  # type: ignore[arg-type]
+        leaves=kind.of(leaves, estimator.tree_),  # type: ignore[arg-type,call-arg]
         encoder=estimator.encoder_.to_record(),
         certificate=document.CertificateRecord.of(certificate),
         checksum="",
@@ -230,9 +232,17 @@ def _thinned(leaves: Any, certificate: Any, points: int) -> tuple[Any, Any]:
     )
 
 
+@cache
+def parameter_names(cls: Any) -> tuple[str, ...]:
+    """Names of the constructor parameters of an estimator's class, sorted."""
+    _, *parameters = signature(cls.__init__).parameters.values()
+    several = Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD
+    return tuple(sorted(one.name for one in parameters if one.kind not in several))
+
+
 def _read_parameters(cls: Any, given: dict[str, Any]) -> dict[str, Any]:
     # A parameter that is newer than the file has its default. The checksum finds removed ones.
-    for name in set(given) - set(cls._get_param_names()):
+    for name in set(given) - set(parameter_names(cls)):
         raise ModelFormatError(f"parameters.{name} is not known")
     return {name: _read_parameter(value) for name, value in given.items()}
 

@@ -1,4 +1,4 @@
-"""Base of the objectives: engine task, leaves and description of what is minimised."""
+"""Bases of the objectives: engine, cuts, leaves and description of what is minimised."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ from bristlecone.search.cuts import Growth, SklearnTree, cuts_of_sklearn, cuts_o
 from bristlecone.search.engine import Engine, Problem, Task, task_engine
 from bristlecone.tree import Tree
 
-__all__ = ["Objective"]
+__all__ = ["Objective", "TaskObjective"]
 
 
 class Objective(ABC):
     """Objective of a search: what the best tree has least of.
 
-    A new objective is a subclass in a file of its own: its ``task`` in the engine's registry, the
-    ``leaves`` of its trees, and its ``aim`` in words. What else is here has an answer that suits
-    most.
+    How the engine finds it, what cuts to offer it, the ``leaves`` of its trees, and its ``aim`` in
+    words. What else is here has an answer that suits most.
     """
 
     # What an admissible tree is, for messages.
@@ -31,22 +30,12 @@ class Objective(ABC):
     infeasible: ClassVar[str] = "no tree satisfies the constraints"
 
     @abstractmethod
-    def task(self, data: Any) -> Task:
-        """Task of the engine whose leaf costs are sums over rows; its greedy tree gives cuts."""
-
     def engine(self, problem: Problem) -> Engine:
         """Functions of the engine that find the best tree of this problem."""
-        return task_engine(self.task(problem.data), problem.features)
 
+    @abstractmethod
     def cuts(self, data: Any, columns: RankedColumns, growth: Growth) -> list[Cut]:
         """Cuts of greedy trees over every threshold, without what constrains whole trees."""
-        cuts = cuts_of_task(*self.task(data), columns, growth)
-        other = self.sklearn_tree(data)
-        return cuts if other is None else cuts + cuts_of_sklearn(other, columns, growth)
-
-    def sklearn_tree(self, data: Any) -> SklearnTree | None:
-        """Tree of scikit-learn whose cuts are added, too."""
-        return None
 
     @abstractmethod
     def leaves(self, tree: Tree, problem: Problem, solution: Any) -> Leaves:
@@ -73,4 +62,28 @@ class Objective(ABC):
 
     def groups(self, tree: Tree, problem: Problem, leaves: Any) -> GroupValues | None:
         """Quantity whose difference between two groups is limited, with its values."""
+        return None
+
+
+class TaskObjective(Objective):
+    """Objective with a task in the engine's registry.
+
+    A new objective is a subclass in a file of its own: its ``task``, the ``leaves`` of its trees,
+    and its ``aim`` in words.
+    """
+
+    @abstractmethod
+    def task(self, data: Any) -> Task:
+        """Task of the engine whose leaf costs are sums over rows; its greedy tree gives cuts."""
+
+    def engine(self, problem: Problem) -> Engine:
+        return task_engine(self.task(problem.data), problem.features)
+
+    def cuts(self, data: Any, columns: RankedColumns, growth: Growth) -> list[Cut]:
+        cuts = cuts_of_task(*self.task(data), columns, growth)
+        other = self.sklearn_tree(data)
+        return cuts if other is None else cuts + cuts_of_sklearn(other, columns, growth)
+
+    def sklearn_tree(self, data: Any) -> SklearnTree | None:
+        """Tree of scikit-learn whose cuts are added, too."""
         return None

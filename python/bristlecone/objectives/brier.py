@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -14,7 +14,7 @@ from bristlecone.data.survival import TrainingData
 from bristlecone.errors import InvalidParameterError
 from bristlecone.leaves.brier import BrierScore, brier_score_of, check_time_grid, on_time_grid
 from bristlecone.leaves.minimum import prior_events
-from bristlecone.leaves.statistics import LeafStatistics
+from bristlecone.leaves.statistics import LeafStatistics, with_best_curves
 from bristlecone.leaves.survival import StepLeaves
 from bristlecone.objectives.survival import SurvivalObjective
 from bristlecone.search.engine import Engine, Problem, Task
@@ -101,14 +101,7 @@ class Brier(SurvivalObjective):
     ) -> tuple[LeafStatistics, ...]:
         if self.curve != "brier-optimal":
             return statistics
-        score = brier_score_of(data.time, data.event, data.weight)
-        finished = []
-        for one in statistics:
-            rows = np.flatnonzero(leaf == one.node)
-            weight = None if data.weight is None else data.weight[rows]
-            times, survival = score.best_curve(data.time[rows], data.event[rows], weight)
-            finished.append(replace(one, brier_times=times, brier_survival=survival))
-        return tuple(finished)
+        return with_best_curves(statistics, leaf, data)
 
     def losses(self, tree: Tree, problem: Problem, leaves: StepLeaves) -> NDArray[np.float64]:
         data = problem.data

@@ -12,7 +12,7 @@ from bristlecone.encoder.cuts import Cut, RankedColumns
 from bristlecone.leaves.labels import ClassLeaves, sum_by_leaf
 from bristlecone.objectives.labels import ClassObjective
 from bristlecone.objectives.prices import Prices, binary_prices, column_prices, path_prices
-from bristlecone.search.cuts import Growth, SklearnTree, cuts_of_task
+from bristlecone.search.cuts import Growth, cuts_of_task
 from bristlecone.search.engine import Engine, Problem, Task, task_engine
 from bristlecone.tree import Tree
 
@@ -65,9 +65,6 @@ class LabelCosts(ClassObjective):
             whole = column_prices(columns.columns, *self._given)
             prices = whole.of(np.array(columns.places))
         return cuts_of_task(*self.task(data, prices), columns, growth)
-
-    def sklearn_tree(self, data: Any) -> SklearnTree | None:
-        return None
 
     def best_labels(self, leaf: NDArray[np.int64], values: Floats, data: Any) -> NDArray[Any]:
         return sum_by_leaf(leaf, len(values), data.costs, data.weight).argmin(axis=1)

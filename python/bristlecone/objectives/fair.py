@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone.curves import rmst
+from bristlecone.encoder.cuts import Cut, RankedColumns
 from bristlecone.leaves.labels import ClassLeaves
 from bristlecone.leaves.survival import StepLeaves
 from bristlecone.objectives.base import Objective
 from bristlecone.objectives.labels import AIMS, ClassObjective
 from bristlecone.objectives.survival import SurvivalObjective
 from bristlecone.search.certificate import GroupValues
+from bristlecone.search.cuts import Growth
 from bristlecone.search.engine import Engine, Problem, Task, front_engine, task_engine
 from bristlecone.tree import Tree
 
@@ -102,15 +104,15 @@ class FairSurvival(Objective):
     limit: float
     tau: float | None
 
-    def task(self, data: Any) -> Task:
-        return self.inner.task(data)
-
     def engine(self, problem: Problem) -> Engine:
         data = problem.data
         name, arrays = self.inner.fair_task(data)
         limits = {"group": data.group, "delta": float(self.limit), "tau": self._end(data.time)}
         engine = front_engine(Task(name, {**arrays, **limits}), problem.features)
         return engine._replace(forecast=self.inner.engine(problem).forecast)
+
+    def cuts(self, data: Any, columns: RankedColumns, growth: Growth) -> list[Cut]:
+        return self.inner.cuts(data, columns, growth)
 
     def _end(self, time: NDArray[np.float64]) -> float:
         return float(time.max() if self.tau is None else self.tau)

@@ -11,7 +11,7 @@ from scipy.special import xlogy
 from sklearn.tree import DecisionTreeClassifier
 
 from bristlecone.leaves.labels import ClassLeaves
-from bristlecone.objectives.base import Objective
+from bristlecone.objectives.base import TaskObjective
 from bristlecone.search.cuts import SklearnTree
 from bristlecone.search.engine import Engine, Problem, Task, front_engine
 from bristlecone.tree import Tree
@@ -32,7 +32,7 @@ AIMS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClassObjective(Objective):
+class ClassObjective(TaskObjective):
     """Base of objectives whose leaves are classes, by the weights of the rows' classes.
 
     Parameters

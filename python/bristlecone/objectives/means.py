@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeRegressor
 
-from bristlecone.leaves.means import MeanLeaves
-from bristlecone.objectives.base import Objective
+from bristlecone.leaves.means import LEVELS, MeanLeaves, weighted_quantiles
+from bristlecone.objectives.base import TaskObjective
 from bristlecone.search.cuts import SklearnTree
 from bristlecone.search.engine import Problem, Task
 from bristlecone.tree import Tree
@@ -19,7 +19,7 @@ __all__ = ["SquaredError"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SquaredError(Objective):
+class SquaredError(TaskObjective):
     """Mean squared error.
 
     Parameters
@@ -48,7 +48,13 @@ class SquaredError(Objective):
         means = mean(target)
         variance = mean((target - means[leaf]) ** 2)
         predicted = MeanLeaves.shrunk(tree, means, self.shrinkage)
-        return MeanLeaves(means, variance, self.shrinkage, predicted)
+        quantiles = np.empty((tree.n_leaves, len(LEVELS)))
+        for k in range(tree.n_leaves):
+            rows = leaf == k
+            quantiles[k] = weighted_quantiles(
+                target[rows], None if weight is None else weight[rows]
+            )
+        return MeanLeaves(means, variance, quantiles, self.shrinkage, predicted)
 
     def losses(self, tree: Tree, problem: Problem, leaves: MeanLeaves) -> NDArray[np.float64]:
         """Within the leaves and between them, about the mean of all rows."""

@@ -19,7 +19,6 @@ from bristlecone.objectives.base import Objective
 from bristlecone.objectives.own_checks import costs_of, optional_costs_of
 from bristlecone.search.cuts import Growth, cuts_by_costs
 from bristlecone.search.engine import Engine, Problem
-from bristlecone.search.engine import Task as EngineTask
 from bristlecone.tree import Tree
 
 __all__ = ["OwnData", "OwnObjective", "Task"]
@@ -136,9 +135,6 @@ class OwnObjective(Objective):
 
     admissible = "a tree without a leaf of cost inf"
     infeasible = "every tree has a leaf of cost inf, be it by a division by zero"
-
-    def task(self, data: Any) -> EngineTask:
-        raise NotImplementedError("costs in Python are no task of the engine's registry")
 
     def engine(self, problem: Problem) -> Engine:
         data = problem.data

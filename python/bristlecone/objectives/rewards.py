@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from bristlecone.data.arrays import unmasked
 from bristlecone.data.targets import check_amounts, check_numbers
 from bristlecone.leaves.labels import LabelLeaves, sum_by_leaf
-from bristlecone.objectives.base import Objective
+from bristlecone.objectives.base import TaskObjective
 from bristlecone.search.engine import Engine, Problem, Task, front_engine, task_engine
 from bristlecone.tree import Tree
 
@@ -26,7 +26,7 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rewards(Objective):
+class Rewards(TaskObjective):
     """Mean outcome of the treatments that a policy prescribes; the objective is its negative.
 
     Parameters

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from bristlecone.data.survival import TrainingData
 from bristlecone.leaves.statistics import LeafStatistics, SurvivalRows
 from bristlecone.leaves.survival import StepLeaves
-from bristlecone.objectives.base import Objective
+from bristlecone.objectives.base import TaskObjective
 from bristlecone.search.engine import Problem, Task
 from bristlecone.tree import Tree
 
@@ -20,7 +20,7 @@ __all__ = ["SurvivalObjective"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SurvivalObjective(Objective):
+class SurvivalObjective(TaskObjective):
     """Loss of survival trees.
 
     Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
@@ -231,8 +231,7 @@ def report(fits: Sequence[tuple[Certificate, int, int]], verbose: Any) -> None:
     _warn_of_limits([found for found, *_ in fits])
 
 
-def _warn_of_limits(found: Iterable[Certificate]) -> None:
-    found = list(found)
+def _warn_of_limits(found: Sequence[Certificate]) -> None:
     unproven = [one for one in found if not one.is_proved]
     if unproven:
         worst = max(unproven, key=lambda one: one.gap)

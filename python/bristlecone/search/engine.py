@@ -16,15 +16,17 @@ __all__ = ["Engine", "Problem", "Task", "front_engine", "task_engine"]
 
 
 class Problem(NamedTuple):
-    """Training rows (checked, with ``X`` and ``weight``), the fitted encoder, binary features.
+    """Training rows (checked, with ``X`` and ``weight``), the fitted encoder, features.
 
-    ``seconds`` is the time for reading and encoding the rows, ``memo`` a cache of what the trees of
-    one problem have in common.
+    These are binary, but numbers for a greedy tree that cuts columns itself. ``least`` has the
+    settings of the search for the smallest leaf, ``seconds`` is the time for reading and encoding
+    the rows, ``memo`` a cache of what the trees of one problem have in common.
     """
 
     data: Any
     encoder: Any
     features: NDArray[Any]
+    least: dict[str, int]
     seconds: float
     memo: dict[str, Any]
 

@@ -21,7 +21,8 @@ def cumulative_hazard(
     """
     started = times > 0
     y = np.log(np.where(started, times, 1.0)) - log_unit
-    clock = model.clock(y.ravel()).reshape(-1, *y.shape)
+    clock = model.clock(y.ravel())
+    clock = clock.reshape(len(clock), *y.shape)
     hazard = model.cumulative_hazard(linear[:, np.newaxis], shape, clock)
     return np.where(started, hazard, 0.0)
 

@@ -1,0 +1,1 @@
+"""What every picture of a fitted tree needs: where nodes stand, which colours leaves have."""

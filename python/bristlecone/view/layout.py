@@ -1,0 +1,59 @@
+"""Where the nodes of a drawn tree stand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Layout", "place"]
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Places of the nodes of a tree, in preorder.
+
+    Parameters
+    ----------
+    x : array of float, shape (node_count,)
+        Middle of the node: leaves side by side, a split above the middle of its children.
+    depth : array of int, shape (node_count,)
+        0 at the root.
+    parent : array of int, shape (node_count,)
+        -1 at the root.
+    width : float
+        Of the whole tree.
+    """
+
+    x: NDArray[np.float64]
+    depth: NDArray[np.int64]
+    parent: NDArray[np.int64]
+    width: float
+
+    @property
+    def levels(self) -> int:
+        """Number of levels, that of the root included."""
+        return int(self.depth.max()) + 1
+
+
+def place(tree: Any, leaf_width: float = 1.0) -> Layout:
+    """Places of the nodes of a tree whose leaves are so wide; O(nodes).
+
+    Parameters
+    ----------
+    tree : Tree or SoftTree
+        The ``tree_`` of an estimator.
+    leaf_width : float, default=1.0
+        Distance between the middles of two neighbouring leaves.
+    """
+    x = np.empty(tree.node_count)
+    x[tree.leaves] = (np.arange(tree.n_leaves) + 0.5) * leaf_width
+    parent = np.full(tree.node_count, -1, dtype=np.int64)
+    # In preorder children come after their parent: from the last split up, both are placed.
+    for node in np.flatnonzero(~tree.is_leaf)[::-1].tolist():
+        children = [int(tree.children_left[node]), int(tree.children_right[node])]
+        parent[children] = node
+        x[node] = x[children].mean()
+    return Layout(x, tree.node_depth, parent, tree.n_leaves * leaf_width)
