@@ -124,14 +124,14 @@ def test_version_and_help_need_no_library(arguments):
     assert done.stdout.startswith("bristlecone " if "--version" in arguments else "usage: bristl")
 
 
-@pytest.mark.parametrize("command", ["fit", "predict", "show", "datasets"])
+@pytest.mark.parametrize("command", ["fit", "predict", "show", "export", "datasets"])
 def test_help_has_examples_and_tells_of_every_option(capsys, command):
     with pytest.raises(SystemExit):
         main([command, "--help"])
     text = capsys.readouterr().out
     assert re.search(rf"^examples?:.*bristlecone {command}", text, re.MULTILINE | re.DOTALL)
-    given = {"fit": ["a"], "predict": ["a", "b"], "show": ["a"], "datasets": []}[command]
-    parser = parse([command, *given])
+    given = {"predict": ["a", "b"], "export": ["a", "--to", "sql"], "datasets": []}
+    parser = parse([command, *given.get(command, ["a"])])
     for action in parser.parser._actions:
         assert action.help, action.dest
 

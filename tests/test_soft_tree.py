@@ -1,6 +1,7 @@
 """What the soft tree promises in its own way, besides the contract of all trees."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -127,13 +128,20 @@ def test_leaf_table_tells_size_events_and_median_of_every_leaf():
     assert table["n_samples"].sum() == len(X)
 
 
-def test_text_and_dictionary_show_the_splits_in_the_users_units():
+def test_text_shows_weights_that_compare_and_the_dictionary_those_of_the_users_units():
     X, y = sample()
     X = X.assign(x0=1000 * X["x0"])
     model = make(depth=1).fit(X, y)
     text, tree = export_text(model), export_dict(model)
-    assert text.count("\n") == 3 and ">= 0" in text and "[x1]" in text
-    assert f"{model.coef_[0, 1]:+.3g} [x1]" in tree["question"]
+    assert text.count("\n") == 4 and ">= 0" in text
+    assert text.endswith("weights: over the range of each column in training, largest first\n")
+    span = np.ptp(X.to_numpy(), axis=0)
+    over_range = dict(zip(X.columns, model.coef_[0] * span, strict=True))
+    terms = re.findall(r"([+-][\d.e-]+) \[(x\d)\]", tree["question"])
+    assert [f"{over_range[name]:+.3g}" for _, name in terms] == [weight for weight, _ in terms]
+    shown = [abs(over_range[name]) for _, name in terms]
+    assert shown == sorted(map(abs, over_range.values()), reverse=True)[: len(shown)]
+    assert tree["coefficients"] == dict(zip(X.columns, model.coef_[0].tolist(), strict=True))
     assert tree["yes"]["n_samples"] + tree["no"]["n_samples"] == 150
 
 

@@ -1,4 +1,4 @@
-"""The command line: ``bristlecone fit``, ``predict``, ``show`` and ``datasets``.
+"""The command line: ``bristlecone fit``, ``predict``, ``show``, ``export`` and ``datasets``.
 
 Exit status: 0 after success, 2 after an error (one line on standard error, no file written), 130
 after Ctrl-C; a ``fit`` that Ctrl-C stopped still reports the best tree it had found.

@@ -19,6 +19,8 @@ _DATA = (
     "bundled set"
 )
 _WIDTH = 80
+_FORMS = ("sql", "python", "r", "onnx", "dot", "rules", "text", "json")
+_DIALECTS = ("ansi", "duckdb", "sqlite")
 # From which similarity an option is suggested in place of another.
 _ALIKE = 0.75
 _LISTED: dict[str, Any] = {"metavar": "COL", "nargs": "+", "action": "extend", "default": []}
@@ -65,6 +67,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace | None:
     for name, short, add in (
         ("predict", "apply a saved tree to new rows", _add_predict),
         ("show", "print a saved tree", _add_show),
+        ("export", "write a saved tree as SQL, Python, R, ONNX and more", _add_export),
         ("datasets", "list the bundled data sets, or describe one", _add_datasets),
     ):
         add(commands.add_parser(name, help=short))
@@ -247,6 +250,35 @@ def _add_show(parser: argparse.ArgumentParser) -> None:
     parser.description = "Print a saved tree as fit printed it."
     parser.epilog = "example: bristlecone show tree.json"
     parser.add_argument("model", metavar="MODEL", help="file written by fit --model")
+
+
+def _add_export(parser: argparse.ArgumentParser) -> None:
+    parser.description = fill(
+        "Write a saved tree in a form that runs without this package, with its leaf and "
+        "predictions: sql, python, r and onnx. dot is a picture for Graphviz, rules a CSV with a "
+        "line per leaf, text what show prints of the tree, and json the tree as data.",
+        _WIDTH,
+    )
+    parser.epilog = """examples:
+  bristlecone export tree.json --to sql --table patients --times 365 1825
+  bristlecone export tree.json --to onnx --out tree.onnx
+"""
+    add = parser.add_argument
+    add("model", metavar="MODEL", help="file written by fit --model")
+    add("--to", metavar="FORM", required=True, choices=_FORMS, help=", ".join(_FORMS))
+    add(
+        "--times",
+        help="times to tell the survival at (default: none)",
+        **{**_LISTED, "metavar": "T", "type": float},
+    )
+    add("--table", metavar="NAME", help="table to select from (default: expressions alone)")
+    add(
+        "--dialect",
+        metavar="NAME",
+        choices=_DIALECTS,
+        help=f"{', '.join(_DIALECTS)} (default: {_DIALECTS[0]})",
+    )
+    add("--out", metavar="FILE", help="file to write (default: standard output)")
 
 
 def _add_datasets(parser: argparse.ArgumentParser) -> None:

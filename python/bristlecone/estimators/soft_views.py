@@ -125,18 +125,20 @@ class SoftViews:
 
     @property
     def questions_(self) -> dict[int, str]:
-        """What every split weighs, by node id."""
+        """What every split weighs, by node id.
+
+        Weights are over the range of each column in training, so that they compare, largest first;
+        a row goes left where the sum is at least 0. ``coef_`` has them per unit.
+        """
         self.check_fitted()
         return {node: self._question(node) for node in self.tree_.splits.tolist()}
 
     def _question(self, node: int) -> str:
         row = int(np.flatnonzero(self.tree_.splits == node)[0])
-        scaled = self.tree_.weights[row]
-        weights = self.encoder_.per_unit(scaled)
-        order = np.argsort(-np.abs(scaled), kind="stable")
-        shown = [j for j in order[:_TERMS].tolist() if scaled[j] != 0]
+        weights = self.tree_.weights[row]
+        order = np.argsort(-np.abs(weights), kind="stable")
+        shown = [j for j in order[:_TERMS].tolist() if weights[j] != 0]
         terms = " ".join(f"{weights[j]:+.3g} [{self.encoder_.names[j]}]" for j in shown)
-        hidden = int((scaled != 0).sum()) - len(shown)
+        hidden = int((weights != 0).sum()) - len(shown)
         more = f" and {hidden} more" if hidden else ""
-        intercept = self.tree_.intercepts[row] + scaled @ self.encoder_.zero
-        return f"{intercept:+.3g} {terms}{more} >= 0"
+        return f"{self.tree_.intercepts[row]:+.3g} {terms}{more} >= 0"

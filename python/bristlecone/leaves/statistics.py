@@ -226,6 +226,12 @@ class SurvivalRows:
         # fsum rounds once, whatever the order.
         events, hazard = float(table["events"].sum()), math.fsum(self._hazards[rows].tolist())
         happened = table["events"] > 0
+        if weight is None:  # then the table has counted them
+            died, censored = (table[name].astype(np.int64) for name in ("events", "censored"))
+            entered = None if entry is None else np.sort(entry)
+            follow_up = FollowUp(table["time"], died, censored, entered)
+        else:
+            follow_up = FollowUp.of(event, data.time[rows], entry)
         return LeafStatistics(
             node=node,
             n_samples=rows.size,
@@ -238,7 +244,7 @@ class SurvivalRows:
             kaplan_meier=table["kaplan_meier"][happened],
             nelson_aalen=table["nelson_aalen"][happened],
             at_risk=table["effective_at_risk"][happened],
-            follow_up=FollowUp.of(event, data.time[rows], entry),
+            follow_up=follow_up,
         )
 
 

@@ -28,8 +28,8 @@ def check_target(path: str | os.PathLike[str]) -> Path:
     return target
 
 
-def write_files(documents: Mapping[str | os.PathLike[str], str]) -> None:
-    """Write texts in UTF-8, by path; files are replaced only when every text was written.
+def write_files(documents: Mapping[str | os.PathLike[str], str | bytes]) -> None:
+    """Write bytes, or texts in UTF-8, by path; files are replaced only when all were written.
 
     A file that is replaced keeps its permissions, so that a private one stays private.
 
@@ -40,13 +40,13 @@ def write_files(documents: Mapping[str | os.PathLike[str], str]) -> None:
     """
     with ExitStack() as cleanup:
         parts = []
-        for path, text in documents.items():
+        for path, content in documents.items():
             target = check_target(path)
             # Short, whatever the length of the target's name.
             part = target.with_name(f".{secrets.token_hex(8)}.part")
             cleanup.callback(part.unlink, missing_ok=True)
-            with open(part, "x", encoding="utf-8", newline="\n", opener=_like(target)) as file:
-                file.write(text)
+            with open(part, "xb", opener=_like(target)) as file:
+                file.write(content if isinstance(content, bytes) else content.encode("utf-8"))
             parts.append((part, target))
         for part, target in parts:
             part.replace(target)
