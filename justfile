@@ -43,6 +43,10 @@ bench *args: build
 docs: build
     python -m pytest tests/test_documentation.py
 
+# The pictures of the guide, where they have changed.
+pictures: build
+    python docs/pictures.py
+
 # What continuous integration runs.
 ci:
     .ci/run

@@ -4,10 +4,25 @@ The ordinary run takes the same ones every time; `just explore` looks for new on
 nothing: neither a deadline nor the check for slow generation.
 """
 
+import os
+import sys
+
+import pytest
 from hypothesis import HealthCheck, settings
+
+# Pictures are drawn into memory.
+os.environ["MPLBACKEND"] = "Agg"
 
 COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "database": None}
 
 settings.register_profile("ordinary", max_examples=50, derandomize=True, **COMMON)
 settings.register_profile("explore", max_examples=2000, print_blob=True, **COMMON)
 settings.load_profile("ordinary")
+
+
+@pytest.fixture(autouse=True)
+def no_figure_stays_open():
+    """Pyplot keeps figures until they are closed, and warns of many."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")

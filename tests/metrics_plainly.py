@@ -35,22 +35,29 @@ def naive_censoring(event, time, t, ties):
     return value
 
 
-def naive_concordance(event, time, lower, equal, weight, ties):
-    """``lower(i, j)`` and ``equal(i, j)`` compare the chances of i to survive with those of j."""
+def naive_concordance(event, time, lower, equal, weight, ties, own=None, entry=None):
+    """``lower(i, j)`` and ``equal(i, j)`` compare the chances of i to survive with those of j.
+
+    ``weight`` is of the events, ``own`` of the rows, which are observed from ``entry``.
+    """
+    own = np.ones(len(time)) if own is None else own
     score = pairs = concordant = discordant = tied = tied_time = 0
     for i in range(len(time)):
         for j in range(len(time)):
             same = time[i] == time[j] and event[i] and not event[j] and ties == "sksurv"
-            if not (event[i] and time[i] < time[j]) and not same:
+            if (not (event[i] and time[i] < time[j]) and not same) or not own[i] * own[j]:
                 continue
+            if entry is not None and entry[j] >= time[i]:
+                continue
+            pair = weight[i] * own[i] * own[j]
             tied_time += same
-            pairs += weight[i]
+            pairs += pair
             if equal(i, j):
                 tied += 1
-                score += weight[i] / 2
+                score += pair / 2
             elif lower(i, j):
                 concordant += 1
-                score += weight[i]
+                score += pair
             else:
                 discordant += 1
     return score / pairs, concordant, discordant, tied, tied_time
@@ -61,13 +68,30 @@ def step_value(curve, times, t):
     return values[-1] if values else 1.0
 
 
-def naive_brier(event, time, survival_at, t, ties, train):
+def naive_brier(event, time, survival_at, t, ties, train, own=None):
+    own = np.ones(len(time)) if own is None else own
     total = 0.0
     for i in range(len(time)):
         if time[i] <= t:
             g = naive_censoring(*train, time[i], ties)
-            total += event[i] * survival_at[i] ** 2 / g if g else 0
+            total += own[i] * event[i] * survival_at[i] ** 2 / g if g else 0
         else:
             g = naive_censoring(*train, t, ties)
-            total += (1 - survival_at[i]) ** 2 / g if g else 0
-    return total / len(time)
+            total += own[i] * (1 - survival_at[i]) ** 2 / g if g else 0
+    return total / sum(own)
+
+
+def naive_auc(event, time, risk, t, ties, train, own):
+    """Cases that rank above controls, by the weights of both."""
+    score = pairs = 0.0
+    for i in range(len(time)):
+        for j in range(len(time)):
+            if not (event[i] and time[i] <= t < time[j]):
+                continue
+            pair = own[i] * own[j] / naive_censoring(*train, time[i], ties)
+            pairs += pair
+            if abs(risk[i] - risk[j]) <= 1e-8:
+                score += pair / 2 if ties == "sksurv" else 0.0
+            elif risk[i] > risk[j]:
+                score += pair
+    return score / pairs

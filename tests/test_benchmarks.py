@@ -4,6 +4,7 @@ import copy
 import json
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import brier_plainly as plain
@@ -198,3 +199,15 @@ def test_scores_on_new_rows_know_a_good_tree_from_none(monkeypatch):
     assert tree["nll"] < single["nll"] - 0.2 and tree["ibs"] < single["ibs"] - 0.01
     assert tree["calibration"] < 0.1
     assert (tree["leaves"], single["leaves"]) == (2, 1)
+
+
+def test_sizes_by_one_search_per_fold_have_the_scores_of_a_grid(monkeypatch, capsys):
+    pytest.importorskip("SurvSet")
+    warnings.filterwarnings("ignore", "numpy.core", DeprecationWarning)
+    monkeypatch.syspath_prepend(ROOT)
+    from benchmarks.tune import main
+
+    assert main(["--sets", "veteran", "--repeats", "2", "--depth", "1"]) == 0
+    (row,) = [line for line in capsys.readouterr().out.splitlines() if "veteran" in line]
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+    assert cells[:3] + cells[4:5] + cells[-1:] == ["veteran", "137", "2", "2", "0"]

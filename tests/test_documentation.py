@@ -109,7 +109,17 @@ def test_docstring_examples_print_what_is_written(module, tmp_path, monkeypatch)
 
 def public_objects():
     """Qualified name and object of everything public but exceptions, warnings and the version."""
-    rooms = ("metrics", "curves", "export", "report", "plot", "reference", "datasets")
+    rooms = (
+        "metrics",
+        "curves",
+        "export",
+        "report",
+        "plot",
+        "reference",
+        "datasets",
+        "trust",
+        "tune",
+    )
     found = {"Tree": Tree}
     for module in (
         bristlecone,

@@ -81,7 +81,7 @@ OF_COLUMNS = [name for name in metrics.__all__ if "event" in parameters(getattr(
 OF_SAMPLES = [
     name for name in metrics.__all__ if "survival_test" in parameters(getattr(metrics, name))
 ]
-WITH_ENTRY = ["concordance_index_censored"]
+WITH_ENTRY = ["concordance_index_censored", "concordance_index_td"]
 CURVES = [name for name in curves.__all__ if "y" in list(parameters(getattr(curves, name)))[:1]]
 
 
@@ -187,8 +187,10 @@ def test_delayed_entry_is_refused_where_a_metric_has_none(name):
         expected = getattr(metrics, name)(EVENT, TIME, entry=LATE["entry"], **given(name))
         assert score(name, LATE) == expected != score(name, Y)
         return
-    called = "y" if name in OF_COLUMNS else "survival_test"
-    with pytest.raises(ValueError, match=f"^{called} has delayed entry, which is not supported"):
+    told = "survival_test has delayed entry, for which censoring weights are not defined"
+    if name in OF_COLUMNS:
+        told = "y has delayed entry, which is not supported"
+    with pytest.raises(ValueError, match=f"^{told}"):
         score(name, LATE)
 
 

@@ -7,7 +7,9 @@ import pytest
 from survival_rows import sample
 
 from bristlecone import OptimalSurvivalTree, OptimalTreeClassifier, SoftSurvivalTree
-from bristlecone.plot import plot_leaf_curves
+from bristlecone.curves import kaplan_meier
+from bristlecone.encoder.rules import leaf_rules, rule_text
+from bristlecone.plot import plot_leaf_curves, plot_survival
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -55,14 +57,93 @@ def test_a_tree_without_survival_is_refused_by_name():
         plot_leaf_curves(model, [[0]])
 
 
-def test_a_tree_of_yes_no_questions_has_one_curve_per_leaf():
-    from matplotlib import pyplot
-
+def test_step_curves_are_drawn_as_steps_one_per_leaf():
     X, y = sample()
     tree = OptimalSurvivalTree(max_depth=1).fit(X, y)
-    ax = plot_leaf_curves(tree, X, max_curves=1)
-    assert len(ax.lines) == 2 * tree.n_leaves_
-    pyplot.close(ax.figure)
+    ax = plot_leaf_curves(tree, X, time_label="months")
+    assert ax.get_xlabel() == "months"
+    leaf = tree.apply(X)
+    for line, node in zip(ax.lines, tree.tree_.leaves, strict=True):
+        assert line.get_drawstyle() == "steps-post"
+        curve = tree.predict_survival_function(X[leaf == node][:1])[0]
+        x = line.get_xdata()
+        np.testing.assert_allclose(line.get_ydata(), curve(x), rtol=1e-12)
+        # Every step is there.
+        fallen = curve.x[np.diff(np.append(1.0, curve.y)) != 0]
+        assert np.isin(fallen, x).all()
+
+
+def test_kaplan_meier_is_drawn_where_it_is_asked_for():
+    X, y = sample()
+    tree = OptimalSurvivalTree(max_depth=1).fit(X, y)
+    ax = plot_leaf_curves(tree, X, kaplan_meier=True)
+    leaf = tree.apply(X)
+    dotted = [line for line in ax.lines if line.get_linestyle() == ":" and len(line.get_xdata())]
+    for line, node in zip(dotted, tree.tree_.leaves, strict=True):
+        curve = kaplan_meier(y[leaf == node])
+        np.testing.assert_allclose(line.get_ydata(), curve(line.get_xdata()), rtol=1e-12)
+    assert ax.get_legend().get_texts()[-1].get_text() == "Kaplan–Meier"
+
+
+def test_legends_lie_beside_or_below_the_lines(model):
+    tree, X = model
+    for ax in (plot_leaf_curves(tree, X), plot_survival(tree, X[:3])):
+        ax.figure.canvas.draw()
+        legend, inner = ax.get_legend().get_window_extent(), ax.get_window_extent()
+        assert legend.x0 >= inner.x1 or legend.y1 <= inner.y0
+        paper = ax.figure.bbox
+        assert legend.x1 <= paper.x1 and legend.y0 >= paper.y0
+
+
+def test_rows_of_a_leaf_share_a_line_that_tells_their_rule():
+    X, y = sample()
+    tree = OptimalSurvivalTree(max_depth=1).fit(X, y)
+    leaf = tree.apply(X)
+    rows = np.concatenate([np.flatnonzero(leaf == 1)[:3], np.flatnonzero(leaf == 2)[:1]])
+    ax = plot_survival(tree, X.iloc[rows])
+    rules = [rule_text(rule) for rule in leaf_rules(tree)]
+    told = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert told == [f"rows 0–2: leaf 1, {rules[0]}", f"row 3: leaf 2, {rules[1]}"]
+    for line, row in zip(ax.lines, (0, 3), strict=True):
+        times = line.get_xdata()
+        survival = tree.predict_survival_function(X.iloc[rows[[row]]], times=times)[0]
+        np.testing.assert_allclose(line.get_ydata(), survival, rtol=1e-12)
+
+
+def test_many_rows_of_a_leaf_are_counted():
+    X, y = sample()
+    tree = OptimalSurvivalTree(max_depth=0).fit(X, y)
+    ax = plot_survival(tree, X)
+    assert ax.get_legend().get_texts()[0].get_text() == "rows 0–149: leaf 0, every row"
+    tree = OptimalSurvivalTree(max_depth=1).fit(X, y)
+    told = [text.get_text() for text in plot_survival(tree, X).get_legend().get_texts()]
+    assert told[0].startswith(f"{tree.tree_.n_node_samples[1]} rows: leaf 1")
+
+
+def test_rows_of_soft_trees_have_a_line_each_with_their_branches(model):
+    tree, X = model
+    ax = plot_survival(tree, X[:2], times=[5.0, 10.0, 20.0])
+    left = tree.predict_proba_branch(X[:2])[:, 0]
+    for row, line in enumerate(ax.lines):
+        times = line.get_xdata()
+        survival = tree.predict_survival_function(X[row : row + 1], times=times)[0]
+        np.testing.assert_allclose(line.get_ydata(), survival, rtol=1e-12)
+        told = line.get_label()
+        share = left[row]
+        way = f"left {share:.2f}" if share >= 0.5 else f"right {1 - share:.2f}"
+        assert told.startswith(f"row {row}: {way}")
+        assert told.endswith(f"leaf {tree.apply(X[row : row + 1])[0]}")
+
+
+def test_too_many_rows_of_a_soft_tree_none_and_other_trees_are_refused(model):
+    tree, X = model
+    with pytest.raises(ValueError, match="at most 20; X has 150 rows"):
+        plot_survival(tree, X)
+    with pytest.raises(ValueError, match="X has none"):
+        plot_survival(tree, X[:0])
+    labels = OptimalTreeClassifier(max_depth=1).fit([[0], [1]], [0, 1])
+    with pytest.raises(TypeError, match="a OptimalTreeClassifier does not predict"):
+        plot_survival(labels, [[0]])
 
 
 def test_without_matplotlib_the_extra_is_named(model, monkeypatch):

@@ -1,18 +1,23 @@
 """The HTML report: complete, self-contained, escaped, and true to the fitted tree."""
 
 import dataclasses
+import json
 import re
-from html.parser import HTMLParser
 from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 import pytest
+from html_page import Page
 from papers import PAPERS
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
+from sklearn.preprocessing import OneHotEncoder
 
 from bristlecone import (
     GreedySurvivalTree,
+    InfeasibleError,
+    InfeasibleWarning,
     OptimalTree,
     OptimalTreeClassifier,
     OptimalTreeRegressor,
@@ -21,134 +26,250 @@ from bristlecone import (
     Task,
     datasets,
 )
-from bristlecone.cli import main
+from bristlecone.curves import kaplan_meier
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.encoder.rules import leaf_rules, list_questions, questions, rule_text
+from bristlecone.errors import InvalidParameterError
 from bristlecone.estimators.survival import OptimalSurvivalTree
-from bristlecone.export import export_text
 from bristlecone.report import certificate, html_report
 
-VOID = {"meta", "rect", "path"}
+
+def part(page, begin, end):
+    return page.partition(begin)[2].partition(end)[0]
 
 
-class Page(HTMLParser):
-    """Text and tags of a page; complains about tags that are not closed in order."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.open, self.tags, self.text = [], [], []
-        self.feed(page)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if self.open and self.open[-1] != "style":
-            self.text.append(data)
+def heights(path):
+    """Places at which a path of relative steps is: pairs (x, y)."""
+    x, y = map(float, re.match(r"M([\d.]+) ([\d.]+)", path).groups())
+    found = [(x, y)]
+    for move, amount in re.findall(r"([hv])(-?[\d.]+)", path):
+        x, y = (x + float(amount), y) if move == "h" else (x, y + float(amount))
+        found.append((x, y))
+    return found
 
 
 @pytest.fixture(scope="module")
-def tree():
-    veterans = datasets.load("veterans", as_frame="plain")
-    return OptimalSurvivalTree(max_depth=2, encoder=BinaryEncoder()).fit(veterans.X, veterans.y)
+def veterans():
+    return datasets.load("veterans", as_frame="plain")
+
+
+@pytest.fixture(scope="module")
+def tree(veterans):
+    model = OptimalSurvivalTree(max_depth=2, encoder=BinaryEncoder())
+    return model.fit(veterans.X, veterans.y)
 
 
 def test_report_shows_every_leaf_question_and_number_of_the_proof(tree):
     page = Page(html_report(tree, title="Study", about="137 rows", time_label="days"))
-    text = " ".join(page.text)
     for expected in ("Study", "137 rows", "days", f"{tree.objective_value_:.10g}"):
-        assert expected in text
-    assert "Optimal among trees over these 30 binary features." in text
+        assert expected in page.words
+    assert "Optimal among trees over these 30 binary features." in page.words
     for leaf in tree.leaf_statistics_:
-        assert f"leaf {leaf.node}: θ = {leaf.theta:.4g}" in text
-        assert f"{leaf.n_samples} rows, {leaf.n_events} events" in text
         lower, upper = leaf.curve.median_interval()
+        assert f"{leaf.theta:.4g}" in page.text
+        assert f"{leaf.n_samples} rows, {leaf.n_events} events" in page.text
         assert f"median {leaf.curve.median:g}" in page.text
-        assert f"95 % CI {lower:g} to {upper:g}" in page.text
-        assert f"{leaf.curve.median:g} ({lower:g} to {upper:g})" in page.text
+        assert f"{leaf.curve.median:g} ({lower:.3g} to {upper:.3g})" in page.text
     for question in tree.questions_.values():
         assert question in page.text
     for rule in leaf_rules(tree):
         assert rule_text(rule) in page.text
-    # Every question is listed.
     for line in list_questions(questions(tree.encoder_)):
-        assert line in " ".join(text.split())
-    assert {"yes", "no", "max_depth", "min_samples_leaf"} <= set(page.text)
+        assert line in page.text
+    assert {"yes", "no", "max_depth", "min_events_leaf"} <= set(page.text)
 
 
-def test_report_needs_no_script_and_no_network(tree):
+def test_a_page_asks_for_nothing_outside(tree):
     page = html_report(tree)
-    assert not {"script", "link", "img", "iframe"} & {tag for tag, _ in Page(page).tags}
-    assert re.findall(r"https?://[^\"]+", page) == ["http://www.w3.org/2000/svg"] * 2
-    assert "url(" not in page
-    assert "@import" not in page
+    parsed = Page(page)
+    assert not {"img", "iframe", "object", "base"} & {tag for tag, _ in parsed.tags}
+    assert {a["href"] for _, a in parsed.tags if "href" in a} == {"data:,"}
+    assert not [attrs for _, attrs in parsed.tags if "src" in attrs]
+    for outside in ("http:", "https:", "//www", "url(", "@import", "fetch(", "XMLHttp"):
+        assert outside not in page
+    (policy,) = (a["content"] for _, a in parsed.tags if "http-equiv" in a)
+    assert policy.startswith("default-src 'none';")
+
+
+def test_without_script_the_page_is_complete(tree):
+    page = html_report(tree)
+    still = re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
+    parsed = Page(still)
+    # What only a script can use is hidden, the rest folds by itself.
+    (tools,) = parsed.having("tools")
+    (form,) = (attrs for tag, attrs in parsed.tags if tag == "form")
+    assert "hidden" in tools and "hidden" in form
+    leaves = [a for tag, a in parsed.tags if tag == "details" and a.get("class") == "leaf"]
+    assert [int(a["data-leaf"]) for a in leaves] == tree.tree_.leaves.tolist()
+    splits = [a for tag, a in parsed.tags if tag == "details" and a.get("class") == "split"]
+    assert len(splits) == tree.n_leaves_ - 1 and all("open" in a for a in splits)
+    # The outline: under a leaf its curve with band, rule, facts and numbers at risk.
+    for leaf, rule in zip(tree.leaf_statistics_, leaf_rules(tree), strict=True):
+        card = part(still, f'<details class="leaf" data-leaf="{leaf.node}">', "</details>")
+        assert rule_text(rule).replace("<", "&lt;").replace(">", "&gt;") in card
+        assert card.count('class="band"') == 2  # in the summary and in full
+        assert f">{leaf.n_samples}</text>" in card  # at risk at 0
+
+
+def test_ids_are_unique_and_labels_have_their_fields(tree):
+    page = Page(html_report(tree))
+    ids = [attrs["id"] for _, attrs in page.tags if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    labels = {attrs["for"] for tag, attrs in page.tags if tag == "label" and "for" in attrs}
+    assert labels and labels <= set(ids)
+
+
+def test_equal_trees_give_equal_pages(tree):
+    assert html_report(tree) == html_report(OptimalSurvivalTree.from_json(tree.to_json()))
 
 
 def test_curves_are_those_of_the_estimator(tree):
-    # The solid curve of a leaf in the large plot: heights at the steps are survival values.
-    plot = html_report(tree).rpartition('aria-label="Survival by leaf"')[2].partition("</svg>")[0]
-    solid = re.findall(r'<path d="(M[^"]*)" fill="none" stroke="[^"]*" stroke-width', plot)
-    assert len(solid) == tree.n_leaves_
-    for leaf, path in zip(tree.leaf_statistics_, solid, strict=True):
-        drawn_end = float(re.findall(r"V([\d.]+)", path)[-1])
+    chart = part(html_report(tree), '<svg class="overview"', "</svg>")
+    lines = re.findall(r'<path class="line" d="([^"]*)"', chart)
+    assert len(lines) == tree.n_leaves_
+    for leaf, line in zip(tree.leaf_statistics_, lines, strict=True):
+        x, y = heights(line)[-1]
         survival = np.exp(-leaf.theta * tree.baseline_.cumulative_hazard[-1])
-        # The plot is 258 units high, 14 below the top, and rounds to a tenth of a unit.
-        assert drawn_end == pytest.approx(14 + 258 * (1 - survival), abs=0.051)
-        assert path.endswith(f"H{48 + 658:.1f}")
+        # The chart is 300 units high and 650 wide, from (56, 10), and rounds to a tenth.
+        assert y == pytest.approx(10 + 300 * (1 - survival), abs=0.051)
+        assert x == pytest.approx(56 + 650, abs=0.051)
+
+
+def test_bands_marks_and_numbers_at_risk_are_those_of_the_leaf(veterans):
+    tree = OptimalSurvivalTree(objective="brier", max_depth=1).fit(veterans.X, veterans.y)
+    page = html_report(tree)
+    last = float(tree.unique_times_[-1])
+    for node in tree.tree_.leaves.tolist():
+        own = tree.apply(veterans.X) == node
+        curve = kaplan_meier(veterans.y[own])
+        lower, upper = (limit[-1] for limit in curve.confidence_interval())
+        card = part(page, f'<details class="leaf" data-leaf="{node}">', "</details>")
+        card = card.partition('class="card"')[2]
+        end = 46 + 318 * curve.x[-1] / last
+        corners = heights(re.search(r'class="band" d="([^"]*)"', card)[1])
+        at_end = [y for x, y in corners if x == pytest.approx(end, abs=0.3)]
+        assert min(at_end) == pytest.approx(7 + 163 * (1 - upper), abs=0.06)
+        assert max(at_end) == pytest.approx(7 + 163 * (1 - lower), abs=0.06)
+        counts = [int(n) for n in re.findall(r'class="count"[^>]*>(\d+)<', card)]
+        times = np.arange(len(counts)) * 200.0
+        time = veterans.y["time"][own]
+        assert counts == [int((time >= t).sum()) for t in times]
+        assert ('class="marks"' in card) == bool((~veterans.y["event"][own]).any())
+
+
+def test_legend_tells_two_curves_apart_only_where_two_are_drawn(veterans):
+    both = html_report(OptimalSurvivalTree(max_depth=1).fit(veterans.X, veterans.y))
+    model = OptimalSurvivalTree(max_depth=1, objective="brier", leaf_curve="kaplan-meier", **PAPERS)
+    one = html_report(model.fit(veterans.X, veterans.y))
+    assert "Dashed:" in both and 'class="model"' in both
+    assert "Dashed:" not in one and 'class="model"' not in one
+
+
+def test_a_tree_by_brier_score_is_drawn_with_its_fitted_curves(veterans):
+    model = OptimalSurvivalTree(
+        objective="brier", leaf_curve="brier-optimal", max_depth=2, encoder=BinaryEncoder()
+    )
+    model.fit(veterans.X, veterans.y)
+    page = Page(html_report(model))
+    assert "integrated Brier score" in page.words
+    drawn = [a["d"] for a in page.having("estimate")]
+    dashed = [a["d"] for a in page.having("model")]
+    # In the diagram, in the outline and by itself; the estimate also behind the curves of all.
+    assert (len(drawn), len(dashed)) == (4 * model.n_leaves_, 3 * model.n_leaves_)
+    assert not set(drawn) & set(dashed)
+
+
+HOSTILE = ("<b>&\"'", "</script><script>x", "<!-- y", "{{ z }}", "]]>&amp;", "ü 年 \u202e")
 
 
 def test_text_from_outside_is_escaped():
-    frame = pd.DataFrame({"<b>&\"'": [0, 0, 1, 1]})
-    tree = OptimalSurvivalTree(max_depth=1, **PAPERS)
-    tree.fit(frame, ([1, 1, 1, 0], [1.0, 2.0, 5.0, 6.0]))
-    page = html_report(tree, title="<i>", about="</p>", time_label="<u>", settings={"<s>": "<q>"})
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({name: rng.choice([*HOSTILE], 120) for name in HOSTILE})
+    risk = (frame[HOSTILE[1]] == HOSTILE[2]) * 2 + (frame[HOSTILE[0]] == HOSTILE[1]) * 2.0
+    y = np.ones(120, bool), rng.exponential(np.exp(-risk)) + 0.01
+    tree = OptimalSurvivalTree(max_depth=2, **PAPERS).fit(frame, y)
+    page = html_report(tree, title="<i>", about="</p>", time_label="<u>", command="<q>")
     parsed = Page(page)
-    assert not {"b", "i", "u", "s", "q"} & {tag for tag, _ in parsed.tags}
-    for text in ("<b>&\"'", "<i>", "</p>", "<u>", "<s>", "<q>"):
+    assert not {"i", "u", "q"} & {tag for tag, _ in parsed.tags}
+    assert page.count("<script") == page.count("</script>") == 2
+    assert "<!--" not in page.replace("<!-- y", "", 0).partition("<body")[2]
+    for text in ("<i>", "</p>", "<u>", "<q>", *tree.questions_.values()):
         assert text in "".join(parsed.text)
+    (data,) = (text for text in parsed.raw if text.startswith("{"))
+    assert list(json.loads(data)["questions"].values()) == list(tree.questions_.values())
 
 
 def test_a_single_leaf_and_one_time_can_be_drawn():
     X = np.array([[0], [1]], dtype=bool)
     tree = OptimalSurvivalTree(max_depth=0, **PAPERS).fit(X, ([True, True], [0.0, 0.0]))
-    assert "every row" in Page(html_report(tree)).text
+    page = Page(html_report(tree))
+    assert "every row" in page.text
+    assert "Every case falls into the only leaf; nothing is asked." in page.text
 
 
-def test_boxes_of_a_full_tree_do_not_touch():
-    frame = datasets.load("churn", as_frame="plain")
-    tree = OptimalSurvivalTree(max_depth=4).fit(frame.X, frame.y)
-    svg = html_report(tree).partition('aria-label="The tree"')[2].partition("</svg>")[0]
-    width = float(re.search(r'viewBox="0 0 (\d+)', svg)[1])
-    levels = {}
-    for x, y, across in re.findall(r'<rect x="([-\d.]+)" y="(\d+)" width="([\d.]+)"', svg):
-        levels.setdefault(y, []).append((float(x), float(x) + float(across)))
-    assert sum(map(len, levels.values())) == tree.tree_.node_count
-    for boxes in levels.values():
-        boxes.sort()
-        assert boxes[0][0] >= 0
-        assert boxes[-1][1] <= width
-        for (_, right), (left, _) in pairwise(boxes):
-            assert left > right
+def boxes(page):
+    """Boxes of the diagram: left, top, width, height of every node."""
+    svg = part(page, '<svg class="diagram"', "</svg>")
+    pattern = (
+        r'data-node="(\d+)"[^>]*transform="translate\(([-\d.]+) ([-\d.]+)\)">\s*<title>.*?</title>'
+        r'\s*<rect class="box" width="([\d.]+)" height="([\d.]+)"'
+    )
+    found = re.findall(pattern, svg)
+    size = [float(x) for x in re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg).groups()]
+    return size, {int(node): tuple(map(float, box)) for node, *box in found}
+
+
+@pytest.mark.parametrize("depth", [3, 4, 5])
+def test_boxes_of_a_full_tree_do_not_touch(depth):
+    churn = datasets.load("churn", as_frame="plain")
+    tree = GreedySurvivalTree(max_depth=depth).fit(churn.X, churn.y)
+    (width, height), found = boxes(html_report(tree))
+    assert len(found) == tree.tree_.node_count
+    for left, top, across, down in found.values():
+        assert left >= 0 and top >= 0 and left + across <= width and top + down <= height
+    for one, other in pairwise(sorted(found.values())):
+        beside = one[0] + one[2] < other[0]
+        below = one[1] + one[3] < other[1] or other[1] + other[3] < one[1]
+        assert beside or below
+
+
+def test_long_names_are_broken_into_lines_and_told_in_full():
+    name = "a_column_with_a_very_long_name_" * 4
+    frame = pd.DataFrame({name: np.arange(40.0)})
+    tree = OptimalTreeRegressor(max_depth=1).fit(frame, np.arange(40.0) > 20)
+    page = html_report(tree)
+    (question,) = tree.questions_.values()
+    title = question.replace("<", "&lt;")
+    assert f"<title>{title}</title>" in page
+    split = part(page, '<g class="node split"', "</g>")
+    lines = re.findall(r'<text class="title"[^>]*>([^<]*)</text>', split)
+    told = "".join(lines)
+    # What is left out stands in the middle: the condition is there.
+    assert len(lines) == 4 and all(len(line) < 30 for line in lines)
+    assert told.startswith("a_column_with_") and "…" in told
+    assert told.replace(" ", "").endswith(question.partition("<")[2].replace(" ", "").lstrip("="))
+
+
+def reopened(tree, **changes):
+    other = type(tree).from_json(tree.to_json())
+    other.certificate_ = dataclasses.replace(other.certificate_, **changes)
+    return other
 
 
 def test_an_unproven_tree_is_not_called_optimal(tree):
-    tree = OptimalSurvivalTree.from_json(tree.to_json())
-    open_one = {"status": "time_limit", "lower_bound": tree.objective_value_ - 0.25}
-    tree.certificate_ = dataclasses.replace(tree.certificate_, **open_one)
-    sentence, numbers = certificate(tree)
+    found = reopened(tree, status="time_limit", lower_bound=tree.objective_value_ - 0.25)
+    sentence, numbers = certificate(found)
     assert sentence.startswith("time_limit: the best tree found, not proven optimal")
     assert dict(numbers)["gap"].startswith("0.25 (")
-    assert 'class="proof open"' in html_report(tree)
+    page = Page(html_report(found))
+    assert page.having("open") and not page.having("proven")
+    told = "the best tree found so far, not proven optimal among trees over these 30 binary"
+    assert f"Stopped at the time limit: {told} features." in page.words
+    assert "ime_limit" not in page.words.partition("Text for a methods section")[0].replace(
+        "time_limit None", ""
+    )
+    for status, words in (("memory_limit", "Stopped at the memory limit"), ("interrupted",) * 2):
+        assert words.capitalize() in Page(html_report(reopened(tree, status=status))).words
 
 
 class SquaredError(Task):
@@ -159,20 +280,38 @@ class SquaredError(Task):
         return sums[:, 2] - sums[:, 1] ** 2 / sums[:, 0]
 
 
-def test_trees_without_survival_are_shown_as_text():
-    X, y = np.array([[0], [0], [1], [1]], dtype=bool), np.array([1.0, 2.0, 7.0, 8.0])
-    known = {"treatment": [0, 1, 0, 1], "predicted_outcomes": np.eye(4)[:, :2]}
-    for model in (
-        OptimalTreeClassifier(max_depth=1).fit(X, y > 3),
-        OptimalTreeRegressor(max_depth=1).fit(X, y),
-        PolicyTree(teacher="direct", max_depth=1).fit(X, y, **known),
-        OptimalTree(task=SquaredError(), max_depth=1).fit(X, y),
+def test_every_kind_of_leaf_has_its_panel():
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame({"dose": rng.integers(0, 30, 90), "sex": rng.choice(["f", "m"], 90)})
+    y = X["dose"] * 0.5 + rng.normal(size=90)
+    kind = np.array(["mild", "fair", "severe"])[np.digitize(y, [4, 9])]
+    known = {"treatment": np.arange(90) % 2, "predicted_outcomes": np.stack([y, 7 - y], axis=1)}
+    classes = OptimalTreeClassifier(max_depth=2).fit(X, kind)
+    numbers = OptimalTreeRegressor(max_depth=2).fit(X, y)
+    policy = PolicyTree(teacher="direct", max_depth=1).fit(X, y, **known)
+    own = OptimalTree(task=SquaredError(), max_depth=1).fit(X, y)
+    for model, headline in (
+        (classes, "Classification tree"),
+        (numbers, "Regression tree"),
+        (policy, "Policy tree"),
+        (own, "Decision tree"),
     ):
-        text = "".join(Page(html_report(model)).text)
-        assert type(model).__name__ in text
-        assert export_text(model) in text
-        assert "Optimal among trees over these 1 binary features." in text
-        assert model.describe() in text
+        page = Page(html_report(model))
+        assert headline in page.text
+        assert type(model).__name__ in page.words  # in the methods section
+        assert "Optimal among trees over these" in page.words
+        assert not page.having("overview")
+    page = Page(html_report(classes))
+    for shares in classes.leaves_.shares:
+        assert all(f"{100 * share:.3g} %" in page.text for share in shares)
+    page = Page(html_report(numbers))
+    assert len(page.having("range")) == 3 * numbers.n_leaves_
+    assert all(f"{mean:.4g}" in page.text for mean in numbers.leaves_.predicted)
+    page = Page(html_report(policy))
+    assert all(f"{value:.3g}" in page.text for value in policy.leaves_.values.ravel())
+    page = Page(html_report(own))
+    for fact in own.leaves_.facts():
+        assert own.leaves_.text(fact) in page.text
 
 
 @pytest.mark.parametrize("encoder", ["auto", None])
@@ -180,56 +319,178 @@ def test_a_greedy_tree_is_drawn_and_nothing_proven_of_it(encoder):
     rows, y = np.arange(40.0)[:, None], (np.ones(40, bool), np.arange(40.0) % 7 + 1)
     model = GreedySurvivalTree(encoder=encoder, max_depth=2).fit(rows, y)
     page = Page(html_report(model))
-    text = " ".join(page.text)
-    assert "What was proved" not in page.text
-    assert "Nothing is proven of it" in " ".join(text.split())
-    assert all(f"leaf {leaf.node}: θ" in text for leaf in model.leaf_statistics_)
+    assert "Grown one best split after the other; nothing is proven of it." in page.words
+    assert "lower bound" not in page.text
+    for leaf in model.leaf_statistics_:
+        assert f"{leaf.theta:.4g}" in page.text
 
 
-def test_a_soft_tree_is_shown_as_text():
-    rows, y = np.arange(40.0)[:, None], (np.ones(40, bool), np.arange(40.0) % 7 + 1)
-    model = SoftSurvivalTree(depth=1, n_restarts=1, split_l2=0.0, random_state=0).fit(rows, y)
-    text = "".join(Page(html_report(model)).text)
-    assert export_text(model) in text
-    assert "SoftSurvivalTree" in text
+def test_a_soft_tree_is_drawn_with_its_largest_weights(veterans):
+    model = SoftSurvivalTree(depth=2, n_restarts=1, random_state=0).fit(veterans.X, veterans.y)
+    page = Page(html_report(model))
+    assert "Soft survival tree" in page.text
+    for weights in model.tree_.weights:
+        assert f"{weights[np.argmax(np.abs(weights))]:+.3g}" in page.text
+    assert all(question in page.text for question in model.questions_.values())
+    (data,) = (json.loads(text) for text in page.raw if text.startswith("{"))
+    assert np.array(data["case"]["weights"]).shape[0] == 3
 
 
-def test_anything_else_is_refused_by_the_name_of_its_class():
-    with pytest.raises(TypeError, match="fitted trees of bristlecone; got a LinearRegression"):
-        html_report(LinearRegression())
+def test_an_encoder_of_ones_own_has_no_form_and_says_why():
+    gbsg2 = datasets.load("gbsg2", as_frame="pandas")
+    X = gbsg2.X[["horTh", "menostat", "tgrade"]]
+    model = OptimalSurvivalTree(max_depth=2, encoder=OneHotEncoder(sparse_output=False))
+    page = Page(html_report(model.fit(X, gbsg2.y)))
+    assert "(OneHotEncoder), which does not tell what they ask" in page.words
+    assert not [tag for tag, _ in page.tags if tag == "form"]
 
 
-def test_weights_are_shown_beside_the_counts():
-    veterans = datasets.load("veterans", as_frame="plain")
+def test_fields_of_the_form_are_made_from_the_columns():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {
+            "age": rng.integers(20, 90, 200),
+            "smokes": rng.random(200) < 0.5,
+            "site": rng.choice(["a", "b"], 200),
+        }
+    )
+    risk = (X["age"] > 50) * 1.5 + X["smokes"] * 1.0 + (X["site"] == "a") * 0.7
+    y = np.ones(200, bool), rng.exponential(np.exp(-risk))
+    page = html_report(OptimalSurvivalTree(max_depth=3, **PAPERS).fit(X, y))
+    form = part(page, "<form", "</form>")
+    kinds = re.findall(r'data-kind="(\w+)"', form)
+    assert sorted(kinds) == ["category", "flag", "number"]
+    low, high = X["age"].min(), X["age"].max()
+    slider = re.search(r'<input type="range" min="([\d.]+)" max="([\d.]+)" step="([\d.]+)"', form)
+    assert [float(x) for x in slider.groups()] == [low, high, 1]
+    assert ">another, not seen in training</option>" in form
+    strict = OptimalSurvivalTree(
+        max_depth=3, encoder=BinaryEncoder(handle_unknown="error"), **PAPERS
+    )
+    assert "not seen in training</option>" not in html_report(strict.fit(X, y))
+
+
+def test_anything_else_is_refused_by_the_name_of_its_class(tree):
+    for other in (LinearRegression(), "a tree", OptimalSurvivalTree):
+        with pytest.raises(TypeError, match="html_report takes the fitted trees of bristlecone"):
+            html_report(other)
+    with pytest.raises(NotFittedError):
+        html_report(OptimalSurvivalTree())
+    with pytest.raises(InvalidParameterError, match="confidence"):
+        html_report(tree, confidence=95)
+
+
+def test_where_no_tree_keeps_the_constraints_there_is_no_page():
+    X, known = np.arange(8.0)[:, None], {"treatment": [0, 1] * 4, "propensity": np.full(8, 0.5)}
+    model = PolicyTree(max_depth=1, capacities={0: 0.1, 1: 0.1}, teacher="inverse-propensity")
+    with pytest.warns(InfeasibleWarning):
+        model.fit(X, np.arange(8.0), **known)
+    with pytest.raises(InfeasibleError):
+        html_report(model)
+    assert "sk-top-container" in model._repr_html_()
+
+
+def test_weights_are_shown_beside_the_counts(veterans):
     weight = np.linspace(0.5, 1.5, len(veterans.y))
     tree = OptimalSurvivalTree(max_depth=1).fit(veterans.X, veterans.y, sample_weight=weight)
     page = Page(html_report(tree))
+    assert "weight" in page.text
     for leaf in tree.leaf_statistics_:
-        assert f"weight {leaf.weight:.6g}, events {leaf.events:.6g}" in page.text
-        assert f"{leaf.events:.6g}" in page.text
+        assert f"{leaf.weight:.4g}" in page.text
+        assert f"{leaf.n_samples} rows, {leaf.n_events} events" in page.text
 
 
-def test_the_command_line_writes_the_report(tmp_path, capsys):
+def test_a_tree_of_thinned_curves_is_drawn(tree):
+    thin = OptimalSurvivalTree.from_json(tree.to_json(curve_points=10))
+    page = Page(html_report(thin))
+    for leaf in tree.leaf_statistics_:
+        assert f"{leaf.n_samples} rows, {leaf.n_events} events" in page.text
+
+
+def test_settings_tell_what_auto_meant_and_how_columns_became_questions(tree, veterans):
+    words = Page(html_report(tree)).words
+    events = tree.certificate_.settings["min_events_leaf"]
+    assert f"min_events_leaf auto: {events}" in words
+    assert f"prior auto: {tree.leaves_.prior:g}" in words
+    assert "Encoder: from columns to questions" in words and "n_thresholds" in words
+    assert "verbose" not in words.partition("Settings")[2].partition("Text for")[0]
+
+
+def test_the_size_path_is_a_section_of_its_own(veterans):
+    model = OptimalSurvivalTree(max_depth=2)
+    path = model.size_path(veterans.X, veterans.y)
+    model.fit(veterans.X, veterans.y)
+    page = Page(html_report(model, size_path=path))
+    assert "Size path" in page.text
+    for one in path:
+        assert f"{one.objective_value_:.6g}" in page.text
+    with pytest.raises(InvalidParameterError, match="size_path holds no tree"):
+        html_report(model, size_path=[])
+    with pytest.raises(TypeError, match="size_path takes the fitted trees"):
+        html_report(model, size_path=[LinearRegression()])
+
+
+def test_rows_held_out_are_compared_with_the_predictions(veterans):
+    X = pd.DataFrame({name: veterans.X[name] for name in veterans.X.columns})
+    model = OptimalSurvivalTree(max_depth=1).fit(X[:90], veterans.y[:90])
+    new, y = X[90:], veterans.y[90:]
+    page = Page(html_report(model, X=new, y=y, times=[60]))
+    assert f"{model.score(new, y):.3f}" in page.words
+    predicted = model.predict_survival_function(new, times=[60])[:, 0]
+    for node in model.tree_.leaves:
+        own = model.apply(new) == node
+        curve = kaplan_meier(y[own])
+        lower, upper = (
+            limit[np.searchsorted(curve.x, 60, side="right") - 1]
+            for limit in curve.confidence_interval()
+        )
+        assert f"{predicted[own].mean():.3g}" in page.text
+        assert f"{curve(60):.3g} ({lower:.3g} to {upper:.3g})" in page.text
+
+
+def test_held_out_classes_and_numbers_are_compared_too():
+    rng = np.random.default_rng(0)
+    X = rng.random((90, 2))
+    y = np.where(X[:, 0] + rng.normal(size=90) * 0.2 > 0.5, "up", "down")
+    model = OptimalTreeClassifier(max_depth=1).fit(X[:60], y[:60])
+    page = Page(html_report(model, X=X[60:], y=y[60:]))
+    for node, label in zip(model.tree_.leaves, model.leaves_.label, strict=True):
+        own = model.apply(X[60:]) == node
+        share = (y[60:][own] == model.classes_[label]).mean()
+        assert any(text.startswith(f"{share:.3g} (") for text in page.text)
+    numbers = OptimalTreeRegressor(max_depth=1).fit(X[:60], X[:60, 1] * 7)
+    page = Page(html_report(numbers, X=X[60:], y=X[60:, 1] * 7))
+    for node in numbers.tree_.leaves:
+        mean = (X[60:, 1] * 7)[numbers.apply(X[60:]) == node].mean()
+        assert any(text.startswith(f"{mean:.4g} ±") for text in page.text)
+    with pytest.raises(InvalidParameterError, match="30 held-out rows, but y has 29"):
+        html_report(model, X=X[60:], y=y[61:])
+    with pytest.raises(InvalidParameterError, match="go together"):
+        html_report(model, X=X)
+    known = {"treatment": np.arange(90) % 2, "predicted_outcomes": rng.random((90, 2))}
+    policy = PolicyTree(teacher="direct", max_depth=1).fit(X, X[:, 0], **known)
+    with pytest.raises(TypeError, match="got a PolicyTree"):
+        html_report(policy, X=X, y=y)
+
+
+def test_the_page_is_written_completely_or_not_at_all(tree, tmp_path):
     path = tmp_path / "r.html"
-    assert main(["fit", "veterans", "--max-depth", "2", "--report", str(path)]) == 0
-    text = " ".join(Page(path.read_text(encoding="utf-8")).text)
-    assert "Survival tree of veterans" in text
-    assert "137 rows, 128 events, 6 columns" in text
-    capsys.readouterr()
+    page = html_report(tree, path)
+    assert path.read_text(encoding="utf-8") == page
+    with pytest.raises(UnicodeEncodeError):
+        html_report(tree, path, title="\ud800")
+    assert path.read_text(encoding="utf-8") == page
+    assert [one.name for one in tmp_path.iterdir()] == ["r.html"]
+    with pytest.raises(ValueError, match="there is no folder"):
+        html_report(tree, tmp_path / "none" / "r.html")
 
 
-def test_a_tree_by_brier_score_is_drawn_with_its_fitted_curves():
-    veterans = datasets.load("veterans", as_frame="plain")
-    tree = OptimalSurvivalTree(
-        objective="brier", leaf_curve="brier-optimal", max_depth=2, encoder=BinaryEncoder()
-    )
-    tree.fit(veterans.X, veterans.y)
-    page = Page(html_report(tree))
-    text = " ".join(page.text)
-    assert "integrated Brier score" in text
-    assert "Optimal among trees over these 30 binary features." in text
-    # Predicted and Kaplan–Meier curve of every leaf, in the tree and in the plot; they differ.
-    drawn = [attrs["d"] for tag, attrs in page.tags if tag == "path" and "stroke-width" in attrs]
-    dashed = [a["d"] for tag, a in page.tags if tag == "path" and "stroke-dasharray" in a]
-    assert len(drawn) == len(dashed) == 2 * tree.n_leaves_
-    assert not set(drawn) & set(dashed)
+@pytest.mark.slow
+def test_many_rows_and_leaves_make_a_page_of_less_than_a_megabyte():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50_000, 5))
+    # Evenly spread, so that every pixel of every curve has a step.
+    time = rng.random(50_000) ** np.exp(-(X[:, 0] + np.abs(X[:, 1]) + X[:, 2] * (X[:, 3] > 0)))
+    tree = GreedySurvivalTree(max_depth=4, encoder=None).fit(X, (rng.random(50_000) < 0.6, time))
+    assert tree.n_leaves_ == 16
+    assert len(html_report(tree).encode()) < 1_000_000

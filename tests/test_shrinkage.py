@@ -227,7 +227,9 @@ def test_the_leaf_facts_tell_both():
     assert facts["theta"] == leaf.theta != facts["shrunk_theta"]
     assert facts["shrunk_theta"] == model.predict(X)[model.apply(X) == facts["node"]][0]
     assert facts["median"] == leaf.curve.median
-    assert f"θ = {leaf.theta:.4g} → {facts['shrunk_theta']:.3g}" in html_report(model)
+    page = html_report(model)
+    assert f"<dt>relative hazard θ</dt><dd>{leaf.theta:.4g}</dd>" in page
+    assert f"<dt>predicted θ</dt><dd>{facts['shrunk_theta']:.4g}</dd>" in page
     X, y = number_rows()
     model = OptimalTreeRegressor(max_depth=1, shrinkage=5.0).fit(X, y)
     facts = export_dict(model)["yes"]

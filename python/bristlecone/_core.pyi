@@ -22,6 +22,13 @@ class Limits(TypedDict):
     memory_limit: int | None
     options: Mapping[str, Any] | None
 
+# Feature, left and right child of every node, in preorder.
+TreeArrays = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+# Nodes, features, objectives and numbers of leaves of trees; what ended the search, or None.
+Alternatives = tuple[
+    NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64], str | None
+]
+
 class Solution:
     """Result of a search; arrays describe the tree in preorder, left = feature true."""
 
@@ -75,7 +82,7 @@ def forecast_likelihood(
     prior: float = 0.0,
     **limits: Unpack[Limits],
 ) -> dict[str, float]: ...
-def all_optimal_likelihood(
+def near_optimal_likelihood(
     features: NDArray[np.uint8],
     time: NDArray[np.float64],
     event: NDArray[np.bool_],
@@ -83,9 +90,21 @@ def all_optimal_likelihood(
     entry: NDArray[np.float64] | None = None,
     *,
     limit: int,
+    slack: float = 0.0,
     prior: float = 0.0,
     **limits: Unpack[Limits],
-) -> list[Solution]: ...
+) -> tuple[list[Solution], bool]: ...
+def alternatives_likelihood(
+    features: NDArray[np.uint8],
+    time: NDArray[np.float64],
+    event: NDArray[np.bool_],
+    weight: NDArray[np.float64] | None = None,
+    entry: NDArray[np.float64] | None = None,
+    *,
+    tree: TreeArrays,
+    prior: float = 0.0,
+    **limits: Unpack[Limits],
+) -> Alternatives: ...
 def solve_brier(
     features: NDArray[np.uint8],
     time: NDArray[np.float64],
@@ -106,16 +125,27 @@ def path_brier(
     leaf_curve: str = "kaplan-meier",
     **limits: Unpack[Limits],
 ) -> list[Solution]: ...
-def all_optimal_brier(
+def near_optimal_brier(
     features: NDArray[np.uint8],
     time: NDArray[np.float64],
     event: NDArray[np.bool_],
     weight: NDArray[np.float64] | None = None,
     *,
     limit: int,
+    slack: float = 0.0,
     leaf_curve: str = "kaplan-meier",
     **limits: Unpack[Limits],
-) -> list[Solution]: ...
+) -> tuple[list[Solution], bool]: ...
+def alternatives_brier(
+    features: NDArray[np.uint8],
+    time: NDArray[np.float64],
+    event: NDArray[np.bool_],
+    weight: NDArray[np.float64] | None = None,
+    *,
+    tree: TreeArrays,
+    leaf_curve: str = "kaplan-meier",
+    **limits: Unpack[Limits],
+) -> Alternatives: ...
 def solve(
     task: str,
     data: dict[str, Any],
@@ -135,6 +165,23 @@ def forecast(
     features: NDArray[np.uint8],
     **limits: Unpack[Limits],
 ) -> dict[str, float]: ...
+def near_optimal(
+    task: str,
+    data: dict[str, Any],
+    features: NDArray[np.uint8],
+    *,
+    limit: int,
+    slack: float = 0.0,
+    **limits: Unpack[Limits],
+) -> tuple[list[Solution], bool]: ...
+def alternatives(
+    task: str,
+    data: dict[str, Any],
+    features: NDArray[np.uint8],
+    *,
+    tree: TreeArrays,
+    **limits: Unpack[Limits],
+) -> Alternatives: ...
 
 class FrontPoint:
     """One tree of a front in preorder; labels are -1 at splits."""

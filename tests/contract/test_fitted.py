@@ -105,7 +105,7 @@ def test_the_page_holds_the_tree_and_names_the_class(subject):
     page = html_report(model)
     assert page.lower().startswith("<!doctype html>") and page.rstrip().endswith("</html>")
     assert subject.cls.__name__ in page
-    assert "<script" not in page and "http" not in page.replace("http://www.w3.org", "")
+    assert "http:" not in page and "https:" not in page
     for leaf in model.tree_.leaves:
         assert f"[{leaf}]" in page or f"leaf {leaf}" in page
 

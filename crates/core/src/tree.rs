@@ -1,6 +1,7 @@
 //! Binary trees over binary features, as parallel arrays in preorder.
 
 use crate::data::BinaryMatrix;
+use crate::error::Error;
 
 /// Marks a leaf in [`Tree::feature`].
 pub const LEAF: i64 = -2;
@@ -15,6 +16,17 @@ pub struct Tree {
     pub left: Vec<i64>,
     /// Node for rows where the feature is false, −1 at leaves.
     pub right: Vec<i64>,
+}
+
+/// Where a node stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The node.
+    pub node: usize,
+    /// Splits above it.
+    pub depth: usize,
+    /// Leaves below it.
+    pub n_leaves: usize,
 }
 
 impl Tree {
@@ -40,6 +52,38 @@ impl Tree {
         tree
     }
 
+    /// Rejects arrays that are not a tree in preorder over so many features.
+    pub fn check(&self, n_features: usize) -> Result<(), Error> {
+        let invalid =
+            || Err(Error::invalid("tree", "is not a tree in preorder over these features"));
+        let n = self.n_nodes();
+        if n == 0 || self.left.len() != n || self.right.len() != n {
+            return invalid();
+        }
+        let mut seen = vec![false; n];
+        seen[0] = true;
+        for node in 0..n {
+            let (feature, children) = (self.feature[node], [self.left[node], self.right[node]]);
+            if feature == LEAF && children == [-1, -1] {
+                continue;
+            }
+            let known = usize::try_from(feature).is_ok_and(|f| f < n_features);
+            if !known || children[0] != node as i64 + 1 {
+                return invalid();
+            }
+            for child in children {
+                let Some(seen) = usize::try_from(child).ok().and_then(|c| seen.get_mut(c)) else {
+                    return invalid();
+                };
+                if *seen || child <= node as i64 {
+                    return invalid();
+                }
+                *seen = true;
+            }
+        }
+        if seen.iter().all(|&s| s) { Ok(()) } else { invalid() }
+    }
+
     /// Number of nodes.
     pub fn n_nodes(&self) -> usize {
         self.feature.len()
@@ -60,6 +104,65 @@ impl Tree {
             }
         }
         depth.into_iter().max().unwrap_or(0)
+    }
+
+    /// Every split, in preorder.
+    pub fn splits(&self) -> Vec<Place> {
+        let mut places: Vec<Place> =
+            (0..self.n_nodes()).map(|node| Place { node, depth: 0, n_leaves: 1 }).collect();
+        let inner = |&node: &usize| self.feature[node] != LEAF;
+        let children = |node: usize| [self.left[node], self.right[node]].map(|c| c as usize);
+        for node in (0..self.n_nodes()).filter(inner) {
+            for child in children(node) {
+                places[child].depth = places[node].depth + 1;
+            }
+        }
+        for node in (0..self.n_nodes()).filter(inner).rev() {
+            places[node].n_leaves = children(node).map(|c| places[c].n_leaves).iter().sum();
+        }
+        places.retain(|place| self.feature[place.node] != LEAF);
+        places
+    }
+
+    /// Leaves at or below a node.
+    pub fn leaves_below(&self, node: usize) -> usize {
+        match self.feature[node] {
+            LEAF => 1,
+            _ => [self.left[node], self.right[node]]
+                .map(|c| self.leaves_below(c as usize))
+                .iter()
+                .sum(),
+        }
+    }
+
+    /// The tree with another one in the place of a node and what is below it.
+    pub fn with_subtree(&self, node: usize, other: &Tree) -> Tree {
+        self.rebuilt(0, node, other)
+    }
+
+    fn rebuilt(&self, at: usize, node: usize, other: &Tree) -> Tree {
+        if at == node {
+            return other.clone();
+        }
+        match self.feature[at] {
+            LEAF => Tree::leaf(),
+            feature => {
+                let [yes, no] = [self.left[at], self.right[at]]
+                    .map(|child| self.rebuilt(child as usize, node, other));
+                Tree::split(feature as usize, &yes, &no)
+            }
+        }
+    }
+
+    /// Whether row `r` passes through a node.
+    pub fn passes(&self, features: &BinaryMatrix, r: usize, node: usize) -> bool {
+        let mut at = 0;
+        // In preorder no node beyond the one asked for leads to it.
+        while at < node && self.feature[at] != LEAF {
+            let yes = features.get(r, self.feature[at] as usize);
+            at = if yes { self.left[at] } else { self.right[at] } as usize;
+        }
+        at == node
     }
 
     /// For every row, the number of its leaf, counted in preorder.

@@ -1,6 +1,9 @@
 //! Trees by integrated Brier score for Python.
 
-use crate::search::{PySolution, matrix, parse, run, to_py};
+use crate::search::{
+    PyAlternatives, PyNear, PySolution, TreeArrays, matrix, parse, py_alternatives, py_near, run,
+    to_py, tree_of,
+};
 use crate::survival::{not_negative, observations};
 use bristlecone_core::search;
 use bristlecone_core::survival::Observations;
@@ -83,28 +86,53 @@ pub fn path_brier(
     Ok(path.into_iter().map(PySolution).collect())
 }
 
-/// Every tree whose objective is within 1e-9 of the optimum, at most `limit`, few leaves
-/// first; columns that split a node's rows in the same way count once.
+/// Every tree whose objective is within `slack` of the optimum; see `near_optimal_likelihood`.
 #[pyfunction]
-#[pyo3(signature = (features, time, event, weight=None, *, limit, leaf_curve="kaplan-meier",
-    **limits))]
+#[pyo3(signature = (features, time, event, weight=None, *, limit, slack=0.0,
+    leaf_curve="kaplan-meier", **limits))]
 #[allow(clippy::too_many_arguments, reason = "the parameters of the estimator")]
-pub fn all_optimal_brier(
+pub fn near_optimal_brier(
     py: Python<'_>,
     features: PyReadonlyArray2<'_, u8>,
     time: PyReadonlyArray1<'_, f64>,
     event: PyReadonlyArray1<'_, bool>,
     weight: Option<PyReadonlyArray1<'_, f64>>,
     limit: usize,
+    slack: f64,
     leaf_curve: &str,
     limits: Option<&Bound<'_, PyDict>>,
-) -> PyResult<Vec<PySolution>> {
+) -> PyResult<PyNear> {
     let limits = parse(limits)?;
     let matrix = matrix(&features, time.len()?)?;
     let obs = observations(&time, &event, weight.as_ref(), None)?;
     let task = brier(&obs, limits.leaf_penalty, leaf_curve, None)?;
-    let all = run(py, &task, &matrix, &limits, None, |task, matrix, settings, monitor| {
-        search::all_optimal_brier(task, matrix, settings, monitor, limit)
+    let near = run(py, &task, &matrix, &limits, None, |task, matrix, settings, monitor| {
+        search::near_optimal_brier(task, matrix, settings, monitor, (slack, limit))
     })?;
-    Ok(all.into_iter().map(PySolution).collect())
+    Ok(py_near(near))
+}
+
+/// Other questions at the splits of a tree; see `alternatives_likelihood`.
+#[pyfunction]
+#[pyo3(signature = (features, time, event, weight=None, *, tree, leaf_curve="kaplan-meier",
+    **limits))]
+#[allow(clippy::too_many_arguments, reason = "the parameters of the estimator")]
+pub fn alternatives_brier<'py>(
+    py: Python<'py>,
+    features: PyReadonlyArray2<'_, u8>,
+    time: PyReadonlyArray1<'_, f64>,
+    event: PyReadonlyArray1<'_, bool>,
+    weight: Option<PyReadonlyArray1<'_, f64>>,
+    tree: TreeArrays,
+    leaf_curve: &str,
+    limits: Option<&Bound<'_, PyDict>>,
+) -> PyResult<PyAlternatives<'py>> {
+    let (limits, tree) = (parse(limits)?, tree_of(tree));
+    let matrix = matrix(&features, time.len()?)?;
+    let obs = observations(&time, &event, weight.as_ref(), None)?;
+    let task = brier(&obs, limits.leaf_penalty, leaf_curve, None)?;
+    let found = run(py, &task, &matrix, &limits, None, |task, matrix, settings, monitor| {
+        search::alternatives_brier(task, matrix, settings, monitor, &tree)
+    })?;
+    Ok(py_alternatives(py, found))
 }

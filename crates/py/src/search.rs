@@ -5,12 +5,13 @@ use crate::survival::observations;
 use bristlecone_core::data::{BinaryMatrix, Sample};
 use bristlecone_core::error::Error as CoreError;
 use bristlecone_core::search::{
-    Forecast, Monitor, Precision, Settings, Solution, TracePoint, all_optimal, forecast, solve,
-    solve_path,
+    Alternative, Forecast, Monitor, Near, Precision, Settings, Solution, Status, Stop, TracePoint,
+    alternatives, forecast, near_optimal, solve, solve_path,
 };
 use bristlecone_core::simd::Backend;
 use bristlecone_core::task::Statistics;
 pub(crate) use bristlecone_core::task::likelihood::Likelihood;
+use bristlecone_core::tree::Tree;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -238,13 +239,14 @@ pub fn path_likelihood(
     Ok(path.into_iter().map(PySolution).collect())
 }
 
-/// Every tree whose objective is within 1e-9 of the optimum, at most `limit`, few leaves
-/// first; columns that split a node's rows in the same way count once.
+/// Every tree whose objective is within `slack` (and 1e-9) of the optimum, at most `limit`, few
+/// leaves first, and whether these are all; columns that split a node's rows in the same way count
+/// once.
 #[pyfunction]
-#[pyo3(signature = (features, time, event, weight=None, entry=None, *, limit, prior=0.0,
+#[pyo3(signature = (features, time, event, weight=None, entry=None, *, limit, slack=0.0, prior=0.0,
     **limits))]
 #[allow(clippy::too_many_arguments, reason = "the parameters of the estimator")]
-pub fn all_optimal_likelihood(
+pub fn near_optimal_likelihood(
     py: Python<'_>,
     features: PyReadonlyArray2<'_, u8>,
     time: PyReadonlyArray1<'_, f64>,
@@ -252,19 +254,82 @@ pub fn all_optimal_likelihood(
     weight: Option<PyReadonlyArray1<'_, f64>>,
     entry: Option<PyReadonlyArray1<'_, f64>>,
     limit: usize,
+    slack: f64,
     prior: f64,
     limits: Option<&Bound<'_, PyDict>>,
-) -> PyResult<Vec<PySolution>> {
+) -> PyResult<PyNear> {
     let limits = parse(limits)?;
     let matrix = matrix(&features, time.len()?)?;
     let obs = observations(&time, &event, weight.as_ref(), entry.as_ref())?;
     let penalty = limits.leaf_penalty;
-    let all = with_likelihood!(&obs, prior, penalty, task => {
+    let near = with_likelihood!(&obs, prior, penalty, task => {
         run(py, &task, &matrix, &limits, None, |task, matrix, settings, monitor| {
-            all_optimal(task, matrix, settings, monitor, limit)
+            near_optimal(task, matrix, settings, monitor, (slack, limit))
         })
     })?;
-    Ok(all.into_iter().map(PySolution).collect())
+    Ok(py_near(near))
+}
+
+/// The best tree with each other question at each split of a tree (its arrays, in preorder), the
+/// same nodes above and beside it: arrays of node, feature, objective and number of leaves, and
+/// what ended the search early, or None.
+#[pyfunction]
+#[pyo3(signature = (features, time, event, weight=None, entry=None, *, tree, prior=0.0, **limits))]
+#[allow(clippy::too_many_arguments, reason = "the parameters of the estimator")]
+pub fn alternatives_likelihood<'py>(
+    py: Python<'py>,
+    features: PyReadonlyArray2<'_, u8>,
+    time: PyReadonlyArray1<'_, f64>,
+    event: PyReadonlyArray1<'_, bool>,
+    weight: Option<PyReadonlyArray1<'_, f64>>,
+    entry: Option<PyReadonlyArray1<'_, f64>>,
+    tree: TreeArrays,
+    prior: f64,
+    limits: Option<&Bound<'_, PyDict>>,
+) -> PyResult<PyAlternatives<'py>> {
+    let (limits, tree) = (parse(limits)?, tree_of(tree));
+    let matrix = matrix(&features, time.len()?)?;
+    let obs = observations(&time, &event, weight.as_ref(), entry.as_ref())?;
+    let penalty = limits.leaf_penalty;
+    let found = with_likelihood!(&obs, prior, penalty, task => {
+        run(py, &task, &matrix, &limits, None, |task, matrix, settings, monitor| {
+            alternatives(task, matrix, settings, monitor, &tree)
+        })
+    })?;
+    Ok(py_alternatives(py, found))
+}
+
+/// Trees, and whether there are no others.
+pub(crate) type PyNear = (Vec<PySolution>, bool);
+
+pub(crate) fn py_near(near: Near) -> PyNear {
+    (near.trees.into_iter().map(PySolution).collect(), near.complete)
+}
+
+/// Feature, left and right child of every node.
+pub(crate) type TreeArrays = (Vec<i64>, Vec<i64>, Vec<i64>);
+
+pub(crate) fn tree_of((feature, left, right): TreeArrays) -> Tree {
+    Tree { feature, left, right }
+}
+
+type Array<'py, T> = Bound<'py, PyArray1<T>>;
+
+/// Nodes, features, objectives, numbers of leaves, and why the search ended early.
+pub(crate) type PyAlternatives<'py> =
+    (Array<'py, i64>, Array<'py, i64>, Array<'py, f64>, Array<'py, i64>, Option<&'static str>);
+
+pub(crate) fn py_alternatives(
+    py: Python<'_>,
+    (found, stop): (Vec<Alternative>, Option<Stop>),
+) -> PyAlternatives<'_> {
+    let whole = |value: fn(&Alternative) -> usize| {
+        found.iter().map(|one| value(one) as i64).collect::<Vec<_>>().into_pyarray(py)
+    };
+    let objectives: Vec<f64> = found.iter().map(|one| one.objective).collect();
+    let stop = stop.map(|stop| Status::from(stop).name());
+    let leaves = whole(|one| one.n_leaves);
+    (whole(|one| one.node), whole(|one| one.feature), objectives.into_pyarray(py), leaves, stop)
 }
 
 /// What a search would take: dict of seconds, row_seconds, bytes, cells, row_visits, n_distinct_rows

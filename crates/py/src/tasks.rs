@@ -1,6 +1,9 @@
 //! Every sum task by name: one way in for data, one for each kind of search.
 
-use crate::search::{PySolution, matrix, parse, run, to_py};
+use crate::search::{
+    PyAlternatives, PyNear, PySolution, TreeArrays, matrix, parse, py_alternatives, py_near, run,
+    to_py, tree_of,
+};
 use bristlecone_core::task::prices::FeaturePrices;
 use bristlecone_core::task::registry::{self, Named, Outcome, Problem};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
@@ -201,6 +204,48 @@ pub fn path_task(
     let task = data.task(task, limits.leaf_penalty, limits.most_leaves())?;
     let path = run(py, &task, matrix, &limits, None, registry::solve_path)?;
     Ok(path.into_iter().map(PySolution).collect())
+}
+
+/// Every tree whose objective is within `slack` of the optimum; see `near_optimal_likelihood`.
+#[pyfunction]
+#[pyo3(name = "near_optimal", signature = (task, data, features, *, limit, slack=0.0, **limits))]
+pub fn near_optimal_task(
+    py: Python<'_>,
+    task: &str,
+    data: &Bound<'_, PyDict>,
+    features: Features<'_>,
+    limit: usize,
+    slack: f64,
+    limits: Option<&Bound<'_, PyDict>>,
+) -> PyResult<PyNear> {
+    let (limits, data) = (parse(limits)?, Data::new(data, features.as_array().dim())?);
+    let matrix = &matrix(&features, data.n_rows)?;
+    let task = data.task(task, limits.leaf_penalty, limits.most_leaves())?;
+    let near = run(py, &task, matrix, &limits, None, |task, matrix, settings, monitor| {
+        registry::near_optimal(task, matrix, settings, monitor, (slack, limit))
+    })?;
+    Ok(py_near(near))
+}
+
+/// Other questions at the splits of a tree; see `alternatives_likelihood`.
+#[pyfunction]
+#[pyo3(name = "alternatives", signature = (task, data, features, *, tree, **limits))]
+pub fn alternatives_task<'py>(
+    py: Python<'py>,
+    task: &str,
+    data: &Bound<'_, PyDict>,
+    features: Features<'_>,
+    tree: TreeArrays,
+    limits: Option<&Bound<'_, PyDict>>,
+) -> PyResult<PyAlternatives<'py>> {
+    let (limits, tree) = (parse(limits)?, tree_of(tree));
+    let data = Data::new(data, features.as_array().dim())?;
+    let matrix = &matrix(&features, data.n_rows)?;
+    let task = data.task(task, limits.leaf_penalty, limits.most_leaves())?;
+    let found = run(py, &task, matrix, &limits, None, |task, matrix, settings, monitor| {
+        registry::alternatives(task, matrix, settings, monitor, &tree)
+    })?;
+    Ok(py_alternatives(py, found))
 }
 
 /// What a search would take: dict of seconds, row_seconds, bytes, cells, row_visits, n_distinct_rows

@@ -1,7 +1,8 @@
-"""The command line: ``bristlecone fit``, ``predict``, ``show``, ``export`` and ``datasets``.
+"""The command line: ``fit``, ``predict``, ``show``, ``export``, ``verify`` and ``datasets``.
 
-Exit status: 0 after success, 2 after an error (one line on standard error, no file written), 130
-after Ctrl-C; a ``fit`` that Ctrl-C stopped still reports the best tree it had found.
+Exit status: 0 after success, 1 when a check of ``verify`` fails, 2 after an error (one line on
+standard error, no file written), 130 after Ctrl-C; a ``fit`` that Ctrl-C stopped still reports the
+best tree it had found.
 
 Each command is a module with a function ``run``. What is imported here is little, so that
 ``--version`` and ``--help`` answer at once.

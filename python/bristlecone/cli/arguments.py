@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
+from shlex import join
 from textwrap import fill
 from typing import Any, NoReturn
 
 from bristlecone._core import __version__
-from bristlecone.cli.kinds import DEFAULT, KINDS, Kind, flag
+from bristlecone.cli.kinds import DEFAULT, KINDS, Kind, Role, flag
 
 __all__ = ["parse"]
 
@@ -21,6 +22,8 @@ _DATA = (
 _WIDTH = 80
 _FORMS = ("sql", "python", "r", "onnx", "dot", "rules", "text", "json")
 _DIALECTS = ("ansi", "duckdb", "sqlite")
+RULES = ("one-standard-error", "best")
+"""Of ``TreeSizeCV``."""
 # From which similarity an option is suggested in place of another.
 _ALIKE = 0.75
 _LISTED: dict[str, Any] = {"metavar": "COL", "nargs": "+", "action": "extend", "default": []}
@@ -44,7 +47,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace | None:
-    """Arguments, with the name of the command as ``command``; None after printing the help.
+    """Arguments, with ``command`` and the whole ``line``; None after printing the help.
 
     Raises
     ------
@@ -68,6 +71,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace | None:
         ("predict", "apply a saved tree to new rows", _add_predict),
         ("show", "print a saved tree", _add_show),
         ("export", "write a saved tree as SQL, Python, R, ONNX and more", _add_export),
+        ("verify", "compute all that a saved tree says anew from its rows", _add_verify),
         ("datasets", "list the bundled data sets, or describe one", _add_datasets),
     ):
         add(commands.add_parser(name, help=short))
@@ -81,6 +85,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace | None:
         return None
     if unknown:
         _refuse(arguments, unknown)
+    arguments.line = join(["bristlecone", *argv])
     return arguments
 
 
@@ -139,7 +144,9 @@ examples:
     )
     _add_columns(parser.add_argument_group("columns"), kind)
     _add_output(parser.add_argument_group("output"), kind)
-    parser.set_defaults(estimate=False, progress=False, time_label=None)
+    parser.set_defaults(estimate=False, progress=False, time_label=None, tune=None)
+    if kind.has_sizes:
+        _add_size(parser.add_argument_group("size"))
     for group in kind.groups:
         options = parser.add_argument_group(group.title)
         for option in group.options:
@@ -172,12 +179,9 @@ def _examples(chosen: str, kind: Kind) -> str:
 
 def _add_columns(group: Any, kind: Kind) -> None:
     for role in kind.roles:
-        several = {"nargs": "+", "action": "extend"} if role.is_many else {}
-        group.add_argument(flag(role), metavar="COL", help=role.help, **several)
+        _add_role(group, role)
     if kind.predicts_survival:
-        group.add_argument(
-            "--event-value", metavar="V", help="value of the event column that means an event"
-        )
+        _add_event_value(group)
     group.add_argument("--drop", help="columns to ignore", **_LISTED)
     group.add_argument(
         "--categorical",
@@ -190,14 +194,9 @@ def _add_columns(group: Any, kind: Kind) -> None:
 def _add_output(group: Any, kind: Kind) -> None:
     add = group.add_argument
     add("--model", metavar="JSON", help="save the tree to this file")
-    add("--report", metavar="HTML", help="write a page about the tree, with its curves and proof")
-    add("--title", metavar="TEXT", help="headline of the report (default: names the data)")
+    _add_report(group, "names the data")
     if kind.predicts_survival:
-        add(
-            "--time-label",
-            metavar="TEXT",
-            help="label of its time axes (default: names the column)",
-        )
+        _add_time_label(group, "names the column")
     if kind.is_searched:
         add("--estimate", action="store_true", help="print what the search would take, and stop")
         add(
@@ -206,6 +205,67 @@ def _add_output(group: Any, kind: Kind) -> None:
             help="show best tree and bound from the start, on a terminal or not (default: on a "
             "terminal, after a second)",
         )
+
+
+def _add_report(group: Any, title: str) -> None:
+    group.add_argument("--report", metavar="HTML", help="write an interactive page about the tree")
+    group.add_argument("--title", metavar="TEXT", help=f"headline of the report (default: {title})")
+
+
+def _add_time_label(group: Any, label: str) -> None:
+    group.add_argument(
+        "--time-label", metavar="TEXT", help=f"label of its time axes (default: {label})"
+    )
+
+
+def _add_role(group: Any, role: Role) -> None:
+    several = {"nargs": "+", "action": "extend"} if role.is_many else {}
+    group.add_argument(flag(role), metavar="COL", help=role.help, **several)
+
+
+def _add_event_value(group: Any) -> None:
+    group.add_argument(
+        "--event-value", metavar="V", help="value of the event column that means an event"
+    )
+
+
+def _add_size(group: Any) -> None:
+    add = group.add_argument
+    add(
+        "--tune",
+        action="store_true",
+        default=None,
+        help="choose the number of leaves by cross-validation, up to what the other options allow",
+    )
+    add("--folds", metavar="N", type=_at_least(2), help="number of folds (default: 5)")
+    add(
+        "--repeats",
+        metavar="N",
+        type=_at_least(1),
+        help="times that the folds are drawn (default: 1)",
+    )
+    add(
+        "--rule",
+        choices=RULES,
+        help=f"the smallest size within one standard error of the best, or the best (default: "
+        f"{RULES[0]})",
+    )
+    add(
+        "--scoring",
+        metavar="NAME",
+        help="metric that chooses: concordance, uno, ibs, auc or likelihood for survival trees, a "
+        "scorer of scikit-learn for others (default: score of the class, of costs the mean cost)",
+    )
+
+
+def _at_least(least: int) -> Callable[[str], int]:
+    def integer(text: str) -> int:
+        number = int(text)
+        if number < least:
+            raise argparse.ArgumentTypeError(f"must be at least {least}; got {number}")
+        return number
+
+    return integer
 
 
 def _add_missing(group: Any) -> None:
@@ -247,9 +307,14 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_show(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Print a saved tree as fit printed it."
-    parser.epilog = "example: bristlecone show tree.json"
+    parser.description = "Print a saved tree as fit printed it, and write a page about it."
+    parser.epilog = """examples:
+  bristlecone show tree.json
+  bristlecone show tree.json --report tree.html --time-label "days from surgery"
+"""
     parser.add_argument("model", metavar="MODEL", help="file written by fit --model")
+    _add_report(parser, "names the file")
+    _add_time_label(parser, "time")
 
 
 def _add_export(parser: argparse.ArgumentParser) -> None:
@@ -279,6 +344,40 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
         help=f"{', '.join(_DIALECTS)} (default: {_DIALECTS[0]})",
     )
     add("--out", metavar="FILE", help="file to write (default: standard output)")
+
+
+def _add_verify(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Compute everything that a saved tree says anew from the rows of its fit, with code\n"
+        "that shares nothing with the search: leaves, sizes, curves, predictions, limits,\n"
+        "objective; and, where that is small, the lower bound from every tree there is. The\n"
+        "exit status is 0 when all checks hold and 1 when one fails. Columns that hold the\n"
+        "outcomes are named as in fit; the tree knows the others."
+    )
+    parser.epilog = """examples:
+  bristlecone verify tree.json gbsg2
+  bristlecone verify tree.json study.csv --time days --event status
+"""
+    add = parser.add_argument
+    add("model", metavar="MODEL", help="file written by fit --model")
+    add("data", metavar="DATA", help=f"{_DATA}: the rows of the fit, in their order")
+    group = parser.add_argument_group("columns")
+    roles: dict[str, Role] = {}
+    for role in (role for kind in KINDS.values() for role in kind.roles):
+        roles.setdefault(role.name, role)
+    for role in roles.values():
+        _add_role(group, role)
+    _add_event_value(group)
+    _add_missing(group)
+    parser.set_defaults(drop=[], categorical=[])
+    add(
+        "--most-work",
+        type=float,
+        metavar="N",
+        default=5e7,
+        help="work that the search through every tree may take, in units of about 10 ns "
+        "(default: 5e7, half a second)",
+    )
 
 
 def _add_datasets(parser: argparse.ArgumentParser) -> None:

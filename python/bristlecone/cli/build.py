@@ -11,16 +11,18 @@ from bristlecone.cli.roles import Columns, Rows
 from bristlecone.cli.tables import check_column, listed, spells
 from bristlecone.estimators.parameters import Parameter
 
-__all__ = ["build", "check_names", "name_values"]
+__all__ = ["build", "check_names", "check_needs", "name_values"]
 
-_NEEDS = {"title": "report", "time_label": "report"}
+_NEEDS = {
+    "title": "report",
+    "time_label": "report",
+    **dict.fromkeys(("folds", "repeats", "rule", "scoring"), "tune"),
+}
 
 
 def build(kind: Kind, given: Mapping[str, Any]) -> Any:
     """Estimator of the options that are given, with its parameters checked."""
-    for option, other in {**_NEEDS, **kind.needs}.items():
-        if given.get(option) is not None and given.get(other) is None:
-            raise ValueError(f"{flag(option)} needs {flag(other)}")
+    check_needs(given, kind.needs)
     parameters: dict[str, Any] = {}
     for group in kind.groups:
         values = {
@@ -39,6 +41,13 @@ def build(kind: Kind, given: Mapping[str, Any]) -> Any:
     estimator = getattr(bristlecone, kind.cls)(**parameters)
     estimator.check_parameters()
     return estimator
+
+
+def check_needs(given: Mapping[str, Any], needs: Mapping[str, str] | None = None) -> None:
+    """Raise ValueError where an option is given without the one that it needs."""
+    for option, other in {**_NEEDS, **(needs or {})}.items():
+        if given.get(option) is not None and given.get(other) is None:
+            raise ValueError(f"{flag(option)} needs {flag(other)}")
 
 
 def _value(option: Parameter, read: Any) -> Any:

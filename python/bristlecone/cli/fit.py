@@ -12,14 +12,15 @@ from typing import Any
 from bristlecone import datasets
 from bristlecone.cli.build import build, check_names, name_values
 from bristlecone.cli.kinds import KINDS, Kind
-from bristlecone.cli.progress import progress_line
+from bristlecone.cli.progress import progress_line, searches_line
 from bristlecone.cli.roles import Columns, Rows, assigned, read_rows
 from bristlecone.cli.tables import identifiers, is_bundled, open_table, output
-from bristlecone.cli.text import size, tree_text
+from bristlecone.cli.text import size, size_text, tree_text
 from bristlecone.data.reading import CsvFile, ParquetFile
 from bristlecone.errors import BristleconeWarning, warn
 from bristlecone.model.files import write_files
 from bristlecone.report import html_report
+from bristlecone.report.rendering import check_engine
 from bristlecone.search.progress import SearchCost, readable_bytes, readable_seconds
 
 __all__ = ["run"]
@@ -32,6 +33,8 @@ def run(arguments: argparse.Namespace) -> int:
     kind = KINDS[arguments.estimator]
     estimator = build(kind, vars(arguments))
     targets = _targets(arguments)
+    if "--report" in targets:
+        check_engine()
     table = open_table(arguments.data)
     columns = assigned(kind, arguments, table.columns, table.name)
     check_names(kind, estimator, columns)
@@ -39,9 +42,17 @@ def run(arguments: argparse.Namespace) -> int:
     name_values(kind, estimator, columns, rows)
     _warn_of_columns(arguments, table, rows)
     if arguments.estimate:
+        if arguments.tune:
+            raise ValueError("--estimate is of a single search; it does not go with --tune")
         print(_forecast(estimator.estimate_cost(rows.X, rows.y, **rows.more)), end="")
         return 0
-    _fit(kind, estimator, rows, progress=arguments.progress)
+    if arguments.tune:
+        search = _tuned(estimator, rows, arguments)
+        estimator = search.best_estimator_
+        print(size_text(search.cv_results_, search.best_index_, arguments.scoring or "score"))
+    else:
+        _fit(kind, estimator, rows, progress=arguments.progress)
+    _warn_of_constants(estimator)
 
     print(tree_text(estimator, table.name), end="")
     documents: dict[str | os.PathLike[str], str] = {}
@@ -57,6 +68,22 @@ def _fit(kind: Kind, estimator: Any, rows: Rows, *, progress: bool) -> None:
     with progress_line(progress) if kind.is_searched else nullcontext() as callback:
         told = {} if callback is None else {"callback": callback}
         estimator.fit(rows.X, rows.y, **rows.more, **told)
+
+
+def _tuned(estimator: Any, rows: Rows, arguments: argparse.Namespace) -> Any:
+    # Imports much of scikit-learn, which other fits do without.
+    from bristlecone.tune import TreeSizeCV
+
+    given = {"cv": "folds", "n_repeats": "repeats", "rule": "rule", "scoring": "scoring"}
+    options = {name: getattr(arguments, option) for name, option in given.items()}
+    search = TreeSizeCV(
+        estimator, **{name: value for name, value in options.items() if value is not None}
+    )
+    with searches_line(arguments.progress) as callback:
+        return search.fit(rows.X, rows.y, **rows.more, callback=callback)
+
+
+def _warn_of_constants(estimator: Any) -> None:
     # Where nothing else is left, the fit has warned itself.
     constant = getattr(estimator.encoder_, "constant_features_in_", [])
     if constant and estimator.certificate_.questions:
@@ -75,6 +102,7 @@ def _report(
         estimator,
         title=arguments.title or f"{kind.headline} of {Path(source).name}",
         about=size(estimator),
+        command=arguments.line,
         **{name: label for name, label in labels.items() if label is not None},
     )
 

@@ -94,6 +94,11 @@ class Kind(NamedTuple):
         return SEARCH in self.groups
 
     @property
+    def has_sizes(self) -> bool:
+        """Whether there is a best tree of every number of leaves."""
+        return SOFT not in self.groups
+
+    @property
     def predicts_survival(self) -> bool:
         """Whether the outcome is a time."""
         return TIME in self.roles

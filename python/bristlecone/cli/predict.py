@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone.cli.tables import check_column, open_table, output, shown, spells
+from bristlecone.cli.features import known_columns
+from bristlecone.cli.tables import check_column, open_table, output, shown
 from bristlecone.data.frame import Frame
 from bristlecone.data.reading import CsvFile, ParquetFile
-from bristlecone.data.reading.columns import NUMBER, TEXT
-from bristlecone.encoder.schema import ColumnSchema
+from bristlecone.data.reading.columns import TEXT
 from bristlecone.model.files import write_files
 from bristlecone.model.registry import load_model
 
@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     table = open_table(arguments.data)
     for name in arguments.id:
         check_column(name, table.columns, "--id")
-    X = _features(estimator, table, arguments)
+    X = known_columns(estimator, table, arguments.model, arguments.na)
     columns = {"leaf": estimator.apply(X), **_predictions(estimator, X, times)}
     _write({**_copied(table, arguments.id, columns), **columns}, target)
     return 0
@@ -55,47 +55,6 @@ def _times(times: list[float]) -> dict[str, float]:
             raise ValueError(f"--times: {name} is given twice")
         named[name] = time
     return named
-
-
-def _features(estimator: Any, table: CsvFile | ParquetFile, arguments: argparse.Namespace) -> Frame:
-    """The columns that the tree knows, of the kinds they had in training."""
-    names = getattr(estimator, "feature_names_in_", None)
-    if names is None:
-        raise ValueError(
-            f"{arguments.model}: the tree was fitted without column names; predict with it in "
-            "Python"
-        )
-    found = table.columns
-    for name in getattr(estimator, "features_used_", names):
-        check_column(name, found, arguments.model)
-    schemas = {
-        schema.name: schema
-        for schema in getattr(estimator.encoder_, "columns_", [])
-        if isinstance(schema, ColumnSchema)
-    }
-    wanted = [name for name in names if name in found]
-    kinds = {name: _kind(schemas[name]) for name in wanted if name in schemas}
-    frame = table.read(wanted, kinds=kinds, missing=arguments.na)
-    return Frame(
-        (name, _levels(values, schemas[name]) if kinds.get(name) == TEXT else values)
-        for name, values in frame.items()
-    )
-
-
-def _kind(schema: ColumnSchema) -> str:
-    return NUMBER if schema.kind in ("flag", "number") else TEXT
-
-
-def _levels(values: NDArray[Any], schema: ColumnSchema) -> NDArray[Any]:
-    """Texts of a categorical column as the levels of training, which may be numbers."""
-    if all(isinstance(level, str) for level in schema.levels):
-        return values
-    known: dict[Any, Any] = {None: None}
-    for text in set(values.tolist()) - {None}:
-        known[text] = next((level for level in schema.levels if spells(text, level)), text)
-    result = np.empty(len(values), dtype=object)
-    result[:] = [known[text] for text in values.tolist()]
-    return result
 
 
 def _predictions(estimator: Any, X: Frame, times: dict[str, float]) -> Columns:

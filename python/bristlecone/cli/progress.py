@@ -1,17 +1,19 @@
-"""The line that tells how far a search is."""
+"""The line that tells how far a search is, or several are."""
 
 from __future__ import annotations
 
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from bristlecone.errors import SearchCostWarning
 from bristlecone.search.progress import SearchProgress, readable_seconds
 
-__all__ = ["progress_line"]
+__all__ = ["progress_line", "searches_line"]
 
 
 class _Line:
@@ -25,7 +27,18 @@ class _Line:
         if progress.seconds < self._next:
             return
         self._next = progress.seconds + 0.1
-        text = _text(progress)
+        self.write(_text(progress))
+
+    def count(self, begun: float, done: int, total: int) -> None:
+        seconds = time.perf_counter() - begun
+        if seconds < self._next:
+            return
+        text = f"{seconds:.1f} s: {done} of {total} searches"
+        if done < total:
+            text += f", about {readable_seconds(seconds / done * (total - done))} left"
+        self.write(text)
+
+    def write(self, text: str) -> None:
         # Blanks cover what a longer text has left.
         print(f"\r{text:{self._width}}", end="", file=sys.stderr, flush=True)
         self._width = len(text)
@@ -49,13 +62,10 @@ def _text(progress: SearchProgress) -> str:
 
 
 @contextmanager
-def progress_line(forced: bool) -> Iterator[Callable[[SearchProgress], None] | None]:
-    """Callback that shows progress: on a terminal after a second; anywhere, at once if forced.
-
-    Warnings wait until the line has ended, but for the one before a hopeless search.
-    """
+def _line(forced: bool) -> Iterator[_Line]:
+    """A line, while which warnings wait, each once, but for the one before a hopeless search."""
     line = _Line(0.0 if forced else 1.0)
-    held: list[Warning | str] = []
+    held: dict[str, Warning | str] = {}
     with warnings.catch_warnings():
         show_now = warnings.showwarning
 
@@ -64,12 +74,27 @@ def progress_line(forced: bool) -> Iterator[Callable[[SearchProgress], None] | N
                 line.end()
                 show_now(message, category, *where, **more)
             else:
-                held.append(message)
+                held[str(message)] = message
 
         warnings.showwarning = show
         try:
-            yield line.show if forced or sys.stderr.isatty() else None
+            yield line
         finally:
             line.end()
-    for message in held:
+    for message in held.values():
         warnings.warn(message, stacklevel=1)
+
+
+@contextmanager
+def progress_line(forced: bool) -> Iterator[Callable[[SearchProgress], None] | None]:
+    """Callback that shows progress: on a terminal after a second; anywhere, at once if forced."""
+    with _line(forced) as line:
+        yield line.show if forced or sys.stderr.isatty() else None
+
+
+@contextmanager
+def searches_line(forced: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """The same of several searches: called with how many are done, and of how many."""
+    begun = time.perf_counter()
+    with _line(forced) as line:
+        yield partial(line.count, begun) if forced or sys.stderr.isatty() else None

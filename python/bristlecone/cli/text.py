@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bristlecone.cli.tables import shown
 from bristlecone.export import export_dict, export_text
 from bristlecone.search.certificate import Certificate
 
-__all__ = ["size", "tree_text"]
+__all__ = ["size", "size_text", "tree_text"]
 
 
 def tree_text(estimator: Any, source: str) -> str:
     """Where the tree comes from and its size, the tree, and what was proved of it."""
     proof = "".join(f"{name:16}{value}\n" for name, value in _proof(estimator.certificate_))
     return f"{source}: {size(estimator)}\n\n{export_text(estimator)}\n{proof}"
+
+
+def size_text(results: Mapping[str, Any], chosen: int, metric: str) -> str:
+    """Scores of trees by their number of leaves, as a table."""
+    names = ("leaves", metric, "standard error")
+    columns = (results[name] for name in ("n_leaves", "mean_test_score", "se_test_score"))
+    lines = ["  ".join((f"{names[0]:>6}", f"{names[1]:>11}", f"{names[2]:>14}"))]
+    for place, (leaves, mean, error) in enumerate(zip(*columns, strict=True)):
+        mark = "  chosen" if place == chosen else ""
+        lines.append(f"{leaves:>6}  {mean:>{max(11, len(metric))}.4f}  {error:>14.4f}{mark}")
+    return "\n".join(lines) + "\n"
 
 
 def size(estimator: Any) -> str:
@@ -42,9 +53,8 @@ def _proof(found: Certificate) -> list[tuple[str, str]]:
     if found.is_searched:
         lines = [*found.numbers[:3], ("status", found.sentence), *found.numbers[3:]]
     else:
-        status = f"{found.status}, not searched for: nothing is proved"
         objective, *_ = found.numbers
-        lines = [objective, ("status", status), ("seconds", f"{found.seconds:.3g}")]
+        lines = [objective, ("status", found.sentence), ("seconds", f"{found.seconds:.3g}")]
     if found.groups is not None:
         pairs = zip(found.groups.groups.tolist(), found.groups.values.tolist(), strict=True)
         lines.append(("by group", ", ".join(f"{shown(name)}: {x:.6g}" for name, x in pairs)))

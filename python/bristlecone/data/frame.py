@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Frame", "check_names", "frame_backend"]
+__all__ = ["Frame", "check_names", "frame_backend", "native_frame"]
 
 
 class Frame(Mapping[str, NDArray[Any]]):
@@ -98,3 +98,10 @@ def frame_backend(X: Any) -> str | None:
     if isinstance(X, (np.ndarray, list)) or not nw.dependencies.is_into_dataframe(X):
         return None
     return str(nw.get_native_namespace(X).__name__)
+
+
+def native_frame(columns: Sequence[tuple[str, NDArray[Any]]], backend: str | None) -> Any:
+    """Columns as a data frame of this library (as from ``frame_backend``); None: a ``Frame``."""
+    if backend is None:
+        return Frame(columns)
+    return nw.from_dict(dict(columns), backend=cast(Any, backend)).to_native()

@@ -13,7 +13,7 @@ from bristlecone.encoder.features import AtMost, Feature, Flag, Level, Other, Th
 from bristlecone.encoder.numeric import NumericColumns
 from bristlecone.tree import Tree
 
-__all__ = ["Decision", "decide", "tree_decisions"]
+__all__ = ["Decision", "decide", "feature_decisions", "tree_decisions"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,13 +82,18 @@ def tree_decisions(encoder: Any, tree: Any) -> dict[int, Decision]:
             f"{type(encoder).__name__} does not tell what its features ask of the columns; a tree "
             "over a BinaryEncoder or over numbers (encoder=None) is needed"
         )
+    decisions = feature_decisions(encoder)
+    return {node: decisions[tree.feature[node]] for node in nodes}
+
+
+def feature_decisions(encoder: BinaryEncoder) -> list[Decision]:
+    """Decision of every binary feature of a fitted encoder, in their order."""
     places = {schema.name: place for place, schema in enumerate(encoder.columns_)}
     numeric = {schema.name: schema.kind != "categorical" for schema in encoder.columns_}
-    asked = {node: encoder.features_[tree.feature[node]] for node in nodes}
-    return {
-        node: _decision(feature, places[feature.column], numeric[feature.column])
-        for node, feature in asked.items()
-    }
+    return [
+        _decision(feature, places[feature.column], numeric[feature.column])
+        for feature in encoder.features_
+    ]
 
 
 def _decision(feature: Feature, place: int, numeric: bool) -> Decision:

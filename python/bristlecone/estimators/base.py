@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from copy import copy, deepcopy
 from typing import Any, TypeVar
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
+from sklearn import get_config
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags
+from sklearn.utils import Tags, estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from bristlecone.data.checks import check_times
-from bristlecone.data.frame import Frame, frame_backend
+from bristlecone.data.frame import frame_backend, native_frame
 from bristlecone.encoder.rules import leaf_rules, rule_text, split_questions
 from bristlecone.encoder.use import columns_asked, missing_in, rows_for
 from bristlecone.errors import InvalidParameterError
@@ -44,7 +45,6 @@ class BaseTree(BaseEstimator):
     encoder_: Any
     certificate_: Certificate
     verbose: int
-
     objective_value_ = view("certificate_", "objective_value", "Value of the objective.")
     fit_time_ = view("certificate_", "seconds", "Seconds that ``fit`` took.")
 
@@ -68,6 +68,11 @@ class BaseTree(BaseEstimator):
         self.encoder_, self.certificate_ = encoder, certificate
         self._frame = frame_backend(X)
 
+    @property
+    def frame_kind(self) -> str | None:
+        """Library of the data frames of tables: that of ``X`` in ``fit``, or None."""
+        return getattr(self, "_frame", None)
+
     def check_fitted(self) -> None:
         """Raise NotFittedError, or InfeasibleError, when there is no tree."""
         if "tree_" not in self.__dict__:
@@ -84,6 +89,29 @@ class BaseTree(BaseEstimator):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
+
+    # The two names by which notebooks ask; scikit-learn's box of parameters where there is no tree.
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        if get_config()["display"] != "diagram":
+            raise AttributeError(
+                "_repr_html_ is there when display is 'diagram' in sklearn's config"
+            )
+        return self._html
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle = {"text/plain": repr(self)}
+        return bundle | (
+            {"text/html": self._html()} if get_config()["display"] == "diagram" else {}
+        )
+
+    def _html(self) -> str:
+        from bristlecone.report.notebook import notebook_html  # takes what Jinja2 takes to import
+
+        if "tree_" in self.__dict__:
+            with suppress(ImportError):  # without Jinja2
+                return notebook_html(self)
+        return str(estimator_html_repr(self))
 
     @property
     def n_features_in_(self) -> int:
@@ -277,10 +305,7 @@ class BaseTree(BaseEstimator):
             ("weight", tree.weighted_n_node_samples[tree.leaves]),
             *self.leaves_.table(np.unique(at).tolist(), confidence),
         ]
-        backend = getattr(self, "_frame", None)
-        if backend is None:
-            return Frame(columns)
-        return nw.from_dict(dict(columns), backend=backend).to_native()
+        return native_frame(columns, self.frame_kind)
 
     def describe(self) -> str:
         """Methods section of the fitted tree, in plain text.

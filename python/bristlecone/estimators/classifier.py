@@ -13,6 +13,7 @@ from bristlecone.errors import InvalidParameterError
 from bristlecone.estimators.docstrings import documented
 from bristlecone.estimators.label_predictions import ClassPredictions
 from bristlecone.estimators.parameters import check_parameters, choice
+from bristlecone.estimators.reestimate import Reestimation
 from bristlecone.estimators.searched import Callback, SearchedTree
 from bristlecone.objectives.labels import AIMS, ClassObjective, LabelSums, Measure
 from bristlecone.search.engine import Problem
@@ -25,7 +26,7 @@ _MEASURES = ("f1", "mcc")
 
 
 @documented
-class OptimalTreeClassifier(ClassPredictions, SearchedTree):
+class OptimalTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
     """Classification tree of least loss among all trees over the binary features of the encoder.
 
     Parameters
@@ -183,7 +184,7 @@ class OptimalTreeClassifier(ClassPredictions, SearchedTree):
         if self.leaf_penalty > 0:
             raise InvalidParameterError("leaf_penalty must be 0 for a front")
         search = partial(pareto_front, data.labels, problem.features, data.weight)
-        return self._run(search, problem)
+        return self.run(search, problem)
 
     def _check_parameters(self) -> None:
         check_parameters(self, objective=choice(*AIMS))

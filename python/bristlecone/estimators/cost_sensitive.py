@@ -11,6 +11,7 @@ from bristlecone.data.rows import check_row_labels, check_sample_weight, row_cou
 from bristlecone.data.targets import check_amounts, check_labelled_data, known_codes
 from bristlecone.estimators.docstrings import documented
 from bristlecone.estimators.label_predictions import ClassPredictions
+from bristlecone.estimators.reestimate import Reestimation
 from bristlecone.estimators.searched import Callback, SearchedTree
 from bristlecone.leaves.base import view
 from bristlecone.objectives.costs import LabelCosts
@@ -29,7 +30,7 @@ class CostlyData(NamedTuple):
 
 
 @documented
-class CostSensitiveTreeClassifier(ClassPredictions, SearchedTree):
+class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
     """Classification tree of least expected cost over the binary features of the encoder.
 
     The cost of a row is that of the label it is given plus the feature costs of the questions on

@@ -48,7 +48,11 @@ def document(paragraphs: Iterable[str], questions: Sequence[str] = ()) -> str:
 
 def describe(estimator: Any) -> str:
     """Description of a fitted tree."""
-    kinds = {"grown": _describe_grown, "trained": _describe_soft}
+    kinds = {
+        "grown": _describe_grown,
+        "trained": _describe_soft,
+        "reestimated": _describe_reestimated,
+    }
     return kinds.get(estimator.certificate_.status, _describe_search)(estimator)
 
 
@@ -109,6 +113,27 @@ def _describe_grown(estimator: Any) -> str:
         f"The {len(asked)} binary features, as questions with the answer yes or no:",
     ]
     return document(paragraphs, list_questions(asked))
+
+
+def _describe_reestimated(estimator: Any) -> str:
+    """Description of a tree whose leaves are of other rows than its questions."""
+    found = estimator.certificate_
+    first = found.structure
+    how = "searched for" if first.is_searched else "grown"
+    searched = (
+        f"The questions were {how} by bristlecone ({type(estimator).__name__}) in trees "
+        f"{_size(found)} over {len(found.questions)} binary features, on {first.n_samples} other "
+        f"rows, for {found.aim}: {first.sentence}; objective {first.objective_value:.10g}."
+    )
+    leaves = (
+        f"With these questions bristlecone {found.version} estimated the leaves from the rows "
+        f"below, which had no part in the choice of the questions (honest estimation). Objective "
+        f"on these rows: {found.objective_value:.10g}; that no other tree is better on them is not "
+        "proven."
+    )
+    encoding = "" if estimator.tree_.numeric else _encoding(estimator.encoder_)
+    parts = [searched, leaves, _data(estimator), _tree(estimator), encoding]
+    return document([part for part in parts if part])
 
 
 def _describe_soft(estimator: Any) -> str:

@@ -14,6 +14,7 @@ from bristlecone.errors import InvalidParameterError
 from bristlecone.estimators.docstrings import documented
 from bristlecone.estimators.label_predictions import ClassPredictions
 from bristlecone.estimators.parameters import check_parameters, choice, number
+from bristlecone.estimators.reestimate import Reestimation
 from bristlecone.estimators.searched import Callback, SearchedTree
 from bristlecone.objectives.fair import EQUAL_OPPORTUNITY, PARITY, FairLabels
 from bristlecone.objectives.parity import DemographicParity, EqualityOfOpportunity
@@ -33,7 +34,7 @@ class GroupedData(NamedTuple):
 
 
 @documented
-class FairTreeClassifier(ClassPredictions, SearchedTree):
+class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
     """Classification tree of fewest errors among those that treat two groups alike.
 
     Two classes; the positive one is the second of ``classes_``. The rates of positive predictions

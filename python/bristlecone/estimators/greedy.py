@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 
 from bristlecone import _core
 from bristlecone.data.survival import TrainingData, check_training_data
@@ -18,7 +19,6 @@ from bristlecone.encoder.use import (
     split_columns,
     warn_of_constants,
 )
-from bristlecone.estimators.base import BaseTree
 from bristlecone.estimators.docstrings import documented
 from bristlecone.estimators.parameters import (
     check_encoder,
@@ -26,6 +26,7 @@ from bristlecone.estimators.parameters import (
     check_shrinkage,
     choice,
 )
+from bristlecone.estimators.reestimate import Reestimation
 from bristlecone.leaves.minimum import (
     event_free_rows,
     smallest_leaf,
@@ -33,7 +34,6 @@ from bristlecone.leaves.minimum import (
     warn_of_small_sample,
 )
 from bristlecone.leaves.predictions import StepPredictions
-from bristlecone.leaves.statistics import LeafStatistics
 from bristlecone.log import tell
 from bristlecone.objectives.likelihood import Likelihood
 from bristlecone.search.certificate import Certificate, fingerprint
@@ -49,7 +49,7 @@ _AIMS = {
 
 
 @documented
-class GreedySurvivalTree(StepPredictions, BaseTree):
+class GreedySurvivalTree(StepPredictions, Reestimation):
     """Survival tree grown from the root, one best split after the other.
 
     Parameters
@@ -178,11 +178,7 @@ class GreedySurvivalTree(StepPredictions, BaseTree):
         """
         start = time.perf_counter()
         self.check_parameters()
-        data = check_training_data(X, y, sample_weight)
-        if data.entry is not None:
-            raise ValueError(
-                "y has an 'entry': GreedySurvivalTree has no delayed entry; OptimalSurvivalTree has"
-            )
+        data = self._training_data(X, y, sample_weight)
         encoder = fit_encoder(self.encoder, data.X, data.weight, self.verbose)
         numeric = isinstance(encoder, NumericColumns)
         rows = encoder.transform(data.X) if numeric else binary_features(encoder, data.X)
@@ -195,9 +191,7 @@ class GreedySurvivalTree(StepPredictions, BaseTree):
                 (self.min_samples_leaf, least["min_samples_leaf"]),
                 (self.min_events_leaf, least["min_events_leaf"], data.event),
             )
-        objective = Likelihood.of(
-            leaf_curve=self.leaf_curve, prior=self.prior, shrinkage=self.shrinkage, time_grid=None
-        )
+        objective = self._objective()
         grown = _core.grow_greedy(
             rows,
             data.time,
@@ -216,7 +210,7 @@ class GreedySurvivalTree(StepPredictions, BaseTree):
         certificate = Certificate(
             aim=_AIMS[self.criterion],
             status="grown",
-            objective_value=_mean_loss(leaves.statistics, leaves.prior, data),
+            objective_value=objective.value(tree, problem, leaves),
             lower_bound=-np.inf,
             questions=question_names(encoder),
             parameters=self._parameters(),
@@ -241,6 +235,50 @@ class GreedySurvivalTree(StepPredictions, BaseTree):
         warn_of_event_free_rows(data.event_free)
         return self
 
+    def _training_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
+        data = check_training_data(X, y, sample_weight)
+        if data.entry is not None:
+            raise ValueError(
+                "y has an 'entry': GreedySurvivalTree has no delayed entry; OptimalSurvivalTree has"
+            )
+        return data
+
+    def _objective(self) -> Likelihood:
+        return Likelihood.of(
+            leaf_curve=self.leaf_curve, prior=self.prior, shrinkage=self.shrinkage, time_grid=None
+        )
+
+    def size_path(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None
+    ) -> list[GreedySurvivalTree]:
+        """Greedy tree of every size, each grown by itself.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in ``fit``.
+
+        Returns
+        -------
+        list of GreedySurvivalTree
+            Entry k is the tree of ``max_leaf_nodes=k + 1``, up to where no further split gains
+            anything, is allowed by the other parameters, or by this estimator's ``max_leaf_nodes``.
+
+        Raises
+        ------
+        ValueError, TypeError, KeyboardInterrupt
+            As in ``fit``.
+
+        Warns
+        -----
+        ConstantFeatureWarning, SmallSampleWarning, EventFreeWarning
+            As in ``fit``.
+        """
+        most = clone(self).fit(X, y, sample_weight).n_leaves_
+        sizes = range(1, most + 1)
+        path = [clone(self).set_params(max_leaf_nodes=leaves) for leaves in sizes]
+        return [tree.fit(X, y, sample_weight) for tree in path]
+
     def _check_parameters(self) -> None:
         check_parameters(
             self,
@@ -262,15 +300,6 @@ def _tree(
     children = grown["children_left"], grown["children_right"]
     more: dict[str, Any] = {"threshold": threshold, "column": column, "numeric": numeric}
     return Tree.grown(*children, feature, rows, data.weight, **more)
-
-
-def _mean_loss(leaves: tuple[LeafStatistics, ...], prior: float, data: TrainingData) -> float:
-    """Likelihood loss of the leaves and priors per unit of weight (Huisman et al., eq. 20)."""
-    table = _core.risk_table(data.time, data.event, data.weight)
-    happened = table["events"] > 0
-    saturated = -np.sum(table["events"][happened] * np.log(table["nelson_aalen"][happened]))
-    fitted = sum((leaf.events + prior) * np.log(leaf.theta) for leaf in leaves)
-    return float((saturated - fitted) / sum(leaf.weight for leaf in leaves))
 
 
 def _check_encoder(name: str, value: Any) -> None:

@@ -15,6 +15,7 @@ from bristlecone.errors import InvalidParameterError
 from bristlecone.estimators.docstrings import documented
 from bristlecone.estimators.label_predictions import LabelPredictions
 from bristlecone.estimators.parameters import check_parameters, choice, number
+from bristlecone.estimators.reestimate import Reestimation
 from bristlecone.estimators.searched import Callback, SearchedTree
 from bristlecone.leaves.base import view
 from bristlecone.objectives.rewards import TEACHERS, Rewards, policy_rewards, propensity_of
@@ -32,7 +33,7 @@ class PolicyData(NamedTuple):
 
 
 @documented
-class PolicyTree(LabelPredictions, SearchedTree):
+class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
     """Tree that prescribes treatments, of greatest estimated value over the binary features.
 
     Historical rows have a treatment and an outcome. A teacher estimates what every other treatment

@@ -10,6 +10,7 @@ from sklearn.base import RegressorMixin
 
 from bristlecone.data.targets import NumericData, check_numeric_data
 from bristlecone.estimators.docstrings import documented
+from bristlecone.estimators.reestimate import Reestimation
 from bristlecone.estimators.searched import Callback, SearchedTree
 from bristlecone.leaves.base import view
 from bristlecone.objectives.means import SquaredError
@@ -18,7 +19,7 @@ __all__ = ["OptimalTreeRegressor"]
 
 
 @documented
-class OptimalTreeRegressor(RegressorMixin, SearchedTree):
+class OptimalTreeRegressor(RegressorMixin, Reestimation, SearchedTree):
     """Regression tree of least squared error among all trees over the binary features.
 
     A leaf predicts the mean of its training rows, with ``shrinkage`` pulled towards that of all.

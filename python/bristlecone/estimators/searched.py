@@ -6,6 +6,7 @@ import math
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -44,7 +45,7 @@ from bristlecone.leaves.minimum import (
 from bristlecone.objectives.base import Objective
 from bristlecone.search.certificate import Certificate, fingerprint, report, reporter
 from bristlecone.search.cuts import Growth
-from bristlecone.search.engine import Problem
+from bristlecone.search.engine import Engine, Problem
 from bristlecone.search.forecast import affordable, allowance, smaller_setting
 from bristlecone.search.progress import (
     SearchCost,
@@ -172,13 +173,14 @@ class SearchedTree(BaseTree):
         problem = self._problem(X, y, sample_weight, **data)
         engine = self._objective().engine(problem)
         sizes = range(1, self._most_leaves(problem) + 1)
-        path = [clone(self).set_params(max_leaf_nodes=leaves) for leaves in sizes]
+        plain = clone(self)
+        path = [_of_size(plain, leaves) for leaves in sizes]
         if engine.path is None:
             for tree in path:
-                solution = tree._run(engine.solve, problem)
+                solution = tree.run(engine.solve, problem)
                 tree._set_solution(solution, problem, start, engine.offset)
         else:
-            solutions = self._run(engine.path, problem)
+            solutions = self.run(engine.path, problem)
             path = path[: len(solutions)]
             for tree, solution in zip(path, solutions, strict=True):
                 tree._set_solution(solution, problem, start, engine.offset)
@@ -317,7 +319,7 @@ class SearchedTree(BaseTree):
         if reference_loss is not None:
             options["reference_loss"] = reference_loss
             mean = float(np.average(reference_loss, weights=problem.data.weight))
-        solution = self._run(engine.solve, problem, callback=told, **options)
+        solution = self.run(engine.solve, problem, callback=told, **options)
         self._set_solution(solution, problem, start, engine.offset, mean)
         if self.certificate_.is_treeless and not self.certificate_.is_infeasible:
             raise self._unmet()
@@ -352,8 +354,8 @@ class SearchedTree(BaseTree):
         )
         return suggestion
 
-    def _run(self, search: Callable[..., Any], problem: Problem, **options: Any) -> Any:
-        """Call a function of the engine with the parameters.
+    def run(self, search: Callable[..., Any], problem: Problem, **options: Any) -> Any:
+        """Call a function of the engine with the parameters as they are.
 
         The time limit counts from the beginning of ``fit``.
         """
@@ -419,6 +421,50 @@ class SearchedTree(BaseTree):
         else:
             self._set_fitted(tree, leaves, problem.encoder, certificate, problem.data.X)
 
+    def found(self: Estimator, solution: Any, problem: Problem, start: float) -> Estimator:
+        """A fitted tree with these parameters; its fit began at ``start``."""
+        tree = clone(self)
+        tree._set_solution(solution, problem, start, self._objective().engine(problem).offset)
+        return tree
+
+    def again(
+        self: Estimator, X: Any, y: Any, sample_weight: Any = None, **data: Any
+    ) -> tuple[Estimator, Problem, Engine]:
+        """An unfitted copy with the parameters of the fit, its problem and its engine.
+
+        The encoder and the smallest leaf are those of the fit.
+
+        Parameters
+        ----------
+        X, y, sample_weight, **data
+            What ``fit`` was given.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As in ``fit``, and when these are not the rows of the fit.
+        NotFittedError, InfeasibleError
+            When there is no tree.
+        """
+        self.check_fitted()
+        copy = clone(self).set_params(**self.certificate_.parameters)
+        copy.check_parameters()
+        start = time.perf_counter()
+        rows = copy._training_data(X, y, sample_weight, **data)
+        features = binary_features(self.encoder_, rows.X)
+        settings, seconds = dict(self.certificate_.settings), time.perf_counter() - start
+        problem = Problem(rows, self.encoder_, features, settings, seconds, {})
+        if fingerprint(problem.features, problem.data[1:]) != self.certificate_.fingerprint:
+            raise ValueError(
+                "X and y are not the rows of the fit: outcomes, weights, their order, or the "
+                "features made of X differ (certificate_.fingerprint)"
+            )
+        return copy, problem, copy.engine_of(problem)
+
+    def engine_of(self, problem: Problem) -> Engine:
+        """Functions of the engine for a problem, by the parameters as they are."""
+        return self._objective().engine(problem)
+
     def _grown(self, solution: Any, problem: Problem) -> Tree:
         column, threshold = split_columns(problem.encoder, solution.feature)
         return Tree.grown(
@@ -472,7 +518,7 @@ class SearchedTree(BaseTree):
                 "instead"
             )
         depth = self._depth_limit(problem.features) if max_depth is None else max_depth
-        forecast = self._run(function, problem, max_depth=depth)
+        forecast = self.run(function, problem, max_depth=depth)
         # Infinite counts would divide into NaN.
         seconds, rows = (
             math.inf if math.isnan(value) else value
@@ -506,6 +552,13 @@ class SearchedTree(BaseTree):
         if depth < most.bit_length():
             most = min(most, 1 << depth)
         return count_distinct(problem.features, most)
+
+
+def _of_size(tree: Estimator, max_leaf_nodes: int) -> Estimator:
+    """Copy of an unfitted tree; scikit-learn's clone takes longer than a small search."""
+    other = deepcopy(tree)
+    other.max_leaf_nodes = max_leaf_nodes
+    return other
 
 
 def _shifted(told: Callable[..., object], offset: float) -> Callable[..., object]:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 
 from bristlecone.data.checks import check_integer
 from bristlecone.data.groups import given_groups
@@ -16,6 +15,7 @@ from bristlecone.data.survival import TrainingData, check_row_losses, check_trai
 from bristlecone.errors import InvalidParameterError, SearchLimitWarning, warn
 from bristlecone.estimators.docstrings import documented
 from bristlecone.estimators.parameters import check_parameters, check_shrinkage, choice
+from bristlecone.estimators.reestimate import Reestimation
 from bristlecone.estimators.searched import Callback, SearchedTree
 from bristlecone.leaves.predictions import StepPredictions
 from bristlecone.objectives import LEAF_CURVES, SURVIVAL, SurvivalObjective
@@ -26,7 +26,7 @@ __all__ = ["OptimalSurvivalTree"]
 
 
 @documented
-class OptimalSurvivalTree(StepPredictions, SearchedTree):
+class OptimalSurvivalTree(StepPredictions, Reestimation, SearchedTree):
     """Survival tree of least loss among all trees over the binary features of the encoder.
 
     Parameters
@@ -261,17 +261,12 @@ class OptimalSurvivalTree(StepPredictions, SearchedTree):
         if self.fairness is not None:
             raise InvalidParameterError("all_optimal_trees has no fairness")
         problem = self._problem(X, y, sample_weight)
-        search = self._objective().engine(problem).all_optimal
+        search = self._objective().engine(problem).near_optimal
         assert search is not None
-        # One more tells whether there are more.
-        found = self._run(search, problem, limit=limit + 1)
-        trees = []
-        for solution in found[:limit]:
-            tree = clone(self)
-            tree._set_solution(solution, problem, start)
-            trees.append(tree)
+        found, complete = self.run(search, problem, limit=limit)
+        trees = [self.found(solution, problem, start) for solution in found]
         trees[0]._announce(trees, problem)
-        if len(found) > limit:
+        if not complete and trees[0].certificate_.is_proved:
             warn(
                 f"more than limit={limit} trees reach the optimum; the others are left out",
                 SearchLimitWarning,

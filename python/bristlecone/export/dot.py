@@ -41,7 +41,7 @@ def export_dot(tree: Any) -> str:
     See Also
     --------
     export_text : Plain text.
-    bristlecone.report.html_report : A page with curves.
+    bristlecone.plot.plot_tree : As a picture, with a panel in every leaf.
 
     Examples
     --------

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bristlecone.data.frame import Frame
+from bristlecone.data.frame import native_frame
 from bristlecone.encoder.rules import leaf_rules, rule_text
 from bristlecone.export.conditions import leaf_conditions, plain_condition
 from bristlecone.export.program import Output, program_of
@@ -97,12 +96,7 @@ def export_rules(tree: Any, *, times: ArrayLike | None = None) -> Any:
         [clause or "1 = 1" for clause in where_clauses(program, "export_rules")]
     )
     columns["conditions"] = _texts(conditions)
-    # In the frame library of the leaves' own table.
-    table = tree.leaf_table()
-    if isinstance(table, Frame):
-        return Frame(columns.items())
-    backend = nw.get_native_namespace(table)
-    return nw.from_dict(columns, backend=backend).to_native()
+    return native_frame(list(columns.items()), tree.frame_kind)
 
 
 def _arrays(output: Output) -> dict[str, NDArray[Any]]:

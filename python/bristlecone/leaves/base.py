@@ -12,6 +12,7 @@ from scipy.special import chdtri
 from sklearn.utils.validation import check_is_fitted
 
 from bristlecone.curves import KaplanMeier
+from bristlecone.data.outcomes import Survival
 from bristlecone.leaves.follow_up import FollowUp, logrank_p_values
 from bristlecone.leaves.statistics import Baseline, LeafStatistics
 
@@ -132,6 +133,10 @@ class SurvivalLeaves(Leaves):
     @abstractmethod
     def rmst(self, rows: Any, tau: float) -> Floats:
         """∫ S from 0 to ``tau`` of every row, shape (n,)."""
+
+    @abstractmethod
+    def log_likelihood(self, rows: Any, outcomes: Survival) -> Floats:
+        """Log-likelihood of the outcome of every row under its curve, shape (n,)."""
 
     @abstractmethod
     def ranks(self, rows: Any) -> NDArray[Any]:

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bristlecone.data.checks import check_times
-from bristlecone.data.outcomes import check_survival
-from bristlecone.data.rows import check_row_labels
+from bristlecone.data.outcomes import Survival, check_survival
+from bristlecone.data.rows import check_row_labels, row_count
 from bristlecone.leaves.base import SurvivalLeaves, view
 from bristlecone.metrics import concordance_index_censored
 
@@ -188,6 +188,39 @@ class SurvivalPredictions:
             raise ValueError(f"tau must be finite and non-negative, got {tau}")
         return leaves.rmst(rows, end)
 
+    def log_likelihood(self, X: Any, y: Any) -> Floats:
+        """Log-likelihood of the outcome of every row under the curve that is predicted for it.
+
+        Of a step curve, with H the predicted cumulative hazard from the row's entry to its time and
+        δ = 1 for an event: δ + δ ln H − H, the fitted less the saturated log-likelihood, at most 0.
+        Its mean over the training rows of an ``OptimalSurvivalTree`` without prior, shrinkage,
+        penalty and event-free leaves is ``-objective_value_`` (Huisman et al. 2024, eq. 20). Where
+        H is 0, no event having happened so far in training, 1/(W + 1) takes its place, times θ in a
+        tree of relative hazards, W the training weight. Of the smooth curve of a soft tree it is
+        the logarithm of the density of an event, of the survival otherwise, with time in the unit
+        of ``y``. The two do not compare with each other; the first compares trees by their relative
+        hazards.
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (n, n_features_in_)
+            Rows with the columns of the fit.
+        y : structured array or DataFrame, n rows
+            Outcomes in any form that ``fit`` takes.
+
+        Returns
+        -------
+        array of float, shape (n,)
+            Higher is better.
+
+        Raises
+        ------
+        ValueError
+            When the rows do not fit together.
+        """
+        leaves, rows = self._located(X)
+        return leaves.log_likelihood(rows, _outcomes(X, y, row_count(X)))
+
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Harrell's concordance index of ``predict(X)``.
 
@@ -214,14 +247,21 @@ class SurvivalPredictions:
         """
         leaves, rows = self._located(X)
         risk = leaves.ranks(rows)
-        check_row_labels(X, y=y, sample_weight=sample_weight)
-        event, time, entry = check_survival(y)
-        if len(event) != len(risk):
-            raise ValueError(f"X has {len(risk)} rows but y has {len(event)}")
+        check_row_labels(X, sample_weight=sample_weight)
+        event, time, entry = _outcomes(X, y, len(risk))
         found = concordance_index_censored(
             event, time, risk, entry=entry, sample_weight=sample_weight
         )
         return float(found.cindex)
+
+
+def _outcomes(X: Any, y: Any, n_rows: int) -> Survival:
+    """Outcomes of the rows of ``X``."""
+    check_row_labels(X, y=y)
+    outcomes = check_survival(y)
+    if len(outcomes.event) != n_rows:
+        raise ValueError(f"X has {n_rows} rows but y has {len(outcomes.event)}")
+    return outcomes
 
 
 class StepPredictions(SurvivalPredictions):

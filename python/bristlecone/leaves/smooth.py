@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bristlecone.data.outcomes import Survival
 from bristlecone.leaves.base import Columns, SurvivalLeaves, median_text
 from bristlecone.leaves.statistics import Baseline, LeafStatistics, SurvivalRows
 from bristlecone.soft.curve import SmoothCurve, cumulative_hazard
@@ -183,6 +184,28 @@ class SmoothLeaves(SurvivalLeaves):
             steps = (half * weight).reshape(len(cuts), -1)
             result[part] = (np.exp(-hazard) * steps).sum(axis=1)
         return result
+
+    def log_likelihood(self, rows: SmoothRows, outcomes: Survival) -> Floats:
+        """δ ln h − H per row, h per unit of time; of a row that enters late, with H since then.
+
+        A time of 0, which has no logarithm, is half the least training time.
+        """
+        event, time, entry = outcomes
+        positive = np.where(time > 0, time, self.unique_times[0] / 2)
+        y = np.log(positive[:, np.newaxis]) - self.log_unit
+        clock = self.model.clock(y.ravel())
+        losses = self.model.loss(
+            rows.linear[:, np.newaxis],
+            self.shape[rows.leaf],
+            clock.reshape(len(clock), *y.shape),
+            event[:, np.newaxis].astype(np.float64),
+        )
+        found = -losses.value[:, 0] - event * self.log_unit
+        if entry is None:
+            return found
+        linear, shape = rows.linear, self.shape[rows.leaf]
+        at = entry[:, np.newaxis]
+        return found + cumulative_hazard(self.model, linear, shape, at, self.log_unit)[:, 0]
 
     def facts(self) -> list[dict[str, Any]]:
         facts = super().facts()

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bristlecone import curves
 from bristlecone.curves import StepFunction
+from bristlecone.data.outcomes import Survival
 from bristlecone.leaves.base import Columns, SurvivalLeaves, median_text, model_median_text
 from bristlecone.leaves.follow_up import FollowUp
 from bristlecone.leaves.shrinkage import LeafCurves, shrunk_curves, shrunk_means
@@ -165,6 +166,27 @@ class StepLeaves(SurvivalLeaves):
     def rmst(self, rows: NDArray[np.int64], tau: float) -> Floats:
         times = self.unique_times
         return np.asarray(curves.rmst(times, self.survival_at(times), tau))[rows]
+
+    def log_likelihood(self, rows: NDArray[np.int64], outcomes: Survival) -> Floats:
+        """δ + δ ln H − H per row, H the hazard from its entry to its time.
+
+        That is the fitted less the saturated log-likelihood. Of a proportional curve H is θΛ with
+        the floor of the training rows below Λ; of others the floor is below H.
+        """
+        event, time, entry = outcomes
+        hazard = self._hazard_of(rows, time)
+        if entry is not None:
+            hazard = hazard - self._hazard_of(rows, entry)
+        floor: Any = 1 / (sum(leaf.weight for leaf in self.statistics) + 1)
+        if self.curve == "proportional":
+            floor = self.theta[rows] * floor
+        hazard = np.where(hazard > 0, hazard, floor)
+        return np.asarray(event + event * np.log(hazard) - hazard)
+
+    def _hazard_of(self, rows: NDArray[np.int64], times: Floats) -> Floats:
+        """H of every row at a time of its own."""
+        distinct, place = np.unique(times, return_inverse=True)
+        return self.hazard_at(distinct)[rows, place]
 
     def facts(self) -> list[dict[str, Any]]:
         facts = super().facts()

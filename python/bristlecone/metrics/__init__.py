@@ -7,10 +7,12 @@ censoring at the same time are not compared, and tied predictions are worth 0 in
 
 Outcomes (``survival_train``, ``survival_test``) come in every form that ``fit`` takes, see
 :func:`bristlecone.outcome`; one of them may stand in place of ``event`` and ``time``. Delayed entry
-is allowed in the training sample, whose risk sets then follow it, and in
-``concordance_index_censored``. Predictions belong to the outcomes by position: a pandas index
-that tells another order is refused. Where a value is not defined (no comparable pair, one class
+is allowed in the training sample, whose risk sets then follow it, and in the concordance indices
+without censoring weights. Predictions belong to the outcomes by position: a pandas index that tells
+another order is refused. Rows to score may have weights wherever the definition allows (tests, of
+calibration and between groups, do not). Where a value is not defined (no comparable pair, one class
 only, G zero or unknown where it is needed) there is a ValueError that says so, never a NaN.
+Scorers, which cross-validation takes, end their window there instead.
 """
 
 from bristlecone.metrics.auc import cumulative_dynamic_auc
@@ -23,17 +25,29 @@ from bristlecone.metrics.concordance import (
     concordance_index_td_ipcw,
 )
 from bristlecone.metrics.logrank import logrank_test
+from bristlecone.metrics.scorers import (
+    auc_scorer,
+    concordance_scorer,
+    ibs_scorer,
+    likelihood_scorer,
+    uno_scorer,
+)
 
 __all__ = [
+    "auc_scorer",
     "brier_score",
     "concordance_index_censored",
     "concordance_index_ipcw",
     "concordance_index_td",
     "concordance_index_td_ipcw",
+    "concordance_scorer",
     "cumulative_dynamic_auc",
     "d_calibration",
     "ibs_ratio",
+    "ibs_scorer",
     "integrated_brier_score",
+    "likelihood_scorer",
     "logrank_test",
     "one_time_calibration",
+    "uno_scorer",
 ]

@@ -19,6 +19,7 @@ def cumulative_dynamic_auc(
     tied_tol: float = 1e-8,
     *,
     ties: str = "sksurv",
+    sample_weight: ArrayLike | None = None,
 ) -> tuple[NDArray[np.float64], float]:
     """Area under the ROC curve at given times, and its mean over time.
 
@@ -78,20 +79,21 @@ def cumulative_dynamic_auc(
     >>> auc.tolist()
     [1.0, 0.4]
     """
-    event, time, _ = check_test_rows(survival_test, estimate=estimate)
+    event, time, own, kept = check_test_rows(survival_test, sample_weight, estimate=estimate)
     times = check_times(np.atleast_1d(times), ascending=True)
     estimate = as_float(estimate, "estimate")
-    if estimate.shape not in ((time.size,), (time.size, times.size)):
+    if estimate.shape not in ((kept.size,), (kept.size, times.size)):
         raise ValueError(
-            f"estimate must have shape ({time.size},) or ({time.size}, {times.size}), "
+            f"estimate must have shape ({kept.size},) or ({kept.size}, {times.size}), "
             f"got {estimate.shape}"
         )
+    estimate = estimate[kept]
     check_real("tied_tol", tied_tol, 0.0)
     tied_worth = 0.5 if check_ties(ties) == "sksurv" else 0.0
     needed = event & (time <= times[-1])
     weight = np.zeros(time.size)
     censoring = censoring_survival(check_survival(survival_train, "survival_train"), ties=ties)
-    weight[needed] = 1 / positive_censoring_at(censoring, time[needed], "test event time")
+    weight[needed] = own[needed] / positive_censoring_at(censoring, time[needed], "test event time")
 
     auc = np.empty(times.size)
     for k, t in enumerate(times):
@@ -100,14 +102,14 @@ def cumulative_dynamic_auc(
             order = np.argsort(score, kind="stable")
             rank = np.concatenate([[0], np.cumsum(np.diff(score[order]) > tied_tol)])
         cases = np.bincount(rank, np.where(time <= t, weight, 0.0)[order])
-        controls = np.bincount(rank, (time > t)[order].astype(np.float64))
+        controls = np.bincount(rank, np.where(time > t, own, 0.0)[order])
         pairs = cases.sum() * controls.sum()
         if not pairs > 0:
             missing = "control (a row observed after it)" if cases.sum() > 0 else "case (an event)"
             raise ValueError(f"no {missing} at time {t:g}: the AUC is not defined")
         lower = np.cumsum(controls) - controls
         auc[k] = cases @ (lower + tied_worth * controls) / pairs
-    return auc, _mean(auc, np.asarray(kaplan_meier((event, time))(times)), ties)
+    return auc, _mean(auc, np.asarray(kaplan_meier((event, time), own)(times)), ties)
 
 
 def _mean(auc: NDArray[np.float64], survival: NDArray[np.float64], ties: str) -> float:

@@ -13,6 +13,7 @@ from bristlecone.data.checks import check_times
 from bristlecone.data.outcomes import Outcome, check_survival
 from bristlecone.metrics.inputs import (
     Curves,
+    ScoredRows,
     as_curves,
     censoring_at,
     check_test_rows,
@@ -27,6 +28,7 @@ def brier_score(
     times: ArrayLike,
     *,
     ties: str = "sksurv",
+    sample_weight: ArrayLike | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Brier score at given times, with inverse probability of censoring weights (IPCW).
 
@@ -46,6 +48,9 @@ def brier_score(
         scikit-survival; with "paper" within [0, max].
     ties : {"sksurv", "paper"}, default="sksurv"
         Risk sets of G, see :func:`bristlecone.curves.censoring_survival`.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows to score, finite and not negative: the mean is weighted, and rows of
+        weight zero are left out. G counts the training rows alike.
 
     Returns
     -------
@@ -76,12 +81,12 @@ def brier_score(
     >>> brier_score(y, y, [0.2, 0.5, 0.6, 0.9], times=2.5)[1].round(4).tolist()
     [0.0738]
     """
-    event, time, _ = check_test_rows(survival_test, estimate=estimate)
+    rows = check_test_rows(survival_test, sample_weight, estimate=estimate)
     times = check_times(np.atleast_1d(times), ascending=True)
-    curves = as_curves(estimate, times, time.size, "estimate")
+    curves = as_curves(estimate, times, rows.kept.size, "estimate").of_rows(rows.kept)
     censoring = censoring_survival(check_survival(survival_train, "survival_train"), ties=ties)
-    _check_follow_up(times, time, ties)
-    return times, _scores(event, time, curves, censoring)
+    _check_follow_up(times, rows.time, ties)
+    return times, _scores(rows, curves, censoring)
 
 
 def integrated_brier_score(
@@ -93,12 +98,13 @@ def integrated_brier_score(
     ties: str = "sksurv",
     method: str = "trapezoid",
     limits: tuple[float, float] | None = None,
+    sample_weight: ArrayLike | None = None,
 ) -> float:
     """Integral of the Brier score over time, divided by the length of the interval.
 
     Parameters
     ----------
-    survival_train, survival_test, ties
+    survival_train, survival_test, ties, sample_weight
         As in :func:`brier_score`.
     estimate : array-like of shape (n, n_times), or sequence of n callables
         Predicted survival probabilities at ``times``. For ``method="step"`` they hold from each
@@ -145,7 +151,7 @@ def integrated_brier_score(
     0.15234375
     """
     curves, integral = _prepared(
-        survival_train, survival_test, estimate, times, ties, method, limits
+        survival_train, survival_test, estimate, times, ties, method, limits, sample_weight
     )
     return integral(curves)
 
@@ -159,6 +165,7 @@ def ibs_ratio(
     ties: str = "sksurv",
     method: str = "trapezoid",
     limits: tuple[float, float] | None = None,
+    sample_weight: ArrayLike | None = None,
 ) -> float:
     """1 − IBS/IBS_KM, the share of the integrated Brier score explained (OSST eq. 42).
 
@@ -167,7 +174,7 @@ def ibs_ratio(
 
     Parameters
     ----------
-    survival_train, survival_test, estimate, times, ties, method, limits
+    survival_train, survival_test, estimate, times, ties, method, limits, sample_weight
         As in :func:`integrated_brier_score`.
 
     Returns
@@ -193,7 +200,7 @@ def ibs_ratio(
     0.0
     """
     curves, integral = _prepared(
-        survival_train, survival_test, estimate, times, ties, method, limits
+        survival_train, survival_test, estimate, times, ties, method, limits, sample_weight
     )
     baseline = kaplan_meier(check_survival(survival_train, "survival_train"))
     x = curves.x if method == "trapezoid" else baseline.x
@@ -213,17 +220,18 @@ def _prepared(
     ties: str,
     method: str,
     limits: tuple[float, float] | None,
+    sample_weight: ArrayLike | None,
 ) -> tuple[Curves, Callable[[Curves], float]]:
     """Predicted curves, and the integrated score of curves at the same times."""
-    event, time, _ = check_test_rows(survival_test, estimate=estimate)
+    rows = check_test_rows(survival_test, sample_weight, estimate=estimate)
     _check_method(method, limits)
-    curves = as_curves(estimate, times, time.size, "estimate")
+    curves = as_curves(estimate, times, rows.kept.size, "estimate").of_rows(rows.kept)
     if times is None and method == "trapezoid":
-        first, beyond = _follow_up(time, ties)
+        first, beyond = _follow_up(rows.time, ties)
         inside = (curves.x >= first) & (curves.x < beyond)
         curves = Curves(curves.index, curves.x[inside], curves.y[:, inside])
     censoring = censoring_survival(check_survival(survival_train, "survival_train"), ties=ties)
-    return curves, partial(_integrated, event, time, censoring, method, limits, ties)
+    return curves, partial(_integrated, rows, censoring, method, limits, ties)
 
 
 def _check_method(method: str, limits: tuple[float, float] | None) -> None:
@@ -256,8 +264,7 @@ def _check_follow_up(times: NDArray[np.float64], test_time: NDArray[np.float64],
 
 
 def _integrated(
-    event: NDArray[np.bool_],
-    time: NDArray[np.float64],
+    rows: ScoredRows,
     censoring: StepFunction,
     method: str,
     limits: tuple[float, float] | None,
@@ -265,60 +272,58 @@ def _integrated(
     curves: Curves,
 ) -> float:
     if method == "step":
-        limits = limits or (0.0, float(time.max()))
-        return _step_integral(event, time, curves, censoring, limits)
+        limits = limits or (0.0, float(rows.time.max()))
+        return _step_integral(rows, curves, censoring, limits)
     x = curves.x
     if x.size < 2:
         raise ValueError("the trapezoid rule needs at least two times within the follow-up")
-    _check_follow_up(x, time, ties)
-    scores = _scores(event, time, curves, censoring)
+    _check_follow_up(x, rows.time, ties)
+    scores = _scores(rows, curves, censoring)
     return float(np.diff(x) @ (scores[1:] + scores[:-1]) / 2 / (x[-1] - x[0]))
 
 
-def _event_weight(
-    event: NDArray[np.bool_], time: NDArray[np.float64], last: float, censoring: StepFunction
-) -> NDArray[np.float64]:
-    """1/G(t_i) at the events up to ``last`` (0 where G is), 0 elsewhere."""
-    needed = event & (time <= last)
-    weight = np.zeros(time.size)
-    weight[needed] = inverse_or_zero(censoring_at(censoring, time[needed], "test event time"))
-    return weight
+def _event_weight(rows: ScoredRows, last: float, censoring: StepFunction) -> NDArray[np.float64]:
+    """w_i/G(t_i) at the events up to ``last`` (0 where G is), 0 elsewhere."""
+    needed = rows.event & (rows.time <= last)
+    weight = np.zeros(rows.time.size)
+    weight[needed] = inverse_or_zero(censoring_at(censoring, rows.time[needed], "test event time"))
+    return weight * rows.weight
 
 
 def _scores(
-    event: NDArray[np.bool_],
-    time: NDArray[np.float64],
+    scored: ScoredRows,
     curves: Curves,
     censoring: StepFunction,
 ) -> NDArray[np.float64]:
     """BS at ``curves.x``: the rows of a curve enter through their sums alone."""
     times = curves.x
-    weight = _event_weight(event, time, times[-1], censoring)
+    weight = _event_weight(scored, times[-1], censoring)
     alive_weight = inverse_or_zero(censoring_at(censoring, times, "time"))
-    column = np.searchsorted(times, time, side="left")  # the first time with t_i <= t
+    column = np.searchsorted(times, scored.time, side="left")  # the first time with t_i <= t
     total = np.zeros(times.size)
     for rows, index, survival in curves.blocks():
         cells = _Cells(index, column[rows], (len(survival), times.size + 1))
         died = cells.sum(weight[rows]).cumsum(axis=1)[:, :-1]
-        alive = cells.sum_after(np.ones(rows.size))[:, :-1]
+        alive = cells.sum_after(scored.weight[rows])[:, :-1]
         total += (survival**2 * died + (1 - survival) ** 2 * alive * alive_weight).sum(axis=0)
-    return total / time.size
+    return total / scored.weight.sum()
 
 
 def _step_integral(
-    event: NDArray[np.bool_],
-    time: NDArray[np.float64],
+    scored: ScoredRows,
     curves: Curves,
     censoring: StepFunction,
     limits: tuple[float, float],
 ) -> float:
-    """Mean of ∫ S_i² 1{t >= t_i} w_i dt + ∫ (1 − S_i)² 1{t < t_i} / G(t) dt over ``limits``.
+    """Mean of ∫ S_i² 1{t >= t_i} v_i dt + ∫ (1 − S_i)² 1{t < t_i} / G(t) dt over ``limits``.
 
+    v_i is 1/G(t_i) of an event, 0 of a censored row; the mean is by the weights of the rows.
     On piece p between two steps of the predictions S is constant, so that only the length
     of the piece after t_i and ∫ 1/G over the piece before t_i are needed.
     """
     lower, upper = limits
-    weight = _event_weight(event, time, upper, censoring)
+    time = scored.time
+    weight = _event_weight(scored, upper, censoring)
     own = np.clip(time, lower, upper)
     censoring_at(censoring, own[time > lower], "time at risk")
     knots = np.union1d(0.0, censoring.x)
@@ -332,15 +337,15 @@ def _step_integral(
     piece = np.searchsorted(curves.x, time, side="right")
     length, inverse_g = np.diff(edges), np.diff(integral(edges))
     after = weight * (edges[piece + 1] - own)
-    before = integral(own) - integral(edges[piece])
+    before = scored.weight * (integral(own) - integral(edges[piece]))
     total = 0.0
     for rows, index, survival in curves.blocks():
         survival = np.concatenate([np.ones((len(survival), 1)), survival], axis=1)
         cells = _Cells(index, piece[rows], survival.shape)
         dead = cells.sum_before(weight[rows]) * length + cells.sum(after[rows])
-        alive = cells.sum_after(np.ones(rows.size)) * inverse_g + cells.sum(before[rows])
+        alive = cells.sum_after(scored.weight[rows]) * inverse_g + cells.sum(before[rows])
         total += float((survival**2 * dead + (1 - survival) ** 2 * alive).sum())
-    return total / (time.size * (upper - lower))
+    return total / float(scored.weight.sum() * (upper - lower))
 
 
 class _Cells:

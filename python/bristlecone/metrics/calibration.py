@@ -187,8 +187,7 @@ def one_time_calibration(
     if not 0 <= at < np.inf:
         raise ValueError(f"at must be finite and non-negative, got {at}")
     _check_count(n_groups, "n_groups")
-    cuts = np.quantile(predictions, np.arange(1, n_groups) / n_groups)
-    _, group = np.unique(np.searchsorted(cuts, predictions, side="left"), return_inverse=True)
+    group = prediction_groups(predictions, n_groups)
     n_rows = np.bincount(group)
     if n_rows.size < 2:
         raise ValueError("all predictions fall into one group: nothing to compare")
@@ -209,6 +208,12 @@ def one_time_calibration(
     statistic = float(terms.sum())
     p_value = float(chdtrc(n_rows.size - 1, statistic))
     return OneTimeCalibration(statistic, p_value, n_rows, predicted, observed)
+
+
+def prediction_groups(predictions: NDArray[np.float64], n_groups: int) -> NDArray[np.int64]:
+    """Group of every prediction, the lowest first: cut at quantiles, equal ones together."""
+    cuts = np.quantile(predictions, np.arange(1, n_groups) / n_groups)
+    return np.unique(np.searchsorted(cuts, predictions, side="left"), return_inverse=True)[1]
 
 
 def _check_count(count: int, name: str) -> None:

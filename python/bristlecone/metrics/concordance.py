@@ -127,6 +127,7 @@ def concordance_index_ipcw(
     tied_tol: float = 1e-8,
     *,
     ties: str = "sksurv",
+    sample_weight: ArrayLike | None = None,
 ) -> Concordance:
     """Uno's concordance index, pairs weighted by 1/G(t_i)²; O(n log n).
 
@@ -145,6 +146,9 @@ def concordance_index_ipcw(
     ties : {"sksurv", "paper"}, default="sksurv"
         As in :func:`concordance_index_censored`, and the risk sets of G as in
         :func:`bristlecone.curves.censoring_survival`.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows to compare, as in :func:`concordance_index_censored`. G counts the
+        training rows alike.
 
     Returns
     -------
@@ -173,13 +177,14 @@ def concordance_index_ipcw(
     >>> round(concordance_index_ipcw(y, y, [3.0, 2.0, 4.0, 1.0]).cindex, 3)
     0.81
     """
-    event, time, _ = check_test_rows(survival_test, estimate=estimate)
-    estimate = row_values(estimate, "estimate", time.size)
-    weight = _uno_weight(survival_train, event, time, tau, ties)
-    return _concordance(event, time, estimate, weight, tied_tol, ties)
+    event, time, own, kept = check_test_rows(survival_test, sample_weight, estimate=estimate)
+    estimate = row_values(estimate, "estimate", kept.size)[kept]
+    weight = own * _uno_weight(survival_train, event, time, tau, ties)
+    amount = None if sample_weight is None else own
+    return _concordance(event, time, estimate, weight, tied_tol, ties, None, amount)
 
 
-@of_outcome("survival")
+@of_outcome("survival", "sample_weight")
 def concordance_index_td(
     event: NDArray[np.bool_],
     time: NDArray[np.float64],
@@ -188,6 +193,8 @@ def concordance_index_td(
     tied_tol: float = 1e-12,
     *,
     ties: str = "sksurv",
+    entry: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
 ) -> Concordance:
     """Harrell's concordance index with time-dependent predictions (OSST eq. 43).
 
@@ -196,7 +203,7 @@ def concordance_index_td(
     Parameters
     ----------
     event, time : array-like of shape (n,)
-        Event and time, or one outcome in place of both, without delayed entry.
+        Event and time, or one outcome in place of both, with its delayed entry.
     survival : array-like of shape (n, n_times), or sequence of n callables
         Predicted survival of each row: at ``times``, right-continuous between them and 1 before
         the first; or step functions with ``.x``. O(m · k) for k distinct curves and m
@@ -208,6 +215,8 @@ def concordance_index_td(
         small probabilities differ by little.
     ties : {"sksurv", "paper"}, default="sksurv"
         As in :func:`concordance_index_censored`; "paper" is eq. 43.
+    entry, sample_weight : array-like of shape (n,), optional
+        As in :func:`concordance_index_censored`.
 
     Returns
     -------
@@ -232,7 +241,14 @@ def concordance_index_td(
     1.0
     """
     curves = as_curves(survival, times, time.size, "survival")
-    return _concordance_td(event, time, curves, np.ones(time.size), tied_tol, ties)
+    late = None if entry is None else np.asarray(entry)
+    own = check_sample_weight(sample_weight, time.size)
+    if own is None:
+        return _concordance_td(event, time, curves, np.ones(time.size), tied_tol, ties, late)
+    kept = own > 0
+    late = late if late is None else late[kept]
+    rows = event[kept], time[kept], curves.of_rows(kept), own[kept]
+    return _concordance_td(*rows, tied_tol, ties, late, own[kept])
 
 
 def concordance_index_td_ipcw(
@@ -244,12 +260,13 @@ def concordance_index_td_ipcw(
     tied_tol: float = 1e-12,
     *,
     ties: str = "sksurv",
+    sample_weight: ArrayLike | None = None,
 ) -> Concordance:
     """Uno's concordance index with time-dependent predictions (OSST eq. 44).
 
     Parameters
     ----------
-    survival_train, survival_test, tau
+    survival_train, survival_test, tau, sample_weight
         As in :func:`concordance_index_ipcw`.
     survival, times, tied_tol
         As in :func:`concordance_index_td`.
@@ -278,10 +295,11 @@ def concordance_index_td_ipcw(
     >>> concordance_index_td_ipcw(y, y, survival, times=[1.0, 3.0]).cindex
     1.0
     """
-    event, time, _ = check_test_rows(survival_test, survival=survival)
-    curves = as_curves(survival, times, time.size, "survival")
-    weight = _uno_weight(survival_train, event, time, tau, ties)
-    return _concordance_td(event, time, curves, weight, tied_tol, ties)
+    event, time, own, kept = check_test_rows(survival_test, sample_weight, survival=survival)
+    curves = as_curves(survival, times, kept.size, "survival").of_rows(kept)
+    weight = own * _uno_weight(survival_train, event, time, tau, ties)
+    amount = None if sample_weight is None else own
+    return _concordance_td(event, time, curves, weight, tied_tol, ties, None, amount)
 
 
 def _uno_weight(
@@ -420,6 +438,8 @@ def _concordance_td(
     weight: NDArray[np.float64],
     tied_tol: float,
     ties: str,
+    entry: NDArray[np.float64] | None = None,
+    sample_weight: NDArray[np.float64] | None = None,
 ) -> Concordance:
     check_real("tied_tol", tied_tol, 0.0)
     curves = curves.merged()
@@ -433,30 +453,50 @@ def _concordance_td(
     step = np.searchsorted(curves.x, time, side="right")
     n_steps = np.unique(step[rows]).size
     few_steps = n_steps * (time.size + _STEP_COST) < first.size * n_curves
-    count = _pairs_by_step if few_steps else _pairs_by_curve
-    concordant, tied = count(key, rows[first], step, curves, tied_tol)
-    later = key.size - np.searchsorted(np.sort(key), key[rows], side="right")
-    return _summary(key, rows, weight, _Pairs(concordant[cell], tied[cell], later))
+
+    def pairs(count: Any, keys: NDArray[np.intp], events: NDArray[np.intp], own: Any) -> _Pairs:
+        """Pairs of every event with the rows of a greater key."""
+        concordant, tied = count(keys, events[first], rows[first], step, curves, tied_tol, own)
+        order = np.argsort(keys, kind="stable")
+        start = np.searchsorted(keys[order], events, side="right")
+        amount = None if own is None else own[order]
+        return _Pairs(concordant[cell], tied[cell], _from(start, keys.size, amount))
+
+    def compared(own: Any) -> _Pairs:
+        found = pairs(_pairs_by_step if few_steps else _pairs_by_curve, key, key[rows], own)
+        if entry is None:
+            return found
+        # Rows that enter at or after an event are all among the rows after it.
+        rank = np.unique(np.concatenate([time[rows], entry]), return_inverse=True)[1]
+        events, entries = 2 * rank[: rows.size], 2 * rank[rows.size :] + 1
+        waiting = pairs(_pairs_by_curve, entries, events, own)
+        return _Pairs(*(every - late for every, late in zip(found, waiting, strict=True)))
+
+    weighted = None if sample_weight is None else compared(sample_weight)
+    return _summary(key, rows, weight, compared(None), weighted)
 
 
 def _pairs_by_curve(
     key: NDArray[np.intp],
+    event_key: NDArray[np.intp],
     rows: NDArray[np.intp],
     step: NDArray[np.intp],
     curves: Curves,
     tied_tol: float,
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Concordant and tied pairs of the events ``rows``, in the order of ``key``.
+    own: NDArray[np.float64] | None,
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Concordant and tied pairs of the events ``rows``, in the order of ``event_key``.
 
-    For every event the later rows are counted by curve; O(events · curves).
+    Pairs are with the rows of a greater ``key``. For every event these rows, or their weights
+    ``own``, are summed by curve; O(events · curves).
     """
     n_curves = len(curves.y)
     step = step[rows]
-    concordant = np.zeros(rows.size, dtype=np.int64)
-    tied = np.zeros(rows.size, dtype=np.int64)
+    concordant = np.zeros(rows.size, dtype=np.int64 if own is None else np.float64)
+    tied = np.zeros_like(concordant)
     by_key = np.argsort(key, kind="stable")
-    left = np.searchsorted(key[by_key], key[rows], side="right")
-    comparable = np.bincount(curves.index, minlength=n_curves)  # rows per curve, not yet left
+    left = np.searchsorted(key[by_key], event_key, side="right")
+    comparable = np.bincount(curves.index, own, minlength=n_curves)  # of a curve, not yet left
     size = max(1, BLOCK_CELLS // n_curves)
     gone = 0
     for start in range(0, rows.size, size):
@@ -464,9 +504,10 @@ def _pairs_by_curve(
         width = left[block].size
         leaving = by_key[gone : left[block][-1]]
         gone = left[block][-1]
-        when = np.searchsorted(key[rows[block]], key[leaving], side="left")
+        when = np.searchsorted(event_key[block], key[leaving], side="left")
         where = when * n_curves + curves.index[leaving]
-        left_by_then = np.bincount(where, minlength=width * n_curves).reshape(width, n_curves)
+        amount = None if own is None else own[leaving]
+        left_by_then = np.bincount(where, amount, width * n_curves).reshape(width, n_curves)
         remaining = comparable - left_by_then.cumsum(axis=0)
         comparable = remaining[-1]
         survival = np.where(step[block] > 0, curves.y[:, np.maximum(step[block] - 1, 0)], 1.0).T
@@ -478,38 +519,44 @@ def _pairs_by_curve(
 
 def _pairs_by_step(
     key: NDArray[np.intp],
+    event_key: NDArray[np.intp],
     rows: NDArray[np.intp],
     step: NDArray[np.intp],
     curves: Curves,
     tied_tol: float,
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    own: NDArray[np.float64] | None,
+) -> tuple[NDArray[Any], NDArray[Any]]:
     """As :func:`_pairs_by_curve`; O(steps · n log n).
 
     Between two steps every curve has one value: rows of later steps are sorted by it, and those of
     the same step, among which the order of time counts, go through :func:`_count_below`.
     """
-    concordant = np.zeros(rows.size, dtype=np.int64)
-    tied = np.zeros(rows.size, dtype=np.int64)
+    concordant = np.zeros(rows.size, dtype=np.int64 if own is None else np.float64)
+    tied = np.zeros_like(concordant)
     by_key = np.argsort(key, kind="stable")  # hence by step
     ordered = step[by_key]
     steps, begin = np.unique(step[rows], return_index=True)
     end = np.append(begin[1:], rows.size)
     for k, block in zip(steps, map(slice, begin, end), strict=True):
         column = curves.y[:, k - 1] if k > 0 else np.ones(len(curves.y))
-        own = column[curves.index[rows[block]]]
-        bounds = own - tied_tol, own + tied_tol
+        value = column[curves.index[rows[block]]]
+        bounds = value - tied_tol, value + tied_tol
 
         first, last = np.searchsorted(ordered, [k, k + 1])
-        later = np.sort(column[curves.index[by_key[last:]]])
-        lower = np.searchsorted(later, bounds[0], side="left")
-        upper = np.searchsorted(later, bounds[1], side="right")
-        above, equal = later.size - upper, upper - lower
+        after = by_key[last:]
+        later = column[curves.index[after]]
+        order = np.argsort(later, kind="stable")
+        amount = None if own is None else own[after[order]]
+        later = later[order]
+        above = _from(np.searchsorted(later, bounds[1], side="right"), later.size, amount)
+        equal = _from(np.searchsorted(later, bounds[0], side="left"), later.size, amount) - above
 
         within = by_key[first:last]
+        amount = None if own is None else own[within]
         values, code = np.unique(column[curves.index[within]], return_inverse=True)
-        start = np.searchsorted(key[within], key[rows[block]], side="right")
-        lower = _count_below(code, start, np.searchsorted(values, bounds[0], side="left"))
-        upper = _count_below(code, start, np.searchsorted(values, bounds[1], side="right"))
-        concordant[block] = above + within.size - start - upper
+        start = np.searchsorted(key[within], event_key[block], side="right")
+        lower = _count_below(code, start, np.searchsorted(values, bounds[0], side="left"), amount)
+        upper = _count_below(code, start, np.searchsorted(values, bounds[1], side="right"), amount)
+        concordant[block] = above + _from(start, within.size, amount) - upper
         tied[block] = equal + upper - lower
     return concordant, tied

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar, overload
+from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from bristlecone.curves import StepFunction
 from bristlecone.data.arrays import as_array
 from bristlecone.data.checks import check_times
-from bristlecone.data.outcomes import Outcome, Survival, check_columns, check_survival, is_outcome
-from bristlecone.data.rows import check_row_labels
+from bristlecone.data.outcomes import Outcome, check_columns, check_survival, is_outcome
+from bristlecone.data.rows import check_row_labels, check_sample_weight
 
 # Largest number of (curve, time) cells worked on at once.
 BLOCK_CELLS = 1 << 21
@@ -81,10 +81,28 @@ def of_outcome(*by_row: str) -> Callable[[Metric[P, R]], OfOutcome[P, R]]:
     return decorate
 
 
-def check_test_rows(survival_test: Outcome, **by_row: Any) -> Survival:
+class ScoredRows(NamedTuple):
+    """Rows to score, all of positive weight; ``kept`` (one boolean per row given) tells which."""
+
+    event: NDArray[np.bool_]
+    time: NDArray[np.float64]
+    weight: NDArray[np.float64]
+    kept: NDArray[np.bool_]
+
+
+def check_test_rows(survival_test: Outcome, sample_weight: Any = None, **by_row: Any) -> ScoredRows:
     """Outcomes of the rows to score, which do not enter late; the values ``by_row`` are theirs."""
-    check_row_labels(survival_test, of="survival_test", **by_row)
-    return check_survival(survival_test, "survival_test", entry_allowed=False)
+    check_row_labels(survival_test, of="survival_test", sample_weight=sample_weight, **by_row)
+    event, time, entry = check_survival(survival_test, "survival_test")
+    if entry is not None:
+        raise ValueError(
+            "survival_test has delayed entry, for which censoring weights are not defined; "
+            "concordance_index_censored takes it"
+        )
+    own = check_sample_weight(sample_weight, time.size)
+    weight = np.ones(time.size) if own is None else own
+    kept = weight > 0
+    return ScoredRows(event[kept], time[kept], weight[kept], kept)
 
 
 @dataclass(frozen=True)
@@ -103,6 +121,10 @@ class Curves:
         """S_i(t_i) of every row."""
         step = np.searchsorted(self.x, time, side="right")
         return np.where(step > 0, self.y[self.index, np.maximum(step - 1, 0)], 1.0)
+
+    def of_rows(self, kept: NDArray[np.bool_]) -> Curves:
+        """Curves of these rows alone."""
+        return self if kept.all() else Curves(self.index[kept], self.x, self.y)
 
     def merged(self) -> Curves:
         """The same with equal curves stored once; O(n_curves · n_times)."""

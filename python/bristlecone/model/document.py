@@ -37,7 +37,7 @@ from bristlecone.model.leaves import (
     MeanLeavesRecord,
 )
 from bristlecone.model.survival import SmoothLeavesRecord, StepLeavesRecord
-from bristlecone.search.certificate import Certificate, GroupValues
+from bristlecone.search.certificate import STATUSES, Certificate, GroupValues
 from bristlecone.soft.tree import SoftTree
 from bristlecone.tree import Tree
 
@@ -237,6 +237,7 @@ class CertificateRecord(Record, frozen=True):
         "interrupted",
         "grown",
         "trained",
+        "reestimated",
     ]
     objective_value: float
     lower_bound: float | None
@@ -282,6 +283,14 @@ class CertificateRecord(Record, frozen=True):
             raise ModelFormatError("lower_bound is of a tree that was not searched for")
         if len({len(point) for point in found.trace}) > 1:
             raise ModelFormatError("trace has points of different length")
+        try:
+            first = found.structure
+        except KeyError as error:
+            raise ModelFormatError(f"facts.{error.args[0]} is missing") from None
+        if first is not None and first.status not in (*STATUSES, "grown"):
+            raise ModelFormatError(f"facts.structure_status is {first.status!r}")
+        if first is not None and not isinstance(first.objective_value, float):
+            raise ModelFormatError("facts.structure_objective is no number")
         if found.status == "trained" and (np.diff(np.array(found.trace), axis=0) > 0).any():
             raise ModelFormatError("trace rises")
         if found.is_searched and found.trace and len(found.trace[0]) != 3:

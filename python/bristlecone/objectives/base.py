@@ -48,6 +48,17 @@ class Objective(ABC):
         """
         return None
 
+    @property
+    def chooses_labels(self) -> bool:
+        """Whether the search chooses the labels of the leaves; else they follow from the rows."""
+        return False
+
+    def value(self, tree: Tree, problem: Problem, leaves: Any) -> float:
+        """Objective of a tree with these leaves over these rows, without the penalty of leaves."""
+        losses = self.losses(tree, problem, leaves)
+        assert losses is not None
+        return float(losses[tree.leaves].sum())
+
     @abstractmethod
     def aim(self, problem: Problem, leaves: Any) -> str:
         """What was searched for, with its source: "the least mean cost (...)"."""

@@ -90,7 +90,8 @@ class Brier(SurvivalObjective):
             partial(_core.solve_brier, *arguments, leaf_curve=self.curve),
             partial(_core.path_brier, *arguments, leaf_curve=self.curve),
             None,
-            partial(_core.all_optimal_brier, *arguments, leaf_curve=self.curve),
+            partial(_core.near_optimal_brier, *arguments, leaf_curve=self.curve),
+            partial(_core.alternatives_brier, *arguments, leaf_curve=self.curve),
         )
 
     def finished(

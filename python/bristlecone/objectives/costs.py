@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bristlecone.encoder.cuts import Cut, RankedColumns
 from bristlecone.leaves.labels import ClassLeaves, sum_by_leaf
+from bristlecone.objectives.base import Objective
 from bristlecone.objectives.labels import ClassObjective
 from bristlecone.objectives.prices import Prices, binary_prices, column_prices, path_prices
 from bristlecone.search.cuts import Growth, cuts_of_task
@@ -76,6 +77,11 @@ class LabelCosts(ClassObjective):
         data, leaf = problem.data, tree.leaf_index(problem.features)
         costs = tree.node_sums(sum_by_leaf(leaf, tree.n_leaves, data.costs, data.weight))
         return costs.min(axis=1) / tree.weighted_n_node_samples[0]
+
+    def value(self, tree: Tree, problem: Problem, leaves: ClassLeaves) -> float:
+        weight = tree.weighted_n_node_samples[tree.leaves]
+        asked = float(np.average(leaves.prices, weights=weight))
+        return Objective.value(self, tree, problem, leaves) + asked
 
     def aim(self, problem: Problem, leaves: ClassLeaves) -> str:
         asked = ", the prices of the questions asked included" if leaves.prices.any() else ""

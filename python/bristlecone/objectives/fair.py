@@ -44,6 +44,10 @@ class FairLabels(ClassObjective):
     constraint: str
     delta: float
 
+    @property
+    def chooses_labels(self) -> bool:
+        return True
+
     def engine(self, problem: Problem) -> Engine:
         data = problem.data
         if data.group is None:
@@ -124,6 +128,9 @@ class FairSurvival(Objective):
         self, tree: Tree, problem: Problem, leaves: StepLeaves
     ) -> NDArray[np.float64] | None:
         return self.inner.losses(tree, problem, leaves)
+
+    def value(self, tree: Tree, problem: Problem, leaves: StepLeaves) -> float:
+        return self.inner.value(tree, problem, leaves)
 
     def groups(self, tree: Tree, problem: Problem, leaves: StepLeaves) -> GroupValues:
         data = problem.data

@@ -11,7 +11,7 @@ from scipy.special import xlogy
 from sklearn.tree import DecisionTreeClassifier
 
 from bristlecone.leaves.labels import ClassLeaves
-from bristlecone.objectives.base import TaskObjective
+from bristlecone.objectives.base import Objective, TaskObjective
 from bristlecone.search.cuts import SklearnTree
 from bristlecone.search.engine import Engine, Problem, Task, front_engine
 from bristlecone.tree import Tree
@@ -79,6 +79,11 @@ class ClassObjective(TaskObjective):
         """
         return values.argmax(axis=1)
 
+    def value(self, tree: Tree, problem: Problem, leaves: ClassLeaves) -> float:
+        """Share of the weight that does not have the label of its leaf."""
+        given = np.take_along_axis(leaves.values, leaves.label[:, None], axis=1)
+        return float((leaves.values.sum() - given.sum()) / leaves.values.sum())
+
     def prices(self, tree: Tree, problem: Problem) -> Floats | None:
         """Feature costs on the path to every leaf; None where features are free."""
         return None
@@ -127,6 +132,9 @@ class LabelSums(ClassObjective):
         impure = values * (1 - share) if self.name == "gini" else -xlogy(values, share)
         return impure.sum(axis=1) / total[0]
 
+    def value(self, tree: Tree, problem: Problem, leaves: ClassLeaves) -> float:
+        return Objective.value(self, tree, problem, leaves)
+
     def aim(self, problem: Problem, leaves: ClassLeaves) -> str:
         return AIMS[self.name]
 
@@ -144,6 +152,10 @@ class Measure(ClassObjective):
 
     name: str
 
+    @property
+    def chooses_labels(self) -> bool:
+        return True
+
     def engine(self, problem: Problem) -> Engine:
         data = problem.data
         arrays = {"labels": data.labels, "weight": data.weight}
@@ -154,6 +166,20 @@ class Measure(ClassObjective):
 
     def losses(self, tree: Tree, problem: Problem, leaves: ClassLeaves) -> None:
         return None
+
+    def value(self, tree: Tree, problem: Problem, leaves: ClassLeaves) -> float:
+        """1 less the measure; its correlation is 0 where all leaves have the same label."""
+        positive = leaves.label == 1
+        (tn, fn), (fp, tp) = (
+            leaves.values[~positive].sum(axis=0),
+            leaves.values[positive].sum(axis=0),
+        )
+        if self.name == "f1":
+            return float(1 - 2 * tp / (2 * tp + fp + fn))
+        if positive.all() or not positive.any():
+            return 1.0
+        scale = np.sqrt((tp + fp) * (tn + fn)) * np.sqrt((tp + fn) * (tn + fp))
+        return float(1 - (tp * tn - fp * fn) / scale)
 
     def aim(self, problem: Problem, leaves: ClassLeaves) -> str:
         return AIMS[self.name]

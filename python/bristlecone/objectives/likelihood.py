@@ -13,6 +13,7 @@ from bristlecone import _core
 from bristlecone.data.survival import TrainingData
 from bristlecone.errors import InvalidParameterError
 from bristlecone.leaves.minimum import prior_events
+from bristlecone.leaves.statistics import row_hazard
 from bristlecone.leaves.survival import StepLeaves
 from bristlecone.objectives.survival import SurvivalObjective
 from bristlecone.search.engine import Engine, Problem, Task
@@ -58,7 +59,8 @@ class Likelihood(SurvivalObjective):
             partial(_core.solve_likelihood, *arguments, **options),
             partial(_core.path_likelihood, *arguments, **options),
             partial(_core.forecast_likelihood, *arguments, **options),
-            partial(_core.all_optimal_likelihood, *arguments, **options),
+            partial(_core.near_optimal_likelihood, *arguments, **options),
+            partial(_core.alternatives_likelihood, *arguments, **options),
         )
 
     def losses(self, tree: Tree, problem: Problem, leaves: StepLeaves) -> NDArray[np.float64]:
@@ -68,6 +70,13 @@ class Likelihood(SurvivalObjective):
         hazard = tree.node_sums(np.array([leaf.hazard for leaf in one])) + self.prior
         theta = np.divide(events, hazard, out=np.ones_like(events), where=events > 0)
         return -events * np.log(theta) / tree.weighted_n_node_samples[0]
+
+    def value(self, tree: Tree, problem: Problem, leaves: StepLeaves) -> float:
+        data = problem.data
+        logs = np.log(row_hazard(data, leaves.baseline)[data.event])
+        weight = np.ones(len(logs)) if data.weight is None else data.weight[data.event]
+        fitted = super().value(tree, problem, leaves)
+        return fitted - float(weight @ logs) / float(tree.weighted_n_node_samples[0])
 
     def aim(self, problem: Problem, leaves: StepLeaves) -> str:
         return (

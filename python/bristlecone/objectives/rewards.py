@@ -44,6 +44,10 @@ class Rewards(TaskObjective):
         regret = data.rewards.max(axis=1)[:, None] - data.rewards
         return Task("label-costs", {"costs": regret, "weight": data.weight})
 
+    @property
+    def chooses_labels(self) -> bool:
+        return bool(self.capacities)
+
     def engine(self, problem: Problem) -> Engine:
         data = problem.data
         best = data.rewards.max(axis=1)
@@ -86,6 +90,10 @@ class Rewards(TaskObjective):
         weight = tree.weighted_n_node_samples
         values = tree.node_sums(leaves.values * weight[tree.leaves][:, None])
         return -values.max(axis=1) / weight[0]
+
+    def value(self, tree: Tree, problem: Problem, leaves: LabelLeaves) -> float:
+        given = np.take_along_axis(leaves.values, leaves.label[:, None], axis=1)[:, 0]
+        return -float(np.average(given, weights=tree.weighted_n_node_samples[tree.leaves]))
 
     def aim(self, problem: Problem, leaves: LabelLeaves) -> str:
         given = (self.capacities or {}).items()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 
@@ -18,7 +18,8 @@ from bristlecone.search.progress import SearchProgress, relative_gap
 
 __all__ = ["STATUSES", "Certificate", "GroupValues", "fingerprint", "report", "reporter"]
 
-# Statuses of searches. Greedy and soft trees, of which nothing is proved, have one of UNPROVEN.
+# Statuses of searches. Greedy and soft trees, and trees whose leaves are of other rows than their
+# questions, of which nothing is proved, have one of UNPROVEN.
 STATUSES = (
     "optimal",
     "reference_optimal",
@@ -27,7 +28,17 @@ STATUSES = (
     "interrupted",
     "infeasible",
 )
-UNPROVEN = ("grown", "trained")
+UNPROVEN = ("grown", "trained", "reestimated")
+
+# Facts of a re-estimated tree about the rows that its questions are from, and what they were.
+_STRUCTURE = {
+    "structure_status": "status",
+    "structure_objective": "objective_value",
+    "structure_lower_bound": "lower_bound",
+    "structure_reference_loss": "reference_loss",
+    "structure_samples": "n_samples",
+    "structure_fingerprint": "fingerprint",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +69,8 @@ class Certificate:
         "optimal" means optimal among trees over the ``questions``; "reference_optimal" that the
         search ended, but left out what a reference model does worse; "time_limit",
         "memory_limit" and "interrupted" that it stopped before; "infeasible" that no tree keeps
-        the constraints. "grown" and "trained" trees were not searched for.
+        the constraints. "grown" and "trained" trees were not searched for; of a "reestimated" one
+        the leaves are of other rows than the questions, of which ``structure`` tells.
     objective_value, lower_bound : float
         Objective of the tree, and a bound below which no tree is; -inf where nothing is proved.
     questions : tuple of str
@@ -154,8 +166,39 @@ class Certificate:
         return self.gap
 
     @property
+    def structure(self) -> Certificate | None:
+        """What was proved of the questions, on the rows they are from; None unless re-estimated."""
+        if self.status != "reestimated":
+            return None
+        known = {name: self.facts[fact] for fact, name in _STRUCTURE.items()}
+        if known["lower_bound"] is None:
+            known["lower_bound"] = -math.inf
+        return replace(self, **known, facts={}, groups=None)
+
+    def reestimated(self, **anew: Any) -> Certificate:
+        """Certificate of the same questions with leaves of other rows, of which ``anew`` tells.
+
+        Nothing is proved there: there is no bound. Facts keep what was, for ``structure``.
+        """
+        first = self if self.structure is None else self.structure
+        facts = {fact: getattr(first, name) for fact, name in _STRUCTURE.items()}
+        if math.isinf(first.lower_bound):
+            facts["structure_lower_bound"] = None
+        nothing = {"lower_bound": -math.inf, "trace": (), "n_nodes_explored": 0}
+        same = {"reference_loss": None, "version": __version__, "facts": facts}
+        return replace(self, status="reestimated", **{**nothing, **same, **anew})
+
+    @property
     def sentence(self) -> str:
         """What was proved, in words."""
+        if self.structure is not None:
+            first = self.structure
+            return (
+                "reestimated: the leaves are of other rows than the questions, nothing is proved "
+                f"on them; the questions, of {first.n_samples} rows: {first.sentence}"
+            )
+        if not self.is_searched:
+            return f"{self.status}, not searched for: nothing is proved"
         over = f"optimal among trees over these {len(self.questions)} binary features"
         if self.status == "optimal":
             return over

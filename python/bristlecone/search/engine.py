@@ -42,24 +42,29 @@ class Engine(NamedTuple):
     """Functions of the engine with the data of a problem; they take the settings of a search.
 
     ``path`` is None when the best tree of every size takes a search of its own, ``forecast`` when
-    nothing useful can be told before the search, ``all_optimal`` when only one best tree is found.
-    The estimator's objective is that of the engine minus ``offset``.
+    nothing useful can be told before the search, ``near_optimal`` and ``alternatives`` when only
+    one best tree is found. The estimator's objective is that of the engine minus ``offset``.
     """
 
     solve: Callable[..., Any]
     path: Callable[..., list[Any]] | None = None
     forecast: Callable[..., dict[str, float]] | None = None
-    all_optimal: Callable[..., list[Any]] | None = None
+    near_optimal: Callable[..., tuple[list[Any], bool]] | None = None
+    alternatives: Callable[..., tuple[Any, ...]] | None = None
     offset: float = 0.0
 
 
 def task_engine(task: Task, features: NDArray[np.uint8], offset: float = 0.0) -> Engine:
     """Engine for a task whose costs are a function of sums over the rows of a leaf."""
     arguments = *task, features
+    # Prices of features depend on what was asked above.
+    priced = task.data.get("feature_cost") is not None
     return Engine(
         partial(_core.solve, *arguments),
         partial(_core.solve_path, *arguments),
         partial(_core.forecast, *arguments),
+        None if priced else partial(_core.near_optimal, *arguments),
+        None if priced else partial(_core.alternatives, *arguments),
         offset=offset,
     )
 

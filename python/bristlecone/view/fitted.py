@@ -23,6 +23,10 @@ class FittedTree(Protocol):
     certificate_: Certificate
 
     @property
+    def frame_kind(self) -> str | None:
+        """Library of the data frames of its tables; None for a plain ``Frame``."""
+
+    @property
     def questions_(self) -> dict[int, str]:
         """Question of every split in words, by node id."""
 

@@ -40,6 +40,12 @@ impl BinaryMatrix {
         Ok(BinaryMatrix { n_rows, n_features, words, bits })
     }
 
+    /// These rows.
+    pub fn take(&self, rows: &[usize]) -> BinaryMatrix {
+        let bits = rows.iter().flat_map(|&r| self.row(r)).copied().collect();
+        BinaryMatrix { n_rows: rows.len(), bits, ..*self }
+    }
+
     /// Number of rows.
     pub fn n_rows(&self) -> usize {
         self.n_rows

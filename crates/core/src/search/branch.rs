@@ -137,6 +137,11 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
         Ok(if far.cost < near.cost { far } else { near })
     }
 
+    /// A split on column `c` of `sample` above two trees.
+    pub(super) fn joined(&self, sample: &Sample, c: usize, yes: &Found, no: &Found) -> Found {
+        Self::join(sample, c, self.prices(sample)[c], yes, no)
+    }
+
     /// A split on column `c` of `sample`, of this price, above two trees.
     fn join(sample: &Sample, c: usize, price: i64, yes: &Found, no: &Found) -> Found {
         if yes.cost == i64::MAX || no.cost == i64::MAX {

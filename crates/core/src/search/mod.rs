@@ -1,6 +1,6 @@
 //! Search for the best tree: limits, results, and the entry point.
 
-mod all;
+mod alternatives;
 pub mod batch;
 mod bounds;
 pub mod branch;
@@ -10,15 +10,17 @@ pub mod fronts;
 mod groups;
 pub mod lattice;
 pub mod monitor;
+mod near;
 mod plan;
 mod solve;
 mod start;
 mod subsets;
 
-pub use all::all_optimal;
-pub use curve::{all_optimal_brier, path_brier, solve_brier};
+pub use alternatives::{Alternative, alternatives};
+pub use curve::{alternatives_brier, near_optimal_brier, path_brier, solve_brier};
 pub use forecast::{Forecast, forecast};
 pub use monitor::{Monitor, Stop};
+pub use near::{Near, near_optimal};
 pub use solve::{solve, solve_path};
 pub(crate) use start::PATIENCE;
 

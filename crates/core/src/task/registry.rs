@@ -11,7 +11,8 @@ use super::regression::Regression;
 use super::{LaneTask, Superadditive, check_values};
 use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
-use crate::search::{self, Forecast, Monitor, Settings, Solution};
+use crate::search::{self, Alternative, Forecast, Monitor, Near, Settings, Solution, Stop};
+use crate::tree::Tree;
 
 /// What the rows of a sample are asked for.
 #[derive(Clone, Copy, Debug)]
@@ -143,6 +144,24 @@ impl Visitor for Path<'_> {
     }
 }
 
+struct NearBy<'a>(&'a BinaryMatrix, &'a Settings, &'a Monitor<'a>, (f64, usize));
+
+impl Visitor for NearBy<'_> {
+    type Output = Result<Near, Error>;
+    fn visit<T: LaneTask + Superadditive>(self, task: &T) -> Self::Output {
+        search::near_optimal(task, self.0, self.1, self.2, self.3)
+    }
+}
+
+struct Others<'a>(&'a BinaryMatrix, &'a Settings, &'a Monitor<'a>, &'a Tree);
+
+impl Visitor for Others<'_> {
+    type Output = Result<(Vec<Alternative>, Option<Stop>), Error>;
+    fn visit<T: LaneTask + Superadditive>(self, task: &T) -> Self::Output {
+        search::alternatives(task, self.0, self.1, self.2, self.3)
+    }
+}
+
 struct Expected<'a>(&'a BinaryMatrix, &'a Settings);
 
 impl Visitor for Expected<'_> {
@@ -172,6 +191,28 @@ pub fn solve_path(
     monitor: &Monitor,
 ) -> Result<Vec<Solution>, Error> {
     visit(task.name, &task.problem, Path(features, settings, monitor))?
+}
+
+/// Trees near the optimum; see [`search::near_optimal`].
+pub fn near_optimal(
+    task: &Named,
+    features: &BinaryMatrix,
+    settings: &Settings,
+    monitor: &Monitor,
+    most: (f64, usize),
+) -> Result<Near, Error> {
+    visit(task.name, &task.problem, NearBy(features, settings, monitor, most))?
+}
+
+/// Other questions at the nodes of a tree; see [`search::alternatives`].
+pub fn alternatives(
+    task: &Named,
+    features: &BinaryMatrix,
+    settings: &Settings,
+    monitor: &Monitor,
+    tree: &Tree,
+) -> Result<(Vec<Alternative>, Option<Stop>), Error> {
+    visit(task.name, &task.problem, Others(features, settings, monitor, tree))?
 }
 
 /// What a search would take, and the numbers of distinct rows and useful columns.

@@ -4,7 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use bristlecone_core::search::curve::{kernel, rows};
 use bristlecone_core::search::{
-    Monitor, Settings, Solution, Status, all_optimal_brier, path_brier, solve_brier,
+    Monitor, Settings, Solution, Status, alternatives_brier, near_optimal_brier, path_brier,
+    solve_brier,
 };
 use bristlecone_core::simd::Backend;
 use bristlecone_core::survival::Observations;
@@ -14,8 +15,10 @@ use bristlecone_oracle::instances::{Instance, Random};
 use bristlecone_oracle::survival::Sample;
 use bristlecone_oracle::{Limits, admit_tree, best, best_by_leaves, score_tree};
 
-use crate::all::{optimal_trees, same_trees};
 use crate::harness::{CERTIFIED, SCALE, agree, agree_on_status, ensure, matrix, oracle_tree};
+use crate::near::{
+    SLACKS, near_trees, same_alternatives, same_trees, says_that_trees_are_left_out,
+};
 
 const CURVES: [LeafCurve; 2] = [LeafCurve::KaplanMeier, LeafCurve::BrierOptimal];
 
@@ -429,16 +432,41 @@ fn a_reference_model_keeps_its_guarantee() {
 }
 
 #[test]
-fn all_optimal_trees_are_those_of_the_oracle() {
+fn near_optimal_trees_are_those_of_the_oracle() {
     for_each(60 * SCALE, (12, 4), &[0, 1, 2, 3], |instance, question| {
         let reference = Reference::new(&instance.sample);
-        let expected =
-            optimal_trees(instance, &question.limits, &question.cost(&reference), CERTIFIED);
+        let cost = question.cost(&reference);
+        let (task, matrix) = (question.task(&instance.sample), matrix(instance));
+        for slack in SLACKS {
+            let expected = near_trees(instance, &question.limits, &cost, slack);
+            if expected.len() > 3000 {
+                continue;
+            }
+            let monitor = Monitor::new(None, &|| false);
+            let settings = question.settings();
+            let of = |limit| {
+                near_optimal_brier(&task, &matrix, &settings, &monitor, (slack, limit)).unwrap()
+            };
+            same_trees(&of(1_000_000), &expected)?;
+            if question.limits.max_leaves.is_none() {
+                says_that_trees_are_left_out(&of(2), expected.len())?;
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn alternatives_are_those_of_the_oracle() {
+    for_each(60 * SCALE, (14, 4), &[1, 2, 3], |instance, question| {
+        let reference = Reference::new(&instance.sample);
+        let cost = question.cost(&reference);
         let monitor = Monitor::new(None, &|| false);
         let (task, matrix) = (question.task(&instance.sample), matrix(instance));
-        let found = all_optimal_brier(&task, &matrix, &question.settings(), &monitor, 1_000_000);
-        same_trees(&found.unwrap(), &expected)?;
-        let few = all_optimal_brier(&task, &matrix, &question.settings(), &monitor, 2).unwrap();
-        ensure(few.len() == expected.len().min(2), || format!("{} of the limit of 2", few.len()))
+        let settings = question.settings();
+        let tree = solve_brier(&task, &matrix, &settings, &monitor).unwrap().tree;
+        let found = alternatives_brier(&task, &matrix, &settings, &monitor, &tree);
+        let (found, _) = found.map_err(|e| e.to_string())?;
+        same_alternatives(instance, &question.limits, &cost, &oracle_tree(&tree), &found)
     });
 }

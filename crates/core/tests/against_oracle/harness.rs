@@ -7,7 +7,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use bristlecone_core::data::BinaryMatrix;
 use bristlecone_core::error::Error;
 use bristlecone_core::search::{
-    Monitor, Settings, Solution, Status, all_optimal, solve, solve_path,
+    Alternative, Monitor, Near, Settings, Solution, Status, alternatives, near_optimal, solve,
+    solve_path,
 };
 use bristlecone_core::survival::Observations;
 use bristlecone_core::task::likelihood::Likelihood;
@@ -207,17 +208,41 @@ impl Question {
         }
     }
 
-    /// Every tree that reaches the optimum of the likelihood.
-    pub fn all_optimal(
+    /// Trees within `slack` of the optimum.
+    pub fn near_optimal(
         &self,
         instance: &Instance,
         settings: &Settings,
-        limit: usize,
-    ) -> Result<Vec<Solution>, Error> {
+        most: (f64, usize),
+    ) -> Result<Near, Error> {
         let (matrix, monitor) = (matrix(instance), Monitor::new(None, &|| false));
-        with_likelihood!(self, instance, task => {
-            all_optimal(&task, &matrix, settings, &monitor, limit)
-        })
+        let Objective::Sum(name) = self.objective else {
+            return with_likelihood!(self, instance, task => {
+                near_optimal(&task, &matrix, settings, &monitor, most)
+            });
+        };
+        let costs = instance.costs.concat();
+        let problem = self.problem(instance, settings, name, &costs);
+        registry::near_optimal(&Named { name, problem }, &matrix, settings, &monitor, most)
+    }
+
+    /// Other questions at the splits of a tree.
+    pub fn alternatives(
+        &self,
+        instance: &Instance,
+        settings: &Settings,
+        tree: &bristlecone_core::tree::Tree,
+    ) -> Result<Vec<Alternative>, Error> {
+        let (matrix, monitor) = (matrix(instance), Monitor::new(None, &|| false));
+        let Objective::Sum(name) = self.objective else {
+            return with_likelihood!(self, instance, task => {
+                alternatives(&task, &matrix, settings, &monitor, tree).map(|(found, _)| found)
+            });
+        };
+        let costs = instance.costs.concat();
+        let problem = self.problem(instance, settings, name, &costs);
+        let named = Named { name, problem };
+        registry::alternatives(&named, &matrix, settings, &monitor, tree).map(|(found, _)| found)
     }
 
     /// The solution of an instance on which some tree is allowed.

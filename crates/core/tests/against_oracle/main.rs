@@ -1,10 +1,10 @@
 //! The search against the exhaustive reference, on thousands of small random instances.
 
-mod all;
 mod brier;
 mod fronts;
 mod harness;
 mod laws;
+mod near;
 mod optimum;
 mod priced;
 mod stopped;

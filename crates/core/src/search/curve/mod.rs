@@ -4,13 +4,15 @@
 //! the branch and bound over them with a [`memo`] of nodes met. This file is the root: first
 //! trees, threads, limits and the certificate. See docs/maths/brier.md.
 
-mod all;
+mod alternatives;
 pub mod kernel;
 pub mod memo;
+mod near;
 pub mod node;
 pub mod rows;
 
-pub use all::all_optimal_brier;
+pub use alternatives::alternatives_brier;
+pub use near::near_optimal_brier;
 
 use super::{Monitor, Settings, Solution, Status, Stop, TracePoint};
 use crate::data::BinaryMatrix;

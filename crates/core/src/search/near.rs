@@ -1,4 +1,4 @@
-//! Every tree that reaches the optimum of a summed task.
+//! Every tree that is nearly as good as the best one, of a summed task.
 
 use super::branch::Branch;
 use super::solve::{full_leaves, solve};
@@ -14,42 +14,74 @@ pub(super) const TOLERANCE: f64 = 1e-9;
 /// What a tree costs, and the tree.
 pub(super) type Costed<C> = (C, Tree);
 
-/// All trees whose objective is within 1e-9 of the best one's, at most `limit`, by leaves.
+/// Trees of a subtree that are kept where leaves are limited, so that not all pairs fit.
+pub(super) const MOST: usize = 1 << 20;
+
+/// Trees near the optimum.
+#[derive(Clone, Debug)]
+pub struct Near {
+    /// The best first, or few leaves first where all are near.
+    pub trees: Vec<Solution>,
+    /// Whether there are no others.
+    pub complete: bool,
+}
+
+impl Near {
+    /// A search that did not end by itself.
+    pub(super) fn stopped(first: Solution, status: Status) -> Self {
+        Near { trees: vec![Solution { status, ..first }], complete: false }
+    }
+}
+
+/// All trees whose objective is within `slack` (and 1e-9) of the best one's, at most `limit`, by
+/// leaves.
 ///
 /// Columns that split a node's rows in the same way count once, by the first of them. When a
 /// limit ends the search or the enumeration, only the best tree is returned.
-pub fn all_optimal<T: LaneTask + Superadditive>(
+pub fn near_optimal<T: LaneTask + Superadditive>(
     task: &T,
     features: &BinaryMatrix,
     settings: &Settings,
     monitor: &Monitor,
-    limit: usize,
-) -> Result<Vec<Solution>, Error> {
+    (slack, limit): (f64, usize),
+) -> Result<Near, Error> {
+    if T::PRICED {
+        return Err(Error::invalid("task", "prices of features depend on the path"));
+    }
     let first = solve(task, features, settings, monitor)?;
     if first.status != Status::Optimal {
-        return Ok(vec![first]);
+        let status = first.status;
+        return Ok(Near::stopped(first, status));
     }
     let (statistics, channels) = (task.statistics(), task.channels());
     let sample = Sample::with_kinds(features, statistics, channels, &[], task.events());
     let branch = Branch::new(task, &sample, settings, monitor);
-    // Costs are linear in the objective; ties are told apart by a price that is none.
+    // Costs are linear in the objective; ties are told apart by a price, of either sign, that is none.
     let unit = (task.objective_of_cost(1 << 40) - task.objective_of_cost(0)) / (1u64 << 40) as f64;
-    let tolerance = TOLERANCE * first.objective.abs().max(1.0);
-    let ties = task.tie_price().saturating_mul(sample.n_rows() as i64);
-    let cut = cost(task, features, &first.tree) + (tolerance / unit) as i64 + ties;
+    let tolerance = slack + TOLERANCE * first.objective.abs().max(1.0);
+    let ties = task.tie_price().abs().saturating_mul(sample.n_rows() as i64);
+    // So far below the largest number that no difference of costs leads beyond it.
+    let above = ((tolerance / unit) as i64).min(i64::MAX >> 2) + ties;
+    let cut = cost(task, features, &first.tree) + above;
     let leaves = settings.max_leaves.unwrap_or(usize::MAX);
-    let mut all = All { branch, task, limit, budget: settings.max_leaves.is_some() };
-    let mut found = match all.trees(&sample, settings.max_depth, leaves, cut) {
-        Ok(found) => found,
-        Err(stop) => return Ok(vec![Solution { status: Status::from(stop), ..first }]),
-    };
-    found.retain(|(_, tree)| {
-        let objective = task.objective(&tree.partition(features), tree.n_leaves());
-        objective <= first.objective + tolerance
-    });
-    Ok(solutions(found, limit, &first, |tree| {
-        task.objective(&tree.partition(features), tree.n_leaves())
-    }))
+    let most = if settings.max_leaves.is_some() { MOST.max(limit) } else { limit };
+    let most = most.saturating_add(1);
+    let mut all = Enumeration { branch, task, most, complete: true };
+    let objective = |tree: &Tree| task.objective(&tree.partition(features), tree.n_leaves());
+    let worst = first.objective + tolerance;
+    loop {
+        let mut found = match all.trees(&sample, settings.max_depth, leaves, cut) {
+            Ok(found) => found,
+            Err(stop) => return Ok(Near::stopped(first, Status::from(stop))),
+        };
+        found.retain(|(_, tree)| objective(tree) <= worst);
+        // Among those that were kept too many may have been ties of no interest.
+        if all.complete || found.len() > limit {
+            let complete = all.complete && found.len() <= limit;
+            return Ok(Near { trees: solutions(found, limit, &first, objective), complete });
+        }
+        (all.most, all.complete) = (all.most.saturating_mul(4), true);
+    }
 }
 
 /// The trees as solutions, few leaves first, then by the features in preorder.
@@ -72,7 +104,7 @@ pub(super) fn solutions<C>(
 }
 
 /// Cost of a tree in the units of the search.
-fn cost<T: LaneTask>(task: &T, features: &BinaryMatrix, tree: &Tree) -> i64 {
+pub(super) fn cost<T: LaneTask>(task: &T, features: &BinaryMatrix, tree: &Tree) -> i64 {
     let channels = task.channels();
     let mut sums = vec![0i64; tree.n_leaves() * channels];
     for (leaf, record) in
@@ -86,15 +118,16 @@ fn cost<T: LaneTask>(task: &T, features: &BinaryMatrix, tree: &Tree) -> i64 {
     leaves + (tree.n_leaves() as i64 - 1) * task.split_price()
 }
 
-struct All<'a, T> {
+struct Enumeration<'a, T> {
     branch: Branch<'a, T>,
     task: &'a T,
-    limit: usize,
-    /// Whether the number of leaves is limited, so that not all pairs of subtrees fit.
-    budget: bool,
+    /// Trees that are kept of any rows.
+    most: usize,
+    /// Whether none was left out.
+    complete: bool,
 }
 
-impl<T: LaneTask + Superadditive> All<'_, T> {
+impl<T: LaneTask + Superadditive> Enumeration<'_, T> {
     /// Least cost on these rows.
     fn least(&mut self, sample: &Sample, depth: usize, leaves: usize) -> Result<i64, Stop> {
         let budget = if leaves >= full_leaves(depth) { usize::MAX } else { leaves };
@@ -119,10 +152,9 @@ impl<T: LaneTask + Superadditive> All<'_, T> {
             return Ok(found);
         }
         let price = self.task.split_price();
-        let most = if self.budget { usize::MAX } else { self.limit };
         let (depth, below) = (depth - 1, leaves - 1);
         for (c, &column) in sample.columns.iter().enumerate() {
-            if found.len() >= most {
+            if !self.complete {
                 break;
             }
             let [yes, no] = [true, false].map(|value| sample.restrict(c, value));
@@ -140,10 +172,15 @@ impl<T: LaneTask + Superadditive> All<'_, T> {
             for (x, l) in &yes {
                 for (y, r) in &no {
                     let fits = x + y + price <= cut && l.n_leaves() + r.n_leaves() <= leaves;
-                    if fits && found.len() < most {
-                        let (l, r) = if column.flipped { (r, l) } else { (l, r) };
-                        found.push((x + y + price, Tree::split(column.feature, l, r)));
+                    if !fits {
+                        continue;
                     }
+                    if found.len() >= self.most {
+                        self.complete = false;
+                        return Ok(found);
+                    }
+                    let (l, r) = if column.flipped { (r, l) } else { (l, r) };
+                    found.push((x + y + price, Tree::split(column.feature, l, r)));
                 }
             }
         }

@@ -1,57 +1,68 @@
-//! Every tree that reaches the optimum.
+//! Every tree that is nearly as good as the best one.
 
 use super::node::{Allowed, Candidate, Nodes};
 use super::rows::Rows;
 use super::{Prepared, Search};
 use crate::data::BinaryMatrix;
 use crate::error::Error;
-use crate::search::all::{Costed, TOLERANCE, solutions};
-use crate::search::{Monitor, Settings, Solution, Status, Stop};
+use crate::search::near::{Costed, MOST, Near, TOLERANCE, solutions};
+use crate::search::{Monitor, Settings, Status, Stop};
 use crate::task::brier::Brier;
 use crate::tree::Tree;
 use rustc_hash::FxHashSet;
 
-/// All trees whose objective is within 1e-9 of the best one's, at most `limit`, by leaves.
+/// All trees whose objective is within `slack` (and 1e-9) of the best one's, at most `limit`, by
+/// leaves.
 ///
 /// Columns that split a node's rows in the same way count once, by the first of them. When
 /// a limit ends the search or the enumeration, only the best tree is returned.
-pub fn all_optimal_brier(
+pub fn near_optimal_brier(
     task: &Brier,
     features: &BinaryMatrix,
     settings: &Settings,
     monitor: &Monitor,
-    limit: usize,
-) -> Result<Vec<Solution>, Error> {
+    (slack, limit): (f64, usize),
+) -> Result<Near, Error> {
     let prepared = Prepared::new(task, features, settings)?;
     let mut search = Search::new(&prepared, settings, monitor);
     let stop = search.run();
     let (nodes, best) = (search.nodes(), search.best.0);
     let first = search.finish(stop)?;
     if !matches!(first.status, Status::Optimal | Status::ReferenceOptimal) {
-        return Ok(vec![first]);
+        let status = first.status;
+        return Ok(Near::stopped(first, status));
     }
-    let cut = best + TOLERANCE * best.max(1.0);
+    let cut = best + slack + TOLERANCE * best.max(1.0);
     let leaves = settings.max_leaves.unwrap_or(usize::MAX);
     let allowed = Allowed { depth: settings.max_depth, leaves };
-    let mut all = All { nodes, limit, budget: settings.max_leaves.is_some() };
-    let mut found = match all.trees(&prepared.root, prepared.leaf, allowed, cut) {
-        Ok(found) => found,
-        Err(stop) => return Ok(vec![Solution { status: Status::from(stop), ..first }]),
-    };
     let objective = |tree: &Tree| task.objective(&tree.partition(features), tree.n_leaves());
-    let most = first.objective + TOLERANCE * first.objective.max(1.0);
-    found.retain(|(_, tree)| objective(tree) <= most);
-    Ok(solutions(found, limit, &first, objective))
+    let worst = first.objective + slack + TOLERANCE * first.objective.max(1.0);
+    let most = if settings.max_leaves.is_some() { MOST.max(limit) } else { limit };
+    let most = most.saturating_add(1);
+    let mut all = Enumeration { nodes, most, complete: true };
+    loop {
+        let mut found = match all.trees(&prepared.root, prepared.leaf, allowed, cut) {
+            Ok(found) => found,
+            Err(stop) => return Ok(Near::stopped(first, Status::from(stop))),
+        };
+        found.retain(|(_, tree)| objective(tree) <= worst);
+        if all.complete || found.len() > limit {
+            let complete = all.complete && found.len() <= limit;
+            return Ok(Near { trees: solutions(found, limit, &first, objective), complete });
+        }
+        (all.most, all.complete) = (all.most.saturating_mul(4), true);
+    }
 }
 
-struct All<'a> {
+struct Enumeration<'a> {
     nodes: Nodes<'a>,
-    limit: usize,
-    /// Whether the number of leaves is limited, so that not all pairs of subtrees fit.
-    budget: bool,
+    /// Trees that are kept of any rows.
+    most: usize,
+    /// Whether none was left out.
+    complete: bool,
 }
 
-impl All<'_> {
+impl Enumeration<'_> {
     /// Trees on these rows that cost at most `cut`.
     fn trees(
         &mut self,
@@ -73,7 +84,7 @@ impl All<'_> {
         candidates.sort_by_key(|c| c.column);
         let mut seen = FxHashSet::default();
         for c in candidates.into_iter().filter(|c| c.bound <= cut) {
-            if found.len() >= self.limit && !self.budget {
+            if !self.complete {
                 break;
             }
             let sides = self.nodes.sides(rows, &c);
@@ -107,13 +118,17 @@ impl All<'_> {
         }
         let yes_trees = self.trees(&sides[0], leaf[0], below, cut - no)?;
         let no_trees = self.trees(&sides[1], leaf[1], below, cut - yes)?;
-        let most = if self.budget { usize::MAX } else { self.limit };
         for (a, l) in &yes_trees {
             for (b, r) in &no_trees {
                 let fits = a + b <= cut && l.n_leaves() + r.n_leaves() <= allowed.leaves;
-                if fits && found.len() < most {
-                    found.push((a + b, self.nodes.join(split.column, l, r)));
+                if !fits {
+                    continue;
                 }
+                if found.len() >= self.most {
+                    self.complete = false;
+                    return Ok(());
+                }
+                found.push((a + b, self.nodes.join(split.column, l, r)));
             }
         }
         Ok(())

@@ -1,0 +1,26 @@
+"""Pictures of fitted trees, of searches and of scores; needs the extra ``bristlecone[plot]``.
+
+Every function draws on ``ax``, or on a new figure, and returns the matplotlib Axes: titles, limits
+and files are the user's. Nothing is shown, and no setting of matplotlib is changed; matplotlib is
+imported when something is drawn, never with the package.
+"""
+
+from bristlecone.plot.calibration import plot_calibration
+from bristlecone.plot.curves import plot_leaf_curves, plot_survival
+from bristlecone.plot.scores import plot_auc, plot_brier
+from bristlecone.plot.searches import plot_front, plot_size_path, plot_trace
+from bristlecone.plot.thresholds import plot_thresholds
+from bristlecone.plot.tree import plot_tree
+
+__all__ = [
+    "plot_auc",
+    "plot_brier",
+    "plot_calibration",
+    "plot_front",
+    "plot_leaf_curves",
+    "plot_size_path",
+    "plot_survival",
+    "plot_thresholds",
+    "plot_trace",
+    "plot_tree",
+]

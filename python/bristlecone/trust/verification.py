@@ -1,0 +1,120 @@
+"""What a verification found: one check after the other, and whether all hold."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["Check", "Verification"]
+
+_WIDTH = 98
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was computed anew.
+
+    Parameters
+    ----------
+    name : str
+        What it is about: "rows", "objective value", "lower bound", ...
+    expected : str
+        What it is by the rows.
+    found : str
+        What the tree says.
+    result : {"passed", "failed", "not checked"}
+    reason : str
+        Why it was not checked, or what a failure means.
+
+    See Also
+    --------
+    Verification : All checks of a tree.
+
+    Examples
+    --------
+    >>> from bristlecone import OptimalTreeRegressor
+    >>> from bristlecone.trust import verify
+    >>> X, y = [[1.0], [2.0], [8.0]], [1.0, 3.0, 11.0]
+    >>> check = verify(OptimalTreeRegressor(max_depth=1).fit(X, y), X, y)["depth"]
+    >>> check.expected, check.found, check.result
+    ('at most 1', '1', 'passed')
+    """
+
+    name: str
+    expected: str
+    found: str
+    result: Literal["passed", "failed", "not checked"]
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Verification:
+    """All checks of a tree; as text a short table.
+
+    Parameters
+    ----------
+    subject : str
+        What was verified.
+    checks : tuple of Check
+        In the order in which they were made.
+
+    See Also
+    --------
+    bristlecone.trust.verify : Makes it.
+
+    Examples
+    --------
+    >>> from bristlecone import OptimalTreeRegressor
+    >>> from bristlecone.trust import verify
+    >>> X, y = [[1.0], [2.0], [8.0]], [1.0, 3.0, 11.0]
+    >>> found = verify(OptimalTreeRegressor(max_depth=1).fit(X, y), X, y)
+    >>> found.ok, found["lower bound"].result
+    (True, 'passed')
+    """
+
+    subject: str
+    checks: tuple[Check, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether no check failed."""
+        return not self.failed
+
+    @property
+    def failed(self) -> tuple[Check, ...]:
+        """The checks that do not hold."""
+        return tuple(check for check in self.checks if check.result == "failed")
+
+    @property
+    def not_checked(self) -> tuple[Check, ...]:
+        """What could not be computed anew, with the reasons."""
+        return tuple(check for check in self.checks if check.result == "not checked")
+
+    def __getitem__(self, name: str) -> Check:
+        """Return the check of this name."""
+        for check in self.checks:
+            if check.name == name:
+                return check
+        raise KeyError(name)
+
+    def __str__(self) -> str:
+        width = max(len(check.name) for check in self.checks)
+        lines = []
+        for check in self.checks:
+            text = check.found
+            if check.result == "failed":
+                text = f"{check.found}; expected {check.expected}"
+            if check.reason:
+                text = f"{text}; {check.reason}" if text else check.reason
+            start = f"{check.name:{width}}  {check.result:11}  "
+            filled = textwrap.wrap(text, max(_WIDTH - len(start), 20)) or [""]
+            lines.append(start + filled[0])
+            lines += [" " * len(start) + line for line in filled[1:]]
+        counts = [f"{len(self.checks) - len(self.failed) - len(self.not_checked)} checks passed"]
+        if self.failed:
+            counts.append(f"{len(self.failed)} failed")
+        if self.not_checked:
+            counts.append(f"{len(self.not_checked)} not checked")
+        table = "\n".join(line.rstrip() for line in lines)
+        return f"{self.subject}\n\n{table}\n\n{', '.join(counts)}"

@@ -1,0 +1,10 @@
+"""Choosing a tree on rows it was not fitted to: its size, and which of several models.
+
+``TreeSizeCV`` chooses the number of leaves by cross-validation, with one search per fold;
+``evaluate`` compares estimators over the same folds.
+"""
+
+from bristlecone.tune.compare import evaluate
+from bristlecone.tune.size import TreeSizeCV
+
+__all__ = ["TreeSizeCV", "evaluate"]

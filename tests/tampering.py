@@ -1,0 +1,43 @@
+"""Model files with one number changed and the checksum made anew."""
+
+import json
+
+import msgspec
+
+from bristlecone.errors import ModelFormatError
+from bristlecone.model.document import Model, seal, write
+from bristlecone.model.registry import loads
+
+
+def sealed(document):
+    """Text of a file, with its checksum."""
+    return write(seal(msgspec.convert(document, Model)))
+
+
+def changed(text, changes):
+    """The file with other values at some places, such as ("tree", "feature", 0)."""
+    document = json.loads(text)
+    for (*above, last), value in changes.items():
+        part = document
+        for key in above:
+            part = part[key]
+        part[last] = value(part[last]) if callable(value) else value
+    return sealed(document)
+
+
+def numbers(value, path=()):
+    """Places and values of all numbers."""
+    if isinstance(value, (dict, list)):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, one in items:
+            yield from numbers(one, (*path, key))
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        yield path, value
+
+
+def loaded(text):
+    """The model, or None where the file is refused."""
+    try:
+        return loads(text)
+    except (ModelFormatError, ValueError, IndexError):
+        return None

@@ -1,0 +1,54 @@
+"""The pictures of the guide show what the code beside them draws today."""
+
+import importlib.util
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("matplotlib")
+
+DOCS = Path(__file__).parents[1] / "docs"
+spec = importlib.util.spec_from_file_location("pictures", DOCS / "pictures.py")
+pictures = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(pictures)
+
+KNOWN = json.loads(pictures.DRAWN.read_text(encoding="utf-8"))
+MADE = {name: page for page in pictures.pages() for _, name in pictures.steps(page) if name}
+
+
+@pytest.mark.parametrize("page", pictures.pages(), ids=lambda page: page.stem)
+def test_pictures_are_current(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, ax in pictures.drawings(page):
+        # "python docs/pictures.py" makes them anew.
+        assert pictures.drawn(name, ax) == KNOWN[name], name
+
+
+def test_every_picture_is_made_shown_and_small():
+    files = {file.stem: file for file in pictures.FOLDER.glob("*.png")}
+    assert files.keys() == KNOWN.keys() == MADE.keys()
+    for file in files.values():
+        assert file.stat().st_size < 60_000, file
+    text = (DOCS / "guide" / "pictures.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"\.\./pictures/([\w-]+)\.png", text)) == files.keys()
+
+
+def test_the_page_of_the_readme_is_current_and_linked():
+    pytest.importorskip("jinja2")
+    page = pictures.REPORT.read_text(encoding="utf-8")
+    # "python docs/pictures.py" makes it anew.
+    assert pictures.lasting(page) == pictures.lasting(pictures.report())
+    assert pictures.lasting(page) != page and len(page) < 300_000
+    assert "](docs/report.html)" in (DOCS.parent / "README.md").read_text(encoding="utf-8")
+
+
+def test_a_picture_that_draws_something_else_is_noticed():
+    from matplotlib import pyplot
+
+    _, ax = pyplot.subplots()
+    ax.plot([1, 2], [3.0, 4.0])
+    before = pictures.drawn("any", ax)
+    ax.lines[0].set_ydata([3.0, 4.1])
+    assert pictures.drawn("any", ax) != before

@@ -1,0 +1,368 @@
+"""Pictures of searches and of scores: what is drawn are the numbers of the package."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from survival_rows import sample
+
+from bristlecone import (
+    BinaryEncoder,
+    GreedySurvivalTree,
+    OptimalSurvivalTree,
+    OptimalTreeClassifier,
+    OptimalTreeRegressor,
+    ParetoFront,
+    ParetoPoint,
+    PolicyTree,
+    SoftSurvivalTree,
+    metrics,
+)
+from bristlecone.curves import kaplan_meier
+from bristlecone.errors import SearchLimitWarning
+from bristlecone.plot import (
+    plot_auc,
+    plot_brier,
+    plot_calibration,
+    plot_front,
+    plot_size_path,
+    plot_thresholds,
+    plot_trace,
+)
+
+pytest.importorskip("matplotlib")
+from matplotlib import pyplot
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """Training rows, other rows, and a tree."""
+    X, y = sample(300)
+    tree = OptimalSurvivalTree(max_depth=2).fit(X[:200], y[:200])
+    return tree, X, y
+
+
+def legend(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def dots(ax):
+    """Places of the points that are drawn."""
+    drawn = (line.get_xydata() for line in ax.lines if line.get_marker() == "o")
+    return [place[0] for place in drawn if len(place)]
+
+
+# Searches
+
+
+def test_trace_shows_objective_and_bound_and_tells_the_status(fitted):
+    tree = fitted[0]
+    ax = plot_trace(tree)
+    objective, bound = ax.lines
+    assert legend(ax) == ["objective", "lower bound"]
+    assert objective.get_drawstyle() == bound.get_drawstyle() == "steps-post"
+    trace = np.array(tree.trace_)
+    assert set(trace[np.isfinite(trace[:, 1]), 1]) <= set(objective.get_ydata())
+    assert objective.get_ydata()[-1] == tree.objective_value_
+    assert bound.get_ydata()[-1] == tree.lower_bound_
+    assert bound.get_xdata()[-1] == tree.fit_time_
+    assert ax.get_title("left") == tree.certificate_.sentence
+
+
+def test_trace_of_a_stopped_search_has_a_gap():
+    X, y = sample()
+    with pytest.warns(SearchLimitWarning):
+        tree = OptimalSurvivalTree(max_depth=4, time_limit=0).fit(X, y)
+    ax = plot_trace(tree)
+    told = ax.get_title("left").replace("\n", " ")
+    assert told.startswith("time_limit: the best tree found, not proven") and "gap" in told
+    assert ax.collections[0].get_paths()
+
+
+def test_trees_that_were_not_searched_for_have_no_trace():
+    X, y = sample()
+    for tree, how in (
+        (GreedySurvivalTree(max_depth=1), "grown"),
+        (SoftSurvivalTree(depth=1, n_restarts=1, random_state=0), "trained"),
+    ):
+        with pytest.raises(TypeError, match=f"{type(tree).__name__} was {how}"):
+            plot_trace(tree.fit(X, y))
+
+
+def test_size_path_shows_objectives_and_scores(fitted):
+    _, X, y = fitted
+    path = OptimalSurvivalTree(max_depth=2).size_path(X[:200], y[:200])
+    ax = plot_size_path(path)
+    assert ax.lines[0].get_xdata().tolist() == [1, 2, 3, 4]
+    assert_allclose(ax.lines[0].get_ydata(), [tree.objective_value_ for tree in path])
+    assert len(ax.lines) == 1
+    ax = plot_size_path(path, X[200:], y[200:])
+    (right,) = [other for other in ax.figure.axes if other is not ax]
+    assert right.get_ylabel() == "concordance of the given rows"
+    assert_allclose(
+        right.lines[0].get_ydata(), [tree.score(X[200:], y[200:]) for tree in path], rtol=1e-12
+    )
+
+
+def test_size_path_of_a_stopped_search_shows_bounds():
+    X, y = sample()
+    with pytest.warns(SearchLimitWarning):
+        path = OptimalSurvivalTree(max_depth=3, time_limit=0).size_path(X, y)
+    ax = plot_size_path(path)
+    assert_allclose(ax.lines[1].get_ydata(), [tree.lower_bound_ for tree in path])
+    assert legend(ax) == ["objective", "lower bound"]
+
+
+def test_size_paths_that_are_none_are_refused(fitted):
+    tree, X, y = fitted
+    with pytest.raises(TypeError, match="takes the list that size_path returns; got a Optimal"):
+        plot_size_path(tree)
+    with pytest.raises(ValueError, match="has no tree"):
+        plot_size_path([])
+    with pytest.raises(ValueError, match="both X and y"):
+        plot_size_path([tree], X)
+    with pytest.raises(TypeError, match="entry 0 is a GreedySurvivalTree"):
+        plot_size_path([GreedySurvivalTree(max_depth=1).fit(X, y)])
+
+
+def front_of(costs, names=("a", "b"), status="optimal"):
+    tree = OptimalTreeClassifier(max_depth=1).fit([[0], [1]], [0, 1])
+    labels = np.array([0, 1])
+    points = [ParetoPoint(tuple(cost), tree.tree_, labels) for cost in costs]
+    return ParetoFront(points, names, status)
+
+
+def test_front_is_a_staircase_over_its_points():
+    costs = [(0.0, 5.0), (1.0, 2.0), (4.0, 0.0)]
+    ax = plot_front(front_of(costs))
+    stairs, points = ax.lines
+    assert stairs.get_drawstyle() == "steps-post" and stairs.get_linestyle() == "-"
+    assert points.get_xydata().tolist() == [list(cost) for cost in costs]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("a", "b")
+    assert ax.get_title("left").startswith("3 trees")
+
+
+def test_an_incomplete_front_says_so():
+    ax = plot_front(front_of([(0.0, 1.0)], status="time_limit"))
+    assert ax.get_title("left") == "incomplete (time_limit): the 1 tree found so far"
+    assert ax.lines[0].get_linestyle() == "--"
+
+
+def test_a_third_cost_is_a_colour():
+    ax = plot_front(front_of([(0.0, 5.0, 2.0), (1.0, 2.0, 3.0)], ("a", "b", "c")))
+    (points,) = ax.collections
+    assert points.get_offsets().tolist() == [[0.0, 5.0], [1.0, 2.0]]
+    assert points.get_array().tolist() == [2.0, 3.0]
+    assert [other.get_ylabel() for other in ax.figure.axes] == ["b", "c"]
+
+
+def test_other_fronts_are_refused():
+    with pytest.raises(TypeError, match="takes a ParetoFront; got a list"):
+        plot_front([(0, 1)])
+    with pytest.raises(ValueError, match="no points"):
+        plot_front(front_of([]))
+    with pytest.raises(ValueError, match="has 4"):
+        plot_front(front_of([(0.0, 1.0, 2.0, 3.0)], ("a", "b", "c", "d")))
+
+
+# Scores over time
+
+
+def test_brier_scores_are_those_of_the_metrics_beside_kaplan_meier(fitted):
+    tree, X, y = fitted
+    train, test, rows = y[:200], y[200:], X[200:]
+    times = np.linspace(3, 20, 30)
+    soft = SoftSurvivalTree(depth=1, n_restarts=1, random_state=0).fit(X[:200], train)
+    ax = plot_brier({"hard": tree, "_soft $x$": soft}, train, rows, test, times=times)
+    reference = np.tile(kaplan_meier(train)(times), (100, 1))
+    estimates = [reference, *(m.predict_survival_function(rows, times=times) for m in (tree, soft))]
+    for line, survival in zip(ax.lines, estimates, strict=True):
+        scores = metrics.brier_score(train, test, survival, times)[1]
+        assert_allclose(line.get_ydata(), scores, rtol=1e-12)
+    for told, survival in zip(legend(ax), estimates, strict=True):
+        integrated = metrics.integrated_brier_score(train, test, survival, times)
+        assert f"(integrated {integrated:.3f})" in told
+    assert legend(ax)[0].startswith("Kaplan–Meier") and "soft" in legend(ax)[2]
+
+
+def test_areas_are_those_of_the_metrics(fitted):
+    tree, X, y = fitted
+    train, test, rows = y[:200], y[200:], X[200:]
+    times = np.linspace(3, 20, 30)
+    ax = plot_auc(tree, train, rows, test, times=times, time_label="months")
+    estimate = 1 - tree.predict_survival_function(rows, times=times)
+    auc, mean = metrics.cumulative_dynamic_auc(train, test, estimate, times)
+    assert_allclose(ax.lines[1].get_ydata(), auc, rtol=1e-12)
+    assert legend(ax) == [f"OptimalSurvivalTree (mean {mean:.3f})"]
+    assert ax.get_xlabel() == "months"
+
+
+@pytest.mark.parametrize("plot", [plot_brier, plot_auc])
+def test_scores_over_time_choose_times_and_refuse_other_trees(plot, fitted):
+    tree, X, y = fitted
+    ax = plot(tree, y[:200], X[200:], y[200:])
+    times = ax.lines[-1].get_xdata()
+    assert_allclose(times[[0, -1]], np.quantile(y["months"][200:], [0.1, 0.9]))
+    labels = OptimalTreeClassifier(max_depth=1).fit([[0], [1]], [0, 1])
+    with pytest.raises(TypeError, match="a OptimalTreeClassifier does not predict"):
+        plot({"tree": tree, "labels": labels}, y, X, y)
+    with pytest.raises(ValueError, match="the mapping is empty"):
+        plot({}, y, X, y)
+
+
+# Calibration
+
+
+def test_calibration_of_a_hard_tree_compares_its_leaves(fitted):
+    tree, X, y = fitted
+    rows, test = X[200:], y[200:]
+    ax = plot_calibration(tree, rows, test, time=10.0, confidence=0.9)
+    leaf = tree.apply(rows)
+    bars = [line.get_ydata() for line in ax.lines[1:] if line.get_marker() == "None"]
+    nodes = np.unique(leaf)
+    for node, dot, bar in zip(nodes, dots(ax), bars, strict=True):
+        curve = kaplan_meier(test[leaf == node])
+        predicted = tree.predict_survival_function(rows[leaf == node][:1], times=[10.0])[0, 0]
+        assert_allclose(dot, [predicted, curve(10.0)], rtol=1e-12)
+        lower, upper = curve.confidence_interval(0.9)
+        at = np.searchsorted(curve.x, 10.0, side="right") - 1
+        assert_allclose(bar, [lower[at], upper[at]], rtol=1e-12)
+    assert [text.get_text() for text in ax.texts] == [str(node) for node in nodes]
+
+
+def test_calibration_of_a_soft_tree_compares_groups_as_the_test_does():
+    X, y = sample(300)
+    tree = SoftSurvivalTree(depth=1, n_restarts=1, random_state=0).fit(X, y)
+    for options, n_groups in (({}, 10), ({"n_groups": 4}, 4)):
+        ax = plot_calibration(tree, X, y, time=10.0, **options)
+        predicted = tree.predict_survival_function(X, times=[10.0])[:, 0]
+        found = metrics.one_time_calibration(y, predicted, at=10.0, n_groups=n_groups)
+        drawn = np.array(dots(ax))
+        assert_allclose(drawn, np.transpose([found.predicted, found.observed]), rtol=1e-12)
+
+
+def test_calibration_of_classes_compares_shares_with_frequencies():
+    X, _ = sample(300)
+    label = np.where(X["x0"] + X["x1"] > 0.5, "ill", "well")
+    tree = OptimalTreeClassifier(max_depth=2).fit(X[:200], label[:200])
+    rows, test = X[200:], label[200:]
+    ax = plot_calibration(tree, rows, test)
+    assert ax.get_xlabel() == "predicted share of well"
+    leaf, share = tree.apply(rows), tree.predict_proba(rows)[:, 1]
+    expected = [
+        (share[leaf == node][0], (test[leaf == node] == "well").mean()) for node in np.unique(leaf)
+    ]
+    assert_allclose(dots(ax), expected, rtol=1e-12)
+    three = np.where(X["x0"] > 1, "dead", label)
+    tree = OptimalTreeClassifier(max_depth=2).fit(X, three)
+    ax = plot_calibration(tree, X, three)
+    # On the training rows shares are frequencies.
+    drawn = np.array(dots(ax))
+    assert_allclose(drawn[:, 0], drawn[:, 1], rtol=1e-12)
+    assert [text.strip() for text in legend(ax)] == ["dead", "ill", "well"]
+
+
+def test_calibration_of_numbers_compares_means():
+    X, _ = sample(300)
+    y = X["x0"].to_numpy() + 2 * (X["x1"].to_numpy() > 0)
+    tree = OptimalTreeRegressor(max_depth=2).fit(X[:200], y[:200])
+    rows, test = X[200:], y[200:]
+    ax = plot_calibration(tree, rows, test)
+    leaf, predicted = tree.apply(rows), tree.predict(rows)
+    expected = [(predicted[leaf == node][0], test[leaf == node].mean()) for node in np.unique(leaf)]
+    assert_allclose(dots(ax), expected, rtol=1e-12)
+
+
+def test_calibration_refuses_what_it_cannot_compare(fitted):
+    tree, X, y = fitted
+    with pytest.raises(ValueError, match="OptimalSurvivalTree needs time="):
+        plot_calibration(tree, X, y)
+    with pytest.raises(ValueError, match=r"leaf \d+ is followed up to .* survival at 1000 is"):
+        plot_calibration(tree, X, y, time=1000.0)
+    with pytest.raises(ValueError, match="X has 300 rows but y has 299"):
+        plot_calibration(tree, X, y[:-1], time=10.0)
+    numbers = OptimalTreeRegressor(max_depth=1).fit([[0], [1]], [0.0, 1.0])
+    with pytest.raises(ValueError, match="OptimalTreeRegressor takes no time"):
+        plot_calibration(numbers, [[0]], [0.0], time=1.0)
+    policy = PolicyTree(teacher="inverse-propensity", max_depth=1).fit(
+        [[0], [1]], [1.0, 0.0], treatment=["a", "b"], propensity=0.5
+    )
+    with pytest.raises(TypeError, match="a PolicyTree predicts none"):
+        plot_calibration(policy, [[0]], ["a"])
+
+
+# Thresholds
+
+
+def verticals(ax):
+    return [line for line in ax.lines if len(set(line.get_xdata())) == 1]
+
+
+def test_thresholds_are_those_of_encoder_and_tree():
+    X, y = sample()
+    tree = OptimalSurvivalTree(max_depth=2, encoder=BinaryEncoder()).fit(X, y)
+    used = int(tree.tree_.column[0])
+    name = X.columns[used]
+    for column in (None, name, used):
+        ax = plot_thresholds(tree, X, column)
+        assert ax.get_xlabel() == name
+        asked = np.unique(tree.tree_.threshold[tree.tree_.column == used])
+        offered = [f.value for f in tree.encoder_.features_ if f.column == name]
+        strong = [line.get_xdata()[0] for line in verticals(ax) if line.get_linewidth() > 1]
+        faint = [line.get_xdata()[0] for line in verticals(ax) if line.get_linewidth() < 1]
+        assert sorted(strong) == asked.tolist() and sorted(faint) == sorted(offered)
+        assert sum(bar.get_height() for bar in ax.patches) == len(X)
+        assert legend(ax)[1] == f"offered by the encoder ({len(offered)})"
+
+
+def test_far_values_are_left_out_and_counted():
+    x = np.concatenate([np.arange(500.0), [1e6]])
+    tree = OptimalTreeRegressor(max_depth=1).fit(x[:, None], x > 250)
+    ax = plot_thresholds(tree, x[:, None])
+    assert sum(bar.get_height() for bar in ax.patches) == 500
+    assert ax.get_xlabel().startswith("x0 (not shown: 1 above ")
+
+
+def test_thresholds_of_trees_that_cut_columns_themselves_are_theirs_alone():
+    X, y = sample()
+    tree = GreedySurvivalTree(max_depth=1, encoder=None).fit(X, y)
+    ax = plot_thresholds(tree, X)
+    (line,) = verticals(ax)
+    assert line.get_xdata()[0] == tree.tree_.threshold[0]
+
+
+def test_what_has_no_thresholds_is_refused():
+    X = pd.DataFrame({"grade": ["I", "II", "III", "I"] * 5, "age": np.arange(20.0)})
+    y = X["grade"] == "II"
+    tree = OptimalTreeClassifier(max_depth=1).fit(X, y)
+    with pytest.raises(ValueError, match="cuts no column of numbers"):
+        plot_thresholds(tree, X)
+    with pytest.raises(ValueError, match="'grade' holds categories"):
+        plot_thresholds(tree, X, "grade")
+    with pytest.raises(ValueError, match="no column 'size'; the tree knows grade, age"):
+        plot_thresholds(tree, X, "size")
+    with pytest.raises(ValueError, match="between 0 and 1; got 2"):
+        plot_thresholds(tree, X, 2)
+    rows, outcome = sample()
+    soft = SoftSurvivalTree(depth=1, n_restarts=1, random_state=0).fit(rows, outcome)
+    with pytest.raises(TypeError, match="a SoftSurvivalTree has no thresholds"):
+        plot_thresholds(soft, rows)
+
+
+def test_all_draw_on_the_axes_they_are_given(fitted):
+    tree, X, y = fitted
+    path = OptimalSurvivalTree(max_depth=1).size_path(X, y)
+    for draw in (
+        lambda ax: plot_trace(tree, ax=ax),
+        lambda ax: plot_size_path(path, ax=ax),
+        lambda ax: plot_front(front_of([(0.0, 1.0)]), ax=ax),
+        lambda ax: plot_brier(tree, y, X, y, ax=ax),
+        lambda ax: plot_auc(tree, y, X, y, ax=ax),
+        lambda ax: plot_calibration(tree, X, y, time=10.0, ax=ax),
+        lambda ax: plot_thresholds(tree, X, ax=ax),
+    ):
+        figure, mine = pyplot.subplots()
+        assert draw(mine) is mine
+        assert pyplot.get_fignums() == [figure.number]
+        figure.canvas.draw()
+        pyplot.close(figure)

@@ -1,0 +1,241 @@
+"""Alternatives to splits, near-optimal trees and stability, against enumerations."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LinearRegression
+from survival_rows import sample
+
+from bristlecone import (
+    CostSensitiveTreeClassifier,
+    FairTreeClassifier,
+    GreedySurvivalTree,
+    OptimalSurvivalTree,
+    OptimalTreeClassifier,
+    OptimalTreeRegressor,
+    PolicyTree,
+)
+from bristlecone.errors import SearchLimitWarning
+from bristlecone.trust import alternatives, near_optimal_trees, stability
+
+
+def binary(seed=0, n=40, p=5):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.random((n, p)) < 0.5, columns=[f"b{k}" for k in range(p)])
+    signal = (X["b0"] ^ X["b1"]) | X["b2"]
+    return X, signal.to_numpy() ^ (rng.random(n) < 0.2), rng.normal(size=n) + 2 * signal
+
+
+def losses(y, penalty):
+    """Loss of rows as one leaf: errors, or squared errors of numbers."""
+    y = np.asarray(y)
+
+    def loss(rows):
+        own = y[rows]
+        wrong = min(own.sum(), (~own).sum()) if y.dtype == bool else ((own - own.mean()) ** 2).sum()
+        return wrong / len(y) + penalty
+
+    return loss
+
+
+def trees(X, rows, depth, loss, leaves=99):
+    """(questions in preorder, loss) of every tree; divisions that are the same count once."""
+    yield (None,), loss(rows)
+    if depth == 0 or leaves < 2:
+        return
+    seen = set()
+    for column in X:
+        yes = X[column].to_numpy()[rows]
+        division = (yes ^ yes[0]).tobytes()
+        if yes.all() or not yes.any() or division in seen:
+            continue
+        seen.add(division)
+        left = list(trees(X, rows[yes], depth - 1, loss, leaves - 1))
+        right = list(trees(X, rows[~yes], depth - 1, loss, leaves - 1))
+        for (a, x), (b, z) in itertools.product(left, right):
+            if (a + b).count(None) <= leaves:
+                yield (column, *a, *b), x + z
+
+
+CASES = {
+    "classes": (OptimalTreeClassifier, 1, {"max_depth": 2}),
+    "penalty": (OptimalTreeClassifier, 1, {"max_depth": 2, "leaf_penalty": 0.01}),
+    "leaves": (OptimalTreeClassifier, 1, {"max_depth": 3, "max_leaf_nodes": 3}),
+    "numbers": (OptimalTreeRegressor, 2, {"max_depth": 2}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_alternatives_are_the_best_trees_with_other_questions(case):
+    kind, of, parameters = CASES[case]
+    data = binary()
+    X, y = data[0], np.asarray(data[of])
+    tree = kind(**parameters).fit(X, y)
+    table = alternatives(tree, X, y)
+    assert isinstance(table, pd.DataFrame)
+    loss = losses(y, parameters.get("leaf_penalty", 0.0))
+    most = parameters.get("max_leaf_nodes", 99)
+    best = {}
+    for questions, value in trees(X, np.arange(len(X)), parameters["max_depth"], loss, most):
+        if questions[0] is not None:
+            best[questions[0]] = min(best.get(questions[0], np.inf), value)
+    root = table[table["node"] == 0].set_index("question")
+    assert set(root.index) == set(best)
+    for question, value in best.items():
+        assert root.loc[question, "objective"] == pytest.approx(value, abs=1e-9)
+    assert (table["difference"] >= -1e-9).all()
+    asked = table[table["is_asked"]]
+    np.testing.assert_allclose(asked["difference"], 0.0, atol=1e-9)
+    assert set(asked["node"]) == set(tree.questions_)
+    assert ((table["split"] == table["question"]) <= table["is_asked"]).all()
+
+
+def test_alternatives_of_a_survival_tree_are_its_fits_with_one_question():
+    X, y = sample()
+    X = X > 0
+    for objective in ("likelihood", "brier"):
+        tree = OptimalSurvivalTree(objective=objective, max_depth=1).fit(X, y)
+        table = alternatives(tree, X, y).set_index("question")
+        for column in X:
+            alone = OptimalSurvivalTree(objective=objective, max_depth=1).fit(X[[column]], y)
+            if alone.n_leaves_ == 2:
+                found = table.loc[column, "objective"]
+                assert found == pytest.approx(alone.objective_value_, abs=1e-9)
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("epsilon", [0.0, 0.08])
+def test_near_optimal_trees_are_all_there_are(case, epsilon):
+    kind, of, parameters = CASES[case]
+    data = binary(1, n=24, p=4)
+    X, y = data[0], np.asarray(data[of])
+    tree = kind(**parameters).fit(X, y)
+    near = near_optimal_trees(tree, X, y, epsilon=epsilon, limit=10_000)
+    assert near.complete
+    loss = losses(y, parameters.get("leaf_penalty", 0.0))
+    most = parameters.get("max_leaf_nodes", 99)
+    every = list(trees(X, np.arange(len(X)), parameters["max_depth"], loss, most))
+    least = min(value for _, value in every)
+    expected = sorted(value for _, value in every if value <= least + epsilon + 1e-9)
+    np.testing.assert_allclose(np.sort(near.objective_values), expected, atol=1e-9)
+    sizes = [one.n_leaves_ for one in near]
+    assert sizes == sorted(sizes)
+    for one in list(near)[:20]:
+        predicted = one.predict(X)
+        own = (predicted != y).mean() if y.dtype == bool else ((predicted - y) ** 2).mean()
+        penalty = parameters.get("leaf_penalty", 0.0) * one.n_leaves_
+        assert one.objective_value_ == pytest.approx(own + penalty, abs=1e-9)
+        assert one.lower_bound_ <= tree.objective_value_ + 1e-9
+
+
+def test_of_too_many_trees_those_of_few_leaves_are_kept():
+    X, y, _ = binary(1, n=24, p=4)
+    tree = OptimalTreeClassifier(max_depth=2).fit(X, y)
+    every = near_optimal_trees(tree, X, y, epsilon=0.2, limit=10_000)
+    with pytest.warns(SearchLimitWarning, match="more than limit=7 trees are within 0.2"):
+        few = near_optimal_trees(tree, X, y, epsilon=0.2, limit=7)
+    assert len(few) == 7 < len(every) and not few.complete and every.complete
+    assert [one.n_leaves_ for one in few] == [one.n_leaves_ for one in every][:7]
+
+
+def test_columns_count_the_trees_that_ask():
+    X, y = sample()
+    tree = OptimalSurvivalTree(max_depth=2).fit(X, y)
+    near = near_optimal_trees(tree, X, y, epsilon=0.01, limit=500)
+    table = near.columns()
+    for row in table.itertuples():
+        asks = [row.column in one.features_used_ for one in near]
+        assert row.n_trees == sum(asks) and row.share == pytest.approx(np.mean(asks))
+        without = near.objective_values[~np.array(asks)]
+        assert np.isnan(row.best_objective_without) == (without.size == 0)
+        if without.size:
+            assert row.best_objective_without == without.min()
+
+
+def test_other_rows_and_other_trees_are_refused():
+    X, y = sample()
+    tree = OptimalSurvivalTree(max_depth=1).fit(X, y)
+    for ask in (alternatives, stability):
+        with pytest.raises(ValueError, match="not the rows of the fit"):
+            ask(tree, X, y[::-1])
+        with pytest.raises(TypeError, match="got a LinearRegression"):
+            ask(LinearRegression(), X, y)
+        with pytest.raises(TypeError, match="got a GreedySurvivalTree"):
+            ask(GreedySurvivalTree().fit(X, y), X, y)
+    with pytest.raises(ValueError, match="epsilon"):
+        near_optimal_trees(tree, X, y, epsilon=-1)
+    X, y, _ = binary()
+    fair = FairTreeClassifier(delta=0.9, max_depth=1).fit(X, y, sensitive_features=X["b4"])
+    priced = CostSensitiveTreeClassifier(
+        cost_matrix=[[0, 1], [1, 0]], feature_costs={"b0": 0.1}, max_depth=1
+    ).fit(X, y)
+    for refused, more in ((fair, {"sensitive_features": X["b4"]}), (priced, {})):
+        with pytest.raises(TypeError, match="sum over leaves, without prices"):
+            alternatives(refused, X, y, **more)
+
+
+def test_parameters_set_after_the_fit_do_not_matter():
+    X, y = sample()
+    tree = OptimalSurvivalTree(max_depth=1).fit(X, y)
+    table = alternatives(tree, X, y)
+    tree.set_params(max_depth=3, objective="brier")
+    pd.testing.assert_frame_equal(alternatives(tree, X, y), table)
+
+
+def test_a_limit_leaves_what_was_done():
+    X, y = sample(n=400)
+    tree = OptimalSurvivalTree(max_depth=3, time_limit=60).fit(X, y)
+    tree.certificate_.parameters["time_limit"] = 1e-9
+    with pytest.warns(SearchLimitWarning, match="stopped"):
+        table = alternatives(tree, X, y)
+    assert len(table) < 10
+
+
+def test_stability_of_a_clear_split_and_of_noise():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.random((200, 6)) < 0.5, columns=list("abcdef"))
+    y = np.where(X["a"], 3.0, 0.0) + rng.normal(size=200)
+    tree = OptimalTreeRegressor(max_depth=3).fit(X, y)
+    found = stability(tree, X, y, n_resamples=40, random_state=1)
+    again = stability(tree, X, y, n_resamples=40, random_state=1)
+    pd.testing.assert_frame_equal(found.columns, again.columns)
+    assert found.n_resamples == 40
+    columns = found.columns.set_index("column")
+    assert columns.loc["a", "root"] == columns.loc["a", "anywhere"] == 1
+    assert columns["root"].sum() == pytest.approx(1.0)
+    splits = found.splits.set_index("node")
+    assert splits.loc[0, "n_reached"] == 40 and splits.loc[0, "same_question"] == 1
+    assert (splits.drop(index=0)["same_question"] < 0.9).any()
+    assert 0 < found.optimism < 0.2
+    assert found.corrected == found.score - found.optimism
+    np.testing.assert_array_equal(found.together, found.together.T)
+    np.testing.assert_array_equal(np.diag(found.together), 1.0)
+    apart = found.together[np.ix_(X["a"], ~X["a"])]
+    assert apart.max() == 0
+    leaves = found.leaves
+    # Left out, extreme leaves predict less extremely.
+    ends = leaves.sort_values("told").iloc[[0, -1]]
+    assert ends["expected"].iloc[0] > ends["told"].iloc[0]
+    assert ends["expected"].iloc[1] < ends["told"].iloc[1]
+
+
+def test_stability_of_every_kind_of_leaf():
+    X, y = sample()
+    weight = 1 + np.arange(len(X)) % 3
+    for tree in (
+        OptimalSurvivalTree(max_depth=2),
+        OptimalSurvivalTree(max_depth=2, objective="brier"),
+    ):
+        found = stability(tree.fit(X, y, weight), X, y, weight, n_resamples=10, random_state=0)
+        assert found.leaves.notna().all(axis=None) and found.optimism > 0
+    X, labels, _ = binary()
+    tree = OptimalTreeClassifier(max_depth=2).fit(X, labels)
+    found = stability(tree, X, labels, n_resamples=10, random_state=0)
+    assert found.score == pytest.approx(tree.score(X, labels))
+    known = {"treatment": labels.astype(int), "predicted_outcomes": np.eye(40)[:, :2]}
+    outcome = np.arange(40.0)
+    policy = PolicyTree(teacher="direct", max_depth=1).fit(X, outcome, **known)
+    found = stability(policy, X, outcome, **known, n_resamples=5, random_state=0)
+    assert np.isnan(found.score) and found.n_resamples == 5

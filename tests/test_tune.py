@@ -1,0 +1,558 @@
+"""``TreeSizeCV`` and ``evaluate``: every score is that of a single fit."""
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import sklearn
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    RepeatedStratifiedKFold,
+    ShuffleSplit,
+    StratifiedKFold,
+    cross_val_score,
+)
+from survival_rows import sample
+
+import bristlecone
+from bristlecone import (
+    BinaryEncoder,
+    CostSensitiveTreeClassifier,
+    DemographicParity,
+    FairTreeClassifier,
+    GreedySurvivalTree,
+    InfeasibleError,
+    InvalidParameterError,
+    OptimalSurvivalTree,
+    OptimalTree,
+    OptimalTreeClassifier,
+    OptimalTreeRegressor,
+    PolicyTree,
+    SoftSurvivalTree,
+    Task,
+    metrics,
+)
+from bristlecone.data.frame import Frame
+from bristlecone.metrics.scorers import SCORERS
+from bristlecone.tune import TreeSizeCV, evaluate
+from bristlecone.tune.folds import corrected_error, standard_error
+
+PLAIN = {"max_depth": 2, "encoder": BinaryEncoder(n_thresholds=4)}
+
+
+class Poisson(Task):
+    """Deviance of counts; predicts the rate."""
+
+    def statistics(self, X, y):
+        return np.column_stack([y, np.ones(len(y))])
+
+    def leaf_cost(self, sums):
+        events, rows = sums.T
+        return np.where(events > 0, -events * np.log(np.maximum(events, 1) / rows), 0.0)
+
+    def leaf_value(self, sums):
+        return sums[:, 0] / sums[:, 1]
+
+    def score(self, y, predicted, sample_weight):
+        return -np.average(np.abs(y - predicted), weights=sample_weight)
+
+
+def numbers(n=120, seed=0):
+    """Columns with a label, a number, a treatment and what belongs to the rows."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    score = X[:, 0] + (X[:, 1] > 0) * X[:, 2] + rng.normal(size=n)
+    return X, score, rng
+
+
+def survival_case():
+    X, y = sample(120)
+    weight = np.random.default_rng(0).uniform(0.5, 2, 120)
+    return OptimalSurvivalTree(**PLAIN), X, y, {"sample_weight": weight}, y["dead"]
+
+
+def greedy_case():
+    _, X, y, more, strata = survival_case()
+    return GreedySurvivalTree(**PLAIN), X, y, more, strata
+
+
+def classifier_case():
+    X, score, _ = numbers()
+    y = np.where(score > 1, "high", np.where(score < -1, "low", "mid"))
+    return OptimalTreeClassifier(**PLAIN), X, y, {}, y
+
+
+def costly_case():
+    X, score, rng = numbers()
+    y = (score > 0).astype(int)
+    costs = rng.uniform(0, 3, size=(120, 2)) * (1 - np.eye(2))[y]
+    return CostSensitiveTreeClassifier(**PLAIN), X, y, {"costs": costs}, y
+
+
+def fair_case():
+    X, score, rng = numbers()
+    y = score > 0
+    tree = FairTreeClassifier(fairness=DemographicParity(0.2), **PLAIN)
+    return tree, X, y, {"sensitive_features": rng.integers(0, 2, 120)}, y
+
+
+def policy_case():
+    X, score, rng = numbers()
+    treatment = rng.choice(["a", "b"], 120)
+    gain = np.where(treatment == "a", score, -score) + rng.normal(size=120)
+    more = {"treatment": treatment, "propensity": rng.uniform(0.3, 0.7, 120)}
+    return PolicyTree(teacher="inverse-propensity", **PLAIN), X, gain, more, treatment
+
+
+def regressor_case():
+    X, score, rng = numbers()
+    return OptimalTreeRegressor(**PLAIN), X, score, {"sample_weight": rng.uniform(1, 2, 120)}, None
+
+
+def own_case():
+    X, score, rng = numbers()
+    counts = rng.poisson(np.exp(score / 2)).astype(float)
+    return OptimalTree(task=Poisson(), **PLAIN), X, counts, {}, None
+
+
+CASES = [
+    survival_case,
+    greedy_case,
+    classifier_case,
+    costly_case,
+    fair_case,
+    policy_case,
+    regressor_case,
+    own_case,
+]
+
+
+def taken(X, rows):
+    return X.iloc[rows] if isinstance(X, pd.DataFrame) else X[rows]
+
+
+def plain_folds(strata, n, k=3, seed=0):
+    kind = KFold if strata is None else StratifiedKFold
+    return list(kind(k, shuffle=True, random_state=seed).split(np.zeros(n), strata))
+
+
+def plain_score(tree, X, y, more):
+    if isinstance(tree, CostSensitiveTreeClassifier):
+        return -tree.mean_cost(X, y, **more)
+    more = {name: values for name, values in more.items() if name != "sensitive_features"}
+    return tree.score(X, y, **more)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_scores_are_those_of_single_fits_of_every_size(case):
+    tree, X, y, more, strata = case()
+    search = TreeSizeCV(tree, cv=3).fit(X, y, **more)
+    results = search.cv_results_
+    assert results["n_leaves"].tolist() == list(range(1, len(search.size_path_) + 1))
+    assert len(results["n_leaves"]) >= 3
+    for fold, (train, test) in enumerate(plain_folds(strata, len(X))):
+        for place, leaves in enumerate(results["n_leaves"]):
+            alone = clone(tree).set_params(max_leaf_nodes=int(leaves))
+            known, held = (
+                {name: values[rows] for name, values in more.items()} for rows in (train, test)
+            )
+            alone.fit(taken(X, train), y[train], **known)
+            expected = plain_score(alone, taken(X, test), y[test], held)
+            assert results[f"split{fold}_test_score"][place] == pytest.approx(expected, rel=1e-12)
+    for place, leaves in enumerate(results["n_leaves"]):
+        alone = clone(tree).set_params(max_leaf_nodes=int(leaves)).fit(X, y, **more)
+        assert results["objective"][place] == pytest.approx(alone.objective_value_, rel=1e-12)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_chosen_tree_is_the_single_fit_of_its_size(case):
+    tree, X, y, more, _ = case()
+    search = TreeSizeCV(tree, cv=3, rule="best").fit(X, y, **more)
+    mean = search.cv_results_["mean_test_score"]
+    assert search.best_index_ == int(np.argmax(mean))
+    assert (search.best_n_leaves_, search.best_score_) == (search.best_index_ + 1, mean.max())
+    assert search.best_estimator_ is search.size_path_[search.best_index_]
+    alone = clone(tree).set_params(max_leaf_nodes=search.best_n_leaves_).fit(X, y, **more)
+    np.testing.assert_array_equal(search.apply(X), alone.apply(X))
+    np.testing.assert_array_equal(search.predict(X), alone.predict(X))
+    assert search.score(X, y, **more) == pytest.approx(plain_score(alone, X, y, more), rel=1e-12)
+    assert search.tree_ is search.best_estimator_.tree_
+    assert list(search.leaf_table()["leaf"]) == alone.tree_.leaves.tolist()
+    assert search.describe() == search.best_estimator_.describe()
+    assert search.get_n_leaves() == search.n_leaves_ == alone.n_leaves_
+
+
+def test_every_metric_has_its_columns_and_one_of_them_chooses():
+    X, y = sample(200)
+    search = TreeSizeCV(OptimalSurvivalTree(**PLAIN), scoring=SCORERS, cv=4, rule="best")
+    found = clone(search).fit(X, y)
+    for name in SCORERS:
+        values = np.array([found.cv_results_[f"split{k}_test_{name}"] for k in range(4)])
+        np.testing.assert_allclose(found.cv_results_[f"mean_test_{name}"], values.mean(axis=0))
+        np.testing.assert_allclose(found.cv_results_[f"std_test_{name}"], values.std(axis=0))
+        np.testing.assert_allclose(
+            found.cv_results_[f"se_test_{name}"], values.std(axis=0, ddof=1) / 2
+        )
+        alone = TreeSizeCV(OptimalSurvivalTree(**PLAIN), scoring=name, cv=4, rule="best").fit(X, y)
+        np.testing.assert_array_equal(
+            alone.cv_results_["mean_test_score"], found.cv_results_[f"mean_test_{name}"]
+        )
+    chosen = clone(search).set_params(refit="likelihood").fit(X, y)
+    assert chosen.best_index_ == alone.best_index_
+    assert chosen.score(X, y) == metrics.likelihood_scorer(chosen.best_estimator_, X, y)
+    assert found.best_score_ == found.cv_results_["mean_test_concordance"].max()
+    frame = pd.DataFrame(found.cv_results_)
+    assert frame.shape == (4, 2 + 5 * (4 + 4))
+
+
+def test_the_rule_takes_the_smallest_size_within_one_standard_error(monkeypatch):
+    X, y = sample(200)
+    # Scores by number of leaves, the same in every fold but for a shift.
+    curve = {1: 0.5, 2: 0.57, 3: 0.6, 4: 0.61}
+    shifts = iter(np.repeat([-0.02, -0.01, 0.0, 0.01, 0.02], 4))
+
+    def score(tree, X, y):
+        return curve[tree.max_leaf_nodes] + next(shifts)
+
+    search = TreeSizeCV(OptimalSurvivalTree(**PLAIN), scoring=score).fit(X, y)
+    assert search.best_n_leaves_ == 4
+    # The standard error of 0.0158 / sqrt(5) = 0.0071 is less than the step to three leaves.
+    np.testing.assert_allclose(search.cv_results_["se_test_score"], 0.01 * np.sqrt(0.5))
+    curve[3] = 0.6035
+    shifts = iter(np.repeat([-0.02, -0.01, 0.0, 0.01, 0.02], 4))
+    search.fit(X, y)
+    assert search.best_n_leaves_ == 3
+    assert search.best_score_ == pytest.approx(0.6035)
+    assert search.cv_results_["rank_test_score"].tolist() == [4, 3, 2, 1]
+
+
+def test_standard_errors_of_repeats_know_no_more_rows():
+    rng = np.random.default_rng(0)
+    n, scores = 60, rng.normal(size=(15, 2))
+    strata = rng.integers(0, 2, n)
+    cv = RepeatedStratifiedKFold(n_splits=5, n_repeats=3, random_state=0)
+    folds = list(cv.split(np.zeros(n), strata))
+    variance = np.mean([scores[k : k + 5].var(axis=0, ddof=1) for k in (0, 5, 10)], axis=0)
+    np.testing.assert_allclose(standard_error(scores, folds, n), np.sqrt(variance / 5))
+    splits = list(ShuffleSplit(15, test_size=0.5, random_state=0).split(np.zeros(n)))
+    np.testing.assert_allclose(
+        standard_error(scores, splits, n), scores.std(axis=0, ddof=1) / np.sqrt(15)
+    )
+    assert np.isnan(standard_error(scores[:1], folds[:1], n)).all()
+    differences = scores[:, 0]
+    expected = np.sqrt((1 / 15 + 12 / 48) * differences.var(ddof=1))
+    assert corrected_error(differences, folds) == pytest.approx(expected)
+
+
+def test_repeats_are_those_of_scikit_learn_and_other_seeds_other_folds():
+    X, y = sample(120)
+    tree = OptimalSurvivalTree(max_depth=1)
+    repeated = TreeSizeCV(tree, cv=3, n_repeats=2, random_state=5).fit(X, y)
+    splitter = RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=5)
+    same = TreeSizeCV(tree, cv=splitter).fit(X, y)
+    pairs = TreeSizeCV(tree, cv=list(splitter.split(X, y["dead"]))).fit(X, y)
+    for other in (same, pairs):
+        assert other.n_splits_ == repeated.n_splits_ == 6
+        for name, values in repeated.cv_results_.items():
+            np.testing.assert_array_equal(values, other.cv_results_[name])
+    again, other = (TreeSizeCV(tree, cv=3, random_state=seed).fit(X, y) for seed in (0, 1))
+    default = TreeSizeCV(tree, cv=3).fit(X, y)
+    assert default.best_score_ == again.best_score_
+    assert (
+        default.cv_results_["split0_test_score"] != other.cv_results_["split0_test_score"]
+    ).any()
+
+
+def test_groups_go_to_the_splitter():
+    X, y = sample(120)
+    groups = np.arange(120) // 10
+    search = TreeSizeCV(OptimalSurvivalTree(max_depth=1), cv=GroupKFold(3))
+    found = search.fit(X, y, groups=groups)
+    folds = list(GroupKFold(3).split(X, groups=groups))
+    same = clone(search).set_params(cv=folds).fit(X, y)
+    assert found.best_score_ == same.best_score_
+    with pytest.raises(InvalidParameterError, match="groups need a splitter"):
+        TreeSizeCV(OptimalSurvivalTree()).fit(X, y, groups=groups)
+
+
+def test_rows_are_divided_in_every_form():
+    X, y = sample(90)
+    weight = pd.Series(np.random.default_rng(0).uniform(1, 2, 90))
+    tree = OptimalSurvivalTree(max_depth=2)
+    expected = TreeSizeCV(tree, cv=3).fit(X, y, sample_weight=weight)
+    frame = pd.DataFrame({"event": y["dead"], "time": y["months"]})
+    forms = [
+        (X, frame, weight),
+        (X, (y["dead"], y["months"]), weight.to_numpy()),
+        (pl.from_pandas(X), pl.from_pandas(frame), pl.Series(weight.to_numpy())),
+        (X.to_numpy().tolist(), y, weight.tolist()),
+        (Frame((name, X[name].to_numpy()) for name in X), y, weight.to_numpy()),
+    ]
+    for columns, outcome, weights in forms:
+        found = TreeSizeCV(tree, cv=3).fit(columns, outcome, sample_weight=weights)
+        for name, values in expected.cv_results_.items():
+            np.testing.assert_array_equal(values, found.cv_results_[name])
+    assert isinstance(TreeSizeCV(tree, cv=3).fit(pl.from_pandas(X), y).leaf_table(), pl.DataFrame)
+
+
+def test_a_path_that_ends_early_goes_on_with_its_largest_tree():
+    # A row of the third kind is in the last fold's test rows only: there two leaves are all.
+    X = np.array([[0, 0], [1, 0]] * 6 + [[1, 1]] * 3, dtype=bool)
+    y = np.array([0.0, 1.0] * 6 + [5.0] * 3) + np.arange(15) / 100
+    folds = [(np.arange(12), np.arange(12, 15)), (np.arange(3, 15), np.arange(3))]
+    search = TreeSizeCV(OptimalTreeRegressor(max_depth=2), cv=folds).fit(X, y)
+    assert len(search.size_path_) == 3
+    first = search.cv_results_["split0_test_score"]
+    assert first[1] == first[2] != first[0]
+    assert search.cv_results_["split1_test_score"][1] != search.cv_results_["split1_test_score"][2]
+
+
+def test_sizes_without_an_admissible_tree_are_left_out():
+    X, gain, rng = numbers()
+    treatment = rng.choice(["a", "b"], 120)
+    tree = PolicyTree(teacher="inverse-propensity", capacities={"a": 0.6, "b": 0.6}, max_depth=1)
+    with pytest.warns(bristlecone.InfeasibleWarning):
+        search = TreeSizeCV(tree, cv=3).fit(X, gain, treatment=treatment, propensity=0.5)
+    assert np.isnan(search.cv_results_["mean_test_score"]).tolist() == [True, False]
+    assert search.cv_results_["rank_test_score"].tolist() == [2, 1]
+    assert search.best_n_leaves_ == 2
+    never = clone(tree).set_params(max_leaf_nodes=1)
+    with (
+        pytest.warns(bristlecone.InfeasibleWarning),
+        pytest.raises(InfeasibleError, match="at no size every fold and all rows have a tree"),
+    ):
+        TreeSizeCV(never, cv=3).fit(X, gain, treatment=treatment, propensity=0.5)
+
+
+def test_progress_is_told_after_every_search():
+    X, y = sample(80)
+    told = []
+    TreeSizeCV(OptimalSurvivalTree(max_depth=1), cv=3).fit(
+        X, y, callback=lambda done, total: told.append((done, total))
+    )
+    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+class Interrupted(OptimalSurvivalTree):
+    """Its searches are stopped by Ctrl-C."""
+
+    def size_path(self, X, y, sample_weight=None, **data):
+        path = super().size_path(X, y, sample_weight, **data)
+        for tree in path:
+            tree.certificate_ = replace(tree.certificate_, status="interrupted")
+        return path
+
+
+def test_ctrl_c_ends_the_fit_and_keeps_an_earlier_one():
+    X, y = sample(60)
+    search = TreeSizeCV(OptimalSurvivalTree(max_depth=1), cv=2).fit(X, y)
+    earlier = search.best_estimator_
+    search.set_params(estimator=Interrupted(max_depth=1))
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(X, y)
+    assert search.best_estimator_ is earlier
+
+
+# --- a citizen of scikit-learn ---
+
+
+def test_depth_penalty_and_encoder_are_searched_around_it():
+    X, y = sample(120)
+    grid = {
+        "estimator__max_depth": [1, 2],
+        "estimator__leaf_penalty": [0.01],
+        "estimator__encoder__n_thresholds": [3, 5],
+        "rule": ["best"],
+    }
+    search = TreeSizeCV(OptimalSurvivalTree(encoder=BinaryEncoder()), cv=3)
+    outer = GridSearchCV(search, grid, cv=2, error_score="raise").fit(X, y)
+    assert isinstance(outer.best_estimator_, TreeSizeCV)
+    assert outer.predict(X).shape == (120,)
+    assert metrics.uno_scorer(outer, X, y) == metrics.uno_scorer(
+        outer.best_estimator_.best_estimator_, X, y
+    )
+    scores = cross_val_score(search, X, y, cv=3, scoring=metrics.ibs_scorer, error_score="raise")
+    assert np.isfinite(scores).all()
+
+
+def test_it_is_what_its_tree_is():
+    assert is_classifier(TreeSizeCV(OptimalTreeClassifier()))
+    assert is_regressor(TreeSizeCV(OptimalTreeRegressor()))
+    survival = TreeSizeCV(OptimalSurvivalTree())
+    assert not is_classifier(survival)
+    assert not is_regressor(survival)
+    for name in ("predict_survival_function", "leaf_table", "apply"):
+        assert hasattr(survival, name)
+    for name in ("predict_proba", "mean_cost", "tree_", "classes_"):
+        assert not hasattr(survival, name)
+    with pytest.raises(sklearn.exceptions.NotFittedError):
+        survival.predict([[1.0]])
+    X, y = sample(80)
+    fitted = TreeSizeCV(OptimalSurvivalTree(max_depth=1), cv=2).fit(X, y)
+    again = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
+    assert fitted.feature_names_in_.tolist() == list(X)
+    assert fitted.estimator.get_params() == OptimalSurvivalTree(max_depth=1).get_params()
+    assert not hasattr(fitted.estimator, "tree_")
+
+
+def test_classifiers_score_by_names_of_scikit_learn():
+    tree, X, y, _, strata = classifier_case()
+    scoring = ["accuracy", "neg_log_loss", "roc_auc_ovr"]
+    search = TreeSizeCV(tree, cv=3, scoring=scoring).fit(X, y)
+    for name in scoring:
+        for fold, (train, test) in enumerate(plain_folds(strata, len(X))):
+            alone = clone(tree).set_params(max_leaf_nodes=3).fit(X[train], y[train])
+            expected = sklearn.metrics.get_scorer(name)(alone, X[test], y[test])
+            assert search.cv_results_[f"split{fold}_test_{name}"][2] == pytest.approx(expected)
+    assert search.predict_proba(X).shape == (120, 3)
+    assert search.classes_.tolist() == ["high", "low", "mid"]
+
+
+def test_metadata_is_routed_by_the_request_of_the_tree():
+    X, gain, rng = numbers()
+    treatment = rng.choice(["a", "b"], 120)
+    with sklearn.config_context(enable_metadata_routing=True):
+        tree = PolicyTree(teacher="inverse-propensity", max_depth=1)
+        tree.set_fit_request(treatment=True, propensity=True)
+        tree.set_score_request(treatment=True, propensity=True)
+        search = TreeSizeCV(tree, cv=3)
+        params = {"treatment": treatment, "propensity": np.full(120, 0.5)}
+        found = cross_val_score(search, X, gain, cv=3, params=params, error_score="raise")
+    for score, (train, test) in zip(found, KFold(3).split(X), strict=True):
+        known, held = ({name: x[rows] for name, x in params.items()} for rows in (train, test))
+        alone = TreeSizeCV(PolicyTree(teacher="inverse-propensity", max_depth=1), cv=3)
+        assert alone.fit(X[train], gain[train], **known).score(
+            X[test], gain[test], **held
+        ) == pytest.approx(score)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "told"),
+    [
+        ({"estimator": SoftSurvivalTree()}, "size_path.; SoftSurvivalTree has none"),
+        ({"estimator": LogisticRegression()}, "LogisticRegression has none"),
+        ({"estimator": OptimalSurvivalTree}, "OptimalSurvivalTree has none"),
+        ({"rule": "least"}, "rule must be one of 'one-standard-error', 'best'"),
+        ({"scoring": "c-index"}, "'c-index' is no metric: neither one of concordance, uno"),
+        ({"scoring": {}}, "scoring must be"),
+        ({"scoring": 3}, "scoring must be"),
+        ({"refit": "uno"}, "refit must be one of 'score'"),
+        ({"cv": 1}, "cv must be an integer of at least 2"),
+        ({"cv": True}, "cv must be a number of folds"),
+        ({"cv": 2.5}, "cv must be a number of folds"),
+        ({"cv": []}, "cv has no folds"),
+        ({"cv": KFold(3), "n_repeats": 2}, "n_repeats needs a number of folds"),
+        ({"n_repeats": 0}, "n_repeats must be an integer"),
+    ],
+)
+def test_wrong_parameters_are_named(parameters, told):
+    X, y = sample(60)
+    search = TreeSizeCV(OptimalSurvivalTree(max_depth=1)).set_params(**parameters)
+    with pytest.raises(InvalidParameterError, match=told):
+        search.fit(X, y)
+    assert not hasattr(search, "best_estimator_")
+
+
+def test_rows_that_do_not_fit_together_are_refused():
+    X, y = sample(60)
+    with pytest.raises(ValueError, match="X has 60 rows but y has 50"):
+        TreeSizeCV(OptimalSurvivalTree()).fit(X, y[:50])
+    with pytest.raises(ValueError, match="sample_weight has shape"):
+        TreeSizeCV(OptimalSurvivalTree()).fit(X, y, sample_weight=np.ones(50))
+
+
+# --- evaluate ---
+
+
+def test_evaluate_scores_every_estimator_on_the_same_folds():
+    X, y = sample(150)
+    models = {
+        "optimal": OptimalSurvivalTree(max_depth=2),
+        "greedy": GreedySurvivalTree(max_depth=2),
+        "tuned": TreeSizeCV(OptimalSurvivalTree(max_depth=2), cv=3),
+    }
+    scoring = {"C": None, "ibs": "ibs", "leaves": lambda tree, X, y: tree.n_leaves_}
+    table = evaluate(models, X, y, cv=4, scoring=scoring, against="greedy")
+    assert table["metric"].tolist() == ["C"] * 3 + ["ibs"] * 3 + ["leaves"] * 3
+    assert table["estimator"].tolist() == list(models) * 3
+    folds = plain_folds(y["dead"], 150, 4)
+    for k, (train, test) in enumerate(folds):
+        for name, model in models.items():
+            fitted = clone(model).fit(X.iloc[train], y[train])
+            row = table[(table["estimator"] == name)].set_index("metric")[f"split{k}"]
+            tree = getattr(fitted, "best_estimator_", fitted)
+            assert row["C"] == tree.score(X.iloc[test], y[test])
+            assert row["ibs"] == metrics.ibs_scorer(tree, X.iloc[test], y[test])
+            assert row["leaves"] == tree.n_leaves_
+    splits = table[[f"split{k}" for k in range(4)]].to_numpy()
+    np.testing.assert_allclose(table["mean"], splits.mean(axis=1))
+    np.testing.assert_allclose(table["standard_error"], splits.std(axis=1, ddof=1) / 2)
+    difference = splits - splits[[1, 1, 1, 4, 4, 4, 7, 7, 7]]
+    np.testing.assert_allclose(table["difference"], difference.mean(axis=1), atol=1e-15)
+    share = np.mean([len(test) / len(train) for train, test in folds])
+    error = np.sqrt((1 / 4 + share) * difference.var(axis=1, ddof=1))
+    np.testing.assert_allclose(table["nadeau_bengio_error"], error, atol=1e-15)
+    assert table["difference"][1] == table["nadeau_bengio_error"][1] == 0
+    alone = evaluate(OptimalSurvivalTree(max_depth=2), X, y, cv=4)
+    assert alone["estimator"].tolist() == ["OptimalSurvivalTree"]
+    assert alone["mean"][0] == table["mean"][0]
+
+
+def test_evaluate_takes_models_of_scikit_survival_and_weights():
+    tree = pytest.importorskip("sksurv.tree")
+    X, y = sample(150)
+    weight = np.random.default_rng(0).uniform(0.5, 2, 150)
+    models = {"ours": OptimalSurvivalTree(max_depth=2), "theirs": tree.SurvivalTree(max_depth=2)}
+    table = evaluate(models, X, y, weight, cv=3, scoring="concordance")
+    for k, (train, test) in enumerate(plain_folds(y["dead"], 150)):
+        for row, model in enumerate(models.values()):
+            fitted = clone(model).fit(X.iloc[train], y[train], sample_weight=weight[train])
+            expected = metrics.concordance_index_censored(
+                y[test], fitted.predict(X.iloc[test]), sample_weight=weight[test]
+            )
+            assert table[f"split{k}"][row] == pytest.approx(expected.cindex, rel=1e-12)
+
+
+def test_evaluate_compares_classifiers_and_policies():
+    X, score, _ = numbers()
+    y = score > 0
+    models = {"tree": OptimalTreeClassifier(max_depth=2), "linear": LogisticRegression()}
+    table = evaluate(models, X, y, scoring=["accuracy", "roc_auc"], n_repeats=2)
+    assert isinstance(table, Frame)
+    assert table.shape == (4, 16)
+    folds = list(RepeatedStratifiedKFold(n_splits=5, n_repeats=2, random_state=0).split(X, y))
+    train, test = folds[7]
+    fitted = LogisticRegression().fit(X[train], y[train])
+    assert table["split7"][1] == fitted.score(X[test], y[test])
+    tree, X, gain, more, _ = policy_case()
+    found = evaluate({"depth 2": tree, "tuned": TreeSizeCV(tree, cv=3)}, X, gain, **more)
+    assert np.isfinite(found["mean"]).all()
+
+
+def test_tables_are_of_the_library_of_the_rows():
+    X, y = sample(80)
+    for kind, rows in ((pd.DataFrame, X), (pl.DataFrame, pl.from_pandas(X))):
+        assert isinstance(evaluate(OptimalSurvivalTree(max_depth=1), rows, y, cv=2), kind)
+
+
+@pytest.mark.parametrize(
+    ("models", "options", "told"),
+    [
+        ({}, {}, "there are no estimators"),
+        ({"a": OptimalSurvivalTree()}, {"against": "b"}, "against must be one of"),
+        ({"a": OptimalSurvivalTree()}, {"treatment": np.ones(60)}, "no estimator's fit takes"),
+        ({"a": OptimalSurvivalTree()}, {"scoring": "speed"}, "'speed' is no metric"),
+    ],
+)
+def test_wrong_arguments_of_evaluate_are_named(models, options, told):
+    X, y = sample(60)
+    with pytest.raises(InvalidParameterError, match=told):
+        evaluate(models, X, y, **options)

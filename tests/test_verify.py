@@ -1,0 +1,359 @@
+"""``trust.verify``: what holds passes, what was changed is named."""
+
+import ast
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pandas as pd
+import pytest
+from contract.subjects import BRIER, F1, SUBJECTS, THRESHOLDS
+from sklearn.linear_model import LinearRegression
+from tampering import changed, loaded, numbers
+
+import bristlecone
+from bristlecone import BinaryEncoder, OptimalSurvivalTree, OptimalTreeRegressor
+from bristlecone.datasets import load
+from bristlecone.model.registry import dumps, loads
+from bristlecone.trust import verify
+
+EVERY = {**SUBJECTS, "brier": BRIER, "f1": F1, "greedy over thresholds": THRESHOLDS}
+
+
+@pytest.fixture(scope="module")
+def study():
+    data = load("gbsg2")
+    return data.X, data.y
+
+
+@pytest.fixture(scope="module")
+def tree(study):
+    return OptimalSurvivalTree(max_depth=2).fit(*study)
+
+
+@pytest.fixture(scope="module")
+def text(tree):
+    return dumps(tree)
+
+
+def failed(found):
+    return [check.name for check in found.failed]
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_estimator_verifies(name):
+    subject = EVERY[name]
+    model, study = subject.fitted(mixed="categories" not in subject.cannot)
+    found = verify(model, study.X, study.y, **study.rows)
+    assert found.ok, found
+    soft = name == "SoftSurvivalTree"
+    assert found["rows"].result == "passed"
+    assert found["objective value"].result == ("not checked" if soft else "passed")
+    proven = "passed" if subject.searched else "not checked"
+    assert found["lower bound"].result == proven
+
+
+def test_the_table_tells_every_check(study, tree):
+    found = verify(tree, *study)
+    lines = str(found).splitlines()
+    assert lines[0] == "OptimalSurvivalTree, 4 leaves, 686 rows"
+    assert lines[-1] == f"{len(found.checks)} checks passed"
+    told = [line.split("  ")[0] for line in lines[2:-2]]
+    assert told == [check.name for check in found.checks]
+    assert "passed" in lines[2]
+    with pytest.raises(KeyError):
+        found["colour"]
+
+
+def test_weights_and_entries_are_computed_anew():
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame({"age": rng.normal(60, 9, 90).round(), "drug": rng.choice(["a", "b"], 90)})
+    X.loc[4, "age"] = np.nan
+    y = np.empty(90, dtype=[("dead", bool), ("days", float), ("entry", float)])
+    y["dead"], y["days"] = rng.random(90) < 0.7, rng.integers(5, 60, 90)
+    y["entry"] = np.floor(y["days"] * rng.uniform(0, 0.8, 90))
+    weight = rng.integers(0, 4, 90) / 2
+    tree = OptimalSurvivalTree(max_depth=2, shrinkage=2.0).fit(X, y, sample_weight=weight)
+    assert verify(tree, X, y, sample_weight=weight).ok
+    assert "rows" in failed(verify(tree, X, y))
+    assert "rows" in failed(verify(tree, X, y, sample_weight=weight * (1 + 1e-6)))
+
+
+def test_a_changed_row_is_noticed(study, tree):
+    X, y = study
+    other = y.copy()
+    other["time"][17] += 1
+    assert {"rows", "baseline", "follow-up"} <= set(failed(verify(tree, X, other)))
+    other = X.copy()
+    asked = tree.features_used_[0]
+    other.loc[other.index[17], asked] = other[asked].max() - other.loc[other.index[17], asked]
+    assert "rows" in failed(verify(tree, other, y))
+
+
+def test_a_value_beyond_all_others_is_noticed(study, tree):
+    X, y = study
+    other = X.copy()
+    other.loc[other["tsize"].idxmax(), "tsize"] += 1
+    assert failed(verify(tree, other, y)) == ["columns"]
+
+
+def test_a_dropped_row_is_noticed(study, tree):
+    X, y = study
+    assert {"rows", "node sizes"} <= set(failed(verify(tree, X[1:], y[1:])))
+
+
+def test_another_order_fails_the_check_of_rows_alone(study, tree):
+    X, y = study
+    order = np.random.default_rng(0).permutation(len(y))
+    found = verify(tree, X.iloc[order], y[order])
+    assert failed(found) == ["rows"]
+    assert "not in their order" in found["rows"].reason
+
+
+def test_rows_that_leave_a_leaf_empty_end_the_checks(study, tree):
+    X, y = study
+    inside = tree.apply(X) == 2
+    found = verify(tree, X[inside], y[inside])
+    assert failed(found) == ["rows", "node sizes"]
+    assert found["everything else"].reason == "needs node sizes"
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_outcomes_of_other_rows_fail_without_an_error(name):
+    subject = EVERY[name]
+    model, study = subject.fitted()
+    order = np.random.default_rng(0).permutation(len(study.y))
+    found = verify(model, study.X, study.y[order], **study.rows)
+    assert "rows" in failed(found) and len(failed(found)) > 1
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_features_of_other_rows_fail_without_an_error(name):
+    subject = EVERY[name]
+    model, study = subject.fitted()
+    for n, seed in ((80, 5), (50, 6)):
+        other = subject.study(n=n, seed=seed)
+        assert "rows" in failed(verify(model, other.X, other.y, **other.rows))
+    empty = study.X.assign(x0=np.nan)
+    if name not in ("SoftSurvivalTree", "OptimalTree", "greedy over thresholds"):
+        assert "rows" in failed(verify(model, empty, study.y, **study.rows))
+
+
+def test_groups_that_are_others_are_noticed():
+    subject = SUBJECTS["FairTreeClassifier"]
+    model, study = subject.fitted()
+    (name,) = study.rows
+    found = verify(model, study.X, study.y, **{name: np.repeat(["p", "q"], 40)})
+    assert "two groups" in failed(found)
+    found = verify(model, study.X, study.y)
+    assert "two groups" in failed(found)
+
+
+def test_the_reference_of_a_search_is_computed_anew(study):
+    X, y = study
+    losses = np.full(len(y), 0.16)
+    tree = OptimalSurvivalTree(objective="brier", max_depth=1, leaf_penalty=0.01)
+    tree.fit(X, y, reference_loss=losses)
+    found = verify(tree, X, y, reference_loss=losses)
+    assert found.ok and found["reference loss"].result == "passed"
+    assert failed(verify(tree, X, y, reference_loss=losses * 1.01)) == ["reference loss"]
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e9])
+def test_small_units_are_no_rounding(unit):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(80, 3))
+    y = unit * ((X[:, 0] > 0) + rng.normal(size=80))
+    tree = OptimalTreeRegressor(max_depth=2).fit(X, y)
+    assert verify(tree, X, y).ok
+    found = tree.certificate_
+    worse = found.objective_value * (1 + 1e-6)
+    tree.certificate_ = replace(found, objective_value=worse, lower_bound=worse)
+    assert failed(verify(tree, X, y)) == ["objective value", "lower bound"]
+
+
+def test_other_classes_are_noticed():
+    subject = SUBJECTS["OptimalTreeClassifier"]
+    model, study = subject.fitted()
+    other = np.where(study.y == "yes", "maybe", study.y)
+    assert "classes" in failed(verify(model, study.X, other))
+
+
+LEAF = ("leaves", "estimates", "leaves", 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        ({("tree", "feature", 0): lambda feature: feature + 1}, "node sizes"),
+        ({("certificate", "objective_value"): lambda x: x + 1e-6,
+          ("certificate", "lower_bound"): lambda x: x + 1e-6}, "objective value"),
+        ({("tree", "improvement", 0): lambda x: x * 1.001}, "improvements"),
+        ({("certificate", "fingerprint"): "0" * 64}, "rows"),
+        ({("certificate", "settings", "min_events_leaf"): 4}, "events of a leaf"),
+        ({("parameters", "max_depth"): 1}, "depth"),
+        ({("parameters", "prior"): 5.0}, "predictions"),
+        ({("parameters", "leaf_penalty"): 0.001}, "objective value"),
+        ({("parameters", "max_leaf_nodes"): 3}, "number of leaves"),
+        ({("parameters", "min_samples_leaf"): 300}, "rows of a leaf"),
+    ],
+)  # fmt: skip
+def test_a_changed_file_fails_the_check_of_its_name(study, text, changes, name):
+    found = verify(loads(changed(text, changes)), *study)
+    assert name in failed(found), found
+
+
+def test_a_relative_hazard_that_was_changed_with_its_sums_is_noticed(study):
+    X, y = study
+    weight = 1.0 + np.arange(len(y)) % 2
+    tree = OptimalSurvivalTree(max_depth=2).fit(X, y, sample_weight=weight)
+    leaf = tree.leaves_.statistics[1]
+    # What a reader of the file could not see: theta is that of the sums.
+    hazard = leaf.hazard * 1.01
+    theta = (leaf.events + 10.0) / (hazard + 10.0)
+    changes = {(*LEAF, "hazard"): hazard, (*LEAF, "theta"): theta}
+    tampered = loads(changed(dumps(tree), changes))
+    found = verify(tampered, X, y, sample_weight=weight)
+    assert failed(found) == ["relative hazards", "predictions"]
+
+
+def test_a_moved_threshold_is_noticed_though_no_row_answers_otherwise(study, tree, text):
+    features = json.loads(text)["encoder"]["features"]
+    place = next(k for k, one in enumerate(features) if one["column"] == "tsize")
+    changes = {("encoder", "features", place, "value"): lambda value: value + 0.1}
+    assert failed(verify(loads(changed(text, changes)), *study)) == ["thresholds"]
+    words = {("encoder", "features", place, "condition"): "<= 1000"}
+    assert failed(verify(loads(changed(text, words)), *study)) == ["thresholds"]
+
+
+@pytest.mark.parametrize("name", [name for name in EVERY if name != "OptimalTree"])
+def test_random_changes_of_a_file_are_noticed(name):
+    model, study = EVERY[name].fitted()
+    original = dumps(model)
+    # Trained numbers, and how the work went, cannot be computed from the rows.
+    free = {"trace", "seconds", "n_nodes_explored", "parameters", "facts"}
+    free |= {"weights", "intercepts", "linear", "shape", "log_unit", "typical_linear", "share"}
+    soft = name == "SoftSurvivalTree"
+    parts = {"tree", "leaves"} if soft else {"tree", "leaves", "encoder", "certificate"}
+    places = [
+        (path, value)
+        for path, value in numbers(json.loads(original))
+        if path[0] in parts and not free & set(path)
+    ]
+    rng = np.random.default_rng(0)
+    for index in rng.choice(len(places), 12):
+        path, value = places[index]
+        new = value + 1 if isinstance(value, int) else value * (1 + 1e-6) + 1e-9
+        try:
+            tampered = loaded(changed(original, {path: new}))
+        except msgspec.ValidationError:
+            continue
+        if tampered is not None:
+            assert not verify(tampered, study.X, study.y, **study.rows).ok, path
+
+
+def test_a_false_proof_is_found_out(study):
+    X, y = study
+    shallow = OptimalSurvivalTree(max_depth=1).fit(X, y)
+    claimed = {**shallow.certificate_.parameters, "max_depth": 2}
+    shallow.certificate_ = replace(shallow.certificate_, parameters=claimed)
+    assert failed(verify(shallow, X, y)) == ["lower bound"]
+
+
+def test_a_bound_above_the_optimum_is_found_out(study):
+    X, y = study
+    columns = X[["pnodes", "horTh"]]
+    tree = OptimalSurvivalTree(max_depth=2, encoder=BinaryEncoder()).fit(columns, y)
+    low, found = tree.objective_value_, tree.certificate_
+    stopped = replace(found, status="time_limit", lower_bound=low - 0.01)
+    tree.certificate_ = stopped
+    assert verify(tree, columns, y).ok
+    worse = OptimalSurvivalTree(max_depth=1, encoder=BinaryEncoder()).fit(columns, y)
+    assert worse.objective_value_ > low + 1e-5
+    tree.tree_, tree.leaves_ = worse.tree_, worse.leaves_
+    stopped = replace(stopped, objective_value=worse.objective_value_)
+    tree.certificate_ = stopped
+    assert verify(tree, columns, y).ok
+    tree.certificate_ = replace(stopped, lower_bound=low + 1e-6)
+    assert failed(verify(tree, columns, y)) == ["lower bound"]
+
+
+def test_large_problems_are_not_proven_again_and_say_so(study, tree):
+    found = verify(tree, *study, most_work=1.0)
+    assert found.ok
+    check = found["lower bound"]
+    assert check.result == "not checked"
+    assert check.reason.startswith(
+        "not re-proven: 54 questions at depth 2 are about 7.9e+05 units of"
+    )
+    assert "(optimal, gap 0)" in check.found
+
+
+def test_thinned_files_say_what_cannot_be_checked(study, tree):
+    thin = loads(dumps(tree, curve_points=20))
+    found = verify(thin, *study)
+    assert found.ok
+    assert [check.name for check in found.not_checked] == [
+        "baseline",
+        "curves of leaves",
+        "follow-up",
+    ]
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "array", "frame"])
+def test_rows_come_in_any_container(kind):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=60), "b": rng.integers(0, 2, 60)})
+    y = X["a"].to_numpy() + 2.0 * X["b"].to_numpy()
+    if kind == "polars":
+        X = pytest.importorskip("polars").DataFrame(X.to_dict("list"))
+    elif kind == "array":
+        X = X.to_numpy()
+    elif kind == "frame":
+        X = bristlecone.data.frame.Frame([(name, X[name].to_numpy()) for name in X])
+    tree = OptimalTreeRegressor(max_depth=2).fit(X, y)
+    assert verify(tree, X, y).ok
+
+
+def test_wrong_arguments_are_named(study, tree):
+    X, y = study
+    with pytest.raises(TypeError, match="verify takes the fitted trees of bristlecone"):
+        verify(LinearRegression(), X, y)
+    with pytest.raises(TypeError, match="OptimalSurvivalTree takes no argument 'treatment'"):
+        verify(tree, X, y, treatment=np.ones(len(y)))
+    with pytest.raises(ValueError, match="686 rows but y has 685"):
+        verify(tree, X, y[1:])
+
+
+def test_nothing_is_shared_with_the_fit():
+    folder = Path(bristlecone.__file__).parent / "trust"
+    # Readers of what the user gave, the statement of the questions, and types of what is verified.
+    allowed = {
+        "bristlecone.data.arrays": {"as_array"},
+        "bristlecone.data.frame": {"Frame"},
+        "bristlecone.data.outcomes": {"check_survival"},
+        "bristlecone.encoder.binary": {"BinaryEncoder"},
+        "bristlecone.encoder.decisions": {"Decision", "feature_decisions"},
+        "bristlecone.encoder.design": {"DesignEncoder"},
+        "bristlecone.encoder.numeric": {"NumericColumns"},
+        "bristlecone.leaves.base": {"SurvivalLeaves"},
+        "bristlecone.leaves.labels": {"ClassLeaves", "LabelLeaves"},
+        "bristlecone.leaves.means": {"LEVELS", "MeanLeaves"},
+        "bristlecone.leaves.own": {"OwnLeaves"},
+        "bristlecone.leaves.survival": {"StepLeaves"},
+        "bristlecone.model.survival": {"CURVE_ERROR"},
+        "bristlecone.tree": {"Tree"},
+        "bristlecone.view.fitted": {"check_tree"},
+    }
+    names = ("verification", "verify", "compare", "proof", "exhaustive", "losses", "leaves")
+    for name in (*names, "plain", "rows", "columns"):
+        for node in ast.walk(ast.parse((folder / f"{name}.py").read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                assert not [one for one in node.names if one.name.startswith("bristlecone")]
+            if not isinstance(node, ast.ImportFrom) or not node.module.startswith("bristlecone"):
+                continue
+            if not node.module.startswith("bristlecone.trust"):
+                imported = {one.name for one in node.names}
+                assert imported <= allowed.get(node.module, set()), (name, node.module)
