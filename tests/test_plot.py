@@ -9,7 +9,9 @@ from survival_rows import sample
 from bristlecone import OptimalSurvivalTree, OptimalTreeClassifier, SoftSurvivalTree
 from bristlecone.curves import kaplan_meier
 from bristlecone.encoder.rules import leaf_rules, rule_text
-from bristlecone.plot import plot_leaf_curves, plot_survival
+from bristlecone.plot import plot_leaf_curves, plot_size_path, plot_stability, plot_survival
+from bristlecone.trust import stability
+from bristlecone.tune import TreeSizeCV
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -150,3 +152,35 @@ def test_without_matplotlib_the_extra_is_named(model, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"bristlecone\[plot\]"):
         plot_leaf_curves(*model)
+
+
+def test_the_score_of_every_size_is_drawn_with_its_error_and_the_choice():
+    X, y = sample()
+    search = TreeSizeCV(
+        OptimalSurvivalTree(max_depth=2), scoring=["concordance", "ibs"], refit="ibs"
+    )
+    search.fit(X, y)
+    ax = plot_size_path(search)
+    (bars,) = ax.containers
+    np.testing.assert_allclose(bars.lines[0].get_ydata(), search.cv_results_["mean_test_ibs"])
+    ends = np.array([segment[:, 1] for segment in bars.lines[2][0].get_segments()])
+    np.testing.assert_allclose(np.diff(ends)[:, 0] / 2, search.cv_results_["se_test_ibs"])
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert f"chosen: {search.best_n_leaves_} leaves" in texts
+    with pytest.raises(ValueError, match="needs no X and y"):
+        plot_size_path(search, X, y)
+
+
+def test_shares_of_resamples_are_bars_and_columns_of_the_tree_bold():
+    X, y = sample()
+    tree = OptimalSurvivalTree(max_depth=2).fit(X, y)
+    found = stability(tree, X, y, n_resamples=10, random_state=0)
+    ax = plot_stability(found)
+    anywhere, root = ([bar.get_width() for bar in bars] for bars in ax.containers)
+    columns = found.columns[found.columns["anywhere"] > 0]
+    np.testing.assert_allclose(anywhere, columns["anywhere"])
+    np.testing.assert_allclose(root, columns["root"])
+    bold = {one.get_text() for one in ax.get_yticklabels() if one.get_fontweight() == "bold"}
+    assert bold == set(tree.features_used_)
+    with pytest.raises(TypeError, match="got a OptimalSurvivalTree"):
+        plot_stability(tree)

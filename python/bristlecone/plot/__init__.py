@@ -9,6 +9,7 @@ from bristlecone.plot.calibration import plot_calibration
 from bristlecone.plot.curves import plot_leaf_curves, plot_survival
 from bristlecone.plot.scores import plot_auc, plot_brier
 from bristlecone.plot.searches import plot_front, plot_size_path, plot_trace
+from bristlecone.plot.stability import plot_stability
 from bristlecone.plot.thresholds import plot_thresholds
 from bristlecone.plot.tree import plot_tree
 
@@ -19,6 +20,7 @@ __all__ = [
     "plot_front",
     "plot_leaf_curves",
     "plot_size_path",
+    "plot_stability",
     "plot_survival",
     "plot_thresholds",
     "plot_trace",

@@ -111,8 +111,10 @@ def plot_size_path(
 
     Parameters
     ----------
-    path : sequence of fitted trees
-        What ``size_path`` returns: entry k is a best tree of at most k + 1 leaves.
+    path : sequence of fitted trees, or a fitted TreeSizeCV
+        What ``size_path`` returns: entry k is a best tree of at most k + 1 leaves. Of a
+        ``TreeSizeCV`` the mean score of every size that chose among them is drawn, with its
+        standard error over the folds, and the size that was chosen.
     X, y : optional
         Rows, such as held-out ones, on which the ``score`` of every tree is drawn, on an axis of
         its own at the right.
@@ -147,6 +149,10 @@ def plot_size_path(
     >>> plot_size_path(path).lines[0].get_xdata().tolist()
     [1, 2, 3, 4]
     """
+    if hasattr(path, "cv_results_"):
+        if X is not None or y is not None:
+            raise ValueError("plot_size_path has the scores of a TreeSizeCV: it needs no X and y")
+        return _chosen_size(path, on_axes(ax))
     if (X is None) != (y is None):
         raise ValueError("plot_size_path scores trees on rows: it needs both X and y, or neither")
     trees = _searched(path)
@@ -187,6 +193,31 @@ def plot_size_path(
             ncols=len(lines),
             frameon=False,
         )
+    return ax
+
+
+def _chosen_size(search: Any, ax: Axes) -> Axes:
+    """Scores by number of leaves of a cross-validation, with the size that it chose."""
+    from matplotlib.ticker import MaxNLocator
+
+    results = search.cv_results_
+    names = [key.removeprefix("mean_test_") for key in results if key.startswith("mean_test_")]
+    refit = getattr(search, "refit", None)
+    name = refit if refit in names else names[0]
+    sizes, mean = np.asarray(results["n_leaves"]), np.asarray(results[f"mean_test_{name}"])
+    error = np.asarray(results[f"se_test_{name}"])
+    told = "score" if name == "score" else f"{name} (score)"
+    line: dict[str, Any] = {"color": _OBJECTIVE, "marker": "o", "markersize": 5, "capsize": 3}
+    ax.errorbar(sizes, mean, yerr=error, label=f"{told}, ± standard error over folds", **line)
+    ax.axvline(
+        search.best_n_leaves_,
+        color=_SCORE,
+        linestyle="--",
+        label=f"chosen: {search.best_n_leaves_} leaves",
+    )
+    dressed(ax, "most leaves", told)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, frameon=False)
     return ax
 
 
