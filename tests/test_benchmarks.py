@@ -211,3 +211,29 @@ def test_sizes_by_one_search_per_fold_have_the_scores_of_a_grid(monkeypatch, cap
     (row,) = [line for line in capsys.readouterr().out.splitlines() if "veteran" in line]
     cells = [cell.strip() for cell in row.strip("|").split("|")]
     assert cells[:3] + cells[4:5] + cells[-1:] == ["veteran", "137", "2", "2", "0"]
+
+
+@pytest.mark.slow
+def test_what_is_made_of_a_tree_is_measured(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("jinja2")
+    monkeypatch.syspath_prepend(ROOT)
+    from benchmarks.view import kept, main, report
+
+    main(["--rows", "400", "--repeats", "1", "--out", str(tmp_path)])
+    (written,) = tmp_path.glob("*.json")
+    found = json.loads(written.read_text(encoding="utf-8"))
+    assert found["page_bytes"] < 1_000_000 and "together" in report(found)
+    assert not kept(found | {"page_bytes": 2_000_000})
+
+
+@pytest.mark.slow
+def test_second_opinions_are_measured(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT)
+    from benchmarks.trust import kept, main
+
+    main(["--repeats", "1", "--out", str(tmp_path)])
+    (written,) = tmp_path.glob("*.json")
+    found = json.loads(written.read_text(encoding="utf-8"))
+    assert all(one["holds"] for one in found["verify"].values())
+    assert not kept(found | {"stability_seconds": 6.0})
