@@ -289,6 +289,12 @@ def test_tampered_fields_are_named(path, value, message):
         ),
         ("kaplan-meier", "leaves.rows.leaves.0.times.0", 10**6, r"leaves\[0\]\.times goes beyond"),
         ("kaplan-meier", "leaves.rows.leaves.0.times.0", 2**62, r"leaves\[0\]\.times goes beyond"),
+        (
+            "kaplan-meier",
+            "leaves.rows.leaves.0.times",
+            lambda steps: [2**63 - 1, 2**63 - 1, 4, *steps[3:]],
+            r"leaves\[0\]\.times goes beyond",
+        ),
         ("kaplan-meier", "leaves.rows.leaves.0.events", [1], r"leaves\[0\]\.events has 1 integers"),
         (
             "kaplan-meier",

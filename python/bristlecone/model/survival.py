@@ -179,8 +179,10 @@ class FollowUpRecord(Record, frozen=True):
 
     def value(self, unique_times: Floats, n_samples: int) -> FollowUp:
         """The rows, checked: so many."""
-        places = integers(self.times, "times").cumsum() - 1
-        if places.size and not 0 <= places[-1] < unique_times.size:
+        # No step so long leads anywhere, and short ones do not overflow.
+        steps = np.minimum(integers(self.times, "times"), unique_times.size + 1)
+        places = steps.cumsum() - 1
+        if places.size and places[-1] >= unique_times.size:
             raise ModelFormatError("times goes beyond the list of times")
         events = integers(self.events, "events", places.size)
         censored = integers(self.censored, "censored", places.size)
