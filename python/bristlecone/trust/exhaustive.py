@@ -7,6 +7,7 @@ equal to others and questions that do not part the rows; sets of rows are rememb
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,7 +75,7 @@ def estimated_work(statement: Statement, n_features: int, n_rows: int, limits: L
     each = max(_PER_LEAF, width * statement.price) * (1 + n_rows / _ROWS)
     work = (2.0 * n_features) ** limits.depth * each
     if not statement.is_scalar:
-        labels = statement.candidates(_sums(statement, np.ones((1, n_rows)))).shape[1]
+        labels = len(statement.root)
         front = float(labels)
         for _ in range(limits.depth):
             if front > 1e15:
@@ -112,11 +113,7 @@ def least_objectives(
     return least
 
 
-def _sums(statement: Statement, members: Floats) -> Floats:
-    return np.asarray(members @ statement.statistics)
-
-
-class _Search:
+class _Search(ABC):
     """What both kinds of search share: sums of the sides of all questions at a node."""
 
     def __init__(
@@ -151,8 +148,9 @@ class _Search:
             self.known[key] = self.found(rows, depth, asked)
         return self.known[key]
 
+    @abstractmethod
     def found(self, rows: NDArray[np.bool_], depth: int, asked: tuple[int, ...]) -> Any:
-        raise NotImplementedError
+        """The same, not remembered."""
 
     def parts(self, rows: NDArray[np.bool_]) -> Any:
         """Questions that part the rows, with the rows of either side."""

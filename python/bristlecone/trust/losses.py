@@ -6,6 +6,7 @@ leaves of a tree, and the objective is a function of their sum. Definitions: doc
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
@@ -35,7 +36,7 @@ Prices = list[tuple[float, float, Any, Any]]
 ALLOWED = 2e-9
 
 
-class Statement:
+class Statement(ABC):
     """An objective over rows.
 
     Attributes
@@ -67,9 +68,16 @@ class Statement:
         """Whether the best label of a leaf, and its cost, follow from its own rows alone."""
         return self.is_sum and not self.is_limited
 
+    @property
+    def root(self) -> Floats:
+        """Cost vectors of all rows as one leaf, by its labels, (n_labels, n_components)."""
+        every = np.ones((1, self.statistics.shape[0]))
+        costs: Floats = self.candidates(np.asarray(every @ self.statistics))[0]
+        return costs
+
+    @abstractmethod
     def candidates(self, sums: Floats) -> Floats:
         """Cost vectors of leaves by their labels, shape (m, n_labels, n_components)."""
-        raise NotImplementedError
 
     def value(self, costs: Floats, allowed: float) -> Floats:
         """Objective without penalty of summed cost vectors (m, n_components).
