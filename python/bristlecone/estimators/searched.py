@@ -421,10 +421,15 @@ class SearchedTree(BaseTree):
         else:
             self._set_fitted(tree, leaves, problem.encoder, certificate, problem.data.X)
 
-    def found(self: Estimator, solution: Any, problem: Problem, start: float) -> Estimator:
-        """A fitted tree with these parameters; its fit began at ``start``."""
+    def found(
+        self: Estimator, solution: Any, problem: Problem, start: float, offset: float
+    ) -> Estimator:
+        """A fitted tree with these parameters; its fit began at ``start``.
+
+        ``offset`` is that of the engine whose solution it is.
+        """
         tree = clone(self)
-        tree._set_solution(solution, problem, start, self._objective().engine(problem).offset)
+        tree._set_solution(solution, problem, start, offset)
         return tree
 
     def again(

@@ -261,10 +261,10 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, SearchedTree):
         if self.fairness is not None:
             raise InvalidParameterError("all_optimal_trees has no fairness")
         problem = self._problem(X, y, sample_weight)
-        search = self._objective().engine(problem).near_optimal
-        assert search is not None
-        found, complete = self.run(search, problem, limit=limit)
-        trees = [self.found(solution, problem, start) for solution in found]
+        engine = self._objective().engine(problem)
+        assert engine.near_optimal is not None
+        found, complete = self.run(engine.near_optimal, problem, limit=limit)
+        trees = [self.found(solution, problem, start, engine.offset) for solution in found]
         trees[0]._announce(trees, problem)
         if not complete and trees[0].certificate_.is_proved:
             warn(

@@ -89,12 +89,12 @@ def export_python(tree: Any, *, times: ArrayLike | None = None) -> str:
     ({'leaf': 1, 'value': 2.0}, {'leaf': 1, 'value': 2.0})
     """
     program = program_of(tree, "export_python", times)
-    structure = program.tree
+    structure, questions = program.tree, tree.questions_
     splits = []
     for node, decision in program.decisions.items():
         yes, no = structure.children_left[node], structure.children_right[node]
         splits.append(
-            f"    if node == {node}:  # {_comment(tree.questions_[node])}\n"
+            f"    if node == {node}:  # {_comment(questions[node])}\n"
             f"        node = {yes} if {_asked(decision)} else {no}\n"
         )
     names, columns = zip(*program.columns, strict=True)

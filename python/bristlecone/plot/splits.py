@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 
 import numpy as np
 
@@ -47,8 +48,12 @@ class Splits(ABC):
 class _Questions(Splits):
     """Yes-no questions in the words of the user's columns."""
 
+    @cached_property
+    def _questions(self) -> dict[int, str]:
+        return self.tree.questions_
+
     def _lines(self, node: int, most: float, size: float) -> list[str]:
-        return self.ruler.wrap(self.tree.questions_[node], most - 2 * _PAD, size, bold=True)
+        return self.ruler.wrap(self._questions[node], most - 2 * _PAD, size, bold=True)
 
     def _count(self, node: int, size: float) -> tuple[str, float]:
         """Number of rows, and the width of its text."""

@@ -83,7 +83,7 @@ def alternatives(tree: Any, X: Any, y: Any, sample_weight: Any = None, **data: A
     rows: list[tuple[Any, ...]] = []
     reaches = tree.tree_.decision_path(problem.features).tocsc()
     names = tree.certificate_.questions
-    own = tree.objective_value_
+    own, questions = tree.objective_value_, tree.questions_
     for at in np.unique(node).tolist():
         here = node == at
         members = reaches.indices[slice(*reaches.indptr[at : at + 2])]
@@ -99,7 +99,7 @@ def alternatives(tree: Any, X: Any, y: Any, sample_weight: Any = None, **data: A
         for column, first in representatives(of_node, list(value)).items():
             total, leaves = value[first]
             asked = same_division(of_node[:, column], of_node[:, nodes.feature[at]])
-            asks = tree.questions_[at], names[column]
+            asks = questions[at], names[column]
             rows.append((at, *asks, total, total - own, leaves, asked))
     rows.sort(key=lambda row: (row[0], row[3], not row[6]))
     columns = "node", "split", "question", "objective", "difference", "n_leaves", "is_asked"

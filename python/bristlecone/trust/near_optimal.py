@@ -178,7 +178,7 @@ def near_optimal_trees(
     proved = found[0].status == "optimal"
     if proved and not complete:
         found = _of_few_leaves(copy, problem, engine.near_optimal, found[0], options) or found
-    trees = [copy.found(solution, problem, start) for solution in found]
+    trees = [copy.found(solution, problem, start, engine.offset) for solution in found]
     if not complete:
         stopped = f"the search stopped ({found[0].status})"
         many = f"more than limit={limit} trees are within {epsilon:g} of the optimum"

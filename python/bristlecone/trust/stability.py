@@ -173,8 +173,11 @@ def _searched(copy: Any, problem: Problem, drawn: NDArray[np.int64]) -> Any:
     start = time.perf_counter()
     least = smallest_leaf(copy, part)
     sample = problem._replace(data=part, features=features, least=least, memo={})
-    solution = copy.run(copy.engine_of(sample).solve, sample)
-    return copy.found(solution, sample, start) if np.isfinite(solution.objective) else None
+    engine = copy.engine_of(sample)
+    solution = copy.run(engine.solve, sample)
+    if not np.isfinite(solution.objective):
+        return None
+    return copy.found(solution, sample, start, engine.offset)
 
 
 class _Tally:
@@ -257,11 +260,12 @@ class _Tally:
             ("anywhere", self.anywhere[order] / n),
             ("is_used", np.array([name in used for name in names])[order]),
         ]
+        questions = tree.questions_
         split = np.flatnonzero(~structure.is_leaf)
         reached = np.maximum(self.reached[split], 1)
         splits = [
             ("node", split),
-            ("question", np.array([tree.questions_[k] for k in split.tolist()], dtype=object)),
+            ("question", np.array([questions[k] for k in split.tolist()], dtype=object)),
             ("n_reached", self.reached[split]),
             ("same_question", self.question[split] / reached),
             ("same_column", self.column[split] / reached),
