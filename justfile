@@ -19,7 +19,12 @@ test-slow: build
 # Fresh examples and random problems; a failing one becomes a case of the ordinary tests.
 explore *args: build
     python -m pytest tests --hypothesis-profile explore -m hypothesis {{ args }}
-    BRISTLECONE_SEED=$(date +%s) BRISTLECONE_CASES=1000 python -m pytest tests/brute_force {{ args }}
+    BRISTLECONE_SEED=$(date +%s) BRISTLECONE_CASES=1000 python -m pytest tests/brute_force tests/fuzz {{ args }}
+
+# A million random problems, resumable, and fuzzing: of a release (CONTRIBUTING.md).
+campaign cases="1000000" jobs="2" seed="1000000" folder="campaign": build
+    python tests/brute_force --cases {{ cases }} --jobs {{ jobs }} --seed {{ seed }} --folder {{ folder }}
+    python tests/fuzz --cases 100000 --seed {{ seed }}
 
 # Formatting, lints, types.
 lint:
@@ -46,6 +51,10 @@ docs: build
 # The pictures of the guide, where they have changed.
 pictures: build
     python docs/pictures.py
+
+# The kernels under AddressSanitizer; arguments are tests of crates/core/tests.
+sanitize *args:
+    .ci/sanitize {{ args }}
 
 # What continuous integration runs.
 ci:

@@ -10,6 +10,8 @@ import sys
 import pytest
 from hypothesis import HealthCheck, settings
 
+from bristlecone.estimators.searched import SearchedTree
+
 # Pictures are drawn into memory.
 os.environ["MPLBACKEND"] = "Agg"
 
@@ -26,3 +28,14 @@ def no_figure_stays_open():
     yield
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
+
+
+@pytest.fixture
+def as_many_threads_as_asked_for(monkeypatch):
+    """Small searches run them too, on a machine with one core as well."""
+    run = SearchedTree.run
+
+    def threaded(self, search, problem, **options):
+        return run(self, search, problem, options={"cells_per_thread": 1}, **options)
+
+    monkeypatch.setattr(SearchedTree, "run", threaded)

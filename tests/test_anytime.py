@@ -53,8 +53,10 @@ def test_classes_and_numbers_start_from_a_greedy_tree_too():
     rng = np.random.default_rng(0)
     X = rng.random((500, 40)) < 0.5
     wave = X[:, 0] * 2.0 + X[:, 1] * X[:, 2]
+    # A tree without an error would be proven by that.
+    labels = (wave > 1.5) ^ (rng.random(500) < 0.02)
     for model, y in (
-        (OptimalTreeClassifier(max_depth=3, memory_limit=1), wave > 1.5),
+        (OptimalTreeClassifier(max_depth=3, memory_limit=1), labels),
         (OptimalTreeRegressor(max_depth=3, memory_limit=1), wave + rng.normal(0, 0.1, 500)),
     ):
         with pytest.warns(SearchLimitWarning):
@@ -104,7 +106,7 @@ def test_what_a_signal_handler_raises_passes_through():
             started.append(True)
             signal.setitimer(signal.ITIMER_REAL, 0.05)
 
-    model = OptimalSurvivalTree(time_limit=1e6, **HOURS)
+    model = OptimalSurvivalTree(time_limit=1e9, **HOURS)
     try:
         with pytest.raises(TimeoutError, match="from the handler"):
             model.fit(GBSG2.X, GBSG2.y, callback=callback)
@@ -119,7 +121,7 @@ def test_ctrl_c_within_the_callback_keeps_the_tree_so_far():
         signal.raise_signal(signal.SIGINT)
 
     with pytest.warns(SearchLimitWarning):
-        model = OptimalSurvivalTree(time_limit=1e6, **HOURS)
+        model = OptimalSurvivalTree(time_limit=1e9, **HOURS)
         tree = model.fit(GBSG2.X, GBSG2.y, callback=_once(callback))
     assert tree.status_ == "interrupted"
     assert tree.objective_value_ > tree.lower_bound_
@@ -139,7 +141,8 @@ def _once(callback):
 def test_the_time_limit_counts_from_the_beginning_of_fit(monkeypatch):
     clock = itertools.count(0, 100)
     monkeypatch.setattr(_solver, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
-    with pytest.warns(SearchLimitWarning, match="time_limit"):
+    limit = pytest.warns(SearchLimitWarning, match="time_limit")
+    with pytest.warns(SearchCostWarning), limit:
         tree = OptimalSurvivalTree(time_limit=150, **HOURS).fit(GBSG2.X, GBSG2.y)
     assert tree.status_ == "time_limit"
     assert tree.trace_[-1][0] < 100
@@ -155,7 +158,7 @@ def test_a_bound_is_positive_long_before_the_end():
             raise KeyboardInterrupt
 
     with pytest.warns(SearchLimitWarning):
-        model = OptimalSurvivalTree(max_depth=7, time_limit=1e6)
+        model = OptimalSurvivalTree(max_depth=7, time_limit=1e9)
         tree = model.fit(X, y, callback=callback)
     assert tree.status_ == "interrupted"
     assert 0 < tree.lower_bound_ < tree.objective_value_

@@ -237,3 +237,14 @@ def test_second_opinions_are_measured(tmp_path, monkeypatch):
     found = json.loads(written.read_text(encoding="utf-8"))
     assert all(one["holds"] for one in found["verify"].values())
     assert not kept(found | {"stability_seconds": 6.0})
+
+
+def test_thresholds_are_compared_on_held_out_rows_or_forecast(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT)
+    from benchmarks.thresholds import report, run
+
+    found = run("wine", "ensemble", 1, most_seconds=60)
+    assert found["features"] < 30 and 0.5 < found["score"] < 1 and found["objective"] < 0.5
+    told = run("wine", "midpoints", 3, most_seconds=0)
+    assert told["features"] > 1000 and "objective" not in told
+    assert "| wine | 178 | 1 | ensemble |" in report({"date": "today", "runs": [found, told]})

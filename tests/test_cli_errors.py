@@ -26,8 +26,6 @@ def test_a_column_of_dates_is_refused_by_name(capsys, folder):
 
 def test_what_brier_has_not_is_refused(capsys, folder):
     brier = ("fit", "veterans", "--objective", "brier")
-    message = refused(capsys, folder, *brier, "--estimate")
-    assert "objective='brier' has no forecast" in message
     message = refused(capsys, folder, *brier, "--leaf-curve", "proportional")
     assert "leaf_curve='proportional' does not go with objective='brier'" in message
     message = refused(capsys, folder, "fit", "veterans", "--time-grid", 30)
@@ -132,7 +130,7 @@ def test_a_model_that_was_cut_off_is_refused(capsys, folder):
     ],
 )
 def test_output_files_are_checked_before_the_search(capsys, folder, monkeypatch, options, message):
-    monkeypatch.setattr(_core, "solve_likelihood", None)
+    monkeypatch.setattr(_core, "solve", None)
     assert message in refused(capsys, folder, "fit", "study.csv", *FIT, *options)
 
 

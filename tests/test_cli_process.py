@@ -65,14 +65,14 @@ def test_ctrl_c_during_the_search_gives_the_best_tree_so_far(folder):
     program = (
         "import os, signal, sys, threading\n"
         "from bristlecone import _core, cli\n"
-        "solve = _core.solve_likelihood\n"
+        "solve = _core.solve\n"
         "timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))\n"
         "def searching(*progress):\n"
         "    if timer.ident is None:\n"
         "        timer.start()\n"
         "def interrupted(*arguments, **options):\n"
         "    return solve(*arguments, **{**options, 'callback': searching})\n"
-        "_core.solve_likelihood = interrupted\n"
+        "_core.solve = interrupted\n"
         "sys.exit(cli.main(sys.argv[1:]))\n"
     )
     # 2950 binary features at depth 4: hours without the interrupt.
@@ -88,7 +88,7 @@ def test_ctrl_c_outside_the_search_ends_with_130(capsys, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_core, "solve_likelihood", interrupt)
+    monkeypatch.setattr(_core, "solve", interrupt)
     status, out, _ = run(capsys, "fit", "gbsg2")
     assert (status, out) == (130, "")
 

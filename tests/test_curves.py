@@ -119,6 +119,14 @@ def test_delayed_entry_leaves_rows_out_of_earlier_risk_sets():
     np.testing.assert_allclose(nelson_aalen(y).y, [0.5, 1.0, 2.0], rtol=1e-15)
 
 
+def test_rows_that_come_after_all_others_have_died_leave_the_mean_as_it_is():
+    # S is 0 from 1 on; a division of nothing by nothing is no warning.
+    y = structured([True] * 3, [1.0, 3.0, 4.0], entry=np.array([0.0, 2.0, 2.0]))
+    curve = kaplan_meier(y)
+    assert curve.y.tolist() == [0.0, 0.0, 0.0]
+    assert curve.restricted_mean(3.5) == (1.0, 0.0)
+
+
 @pytest.mark.parametrize(
     ("y", "message"),
     [

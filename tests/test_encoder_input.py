@@ -161,7 +161,9 @@ def test_set_output_gives_frames():
 # --- scikit-learn manners -----------------------------------------------------------------------
 
 
-@parametrize_with_checks([BinaryEncoder(), BinaryEncoder(missing="branch")])
+@parametrize_with_checks(
+    [BinaryEncoder(), BinaryEncoder(missing="branch"), BinaryEncoder(thresholds="ensemble")]
+)
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 

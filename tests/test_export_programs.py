@@ -351,6 +351,10 @@ def test_onnx_of_a_tree_without_questions_counts_the_rows():
     session = runtime.InferenceSession(export_onnx(model))
     leaf, value = session.run(None, {"x0": np.zeros(5)})
     assert (leaf.tolist(), value.tolist()) == ([0] * 5, [2.0] * 5)
+    # Also those of a first column of text.
+    X = pd.DataFrame({"stage": ["I", "II", None], "age": [1.0, 2.0, 3.0]})
+    model = OptimalTreeRegressor(max_depth=0).fit(X, [1.0, 2.0, 3.0])
+    agree(model, X, by_onnx(model, X))
 
 
 # R
@@ -364,7 +368,8 @@ for (folder in list.dirs(recursive = FALSE)) {
   Encoding(text) <- "UTF-8"
   rows <- list()
   for (column in strsplit(strsplit(text, "\x02", fixed = TRUE)[[1]], "\x01", fixed = TRUE)) {
-    values <- column[-(1:2)]
+    # The last is behind the values: strsplit forgets an empty one at the end.
+    values <- column[-c(1, 2, length(column))]
     values[values == "\x03"] <- NA
     rows[[column[1]]] <- as(values, column[2])
   }
@@ -396,7 +401,8 @@ def write_for_r(model, X, folder, **options):
             kind, values = "logical", [v if v is None else str(bool(v)).upper() for v in values]
         else:
             values = [v if v is None else float(v).hex() for v in values]
-        columns.append("\1".join([name, kind, *("\3" if v is None else v for v in values)]))
+        texts = ["\3" if v is None else v for v in values]
+        columns.append("\1".join([name, kind, *texts, "end"]))
     (folder / "rows").write_text("\2".join(columns), encoding="utf-8")
 
 

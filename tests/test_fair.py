@@ -97,12 +97,6 @@ def test_without_groups_a_warning_says_that_nothing_is_constrained():
     assert model.group_rates_.size == model.groups_.size == 0
 
 
-def test_there_is_no_forecast():
-    X, y, group, _ = sample()
-    with pytest.raises(ValueError, match="no forecast"):
-        FairTreeClassifier().estimate_cost(X, y, sensitive=group)
-
-
 @pytest.mark.parametrize(
     ("parameters", "changed", "message"),
     [

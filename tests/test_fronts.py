@@ -88,11 +88,11 @@ def test_capacities_limit_the_labels_and_may_be_out_of_reach():
     X, labels = _problem()
     costs = np.column_stack([labels, 1.0 - labels]).astype(float)
     data = {"costs": costs, "capacity": np.array([np.inf, 10.0])}
-    solution = solve_front("label-costs", data, X, **SETTINGS)
+    solution = solve_front("capacity", data, X, **SETTINGS)
     assert solution.status == "optimal" and solution.costs[1] <= 10
-    free = solve_front("label-costs", {**data, "capacity": np.full(2, np.inf)}, X, **SETTINGS)
+    free = solve_front("capacity", {**data, "capacity": np.full(2, np.inf)}, X, **SETTINGS)
     assert free.objective < solution.objective
-    none = solve_front("label-costs", {**data, "capacity": np.array([10.0, 10.0])}, X, **SETTINGS)
+    none = solve_front("capacity", {**data, "capacity": np.array([10.0, 10.0])}, X, **SETTINGS)
     assert none.status == "infeasible" and none.front.points == []
     assert not hasattr(none, "feature")
 
@@ -109,19 +109,19 @@ def test_the_front_needs_a_measure_that_is_a_number():
 @pytest.mark.parametrize(
     ("task", "data", "message"),
     [
-        ("gini", {}, "unknown task"),
-        ("confusion", {}, "labels is missing"),
+        ("gini", {"labels": np.zeros(80, np.int64), "n_classes": 2}, "has no front"),
+        ("confusion", {}, "labels: is missing"),
         ("confusion", {"labels": np.full(80, 2)}, "row 0 is not 0 or 1"),
-        ("confusion", {"labels": np.zeros(3, np.int64)}, "labels differs in length"),
+        ("confusion", {"labels": np.zeros(3, np.int64)}, "labels: has 3 rows"),
         ("f-measure", {"beta": -1.0}, "beta"),
         ("demographic-parity", {"group": np.zeros(80, np.int64), "delta": 0.1}, "single value"),
-        ("label-costs", {"costs": np.ones((80, 2)), "capacity": np.ones(3)}, "capacity"),
-        ("label-costs", {"costs": -np.ones((80, 2)), "capacity": np.ones(2)}, "costs"),
+        ("capacity", {"costs": np.ones((80, 2)), "capacity": np.ones(3)}, "capacity"),
+        ("capacity", {"costs": -np.ones((80, 2)), "capacity": np.ones(2)}, "costs"),
     ],
 )
 def test_bad_data_are_named(task, data, message):
     X, labels = _problem()
-    if task not in ("confusion", "gini"):
+    if task not in ("confusion", "gini", "capacity"):
         data = {"labels": labels, **data}
     with pytest.raises(ValueError, match=message):
         solve_front(task, data, X, **SETTINGS)

@@ -1,25 +1,58 @@
-"""Files of every class that can be saved, written once: they load for ever and predict the same."""
+"""Files of every class that can be saved, written once: they load for ever and predict the same.
+
+Every version of the format has its folder, ``tests/golden/v3`` first: versions 1 and 2 were of no
+release, and are not read.
+"""
 
 import json
 
 import numpy as np
 import pandas as pd
 import pytest
-from write_golden import GOLDEN, VARIANTS, numbers, table_of
+from write_golden import GOLDEN, VARIANTS, golden_files, numbers, table_of
 
-from bristlecone.model.document import ESTIMATORS, parse
-from bristlecone.model.registry import dumps, load_model
+from bristlecone.errors import ModelFormatError
+from bristlecone.model.document import ESTIMATORS, VERSION, parse
+from bristlecone.model.registry import dumps, load_model, loads
 
-FILES = sorted(GOLDEN.glob("*.json"))
+FILES = golden_files()
+
+# Versions of which there are files. None is ever left out once a release has written it.
+VERSIONS = [3]
 
 
-def test_every_class_and_variant_has_a_file():
-    names = {path.stem for path in FILES}
+def named(path):
+    return f"{path.parent.name}-{path.stem}"
+
+
+def test_every_version_has_a_folder_and_nothing_lies_beside_them():
+    assert sorted(path.name for path in GOLDEN.iterdir()) == [f"v{k}" for k in VERSIONS]
+    assert VERSIONS[-1] == VERSION, "write them: python tests/write_golden.py golden"
+    for version in VERSIONS:
+        assert golden_files(version)
+        for path in golden_files(version):
+            assert json.loads(path.read_text(encoding="utf-8"))["version"] == version
+            assert path.with_suffix(".numbers").exists()
+
+
+def test_every_class_and_variant_has_a_file_of_this_version():
+    names = {path.stem for path in golden_files(VERSION)}
     assert set(VARIANTS) <= names
     assert {name.split("-")[0] for name in names} == set(ESTIMATORS)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("version", [1, 2, VERSION + 1, VERSION + 100])
+def test_versions_that_are_older_or_newer_than_what_is_read_are_refused_with_a_sentence(version):
+    text = golden_files(VERSION)[0].read_text(encoding="utf-8")
+    changed = text.replace(f'"version": {VERSION}', f'"version": {version}')
+    with pytest.raises(ModelFormatError) as error:
+        loads(changed)
+    assert str(error.value) == f"version is {version}; this release reads version {VERSION}" + (
+        ": a newer bristlecone wrote it" if version > VERSION else ""
+    )
+
+
+@pytest.mark.parametrize("path", FILES, ids=named)
 def test_a_golden_file_predicts_the_numbers_beside_it(path):
     model = load_model(path)
     assert type(model).__name__ == path.stem.split("-")[0]
@@ -36,7 +69,14 @@ def test_a_golden_file_predicts_the_numbers_beside_it(path):
             np.testing.assert_array_equal(ours, theirs, err_msg=name)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", FILES, ids=named)
+def test_a_golden_file_tells_of_its_leaves(path):
+    model = load_model(path)
+    assert len(model.leaf_table()["leaf"]) == model.tree_.n_leaves
+    assert model.describe()
+
+
+@pytest.mark.parametrize("path", golden_files(VERSION), ids=named)
 def test_a_golden_file_is_small_and_written_again_as_it_is(path):
     text = path.read_text(encoding="utf-8")
     assert len(text.encode()) < 30_000

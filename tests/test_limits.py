@@ -19,7 +19,7 @@ from survival_rows import assert_same_predictions, sample
 from bristlecone import cli
 from bristlecone.datasets import load
 from bristlecone.encoder import BinaryEncoder
-from bristlecone.errors import InvalidParameterError, SearchLimitWarning
+from bristlecone.errors import InvalidParameterError, SearchCostWarning, SearchLimitWarning
 from bristlecone.estimators.survival import OptimalSurvivalTree
 from bristlecone.search.progress import SearchProgress
 
@@ -42,7 +42,9 @@ def test_a_time_limit_ends_a_deep_search_with_a_tree_and_a_valid_bound(time_limi
     # A machine may be fast enough for the second limit, none is for the first.
     stopped = model.status_ == "time_limit"
     assert stopped or (time_limit and model.status_ == "optimal")
-    assert [warning.category for warning in caught] == [SearchLimitWarning] * stopped
+    told = [warning.category for warning in caught]
+    # A limit of nothing asks for a first tree; any other is told that it will not do.
+    assert told == [SearchCostWarning] * bool(time_limit) + [SearchLimitWarning] * stopped
     assert model.depth_ <= 7
     assert model.gap_ == model.objective_value_ - model.lower_bound_
     assert model.gap_ > 0 if stopped else model.gap_ == 0
@@ -52,7 +54,9 @@ def test_a_time_limit_ends_a_deep_search_with_a_tree_and_a_valid_bound(time_limi
     assert model.lower_bound_ <= shallow.objective_value_
 
 
-def test_bounds_hold_and_neither_threads_nor_limits_out_of_reach_matter():
+def test_bounds_hold_and_neither_threads_nor_limits_out_of_reach_matter(
+    as_many_threads_as_asked_for,
+):
     X, y = sample()
     parameters = {"max_depth": 6, "encoder": BinaryEncoder(n_thresholds=2)}
     best = OptimalSurvivalTree(**parameters).fit(X, y)
@@ -121,8 +125,8 @@ def test_an_error_in_the_callback_ends_the_fit_and_keeps_the_earlier_one():
         raise LookupError("enough")
 
     with pytest.raises(LookupError, match="enough"):
-        # with a limit there is no warning of the forecast, which may come before the callback
-        model.set_params(max_depth=7, time_limit=60).fit(HEAVY.X, HEAVY.y, callback=enough)
+        # within this limit there is no warning of the forecast, which may come before the callback
+        model.set_params(max_depth=7, time_limit=1e9).fit(HEAVY.X, HEAVY.y, callback=enough)
     np.testing.assert_array_equal(model.predict(X), before)
     with pytest.raises(InvalidParameterError, match="callback must be callable or None; got 3"):
         model.fit(X, y, callback=3)

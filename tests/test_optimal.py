@@ -267,11 +267,15 @@ def test_a_time_limit_warns_and_keeps_a_valid_bound():
     assert issubclass(SearchLimitWarning, BristleconeWarning)
 
 
-def test_threads_do_not_change_the_tree():
+@pytest.mark.parametrize("objective", ["likelihood", "brier"])
+def test_threads_do_not_change_the_tree(objective, as_many_threads_as_asked_for):
     X, y = sample()
-    one = OptimalSurvivalTree(max_depth=3, n_jobs=None).fit(X, y)
-    for n_jobs in (2, -1):
-        assert_same_predictions(one, OptimalSurvivalTree(max_depth=3, n_jobs=n_jobs).fit(X, y), X)
+    parameters = {"max_depth": 3, "objective": objective}
+    one = OptimalSurvivalTree(**parameters, n_jobs=None).fit(X, y)
+    for n_jobs in (2, 3, -1):
+        model = OptimalSurvivalTree(**parameters, n_jobs=n_jobs).fit(X, y)
+        assert_same_predictions(one, model, X)
+        assert model.objective_value_ == one.objective_value_
 
 
 def test_unlimited_depth_needs_something_else_that_ends_the_search():

@@ -194,6 +194,31 @@ def test_columns_have_the_kinds_asked_for():
         table("a;b\n1;1.5\n3;2,5\n", kinds={"b": NUMBER})
 
 
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        # The last line has no end, and the file is read as a whole at once.
+        (b"a,b\xb0", 1),
+        (b"a,b\n1,\xff2", 2),
+        # Line ends of two kinds, the second behind what is read for the header.
+        (b"a\r" + b"z" * 200_000 + b"\n", 1),
+        # A quotation that does not end: where it begins.
+        (b'\n"a,b\n1,2\n', 2),
+    ],
+)
+def test_what_cannot_be_read_is_named_by_its_line(content, line):
+    for read in (lambda file: file.columns, lambda file: file.read()):
+        file = CsvFile("rows.csv", lambda: io.BytesIO(content))
+        try:
+            read(file)
+        except ValueError as error:
+            assert type(error) is ValueError
+            assert str(error).startswith(f"rows.csv, line {line}: ")
+        else:
+            # The header may be legible where a row is not.
+            assert file.columns == ["a"]
+
+
 def test_row_names_are_left_out():
     file = CsvFile("data.csv", lambda: io.BytesIO(b'"","a"\n"1",5\n"2",6\n'))
     assert file.has_row_names

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from survival_rows import assert_same_predictions, sample
+from tampering import numbers
+from write_golden import golden_files
 
 from bristlecone.data.records import read
 from bristlecone.encoder import BinaryEncoder
@@ -229,6 +231,22 @@ def test_labels_of_any_type_and_value_are_read_again_or_refused(kind, values):
 def test_whole_numbers_beyond_every_range_are_refused(document, path):
     with pytest.raises(ModelFormatError, match=r"features\[3\].value is|leaf_penalty must be"):
         loads(tampered(document, path, 10**400))
+
+
+@pytest.mark.parametrize("beyond", [10**30, 10**400, -(10**400)], ids=["e30", "e400", "-e400"])
+@pytest.mark.parametrize("path", golden_files(), ids=lambda path: path.stem)
+def test_a_number_beyond_every_range_is_refused_wherever_it_stands(path, beyond):
+    text = path.read_text(encoding="utf-8")
+    for place, _ in numbers(json.loads(text)):
+        if any(isinstance(key, int) and key > 1 for key in place):
+            continue
+        document = json.loads(text)
+        above = document
+        for key in place[:-1]:
+            above = above[key]
+        above[place[-1]] = beyond
+        with pytest.raises(ModelFormatError):
+            loads(json.dumps(document))
 
 
 def test_what_has_no_json_form_is_refused_by_name(rows):

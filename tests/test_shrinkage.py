@@ -272,6 +272,22 @@ def test_delayed_entry_counts_in_the_risk_sets(curve, weighted):
         assert np.allclose(said, survival, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_where_all_who_are_at_risk_have_died_nobody_is_left_whatever_the_weights(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.random((12, 1)) < 0.5
+    y = np.empty(12, dtype=[("event", bool), ("time", float), ("entry", float)])
+    y["event"], y["entry"] = True, rng.integers(2, 6, 12)
+    y["time"] = y["entry"] + rng.integers(1, 6, 12)
+    # The first row dies before another one comes.
+    y[0] = True, 1.0, 0.0
+    parameters = {"max_depth": 1, "leaf_curve": "kaplan-meier", "shrinkage": 0.5, **FREE}
+    model = OptimalSurvivalTree(**{**parameters, "encoder": "auto"})
+    model.fit(X, y, rng.uniform(0.1, 3.0, 12))
+    assert (model.predict_cumulative_hazard_function(X, times=[1.0]) == 1.0).all()
+    assert (model.predict_survival_function(X, times=[1.0, 30.0]) == 0.0).all()
+
+
 @pytest.mark.parametrize("estimator", [OptimalSurvivalTree, GreedySurvivalTree])
 def test_a_curve_does_not_end_at_zero_with_the_last_row_of_its_leaf(estimator):
     X = np.array([[True]] * 4 + [[False]] * 4)

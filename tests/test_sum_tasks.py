@@ -111,7 +111,7 @@ def test_no_tree_of_depth_two_is_better(task: str) -> None:
 def test_size_path_ends_at_the_optimum_and_the_forecast_counts(task: str) -> None:
     features, data = sample(2)
     limits = LIMITS | {"leaf_penalty": 0.0}
-    path = _core.solve_path(task, needs(task, data), features, **limits)
+    path = _core.path(task, needs(task, data), features, **limits)
     solution = _core.solve(task, needs(task, data), features, **limits)
     assert path[-1].objective == pytest.approx(solution.objective, rel=1e-12)
     forecast = _core.forecast(task, needs(task, data), features, **limits)
@@ -128,7 +128,7 @@ def test_features_of_one_origin_are_paid_once_and_groups_discounted() -> None:
         "feature_group": np.array([0, 0, 0]),
     }
     limits = LIMITS | {"max_depth": 3, "leaf_penalty": 0.0}
-    solution = _core.solve("label-costs", {"costs": costs} | prices, features, **limits)
+    solution = _core.solve("priced-costs", {"costs": costs} | prices, features, **limits)
     # Parity needs all three: the first of the pair, the other one free, the third discounted.
     assert solution.objective == pytest.approx(0.1 + 0.05, rel=1e-12)
 
@@ -138,13 +138,13 @@ def test_features_of_one_origin_are_paid_once_and_groups_discounted() -> None:
     [
         ({"labels": np.array([0, 1, 5])}, "y: the label of row 2 is out of range"),
         ({"labels": np.array([0, -1, 0])}, "y: row 1 has label -1"),
-        ({"labels": np.array([0, 1])}, "labels has 2 rows, X has 3"),
-        ({"labels": np.array(["a", "b", "c"])}, "labels must be an int64 array"),
+        ({"labels": np.array([0, 1])}, "labels: has 2 rows, X has 3"),
+        ({"labels": np.array(["a", "b", "c"])}, "labels must be a float64, int64 or bool array"),
         ({"weight": np.array([1.0, np.nan, 1.0])}, "sample_weight: row 1"),
         ({"weight": np.zeros(3)}, "sample_weight: all weights are zero"),
         ({"n_classes": 33}, "more than 32 classes"),
-        ({"colour": 1}, "unknown key colour"),
-        ({"feature_cost": np.ones(2)}, "feature_cost: accuracy takes none"),
+        ({"colour": 1}, '"colour" is not a column of the task'),
+        ({"feature_cost": np.ones(2)}, '"feature_cost" is not a column of the task'),
     ],
 )
 def test_bad_labels_are_named(change: dict[str, Any], message: str) -> None:
@@ -158,10 +158,10 @@ def test_bad_labels_are_named(change: dict[str, Any], message: str) -> None:
     [
         ({"costs": np.array([[0.0, 1.0], [2.0, -3.0]])}, "costs: row 1"),
         ({"costs": np.zeros((2, 40))}, "costs: 40 labels"),
-        ({"costs": None}, "exactly one of labels, costs and target"),
-        ({"feature_cost": np.ones(3)}, "feature_cost has 3 entries, X has 2 columns"),
+        ({"costs": None}, "costs: is missing"),
+        ({"feature_cost": np.ones(3)}, "feature_cost: has 3 entries, X has 2 columns"),
         ({"feature_cost": np.array([1.0, -1.0])}, "feature_cost: feature 1"),
-        ({"feature_discount": np.ones(2)}, "feature_cost is missing"),
+        ({"feature_discount": np.ones(2)}, "feature_cost: is missing"),
         (
             {"feature_cost": np.ones(2), "feature_discount": np.array([1.0, 2.0])},
             "feature_discount: feature 1",
@@ -170,15 +170,16 @@ def test_bad_labels_are_named(change: dict[str, Any], message: str) -> None:
 )
 def test_bad_costs_are_named(change: dict[str, Any], message: str) -> None:
     data = {"costs": np.ones((2, 2))} | change
+    task = "priced-costs" if any(name.startswith("feature") for name in data) else "label-costs"
     with pytest.raises(ValueError, match=message):
-        _core.solve("label-costs", data, np.eye(2, dtype=np.uint8), **LIMITS)
+        _core.solve(task, data, np.eye(2, dtype=np.uint8), **LIMITS)
 
 
 def test_an_unknown_task_and_an_outcome_of_another_kind_are_refused() -> None:
     features = np.eye(2, dtype=np.uint8)
     with pytest.raises(ValueError, match="f1"):
         _core.solve("f1", {"target": np.ones(2)}, features, **LIMITS)
-    with pytest.raises(ValueError, match="gini needs labels"):
+    with pytest.raises(ValueError, match="labels: is missing"):
         _core.solve("gini", {"target": np.ones(2)}, features, **LIMITS)
     with pytest.raises(ValueError, match="y: row 1 is not finite"):
         _core.solve("regression", {"target": np.array([1.0, np.inf])}, features, **LIMITS)

@@ -140,6 +140,27 @@ def test_of_too_many_trees_those_of_few_leaves_are_kept():
     assert [one.n_leaves_ for one in few] == [one.n_leaves_ for one in every][:7]
 
 
+def test_trees_of_few_leaves_are_within_epsilon_of_the_best():
+    X, y, _ = binary(0, n=24, p=4)
+    tree = OptimalTreeClassifier(max_depth=2).fit(X, y)
+    every = near_optimal_trees(tree, X, y, epsilon=0.1, limit=10_000)
+    for limit in range(1, len(every)):
+        with pytest.warns(SearchLimitWarning, match=f"more than limit={limit} trees"):
+            few = near_optimal_trees(tree, X, y, epsilon=0.1, limit=limit)
+        assert len(few) == limit
+        assert few.objective_values.max() <= tree.objective_value_ + 0.1 + 1e-9
+
+
+def test_trees_of_few_leaves_have_the_bound_of_all_trees():
+    X, y, _ = binary(1, n=24, p=4)
+    tree = OptimalTreeClassifier(max_depth=2).fit(X, y)
+    with pytest.warns(SearchLimitWarning, match="more than limit=1"):
+        (one,) = near_optimal_trees(tree, X, y, epsilon=0.5, limit=1)
+    assert one.n_leaves_ == 1 and one.objective_value_ > tree.objective_value_
+    assert one.lower_bound_ == tree.objective_value_
+    assert one.trace_[-1][1:] == (tree.objective_value_, tree.objective_value_)
+
+
 def test_columns_count_the_trees_that_ask():
     X, y = sample()
     tree = OptimalSurvivalTree(max_depth=2).fit(X, y)

@@ -1,6 +1,8 @@
 """``OptimalTree``: optimal for any task, exact about weights and limits, strict about the task."""
 
 import math
+import threading
+import time
 from itertools import product
 
 import numpy as np
@@ -173,6 +175,26 @@ def test_integer_weights_equal_repetition_and_zero_leaves_rows_out():
     y = np.where(weight == 0, np.nan, y)
     ignored = OptimalTree(task=SquaredError(), max_depth=2).fit(X, y, weight)
     assert ignored.objective_value_ == weighted.objective_value_
+
+
+def test_threads_share_the_work_and_change_nothing(as_many_threads_as_asked_for):
+    class Seen(SquaredError):
+        def __init__(self):
+            self.threads = set()
+
+        def leaf_cost(self, sums):
+            if threading.current_thread() is not threading.main_thread():
+                self.threads.add(threading.get_ident())
+            time.sleep(1e-4)  # the others' turn
+            return super().leaf_cost(sums)
+
+    X, y, weight = instance(3, n=200, columns=40)
+    one, *others = (OptimalTree(task=Seen(), n_jobs=n).fit(X, y, weight) for n in (1, 2, 3))
+    for model in others:
+        # Beside the caller's, which checks the task, and the one of the search.
+        assert len(model.task.threads) > len(one.task.threads)
+        assert model.objective_value_ == one.objective_value_
+        assert np.array_equal(model.tree_.feature, one.tree_.feature)
 
 
 def test_the_order_of_rows_and_threads_change_nothing():

@@ -14,7 +14,7 @@ from sklearn.linear_model import LinearRegression
 from tampering import changed, loaded, numbers
 
 import bristlecone
-from bristlecone import BinaryEncoder, OptimalSurvivalTree, OptimalTreeRegressor
+from bristlecone import BinaryEncoder, OptimalSurvivalTree, OptimalTreeRegressor, PolicyTree
 from bristlecone.datasets import load
 from bristlecone.model.registry import dumps, loads
 from bristlecone.trust import verify
@@ -357,3 +357,16 @@ def test_nothing_is_shared_with_the_fit():
             if not node.module.startswith("bristlecone.trust"):
                 imported = {one.name for one in node.names}
                 assert imported <= allowed.get(node.module, set()), (name, node.module)
+
+
+def test_outcomes_that_cancel_are_compared_by_what_they_were_summed_from():
+    # The best value is 0, of numbers of either sign that cancel but for rounding.
+    y = [1, 1, -1, 1, 0, -1, -1, -1, 0, -1, -1, 0, 1, 0, 0, 0, -1, -1, -1, 0, 0, -1, -1, -1]
+    treatment = np.array(list("abcbbccbacabbbbbbbcbbacb"))
+    X = np.ones((24, 2), dtype=bool)
+    X[[9, 20], 0] = X[[6, 7, 10, 19, 20, 21], 1] = False
+    data = {"treatment": treatment, "propensity": 0.9916996918652672}
+    tree = PolicyTree(teacher="inverse-propensity", capacities={"a": 1.0}, max_depth=2)
+    tree.fit(X, np.array(y, dtype=float), **data)
+    assert tree.objective_value_ != 0.0 and abs(tree.objective_value_) < 1e-10
+    assert verify(tree, X, np.array(y, dtype=float), **data).ok

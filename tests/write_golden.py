@@ -1,8 +1,10 @@
-"""Write the golden files of ``tests/golden``, or the JSON Schema of the docs, on purpose.
+"""Write golden files of this version of the format, or the JSON Schema of the docs, on purpose.
 
 ``python tests/write_golden.py schema`` after a change of what a file declares, and
 ``python tests/write_golden.py golden`` for new variants. A golden file that is there is never
 written again: what was saved once must load for ever, and predict the numbers beside it.
+Every version of the format has a folder of its own; once a release has written a version, no file
+of it is ever changed or dropped.
 """
 
 import json
@@ -14,13 +16,18 @@ import numpy as np
 import pandas as pd
 
 import bristlecone as bc
-from bristlecone.model.document import Model
+from bristlecone.model.document import VERSION, Model
 
 ROOT = Path(__file__).parents[1]
 GOLDEN = ROOT / "tests" / "golden"
 SCHEMA = ROOT / "docs" / "model-schema.json"
 # Rows that the numbers are of.
 ROWS = 12
+
+
+def golden_files(version=None):
+    """Files of a version of the format, or of all that there are."""
+    return sorted(GOLDEN.glob(f"v{version or '*'}/*.json"))
 
 
 def schema():
@@ -160,9 +167,10 @@ def plain(values):
 
 def write_golden():
     """Write the variants that are not there yet."""
-    GOLDEN.mkdir(exist_ok=True)
+    folder = GOLDEN / f"v{VERSION}"
+    folder.mkdir(parents=True, exist_ok=True)
     for name, make in VARIANTS.items():
-        path = GOLDEN / f"{name}.json"
+        path = folder / f"{name}.json"
         if path.exists():
             continue
         model = make()

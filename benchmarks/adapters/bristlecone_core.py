@@ -19,9 +19,8 @@ class Adapter:
     version = bristlecone.__version__
 
     def __init__(self, problem: Problem, setting: Setting, variant: str) -> None:
-        self._solve = getattr(_core, f"solve_{setting.objective}")
-        self._X = problem.X
-        self._target = (problem.target["time"], problem.target["event"], None)
+        self._task, self._X = setting.objective, problem.X
+        self._data = {name: problem.target[name] for name in ("time", "event")}
         most = min(problem.X.shape[1], len(problem.X) - 1)
         self._depth = most if setting.max_depth is None else min(setting.max_depth, most)
         threads, _, unit = variant.partition("-")
@@ -37,11 +36,11 @@ class Adapter:
             "options": {"backend": backend} if backend else None,
         }
         if setting.objective == "brier":
-            self._keywords["leaf_curve"] = "kaplan-meier"
+            self._data["leaf_curve"] = "kaplan-meier"
 
     def fit(self) -> None:
         """Search."""
-        self._solution = self._solve(self._X, *self._target, **self._keywords)
+        self._solution = _core.solve(self._task, self._data, self._X, **self._keywords)
 
     def outcome(self) -> Outcome:
         """Return the solution's certificate, with the rows sent down its tree."""

@@ -22,166 +22,14 @@ class Limits(TypedDict):
     memory_limit: int | None
     options: Mapping[str, Any] | None
 
+# Told of seconds, objective, lower bound, nodes, share done and seconds left.
+Progress = Callable[[float, float, float, int, float | None, float | None], object]
 # Feature, left and right child of every node, in preorder.
 TreeArrays = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 # Nodes, features, objectives and numbers of leaves of trees; what ended the search, or None.
 Alternatives = tuple[
     NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64], str | None
 ]
-
-class Solution:
-    """Result of a search; arrays describe the tree in preorder, left = feature true."""
-
-    feature: NDArray[np.int64]
-    children_left: NDArray[np.int64]
-    children_right: NDArray[np.int64]
-    objective: float
-    lower_bound: float
-    status: str
-    n_nodes_explored: int
-    n_distinct_rows: int
-    n_active_features: int
-    kernel: str
-    trace: list[tuple[float, float, float]]
-
-def backends() -> list[str]: ...
-def risk_table(
-    time: NDArray[np.float64],
-    event: NDArray[np.bool_],
-    weight: NDArray[np.float64] | None = None,
-    entry: NDArray[np.float64] | None = None,
-) -> dict[str, NDArray[np.float64]]: ...
-def solve_likelihood(
-    features: NDArray[np.uint8],
-    time: NDArray[np.float64],
-    event: NDArray[np.bool_],
-    weight: NDArray[np.float64] | None = None,
-    *,
-    entry: NDArray[np.float64] | None = None,
-    prior: float = 0.0,
-    callback: Callable[[float, float, float, int], object] | None = None,
-    **limits: Unpack[Limits],
-) -> Solution: ...
-def path_likelihood(
-    features: NDArray[np.uint8],
-    time: NDArray[np.float64],
-    event: NDArray[np.bool_],
-    weight: NDArray[np.float64] | None = None,
-    *,
-    entry: NDArray[np.float64] | None = None,
-    prior: float = 0.0,
-    **limits: Unpack[Limits],
-) -> list[Solution]: ...
-def forecast_likelihood(
-    features: NDArray[np.uint8],
-    time: NDArray[np.float64],
-    event: NDArray[np.bool_],
-    weight: NDArray[np.float64] | None = None,
-    *,
-    entry: NDArray[np.float64] | None = None,
-    prior: float = 0.0,
-    **limits: Unpack[Limits],
-) -> dict[str, float]: ...
-def near_optimal_likelihood(
-    features: NDArray[np.uint8],
-    time: NDArray[np.float64],
-    event: NDArray[np.bool_],
-    weight: NDArray[np.float64] | None = None,
-    entry: NDArray[np.float64] | None = None,
-    *,
-    limit: int,
-    slack: float = 0.0,
-    prior: float = 0.0,
-    **limits: Unpack[Limits],
-) -> tuple[list[Solution], bool]: ...
-def alternatives_likelihood(
-    features: NDArray[np.uint8],
-    time: NDArray[np.float64],
-    event: NDArray[np.bool_],
-    weight: NDArray[np.float64] | None = None,
-    entry: NDArray[np.float64] | None = None,
-    *,
-    tree: TreeArrays,
-    prior: float = 0.0,
-    **limits: Unpack[Limits],
-) -> Alternatives: ...
-def solve_brier(
-    features: NDArray[np.uint8],
-    time: NDArray[np.float64],
-    event: NDArray[np.bool_],
-    weight: NDArray[np.float64] | None = None,
-    *,
-    leaf_curve: str = "kaplan-meier",
-    reference_loss: NDArray[np.float64] | None = None,
-    callback: Callable[[float, float, float, int], object] | None = None,
-    **limits: Unpack[Limits],
-) -> Solution: ...
-def path_brier(
-    features: NDArray[np.uint8],
-    time: NDArray[np.float64],
-    event: NDArray[np.bool_],
-    weight: NDArray[np.float64] | None = None,
-    *,
-    leaf_curve: str = "kaplan-meier",
-    **limits: Unpack[Limits],
-) -> list[Solution]: ...
-def near_optimal_brier(
-    features: NDArray[np.uint8],
-    time: NDArray[np.float64],
-    event: NDArray[np.bool_],
-    weight: NDArray[np.float64] | None = None,
-    *,
-    limit: int,
-    slack: float = 0.0,
-    leaf_curve: str = "kaplan-meier",
-    **limits: Unpack[Limits],
-) -> tuple[list[Solution], bool]: ...
-def alternatives_brier(
-    features: NDArray[np.uint8],
-    time: NDArray[np.float64],
-    event: NDArray[np.bool_],
-    weight: NDArray[np.float64] | None = None,
-    *,
-    tree: TreeArrays,
-    leaf_curve: str = "kaplan-meier",
-    **limits: Unpack[Limits],
-) -> Alternatives: ...
-def solve(
-    task: str,
-    data: dict[str, Any],
-    features: NDArray[np.uint8],
-    callback: Callable[[float, float, float, int], None] | None = None,
-    **limits: Unpack[Limits],
-) -> Solution: ...
-def solve_path(
-    task: str,
-    data: dict[str, Any],
-    features: NDArray[np.uint8],
-    **limits: Unpack[Limits],
-) -> list[Solution]: ...
-def forecast(
-    task: str,
-    data: dict[str, Any],
-    features: NDArray[np.uint8],
-    **limits: Unpack[Limits],
-) -> dict[str, float]: ...
-def near_optimal(
-    task: str,
-    data: dict[str, Any],
-    features: NDArray[np.uint8],
-    *,
-    limit: int,
-    slack: float = 0.0,
-    **limits: Unpack[Limits],
-) -> tuple[list[Solution], bool]: ...
-def alternatives(
-    task: str,
-    data: dict[str, Any],
-    features: NDArray[np.uint8],
-    *,
-    tree: TreeArrays,
-    **limits: Unpack[Limits],
-) -> Alternatives: ...
 
 class FrontPoint:
     """One tree of a front in preorder; labels are -1 at splits."""
@@ -205,29 +53,72 @@ class Front:
     n_active_features: int
     trace: list[tuple[float, float, float]]
 
-def solve_front(
+class Solution:
+    """Result of a search; arrays describe the tree in preorder, left = feature true."""
+
+    feature: NDArray[np.int64]
+    children_left: NDArray[np.int64]
+    children_right: NDArray[np.int64]
+    objective: float
+    lower_bound: float
+    status: str
+    n_nodes_explored: int
+    n_distinct_rows: int
+    n_active_features: int
+    kernel: str
+    trace: list[tuple[float, float, float]]
+
+def backends() -> list[str]: ...
+def tasks() -> list[tuple[str, list[str], list[str]]]: ...
+def solve(
     task: str,
     data: Mapping[str, Any],
     features: NDArray[np.uint8],
-    callback: Callable[[float, float, float, int], object] | None = None,
-    **limits: Unpack[Limits],
-) -> Front: ...
-def solve_user(
-    features: NDArray[np.uint8],
-    statistics: NDArray[np.float64],
-    leaf_cost: Callable[[NDArray[np.float64]], NDArray[np.float64]],
-    split_cost: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None,
-    lower_bound: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None,
-    *,
-    total_weight: float,
-    callback: Callable[[float, float, float, int], object] | None = None,
+    callback: Progress | None = None,
     **limits: Unpack[Limits],
 ) -> Solution: ...
-def forecast_user(
+def path(
+    task: str,
+    data: Mapping[str, Any],
     features: NDArray[np.uint8],
-    statistics: NDArray[np.float64],
+    **limits: Unpack[Limits],
+) -> list[Solution]: ...
+def forecast(
+    task: str,
+    data: Mapping[str, Any],
+    features: NDArray[np.uint8],
     **limits: Unpack[Limits],
 ) -> dict[str, float]: ...
+def near_optimal(
+    task: str,
+    data: Mapping[str, Any],
+    features: NDArray[np.uint8],
+    *,
+    limit: int,
+    slack: float = 0.0,
+    **limits: Unpack[Limits],
+) -> tuple[list[Solution], bool]: ...
+def alternatives(
+    task: str,
+    data: Mapping[str, Any],
+    features: NDArray[np.uint8],
+    *,
+    tree: TreeArrays,
+    **limits: Unpack[Limits],
+) -> Alternatives: ...
+def front(
+    task: str,
+    data: Mapping[str, Any],
+    features: NDArray[np.uint8],
+    callback: Progress | None = None,
+    **limits: Unpack[Limits],
+) -> Front: ...
+def risk_table(
+    time: NDArray[np.float64],
+    event: NDArray[np.bool_],
+    weight: NDArray[np.float64] | None = None,
+    entry: NDArray[np.float64] | None = None,
+) -> dict[str, NDArray[np.float64]]: ...
 def grow_greedy(
     features: NDArray[np.uint8] | NDArray[np.float64],
     time: NDArray[np.float64],
@@ -243,7 +134,7 @@ def grow_greedy(
 ) -> dict[str, Any]: ...
 def greedy_cuts(
     task: str,
-    data: dict[str, Any],
+    data: Mapping[str, Any],
     codes: NDArray[np.uint32],
     **limits: Unpack[Limits],
 ) -> dict[str, NDArray[Any]]: ...

@@ -291,8 +291,10 @@ class KaplanMeier(StepFunction):
         seen = self.x <= tau
         areas = self.y[seen] * np.diff(np.append(self.x[seen], tau))
         beyond = np.cumsum(areas[::-1])[::-1]
-        # Where S is 0 there is no area left, and no variance known.
-        steps = np.where(beyond > 0, np.diff(self.log_variance[seen], prepend=0.0), 0.0)
+        # Where S is 0 there is no area left, and no variance known; with delayed entry rows may
+        # come and die after that.
+        known = np.where(beyond > 0, self.log_variance[seen], 0.0)
+        steps = np.where(beyond > 0, np.diff(known, prepend=0.0), 0.0)
         return mean, float(np.sqrt(beyond**2 @ steps))
 
 

@@ -1,7 +1,7 @@
 """What the random problems of all estimators share: rows, weights, parameters, the truth."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import exhaustive as plain
 import numpy as np
@@ -30,7 +30,7 @@ def shared_parameters(rng):
         "leaf_penalty": one_of(rng, 0, 0.0, 0.0, 0.0, 1e-12, 1e-6, 0.005, 0.02, 0.1, 1, 1000.0),
         "time_limit": one_of(rng, None, 1000.0),
         "memory_limit": one_of(rng, None, 1 << 28),
-        "n_jobs": one_of(rng, None, 1, 2, -1),
+        "n_jobs": one_of(rng, None, None, 1, 1, 2, -1),
         "encoder": one_of(rng, "auto", as_given()),
         "random_state": one_of(rng, None, 7, np.random.RandomState(0)),
         "verbose": one_of(rng, 0, 1, True),
@@ -140,10 +140,17 @@ class Problem:
         self.depth = self.features.shape[1] if self.depth is None else self.depth
         self.min_rows = at_least(self.parameters["min_samples_leaf"], n)
         self.most_leaves = min(n, 2**self.depth, self.parameters["max_leaf_nodes"] or n)
-        self.penalty = float(self.parameters["leaf_penalty"])
+        self.penalty = float(self.parameters.get("leaf_penalty", 0.0))
 
     def make(self, **changes):
         return self.estimator(**{**self.parameters, **changes})
+
+    def without_reference(self):
+        """The same problem without a reference model, where a search takes none."""
+        if "reference_loss" not in self.fit:
+            return self
+        fit = {name: value for name, value in self.fit.items() if name != "reference_loss"}
+        return replace(self, fit=fit, reference=None, cache={})
 
     def best(self, sizes, most):
         values = [cost / self.total + self.penalty * k for k, cost in sizes.items() if k <= most]

@@ -19,8 +19,10 @@ def splits(X, rows):
             yield column, rows[yes], rows[~yes]
 
 
-def least_costs(X, leaf_cost, depth, min_rows, split_cost=None):
+def least_costs(X, leaf_cost, depth, min_rows, split_cost=None, rows=None):
     """Least sum of costs by the number of leaves, as a dict; a size that no tree has is absent.
+
+    Of trees of all rows, or of these.
 
     ``leaf_cost(rows)`` is the cost of a leaf (inf where it may not be one), ``split_cost(rows,
     asked, column)`` that of a question after the questions ``asked``.
@@ -46,7 +48,7 @@ def least_costs(X, leaf_cost, depth, min_rows, split_cost=None):
         known[key] = found
         return found
 
-    return least(np.arange(len(X)), depth, frozenset())
+    return least(np.arange(len(X)) if rows is None else rows, depth, frozenset())
 
 
 def all_outcomes(X, leaf_outcomes, depth, min_rows, most_leaves):
@@ -84,7 +86,8 @@ def all_trees(X, leaf_cost, depth, min_rows, most_leaves):
     def trees(rows, depth, most):
         if len(rows) < min_rows:
             return {}
-        found = {frozenset(rows.tolist()): (leaf_cost(rows), 1)}
+        cost = leaf_cost(rows)
+        found = {frozenset(rows.tolist()): (cost, 1)} if cost < math.inf else {}
         for _, yes, no in splits(X, rows) if depth and most > 1 else ():
             one, other = trees(yes, depth - 1, most - 1), trees(no, depth - 1, most - 1)
             for (a, (x, k)), (b, (y, m)) in itertools.product(one.items(), other.items()):

@@ -7,9 +7,9 @@ and fitted (``parameters``, ``fit``), what the best objective is for a number of
 
 from label_problems import classification, costs, fair_labels, front, policy
 from number_problems import own_task, regression
-from survival_problems import listed, survival
+from survival_problems import greedy, listed, survival
 
-__all__ = ["DRAWS", "front", "listed"]
+__all__ = ["DRAWS", "front", "greedy", "listed"]
 
 DRAWS = {
     "likelihood": lambda rng: survival(rng, "likelihood"),

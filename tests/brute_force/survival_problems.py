@@ -1,6 +1,8 @@
 """Random problems of survival trees."""
 
+import inspect
 import math
+from dataclasses import replace
 
 import exhaustive as plain
 import numpy as np
@@ -21,6 +23,7 @@ from drawing import (
 )
 
 from bristlecone import (
+    GreedySurvivalTree,
     OptimalSurvivalTree,
     RmstParity,
 )
@@ -183,6 +186,21 @@ def survival(rng, objective=None):
         score=score,
         row_outcome=row_outcome,
     )
+
+
+def greedy(rng):
+    """A greedy tree, of which nothing is proved, but whose leaves and numbers can be verified."""
+    while True:
+        problem = survival(rng, "likelihood")
+        # Delayed entry it has not.
+        if problem.parameters["fairness"] is None and isinstance(problem.fit["y"], tuple):
+            break
+    names = set(inspect.signature(GreedySurvivalTree).parameters)
+    known = {name: value for name, value in problem.parameters.items() if name in names}
+    encoder = one_of(rng, "auto", "auto", None)
+    known |= {"criterion": one_of(rng, "likelihood", "logrank"), "encoder": encoder}
+    X = problem.X if encoder == "auto" else problem.X.astype(float)
+    return replace(problem, estimator=GreedySurvivalTree, parameters=known, X=X)
 
 
 def minimum_of_events(rng, n_events):

@@ -36,11 +36,11 @@ def test_fits_are_repeatable(subject):
     same(subject.predicted(study.fit(model), study.X), one)
 
 
-def test_threads_do_not_change_the_tree(subject):
+def test_threads_do_not_change_the_tree(subject, as_many_threads_as_asked_for):
     if not subject.searched:
         pytest.skip("nothing is searched for")
     study = subject.study()
-    one, two = (subject.predicted(study.fit(subject.make(n_jobs=n)), study.X) for n in (1, 2))
+    one, two = (subject.predicted(study.fit(subject.make(n_jobs=n)), study.X) for n in (1, 3))
     same(one, two)
 
 

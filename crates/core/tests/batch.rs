@@ -6,7 +6,13 @@ use bristlecone_core::search::{Monitor, Settings, Solution, Status, Stop};
 use bristlecone_core::simd::Backend;
 use bristlecone_core::tree::{LEAF, Tree};
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
+
+#[path = "against_oracle/watch.rs"]
+mod watch;
+
+use watch::Watch;
 
 /// A small generator (splitmix64), so that the instances never change.
 struct Random(u64);
@@ -102,10 +108,20 @@ impl Instance {
     }
 
     fn solve(&self, task: &User, penalty: f64, settings: &Settings) -> Solution {
+        self.solve_until(task, penalty, settings, &|| false)
+    }
+
+    fn solve_until(
+        &self,
+        task: &User,
+        penalty: f64,
+        settings: &Settings,
+        interrupted: &(dyn Fn() -> bool + Sync),
+    ) -> Solution {
         let (n, columns) = (self.features.len(), self.features[0].len());
         let matrix = BinaryMatrix::from_bytes(n, columns, &self.features.concat()).unwrap();
         let statistics = Statistics::new(&self.statistics, 3).unwrap();
-        let monitor = Monitor::new(None, &|| false);
+        let monitor = Monitor::new(None, interrupted);
         solve(task, &matrix, &statistics, self.weight(), penalty, settings, &monitor).unwrap()
     }
 
@@ -262,18 +278,83 @@ fn branching_above_any_lattice_equals_exhaustive_search() {
 
 #[test]
 fn backends_and_threads_agree_bit_for_bit() {
-    let instance = Instance::new(7, 300, 12);
-    for task in &tasks() {
-        let solve = |backend, n_threads| {
-            let settings =
-                Settings { max_depth: 4, backend, n_threads, min_leaf: 3, ..Settings::default() };
-            instance.solve(task, 0.001, &settings)
-        };
-        let first = solve(None, 1);
-        for backend in Backend::available() {
-            for threads in [1, 2] {
-                let other = solve(Some(backend), threads);
-                assert_eq!((&other.tree, other.objective), (&first.tree, first.objective));
+    let mut ran = [0; 4];
+    for (seed, n, columns) in [(7, 300, 12), (11, 40, 6), (12, 40, 6), (13, 60, 6)] {
+        let instance = Instance::new(seed, n, columns);
+        let depths: &[usize] = if columns < 10 { &[3, 4, 5] } else { &[3] };
+        for (task, &max_depth) in
+            tasks().iter().flat_map(|task| depths.iter().map(move |d| (task, d)))
+        {
+            // The last with branching above lattices.
+            for (lattice_depth, max_leaves) in [(5, None), (5, Some(6)), (max_depth - 1, None)] {
+                let solve = |backend, n_threads| {
+                    let settings = Settings {
+                        max_depth,
+                        lattice_depth,
+                        max_leaves,
+                        backend: Some(backend),
+                        n_threads,
+                        cells_per_thread: Some(1),
+                        min_leaf: 3,
+                        ..Settings::default()
+                    };
+                    let watch = Watch::default();
+                    let found = instance.solve_until(task, 0.001, &settings, &|| watch.look());
+                    (found, watch.threads())
+                };
+                let told = |found: &Solution| {
+                    let numbers = [found.objective, found.lower_bound].map(f64::to_bits);
+                    (found.tree.clone(), numbers, found.status, found.nodes)
+                };
+                let first = solve(Backend::best(), 1).0;
+                for backend in Backend::available() {
+                    for n_threads in 1..=3 {
+                        let (other, threads) = solve(backend, n_threads);
+                        assert_eq!(told(&other), told(&first), "{backend:?} {n_threads}");
+                        ran[n_threads] += usize::from(threads >= n_threads);
+                    }
+                }
+            }
+        }
+    }
+    assert!(ran[1..].iter().all(|&ran| ran > 50), "one, two and three threads ran {ran:?} times");
+}
+
+#[test]
+fn lattices_of_any_size_agree_bit_for_bit() {
+    let tasks = tasks();
+    for columns in [1, 2, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 66, 129] {
+        for n in [1, 64, 65] {
+            let instance = Instance::new(columns as u64, n, columns);
+            for max_depth in if columns < 34 { [1, 3] } else { [1, 2] } {
+                let task = &tasks[max_depth % 2];
+                let solve = |backend| {
+                    let backend = Some(backend);
+                    let settings = Settings { max_depth, backend, ..Settings::default() };
+                    let found = instance.solve(task, 0.001, &settings);
+                    (found.tree, found.objective.to_bits(), found.nodes)
+                };
+                let found: Vec<_> = Backend::available().map(solve).collect();
+                assert!(found.iter().all(|f| *f == found[0]), "{n}, {columns}: {found:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_planted_optimum_survives_and_a_planted_impossibility_panics() {
+    for seed in 300..310 {
+        let instance = Instance::new(seed, 20, 5);
+        for task in &tasks() {
+            for (max_depth, lattice_depth) in [(3, 5), (4, 2)] {
+                let settings = Settings { max_depth, lattice_depth, ..Settings::default() };
+                let solve = |planted| {
+                    let settings = Settings { planted: Some(planted), ..settings.clone() };
+                    catch_unwind(AssertUnwindSafe(|| instance.solve(task, 0.01, &settings)))
+                };
+                let objective = instance.solve(task, 0.01, &settings).objective;
+                solve(objective).expect("the best tree was not missed");
+                solve(objective.min(1e6) - 1e-6).expect_err("a better tree was not missed");
             }
         }
     }

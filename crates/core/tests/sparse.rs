@@ -2,8 +2,8 @@
 //! a test is short enough.
 
 use bristlecone_core::data::BinaryMatrix;
+use bristlecone_core::registry::{self, Column, Columns, Problem};
 use bristlecone_core::search::{Monitor, Settings, Solution, Status};
-use bristlecone_core::task::registry::{self, Named, Outcome, Problem};
 
 /// The 124 training rows of the first MONK's problem (Thrun et al. 1991): eleven features,
 /// lowest bit first, and the class.
@@ -212,15 +212,19 @@ fn tic_tac_toe() -> Table {
 fn solve((features, labels): &Table, leaf_penalty: f64, settings: &Settings) -> Solution {
     let bytes: Vec<u8> = features.iter().flatten().map(|&v| u8::from(v)).collect();
     let matrix = BinaryMatrix::from_bytes(labels.len(), features[0].len(), &bytes).unwrap();
+    let labels: Vec<i64> = labels.iter().map(|&label| label as i64).collect();
+    let mut columns = Columns::default();
+    columns.insert("labels", Column::Codes(&labels));
+    columns.insert("n_classes", Column::Number(2.0));
     let problem = Problem {
-        outcome: Outcome::Labels { labels, n_classes: 2 },
-        weights: None,
-        prices: None,
+        columns,
+        n_rows: labels.len(),
+        n_features: features[0].len(),
         leaf_penalty,
         max_leaves: settings.most_leaves(),
     };
     let monitor = Monitor::new(None, &|| false);
-    registry::solve(&Named { name: "accuracy", problem }, &matrix, settings, &monitor).unwrap()
+    registry::prepare("accuracy", &problem).unwrap().solve(&matrix, settings, &monitor).unwrap()
 }
 
 /// Leaves of the best tree and its accuracy in per cent.

@@ -1,6 +1,6 @@
 //! Greedy trees for Python.
 
-use crate::search::to_py;
+use crate::run::to_py;
 use crate::survival::observations;
 use bristlecone_core::data::Smallest;
 use bristlecone_core::greedy::{Grown, Limits, dense_ranks, grow_by_costs, grow_by_logrank};

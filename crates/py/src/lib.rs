@@ -2,41 +2,32 @@
 
 use pyo3::prelude::*;
 
-mod brier;
+mod columns;
 mod cuts;
-mod fronts;
+mod door;
 mod greedy;
-mod search;
+mod limits;
+mod own;
+mod run;
+mod solution;
 mod survival;
-mod tasks;
-mod user;
 
 #[pymodule]
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    m.add_class::<search::PySolution>()?;
-    m.add_class::<fronts::PyFront>()?;
-    m.add_class::<fronts::PyFrontPoint>()?;
-    m.add_function(wrap_pyfunction!(search::backends, m)?)?;
-    m.add_function(wrap_pyfunction!(search::solve_likelihood, m)?)?;
-    m.add_function(wrap_pyfunction!(search::path_likelihood, m)?)?;
-    m.add_function(wrap_pyfunction!(search::forecast_likelihood, m)?)?;
-    m.add_function(wrap_pyfunction!(search::near_optimal_likelihood, m)?)?;
-    m.add_function(wrap_pyfunction!(search::alternatives_likelihood, m)?)?;
-    m.add_function(wrap_pyfunction!(brier::solve_brier, m)?)?;
-    m.add_function(wrap_pyfunction!(brier::path_brier, m)?)?;
-    m.add_function(wrap_pyfunction!(brier::near_optimal_brier, m)?)?;
-    m.add_function(wrap_pyfunction!(brier::alternatives_brier, m)?)?;
-    m.add_function(wrap_pyfunction!(tasks::solve_task, m)?)?;
-    m.add_function(wrap_pyfunction!(tasks::path_task, m)?)?;
-    m.add_function(wrap_pyfunction!(tasks::forecast_task, m)?)?;
-    m.add_function(wrap_pyfunction!(tasks::near_optimal_task, m)?)?;
-    m.add_function(wrap_pyfunction!(tasks::alternatives_task, m)?)?;
-    m.add_function(wrap_pyfunction!(fronts::solve_front, m)?)?;
-    m.add_function(wrap_pyfunction!(user::solve_user, m)?)?;
-    m.add_function(wrap_pyfunction!(user::forecast_user, m)?)?;
-    m.add_function(wrap_pyfunction!(greedy::grow_greedy, m)?)?;
+    m.add_class::<solution::PySolution>()?;
+    m.add_class::<solution::PyFront>()?;
+    m.add_class::<solution::PyFrontPoint>()?;
+    m.add_function(wrap_pyfunction!(limits::backends, m)?)?;
+    m.add_function(wrap_pyfunction!(door::tasks, m)?)?;
+    m.add_function(wrap_pyfunction!(door::solve, m)?)?;
+    m.add_function(wrap_pyfunction!(door::path, m)?)?;
+    m.add_function(wrap_pyfunction!(door::forecast, m)?)?;
+    m.add_function(wrap_pyfunction!(door::near_optimal, m)?)?;
+    m.add_function(wrap_pyfunction!(door::alternatives, m)?)?;
+    m.add_function(wrap_pyfunction!(door::front, m)?)?;
     m.add_function(wrap_pyfunction!(cuts::greedy_cuts, m)?)?;
+    m.add_function(wrap_pyfunction!(greedy::grow_greedy, m)?)?;
     m.add_function(wrap_pyfunction!(survival::risk_table, m)?)?;
     Ok(())
 }

@@ -246,7 +246,7 @@ SEARCH = Group("search", _shared("time_limit", "memory_limit", "n_jobs"))
 
 BINARY = Group("binary features", (
     _option("thresholds", "quantiles", str, "NAME", "where numbers are cut: quantiles, midpoints "
-        "(everywhere) or kmeans"),
+        "(everywhere), kmeans, or ensemble (where boosted trees fitted to the outcomes cut)"),
     _option("n_thresholds", 10, int, "K", "most cuts of a column"),
     _option("max_categories", 10, count_or_none, "K", "most levels of a text column that get a "
         "question of their own, the commonest ones; none for all"),

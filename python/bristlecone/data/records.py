@@ -137,7 +137,10 @@ def plain(value: Any) -> Any:
 
 def floats(values: Sequence[float], name: str, size: int | None = None) -> Floats:
     """Array of numbers, of ``size`` if given."""
-    found = np.array(values, dtype=np.float64)
+    try:
+        found = np.array(values, dtype=np.float64)
+    except OverflowError:
+        raise ModelFormatError(f"{name} has an integer beyond every float") from None
     if size is not None and found.shape != (size,):
         raise ModelFormatError(f"{name} has {len(values)} numbers; expected {size}")
     return found

@@ -18,8 +18,9 @@ from bristlecone.data.arrays import transposed
 from bristlecone.data.checks import check_choice, check_integer, check_real, is_number
 from bristlecone.data.reading.numbers import parse_number
 from bristlecone.data.records import convert, plain
-from bristlecone.data.rows import check_sample_weight
+from bristlecone.data.rows import check_row_labels, check_sample_weight
 from bristlecone.encoder.columns import CategoricalColumn, Column, read_table
+from bristlecone.encoder.ensemble import guess_gaps
 from bristlecone.encoder.features import (
     AtMost,
     Feature,
@@ -33,10 +34,12 @@ from bristlecone.encoder.features import (
 from bristlecone.encoder.levels import level_features
 from bristlecone.encoder.records import BinaryParameters, BinaryRecord
 from bristlecone.encoder.schema import ColumnSchema, conform, describe
+from bristlecone.encoder.scores import outcome_scores
 from bristlecone.encoder.thresholds import (
     choose_gaps,
     format_threshold,
     midpoints,
+    ranked,
     weighted_distinct,
     weighted_mean,
 )
@@ -48,6 +51,8 @@ Floats = NDArray[np.float64]
 
 # A column of more levels than this, none of which is frequent enough, is warned of.
 _MANY_LEVELS = 20
+
+_THRESHOLDS = "quantiles", "midpoints", "kmeans", "ensemble"
 
 # Sums of weights depend on the order of the rows in their last digits: shares of rows that differ
 # by less are equal.
@@ -67,16 +72,19 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    thresholds : {"quantiles", "midpoints", "kmeans"}, default="quantiles"
+    thresholds : {"quantiles", "midpoints", "kmeans", "ensemble"}, default="quantiles"
         Where numeric columns are cut, always midway between two neighbouring training values:
 
         * "quantiles": at the first midpoint not below each i / (n_thresholds + 1) linear quantile;
         * "midpoints": at every midpoint;
-        * "kmeans": between neighbours of n_thresholds + 1 one-dimensional clusters.
+        * "kmeans": between neighbours of n_thresholds + 1 one-dimensional clusters;
+        * "ensemble": where boosted stumps that are fitted to ``y`` cut; ordered columns are cut as
+          with "quantiles".
 
-        Columns with at most ``n_thresholds`` midpoints are cut at all of them.
+        Columns with at most ``n_thresholds`` midpoints are cut at all of them, but with "ensemble".
     n_thresholds : int, default=10
-        Most thresholds per numeric or ordered column; "midpoints" ignores it.
+        Most thresholds per numeric or ordered column, with "ensemble" the most important ones;
+        "midpoints" ignores it.
     max_categories : int or None, default=10
         Most levels per categorical column that get a feature of their own: the most frequent
         ones, and of equally frequent ones the first in sorted order. The others are merged into
@@ -128,8 +136,21 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
     Notes
     -----
     Rows of weight zero count as absent, and integer weights give exactly what repeated rows give.
-    ``fit`` and ``transform`` take O(n log n) per numeric column and O(n) per binary feature.
-    Numbers are compared as float64: integers beyond 2**53 may fall together.
+    ``fit`` and ``transform`` take O(n log n) per numeric column and O(n) per binary feature, and
+    ``fit`` with "ensemble" forty times that. Numbers are compared as float64: integers beyond
+    2**53 may fall together.
+
+    "ensemble" is after [McTavish2022]_: forty stumps (trees of one split) are boosted by squared
+    error on the columns and the other features, so that there are forty thresholds at most. Of
+    survival outcomes the error is that of the martingale residuals of the model without features,
+    of labels that of indicators of the classes. A tree over these features is proven optimal among
+    trees over them; nothing is proven of other thresholds. As they follow from the outcomes, the
+    encoder must be fitted to training rows alone, as trees, pipelines and ``TreeSizeCV`` do.
+
+    References
+    ----------
+    .. [McTavish2022] McTavish, Zhong, Achermann, Karimalis, Chen, Rudin, Seltzer, "Fast Sparse
+       Decision Tree Optimization via Reference Ensembles", AAAI 2022.
 
     Examples
     --------
@@ -141,6 +162,9 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
     ['age <= 52.5', 'age <= 58', 'stage = II']
     >>> encoder.transform(X).astype(int).tolist()
     [[1, 1, 0], [0, 1, 1], [0, 0, 0]]
+    >>> encoder = BinaryEncoder(thresholds="ensemble").fit(X[["age"]], y=[2.5, 2.5, 9.5])
+    >>> encoder.get_feature_names_out().tolist()
+    ['age <= 58']
     """
 
     def __init__(
@@ -169,7 +193,10 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         ----------
         X : DataFrame (pandas, polars, pyarrow, ...) or array-like of shape (n_samples, n_columns)
             Columns of numbers, booleans, strings or categories; NaN and None are missing values.
-        y : ignored
+        y : structured array, DataFrame, or array-like of shape (n_samples,) or (n_samples, k)
+            Outcomes, ignored but for ``thresholds="ensemble"``: survival outcomes in the forms that
+            trees take; labels (text, booleans, whole numbers of integer type with at most 20
+            values); other numbers, one or several per row.
         sample_weight : array-like of shape (n_samples,), optional
             Row weights, finite and not negative.
 
@@ -182,7 +209,8 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         ------
         ValueError
             For an unknown value of a parameter, no rows, no columns, duplicate or empty column
-            names, infinite values, weights that do not fit; parameter, column and row are named.
+            names, infinite values, weights that do not fit, and with ``thresholds="ensemble"``
+            for no outcomes or some that do not fit; parameter, column and row are named.
         TypeError
             For columns of dates, nested or other unsupported values (named), for sparse arrays
             and lazy frames.
@@ -196,12 +224,21 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         self.check_parameters()
         table = read_table(X, type(self).__name__)
         weight = check_sample_weight(sample_weight, table.n_rows)
-        columns = table.columns
+        columns, scores = table.columns, None
+        if self.thresholds == "ensemble":
+            if y is None:
+                raise ValueError(
+                    "thresholds='ensemble' requires y to be passed, but the target y is None: "
+                    "these thresholds are guessed from the outcomes"
+                )
+            check_row_labels(X, y=y)
+            scores = outcome_scores(y, table.n_rows, weight)
         if weight is not None and not weight.all():
             present = weight > 0
             columns = [column.take(present) for column in columns]
             weight = weight[present]
-        schemas, features, constant, doubts = self._select(columns, weight)
+            scores = None if scores is None else scores[present]
+        schemas, features, constant, doubts = self._select(columns, weight, scores)
         self._remember(schemas, features, constant, named=table.named)
         for doubt in doubts:
             warn(doubt, ColumnWarning)
@@ -334,12 +371,13 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         tags.input_tags.string = True
+        tags.target_tags.required = self.thresholds == "ensemble"
         tags.transformer_tags.preserves_dtype = []
         return tags
 
     def check_parameters(self) -> None:
         """Raise InvalidParameterError for a parameter of wrong type or value."""
-        check_choice("thresholds", self.thresholds, ("quantiles", "midpoints", "kmeans"))
+        check_choice("thresholds", self.thresholds, _THRESHOLDS)
         check_integer("n_thresholds", self.n_thresholds, 1)
         check_integer("max_categories", self.max_categories, 1, optional=True)
         check_choice("missing", self.missing, ("impute", "branch"))
@@ -383,7 +421,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         return table.n_rows, columns
 
     def _select(
-        self, columns: list[Column], weight: Floats | None
+        self, columns: list[Column], weight: Floats | None, scores: Floats | None
     ) -> tuple[list[ColumnSchema], list[Feature], list[str], list[str]]:
         """Schemas, features worth keeping, names of the constant columns, and warnings."""
         total = columns[0].n_rows if weight is None else np.sum(weight)
@@ -394,12 +432,15 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         doubts: list[str] = []
         seen: set[bytes] = set()
         unit = 1.0 if weight is None else min(1.0, float(weight.min()))
+        guessed = {} if scores is None else self._guessed(columns, weight, scores, unit)
         for column in columns:
-            varies = frequent = False
             observed = _observed(column, weight)
             fill = self._fill(column, *observed)
             schemas.append(describe(column, fill))
-            for feature in self._candidates(column, fill, *observed, unit):
+            gaps = guessed.get(column.name)
+            # An ensemble need not cut a column that varies.
+            varies, frequent = gaps is not None and len(observed[0]) > 1, False
+            for feature in self._candidates(column, fill, *observed, unit, gaps):
                 answer = feature.evaluate(column)
                 true = np.count_nonzero(answer)
                 if true in (0, column.n_rows):
@@ -421,6 +462,34 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             elif isinstance(column, CategoricalColumn):
                 doubts += _doubts(column, frequent, self.min_support)
         return schemas, tell_apart(self._capped(chosen, balance)), constant, doubts
+
+    def _guessed(
+        self, columns: list[Column], weight: Floats | None, scores: Floats, unit: float
+    ) -> dict[str, NDArray[np.int64]]:
+        """Gaps of every numeric column at which boosted trees cut it, beside all other features."""
+        names: list[str | None] = []
+        ranks: list[NDArray[np.int64]] = []
+        n_gaps: list[int] = []
+        for column in columns:
+            observed = _observed(column, weight)
+            fill = self._fill(column, *observed)
+            if not isinstance(column, CategoricalColumn) and not column.is_flag:
+                names.append(column.name)
+                ranks.append(ranked(column.values, column.missing, fill)[1])
+                n_gaps.append(max(len(observed[0]) - 1, 0))
+            for feature in self._candidates(column, fill, *observed, unit, np.zeros(0, np.int64)):
+                names.append(None)
+                ranks.append(feature.evaluate(column).astype(np.int64))
+                n_gaps.append(0)
+        gaps = guess_gaps(
+            ranks,
+            n_gaps,
+            scores,
+            weight,
+            most=self.n_thresholds,
+            min_support=self.min_support,
+        )
+        return {name: own for name, own in zip(names, gaps, strict=True) if name is not None}
 
     def _capped(self, features: list[Feature], balance: list[float]) -> list[Feature]:
         if self.max_features is None or len(features) <= self.max_features:
@@ -449,8 +518,9 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         distinct: NDArray[Any],
         total: Floats,
         unit: float,
+        gaps: NDArray[np.int64] | None,
     ) -> Iterator[Feature]:
-        """Every feature the column could give."""
+        """Every feature the column could give; a numeric one at ``gaps`` if they are chosen."""
         if not len(distinct):
             return
         if isinstance(column, CategoricalColumn):
@@ -462,7 +532,9 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             yield Flag(column=column.name, condition="", missing=bool(fill))
         else:
             cuts = midpoints(distinct)
-            for gap in choose_gaps(distinct, total, self.thresholds, self.n_thresholds, unit):
+            if gaps is None:
+                gaps = choose_gaps(distinct, total, self.thresholds, self.n_thresholds, unit)
+            for gap in gaps:
                 value = float(cuts[gap])
                 yield Threshold(
                     column=column.name,
@@ -478,7 +550,8 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
     ) -> Iterator[AtMost]:
         """Cuts between ordered levels, chosen as between numbers: the ranks of those that occur."""
         rank = np.arange(len(code), dtype=np.float64)
-        for gap in choose_gaps(rank, total, self.thresholds, self.n_thresholds, unit):
+        method = "quantiles" if self.thresholds == "ensemble" else self.thresholds
+        for gap in choose_gaps(rank, total, method, self.n_thresholds, unit):
             levels = column.levels[: code[gap] + 1]
             condition = f"<= {level_text(levels[-1])}"
             yield AtMost(column=column.name, condition=condition, levels=levels)

@@ -13,7 +13,7 @@ from bristlecone.encoder.binary import BinaryEncoder
 from bristlecone.encoder.columns import read_table
 from bristlecone.encoder.features import Feature, Threshold, tell_apart
 from bristlecone.encoder.schema import conform
-from bristlecone.encoder.thresholds import format_threshold, midpoints
+from bristlecone.encoder.thresholds import format_threshold, midpoints, ranked
 
 __all__ = ["Cut", "RankedColumns", "add_cuts", "rank_columns"]
 
@@ -86,31 +86,17 @@ def rank_columns(encoder: BinaryEncoder, X: Any) -> RankedColumns:
     for place, schema in enumerate(encoder.columns_):
         column: Any = columns[schema.name]
         if schema.kind == "number":
-            distinct, rank = _ranked(column.values, column.missing, schema.fill)
+            distinct, rank = ranked(column.values, column.missing, schema.fill)
             if len(distinct) > 1:
                 places.append(place)
                 values.append(distinct)
-                ranks.append(rank)
+                ranks.append(rank.astype(np.uint32))
         for feature in others[schema.name]:
             places.append(place)
             values.append(None)
             ranks.append(feature.evaluate(column).astype(np.uint32))
     stacked = np.array(ranks, dtype=np.uint32).reshape(len(ranks), table.n_rows)
     return RankedColumns([schema.name for schema in encoder.columns_], places, values, stacked)
-
-
-def _ranked(
-    values: NDArray[np.float64], missing: NDArray[np.bool_] | None, fill: float | None
-) -> tuple[NDArray[np.float64], NDArray[np.uint32]]:
-    """Distinct observed values and the rank of every row."""
-    if missing is None:
-        distinct, rank = np.unique(values, return_inverse=True)
-        return distinct, rank.astype(np.uint32)
-    distinct = np.unique(values[~missing])
-    rank = np.searchsorted(distinct, values)
-    # The first cut that has the fill on its left is the one after this rank.
-    rank[missing] = np.count_nonzero(midpoints(distinct) < fill) if fill is not None else 0
-    return distinct, rank.astype(np.uint32)
 
 
 def add_cuts(encoder: BinaryEncoder, columns: RankedColumns, cuts: Iterable[Cut]) -> bool:

@@ -12,6 +12,7 @@ __all__ = [
     "choose_gaps",
     "format_threshold",
     "midpoints",
+    "ranked",
     "weighted_distinct",
     "weighted_mean",
     "weighted_quantiles",
@@ -86,6 +87,25 @@ def midpoints(distinct: Floats) -> Floats:
     middle = low / 2 + high / 2  # the sum of the two could overflow
     # between neighbouring floats the middle may round up to the higher one
     return np.where(middle < high, middle, low) + 0.0
+
+
+def ranked(
+    values: Floats, missing: NDArray[np.bool_] | None, fill: float | None
+) -> tuple[Floats, NDArray[np.int64]]:
+    """Distinct observed values, rising, and the place of every row's value among them.
+
+    Rows without a value are with those that every cut puts on the side of ``fill``, so that they
+    place no cut; without a fill they are above all others.
+    """
+    if missing is None:
+        distinct, rank = np.unique(values, return_inverse=True)
+        return distinct, rank.astype(np.int64)
+    distinct = np.unique(values[~missing])
+    rank = np.searchsorted(distinct, values)
+    # The first cut that has the fill on its left is the one after this rank.
+    above = len(distinct) if fill is None else np.count_nonzero(midpoints(distinct) < fill)
+    rank[missing] = above
+    return distinct, rank.astype(np.int64)
 
 
 def choose_gaps(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,18 +32,28 @@ __all__ = [
 ]
 
 
-def fit_encoder(encoder: Any, X: Any, weight: NDArray[np.float64] | None, verbose: Any) -> Any:
+def fit_encoder(
+    encoder: Any,
+    X: Any,
+    target: Callable[[], Any],
+    weight: NDArray[np.float64] | None,
+    verbose: Any,
+) -> Any:
     """A fitted clone; missing values are logged.
 
-    "auto" is ``BinaryEncoder()``, and None leaves numbers as they are.
+    "auto" is ``BinaryEncoder()``, and None leaves numbers as they are. ``target`` makes the y of a
+    transformer of the user's choice.
     """
     if encoder is None:
         return NumericColumns().fit(X)
-    fitted = BinaryEncoder() if isinstance(encoder, str) else clone(encoder)
+    fitted, given = BinaryEncoder(), {}
+    if not isinstance(encoder, str):
+        fitted = clone(encoder)
+        if has_fit_parameter(fitted, "y"):
+            given["y"] = target()
     if weight is not None and has_fit_parameter(fitted, "sample_weight"):
-        fitted.fit(X, sample_weight=weight)
-    else:
-        fitted.fit(X)
+        given["sample_weight"] = weight
+    fitted.fit(X, **given)
     missing = missing_text(getattr(fitted, "columns_", []))
     if missing:
         tell(verbose, "missing values: %s", missing)

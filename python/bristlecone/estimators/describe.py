@@ -18,6 +18,8 @@ _CUTS = {
     "quantiles": "Numbers are cut at no more than {} quantiles each",
     "kmeans": "Numbers are cut at no more than {} borders of clusters each",
     "midpoints": "Numbers are cut between all neighbouring values",
+    "ensemble": "Numbers are cut at no more than {} places each, where boosted trees fitted to the "
+    "outcomes cut them; nothing is proven of other thresholds",
 }
 _MISSING = {
     "impute": "a missing number counts as the mean of its column, a missing yes or no as the more "

@@ -44,8 +44,8 @@ KeyboardInterrupt
 SearchLimitWarning
     When a limit or Ctrl-C stopped the search; the gap is given.
 SearchCostWarning
-    At the start of a search without ``time_limit`` that is forecast to take more than ten
-    minutes.
+    As soon as the search is forecast to take more than ``time_limit`` (ten minutes without
+    one), with smaller settings that fit; not with ``time_limit=0``.
 ConstantFeatureWarning
     When every column of ``X`` takes a single value.
 SmallSampleWarning

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -179,7 +180,10 @@ class GreedySurvivalTree(StepPredictions, Reestimation):
         start = time.perf_counter()
         self.check_parameters()
         data = self._training_data(X, y, sample_weight)
-        encoder = fit_encoder(self.encoder, data.X, data.weight, self.verbose)
+        objective = self._objective()
+        encoder = fit_encoder(
+            self.encoder, data.X, partial(objective.target, data), data.weight, self.verbose
+        )
         numeric = isinstance(encoder, NumericColumns)
         rows = encoder.transform(data.X) if numeric else binary_features(encoder, data.X)
         if self.min_events_leaf == "auto" and not numeric:
@@ -191,7 +195,6 @@ class GreedySurvivalTree(StepPredictions, Reestimation):
                 (self.min_samples_leaf, least["min_samples_leaf"]),
                 (self.min_events_leaf, least["min_events_leaf"], data.event),
             )
-        objective = self._objective()
         grown = _core.grow_greedy(
             rows,
             data.time,

@@ -260,8 +260,9 @@ PARAMETERS = {
             "cores"),
         Parameter("encoder", "auto", '"auto" or transformer', 'Turns ``X`` into binary features; '
             '"auto" is ``BinaryEncoder()`` with the cuts of greedy trees over every threshold '
-            "(docs/guide/encoder.md). A clone is fitted to the training rows. Any transformer will "
-            "do whose output is two-dimensional and holds nothing but 0 and 1, and which has "
+            "(docs/guide/encoder.md). A clone is fitted to the training rows, with their outcomes "
+            "as ``y`` if its ``fit`` takes them. Any transformer will do whose output is "
+            "two-dimensional and holds nothing but 0 and 1, and which has "
             "``get_feature_names_out``.", check_encoder),
         Parameter("random_state", None, "int, RandomState or None", "Accepted for uniformity; the "
             "fit is deterministic and does not use it.",

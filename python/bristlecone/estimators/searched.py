@@ -8,6 +8,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -29,8 +30,6 @@ from bristlecone.errors import (
     BristleconeWarning,
     InfeasibleError,
     InfeasibleWarning,
-    InvalidParameterError,
-    SearchCostWarning,
     SearchLimitWarning,
     warn,
 )
@@ -46,13 +45,8 @@ from bristlecone.objectives.base import Objective
 from bristlecone.search.certificate import Certificate, fingerprint, report, reporter
 from bristlecone.search.cuts import Growth
 from bristlecone.search.engine import Engine, Problem
-from bristlecone.search.forecast import affordable, allowance, smaller_setting
-from bristlecone.search.progress import (
-    SearchCost,
-    SearchProgress,
-    readable_bytes,
-    readable_seconds,
-)
+from bristlecone.search.forecast import CostWarner, affordable, warn_of_cost
+from bristlecone.search.progress import SearchCost, SearchProgress
 from bristlecone.tree import Tree
 
 __all__ = ["Callback", "SearchedTree"]
@@ -60,8 +54,12 @@ __all__ = ["Callback", "SearchedTree"]
 Callback = Callable[[SearchProgress], object]
 Estimator = TypeVar("Estimator", bound="SearchedTree")
 
-# Largest share of the remaining time that the choice of cuts may take.
-_SHARE_FOR_CUTS = 0.5
+# Largest share of the remaining time that the choice of cuts may take, and how much longer than
+# reading the rows ranking them, cutting and encoding them anew may take.
+_SHARE_FOR_CUTS, _CUTS_BY_READING = 0.5, 5.0
+
+# Share of a time limit that the search has in any case: a tree must be grown, too.
+_SHARE_FOR_SEARCH = 0.05
 
 # Among the facts of a certificate without a tree: what the search was to meet.
 _UNMET = "unmet"
@@ -206,8 +204,7 @@ class SearchedTree(BaseTree):
         Raises
         ------
         ValueError, TypeError
-            As in ``fit``; and where the search takes what its bounds leave, which cannot be told
-            before: for the Brier objective, and where trees are chosen from a Pareto front.
+            As in ``fit``.
 
         Warns
         -----
@@ -220,8 +217,7 @@ class SearchedTree(BaseTree):
         cost = self.forecast(problem)
         if affordable(self, cost):
             return cost
-        suggestion = self._warn_of_cost(problem, cost)
-        return replace(cost, suggestion=suggestion)
+        return replace(cost, suggestion=warn_of_cost(self, problem, cost))
 
     def check_fitted(self) -> None:
         """Raise NotFittedError, or InfeasibleError, when there is no tree."""
@@ -260,7 +256,13 @@ class SearchedTree(BaseTree):
     def encoded(self, data: Any, start: float | None = None) -> Problem:
         """The problem of these training rows, whose preparation began at ``start``."""
         start = time.perf_counter() if start is None else start
-        encoder = fit_encoder(self.encoder, data.X, data.weight, self.verbose)
+        encoder = fit_encoder(
+            self.encoder,
+            data.X,
+            partial(self._objective().target, data),
+            data.weight,
+            self.verbose,
+        )
         features = None
         if getattr(self, "min_events_leaf", None) == "auto":
             # What "auto" means follows from the features.
@@ -280,7 +282,8 @@ class SearchedTree(BaseTree):
             return False
         seconds = None
         if self.time_limit is not None:
-            left = self.time_limit - (time.perf_counter() - start)
+            read = time.perf_counter() - start
+            left = self.time_limit - (1.0 + _CUTS_BY_READING) * read
             seconds = min(_SHARE_FOR_CUTS * left, _MOST_SECONDS)
         if (
             self.max_depth == 0
@@ -306,60 +309,28 @@ class SearchedTree(BaseTree):
         problem: Problem,
         start: float,
         callback: Callback | None,
-        reference_loss: NDArray[np.float64] | None = None,
+        reference_loss: float | None = None,
     ) -> None:
-        """Find the best tree and set what was found."""
+        """Find the best tree and set what was found; ``reference_loss`` is that of all rows."""
         engine = self._objective().engine(problem)
         told = reporter(callback)
         if told is not None and engine.offset:
             told = _shifted(told, engine.offset)
-        if self.time_limit is None:
-            told = self._warning_of_cost(told, problem)
-        options, mean = {}, None
-        if reference_loss is not None:
-            options["reference_loss"] = reference_loss
-            mean = float(np.average(reference_loss, weights=problem.data.weight))
-        solution = self.run(engine.solve, problem, callback=told, **options)
-        self._set_solution(solution, problem, start, engine.offset, mean)
+        warner = CostWarner(self, problem, told)
+        solution = self.run(engine.solve, problem, callback=warner)
+        warner.end(solution.status)
+        self._set_solution(solution, problem, start, engine.offset, reference_loss)
         if self.certificate_.is_treeless and not self.certificate_.is_infeasible:
             raise self._unmet()
-
-    def _warning_of_cost(
-        self, told: Callable[..., object] | None, problem: Problem
-    ) -> Callable[..., object]:
-        """Callback that warns once, at its start, of a search that is forecast to be very long."""
-        warned = False
-
-        def tell(at: float, value: float, bound: float, nodes: int, *outlook: float | None) -> None:
-            nonlocal warned
-            left = outlook[1]
-            if not warned and left is not None and left > allowance(self)[0]:
-                warned = True
-                self._warn_of_cost(problem, self.forecast(problem))
-            if told is not None:
-                told(at, value, bound, nodes, *outlook)
-
-        return tell
-
-    def _warn_of_cost(self, problem: Problem, cost: SearchCost) -> str | None:
-        """Warn of a hopeless search and return what is suggested in its place."""
-        suggestion = smaller_setting(self, problem, cost)
-        seconds, memory = allowance(self)
-        limit = f"where {readable_seconds(seconds)}, {readable_bytes(memory)} are "
-        limit += "reasonable" if self.time_limit is None else "allowed"
-        warn(
-            f"the search is forecast to take {cost}, {limit}"
-            + (f"; smaller is {suggestion}" if suggestion else ""),
-            SearchCostWarning,
-        )
-        return suggestion
 
     def run(self, search: Callable[..., Any], problem: Problem, **options: Any) -> Any:
         """Call a function of the engine with the parameters as they are.
 
         The time limit counts from the beginning of ``fit``.
         """
-        limit = None if self.time_limit is None else max(0.0, self.time_limit - problem.seconds)
+        limit = self.time_limit
+        if limit is not None:
+            limit = max(_SHARE_FOR_SEARCH * limit, limit - problem.seconds)
         settings = {
             "max_depth": self._depth_limit(problem.features),
             "max_leaf_nodes": self._leaf_limit(problem.features),
@@ -516,12 +487,6 @@ class SearchedTree(BaseTree):
     def forecast(self, problem: Problem, max_depth: int | None = None) -> SearchCost:
         """Forecast of the search of a problem; see ``estimate_cost``."""
         function = self._objective().engine(problem).forecast
-        if function is None:
-            raise InvalidParameterError(
-                f"objective={getattr(self, 'objective', None)!r} has no forecast: what its search "
-                "takes depends on what its bounds leave out; set time_limit and memory_limit "
-                "instead"
-            )
         depth = self._depth_limit(problem.features) if max_depth is None else max_depth
         forecast = self.run(function, problem, max_depth=depth)
         # Infinite counts would divide into NaN.

@@ -207,8 +207,11 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, SearchedTree):
         groups = {"sensitive_features": sensitive_features, "sensitive": sensitive}
         problem = self._problem(X, y, sample_weight, **groups)
         check_row_labels(X, reference_loss=reference_loss)
-        reference = self._reference(reference_loss, problem.data)
-        self._search(problem, start, callback, reference)
+        losses, mean = self._reference(reference_loss, problem.data), None
+        if losses is not None:
+            problem = problem._replace(reference_loss=losses)
+            mean = float(np.average(losses, weights=problem.data.weight))
+        self._search(problem, start, callback, mean)
         self._announce([self], problem)
         return self
 

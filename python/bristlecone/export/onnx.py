@@ -140,7 +140,8 @@ class _Graph:
 
         for column in self._columns:
             is_text = column in self._texts
-            kind = TensorProto.STRING if is_text else TensorProto.DOUBLE
+            only_counted = not self._program.asked and self._program.first_is_text
+            kind = TensorProto.STRING if is_text or only_counted else TensorProto.DOUBLE
             self.inputs.append(helper.make_tensor_value_info(column, kind, [_ROWS]))
             if is_text:
                 texts = [*self._texts[column].values(), _ABSENT]

@@ -67,6 +67,8 @@ class Program:
         Every category that the columns of categories had in training.
     first : str
         Name of the first column of ``X``: a tree of a single leaf asks about none.
+    first_is_text : bool
+        Whether it holds text.
     """
 
     tree: Tree
@@ -74,6 +76,7 @@ class Program:
     outputs: tuple[Output, ...]
     levels: dict[str, tuple[Category, ...]]
     first: str
+    first_is_text: bool
 
     @property
     def columns(self) -> list[tuple[str, list[Value]]]:
@@ -119,6 +122,9 @@ def program_of(tree: Any, what: str, times: ArrayLike | None = None) -> Program:
         outputs=(leaf, *_outputs(fitted, what, times)),
         levels={schema.name: schema.levels for schema in columns if schema.name in asked},
         first=str(getattr(tree, "feature_names_in_", ["x0"])[0]),
+        first_is_text=any(
+            isinstance(level, str) for schema in columns[:1] for level in schema.levels
+        ),
     )
 
 

@@ -76,8 +76,9 @@ def export_sql(
     Notes
     -----
     NULL is missing, and goes where the tree sends it. A flag is true where it equals 1. Numbers are
-    written so that they are read back to the last bit; thresholds are compared as float64.
-    A column that has both numbers and text as categories is compared as text.
+    written so that they are read back to the last bit, but that SQLite may miss it below 1e-290;
+    thresholds are compared as float64. A column that has both numbers and text as categories is
+    compared as text.
 
     Examples
     --------

@@ -276,7 +276,7 @@ def check_time_grid(time_grid: Any) -> NDArray[np.float64] | None:
         return None
     try:
         grid = np.array(time_grid, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         grid = np.empty(0)
     if grid.ndim != 1 or not grid.size:
         raise InvalidParameterError(f"time_grid must be a list of times or None; got {time_grid!r}")

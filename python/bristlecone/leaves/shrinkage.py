@@ -113,11 +113,11 @@ def _risk_sets(
     n_leaves: int, position: NDArray[np.int64], data: TrainingData, times: Floats
 ) -> tuple[Floats, Floats]:
     """Weight of events and of rows at risk of every leaf at event times, (n_leaves, n_times)."""
+    width = len(times) + 1
 
-    def table(first: NDArray[np.int64], rows: Any = slice(None)) -> Floats:
+    def table(first: NDArray[np.int64], rows: Any, weight: Floats | None) -> Floats:
         """Weight of the rows by leaf and number of the times, one column more than times."""
-        width = len(times) + 1
-        weight = None if data.weight is None else data.weight[rows]
+        weight = None if weight is None else weight[rows]
         counts = np.bincount(position[rows] * width + first, weight, n_leaves * width)
         return counts.reshape(n_leaves, width).astype(np.float64)
 
@@ -125,10 +125,21 @@ def _risk_sets(
         """Sums over all later columns."""
         return np.cumsum(counts[:, :0:-1], axis=1)[:, ::-1]
 
-    died = table(np.searchsorted(times, data.time[data.event]), data.event)[:, :-1]
-    at_risk = later(table(np.searchsorted(times, data.time, side="right")))
-    if data.entry is not None:
-        at_risk = at_risk - later(table(np.searchsorted(times, data.entry, side="right")))
+    def sums(weight: Floats | None) -> tuple[Floats, Floats]:
+        """Weight, or number, of events and of rows at risk."""
+        everyone = slice(None)
+        died = table(np.searchsorted(times, data.time[data.event]), data.event, weight)[:, :-1]
+        at_risk = later(table(np.searchsorted(times, data.time, side="right"), everyone, weight))
+        if data.entry is not None:
+            entered = np.searchsorted(times, data.entry, side="right")
+            at_risk = at_risk - later(table(entered, everyone, weight))
+        return died, at_risk
+
+    died, at_risk = sums(data.weight)
+    if data.weight is not None and data.entry is not None:
+        # Differences of sums are rounded: where all who are at risk die, nobody is left.
+        n_died, n_at_risk = sums(None)
+        at_risk = np.where(n_died == n_at_risk, died, at_risk)
     # Rows that leave at a time are in its risk set, whatever rounding makes of the sums.
     return died, np.maximum(at_risk, died)
 

@@ -401,8 +401,10 @@ def parse(text: str) -> Model:
     if header.format != FORMAT:
         raise ModelFormatError(f"format is not {FORMAT!r}")
     if type(header.version) is not int or header.version != VERSION:
+        newer = type(header.version) is int and header.version > VERSION
         raise ModelFormatError(
             f"version is {header.version!r}; this release reads version {VERSION}"
+            + (": a newer bristlecone wrote it" if newer else "")
         )
     try:
         model = read(Model, text)

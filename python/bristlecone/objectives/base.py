@@ -12,7 +12,7 @@ from bristlecone.encoder.cuts import Cut, RankedColumns
 from bristlecone.leaves.base import Leaves
 from bristlecone.search.certificate import GroupValues
 from bristlecone.search.cuts import Growth, SklearnTree, cuts_of_sklearn, cuts_of_task
-from bristlecone.search.engine import Engine, Problem, Task, task_engine
+from bristlecone.search.engine import Engine, Problem, Task, engine_of
 from bristlecone.tree import Tree
 
 __all__ = ["Objective", "TaskObjective"]
@@ -32,6 +32,10 @@ class Objective(ABC):
     @abstractmethod
     def engine(self, problem: Problem) -> Engine:
         """Functions of the engine that find the best tree of this problem."""
+
+    @abstractmethod
+    def target(self, data: Any) -> Any:
+        """Outcomes of training rows as the ``y`` of an encoder that learns from them."""
 
     @abstractmethod
     def cuts(self, data: Any, columns: RankedColumns, growth: Growth) -> list[Cut]:
@@ -88,7 +92,7 @@ class TaskObjective(Objective):
         """Task of the engine whose leaf costs are sums over rows; its greedy tree gives cuts."""
 
     def engine(self, problem: Problem) -> Engine:
-        return task_engine(self.task(problem.data), problem.features)
+        return engine_of(self.task(problem.data), problem.features)
 
     def cuts(self, data: Any, columns: RankedColumns, growth: Growth) -> list[Cut]:
         cuts = cuts_of_task(*self.task(data), columns, growth)

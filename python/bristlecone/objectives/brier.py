@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bristlecone import _core
 from bristlecone.data.survival import TrainingData
 from bristlecone.errors import InvalidParameterError
 from bristlecone.leaves.brier import BrierScore, brier_score_of, check_time_grid, on_time_grid
@@ -17,7 +15,7 @@ from bristlecone.leaves.minimum import prior_events
 from bristlecone.leaves.statistics import LeafStatistics, with_best_curves
 from bristlecone.leaves.survival import StepLeaves
 from bristlecone.objectives.survival import SurvivalObjective
-from bristlecone.search.engine import Engine, Problem, Task
+from bristlecone.search.engine import Engine, Problem, Task, engine_of
 from bristlecone.tree import Tree
 
 __all__ = ["Brier"]
@@ -80,19 +78,12 @@ class Brier(SurvivalObjective):
 
     def fair_task(self, data: TrainingData) -> Task:
         arrays = {"time": data.time, "event": data.event, "weight": data.weight}
-        return Task("fair-survival", {**arrays, "curve": "kaplan-meier"})
+        return Task("fair-brier", arrays)
 
     def engine(self, problem: Problem) -> Engine:
-        data = problem.data
-        arguments = problem.features, data.time, data.event, data.weight
-        # The time depends on how much the bounds prune, which is not known beforehand.
-        return Engine(
-            partial(_core.solve_brier, *arguments, leaf_curve=self.curve),
-            partial(_core.path_brier, *arguments, leaf_curve=self.curve),
-            None,
-            partial(_core.near_optimal_brier, *arguments, leaf_curve=self.curve),
-            partial(_core.alternatives_brier, *arguments, leaf_curve=self.curve),
-        )
+        name, arrays = self.task(problem.data)
+        reference = {"reference_loss": problem.reference_loss}
+        return engine_of(Task(name, {**arrays, **reference}), problem.features)
 
     def finished(
         self,

@@ -14,7 +14,7 @@ from bristlecone.objectives.base import Objective
 from bristlecone.objectives.labels import ClassObjective
 from bristlecone.objectives.prices import Prices, binary_prices, column_prices, path_prices
 from bristlecone.search.cuts import Growth, cuts_of_task
-from bristlecone.search.engine import Engine, Problem, Task, task_engine
+from bristlecone.search.engine import Engine, Problem, Task, engine_of
 from bristlecone.tree import Tree
 
 __all__ = ["LabelCosts"]
@@ -48,17 +48,19 @@ class LabelCosts(ClassObjective):
             self.feature_origins,
         )
 
+    def target(self, data: Any) -> Floats:
+        return data.costs
+
     def task(self, data: Any, prices: Prices | None = None) -> Task:
-        task = {"costs": np.ascontiguousarray(data.costs), "weight": data.weight}
-        if prices is not None:
-            task |= {f"feature_{name}": array for name, array in prices._asdict().items()}
-        return Task("label-costs", task)
+        costs = {"costs": np.ascontiguousarray(data.costs), "weight": data.weight}
+        if prices is None:
+            return Task("label-costs", costs)
+        own = {f"feature_{name}": array for name, array in prices._asdict().items()}
+        return Task("priced-costs", {**costs, **own})
 
     def engine(self, problem: Problem) -> Engine:
         prices = binary_prices(problem.encoder, *self._given)
-        engine = task_engine(self.task(problem.data, prices), problem.features)
-        # A feature's cost depends on the questions above it: one search cannot give every size.
-        return engine if prices is None else engine._replace(path=None)
+        return engine_of(self.task(problem.data, prices), problem.features)
 
     def cuts(self, data: Any, columns: RankedColumns, growth: Growth) -> list[Cut]:
         prices = None

@@ -17,7 +17,7 @@ from bristlecone.objectives.labels import AIMS, ClassObjective
 from bristlecone.objectives.survival import SurvivalObjective
 from bristlecone.search.certificate import GroupValues
 from bristlecone.search.cuts import Growth
-from bristlecone.search.engine import Engine, Problem, Task, front_engine, task_engine
+from bristlecone.search.engine import Engine, Problem, Task, engine_of
 from bristlecone.tree import Tree
 
 __all__ = ["EQUAL_OPPORTUNITY", "PARITY", "FairLabels", "FairSurvival"]
@@ -51,10 +51,10 @@ class FairLabels(ClassObjective):
     def engine(self, problem: Problem) -> Engine:
         data = problem.data
         if data.group is None:
-            return task_engine(self.task(data), problem.features)
+            return engine_of(self.task(data), problem.features)
         arrays = {"labels": data.labels, "weight": data.weight, "group": data.group}
         task = Task(self.constraint, {**arrays, "delta": float(self.delta)})
-        return front_engine(task, problem.features)
+        return engine_of(task, problem.features)
 
     def doubts(self, problem: Problem) -> tuple[str, ...]:
         if problem.data.group is not None:
@@ -112,8 +112,10 @@ class FairSurvival(Objective):
         data = problem.data
         name, arrays = self.inner.fair_task(data)
         limits = {"group": data.group, "delta": float(self.limit), "tau": self._end(data.time)}
-        engine = front_engine(Task(name, {**arrays, **limits}), problem.features)
-        return engine._replace(forecast=self.inner.engine(problem).forecast)
+        return engine_of(Task(name, {**arrays, **limits}), problem.features)
+
+    def target(self, data: Any) -> NDArray[np.void]:
+        return self.inner.target(data)
 
     def cuts(self, data: Any, columns: RankedColumns, growth: Growth) -> list[Cut]:
         return self.inner.cuts(data, columns, growth)

@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeClassifier
 from bristlecone.leaves.labels import ClassLeaves
 from bristlecone.objectives.base import Objective, TaskObjective
 from bristlecone.search.cuts import SklearnTree
-from bristlecone.search.engine import Engine, Problem, Task, front_engine
+from bristlecone.search.engine import Engine, Problem, Task, engine_of
 from bristlecone.tree import Tree
 
 __all__ = ["AIMS", "ClassObjective", "LabelSums", "Measure"]
@@ -45,6 +45,10 @@ class ClassObjective(TaskObjective):
 
     # Whether errors are weighted so that all classes count the same.
     balanced = False
+
+    def target(self, data: Any) -> NDArray[Any]:
+        # As text: whole numbers could be meant as numbers.
+        return data.classes.astype(str)[data.labels]
 
     def task(self, data: Any) -> Task:
         return _accuracy(data, "accuracy")
@@ -162,7 +166,7 @@ class Measure(ClassObjective):
         task = Task("matthews", arrays)
         if self.name == "f1":
             task = Task("f-measure", {**arrays, "beta": 1.0})
-        return front_engine(task, problem.features)
+        return engine_of(task, problem.features)
 
     def losses(self, tree: Tree, problem: Problem, leaves: ClassLeaves) -> None:
         return None

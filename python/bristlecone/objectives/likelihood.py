@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bristlecone import _core
 from bristlecone.data.survival import TrainingData
 from bristlecone.errors import InvalidParameterError
 from bristlecone.leaves.minimum import prior_events
 from bristlecone.leaves.statistics import row_hazard
 from bristlecone.leaves.survival import StepLeaves
 from bristlecone.objectives.survival import SurvivalObjective
-from bristlecone.search.engine import Engine, Problem, Task
+from bristlecone.search.engine import Problem, Task
 from bristlecone.tree import Tree
 
 __all__ = ["Likelihood"]
@@ -49,19 +47,7 @@ class Likelihood(SurvivalObjective):
         return Task("likelihood", {**arrays, "entry": data.entry, "prior": self.prior})
 
     def fair_task(self, data: TrainingData) -> Task:
-        return Task("fair-survival", self.task(data).data)
-
-    def engine(self, problem: Problem) -> Engine:
-        data = problem.data
-        arguments = problem.features, data.time, data.event, data.weight
-        options = {"entry": data.entry, "prior": self.prior}
-        return Engine(
-            partial(_core.solve_likelihood, *arguments, **options),
-            partial(_core.path_likelihood, *arguments, **options),
-            partial(_core.forecast_likelihood, *arguments, **options),
-            partial(_core.near_optimal_likelihood, *arguments, **options),
-            partial(_core.alternatives_likelihood, *arguments, **options),
-        )
+        return Task("fair-likelihood", self.task(data).data)
 
     def losses(self, tree: Tree, problem: Problem, leaves: StepLeaves) -> NDArray[np.float64]:
         """−(E + a) ln θ; the other terms of the loss are the same sum over rows in any tree."""

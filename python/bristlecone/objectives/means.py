@@ -30,6 +30,9 @@ class SquaredError(TaskObjective):
 
     shrinkage: float
 
+    def target(self, data: Any) -> NDArray[np.float64]:
+        return data.target
+
     def task(self, data: Any) -> Task:
         return Task("regression", {"target": data.target, "weight": data.weight})
 

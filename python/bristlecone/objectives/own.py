@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -12,13 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bristlecone import _core
 from bristlecone.encoder.cuts import Cut, RankedColumns
 from bristlecone.leaves.own import OwnLeaves
 from bristlecone.objectives.base import Objective
 from bristlecone.objectives.own_checks import costs_of, optional_costs_of
 from bristlecone.search.cuts import Growth, cuts_by_costs
-from bristlecone.search.engine import Engine, Problem
+from bristlecone.search.engine import Engine, Problem, engine_of
+from bristlecone.search.engine import Task as EngineTask
 from bristlecone.tree import Tree
 
 __all__ = ["OwnData", "OwnObjective", "Task"]
@@ -138,30 +139,46 @@ class OwnObjective(Objective):
 
     def engine(self, problem: Problem) -> Engine:
         data = problem.data
-        solve = partial(
-            _core.solve_user,
-            problem.features,
-            data.statistics,
-            costs_of(self.own, "leaf_cost"),
-            optional_costs_of(self.own, "split_cost"),
-            optional_costs_of(self.own, "lower_bound"),
-            total_weight=data.total_weight,
+        task = EngineTask(
+            "own",
+            {
+                "statistics": data.statistics,
+                "leaf_cost": costs_of(self.own, "leaf_cost"),
+                "split_cost": optional_costs_of(self.own, "split_cost"),
+                "lower_bound": optional_costs_of(self.own, "lower_bound"),
+                "total_weight": data.total_weight,
+            },
         )
-        return Engine(solve, None, partial(self._forecast, problem))
+        engine = engine_of(task, problem.features)
+        return engine._replace(forecast=partial(self._forecast, engine.forecast, data.statistics))
+
+    def target(self, data: OwnData) -> NDArray[np.float64]:
+        """Statistics of every row, all that leaf costs know, on one scale."""
+        own = data.statistics
+        if data.weight is not None:
+            own = own / data.weight[:, None]
+        mean = np.average(own, axis=0, weights=data.weight)
+        spread = np.sqrt(np.average((own - mean) ** 2, axis=0, weights=data.weight))
+        return own / np.where(spread > 0, spread, 1.0)
 
     def cuts(self, data: OwnData, columns: RankedColumns, growth: Growth) -> list[Cut]:
         costs = costs_of(self.own, "leaf_cost"), optional_costs_of(self.own, "split_cost")
         return cuts_by_costs(data.statistics, *costs, data.total_weight, columns, growth)
 
-    def _forecast(self, problem: Problem, **settings: Any) -> dict[str, float]:
+    def _forecast(
+        self,
+        forecast: Callable[..., dict[str, float]],
+        statistics: NDArray[np.float64],
+        **settings: Any,
+    ) -> dict[str, float]:
         """Forecast of the engine, and the task's own time for so many leaf costs."""
-        statistics, leaf_cost = problem.data.statistics, costs_of(self.own, "leaf_cost")
-        forecast = _core.forecast_user(problem.features, statistics, **settings)
+        leaf_cost = costs_of(self.own, "leaf_cost")
+        expected = forecast(**settings)
         sums = np.tile(statistics.sum(axis=0), (1 << 14, 1)).copy(order="F")
         start = time.perf_counter()
         leaf_cost(sums)
         per_cell = (time.perf_counter() - start) / len(sums)
-        return {**forecast, "seconds": forecast["seconds"] + forecast["cells"] * per_cell}
+        return {**expected, "seconds": expected["seconds"] + expected["cells"] * per_cell}
 
     def leaves(self, tree: Tree, problem: Problem, solution: Any) -> OwnLeaves:
         data = problem.data

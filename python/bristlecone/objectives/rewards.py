@@ -14,7 +14,7 @@ from bristlecone.data.arrays import unmasked
 from bristlecone.data.targets import check_amounts, check_numbers
 from bristlecone.leaves.labels import LabelLeaves, sum_by_leaf
 from bristlecone.objectives.base import TaskObjective
-from bristlecone.search.engine import Engine, Problem, Task, front_engine, task_engine
+from bristlecone.search.engine import Engine, Problem, Task, engine_of
 from bristlecone.tree import Tree
 
 __all__ = ["TEACHERS", "Rewards", "policy_rewards", "propensity_of"]
@@ -40,6 +40,10 @@ class Rewards(TaskObjective):
     teacher: str
     capacities: Mapping[Any, float] | None
 
+    def target(self, data: Any) -> NDArray[np.float64]:
+        """How much better each treatment is than their mean: what a policy divides rows by."""
+        return data.rewards - data.rewards.mean(axis=1, keepdims=True)
+
     def task(self, data: Any) -> Task:
         regret = data.rewards.max(axis=1)[:, None] - data.rewards
         return Task("label-costs", {"costs": regret, "weight": data.weight})
@@ -54,10 +58,10 @@ class Rewards(TaskObjective):
         task = self.task(data)
         offset = float(np.average(best, weights=data.weight))
         if not self.capacities:
-            return task_engine(task, problem.features, offset)
+            return engine_of(task, problem.features, offset)
         total = float(len(best) if data.weight is None else data.weight.sum())
-        task.data["capacity"] = self.capacity(data.treatments, total)
-        return front_engine(task, problem.features, offset)
+        limited = {**task.data, "capacity": self.capacity(data.treatments, total)}
+        return engine_of(Task("capacity", limited), problem.features, offset)
 
     def capacity(self, treatments: NDArray[Any], total: float) -> NDArray[np.float64]:
         """Largest weight of every treatment, of this total.

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bristlecone.data.outcomes import Survival, as_structured
 from bristlecone.data.survival import TrainingData
 from bristlecone.leaves.statistics import LeafStatistics, SurvivalRows
 from bristlecone.leaves.survival import StepLeaves
@@ -70,6 +71,9 @@ class SurvivalObjective(TaskObjective):
     def prepare(self, data: TrainingData) -> TrainingData:
         """Training rows of the objective; ValueError for outcomes that it cannot score."""
         return data
+
+    def target(self, data: TrainingData) -> NDArray[np.void]:
+        return as_structured(Survival(data.event, data.time, data.entry))
 
     @abstractmethod
     def fair_task(self, data: TrainingData) -> Task:

@@ -10,9 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone import _core
+from bristlecone.search.counts import curve_forecast, limited_forecast, measure_forecast
 from bristlecone.search.front import solve_front
 
-__all__ = ["Engine", "Problem", "Task", "front_engine", "task_engine"]
+__all__ = ["Engine", "Problem", "Task", "engine_of"]
+
+# Names of the functions that take each task.
+_FUNCTIONS = {name: frozenset(functions) for name, functions, _ in _core.tasks()}
 
 
 class Problem(NamedTuple):
@@ -20,7 +24,8 @@ class Problem(NamedTuple):
 
     These are binary, but numbers for a greedy tree that cuts columns itself. ``least`` has the
     settings of the search for the smallest leaf, ``seconds`` is the time for reading and encoding
-    the rows, ``memo`` a cache of what the trees of one problem have in common.
+    the rows, ``memo`` a cache of what the trees of one problem have in common; ``reference_loss``
+    is that of a reference model on each row, where there is one.
     """
 
     data: Any
@@ -29,6 +34,7 @@ class Problem(NamedTuple):
     least: dict[str, int]
     seconds: float
     memo: dict[str, Any]
+    reference_loss: NDArray[np.float64] | None = None
 
 
 class Task(NamedTuple):
@@ -41,34 +47,43 @@ class Task(NamedTuple):
 class Engine(NamedTuple):
     """Functions of the engine with the data of a problem; they take the settings of a search.
 
-    ``path`` is None when the best tree of every size takes a search of its own, ``forecast`` when
-    nothing useful can be told before the search, ``near_optimal`` and ``alternatives`` when only
-    one best tree is found. The estimator's objective is that of the engine minus ``offset``.
+    ``path`` is None when the best tree of every size takes a search of its own, ``near_optimal``
+    and ``alternatives`` when only one best tree is found. The estimator's objective is that of
+    the engine minus ``offset``.
     """
 
     solve: Callable[..., Any]
+    forecast: Callable[..., dict[str, float]]
     path: Callable[..., list[Any]] | None = None
-    forecast: Callable[..., dict[str, float]] | None = None
     near_optimal: Callable[..., tuple[list[Any], bool]] | None = None
     alternatives: Callable[..., tuple[Any, ...]] | None = None
     offset: float = 0.0
 
 
-def task_engine(task: Task, features: NDArray[np.uint8], offset: float = 0.0) -> Engine:
-    """Engine for a task whose costs are a function of sums over the rows of a leaf."""
-    arguments = *task, features
-    # Prices of features depend on what was asked above.
-    priced = task.data.get("feature_cost") is not None
-    return Engine(
-        partial(_core.solve, *arguments),
-        partial(_core.solve_path, *arguments),
-        partial(_core.forecast, *arguments),
-        None if priced else partial(_core.near_optimal, *arguments),
-        None if priced else partial(_core.alternatives, *arguments),
-        offset=offset,
-    )
+def engine_of(task: Task, features: NDArray[np.uint8], offset: float = 0.0) -> Engine:
+    """Engine for a task of the registry, with the functions that take it."""
+    known = _FUNCTIONS[task.name]
+    optional: dict[str, Callable[..., Any]] = {
+        "path": _core.path,
+        "near_optimal": _core.near_optimal,
+        "alternatives": _core.alternatives,
+    }
+    offered: dict[str, Any] = {
+        name: partial(function, *task, features)
+        for name, function in optional.items()
+        if name in known
+    }
+    solve = _core.solve if "solve" in known else solve_front
+    forecast = _forecast(task, features)
+    return Engine(partial(solve, *task, features), forecast, **offered, offset=offset)
 
 
-def front_engine(task: Task, features: NDArray[np.uint8], offset: float = 0.0) -> Engine:
-    """Engine for a task whose best tree is chosen from a Pareto front."""
-    return Engine(partial(solve_front, *task, features), offset=offset)
+def _forecast(task: Task, features: NDArray[np.uint8]) -> Callable[..., dict[str, float]]:
+    """Forecast of the engine where it has one, else from counts."""
+    if "forecast" in _FUNCTIONS[task.name]:
+        return partial(_core.forecast, *task, features)
+    if "solve" in _FUNCTIONS[task.name]:
+        return partial(curve_forecast, features)
+    if task.name in ("f-measure", "matthews"):
+        return partial(measure_forecast, task.data["labels"], task.data["weight"], features)
+    return partial(limited_forecast, features)

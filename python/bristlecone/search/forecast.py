@@ -3,25 +3,99 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from sklearn.base import clone
 
 from bristlecone.encoder import BinaryEncoder
-from bristlecone.search.progress import SearchCost
+from bristlecone.errors import SearchCostWarning, warn
+from bristlecone.search.progress import SearchCost, readable_bytes, readable_seconds
 
-__all__ = ["affordable", "allowance", "smaller_setting"]
+__all__ = ["CostWarner", "affordable", "smaller_setting", "warn_of_cost"]
 
 # Without limits, a search that is forecast to take more is called hopeless. The bytes are the
 # engine's own limit.
 _MOST_SECONDS, _MOST_BYTES = 600.0, 600 << 20
 
+# Seconds after which a search that tells no outlook is forecast; and the share of what it may take,
+# or seconds, after which one is believed where a price per leaf may leave out most of the search.
+_PATIENCE, _PRICED, _MOST_PATIENCE = 0.2, 0.1, 5.0
+
 # Least numbers of rows and features that are suggested.
 _FEWEST_ROWS, _FEWEST_FEATURES = 500, 10
 
+# Most encodings that are tried at one depth, and what they may take all in all: seconds, or this
+# share of what the search may take.
+_TRIES, _SECONDS_OF_TRIES, _SHARE_OF_TRIES = 8, 1.0, 0.25
 
-def allowance(estimator: Any) -> tuple[float, int]:
+
+class CostWarner:
+    """Callback of a search, with one warning as soon as it is forecast to exceed its limits.
+
+    With ``time_limit=0`` there is none: that asks for a first tree.
+
+    Parameters
+    ----------
+    estimator, problem
+        As in ``smaller_setting``.
+    told : callable or None
+        Called with whatever this is called with.
+    """
+
+    def __init__(self, estimator: Any, problem: Any, told: Callable[..., object] | None) -> None:
+        self._estimator, self._problem, self._told = estimator, problem, told
+        self._open = estimator.time_limit is None or estimator.time_limit > 0
+
+    def __call__(
+        self, at: float, value: float, bound: float, nodes: int, *outlook: float | None
+    ) -> None:
+        """Tell what the engine tells, and warn."""
+        left = outlook[1]
+        seconds, _ = _allowance(self._estimator)
+        if self._estimator.leaf_penalty > 0:
+            patience = max(_PATIENCE, min(_PRICED * seconds, _MOST_PATIENCE))
+        else:
+            patience = _PATIENCE if left is None else 0.0
+        hopeless = left is None or self._problem.seconds + at + left > seconds
+        doubtful = hopeless and at >= patience
+        if self._open and doubtful:
+            self._look()
+        if self._told is not None:
+            self._told(at, value, bound, nodes, *outlook)
+
+    def end(self, status: str) -> None:
+        """The search ended so; the clock may have stopped it before it told anything."""
+        if self._open and status == "time_limit":
+            self._look()
+
+    def _look(self) -> None:
+        self._open = False
+        cost = self._estimator.forecast(self._problem)
+        # With less memory a search is slower, and may still end.
+        if cost.seconds > _allowance(self._estimator)[0]:
+            warn_of_cost(self._estimator, self._problem, cost)
+
+
+def warn_of_cost(estimator: Any, problem: Any, cost: SearchCost) -> str | None:
+    """Warn of a hopeless search and return what is suggested in its place.
+
+    Parameters are those of ``smaller_setting``.
+    """
+    suggestion = smaller_setting(estimator, problem, cost)
+    seconds, memory = _allowance(estimator)
+    limit = f"where {readable_seconds(seconds)}, {readable_bytes(memory)} are "
+    limit += "reasonable" if estimator.time_limit is None else "allowed"
+    warn(
+        f"the search is forecast to take {cost}, {limit}"
+        + (f"; smaller is {suggestion}" if suggestion else ""),
+        SearchCostWarning,
+    )
+    return suggestion
+
+
+def _allowance(estimator: Any) -> tuple[float, int]:
     """Seconds and bytes a search may take before it is called hopeless."""
     seconds = _MOST_SECONDS if estimator.time_limit is None else estimator.time_limit
     return seconds, _MOST_BYTES if estimator.memory_limit is None else estimator.memory_limit
@@ -29,7 +103,7 @@ def allowance(estimator: Any) -> tuple[float, int]:
 
 def affordable(estimator: Any, cost: SearchCost) -> bool:
     """Whether a search is not hopeless."""
-    seconds, memory = allowance(estimator)
+    seconds, memory = _allowance(estimator)
     return cost.seconds <= seconds and cost.memory <= memory
 
 
@@ -66,27 +140,31 @@ def _fewer_features(estimator: Any, problem: Any, cost: SearchCost) -> Iterator[
     if not isinstance(encoder, BinaryEncoder):
         return
     fewer = clone(estimator).set_params(encoder=encoder)
-    seconds, memory = allowance(estimator)
+    seconds, memory = _allowance(estimator)
+    until = time.perf_counter() + max(_SECONDS_OF_TRIES, _SHARE_OF_TRIES * seconds)
     for depth in dict.fromkeys((cost.max_depth, min(2, cost.max_depth))):
         fewer.set_params(max_depth=depth)
         whole = cost if depth == cost.max_depth else estimator.forecast(problem, depth)
-        share = min(seconds / max(whole.seconds, 1e-9), memory / max(whole.memory, 1))
-        count = int(cost.n_features * min(share, 1.0) ** (1 / max(depth, 1)))
-        count = min(count, cost.n_features - 1)
-        while count >= (_FEWEST_FEATURES if depth > 2 else 1):
+        count, tried = cost.n_features, whole
+        for _ in range(_TRIES):
+            # Each try takes an encoding: the next one is where the last one points to.
+            share = min(seconds / max(tried.seconds, 1e-9), memory / max(tried.memory, 1))
+            count = int(count * min(share ** (1 / max(depth, 1)), 0.95))
+            too_few = count < (_FEWEST_FEATURES if depth > 2 else 1)
+            if too_few or time.perf_counter() > until:
+                break
             encoder.set_params(max_features=count)
-            smaller = fewer.forecast(fewer.encoded(problem.data))
-            if affordable(estimator, smaller):
+            tried = fewer.forecast(fewer.encoded(problem.data))
+            if affordable(estimator, tried):
                 limits = "" if depth == cost.max_depth else f"max_depth={depth}, "
-                yield f"{limits}encoder={encoder!r} ({smaller})"
+                yield f"{limits}encoder={encoder!r} ({tried})"
                 return
-            count = min(count - 1, 3 * count // 4)
 
 
 def _fewer_rows(estimator: Any, problem: Any, cost: SearchCost) -> Iterator[str]:
     """A sample of the rows, where it is their number that costs."""
     n_rows = problem.features.shape[0]
-    seconds, memory = allowance(estimator)
+    seconds, memory = _allowance(estimator)
     rest = cost.seconds - cost.row_seconds
     if not math.isfinite(rest) or rest >= seconds or cost.memory > memory:
         return

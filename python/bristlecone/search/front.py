@@ -185,17 +185,18 @@ def solve_front(
     """Best tree of a task that is searched for over fronts.
 
     Tasks and their data: "f-measure" (labels, beta), "matthews" (labels), "demographic-parity" and
-    "equality-of-opportunity" (labels, group, delta), "label-costs" (costs (n, K), capacity (K,):
-    largest weight of the rows a label may be given, inf where unlimited), "fair-survival" (time,
-    event, group, delta, tau). Labels and groups are int64 arrays of 0 and 1; all take weight, an
-    array or None. Features are uint8, C-contiguous; ``settings`` as of all engine functions.
+    "equality-of-opportunity" (labels, group, delta), "capacity" (costs (n, K), capacity (K,):
+    largest weight of the rows a label may be given, inf where unlimited), "fair-likelihood" and
+    "fair-brier" (time, event, group, delta, tau). Labels and groups are int64 arrays of 0 and 1;
+    all take weight, an array or None. Features are uint8, C-contiguous; ``settings`` as of all
+    engine functions.
 
     Raises
     ------
     ValueError
         For data that do not fit the task; the array or parameter is named.
     """
-    return FrontSolution(_core.solve_front(task, data, features, **settings))
+    return FrontSolution(_core.front(task, data, features, **settings))
 
 
 def pareto_front(
@@ -209,7 +210,7 @@ def pareto_front(
     ``labels`` are int64 of 0 and 1, the positive class; the rest is as in ``solve_front``.
     """
     data = {"labels": labels, "weight": weight}
-    front = _core.solve_front("confusion", data, features, **settings)
+    front = _core.front("confusion", data, features, **settings)
     return public_front(front, features, weight, ("false positives", "false negatives"))
 
 

@@ -303,6 +303,8 @@ class _Rewards(Statement):
         outcomes = rows.facts["rewards"] * rows.weight[:, None]
         self.statistics = np.column_stack([outcomes, rows.weight])
         self.total = rows.total
+        # Outcomes of both signs may cancel.
+        self.unit = float(np.abs(outcomes).sum(axis=0).max()) / self.total
         names = rows.facts["classes"].tolist()
         limits = {names.index(name): share for name, share in (capacities or {}).items()}
         self.limited = list(limits)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, overload
 
 import numpy as np
@@ -176,9 +177,18 @@ def near_optimal_trees(
     options = {"slack": float(epsilon), "limit": limit}
     found, complete = copy.run(engine.near_optimal, problem, **options)
     proved = found[0].status == "optimal"
+    best = copy.found(found[0], problem, start, engine.offset).certificate_
     if proved and not complete:
-        found = _of_few_leaves(copy, problem, engine.near_optimal, found[0], options) or found
+        # Of the trees that were found the first has the fewest leaves; the trace ends at the best.
+        least = found[0].trace[-1][1]
+        found = _of_few_leaves(copy, problem, engine.near_optimal, least, options) or found
     trees = [copy.found(solution, problem, start, engine.offset) for solution in found]
+    for one in trees:
+        # Searches of fewer leaves prove less than the parameters of the trees say.
+        bound = min(best.lower_bound, one.objective_value_)
+        one.certificate_ = replace(
+            one.certificate_, status=best.status, lower_bound=bound, trace=best.trace
+        )
     if not complete:
         stopped = f"the search stopped ({found[0].status})"
         many = f"more than limit={limit} trees are within {epsilon:g} of the optimum"
@@ -187,10 +197,11 @@ def near_optimal_trees(
 
 
 def _of_few_leaves(
-    copy: Any, problem: Any, search: Any, best: Any, options: dict[str, Any]
+    copy: Any, problem: Any, search: Any, least: float, options: dict[str, Any]
 ) -> list[Any]:
     """Trees of one leaf, two, ... until there are as many as asked for."""
-    limit, worst = options["limit"], best.objective + options["slack"]
+    limit, worst = options["limit"], least + options["slack"]
+    tie = 1e-9 * max(1.0, abs(least))
     found: list[Any] = []
     for leaves in range(1, len(problem.features) + 1):
         # The optimum of so few leaves lies higher: what is left of the slack above it.
@@ -200,6 +211,8 @@ def _of_few_leaves(
             continue
         more = {"slack": left, "limit": limit}
         found, complete = copy.run(search, problem, max_leaf_nodes=leaves, **more)
+        # One that a limit stopped may be any tree.
+        found = [one for one in found if one.objective <= worst + tie]
         if not complete or len(found) >= limit:
             break
     return found

@@ -103,13 +103,18 @@ impl Sample {
     pub fn restrict(&self, c: usize, value: bool) -> Sample {
         let rows: Vec<u32> =
             (0..self.n_rows() as u32).filter(|&r| self.get(r as usize, c) == value).collect();
+        let tested = self.tested.iter().copied().chain([self.columns[c].feature]).collect();
+        self.of_rows(&rows, tested)
+    }
+
+    /// The rows at these places, ascending, where these features were asked for above them.
+    pub fn of_rows(&self, rows: &[u32], tested: Vec<usize>) -> Sample {
         let bits = rows.iter().flat_map(|&r| self.row(r as usize)).copied().collect();
         let (n_rows, n_features) = (rows.len(), self.n_columns());
         let matrix = BinaryMatrix { n_rows, n_features, words: self.words, bits };
         let all: Vec<u32> = (0..n_rows as u32).collect();
         let (columns, words, bits) = useful_columns(&matrix, &all, &self.kinds);
         let kinds = of_columns(&self.kinds, &columns);
-        let tested = self.tested.iter().copied().chain([self.columns[c].feature]).collect();
         let sums: Vec<i64> =
             rows.iter().flat_map(|&r| self.statistics(r as usize)).copied().collect();
         Sample {

@@ -15,7 +15,7 @@ use crate::data::{Smallest, size};
 use crate::prune::{Costed, Pruned};
 use crate::search::PATIENCE;
 use crate::survival::Observations;
-use crate::task::ScalarTask;
+use crate::task::Questions;
 use crate::task::brier::Brier;
 use crate::tree::{LEAF, Tree};
 use brier::BrierScore;
@@ -133,7 +133,7 @@ fn canonical_order(obs: &Observations) -> Vec<u32> {
 ///
 /// # Errors
 /// [`Interrupted`] as soon as `interrupted` says so.
-pub fn grow_by_costs<T: ScalarTask>(
+pub fn grow_by_costs<T: Questions>(
     task: &T,
     n_columns: usize,
     code: impl Fn(usize, usize) -> u32,
@@ -152,7 +152,7 @@ pub fn grow_by_costs<T: ScalarTask>(
 ///
 /// Down to a depth of [`PATIENCE`] nodes are split even if that does not pay at once. When
 /// `interrupted`, the subtree is of what has been grown so far.
-pub fn subtree_by_costs<T: ScalarTask>(
+pub fn subtree_by_costs<T: Questions>(
     task: &T,
     n_columns: usize,
     code: impl Fn(usize, usize) -> u32,
@@ -183,7 +183,7 @@ pub fn subtree_by_brier(
 }
 
 /// [`size`] of every row; no row has an event where the task knows of none.
-fn sizes<T: ScalarTask>(task: &T) -> Vec<i64> {
+fn sizes<T: Questions>(task: &T) -> Vec<i64> {
     let (events, n_rows) = (task.events(), task.statistics().len() / task.channels());
     let event = |row: usize| events.get(row).is_some_and(|&event| event);
     (0..n_rows).map(|row| size(1, i64::from(event(row)))).collect()

@@ -1,7 +1,7 @@
 //! The fall of an objective that is a function of summed statistics, at every threshold.
 
 use super::{Criterion, Interrupted, columns::Entry};
-use crate::task::ScalarTask;
+use crate::task::Questions;
 
 /// Gains of so many units, for each that rounding may add to a leaf, are rounding.
 const ROUNDING: i64 = 64;
@@ -18,7 +18,7 @@ pub(super) struct Sums<'a, T> {
     leaf: i64,
 }
 
-impl<'a, T: ScalarTask> Sums<'a, T> {
+impl<'a, T: Questions> Sums<'a, T> {
     pub fn new(task: &'a T) -> Self {
         let zeros = vec![0; task.channels()];
         Sums { task, all: zeros.clone(), left: zeros.clone(), right: zeros, path: vec![], leaf: 0 }
@@ -30,13 +30,13 @@ impl<'a, T: ScalarTask> Sums<'a, T> {
 }
 
 /// Adds the statistics of a row.
-fn add<T: ScalarTask>(task: &T, sums: &mut [i64], row: u32) {
+fn add<T: Questions>(task: &T, sums: &mut [i64], row: u32) {
     let channels = sums.len();
     let record = &task.statistics()[row as usize * channels..][..channels];
     sums.iter_mut().zip(record).for_each(|(sum, value)| *sum += value);
 }
 
-impl<T: ScalarTask> Criterion for Sums<'_, T> {
+impl<T: Questions> Criterion for Sums<'_, T> {
     fn enter(&mut self, rows: &[u32], path: &[usize]) -> bool {
         self.all.fill(0);
         for &row in rows {

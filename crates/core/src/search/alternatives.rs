@@ -6,7 +6,7 @@ use super::solve::full_leaves;
 use super::{Monitor, Settings, Stop};
 use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
-use crate::task::{LaneTask, Superadditive};
+use crate::task::{FreeQuestions, LaneTask};
 use crate::tree::Tree;
 
 /// The best tree with another question at one node of a tree, and best subtrees below it.
@@ -26,7 +26,7 @@ pub struct Alternative {
 /// the same nodes above and beside it; and why the list is not complete, if it is not.
 ///
 /// `settings` limit the whole trees.
-pub fn alternatives<T: LaneTask + Superadditive>(
+pub fn alternatives<T: FreeQuestions>(
     task: &T,
     features: &BinaryMatrix,
     settings: &Settings,
@@ -35,9 +35,6 @@ pub fn alternatives<T: LaneTask + Superadditive>(
 ) -> Result<(Vec<Alternative>, Option<Stop>), Error> {
     settings.check(features.n_rows(), task.events())?;
     tree.check(features.n_features())?;
-    if T::PRICED {
-        return Err(Error::invalid("task", "prices of features depend on the path"));
-    }
     let objective = |tree: &Tree| task.objective(&tree.partition(features), tree.n_leaves());
     let mut found = Vec::new();
     for place in tree.splits() {
@@ -81,7 +78,7 @@ fn rows_at<T: LaneTask>(task: &T, features: &BinaryMatrix, tree: &Tree, node: us
 
 /// The best tree of at most so much depth and so many leaves with this column at the root; none
 /// where its sides cannot be leaves.
-fn with_root<T: LaneTask + Superadditive>(
+fn with_root<T: LaneTask>(
     branch: &mut Branch<T>,
     sample: &Sample,
     c: usize,

@@ -2,7 +2,7 @@
 
 use super::{Monitor, Settings, Stop};
 use crate::data::{Sample, column_bitsets};
-use crate::task::{LaneTask, Superadditive};
+use crate::task::LaneTask;
 
 /// Below every cost, with room to add such bounds.
 const NOTHING: i64 = i64::MIN / 8;
@@ -22,7 +22,7 @@ pub struct RowBounds<'a, T> {
     worst_costs: Option<Vec<i64>>,
 }
 
-impl<'a, T: LaneTask + Superadditive> RowBounds<'a, T> {
+impl<'a, T: LaneTask> RowBounds<'a, T> {
     /// Prepares for `sample`, whose rows all nodes' rows come from.
     pub fn new(task: &'a T, sample: &Sample, settings: &Settings) -> Self {
         let rows = || (0..sample.n_rows()).map(|r| sample.statistics(r));

@@ -12,13 +12,10 @@ use super::lattice::{self, Found};
 use super::subsets::Subsets;
 use super::{Monitor, Settings, Stop};
 use crate::data::Sample;
-use crate::task::{LaneTask, Superadditive};
+use crate::task::LaneTask;
 use crate::tree::Tree;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use std::hash::BuildHasher;
-
-/// Bytes of lattice tables allowed without a memory limit.
-pub const DEFAULT_BYTES: usize = 600 << 20;
 
 /// Look-ahead of the greedy dive and of the order of columns.
 const LOOK_AHEAD: usize = 3;
@@ -50,7 +47,7 @@ pub struct Branch<'a, T> {
     cache_bytes: usize,
 }
 
-impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
+impl<'a, T: LaneTask> Branch<'a, T> {
     /// Prepares for `sample`, whose rows all nodes' rows come from.
     pub fn new(
         task: &'a T,
@@ -100,7 +97,7 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
 
     /// Deepest lattice on this sample that the memory limit allows.
     pub fn lattice_depth(&self, sample: &Sample) -> usize {
-        let limit = self.settings.memory_limit.unwrap_or(DEFAULT_BYTES);
+        let limit = self.settings.bytes();
         let left = limit.saturating_sub(self.cache_bytes);
         let (channels, n_threads) =
             (lattice::channels(self.task, self.settings), self.settings.threads());
@@ -121,9 +118,9 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
         lattice::solve(self.task, sample, depth, budgets, cutoff, settings, monitor)
     }
 
-    /// Greedy tree that chooses each split by the best tree of a few levels below it.
-    pub fn dive(&self, sample: &Sample, depth: usize) -> Result<Found, Stop> {
-        let reach = depth.min(LOOK_AHEAD).min(self.lattice_depth(sample).max(1));
+    /// Greedy tree that chooses each split by the best tree of so many levels below it.
+    pub fn dive(&self, sample: &Sample, depth: usize, levels: usize) -> Result<Found, Stop> {
+        let reach = depth.min(levels).min(self.lattice_depth(sample).max(1));
         let solved = self.lattice(sample, reach, &[usize::MAX], i64::MAX)?;
         let near = solved.found.into_iter().next().expect("one budget");
         if reach == depth || near.tree.n_nodes() == 1 {
@@ -131,8 +128,8 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
         }
         let root = near.tree.feature[0] as usize;
         let c = sample.columns.partition_point(|column| column.feature < root);
-        let yes = self.dive(&sample.restrict(c, true), depth - 1)?;
-        let no = self.dive(&sample.restrict(c, false), depth - 1)?;
+        let yes = self.dive(&sample.restrict(c, true), depth - 1, levels)?;
+        let no = self.dive(&sample.restrict(c, false), depth - 1, levels)?;
         let far = Self::join(sample, c, self.prices(sample)[c], &yes, &no);
         Ok(if far.cost < near.cost { far } else { near })
     }
@@ -554,7 +551,7 @@ impl<'a, T: LaneTask + Superadditive> Branch<'a, T> {
     fn remember(&mut self, key: Key, answer: &Answer) {
         let trees: usize = answer.found.iter().map(|f| 24 * f.tree.n_nodes() + 96).sum();
         let bytes = trees + 8 * answer.lower.len() + size_of::<Key>() + size_of::<Answer>() + 64;
-        let limit = self.settings.memory_limit.unwrap_or(DEFAULT_BYTES) / 4;
+        let limit = self.settings.bytes() / 4;
         if self.settings.cache && self.cache_bytes + bytes <= limit {
             self.cache_bytes += bytes;
             self.cache.insert(key, answer.clone());

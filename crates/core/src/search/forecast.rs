@@ -3,7 +3,7 @@
 use super::lattice;
 use super::{Precision, Settings};
 use crate::data::Sample;
-use crate::simd::Backend;
+use crate::simd::{Backend, Kind};
 use crate::task::LaneTask;
 
 /// Expected cost of a search that runs to the end.
@@ -24,10 +24,12 @@ pub struct Forecast {
 /// Nanoseconds per leaf cell and per row visit of each backend, one thread, measured on
 /// GBSG2, whas500 and flchain at depth 4 and 5 (benchmarks/records).
 fn nanoseconds(backend: Backend, precision: Precision) -> (f64, f64) {
-    let (cell, visit) = match backend {
-        Backend::Avx512 => (1.3, 2.0),
-        Backend::Avx2 => (2.0, 5.0),
-        Backend::Portable => (5.0, 18.0),
+    let (cell, visit) = match backend.kind() {
+        #[cfg(target_arch = "x86_64")]
+        Kind::Avx512(_) => (1.3, 2.0),
+        #[cfg(target_arch = "x86_64")]
+        Kind::Avx2(_) => (2.0, 5.0),
+        Kind::Portable(_) => (5.0, 18.0),
     };
     let wider = if precision == Precision::Double { 2.0 } else { 1.0 };
     (cell * wider, visit)
@@ -89,12 +91,12 @@ impl<'a, T: LaneTask> Work<'a, T> {
         let Work { task, sample, settings, precision, .. } = *self;
         let depth = depth.min(self.useful);
         let channels = lattice::channels(task, settings);
-        let limit = settings.memory_limit.unwrap_or(super::branch::DEFAULT_BYTES);
+        let limit = settings.bytes();
         let n_threads = settings.threads();
         let deepest = settings.lattice_depth.clamp(1, lattice::MAX_DEPTH).min(depth);
         let bytes = |d: usize| lattice::bytes(sample, d, channels, n_threads, precision);
         let reach = (1..=deepest).rev().find(|&d| bytes(d) <= limit).unwrap_or(depth.min(1));
-        let backend = settings.backend.unwrap_or_else(|| Backend::available()[0]);
+        let backend = settings.backend();
         let (cell, visit) = nanoseconds(backend, precision);
         let visit = visit * far(lattice::row_bytes(sample, channels, precision));
         let (cells, row_visits) = work(&self.trues, sample.n_columns(), depth, reach);

@@ -2,11 +2,11 @@
 //!
 //! The leaves of a tree divide the rows into groups that follow from the columns; no such
 //! division costs less than the best of all divisions into as many groups. Where groups are
-//! runs in the order of a number ([`ScalarTask::rank`]) dynamic programming finds it. The
+//! runs in the order of a number ([`Superadditive::rank`]) dynamic programming finds it. The
 //! bound is weak, but it needs no search; docs/maths/branch.md.
 
 use crate::data::Sample;
-use crate::task::ScalarTask;
+use crate::task::Superadditive;
 
 /// Most rows to divide; the others are counted as leaves of their own.
 pub const MOST_ROWS: usize = 2048;
@@ -16,7 +16,7 @@ pub const MOST_GROUPS: usize = 256;
 
 /// Least cost of the rows in at most `most_leaves` groups, or a lower bound on it; prices are
 /// left out. O(groups · rows · log rows).
-pub fn bound<T: ScalarTask>(
+pub fn bound<T: Superadditive>(
     task: &T,
     sample: &Sample,
     most_leaves: usize,
@@ -60,7 +60,7 @@ struct Runs<'a, T> {
     prefix: Vec<i64>,
 }
 
-impl<'a, T: ScalarTask> Runs<'a, T> {
+impl<'a, T: Superadditive> Runs<'a, T> {
     fn new(task: &'a T, sample: &Sample, rows: &[u32]) -> Self {
         let channels = sample.channels;
         let mut prefix = vec![0; channels];
@@ -111,6 +111,7 @@ impl<'a, T: ScalarTask> Runs<'a, T> {
 mod tests {
     use super::*;
     use crate::data::BinaryMatrix;
+    use crate::task::ScalarTask;
     use crate::task::Statistics;
     use crate::task::regression::Regression;
 
@@ -143,7 +144,8 @@ mod tests {
     #[test]
     fn runs_are_the_best_of_all_divisions() {
         for seed in 0..20u32 {
-            let mix = |i: u32, k: u32| (i * 7919 + seed * 104_729 + k) * 48_271 % 65_537;
+            let mix =
+                |i: u32, k: u32| (i * 7919 + seed * 104_729 + k).wrapping_mul(48_271) % 65_537;
             let target: Vec<f64> = (0..8).map(|i| f64::from(mix(i, 0)) / 1000.0).collect();
             let weight: Vec<f64> = (0..8).map(|i| f64::from(1 + mix(i, 5) % 4)).collect();
             let task = Regression::new(&target, Some(&weight), 0.0).unwrap();

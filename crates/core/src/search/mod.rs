@@ -3,25 +3,29 @@
 mod alternatives;
 pub mod batch;
 mod bounds;
-pub mod branch;
+mod branch;
+mod certificate;
 pub mod curve;
 mod forecast;
 pub mod fronts;
 mod groups;
-pub mod lattice;
-pub mod monitor;
+mod lattice;
+mod monitor;
 mod near;
 mod plan;
 mod solve;
 mod start;
 mod subsets;
 
-pub use alternatives::{Alternative, alternatives};
+pub use alternatives::Alternative;
+pub(crate) use alternatives::alternatives;
 pub use curve::{alternatives_brier, near_optimal_brier, path_brier, solve_brier};
-pub use forecast::{Forecast, forecast};
+pub use forecast::Forecast;
+pub(crate) use forecast::forecast;
 pub use monitor::{Monitor, Stop};
-pub use near::{Near, near_optimal};
-pub use solve::{solve, solve_path};
+pub use near::Near;
+pub(crate) use near::near_optimal;
+pub(crate) use solve::{solve, solve_path};
 pub(crate) use start::PATIENCE;
 
 use crate::data::Smallest;
@@ -29,6 +33,9 @@ use crate::simd::Backend;
 use crate::tree::Tree;
 use std::num::NonZero;
 use std::sync::LazyLock;
+
+/// Bytes of tables and memos without a memory limit.
+pub const DEFAULT_BYTES: usize = 600 << 20;
 
 /// Which trees are allowed, and how to search. Checked by [`Settings::check`].
 #[derive(Clone, Debug)]
@@ -62,6 +69,9 @@ pub struct Settings {
     pub look_ahead: bool,
     /// Remember solved nodes above the lattice.
     pub cache: bool,
+    /// For tests of threads: cells of a lattice that are worth one of their own (2^20 where
+    /// `None`). Where it is set, as many threads run as are asked for, whatever the machine has.
+    pub cells_per_thread: Option<usize>,
     /// Debug mode: objective of a known tree. The search panics when a bound excludes it.
     pub planted: Option<f64>,
 }
@@ -83,6 +93,7 @@ impl Default for Settings {
             relax_leaves: false,
             look_ahead: true,
             cache: true,
+            cells_per_thread: None,
             planted: None,
         }
     }
@@ -105,12 +116,41 @@ impl Settings {
         self.min_leaf <= 1 && self.min_events == 0
     }
 
+    /// Bytes that tables and memos of a search may take together, whatever the engine.
+    pub fn bytes(&self) -> usize {
+        self.memory_limit.unwrap_or(DEFAULT_BYTES)
+    }
+
+    /// Names of the switches that are not as they are by default.
+    pub fn switched(&self) -> impl Iterator<Item = &'static str> {
+        let default = Settings::default();
+        let all = [
+            ("backend", self.backend.is_some()),
+            ("precision", self.precision.is_some()),
+            ("trivial_bound", self.trivial_bound != default.trivial_bound),
+            ("equivalent_points", self.equivalent_points != default.equivalent_points),
+            ("lattice_depth", self.lattice_depth != default.lattice_depth),
+            ("relax_leaves", self.relax_leaves != default.relax_leaves),
+            ("look_ahead", self.look_ahead != default.look_ahead),
+            ("cache", self.cache != default.cache),
+            ("cells_per_thread", self.cells_per_thread.is_some()),
+            ("planted", self.planted.is_some()),
+        ];
+        all.into_iter().filter(|&(_, switched)| switched).map(|(name, _)| name)
+    }
+
+    /// Instruction set to use.
+    pub fn backend(&self) -> Backend {
+        self.backend.unwrap_or_else(Backend::best)
+    }
+
     /// Threads to run: those asked for, but no more than the machine has.
     pub fn threads(&self) -> usize {
         // Asking takes as long as a small lattice.
         static CORES: LazyLock<usize> =
             LazyLock::new(|| std::thread::available_parallelism().map_or(1, NonZero::get));
-        self.n_threads.clamp(1, *CORES)
+        let most = if self.cells_per_thread.is_some() { usize::MAX } else { *CORES };
+        self.n_threads.clamp(1, most)
     }
 }
 

@@ -61,6 +61,11 @@ impl<'a> Monitor<'a> {
         Monitor { progress: Some(progress), ..self }
     }
 
+    /// For a search within this one, which has the time that is left.
+    pub fn within<'b>(&self, stopped: &'b (dyn Fn() -> bool + Sync)) -> Monitor<'b> {
+        Monitor { deadline: self.deadline, ..Monitor::new(None, stopped) }
+    }
+
     /// Tells the caller how far the search is.
     pub fn report(&self, point: &TracePoint) {
         if let Some(progress) = self.progress {

@@ -5,7 +5,7 @@ use super::solve::{full_leaves, solve};
 use super::{Monitor, Settings, Solution, Status, Stop};
 use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
-use crate::task::{LaneTask, Superadditive};
+use crate::task::{FreeQuestions, LaneTask};
 use crate::tree::Tree;
 
 /// Objectives this close to the least one, relative to the larger of 1 and it, reach it.
@@ -38,16 +38,13 @@ impl Near {
 ///
 /// Columns that split a node's rows in the same way count once, by the first of them. When a
 /// limit ends the search or the enumeration, only the best tree is returned.
-pub fn near_optimal<T: LaneTask + Superadditive>(
+pub fn near_optimal<T: FreeQuestions>(
     task: &T,
     features: &BinaryMatrix,
     settings: &Settings,
     monitor: &Monitor,
     (slack, limit): (f64, usize),
 ) -> Result<Near, Error> {
-    if T::PRICED {
-        return Err(Error::invalid("task", "prices of features depend on the path"));
-    }
     let first = solve(task, features, settings, monitor)?;
     if first.status != Status::Optimal {
         let status = first.status;
@@ -127,7 +124,7 @@ struct Enumeration<'a, T> {
     complete: bool,
 }
 
-impl<T: LaneTask + Superadditive> Enumeration<'_, T> {
+impl<T: LaneTask> Enumeration<'_, T> {
     /// Least cost on these rows.
     fn least(&mut self, sample: &Sample, depth: usize, leaves: usize) -> Result<i64, Stop> {
         let budget = if leaves >= full_leaves(depth) { usize::MAX } else { leaves };

@@ -22,6 +22,9 @@ const BOUND: (f64, f64) = (3e-7, 0.01);
 /// Share of the search that looking at shallower trees first may take.
 const SHARE: f64 = 0.02;
 
+/// Share of a time limit that a first tree may take.
+const START: f64 = 0.2;
+
 /// Share of a time limit that may go into a depth of unknown use.
 const UNKNOWN: f64 = 0.02;
 
@@ -88,9 +91,26 @@ impl<'a, T: LaneTask> Plan<'a, T> {
         }
     }
 
-    /// Whether a dive by lattices of depth three leaves most of the time to the search.
-    pub fn affords_dive(&self) -> bool {
-        self.work.to_depth(3).seconds < 0.2 * self.monitor.remaining()
+    /// Levels at the bottom of a greedy tree that may be searched exactly; 0 for none.
+    pub fn exact_levels(&self) -> usize {
+        self.deepest(|depth| if depth < self.max_depth { 1 } else { usize::MAX })
+    }
+
+    /// Look-ahead of a dive that leaves most of the time to the search; 0 for no dive.
+    pub fn look_ahead(&self) -> usize {
+        self.deepest(|depth| match self.max_depth {
+            most if depth + 1 < most => most - depth + 1,
+            _ => usize::MAX,
+        })
+    }
+
+    /// Three or two levels, where so many lattices of them are a small part of the search.
+    fn deepest(&self, lattices: impl Fn(usize) -> usize) -> usize {
+        let affords = |depth: &usize| {
+            let seconds = lattices(*depth) as f64 * self.work.to_depth(*depth).seconds;
+            seconds < START * self.monitor.remaining() && seconds < SHARE * self.seconds
+        };
+        [3, 2].into_iter().find(affords).unwrap_or(0)
     }
 
     /// Settings of the search: where one lattice would not end in time, its first questions are

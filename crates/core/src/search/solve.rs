@@ -1,14 +1,14 @@
 //! The entry point: from rows and a task to a certified tree.
 
 use super::branch::Branch;
+use super::certificate::{Certificate, Verdict};
 use super::lattice::{self, Found};
 use super::plan::Plan;
 use super::start;
-use super::{Monitor, Settings, Solution, Status, Stop, TracePoint};
+use super::{Monitor, Settings, Solution, Stop};
 use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
-use crate::simd::Backend;
-use crate::task::{LaneTask, Superadditive};
+use crate::task::LaneTask;
 use crate::tree::Tree;
 
 impl Settings {
@@ -46,7 +46,7 @@ fn leaf_budget(depth: usize, budget: Option<usize>) -> [usize; 1] {
 }
 
 /// The best tree for `task` over `features`, or on a limit the best found and a bound.
-pub fn solve<T: LaneTask + Superadditive>(
+pub fn solve<T: LaneTask>(
     task: &T,
     features: &BinaryMatrix,
     settings: &Settings,
@@ -58,10 +58,7 @@ pub fn solve<T: LaneTask + Superadditive>(
     }
     let sample = sample(task, features);
     let best = Found { cost: task.leaf_cost(&sample.total), tree: Tree::leaf() };
-    let trace = Vec::new();
-    let search =
-        Search { task, features, sample: &sample, settings, monitor, trace, best, lower: i64::MIN };
-    Ok(search.run())
+    Ok(Search::new(task, features, &sample, settings, monitor, (best, i64::MIN)).run())
 }
 
 /// The best tree with at most k leaves for k = 1, 2, …, from one search; each with its own
@@ -69,7 +66,7 @@ pub fn solve<T: LaneTask + Superadditive>(
 ///
 /// The numbers of leaves end at `settings.max_leaves`, at what the depth allows, or at the
 /// number of distinct rows.
-pub fn solve_path<T: LaneTask + Superadditive>(
+pub fn solve_path<T: LaneTask>(
     task: &T,
     features: &BinaryMatrix,
     settings: &Settings,
@@ -110,8 +107,7 @@ pub fn solve_path<T: LaneTask + Superadditive>(
         let settings = &Settings { max_leaves: Some(k + 1), ..settings.clone() };
         let proven = lower >= best.cost;
         let stop = if proven { None } else { unproven(answer.stop) };
-        let (sample, trace) = (&sample, Vec::new());
-        Search { task, features, sample, settings, monitor, trace, best, lower }.finish(stop)
+        Search::new(task, features, &sample, settings, monitor, (best, lower)).finish(stop)
     });
     Ok(path.collect())
 }
@@ -128,13 +124,25 @@ struct Search<'a, T> {
     sample: &'a Sample,
     settings: &'a Settings,
     monitor: &'a Monitor<'a>,
-    trace: Vec<TracePoint>,
+    certificate: Certificate<'a>,
     best: Found,
     /// Proven lower bound on the cost.
     lower: i64,
 }
 
-impl<T: LaneTask + Superadditive> Search<'_, T> {
+impl<'a, T: LaneTask> Search<'a, T> {
+    fn new(
+        task: &'a T,
+        features: &'a BinaryMatrix,
+        sample: &'a Sample,
+        settings: &'a Settings,
+        monitor: &'a Monitor<'a>,
+        (best, lower): (Found, i64),
+    ) -> Self {
+        let certificate = Certificate::new(monitor, settings, task.least_objective());
+        Search { task, features, sample, settings, monitor, certificate, best, lower }
+    }
+
     fn run(mut self) -> Solution {
         let branch = Branch::new(self.task, self.sample, self.settings, self.monitor);
         self.lower = branch.floor(self.sample).min(self.best.cost);
@@ -146,24 +154,15 @@ impl<T: LaneTask + Superadditive> Search<'_, T> {
     /// The solution with its certificate, from the best tree and bound.
     fn finish(mut self, stop: Option<Stop>) -> Solution {
         let (task, sample, settings) = (self.task, self.sample, self.settings);
-        let objective = self.objective(&self.best.tree);
-        let (status, lower_bound) = match stop {
-            None => (Status::Optimal, objective),
-            Some(stop) => {
-                let bound = self.bound(self.lower).min(objective);
-                (Status::from(stop), bound)
-            }
-        };
-        if let (Some(planted), Status::Optimal) = (settings.planted, status) {
-            assert!(
-                objective <= planted + 1e-9 * planted.abs().max(1.0),
-                "a tree of objective {planted} was pruned: {objective} was returned as optimal"
-            );
+        self.certificate.settle(self.objective(&self.best.tree));
+        match stop {
+            None => self.certificate.close(),
+            Some(_) => self.certificate.raise(self.bound(self.lower)),
         }
-        self.push(objective, lower_bound);
+        let Verdict { objective, lower_bound, status, trace } = self.certificate.finish(stop);
         let depth = settings.max_depth.min(lattice::MAX_DEPTH);
         let precision = lattice::choose_precision(task, sample, depth, settings);
-        let backend = settings.backend.unwrap_or_else(|| Backend::available()[0]);
+        let backend = settings.backend();
         Solution {
             tree: self.best.tree,
             objective,
@@ -172,7 +171,7 @@ impl<T: LaneTask + Superadditive> Search<'_, T> {
             nodes: self.monitor.nodes(),
             n_distinct_rows: sample.n_rows(),
             n_columns: sample.n_columns(),
-            trace: self.trace,
+            trace,
             kernel: format!("{}-{:?}", backend.name(), precision).to_lowercase(),
         }
     }
@@ -190,16 +189,24 @@ impl<T: LaneTask + Superadditive> Search<'_, T> {
         let plan = Plan::new(task, sample, settings, max_depth, monitor);
         plan.announce();
         let most = budget.unwrap_or(usize::MAX);
-        let greedy = || start::greedy(task, sample, settings, max_depth, most, monitor);
+        let greedy = |exact| {
+            let shape = start::Shape { depth: max_depth, leaves: most, exact };
+            start::greedy(task, sample, settings, shape, monitor)
+        };
         if plan.is_instant() {
             let stop = self.in_order(max_depth, budget, &plan);
             if stop.is_some() {
-                self.offer(greedy());
+                self.offer(greedy(0));
             }
             return stop.filter(|_| self.lower < self.best.cost);
         }
-        self.offer(greedy());
+        self.offer(greedy(0));
         let branch = Branch::new(task, sample, settings, monitor);
+        let exact = plan.exact_levels().min(branch.lattice_depth(sample));
+        // The fewer levels are done even where the more would not be in time.
+        for levels in (2..=exact).filter(|_| budget.is_none()) {
+            self.offer(greedy(levels));
+        }
         if plan.affords_bound()
             && let Some(bound) = branch.groups(sample, settings.most_leaves())
             && bound > self.lower
@@ -228,8 +235,10 @@ impl<T: LaneTask + Superadditive> Search<'_, T> {
                 Err(end) => return end,
             }
         }
-        if max_depth > 4 && budget.is_none() && plan.affords_dive() {
-            match branch.dive(sample, max_depth) {
+        // A short search of few levels is over before a dive pays.
+        let levels = if max_depth > 4 || !plan.is_instant() { plan.look_ahead() } else { 0 };
+        if levels > 0 && budget.is_none() {
+            match branch.dive(sample, max_depth, levels) {
                 Ok(tree) if self.settles(&branch, &tree) => return None,
                 Ok(_) => {}
                 Err(stop) => return Some(stop),
@@ -348,15 +357,9 @@ impl<T: LaneTask + Superadditive> Search<'_, T> {
     }
 
     fn record(&mut self) {
-        let objective = self.objective(&self.best.tree);
-        self.push(objective, self.bound(self.lower).min(objective));
-        self.monitor.report(self.trace.last().expect("just pushed"));
-    }
-
-    fn push(&mut self, objective: f64, lower_bound: f64) {
-        let seconds = self.monitor.seconds();
-        let nodes = self.monitor.nodes();
-        self.trace.push(TracePoint { seconds, objective, lower_bound, nodes });
+        self.certificate.settle(self.objective(&self.best.tree));
+        self.certificate.raise(self.bound(self.lower));
+        self.certificate.record();
     }
 
     /// The objective that corresponds to a bound on the cost, rounded down by more than

@@ -3,7 +3,7 @@
 //! Grown breadth-first, so that a stop leaves a tree that is worth having, and pruned exactly:
 //! of all subtrees of the grown tree with the leaves allowed, the cheapest.
 
-use super::lattice::Found;
+use super::lattice::{self, Found};
 use super::{Monitor, Settings, Stop};
 use crate::data::Sample;
 use crate::prune::{Costed, Pruned};
@@ -18,9 +18,17 @@ pub(crate) const PATIENCE: usize = 8;
 const ROWS_PER_CHECK: usize = 1 << 14;
 
 struct Node {
-    /// Cost as a leaf; `i64::MAX` with too few rows or events.
+    /// Cost as a leaf, or of what stands here in its place; `i64::MAX` with too few rows or events.
     leaf: i64,
     split: Option<Split>,
+    /// A best tree over its rows, where that is better than a leaf.
+    best: Option<Tree>,
+}
+
+impl Node {
+    fn new(leaf: i64) -> Self {
+        Node { leaf, split: None, best: None }
+    }
 }
 
 struct Split {
@@ -42,28 +50,39 @@ struct Open {
     tested: Vec<usize>,
 }
 
-/// The greedy tree of at most this depth and number of leaves; a limit ends it early.
+/// The size of a first tree.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// Most questions on any path.
+    pub depth: usize,
+    /// Most leaves.
+    pub leaves: usize,
+    /// Levels at the bottom that are searched exactly: none, or fewer than `depth` and as many as
+    /// a lattice has; they do not count their leaves.
+    pub exact: usize,
+}
+
+/// The greedy tree of this shape; a limit ends it early.
 ///
-/// O(rows · columns · channels) per level.
+/// O(rows · columns · channels) per level, and one lattice of all rows for the exact ones.
 pub fn greedy<T: LaneTask>(
     task: &T,
     sample: &Sample,
     settings: &Settings,
-    depth: usize,
-    most_leaves: usize,
+    shape: Shape,
     monitor: &Monitor,
 ) -> Found {
     let mut nodes = Vec::new();
     // What was grown before a stop is a tree, too.
-    let _ = grow(task, sample, settings, depth, monitor, &mut nodes);
-    prune(sample, &nodes, most_leaves)
+    let _ = grow(task, sample, settings, shape, monitor, &mut nodes);
+    prune(sample, &nodes, shape.leaves)
 }
 
 fn grow<T: LaneTask>(
     task: &T,
     sample: &Sample,
     settings: &Settings,
-    depth: usize,
+    shape: Shape,
     monitor: &Monitor,
     nodes: &mut Vec<Node>,
 ) -> Result<(), Stop> {
@@ -77,7 +96,8 @@ fn grow<T: LaneTask>(
     let rows: Vec<u32> = (0..sample.n_rows() as u32).collect();
     let mut all = sample.total.clone();
     all.push(sample.total_size());
-    nodes.push(Node { leaf: cost(&all), split: None });
+    nodes.push(Node::new(cost(&all)));
+    let depth = shape.depth - shape.exact;
     if depth == 0 {
         return Ok(());
     }
@@ -118,11 +138,34 @@ fn grow<T: LaneTask>(
         let yes_all = open.yes[column * width..][..width].to_vec();
         let no_all: Vec<i64> = open.all.iter().zip(&yes_all).map(|(all, yes)| all - yes).collect();
         let at = nodes.len();
-        nodes.push(Node { leaf: cost(&yes_all), split: None });
-        nodes.push(Node { leaf: cost(&no_all), split: None });
+        nodes.extend([Node::new(cost(&yes_all)), Node::new(cost(&no_all))]);
         nodes[open.node].split = Some(Split { column, price, yes: at, no: at + 1 });
         let depth_below = open.depth + 1;
+        let mut tested = open.tested;
+        if T::PRICED {
+            tested.push(sample.columns[column].feature);
+        }
         if depth_below == depth {
+            for (node, rows) in [(at, &yes_rows), (at + 1, &no_rows)] {
+                if shape.exact > 0 && nodes[node].leaf < i64::MAX {
+                    let part = sample.of_rows(rows, tested.clone());
+                    let (budgets, cutoff) = ([usize::MAX], nodes[node].leaf);
+                    let mut solved = lattice::solve(
+                        task,
+                        &part,
+                        shape.exact,
+                        &budgets,
+                        cutoff,
+                        settings,
+                        monitor,
+                    )?;
+                    let found = solved.found.remove(0);
+                    if found.cost < nodes[node].leaf {
+                        nodes[node] =
+                            Node { leaf: found.cost, split: None, best: Some(found.tree) };
+                    }
+                }
+            }
             continue;
         }
         // Sums of the smaller side; those of the other are what is left.
@@ -133,10 +176,6 @@ fn grow<T: LaneTask>(
         of_larger.iter_mut().zip(&of_smaller).for_each(|(all, part)| *all -= part);
         let (yes_sums, no_sums) =
             if smaller_is_yes { (of_smaller, of_larger) } else { (of_larger, of_smaller) };
-        let mut tested = open.tested;
-        if T::PRICED {
-            tested.push(sample.columns[column].feature);
-        }
         let sides = [(at, yes_rows, yes_sums, yes_all), (at + 1, no_rows, no_sums, no_all)];
         for (node, rows, yes, all) in sides {
             let tested = tested.clone();
@@ -177,7 +216,7 @@ fn prune(sample: &Sample, nodes: &[Node], most_leaves: usize) -> Found {
 
 fn tree(sample: &Sample, nodes: &[Node], pruned: &Pruned, node: usize, place: usize) -> Tree {
     let (Some(split), Some((a, b))) = (&nodes[node].split, pruned.shares(node, place)) else {
-        return Tree::leaf();
+        return nodes[node].best.clone().unwrap_or_else(Tree::leaf);
     };
     let yes = tree(sample, nodes, pruned, split.yes, a);
     let no = tree(sample, nodes, pruned, split.no, b);
@@ -195,13 +234,24 @@ mod tests {
 
     /// The greedy tree of at most these leaves and its number of errors.
     fn errors(labels: &[usize], bytes: &[u8], depth: usize, most: usize) -> (usize, i64) {
+        errors_near(labels, bytes, depth, most, 0)
+    }
+
+    fn errors_near(
+        labels: &[usize],
+        bytes: &[u8],
+        depth: usize,
+        most: usize,
+        exact: usize,
+    ) -> (usize, i64) {
         let task = Accuracy::new(labels, 2, None, 0.0, 8).unwrap();
         let (n, p) = (labels.len(), bytes.len() / labels.len());
         let matrix = BinaryMatrix::from_bytes(n, p, bytes).unwrap();
         let sample = Sample::new(&matrix, task.statistics(), 2);
         let never = || false;
         let monitor = Monitor::new(None, &never);
-        let found = greedy(&task, &sample, &Settings::default(), depth, most, &monitor);
+        let shape = Shape { depth, leaves: most, exact };
+        let found = greedy(&task, &sample, &Settings::default(), shape, &monitor);
         let partition = found.tree.partition(&matrix);
         let wrong = task.objective(&partition, found.tree.n_leaves()) * n as f64;
         (found.tree.n_leaves(), wrong.round() as i64)
@@ -212,6 +262,26 @@ mod tests {
         let bytes: Vec<u8> = (0..4u8).flat_map(|r| [r & 1, r >> 1]).collect();
         assert_eq!(errors(&[0, 1, 1, 0], &bytes, 2, usize::MAX), (4, 0));
         assert_eq!(errors(&[0, 1, 1, 0], &bytes, 1, usize::MAX), (1, 2));
+    }
+
+    #[test]
+    fn the_last_levels_are_exact_where_asked_for() {
+        // The first column tells which of two pairs of others has the parity; a greedy split on
+        // any of them gains nothing, and the last column draws it away.
+        let rows = 0..64usize;
+        let bit = |r: usize, i: usize| (r >> i & 1) as u8;
+        let label = |r: usize| {
+            let pair = if bit(r, 0) == 1 { bit(r, 1) ^ bit(r, 2) } else { bit(r, 3) ^ bit(r, 4) };
+            usize::from(pair == 1)
+        };
+        let labels: Vec<usize> = rows.clone().map(|r| label(r) | usize::from(r == 0)).collect();
+        let bytes: Vec<u8> = rows
+            .flat_map(|r| (0..5).map(move |i| bit(r, i)).chain([u8::from(label(r) == 1 && r < 9)]))
+            .collect();
+        let (_, greedy) = errors(&labels, &bytes, 3, usize::MAX);
+        let (leaves, near) = errors_near(&labels, &bytes, 3, usize::MAX, 2);
+        assert!(near < greedy, "{near} {greedy}");
+        assert!(leaves <= 8);
     }
 
     #[test]

@@ -1,104 +1,87 @@
-//! AVX-512 lanes: 512-bit vectors, and 256-bit ones with masks for tails.
+//! AVX-512: 512-bit vectors, and 256-bit ones with masks for tails.
 
-use super::{ATANH_F64, LN_POLY_F32, Lanes, SQRT_HALF_BITS};
+use super::isa::{Job, isa};
+use super::lanes::{self, Lanes, RowLanes, Sealed};
+use super::vector::Vector;
+use super::{ATANH_F64, LN_POLY_F32, SQRT_HALF_BITS, avx2};
 use std::arch::x86_64::*;
+
+isa!($ /// AVX-512 with F, BW, DQ and VL.
+    Avx512: "avx512f" "avx512bw" "avx512dq" "avx512vl" "avx2" "fma" "bmi1" "bmi2" "popcnt");
+
+impl Avx512 {
+    /// Lanes of i32/f32.
+    pub fn single(self) -> Single {
+        Single(self)
+    }
+
+    /// Lanes of i64/f64.
+    pub fn double(self) -> Double {
+        Double(self)
+    }
+}
 
 /// Sixteen lanes of i32/f32.
 #[derive(Clone, Copy, Debug)]
-pub struct Single;
+pub struct Single(Avx512);
 
 /// Eight lanes of i32/f32.
 #[derive(Clone, Copy, Debug)]
-pub struct SingleHalf;
+pub struct SingleHalf(Avx512);
 
 /// Eight lanes of i64/f64.
 #[derive(Clone, Copy, Debug)]
-pub struct Double;
+pub struct Double(Avx512);
 
-// SAFETY of all blocks below: the trait's contract (instruction set, valid pointers).
-#[allow(clippy::undocumented_unsafe_blocks)]
+vector!(I32x16(__m512i): i32, Add add _mm512_add_epi32, Sub sub _mm512_sub_epi32);
+vector!(F32x16(__m512): f32, Add add _mm512_add_ps, Sub sub _mm512_sub_ps,
+    Mul mul _mm512_mul_ps, Div div _mm512_div_ps);
+vector!(I32x8(__m256i): i32, Add add _mm256_add_epi32, Sub sub _mm256_sub_epi32);
+vector!(F32x8(__m256): f32, Add add _mm256_add_ps, Sub sub _mm256_sub_ps,
+    Mul mul _mm256_mul_ps, Div div _mm256_div_ps);
+vector!(I64x8(__m512i): i64, Add add _mm512_add_epi64, Sub sub _mm512_sub_epi64);
+vector!(F64x8(__m512d): f64, Add add _mm512_add_pd, Sub sub _mm512_sub_pd,
+    Mul mul _mm512_mul_pd, Div div _mm512_div_pd);
+vector!(U16x32(__m512i): u16, Add add _mm512_add_epi16, Sub sub _mm512_sub_epi16);
+vector!(U32x16(__m512i): u32);
+vector!(U16x8(__m128i): u16);
+
+impl Sealed for Single {}
+impl Sealed for SingleHalf {}
+impl Sealed for Double {}
+
 impl Lanes for Single {
-    const N: usize = 16;
     type I = i32;
     type R = f32;
-    type Int = __m512i;
-    type Real = __m512;
+    type Int = I32x16;
+    type Real = F32x16;
     type Half = SingleHalf;
 
     #[inline(always)]
-    unsafe fn load(p: *const i32) -> __m512i {
-        unsafe { _mm512_loadu_epi32(p) }
+    fn half(self) -> SingleHalf {
+        SingleHalf(self.0)
     }
     #[inline(always)]
-    unsafe fn store(p: *mut i32, v: __m512i) {
-        unsafe { _mm512_storeu_epi32(p, v) }
+    fn run<J: Job<Self>>(self, job: J) -> J::Output {
+        self.0.run(self, job)
     }
-    #[inline(always)]
-    unsafe fn splat(v: i32) -> __m512i {
-        unsafe { _mm512_set1_epi32(v) }
-    }
-    #[inline(always)]
-    unsafe fn add(a: __m512i, b: __m512i) -> __m512i {
-        unsafe { _mm512_add_epi32(a, b) }
-    }
-    #[inline(always)]
-    unsafe fn sub(a: __m512i, b: __m512i) -> __m512i {
-        unsafe { _mm512_sub_epi32(a, b) }
-    }
-    #[inline(always)]
-    unsafe fn max(a: __m512i, b: __m512i) -> __m512i {
-        unsafe { _mm512_max_epi32(a, b) }
-    }
-    #[inline(always)]
-    unsafe fn min(a: __m512i, b: __m512i) -> __m512i {
-        unsafe { _mm512_min_epi32(a, b) }
-    }
-    #[inline(always)]
-    unsafe fn add_where(acc: __m512i, bits: u64, v: i32) -> __m512i {
-        unsafe { _mm512_mask_add_epi32(acc, bits as u16, acc, _mm512_set1_epi32(v)) }
-    }
-    #[inline(always)]
-    unsafe fn if_less(a: __m512i, b: __m512i, yes: __m512, no: __m512) -> __m512 {
-        unsafe { _mm512_mask_blend_ps(_mm512_cmplt_epi32_mask(a, b), no, yes) }
-    }
-    #[inline(always)]
-    unsafe fn to_real(v: __m512i) -> __m512 {
-        unsafe { _mm512_cvtepi32_ps(v) }
-    }
-    #[inline(always)]
-    unsafe fn load_real(p: *const f32) -> __m512 {
-        unsafe { _mm512_loadu_ps(p) }
-    }
-    #[inline(always)]
-    unsafe fn store_real(p: *mut f32, v: __m512) {
-        unsafe { _mm512_storeu_ps(p, v) }
-    }
-    #[inline(always)]
-    unsafe fn splat_real(v: f32) -> __m512 {
-        unsafe { _mm512_set1_ps(v) }
-    }
-    #[inline(always)]
-    unsafe fn add_real(a: __m512, b: __m512) -> __m512 {
-        unsafe { _mm512_add_ps(a, b) }
-    }
-    #[inline(always)]
-    unsafe fn mul_real(a: __m512, b: __m512) -> __m512 {
-        unsafe { _mm512_mul_ps(a, b) }
-    }
-    #[inline(always)]
-    unsafe fn div_real(a: __m512, b: __m512) -> __m512 {
-        unsafe { _mm512_div_ps(a, b) }
-    }
-    #[inline(always)]
-    unsafe fn min_real(a: __m512, b: __m512) -> __m512 {
-        unsafe { _mm512_min_ps(a, b) }
-    }
-    #[inline(always)]
-    unsafe fn ln_ratio(a: __m512, b: __m512, shift: __m512) -> __m512 {
-        unsafe {
-            let r = _mm512_rcp14_ps(b);
-            let r = _mm512_mul_ps(r, _mm512_fnmadd_ps(b, r, _mm512_set1_ps(2.0)));
-            let bits = _mm512_castps_si512(_mm512_mul_ps(a, r));
+    compiled! {
+        fn splat(self, v: i32) -> I32x16 { I32x16(_mm512_set1_epi32(v)) }
+        fn splat_real(self, v: f32) -> F32x16 { F32x16(_mm512_set1_ps(v)) }
+        fn max(a: I32x16, b: I32x16) -> I32x16 { I32x16(_mm512_max_epi32(a.0, b.0)) }
+        fn min(a: I32x16, b: I32x16) -> I32x16 { I32x16(_mm512_min_epi32(a.0, b.0)) }
+        fn add_where(acc: I32x16, bits: u64, v: i32) -> I32x16 {
+            I32x16(_mm512_mask_add_epi32(acc.0, bits as u16, acc.0, _mm512_set1_epi32(v)))
+        }
+        fn if_less(a: I32x16, b: I32x16, yes: F32x16, no: F32x16) -> F32x16 {
+            F32x16(_mm512_mask_blend_ps(_mm512_cmplt_epi32_mask(a.0, b.0), no.0, yes.0))
+        }
+        fn to_real(v: I32x16) -> F32x16 { F32x16(_mm512_cvtepi32_ps(v.0)) }
+        fn min_real(a: F32x16, b: F32x16) -> F32x16 { F32x16(_mm512_min_ps(a.0, b.0)) }
+        fn ln_ratio(a: F32x16, b: F32x16, shift: F32x16) -> F32x16 {
+            let r = _mm512_rcp14_ps(b.0);
+            let r = _mm512_mul_ps(r, _mm512_fnmadd_ps(b.0, r, _mm512_set1_ps(2.0)));
+            let bits = _mm512_castps_si512(_mm512_mul_ps(a.0, r));
             let exponent = _mm512_sub_epi32(_mm512_srli_epi32::<23>(bits), _mm512_set1_epi32(127));
             let one = _mm512_set1_ps(1.0);
             // (bits & mantissa) | one
@@ -112,198 +95,95 @@ impl Lanes for Single {
             for k in (1..6).rev() {
                 p = _mm512_fmadd_ps(p, t, _mm512_set1_ps(LN_POLY_F32[k]));
             }
-            p = _mm512_fmadd_ps(p, t, _mm512_add_ps(shift, _mm512_set1_ps(LN_POLY_F32[0])));
-            _mm512_fmadd_ps(_mm512_cvtepi32_ps(exponent), _mm512_set1_ps(std::f32::consts::LN_2), p)
+            p = _mm512_fmadd_ps(p, t, _mm512_add_ps(shift.0, _mm512_set1_ps(LN_POLY_F32[0])));
+            let ln2 = _mm512_set1_ps(std::f32::consts::LN_2);
+            F32x16(_mm512_fmadd_ps(_mm512_cvtepi32_ps(exponent), ln2, p))
         }
-    }
-    #[inline(always)]
-    unsafe fn min_across(v: &[__m512; 8], n: usize, out: &mut [f32; 8]) {
-        unsafe {
+        fn min_across(v: &[F32x16; 8], n: usize, out: &mut [f32; 8]) {
             // Fold to 256 bits, then the tree of the half-width lanes.
             let mut halves = [_mm256_setzero_ps(); 8];
-            for (half, &x) in halves.iter_mut().zip(v) {
-                *half = _mm256_min_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps::<1>(x));
+            for i in 0..8 {
+                let (low, high) = (_mm512_castps512_ps256(v[i].0), _mm512_extractf32x8_ps::<1>(v[i].0));
+                halves[i] = _mm256_min_ps(low, high);
             }
-            SingleHalf::min_across(&halves, n, out);
+            avx2::min_across(halves, n, out);
         }
     }
 }
 
-#[allow(clippy::undocumented_unsafe_blocks)]
 impl Lanes for SingleHalf {
-    const N: usize = 8;
     type I = i32;
     type R = f32;
-    type Int = __m256i;
-    type Real = __m256;
+    type Int = I32x8;
+    type Real = F32x8;
     type Half = Self;
 
     #[inline(always)]
-    unsafe fn load(p: *const i32) -> __m256i {
-        unsafe { _mm256_loadu_epi32(p) }
+    fn half(self) -> Self {
+        self
     }
     #[inline(always)]
-    unsafe fn store(p: *mut i32, v: __m256i) {
-        unsafe { _mm256_storeu_epi32(p, v) }
+    fn run<J: Job<Self>>(self, job: J) -> J::Output {
+        self.0.run(self, job)
     }
-    #[inline(always)]
-    unsafe fn splat(v: i32) -> __m256i {
-        unsafe { _mm256_set1_epi32(v) }
-    }
-    #[inline(always)]
-    unsafe fn add(a: __m256i, b: __m256i) -> __m256i {
-        unsafe { _mm256_add_epi32(a, b) }
-    }
-    #[inline(always)]
-    unsafe fn sub(a: __m256i, b: __m256i) -> __m256i {
-        unsafe { _mm256_sub_epi32(a, b) }
-    }
-    #[inline(always)]
-    unsafe fn max(a: __m256i, b: __m256i) -> __m256i {
-        unsafe { _mm256_max_epi32(a, b) }
-    }
-    #[inline(always)]
-    unsafe fn min(a: __m256i, b: __m256i) -> __m256i {
-        unsafe { _mm256_min_epi32(a, b) }
-    }
-    #[inline(always)]
-    unsafe fn add_where(acc: __m256i, bits: u64, v: i32) -> __m256i {
-        unsafe { _mm256_mask_add_epi32(acc, bits as u8, acc, _mm256_set1_epi32(v)) }
-    }
-    #[inline(always)]
-    unsafe fn if_less(a: __m256i, b: __m256i, yes: __m256, no: __m256) -> __m256 {
-        unsafe { _mm256_mask_blend_ps(_mm256_cmplt_epi32_mask(a, b), no, yes) }
-    }
-    #[inline(always)]
-    unsafe fn to_real(v: __m256i) -> __m256 {
-        unsafe { _mm256_cvtepi32_ps(v) }
-    }
-    #[inline(always)]
-    unsafe fn load_real(p: *const f32) -> __m256 {
-        unsafe { _mm256_loadu_ps(p) }
-    }
-    #[inline(always)]
-    unsafe fn store_real(p: *mut f32, v: __m256) {
-        unsafe { _mm256_storeu_ps(p, v) }
-    }
-    #[inline(always)]
-    unsafe fn splat_real(v: f32) -> __m256 {
-        unsafe { _mm256_set1_ps(v) }
-    }
-    #[inline(always)]
-    unsafe fn add_real(a: __m256, b: __m256) -> __m256 {
-        unsafe { _mm256_add_ps(a, b) }
-    }
-    #[inline(always)]
-    unsafe fn mul_real(a: __m256, b: __m256) -> __m256 {
-        unsafe { _mm256_mul_ps(a, b) }
-    }
-    #[inline(always)]
-    unsafe fn div_real(a: __m256, b: __m256) -> __m256 {
-        unsafe { _mm256_div_ps(a, b) }
-    }
-    #[inline(always)]
-    unsafe fn min_real(a: __m256, b: __m256) -> __m256 {
-        unsafe { _mm256_min_ps(a, b) }
-    }
-    #[inline(always)]
-    unsafe fn ln_ratio(a: __m256, b: __m256, shift: __m256) -> __m256 {
-        unsafe {
-            let r = _mm256_rcp14_ps(b);
-            let r = _mm256_mul_ps(r, _mm256_fnmadd_ps(b, r, _mm256_set1_ps(2.0)));
-            super::avx2::ln_of_product(a, r, shift)
+    compiled! {
+        fn splat(self, v: i32) -> I32x8 { I32x8(_mm256_set1_epi32(v)) }
+        fn splat_real(self, v: f32) -> F32x8 { F32x8(_mm256_set1_ps(v)) }
+        fn max(a: I32x8, b: I32x8) -> I32x8 { I32x8(_mm256_max_epi32(a.0, b.0)) }
+        fn min(a: I32x8, b: I32x8) -> I32x8 { I32x8(_mm256_min_epi32(a.0, b.0)) }
+        fn add_where(acc: I32x8, bits: u64, v: i32) -> I32x8 {
+            I32x8(_mm256_mask_add_epi32(acc.0, bits as u8, acc.0, _mm256_set1_epi32(v)))
         }
-    }
-    #[inline(always)]
-    unsafe fn min_across(v: &[__m256; 8], n: usize, out: &mut [f32; 8]) {
-        unsafe { super::avx2::min_across(v, n, out) }
+        fn if_less(a: I32x8, b: I32x8, yes: F32x8, no: F32x8) -> F32x8 {
+            F32x8(_mm256_mask_blend_ps(_mm256_cmplt_epi32_mask(a.0, b.0), no.0, yes.0))
+        }
+        fn to_real(v: I32x8) -> F32x8 { F32x8(_mm256_cvtepi32_ps(v.0)) }
+        fn min_real(a: F32x8, b: F32x8) -> F32x8 { F32x8(_mm256_min_ps(a.0, b.0)) }
+        fn ln_ratio(a: F32x8, b: F32x8, shift: F32x8) -> F32x8 {
+            let r = _mm256_rcp14_ps(b.0);
+            let r = _mm256_mul_ps(r, _mm256_fnmadd_ps(b.0, r, _mm256_set1_ps(2.0)));
+            F32x8(avx2::ln_of_product(a.0, r, shift.0))
+        }
+        fn min_across(v: &[F32x8; 8], n: usize, out: &mut [f32; 8]) {
+            let [a, b, c, d, e, f, g, h] = *v;
+            avx2::min_across([a.0, b.0, c.0, d.0, e.0, f.0, g.0, h.0], n, out);
+        }
     }
 }
 
-#[allow(clippy::undocumented_unsafe_blocks)]
 impl Lanes for Double {
-    const N: usize = 8;
     type I = i64;
     type R = f64;
-    type Int = __m512i;
-    type Real = __m512d;
+    type Int = I64x8;
+    type Real = F64x8;
     type Half = Self;
 
     #[inline(always)]
-    unsafe fn load(p: *const i64) -> __m512i {
-        unsafe { _mm512_loadu_epi64(p) }
+    fn half(self) -> Self {
+        self
     }
     #[inline(always)]
-    unsafe fn store(p: *mut i64, v: __m512i) {
-        unsafe { _mm512_storeu_epi64(p, v) }
+    fn run<J: Job<Self>>(self, job: J) -> J::Output {
+        self.0.run(self, job)
     }
-    #[inline(always)]
-    unsafe fn splat(v: i64) -> __m512i {
-        unsafe { _mm512_set1_epi64(v) }
-    }
-    #[inline(always)]
-    unsafe fn add(a: __m512i, b: __m512i) -> __m512i {
-        unsafe { _mm512_add_epi64(a, b) }
-    }
-    #[inline(always)]
-    unsafe fn sub(a: __m512i, b: __m512i) -> __m512i {
-        unsafe { _mm512_sub_epi64(a, b) }
-    }
-    #[inline(always)]
-    unsafe fn max(a: __m512i, b: __m512i) -> __m512i {
-        unsafe { _mm512_max_epi64(a, b) }
-    }
-    #[inline(always)]
-    unsafe fn min(a: __m512i, b: __m512i) -> __m512i {
-        unsafe { _mm512_min_epi64(a, b) }
-    }
-    #[inline(always)]
-    unsafe fn add_where(acc: __m512i, bits: u64, v: i64) -> __m512i {
-        unsafe { _mm512_mask_add_epi64(acc, bits as u8, acc, _mm512_set1_epi64(v)) }
-    }
-    #[inline(always)]
-    unsafe fn if_less(a: __m512i, b: __m512i, yes: __m512d, no: __m512d) -> __m512d {
-        unsafe { _mm512_mask_blend_pd(_mm512_cmplt_epi64_mask(a, b), no, yes) }
-    }
-    #[inline(always)]
-    unsafe fn to_real(v: __m512i) -> __m512d {
-        unsafe { _mm512_cvtepi64_pd(v) }
-    }
-    #[inline(always)]
-    unsafe fn load_real(p: *const f64) -> __m512d {
-        unsafe { _mm512_loadu_pd(p) }
-    }
-    #[inline(always)]
-    unsafe fn store_real(p: *mut f64, v: __m512d) {
-        unsafe { _mm512_storeu_pd(p, v) }
-    }
-    #[inline(always)]
-    unsafe fn splat_real(v: f64) -> __m512d {
-        unsafe { _mm512_set1_pd(v) }
-    }
-    #[inline(always)]
-    unsafe fn add_real(a: __m512d, b: __m512d) -> __m512d {
-        unsafe { _mm512_add_pd(a, b) }
-    }
-    #[inline(always)]
-    unsafe fn mul_real(a: __m512d, b: __m512d) -> __m512d {
-        unsafe { _mm512_mul_pd(a, b) }
-    }
-    #[inline(always)]
-    unsafe fn div_real(a: __m512d, b: __m512d) -> __m512d {
-        unsafe { _mm512_div_pd(a, b) }
-    }
-    #[inline(always)]
-    unsafe fn min_real(a: __m512d, b: __m512d) -> __m512d {
-        unsafe { _mm512_min_pd(a, b) }
-    }
-    #[inline(always)]
-    unsafe fn ln_ratio(a: __m512d, b: __m512d, shift: __m512d) -> __m512d {
-        unsafe {
+    compiled! {
+        fn splat(self, v: i64) -> I64x8 { I64x8(_mm512_set1_epi64(v)) }
+        fn splat_real(self, v: f64) -> F64x8 { F64x8(_mm512_set1_pd(v)) }
+        fn max(a: I64x8, b: I64x8) -> I64x8 { I64x8(_mm512_max_epi64(a.0, b.0)) }
+        fn min(a: I64x8, b: I64x8) -> I64x8 { I64x8(_mm512_min_epi64(a.0, b.0)) }
+        fn add_where(acc: I64x8, bits: u64, v: i64) -> I64x8 {
+            I64x8(_mm512_mask_add_epi64(acc.0, bits as u8, acc.0, _mm512_set1_epi64(v)))
+        }
+        fn if_less(a: I64x8, b: I64x8, yes: F64x8, no: F64x8) -> F64x8 {
+            F64x8(_mm512_mask_blend_pd(_mm512_cmplt_epi64_mask(a.0, b.0), no.0, yes.0))
+        }
+        fn to_real(v: I64x8) -> F64x8 { F64x8(_mm512_cvtepi64_pd(v.0)) }
+        fn min_real(a: F64x8, b: F64x8) -> F64x8 { F64x8(_mm512_min_pd(a.0, b.0)) }
+        fn ln_ratio(a: F64x8, b: F64x8, shift: F64x8) -> F64x8 {
             let zero = _mm512_setzero_pd();
-            let positive = _mm512_cmp_pd_mask::<_CMP_GT_OQ>(a, zero)
-                & _mm512_cmp_pd_mask::<_CMP_GT_OQ>(b, zero);
-            let bits = _mm512_castpd_si512(_mm512_div_pd(a, b));
+            let positive = _mm512_cmp_pd_mask::<_CMP_GT_OQ>(a.0, zero)
+                & _mm512_cmp_pd_mask::<_CMP_GT_OQ>(b.0, zero);
+            let bits = _mm512_castpd_si512(_mm512_div_pd(a.0, b.0));
             let exponent = _mm512_srai_epi64::<52>(_mm512_sub_epi64(
                 bits,
                 _mm512_set1_epi64(SQRT_HALF_BITS as i64),
@@ -319,17 +199,107 @@ impl Lanes for Double {
             let value = _mm512_fmadd_pd(
                 _mm512_cvtepi64_pd(exponent),
                 _mm512_set1_pd(std::f64::consts::LN_2),
-                _mm512_fmadd_pd(s, p, shift),
+                _mm512_fmadd_pd(s, p, shift.0),
             );
-            _mm512_maskz_mov_pd(positive, value)
+            F64x8(_mm512_maskz_mov_pd(positive, value))
         }
-    }
-    #[inline(always)]
-    unsafe fn min_across(v: &[__m512d; 8], n: usize, out: &mut [f64; 8]) {
-        unsafe {
-            for (least, &x) in out.iter_mut().zip(v).take(n) {
-                *least = _mm512_reduce_min_pd(x);
+        fn min_across(v: &[F64x8; 8], n: usize, out: &mut [f64; 8]) {
+            for i in 0..n.min(8) {
+                out[i] = _mm512_reduce_min_pd(v[i].0);
             }
         }
+    }
+}
+
+impl Double {
+    compiled! {
+        fn widened(v: U16x8) -> F64x8 { F64x8(_mm512_cvtepi32_pd(_mm256_cvtepu16_epi32(v.0))) }
+        /// The positions in the low words of the first and the second sixteen.
+        fn words(first: U32x16, second: U32x16) -> U16x32 {
+            let low = _mm512_castsi256_si512(_mm512_cvtepi32_epi16(first.0));
+            U16x32(_mm512_inserti64x4::<1>(low, _mm512_cvtepi32_epi16(second.0)))
+        }
+        /// The counters of `a`, then `b`, at these positions.
+        fn permuted(a: U16x32, positions: U16x32, b: U16x32) -> U16x32 {
+            U16x32(_mm512_permutex2var_epi16(a.0, positions.0, b.0))
+        }
+        /// `base` + position of every set bit, next to each other.
+        fn compressed(self, mask: u16, base: u32) -> U32x16 {
+            let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+            let ids = _mm512_add_epi32(lanes, _mm512_set1_epi32(base.cast_signed()));
+            U32x16(_mm512_maskz_compress_epi32(mask, ids))
+        }
+    }
+}
+
+impl RowLanes for Double {
+    type Counts = U16x32;
+    const WIDE: usize = 2;
+
+    compiled! {
+        fn add_real_where(acc: F64x8, bits: u32, v: f64) -> F64x8 {
+            F64x8(_mm512_mask_add_pd(acc.0, bits as u8, acc.0, _mm512_set1_pd(v)))
+        }
+        fn reciprocal(x: F64x8) -> F64x8 {
+            // Two steps of Newton's method: 14 bits, 28, all. Cheaper than a division.
+            let one = _mm512_set1_pd(1.0);
+            let r = _mm512_rcp14_pd(x.0);
+            let r = _mm512_fmadd_pd(r, _mm512_fnmadd_pd(x.0, r, one), r);
+            F64x8(_mm512_fmadd_pd(r, _mm512_fnmadd_pd(x.0, r, one), r))
+        }
+        fn max_real(a: F64x8, b: F64x8) -> F64x8 { F64x8(_mm512_max_pd(a.0, b.0)) }
+        fn mul_add(a: F64x8, b: F64x8, c: F64x8) -> F64x8 {
+            F64x8(_mm512_fmadd_pd(a.0, b.0, c.0))
+        }
+        fn if_positive(x: F64x8, yes: F64x8, no: F64x8) -> F64x8 {
+            let positive = _mm512_cmp_pd_mask::<_CMP_GT_OQ>(x.0, _mm512_setzero_pd());
+            F64x8(_mm512_mask_blend_pd(positive, no.0, yes.0))
+        }
+        fn no_counts(self) -> U16x32 { U16x32(_mm512_setzero_si512()) }
+        fn count_where(acc: U16x32, bits: u32, v: u16) -> U16x32 {
+            let v = _mm512_set1_epi16(v.cast_signed());
+            U16x32(_mm512_mask_add_epi16(acc.0, bits, acc.0, v))
+        }
+        fn between(counts: U16x32, least: u16, most: u16) -> u32 {
+            let least = _mm512_set1_epi16(least.cast_signed());
+            let most = _mm512_set1_epi16(most.cast_signed());
+            _mm512_cmpge_epu16_mask(counts.0, least) & _mm512_cmple_epu16_mask(counts.0, most)
+        }
+        fn compact(self, bits: u64, mask: u64) -> u64 { _pext_u64(bits, mask) }
+    }
+
+    #[inline(always)]
+    fn load_counts(self, from: &[u16]) -> F64x8 {
+        Self::widened(lanes::load(self, from))
+    }
+
+    #[inline(always)]
+    fn narrow(self, from: &[u16], to: &mut [u16], rows: &[u32], width: usize, keep: u64) {
+        let mut kept = [0u32; 80];
+        let n = self.positions(keep, 0, &mut kept);
+        let low = Self::words(lanes::load(self, &kept), lanes::load(self, &kept[16..]));
+        let high = Self::words(lanes::load(self, &kept[32..]), lanes::load(self, &kept[48..]));
+        for &row in rows {
+            let at = row as usize * width;
+            let (from, to) = (&from[at..][..width], &mut to[at..][..width]);
+            let a = self.load_all(from);
+            // One vector or two.
+            let b = if width > 32 { self.load_all(&from[32..]) } else { a };
+            Self::permuted(a, low, b).store(to);
+            if n > 32 {
+                Self::permuted(a, high, b).store(&mut to[32..]);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn positions(self, bits: u64, base: u32, out: &mut [u32]) -> usize {
+        let mut n = 0;
+        for quarter in 0..4 {
+            let mask = (bits >> (16 * quarter)) as u16;
+            self.compressed(mask, base + 16 * quarter).store(&mut out[n..]);
+            n += mask.count_ones() as usize;
+        }
+        n
     }
 }

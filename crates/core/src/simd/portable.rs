@@ -1,6 +1,26 @@
-//! Plain Rust lanes: arrays that the compiler vectorises as far as the target allows.
+//! Plain Rust: arrays that the compiler vectorises as far as the target allows.
 
-use super::{ATANH_F64, LN_POLY_F32, Lanes};
+use super::isa::Job;
+use super::lanes::{Lanes, RowLanes, Sealed};
+use super::vector::Vector;
+use super::{ATANH_F64, LN_POLY_F32};
+use std::ops::{Add, Div, Mul, Sub};
+
+/// Any machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Portable;
+
+impl Portable {
+    /// Lanes of i32/f32.
+    pub fn single(self) -> Single {
+        Single
+    }
+
+    /// Lanes of i64/f64.
+    pub fn double(self) -> Double {
+        Double
+    }
+}
 
 /// Eight lanes of i32/f32.
 #[derive(Clone, Copy, Debug)]
@@ -9,6 +29,53 @@ pub struct Single;
 /// Four lanes of i64/f64.
 #[derive(Clone, Copy, Debug)]
 pub struct Double;
+
+/// Lanes of any type.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub struct Array<T, const N: usize>([T; N]);
+
+impl<T: Copy, const N: usize> Array<T, N> {
+    /// From each lane.
+    #[inline(always)]
+    fn map<U>(self, f: impl Fn(T) -> U) -> Array<U, N> {
+        Array(self.0.map(f))
+    }
+
+    /// From both lanes at each place.
+    #[inline(always)]
+    fn zip<U>(self, other: Self, f: impl Fn(T, T) -> U) -> Array<U, N> {
+        Array(std::array::from_fn(|l| f(self.0[l], other.0[l])))
+    }
+
+    /// From each lane, and whether its bit is set.
+    #[inline(always)]
+    fn masked(self, bits: u64, f: impl Fn(T, bool) -> T) -> Self {
+        Array(std::array::from_fn(|l| f(self.0[l], bits >> l & 1 == 1)))
+    }
+}
+
+// SAFETY: an array is its elements.
+unsafe impl<T: Copy, const N: usize> Vector<T> for Array<T, N> {}
+
+macro_rules! operator {
+    ($op:ident $method:ident: $($type:ty, $by:expr;)+) => {$(
+        impl<const N: usize> $op for Array<$type, N> {
+            type Output = Self;
+            #[inline(always)]
+            fn $method(self, other: Self) -> Self {
+                self.zip(other, $by)
+            }
+        }
+    )+};
+}
+
+operator!(Add add: i32, i32::wrapping_add; i64, i64::wrapping_add; u16, u16::wrapping_add;
+    f32, |a, b| a + b; f64, |a, b| a + b;);
+operator!(Sub sub: i32, i32::wrapping_sub; i64, i64::wrapping_sub; u16, u16::wrapping_sub;
+    f32, |a, b| a - b; f64, |a, b| a - b;);
+operator!(Mul mul: f32, |a, b| a * b; f64, |a, b| a * b;);
+operator!(Div div: f32, |a, b| a / b; f64, |a, b| a / b;);
 
 #[inline(always)]
 fn ln_ratio_f32(a: f32, b: f32, shift: f32) -> f32 {
@@ -39,99 +106,64 @@ fn ln_ratio_f64(a: f64, b: f64, shift: f64) -> f64 {
 
 macro_rules! portable {
     ($name:ident, $n:literal, $i:ty, $r:ty, $ln:ident) => {
+        impl Sealed for $name {}
+
         impl Lanes for $name {
-            const N: usize = $n;
             type I = $i;
             type R = $r;
-            type Int = [$i; $n];
-            type Real = [$r; $n];
+            type Int = Array<$i, $n>;
+            type Real = Array<$r, $n>;
             type Half = Self;
 
             #[inline(always)]
-            unsafe fn load(p: *const $i) -> [$i; $n] {
-                // SAFETY: the caller passes a pointer to N elements.
-                unsafe { p.cast::<[$i; $n]>().read_unaligned() }
+            fn half(self) -> Self {
+                self
+            }
+            #[inline(never)]
+            fn run<J: Job<Self>>(self, job: J) -> J::Output {
+                job.run(self)
             }
             #[inline(always)]
-            unsafe fn store(p: *mut $i, v: [$i; $n]) {
-                // SAFETY: the caller passes a pointer to N elements.
-                unsafe { p.cast::<[$i; $n]>().write_unaligned(v) }
+            fn splat(self, v: $i) -> Self::Int {
+                Array([v; $n])
             }
             #[inline(always)]
-            unsafe fn splat(v: $i) -> [$i; $n] {
-                [v; $n]
+            fn splat_real(self, v: $r) -> Self::Real {
+                Array([v; $n])
             }
             #[inline(always)]
-            unsafe fn add(a: [$i; $n], b: [$i; $n]) -> [$i; $n] {
-                std::array::from_fn(|l| a[l].wrapping_add(b[l]))
+            fn max(a: Self::Int, b: Self::Int) -> Self::Int {
+                a.zip(b, Ord::max)
             }
             #[inline(always)]
-            unsafe fn sub(a: [$i; $n], b: [$i; $n]) -> [$i; $n] {
-                std::array::from_fn(|l| a[l].wrapping_sub(b[l]))
+            fn min(a: Self::Int, b: Self::Int) -> Self::Int {
+                a.zip(b, Ord::min)
             }
             #[inline(always)]
-            unsafe fn max(a: [$i; $n], b: [$i; $n]) -> [$i; $n] {
-                std::array::from_fn(|l| a[l].max(b[l]))
+            fn add_where(acc: Self::Int, bits: u64, v: $i) -> Self::Int {
+                acc.masked(bits, |a, set| a.wrapping_add(v & -<$i>::from(set)))
             }
             #[inline(always)]
-            unsafe fn min(a: [$i; $n], b: [$i; $n]) -> [$i; $n] {
-                std::array::from_fn(|l| a[l].min(b[l]))
+            fn if_less(a: Self::Int, b: Self::Int, yes: Self::Real, no: Self::Real) -> Self::Real {
+                let less = a.zip(b, |a, b| a < b).0;
+                Array(std::array::from_fn(|l| if less[l] { yes.0[l] } else { no.0[l] }))
             }
             #[inline(always)]
-            unsafe fn add_where(acc: [$i; $n], bits: u64, v: $i) -> [$i; $n] {
-                std::array::from_fn(|l| acc[l].wrapping_add(v & -((bits >> l & 1) as $i)))
-            }
-            #[inline(always)]
-            unsafe fn if_less(
-                a: [$i; $n],
-                b: [$i; $n],
-                yes: [$r; $n],
-                no: [$r; $n],
-            ) -> [$r; $n] {
-                std::array::from_fn(|l| if a[l] < b[l] { yes[l] } else { no[l] })
-            }
-            #[inline(always)]
-            unsafe fn to_real(v: [$i; $n]) -> [$r; $n] {
+            fn to_real(v: Self::Int) -> Self::Real {
                 v.map(|x| x as $r)
             }
             #[inline(always)]
-            unsafe fn load_real(p: *const $r) -> [$r; $n] {
-                // SAFETY: the caller passes a pointer to N elements.
-                unsafe { p.cast::<[$r; $n]>().read_unaligned() }
+            fn min_real(a: Self::Real, b: Self::Real) -> Self::Real {
+                a.zip(b, |a, b| if a < b { a } else { b })
             }
             #[inline(always)]
-            unsafe fn store_real(p: *mut $r, v: [$r; $n]) {
-                // SAFETY: the caller passes a pointer to N elements.
-                unsafe { p.cast::<[$r; $n]>().write_unaligned(v) }
+            fn ln_ratio(a: Self::Real, b: Self::Real, shift: Self::Real) -> Self::Real {
+                Array(std::array::from_fn(|l| $ln(a.0[l], b.0[l], shift.0[l])))
             }
             #[inline(always)]
-            unsafe fn splat_real(v: $r) -> [$r; $n] {
-                [v; $n]
-            }
-            #[inline(always)]
-            unsafe fn add_real(a: [$r; $n], b: [$r; $n]) -> [$r; $n] {
-                std::array::from_fn(|l| a[l] + b[l])
-            }
-            #[inline(always)]
-            unsafe fn mul_real(a: [$r; $n], b: [$r; $n]) -> [$r; $n] {
-                std::array::from_fn(|l| a[l] * b[l])
-            }
-            #[inline(always)]
-            unsafe fn div_real(a: [$r; $n], b: [$r; $n]) -> [$r; $n] {
-                std::array::from_fn(|l| a[l] / b[l])
-            }
-            #[inline(always)]
-            unsafe fn min_real(a: [$r; $n], b: [$r; $n]) -> [$r; $n] {
-                std::array::from_fn(|l| if a[l] < b[l] { a[l] } else { b[l] })
-            }
-            #[inline(always)]
-            unsafe fn ln_ratio(a: [$r; $n], b: [$r; $n], shift: [$r; $n]) -> [$r; $n] {
-                std::array::from_fn(|l| $ln(a[l], b[l], shift[l]))
-            }
-            #[inline(always)]
-            unsafe fn min_across(v: &[[$r; $n]; 8], n: usize, out: &mut [$r; 8]) {
+            fn min_across(v: &[Self::Real; 8], n: usize, out: &mut [$r; 8]) {
                 for (least, lanes) in out.iter_mut().zip(v).take(n) {
-                    *least = lanes.iter().copied().fold(<$r>::INFINITY, <$r>::min);
+                    *least = lanes.0.iter().copied().fold(<$r>::INFINITY, <$r>::min);
                 }
             }
         }
@@ -140,3 +172,40 @@ macro_rules! portable {
 
 portable!(Single, 8, i32, f32, ln_ratio_f32);
 portable!(Double, 4, i64, f64, ln_ratio_f64);
+
+impl RowLanes for Double {
+    type Counts = Array<u16, 16>;
+
+    #[inline(always)]
+    fn add_real_where(acc: Self::Real, bits: u32, v: f64) -> Self::Real {
+        acc.masked(bits.into(), |a, set| a + if set { v } else { 0.0 })
+    }
+    #[inline(always)]
+    fn reciprocal(x: Self::Real) -> Self::Real {
+        x.map(f64::recip)
+    }
+    #[inline(always)]
+    fn max_real(a: Self::Real, b: Self::Real) -> Self::Real {
+        a.zip(b, |a, b| if a > b { a } else { b })
+    }
+    #[inline(always)]
+    fn mul_add(a: Self::Real, b: Self::Real, c: Self::Real) -> Self::Real {
+        a * b + c
+    }
+    #[inline(always)]
+    fn if_positive(x: Self::Real, yes: Self::Real, no: Self::Real) -> Self::Real {
+        Array(std::array::from_fn(|l| if x.0[l] > 0.0 { yes.0[l] } else { no.0[l] }))
+    }
+    #[inline(always)]
+    fn no_counts(self) -> Self::Counts {
+        Array([0; 16])
+    }
+    #[inline(always)]
+    fn load_counts(self, from: &[u16]) -> Self::Real {
+        Array(*from.first_chunk().expect("as many counters as lanes")).map(f64::from)
+    }
+    #[inline(always)]
+    fn count_where(acc: Self::Counts, bits: u32, v: u16) -> Self::Counts {
+        acc.masked(bits.into(), |n, set| n.wrapping_add(v & u16::from(set).wrapping_neg()))
+    }
+}

@@ -7,7 +7,7 @@
 
 use super::fixed::power_of_two;
 use super::likelihood::{Likelihood, MOST_PRICE};
-use super::{ANY, FrontTask, ScalarTask, Statistics, Task};
+use super::{ANY, FrontTask, ScalarTask, Statistics, Superadditive, Task};
 use crate::error::Error;
 use crate::survival::{Observations, RiskTable};
 use std::sync::OnceLock;

@@ -4,7 +4,10 @@
 //! channels are the leaf's weight and those of all classes but the first.
 
 use super::fixed::{Fixed, power_of_two};
-use super::{LaneError, LaneTask, ScalarTask, Statistics, Superadditive, check_labels};
+use super::{
+    FreeQuestions, LaneError, LaneTask, Questions, ScalarTask, Statistics, Superadditive, Ties,
+    check_labels,
+};
 use crate::error::Error;
 use crate::simd::{LaneInt, Lanes};
 
@@ -114,10 +117,6 @@ impl ScalarTask for Impurity {
         self.leaf_cost(sums) > 0
     }
 
-    fn pure_leaves(&self) -> bool {
-        true
-    }
-
     fn cost_rounding(&self) -> i64 {
         // Half a unit, and at most 38 roundings relative to 2^50 units.
         6
@@ -125,10 +124,6 @@ impl ScalarTask for Impurity {
 
     fn split_price(&self) -> i64 {
         self.price
-    }
-
-    fn scale(&self) -> f64 {
-        self.scale
     }
 
     fn objective(&self, leaf_of: &[usize], n_leaves: usize) -> f64 {
@@ -150,7 +145,16 @@ impl ScalarTask for Impurity {
     }
 }
 
-impl Superadditive for Impurity {}
+impl Superadditive for Impurity {
+    fn pure_leaves(&self) -> bool {
+        true
+    }
+}
+
+impl Ties for Impurity {}
+
+impl Questions for Impurity {}
+impl FreeQuestions for Impurity {}
 
 /// Weight of the leaf, what the classes so far leave of it, and the sum of their terms.
 #[derive(Clone, Copy)]
@@ -162,16 +166,13 @@ pub struct Classes<L: Lanes> {
 
 impl Impurity {
     #[inline(always)]
-    unsafe fn term<L: Lanes>(&self, total: L::Int, class: L::Int) -> L::Real {
-        // SAFETY: the caller's contract.
-        unsafe {
-            let weight = L::to_real(class);
-            match self.kind {
-                Kind::Gini => L::mul_real(weight, L::to_real(L::sub(total, class))),
-                Kind::Entropy => {
-                    let zero = L::splat_real(L::R::default());
-                    L::mul_real(weight, L::ln_ratio(L::to_real(total), weight, zero))
-                }
+    fn term<L: Lanes>(&self, lanes: L, total: L::Int, class: L::Int) -> L::Real {
+        let weight = L::to_real(class);
+        match self.kind {
+            Kind::Gini => weight * L::to_real(total - class),
+            Kind::Entropy => {
+                let zero = lanes.splat_real(L::R::default());
+                weight * L::ln_ratio(L::to_real(total), weight, zero)
             }
         }
     }
@@ -214,20 +215,18 @@ impl LaneTask for Impurity {
     }
 
     #[inline(always)]
-    unsafe fn lane_constants<L: Lanes>(&self, _: &[u32]) {}
+    fn lane_constants<L: Lanes>(&self, _: L, _: &[u32]) {}
 
     #[inline(always)]
-    unsafe fn lane_start<L: Lanes>(&self) -> Classes<L> {
-        // SAFETY: the caller's contract.
-        unsafe {
-            let zero = L::splat(L::I::default());
-            Classes { total: zero, rest: zero, sum: L::splat_real(L::R::default()) }
-        }
+    fn lane_start<L: Lanes>(&self, lanes: L) -> Classes<L> {
+        let zero = lanes.splat(L::I::default());
+        Classes { total: zero, rest: zero, sum: lanes.splat_real(L::R::default()) }
     }
 
     #[inline(always)]
-    unsafe fn lane_fold<L: Lanes>(
+    fn lane_fold<L: Lanes>(
         &self,
+        lanes: L,
         state: Classes<L>,
         channel: usize,
         sums: L::Int,
@@ -235,26 +234,19 @@ impl LaneTask for Impurity {
         if channel == 0 {
             return Classes { total: sums, rest: sums, ..state };
         }
-        // SAFETY: the caller's contract.
-        unsafe {
-            let term = self.term::<L>(state.total, sums);
-            let (rest, sum) = (L::sub(state.rest, sums), L::add_real(state.sum, term));
-            Classes { rest, sum, ..state }
-        }
+        let term = self.term(lanes, state.total, sums);
+        Classes { rest: state.rest - sums, sum: state.sum + term, ..state }
     }
 
     #[inline(always)]
-    unsafe fn lane_loss<L: Lanes>(&self, (): (), state: Classes<L>) -> L::Real {
-        // SAFETY: the caller's contract.
-        unsafe {
-            let sum = L::add_real(state.sum, self.term::<L>(state.total, state.rest));
-            match self.kind {
-                Kind::Gini => {
-                    let one = L::splat(L::I::from_i64(1));
-                    L::div_real(sum, L::to_real(L::max(state.total, one)))
-                }
-                Kind::Entropy => sum,
+    fn lane_loss<L: Lanes>(&self, lanes: L, (): (), state: Classes<L>) -> L::Real {
+        let sum = state.sum + self.term(lanes, state.total, state.rest);
+        match self.kind {
+            Kind::Gini => {
+                let one = lanes.splat(L::I::from_i64(1));
+                sum / L::to_real(L::max(state.total, one))
             }
+            Kind::Entropy => sum,
         }
     }
 }

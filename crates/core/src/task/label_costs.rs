@@ -5,7 +5,10 @@
 //! and share these lanes; each has a file of its own that says what its costs are.
 
 use super::fixed::{Fixed, power_of_two};
-use super::{LaneError, LaneTask, ScalarTask, Statistics, Superadditive, check_values};
+use super::{
+    FreeQuestions, LaneError, LaneTask, Questions, ScalarTask, Statistics, Superadditive, Ties,
+    check_values,
+};
 use crate::error::Error;
 use crate::simd::{LaneInt, Lanes};
 use std::ops::RangeInclusive;
@@ -83,6 +86,11 @@ impl LabelCosts {
     }
 
     /// As [`LabelCosts::of_costs`], beside the costs of tests, `whole` or not.
+    /// Cost units per unit of the summed costs.
+    pub(super) fn scale(&self) -> f64 {
+        self.scale
+    }
+
     pub(super) fn with_tests(
         costs: &[f64],
         n_labels: usize,
@@ -264,32 +272,12 @@ impl ScalarTask for LabelCosts {
         self.leaf_cost(sums) > 0
     }
 
-    fn worst_cost(&self, sums: &[i64]) -> Option<i64> {
-        sums.iter().copied().max().map(|most| most << self.up)
-    }
-
-    fn pure_leaves(&self) -> bool {
-        true
-    }
-
     fn cost_rounding(&self) -> i64 {
         0
     }
 
     fn split_price(&self) -> i64 {
         self.price.charged
-    }
-
-    fn tie_price(&self) -> i64 {
-        self.price.tie
-    }
-
-    fn orders_sizes(&self) -> bool {
-        self.price.orders
-    }
-
-    fn scale(&self) -> f64 {
-        self.scale
     }
 
     fn objective(&self, leaf_of: &[usize], n_leaves: usize) -> f64 {
@@ -327,7 +315,28 @@ impl ScalarTask for LabelCosts {
     }
 }
 
-impl Superadditive for LabelCosts {}
+impl Superadditive for LabelCosts {
+    fn pure_leaves(&self) -> bool {
+        true
+    }
+
+    fn worst_cost(&self, sums: &[i64]) -> Option<i64> {
+        sums.iter().copied().max().map(|most| most << self.up)
+    }
+}
+
+impl Ties for LabelCosts {
+    fn tie_price(&self) -> i64 {
+        self.price.tie
+    }
+
+    fn orders_sizes(&self) -> bool {
+        self.price.orders
+    }
+}
+
+impl Questions for LabelCosts {}
+impl FreeQuestions for LabelCosts {}
 
 impl LaneTask for LabelCosts {
     fn relaxed(&self) -> Option<Self> {
@@ -365,29 +374,24 @@ impl LaneTask for LabelCosts {
     }
 
     #[inline(always)]
-    unsafe fn lane_constants<L: Lanes>(&self, _: &[u32]) {}
+    fn lane_constants<L: Lanes>(&self, _: L, _: &[u32]) {}
 
     #[inline(always)]
-    unsafe fn lane_start<L: Lanes>(&self) -> L::Int {
-        // SAFETY: the caller's contract.
-        unsafe { L::splat(L::I::from_i64(L::I::MAX_SUM)) }
+    fn lane_start<L: Lanes>(&self, lanes: L) -> L::Int {
+        lanes.splat(L::I::from_i64(L::I::MAX_SUM))
     }
 
     #[inline(always)]
-    unsafe fn lane_fold<L: Lanes>(&self, least: L::Int, label: usize, sums: L::Int) -> L::Int {
-        // SAFETY: the caller's contract.
-        unsafe {
-            if label + 1 < self.n_labels {
-                return L::min(least, sums);
-            }
-            L::min(least, L::add(sums, L::splat(L::I::from_i64(self.last_label))))
+    fn lane_fold<L: Lanes>(&self, lanes: L, least: L::Int, label: usize, sums: L::Int) -> L::Int {
+        if label + 1 < self.n_labels {
+            return L::min(least, sums);
         }
+        L::min(least, sums + lanes.splat(L::I::from_i64(self.last_label)))
     }
 
     #[inline(always)]
-    unsafe fn lane_loss<L: Lanes>(&self, (): (), least: L::Int) -> L::Real {
-        // SAFETY: the caller's contract.
-        unsafe { L::to_real(least) }
+    fn lane_loss<L: Lanes>(&self, _: L, (): (), least: L::Int) -> L::Real {
+        L::to_real(least)
     }
 }
 

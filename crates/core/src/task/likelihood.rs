@@ -7,7 +7,9 @@
 //! cost = ES·ln((HS/ES)/(HS₀/ES₀)). See docs/maths/likelihood.md.
 
 use super::fixed::{Fixed, power_of_two};
-use super::{LaneError, LaneTask, ScalarTask, Statistics, Superadditive};
+use super::{
+    FreeQuestions, LaneError, LaneTask, Questions, ScalarTask, Statistics, Superadditive, Ties,
+};
 use crate::error::Error;
 use crate::simd::{LaneInt, LaneReal, Lanes};
 use crate::survival::{Observations, RiskTable, step_value};
@@ -82,6 +84,11 @@ impl Likelihood<true> {
 }
 
 impl<const PRIOR: bool> Likelihood<PRIOR> {
+    /// Cost units per unit of the summed loss.
+    pub(super) fn scale(&self) -> f64 {
+        self.scale
+    }
+
     fn prepare(obs: &Observations, prior: f64, leaf_penalty: f64) -> Result<Self, Error> {
         let n = obs.len();
         let hazard = baseline_hazard(obs);
@@ -209,16 +216,6 @@ impl<const PRIOR: bool> ScalarTask for Likelihood<PRIOR> {
         if self.prior > 0.0 { self.cost_under_prior(sums) } else { self.part_cost(sums) }
     }
 
-    /// The cost without a prior.
-    fn part_cost(&self, sums: &[i64]) -> i64 {
-        let [events, hazard] = [sums[0] as f64, sums[1] as f64];
-        if sums[0] == 0 || sums[1] == 0 {
-            return 0;
-        }
-        let ratio = (hazard / events) * (self.total[0] as f64 / self.total[1] as f64);
-        (events / self.events_scale * ratio.ln() * self.scale).round() as i64
-    }
-
     fn splits_help(&self, sums: &[i64]) -> bool {
         sums[0] > 0
     }
@@ -227,16 +224,8 @@ impl<const PRIOR: bool> ScalarTask for Likelihood<PRIOR> {
         1
     }
 
-    fn rank(&self, sums: &[i64]) -> Option<f64> {
-        Some(sums[0] as f64 / sums[1].max(1) as f64)
-    }
-
     fn split_price(&self) -> i64 {
         self.price
-    }
-
-    fn scale(&self) -> f64 {
-        self.scale
     }
 
     fn objective(&self, leaf_of: &[usize], n_leaves: usize) -> f64 {
@@ -269,7 +258,26 @@ impl<const PRIOR: bool> ScalarTask for Likelihood<PRIOR> {
     }
 }
 
-impl<const PRIOR: bool> Superadditive for Likelihood<PRIOR> {}
+impl<const PRIOR: bool> Superadditive for Likelihood<PRIOR> {
+    /// The cost without a prior.
+    fn part_cost(&self, sums: &[i64]) -> i64 {
+        let [events, hazard] = [sums[0] as f64, sums[1] as f64];
+        if sums[0] == 0 || sums[1] == 0 {
+            return 0;
+        }
+        let ratio = (hazard / events) * (self.total[0] as f64 / self.total[1] as f64);
+        (events / self.events_scale * ratio.ln() * self.scale).round() as i64
+    }
+
+    fn rank(&self, sums: &[i64]) -> Option<f64> {
+        Some(sums[0] as f64 / sums[1].max(1) as f64)
+    }
+}
+
+impl<const PRIOR: bool> Ties for Likelihood<PRIOR> {}
+
+impl<const PRIOR: bool> Questions for Likelihood<PRIOR> {}
+impl<const PRIOR: bool> FreeQuestions for Likelihood<PRIOR> {}
 
 /// Constants of the loss in lane units.
 #[derive(Clone, Copy)]
@@ -348,7 +356,7 @@ impl<const PRIOR: bool> LaneTask for Likelihood<PRIOR> {
     }
 
     #[inline(always)]
-    unsafe fn lane_constants<L: Lanes>(&self, shift: &[u32]) -> Constants<L::Real> {
+    fn lane_constants<L: Lanes>(&self, lanes: L, shift: &[u32]) -> Constants<L::Real> {
         let log_unit = (shift[1] as f64 - shift[0] as f64) * std::f64::consts::LN_2;
         let baseline = (self.total[0] as f64 / self.total[1] as f64).ln() + log_unit;
         // Asked for again and again: what only a prior needs is left out without one.
@@ -358,23 +366,20 @@ impl<const PRIOR: bool> LaneTask for Likelihood<PRIOR> {
             hazard = self.prior * self.hazard_scale / power_of_two(shift[1] as i32);
             uncharged = -events * self.baseline();
         }
-        // SAFETY: the caller's contract.
-        unsafe {
-            let splat = |value| L::splat_real(L::R::from_f64(value));
-            let prior = [splat(events), splat(hazard), splat(uncharged)];
-            Constants { baseline: splat(baseline), prior }
-        }
+        let splat = |value| lanes.splat_real(L::R::from_f64(value));
+        let prior = [splat(events), splat(hazard), splat(uncharged)];
+        Constants { baseline: splat(baseline), prior }
     }
 
     #[inline(always)]
-    unsafe fn lane_start<L: Lanes>(&self) -> [L::Int; 2] {
-        // SAFETY: the caller's contract.
-        unsafe { [L::splat(L::I::default()); 2] }
+    fn lane_start<L: Lanes>(&self, lanes: L) -> [L::Int; 2] {
+        [lanes.splat(L::I::default()); 2]
     }
 
     #[inline(always)]
-    unsafe fn lane_fold<L: Lanes>(
+    fn lane_fold<L: Lanes>(
         &self,
+        _: L,
         mut state: [L::Int; 2],
         channel: usize,
         sums: L::Int,
@@ -384,22 +389,19 @@ impl<const PRIOR: bool> LaneTask for Likelihood<PRIOR> {
     }
 
     #[inline(always)]
-    unsafe fn lane_loss<L: Lanes>(
+    fn lane_loss<L: Lanes>(
         &self,
+        _: L,
         Constants { baseline, prior }: Constants<L::Real>,
         state: [L::Int; 2],
     ) -> L::Real {
-        // SAFETY: the caller's contract.
-        unsafe {
-            let (events, hazard) = (L::to_real(state[0]), L::to_real(state[1]));
-            if !PRIOR {
-                return L::mul_real(events, L::ln_ratio(hazard, events, baseline));
-            }
-            let (events, hazard) = (L::add_real(events, prior[0]), L::add_real(hazard, prior[1]));
-            // The baseline is charged on the events of the rows only.
-            let loss = L::mul_real(events, L::ln_ratio(hazard, events, baseline));
-            L::add_real(loss, prior[2])
+        let (events, hazard) = (L::to_real(state[0]), L::to_real(state[1]));
+        if !PRIOR {
+            return events * L::ln_ratio(hazard, events, baseline);
         }
+        let (events, hazard) = (events + prior[0], hazard + prior[1]);
+        // The baseline is charged on the events of the rows only.
+        events * L::ln_ratio(hazard, events, baseline) + prior[2]
     }
 }
 

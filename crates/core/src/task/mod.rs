@@ -4,8 +4,10 @@
 //! Costs combine over the two sides of a split and are compared by a dominance that the
 //! combination preserves, which is what makes the tree problem separable (STreeD, van der
 //! Linden et al. 2023, theorem 4.6). A [`ScalarTask`] is totally ordered; a [`LaneTask`]
-//! can also evaluate many leaves at once and so drives the lattice. What a task permits is
-//! a trait ([`Superadditive`]), so that a bound it does not permit cannot be switched on.
+//! can also evaluate many leaves at once and so drives the lattice. What else a task permits is
+//! said in traits of their own, whose methods have answers that permit nothing: bounds by finer
+//! partitions ([`Superadditive`]), prices that break ties ([`Ties`]), prices of questions
+//! ([`Questions`], or the promise that there are none that matter, [`FreeQuestions`]).
 
 pub mod accuracy;
 pub mod balanced_accuracy;
@@ -23,7 +25,6 @@ pub mod likelihood;
 pub mod parity;
 pub mod priced;
 pub mod prices;
-pub mod registry;
 pub mod regression;
 
 use crate::data::BinaryMatrix;
@@ -89,12 +90,6 @@ pub trait ScalarTask: Statistics {
     /// Cost of a leaf with these sums.
     fn leaf_cost(&self, sums: &[i64]) -> i64;
 
-    /// Cost of rows with these sums as a part of a leaf: no more than that of the leaf, and
-    /// refining a partition never raises the sum of these.
-    fn part_cost(&self, sums: &[i64]) -> i64 {
-        self.leaf_cost(sums)
-    }
-
     /// Whether some partition of rows with these sums might cost less than the leaf.
     fn splits_help(&self, sums: &[i64]) -> bool;
 
@@ -103,68 +98,6 @@ pub trait ScalarTask: Statistics {
 
     /// Most units that rounding a leaf's cost can add to it.
     fn cost_rounding(&self) -> i64;
-
-    /// Part of the price that only breaks ties, of either sign: where costs are whole numbers,
-    /// prices that order trees in the same way need fewer bits, and of trees as good as each
-    /// other make the one with fewest leaves the cheapest.
-    fn tie_price(&self) -> i64 {
-        0
-    }
-
-    /// Whether trees of equal cost have equally many leaves.
-    fn orders_sizes(&self) -> bool {
-        false
-    }
-
-    /// Whether different rows may share a leaf at no cost, so that a tree of few leaves may
-    /// cost no more than the finest partition of the rows.
-    fn pure_leaves(&self) -> bool {
-        false
-    }
-
-    /// The most that rows with these sums can add to the cost of any leaf they join, if there
-    /// is such a bound and no more than joining happens.
-    fn worst_cost(&self, _sums: &[i64]) -> Option<i64> {
-        None
-    }
-
-    /// A number per row such that rows divide best into groups, of any kind, where each group is
-    /// a run in the order of these numbers; nothing if there is none. So it is where a leaf
-    /// costs min_θ Σ (a(θ) s + b(θ) w) over its rows: of the lines a(θ) r + b(θ) each is the
-    /// lowest on an interval of r = s/w.
-    fn rank(&self, _sums: &[i64]) -> Option<f64> {
-        None
-    }
-
-    /// Price of testing `feature` on rows with these sums below the features `tested`, on top
-    /// of the split price. It may depend on which features were tested, not on their order.
-    fn feature_price(&self, _feature: usize, _tested: &[usize], _sums: &[i64]) -> i64 {
-        0
-    }
-
-    /// Features that, tested above, change the price of `feature`; ascending.
-    fn relatives(&self, _feature: usize) -> &[usize] {
-        &[]
-    }
-
-    /// A number per feature; features that agree on all rows are the same to the search only
-    /// where these numbers are equal. Empty: all are.
-    fn kinds(&self) -> Vec<u32> {
-        Vec::new()
-    }
-
-    /// What `tested` changes about the price of `feature`.
-    fn context(&self, _feature: usize, _tested: &[usize]) -> u64 {
-        0
-    }
-
-    /// Feature prices of a whole tree in units of the objective, from the rows themselves.
-    fn tree_price(&self, _tree: &Tree, _features: &BinaryMatrix) -> f64 {
-        0.0
-    }
-
-    /// Cost units per unit of the (unnormalised) objective.
-    fn scale(&self) -> f64;
 
     /// Objective of a partition of the rows into leaves, computed in f64 from the rows
     /// themselves: `leaf_of[row]` names the leaf of each row, in `0..n_leaves`.
@@ -196,7 +129,92 @@ impl<T: ScalarTask> Task for T {
 /// Refining a partition never raises the summed costs of its parts, so those of any finer
 /// partition bound a tree's cost from below. More than that, a leaf costs at least what some of
 /// its rows cost as a leaf and the others as a part.
-pub trait Superadditive: ScalarTask {}
+pub trait Superadditive: ScalarTask {
+    /// Cost of rows with these sums as a part of a leaf: no more than that of the leaf, and
+    /// refining a partition never raises the sum of these.
+    fn part_cost(&self, sums: &[i64]) -> i64 {
+        self.leaf_cost(sums)
+    }
+
+    /// Whether different rows may share a leaf at no cost, so that a tree of few leaves may
+    /// cost no more than the finest partition of the rows.
+    fn pure_leaves(&self) -> bool {
+        false
+    }
+
+    /// A number per row such that rows divide best into groups, of any kind, where each group is
+    /// a run in the order of these numbers; nothing if there is none. So it is where a leaf
+    /// costs min_θ Σ (a(θ) s + b(θ) w) over its rows: of the lines a(θ) r + b(θ) each is the
+    /// lowest on an interval of r = s/w.
+    fn rank(&self, _sums: &[i64]) -> Option<f64> {
+        None
+    }
+
+    /// The most that rows with these sums can add to the cost of any leaf they join, if there
+    /// is such a bound and no more than joining happens.
+    fn worst_cost(&self, _sums: &[i64]) -> Option<i64> {
+        None
+    }
+}
+
+/// What the price of a split holds that only tells trees of equal cost apart.
+pub trait Ties: ScalarTask {
+    /// Part of the price that only breaks ties, of either sign: where costs are whole numbers,
+    /// prices that order trees in the same way need fewer bits, and of trees as good as each
+    /// other make the one with fewest leaves the cheapest.
+    fn tie_price(&self) -> i64 {
+        0
+    }
+
+    /// Whether trees of equal cost have equally many leaves.
+    fn orders_sizes(&self) -> bool {
+        false
+    }
+}
+
+/// What questions cost on top of the price of a split: nothing, unless `PRICED`. Prices may depend
+/// on the questions above.
+pub trait Questions: ScalarTask {
+    /// Whether questions have prices; the last channel is then what they are charged on.
+    const PRICED: bool = false;
+
+    /// Price of testing `feature` on rows with these sums below the features `tested`, on top
+    /// of the split price. It may depend on which features were tested, not on their order.
+    fn feature_price(&self, _feature: usize, _tested: &[usize], _sums: &[i64]) -> i64 {
+        0
+    }
+
+    /// Features that, tested above, change the price of `feature`; ascending.
+    fn relatives(&self, _feature: usize) -> &[usize] {
+        &[]
+    }
+
+    /// A number per feature; features that agree on all rows are the same to the search only
+    /// where these numbers are equal. Empty: all are.
+    fn kinds(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    /// What `tested` changes about the price of `feature`.
+    fn context(&self, _feature: usize, _tested: &[usize]) -> u64 {
+        0
+    }
+
+    /// Feature prices of a whole tree in units of the objective, from the rows themselves.
+    fn tree_price(&self, _tree: &Tree, _features: &BinaryMatrix) -> f64 {
+        0.0
+    }
+
+    /// Feature price per unit of the last channel, in lane units of undropped bits: the least
+    /// of those below each of the `tested` alone.
+    fn lane_rate(&self, _feature: usize, _tested: &[usize]) -> f64 {
+        0.0
+    }
+}
+
+/// Asking a question costs nothing, or the same wherever it is asked: what is best below a node
+/// does not depend on the questions above.
+pub trait FreeQuestions: LaneTask {}
 
 /// How far lane totals may be from exact costs, in lane units.
 #[derive(Clone, Copy, Debug)]
@@ -225,10 +243,7 @@ impl LaneError {
 }
 
 /// A scalar task that evaluates the leaves of many lanes at once, approximately.
-pub trait LaneTask: ScalarTask + Sized {
-    /// Whether tests have a feature price; the last channel is then what it is charged on.
-    const PRICED: bool = false;
-
+pub trait LaneTask: Superadditive + Ties + Questions + Sized {
     /// The same task where a leaf may also take the cost of its finest partition and one more
     /// split, as sums of one more channel; its best trees bound trees of any depth.
     fn relaxed(&self) -> Option<Self> {
@@ -246,12 +261,6 @@ pub trait LaneTask: ScalarTask + Sized {
 
     /// Cost units per unit of lane loss, for sums divided by `2^shift[channel]`.
     fn lane_unit(&self, shift: &[u32]) -> f64;
-
-    /// Feature price per unit of the last channel, in lane units of undropped bits: the least
-    /// of those below each of the `tested` alone.
-    fn lane_rate(&self, _feature: usize, _tested: &[usize]) -> f64 {
-        0.0
-    }
 
     /// A loss, in lane units, that an error two hundred times smaller does not blur: single
     /// lanes are taken only then. By default the sum of the first channel of the `rows`.
@@ -273,31 +282,25 @@ pub trait LaneTask: ScalarTask + Sized {
         ln_error: f64,
     ) -> LaneError;
 
-    /// # Safety
-    /// As for all methods of [`Lanes`].
-    unsafe fn lane_constants<L: Lanes>(&self, shift: &[u32]) -> Self::Constants<L>;
+    /// Prepares the constants.
+    fn lane_constants<L: Lanes>(&self, lanes: L, shift: &[u32]) -> Self::Constants<L>;
 
-    /// # Safety
-    /// As for all methods of [`Lanes`].
-    unsafe fn lane_start<L: Lanes>(&self) -> Self::State<L>;
+    /// Before any channel.
+    fn lane_start<L: Lanes>(&self, lanes: L) -> Self::State<L>;
 
     /// Takes in the sums of one channel.
-    ///
-    /// # Safety
-    /// As for all methods of [`Lanes`].
-    unsafe fn lane_fold<L: Lanes>(
+    fn lane_fold<L: Lanes>(
         &self,
+        lanes: L,
         state: Self::State<L>,
         channel: usize,
         sums: L::Int,
     ) -> Self::State<L>;
 
     /// Leaf losses, in lane units.
-    ///
-    /// # Safety
-    /// As for all methods of [`Lanes`].
-    unsafe fn lane_loss<L: Lanes>(
+    fn lane_loss<L: Lanes>(
         &self,
+        lanes: L,
         constants: Self::Constants<L>,
         state: Self::State<L>,
     ) -> L::Real;

@@ -6,7 +6,7 @@
 
 use super::label_costs::LabelCosts;
 use super::prices::FeaturePrices;
-use super::{LaneError, LaneTask, ScalarTask, Statistics, Superadditive};
+use super::{LaneError, LaneTask, Questions, ScalarTask, Statistics, Superadditive, Ties};
 use crate::data::BinaryMatrix;
 use crate::error::Error;
 use crate::simd::Lanes;
@@ -88,6 +88,22 @@ impl ScalarTask for Priced {
         self.costs.split_price()
     }
 
+    fn objective(&self, leaf_of: &[usize], n_leaves: usize) -> f64 {
+        self.costs.objective(leaf_of, n_leaves)
+    }
+
+    fn least_objective(&self) -> f64 {
+        self.costs.least_objective()
+    }
+
+    fn objective_of_cost(&self, cost: i64) -> f64 {
+        self.costs.objective_of_cost(cost)
+    }
+}
+
+impl Superadditive for Priced {}
+
+impl Ties for Priced {
     fn tie_price(&self) -> i64 {
         self.costs.tie_price()
     }
@@ -95,6 +111,10 @@ impl ScalarTask for Priced {
     fn orders_sizes(&self) -> bool {
         self.costs.orders_sizes() && self.whole
     }
+}
+
+impl Questions for Priced {
+    const PRICED: bool = true;
 
     fn feature_price(&self, feature: usize, tested: &[usize], sums: &[i64]) -> i64 {
         let rate = self.rate(feature, tested);
@@ -111,14 +131,6 @@ impl ScalarTask for Priced {
 
     fn context(&self, feature: usize, tested: &[usize]) -> u64 {
         self.prices.price(feature, tested).to_bits()
-    }
-
-    fn scale(&self) -> f64 {
-        self.costs.scale()
-    }
-
-    fn objective(&self, leaf_of: &[usize], n_leaves: usize) -> f64 {
-        self.costs.objective(leaf_of, n_leaves)
     }
 
     fn tree_price(&self, tree: &Tree, features: &BinaryMatrix) -> f64 {
@@ -147,20 +159,13 @@ impl ScalarTask for Priced {
         total / self.weights.iter().sum::<f64>()
     }
 
-    fn least_objective(&self) -> f64 {
-        self.costs.least_objective()
-    }
-
-    fn objective_of_cost(&self, cost: i64) -> f64 {
-        self.costs.objective_of_cost(cost)
+    fn lane_rate(&self, feature: usize, tested: &[usize]) -> f64 {
+        // Finite in single lanes, where a cell without weight is charged nothing.
+        (self.rate(feature, tested) / self.costs.unit()).min(1e30)
     }
 }
 
-impl Superadditive for Priced {}
-
 impl LaneTask for Priced {
-    const PRICED: bool = true;
-
     type State<L: Lanes> = L::Int;
     type Constants<L: Lanes> = ();
 
@@ -170,11 +175,6 @@ impl LaneTask for Priced {
 
     fn lane_unit(&self, shift: &[u32]) -> f64 {
         self.costs.lane_unit(shift)
-    }
-
-    fn lane_rate(&self, feature: usize, tested: &[usize]) -> f64 {
-        // Finite in single lanes, where a cell without weight is charged nothing.
-        (self.rate(feature, tested) / self.costs.unit()).min(1e30)
     }
 
     fn lane_error(
@@ -192,27 +192,24 @@ impl LaneTask for Priced {
     }
 
     #[inline(always)]
-    unsafe fn lane_constants<L: Lanes>(&self, _: &[u32]) {}
+    fn lane_constants<L: Lanes>(&self, _: L, _: &[u32]) {}
 
     #[inline(always)]
-    unsafe fn lane_start<L: Lanes>(&self) -> L::Int {
-        // SAFETY: the caller's contract.
-        unsafe { self.costs.lane_start::<L>() }
+    fn lane_start<L: Lanes>(&self, lanes: L) -> L::Int {
+        self.costs.lane_start(lanes)
     }
 
     #[inline(always)]
-    unsafe fn lane_fold<L: Lanes>(&self, least: L::Int, channel: usize, sums: L::Int) -> L::Int {
+    fn lane_fold<L: Lanes>(&self, _: L, least: L::Int, channel: usize, sums: L::Int) -> L::Int {
         if channel == self.costs.channels() {
             return least;
         }
-        // SAFETY: the caller's contract.
-        unsafe { L::min(least, sums) }
+        L::min(least, sums)
     }
 
     #[inline(always)]
-    unsafe fn lane_loss<L: Lanes>(&self, (): (), least: L::Int) -> L::Real {
-        // SAFETY: the caller's contract.
-        unsafe { L::to_real(least) }
+    fn lane_loss<L: Lanes>(&self, _: L, (): (), least: L::Int) -> L::Real {
+        L::to_real(least)
     }
 }
 

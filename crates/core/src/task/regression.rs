@@ -4,7 +4,10 @@
 //! for every tree, so a leaf costs −S²/W. See docs/maths/regression.md.
 
 use super::fixed::{Fixed, power_of_two};
-use super::{LaneError, LaneTask, ScalarTask, Statistics, Superadditive, check_values};
+use super::{
+    FreeQuestions, LaneError, LaneTask, Questions, ScalarTask, Statistics, Superadditive, Ties,
+    check_values,
+};
 use crate::error::Error;
 use crate::simd::{LaneInt, LaneReal, Lanes};
 
@@ -121,16 +124,8 @@ impl ScalarTask for Regression {
         4
     }
 
-    fn rank(&self, sums: &[i64]) -> Option<f64> {
-        Some(sums[1] as f64 / sums[0].max(1) as f64)
-    }
-
     fn split_price(&self) -> i64 {
         self.price
-    }
-
-    fn scale(&self) -> f64 {
-        self.scale
     }
 
     fn objective(&self, leaf_of: &[usize], n_leaves: usize) -> f64 {
@@ -157,7 +152,16 @@ impl ScalarTask for Regression {
     }
 }
 
-impl Superadditive for Regression {}
+impl Superadditive for Regression {
+    fn rank(&self, sums: &[i64]) -> Option<f64> {
+        Some(sums[1] as f64 / sums[0].max(1) as f64)
+    }
+}
+
+impl Ties for Regression {}
+
+impl Questions for Regression {}
+impl FreeQuestions for Regression {}
 
 impl LaneTask for Regression {
     type State<L: Lanes> = [L::Int; 2];
@@ -205,17 +209,17 @@ impl LaneTask for Regression {
     }
 
     #[inline(always)]
-    unsafe fn lane_constants<L: Lanes>(&self, _: &[u32]) {}
+    fn lane_constants<L: Lanes>(&self, _: L, _: &[u32]) {}
 
     #[inline(always)]
-    unsafe fn lane_start<L: Lanes>(&self) -> [L::Int; 2] {
-        // SAFETY: the caller's contract.
-        unsafe { [L::splat(L::I::default()); 2] }
+    fn lane_start<L: Lanes>(&self, lanes: L) -> [L::Int; 2] {
+        [lanes.splat(L::I::default()); 2]
     }
 
     #[inline(always)]
-    unsafe fn lane_fold<L: Lanes>(
+    fn lane_fold<L: Lanes>(
         &self,
+        _: L,
         mut state: [L::Int; 2],
         channel: usize,
         sums: L::Int,
@@ -225,15 +229,11 @@ impl LaneTask for Regression {
     }
 
     #[inline(always)]
-    unsafe fn lane_loss<L: Lanes>(&self, (): (), [weight, target]: [L::Int; 2]) -> L::Real {
-        // SAFETY: the caller's contract.
-        unsafe {
-            // An empty cell has a target of 0 as well.
-            let weight = L::to_real(L::max(weight, L::splat(L::I::from_i64(1))));
-            let target = L::to_real(target);
-            let cost = L::div_real(L::mul_real(target, target), weight);
-            L::mul_real(cost, L::splat_real(L::R::from_f64(-1.0)))
-        }
+    fn lane_loss<L: Lanes>(&self, lanes: L, (): (), [weight, target]: [L::Int; 2]) -> L::Real {
+        // An empty cell has a target of 0 as well.
+        let weight = L::to_real(L::max(weight, lanes.splat(L::I::from_i64(1))));
+        let target = L::to_real(target);
+        target * target / weight * lanes.splat_real(L::R::from_f64(-1.0))
     }
 }
 

@@ -1,9 +1,9 @@
 //! The search over fronts, for partial and total orders.
 
 use bristlecone_core::data::{Sample, Smallest};
+use bristlecone_core::registry::Visitor;
 use bristlecone_core::search::fronts::plain as fronts;
-use bristlecone_core::task::registry::Visitor;
-use bristlecone_core::task::{LaneTask, Statistics, Superadditive, Task};
+use bristlecone_core::task::{FreeQuestions, Statistics, Task};
 use bristlecone_oracle::instances::Instance;
 use bristlecone_oracle::{Limits, Tree, admit_tree, pareto_front, score_tree};
 
@@ -66,7 +66,8 @@ struct ByFronts<'a>(&'a Instance, &'a Limits, Smallest);
 
 impl Visitor for ByFronts<'_> {
     type Output = Option<Tree>;
-    fn visit<T: LaneTask + Superadditive>(self, task: &T) -> Self::Output {
+    fn visit<T: FreeQuestions + 'static>(self, task: T) -> Self::Output {
+        let task = &task;
         let ByFronts(instance, limits, smallest) = self;
         let (statistics, channels) = (task.statistics(), task.channels());
         let matrix = matrix(instance);

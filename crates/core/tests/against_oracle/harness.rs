@@ -2,17 +2,13 @@
 //!
 //! A failure is reduced to the rows and features it needs before it is reported.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use bristlecone_core::data::BinaryMatrix;
 use bristlecone_core::error::Error;
-use bristlecone_core::search::{
-    Alternative, Monitor, Near, Settings, Solution, Status, alternatives, near_optimal, solve,
-    solve_path,
-};
-use bristlecone_core::survival::Observations;
-use bristlecone_core::task::likelihood::Likelihood;
-use bristlecone_core::task::registry::{self, Named, Outcome, Problem, Visitor};
+use bristlecone_core::registry::{self, Column, Columns, Prepared, Problem, Visitor};
+use bristlecone_core::search::{Alternative, Monitor, Near, Settings, Solution, Status};
 use bristlecone_oracle::accuracy::misclassified;
 use bristlecone_oracle::instances::{Instance, Random};
 use bristlecone_oracle::{Limits, Tree, best, sums};
@@ -23,12 +19,27 @@ pub const SCALE: u64 = if cfg!(debug_assertions) { 1 } else { 10 };
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Objective {
     Likelihood,
-    /// A task of the registry.
+    /// Another sum task of the registry.
     Sum(&'static str),
 }
 
 impl Objective {
     pub const ACCURACY: Objective = Objective::Sum("accuracy");
+
+    /// Its name in the registry.
+    fn name(self) -> &'static str {
+        match self {
+            Objective::Likelihood => "likelihood",
+            Objective::Sum(name) => name,
+        }
+    }
+}
+
+impl Arrays {
+    fn new(instance: &Instance) -> Self {
+        let labels = instance.labels.iter().map(|&label| label as i64).collect();
+        Arrays { labels, costs: instance.costs.concat() }
+    }
 }
 
 /// An objective within this of the least one (relative to the larger of 1 and itself) is
@@ -46,26 +57,10 @@ pub struct Question {
     pub prior: f64,
 }
 
-/// Evaluates an expression with the likelihood task of a question; with a prior it is of another
-/// type.
-macro_rules! with_likelihood {
-    ($question:expr, $instance:expr, $task:ident => $result:expr) => {{
-        let sample = &$instance.sample;
-        let observations = Observations {
-            time: &sample.time,
-            event: &sample.event,
-            weight: Some(&sample.weight),
-            entry: sample.entry.as_deref(),
-        };
-        let (prior, penalty) = ($question.prior, $question.leaf_penalty);
-        if prior == 0.0 {
-            let $task = Likelihood::new(&observations, penalty)?;
-            $result
-        } else {
-            let $task = Likelihood::with_prior(&observations, prior, penalty)?;
-            $result
-        }
-    }};
+/// Arrays of an instance as the registry takes them.
+struct Arrays {
+    labels: Vec<i64>,
+    costs: Vec<f64>,
 }
 
 impl Question {
@@ -98,6 +93,17 @@ impl Question {
     /// Fewest events of a leaf; other tasks have none.
     fn least_events(&self) -> usize {
         if self.objective == Objective::Likelihood { self.min_events } else { 0 }
+    }
+
+    /// The question without what only survival trees have.
+    pub fn without_events(&self) -> Question {
+        Question { min_events: 0, prior: 0.0, ..self.clone() }
+    }
+
+    /// Whether all rows may be a leaf, as they may where any tree is allowed.
+    fn allows_a_tree(&self, instance: &Instance) -> bool {
+        let (rows, sample) = (instance.rows(), &instance.sample);
+        rows.len() >= self.limits.min_leaf && sample.n_events(&rows) >= self.least_events()
     }
 
     /// Normalised cost of a leaf, by the oracle; infinite with too few events.
@@ -144,15 +150,9 @@ impl Question {
         settings: &Settings,
         interrupted: &(dyn Fn() -> bool + Sync),
     ) -> Result<Solution, Error> {
-        let (matrix, monitor) = (matrix(instance), Monitor::new(None, interrupted));
-        let Objective::Sum(name) = self.objective else {
-            return with_likelihood!(self, instance, task => {
-                solve(&task, &matrix, settings, &monitor)
-            });
-        };
-        let costs = instance.costs.concat();
-        let problem = self.problem(instance, settings, name, &costs);
-        registry::solve(&Named { name, problem }, &matrix, settings, &monitor)
+        self.ask(instance, settings, interrupted, |task, x, monitor| {
+            task.solve(x, settings, monitor)
+        })
     }
 
     /// The best trees of every number of leaves, by one search.
@@ -162,15 +162,23 @@ impl Question {
         settings: &Settings,
         interrupted: &(dyn Fn() -> bool + Sync),
     ) -> Result<Vec<Solution>, Error> {
+        self.ask(instance, settings, interrupted, |task, x, monitor| {
+            task.path(x, settings, monitor)
+        })
+    }
+
+    /// Prepares the task of this question by its name, and asks it.
+    fn ask<R>(
+        &self,
+        instance: &Instance,
+        settings: &Settings,
+        interrupted: &(dyn Fn() -> bool + Sync),
+        ask: impl FnOnce(&Prepared, &BinaryMatrix, &Monitor) -> Result<R, Error>,
+    ) -> Result<R, Error> {
         let (matrix, monitor) = (matrix(instance), Monitor::new(None, interrupted));
-        let Objective::Sum(name) = self.objective else {
-            return with_likelihood!(self, instance, task => {
-                solve_path(&task, &matrix, settings, &monitor)
-            });
-        };
-        let costs = instance.costs.concat();
-        let problem = self.problem(instance, settings, name, &costs);
-        registry::solve_path(&Named { name, problem }, &matrix, settings, &monitor)
+        let arrays = Arrays::new(instance);
+        let problem = self.problem(instance, &arrays, settings);
+        ask(&registry::prepare(self.objective.name(), &problem)?, &matrix, &monitor)
     }
 
     /// Hands on the task of this question.
@@ -180,29 +188,44 @@ impl Question {
         settings: &Settings,
         visitor: V,
     ) -> Result<V::Output, Error> {
-        let Objective::Sum(name) = self.objective else {
-            return with_likelihood!(self, instance, task => Ok(visitor.visit(&task)));
-        };
-        let costs = instance.costs.concat();
-        registry::visit(name, &self.problem(instance, settings, name, &costs), visitor)
+        let arrays = Arrays::new(instance);
+        let problem = self.problem(instance, &arrays, settings);
+        let visited = registry::visit(self.objective.name(), &problem, visitor)?;
+        Ok(visited.expect("a sum task"))
     }
 
     fn problem<'a>(
         &self,
         instance: &'a Instance,
+        arrays: &'a Arrays,
         settings: &Settings,
-        name: &str,
-        costs: &'a [f64],
     ) -> Problem<'a> {
-        let outcome = match name {
-            "label-costs" => Outcome::Costs { costs, n_labels: instance.n_classes },
-            "regression" => Outcome::Target(&instance.target),
-            _ => Outcome::Labels { labels: &instance.labels, n_classes: instance.n_classes },
-        };
+        let sample = &instance.sample;
+        let mut columns = Columns::default();
+        columns.insert("weight", Column::Numbers(&sample.weight));
+        match self.objective.name() {
+            "likelihood" => {
+                columns.insert("time", Column::Numbers(&sample.time));
+                columns.insert("event", Column::Flags(&sample.event));
+                columns.insert("prior", Column::Number(self.prior));
+                if let Some(entry) = &sample.entry {
+                    columns.insert("entry", Column::Numbers(entry));
+                }
+            }
+            "label-costs" => {
+                let width = instance.n_classes;
+                columns.insert("costs", Column::Table { values: &arrays.costs, width });
+            }
+            "regression" => columns.insert("target", Column::Numbers(&instance.target)),
+            _ => {
+                columns.insert("labels", Column::Codes(&arrays.labels));
+                columns.insert("n_classes", Column::Number(instance.n_classes as f64));
+            }
+        }
         Problem {
-            outcome,
-            weights: Some(&instance.sample.weight),
-            prices: None,
+            columns,
+            n_rows: instance.rows().len(),
+            n_features: instance.n_features(),
             leaf_penalty: self.leaf_penalty,
             max_leaves: settings.most_leaves(),
         }
@@ -215,15 +238,9 @@ impl Question {
         settings: &Settings,
         most: (f64, usize),
     ) -> Result<Near, Error> {
-        let (matrix, monitor) = (matrix(instance), Monitor::new(None, &|| false));
-        let Objective::Sum(name) = self.objective else {
-            return with_likelihood!(self, instance, task => {
-                near_optimal(&task, &matrix, settings, &monitor, most)
-            });
-        };
-        let costs = instance.costs.concat();
-        let problem = self.problem(instance, settings, name, &costs);
-        registry::near_optimal(&Named { name, problem }, &matrix, settings, &monitor, most)
+        self.ask(instance, settings, &|| false, |task, x, monitor| {
+            task.near_optimal(x, settings, monitor, most)
+        })
     }
 
     /// Other questions at the splits of a tree.
@@ -233,16 +250,9 @@ impl Question {
         settings: &Settings,
         tree: &bristlecone_core::tree::Tree,
     ) -> Result<Vec<Alternative>, Error> {
-        let (matrix, monitor) = (matrix(instance), Monitor::new(None, &|| false));
-        let Objective::Sum(name) = self.objective else {
-            return with_likelihood!(self, instance, task => {
-                alternatives(&task, &matrix, settings, &monitor, tree).map(|(found, _)| found)
-            });
-        };
-        let costs = instance.costs.concat();
-        let problem = self.problem(instance, settings, name, &costs);
-        let named = Named { name, problem };
-        registry::alternatives(&named, &matrix, settings, &monitor, tree).map(|(found, _)| found)
+        self.ask(instance, settings, &|| false, |task, x, monitor| {
+            task.alternatives(x, settings, monitor, tree).map(|(found, _)| found)
+        })
     }
 
     /// The solution of an instance on which some tree is allowed.
@@ -292,7 +302,9 @@ pub fn for_each(
         let objective = if seed % 2 == 0 {
             Objective::Likelihood
         } else {
-            Objective::Sum(registry::NAMES[seed as usize / 2 % registry::NAMES.len()])
+            let others: Vec<_> =
+                registry::SUMS.iter().filter(|&&name| name != "likelihood").collect();
+            Objective::Sum(others[seed as usize / 2 % others.len()])
         };
         let question = Question::random(seed, objective, depths);
         if guarded(&instance, &question).is_err() {
@@ -311,7 +323,26 @@ pub fn for_each_without_events(
     depths: &[usize],
     check: impl Fn(&Instance, &Question) -> Result<(), String>,
 ) {
+    for_each(seeds, size, depths, |instance, question| check(instance, &question.without_events()));
+}
+
+/// As [`for_each`], where a tree is allowed: elsewhere there has to be an error, and that has to
+/// be rare.
+#[allow(dead_code, reason = "shared with tests that do without")]
+pub fn for_each_allowed(
+    seeds: u64,
+    size: (usize, usize),
+    depths: &[usize],
+    check: impl Fn(&Instance, &Question) -> Result<(), String>,
+) {
+    let refused = Cell::new(0);
     for_each(seeds, size, depths, |instance, question| {
-        check(instance, &Question { min_events: 0, prior: 0.0, ..question.clone() })
+        if question.allows_a_tree(instance) {
+            return check(instance, question);
+        }
+        refused.set(refused.get() + 1);
+        let solved = question.solve(instance, &question.settings());
+        ensure(solved.is_err(), || "a tree where none is allowed".into())
     });
+    assert!(6 * refused.get() < seeds, "{} of {seeds} allow no tree", refused.get());
 }

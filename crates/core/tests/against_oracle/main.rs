@@ -9,3 +9,5 @@ mod optimum;
 mod priced;
 mod stopped;
 mod switches;
+mod threads;
+mod watch;

@@ -5,21 +5,27 @@ use bristlecone_core::survival::Observations;
 use bristlecone_core::task::FrontTask;
 use bristlecone_core::task::capacity::Capacity;
 use bristlecone_core::task::confusion::Confusion;
+use bristlecone_core::task::fair_brier::FairBrier;
 use bristlecone_core::task::fair_survival::FairSurvival;
 use bristlecone_core::task::parity::{Criterion, Parity};
 use bristlecone_oracle::instances::{Instance, Random};
 
-/// Sums of three random sets of rows that have none in common.
-fn leaves_of<T: FrontTask<K>, const K: usize>(task: &T, random: &mut Random) -> Vec<Vec<i64>> {
-    let channels = task.channels();
-    let mut leaves = vec![vec![0; channels]; 4];
-    for record in task.statistics().chunks_exact(channels) {
-        for (sum, v) in leaves[random.below(4)].iter_mut().zip(record) {
-            *sum += v;
+/// Statistics of the rows that are in some of four parts, as one leaf.
+fn sums<T: FrontTask<K>, const K: usize>(task: &T, part: &[u8], parts: &[u8]) -> Vec<i64> {
+    let mut sums = vec![0; task.channels()];
+    for (record, part) in task.statistics().chunks_exact(task.channels()).zip(part) {
+        if parts.contains(part) {
+            sums.iter_mut().zip(record).for_each(|(sum, v)| *sum += v);
         }
     }
-    leaves.truncate(3);
-    leaves
+    if let Some(leaves) = task.row_leaves() {
+        let inside = |r: &u32| parts.contains(&part[*r as usize]);
+        let rows: Vec<u32> = leaves.order().iter().copied().filter(inside).collect();
+        let mut leaf = [[0; 2]];
+        leaves.fill(&rows, &vec![0; rows.len()], &mut leaf, &[sums[2] - sums[3]]);
+        sums[..2].copy_from_slice(&leaf[0]);
+    }
+    sums
 }
 
 fn candidates<T: FrontTask<K>, const K: usize>(task: &T, sums: &[i64]) -> Vec<[i64; K]> {
@@ -29,7 +35,10 @@ fn candidates<T: FrontTask<K>, const K: usize>(task: &T, sums: &[i64]) -> Vec<[i
 }
 
 fn check<T: FrontTask<K>, const K: usize>(task: &T, random: &mut Random) {
-    let leaves = leaves_of(task, random);
+    // Sets of rows that have none in common; the rows of the last part are left out.
+    let n = task.statistics().len() / task.channels();
+    let part: Vec<u8> = (0..n).map(|_| random.below(4) as u8).collect();
+    let leaves = [0, 1, 2].map(|k| sums(task, &part, &[k]));
     let costs: Vec<[i64; K]> = leaves
         .iter()
         .map(|sums| {
@@ -46,18 +55,32 @@ fn check<T: FrontTask<K>, const K: usize>(task: &T, random: &mut Random) {
         assert_eq!(task.dominates(&a, &other), beside);
     }
     assert!(task.dominates(&a, &a));
-    // The attainable range holds every candidate, and the range of a union those of its parts.
-    let price = task.price();
-    for (sums, cost) in leaves.iter().zip(&costs) {
-        for ((low, high), c) in task.reach(sums).iter().zip(cost) {
-            assert!(low <= c && c <= high, "{c} not in [{low}, {high}]");
+    // The range holds whatever trees of one, two and three leaves make of the rows.
+    let within = |parts: &[u8], cost: [i64; K], splits: i64| {
+        let reach = task.reach(&sums(task, &part, parts));
+        for (k, (low, high)) in reach.into_iter().enumerate() {
+            let cost = cost[k] - if k == 0 { splits * task.price() } else { 0 };
+            assert!(low <= cost && cost <= high, "{k}: {cost} not in [{low}, {high}]");
+        }
+    };
+    let of_leaf = leaves.each_ref().map(|sums| candidates(task, sums));
+    for x in &of_leaf[0] {
+        within(&[0], *x, 0);
+        for y in &of_leaf[1] {
+            let two = task.combine(x, y);
+            within(&[0, 1], two, 1);
+            of_leaf[2].iter().for_each(|z| within(&[0, 1, 2], task.combine(&two, z), 2));
         }
     }
-    let union: Vec<i64> = leaves[0].iter().zip(&leaves[1]).map(|(x, y)| x + y).collect();
-    let (joined, reach) = (task.combine(&a, &b), task.reach(&union));
-    for (k, (low, _)) in reach.iter().enumerate() {
-        let paid = if k == 0 { price } else { 0 };
-        assert!(joined[k] - paid >= *low);
+    // Leaves that are filled at once are what each is alone.
+    if let Some(row_leaves) = task.row_leaves() {
+        let rows: Vec<u32> = row_leaves.order().to_vec();
+        let cells: Vec<u8> = rows.iter().map(|&r| part[r as usize]).collect();
+        let alone = [0, 1, 2, 3].map(|k| sums(task, &part, &[k]));
+        let mut filled = [[0; 2]; 4];
+        let shares = alone.each_ref().map(|sums| sums[2] - sums[3]);
+        row_leaves.fill(&rows, &cells, &mut filled, &shares);
+        assert_eq!(filled, alone.map(|sums| [sums[0], sums[1]]));
     }
     // Linear forms give the weighted cost of every label.
     let weights: [f64; K] = std::array::from_fn(|k| if k == 0 { 1.0 } else { random.unit() - 0.5 });
@@ -74,7 +97,8 @@ fn check<T: FrontTask<K>, const K: usize>(task: &T, random: &mut Random) {
 
 #[test]
 fn tasks_of_several_components_are_separable() {
-    let mut checked = 0;
+    // With parity, and with either kind of survival trees.
+    let mut checked = [0; 3];
     for seed in 0..200 {
         let instance = Instance::random(seed, 24, 2);
         let random = &mut Random::new(seed + 1);
@@ -87,7 +111,7 @@ fn tasks_of_several_components_are_separable() {
         for criterion in [Criterion::DemographicParity, Criterion::EqualityOfOpportunity] {
             if let Ok(task) = Parity::new(criterion, &positive, &group, weight, 0.1, penalty) {
                 check(&task, random);
-                checked += 1;
+                checked[0] += 1;
             }
         }
         let costs: Vec<f64> = (0..3 * n).map(|_| random.unit()).collect();
@@ -102,8 +126,13 @@ fn tasks_of_several_components_are_separable() {
         let prior = random.pick(&[0.0, 0.3, 20.0]);
         if let Ok(task) = FairSurvival::new(&obs, &group, 1.0, 2.0, prior, penalty) {
             check(&task, random);
-            checked += 1;
+            checked[1] += 1;
+        }
+        let obs = Observations { entry: None, ..obs };
+        if let Ok(task) = FairBrier::new(&obs, &group, 1.0, 2.0, penalty) {
+            check(&task, random);
+            checked[2] += 1;
         }
     }
-    assert!(checked > 300, "only {checked} tasks with groups");
+    assert!(checked.into_iter().all(|n| n > 100), "only {checked:?} tasks with groups");
 }

@@ -84,7 +84,7 @@ def first_record(text: bytes, delimiter: str) -> tuple[list[str], int]:
     Raises
     ------
     csv.Error
-        For a broken quotation.
+        For a broken quotation; the line is named.
     """
     end = 0
 
@@ -94,9 +94,14 @@ def first_record(text: bytes, delimiter: str) -> tuple[list[str], int]:
             start, end = end, text.index(b"\n", end) + 1
             yield text[start:end].decode()
 
-    for record in csv.reader(lines(), delimiter=delimiter, strict=True):
-        if record:
-            return record, end
+    reader, begins = csv.reader(lines(), delimiter=delimiter, strict=True), 1
+    try:
+        for record in reader:
+            if record:
+                return record, end
+            begins = reader.line_num + 1
+    except csv.Error as error:
+        raise csv.Error(f"line {begins}: {error}") from None
     return [], end
 
 

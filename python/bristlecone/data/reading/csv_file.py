@@ -140,7 +140,7 @@ class CsvFile:
         try:
             record, _ = first_record(self._head, self._delimiter)
         except csv.Error as error:
-            raise ValueError(f"{self.name}, line 1: {error}") from None
+            raise ValueError(f"{self.name}, {error}") from None
         if not record:
             raise ValueError(f"{self.name}: the file is empty")
         names = [name.strip() for name in record]
@@ -158,11 +158,14 @@ class CsvFile:
                 content = self._unpacked(file, size)
             else:
                 content = file.read(size)
+        is_whole = size < 0 or len(content) < size
         content = content.removeprefix(_BYTE_ORDER_MARK)
         if b"\n" not in content:
             content = content.replace(b"\r", b"\n")
         if not content.isascii():
-            _check_encoding(content if size < 0 else content[: content.rfind(b"\n") + 1], self.name)
+            # What was read may end within a character.
+            end = len(content) if is_whole else content.rfind(b"\n") + 1
+            _check_encoding(content[:end], self.name)
         return b"".join((content, b"\n", bytes(PADDING)))
 
     def _unpacked(self, file: BinaryIO, size: int) -> bytes:

@@ -8,12 +8,12 @@ use super::extract::{join, side_records, total_record};
 use super::lattice;
 use super::{Found, Problem};
 use crate::data::Sample;
-use crate::search::branch::{DEFAULT_BYTES, random_number};
+use crate::search::branch::random_number;
 use crate::search::{Monitor, Settings, Stop};
 use crate::tree::Tree;
 use rustc_hash::FxHashMap;
 
-/// Look-ahead of the greedy dive and of the order of columns.
+/// Look-ahead of the order of columns.
 const LOOK_AHEAD: usize = 3;
 
 /// Depth left beyond which a greedy split must pay for itself at once.
@@ -93,7 +93,7 @@ impl<'a> Branch<'a> {
 
     /// Deepest lattice on this sample that the memory limit allows.
     fn lattice_depth(&self, sample: &Sample, most_leaves: usize) -> usize {
-        let limit = self.settings.memory_limit.unwrap_or(DEFAULT_BYTES);
+        let limit = self.settings.bytes();
         let left = limit.saturating_sub(self.cache_bytes);
         let threads = self.settings.threads();
         let fits = |d: &usize| lattice::bytes(sample, *d, most_leaves, threads) <= left;
@@ -140,10 +140,10 @@ impl<'a> Branch<'a> {
         Ok(if split.cost < leaf.cost { split } else { leaf })
     }
 
-    /// Greedy tree that chooses each split by the best tree of a few levels below it.
-    pub fn dive(&self, sample: &Sample, depth: usize) -> Result<Found, Stop> {
+    /// Greedy tree that chooses each split by the best tree of so many levels below it.
+    pub fn dive(&self, sample: &Sample, depth: usize, levels: usize) -> Result<Found, Stop> {
         let most = usize::MAX;
-        let reach = depth.min(LOOK_AHEAD).min(self.lattice_depth(sample, most).max(1));
+        let reach = depth.min(levels).min(self.lattice_depth(sample, most).max(1));
         let solved = self.lattice(sample, reach, &[most])?;
         let near = solved.found.into_iter().next().expect("one budget");
         if reach == depth || near.tree.n_nodes() == 1 {
@@ -152,8 +152,8 @@ impl<'a> Branch<'a> {
         let root = near.tree.feature[0] as usize;
         let c = sample.columns.partition_point(|column| column.feature < root);
         let price = self.prior(sample)?.price;
-        let yes = self.dive(&sample.restrict(c, true), depth - 1)?;
-        let no = self.dive(&sample.restrict(c, false), depth - 1)?;
+        let yes = self.dive(&sample.restrict(c, true), depth - 1, levels)?;
+        let no = self.dive(&sample.restrict(c, false), depth - 1, levels)?;
         let far = join(sample, c, &yes, &no, price);
         Ok(if far.cost < near.cost { far } else { near })
     }
@@ -292,7 +292,7 @@ impl<'a> Branch<'a> {
     fn remember(&mut self, key: Key, answer: &Answer) {
         let trees: usize = answer.found.iter().map(|f| 24 * f.tree.n_nodes() + 96).sum();
         let bytes = trees + 8 * answer.lower.len() + size_of::<Key>() + size_of::<Answer>() + 64;
-        let limit = self.settings.memory_limit.unwrap_or(DEFAULT_BYTES) / 4;
+        let limit = self.settings.bytes() / 4;
         if self.settings.cache && self.cache_bytes + bytes <= limit {
             self.cache_bytes += bytes;
             self.cache.insert(key, answer.clone());

@@ -3,7 +3,6 @@
 use super::{Statistics, lattice};
 use crate::data::{BinaryMatrix, Sample};
 use crate::search::Settings;
-use crate::search::branch::DEFAULT_BYTES;
 use crate::search::forecast::{Forecast, true_columns, work};
 
 /// Nanoseconds per leaf cell and per row visit, one thread, measured on GBSG2 at depth 4.
@@ -19,7 +18,7 @@ pub fn forecast(
     let sample = Sample::new(features, &statistics.values, statistics.channels);
     let most = settings.most_leaves();
     let depth = settings.max_depth.min(sample.n_columns()).min(most.saturating_sub(1));
-    let (limit, threads) = (settings.memory_limit.unwrap_or(DEFAULT_BYTES), settings.threads());
+    let (limit, threads) = (settings.bytes(), settings.threads());
     let bytes = |d: usize| lattice::bytes(&sample, d, most, threads);
     let deepest = settings.lattice_depth.clamp(1, lattice::MAX_DEPTH).min(depth);
     let reach = (1..=deepest).rev().find(|&d| bytes(d) <= limit).unwrap_or(depth.min(1));

@@ -14,7 +14,6 @@ use crate::search::lattice::budgets::{Combination, leaf_budgets};
 use crate::search::lattice::combine::{Best, PREFIX, best_at};
 use crate::search::lattice::geometry::Geometry;
 use crate::search::{Monitor, Settings, Stop};
-use crate::simd::Backend;
 use std::sync::atomic::AtomicUsize;
 
 /// Deepest tree of one lattice.
@@ -78,21 +77,18 @@ pub fn solve(
 ) -> Result<Solved, Stop> {
     let most_leaves = budgets.iter().copied().max().unwrap_or(1);
     let depth = depth.min(sample.n_columns()).min(MAX_DEPTH).min(most_leaves - 1);
-    let backend = settings.backend.unwrap_or_else(|| Backend::available()[0]);
+    let backend = settings.backend();
     let mut lattice = Lattice::new(problem, sample, depth, budgets);
     for m in 1..depth {
-        // SAFETY: the backend is one that this machine has.
-        lattice.sums[m - 1] = unsafe { passes::fill(backend)(&lattice, m, monitor)? };
+        lattice.sums[m - 1] = passes::fill(backend, &lattice, m, monitor)?;
     }
-    let pass = passes::sweep(backend);
     for level in (1..=depth).rev() {
         let positions = if level == 1 { 1 } else { lattice.geometry.total(level - 1) };
         let entries = (positions * lattice.slots[level - 1]) << (level - 1);
         let next = AtomicUsize::new(0);
         let run = || {
             let mut worker = Worker::new(&lattice, level, entries);
-            // SAFETY: as above.
-            unsafe { pass(&lattice, level, &next, monitor, &mut worker)? };
+            passes::sweep(backend, &lattice, level, &next, monitor, &mut worker)?;
             Ok(worker.above)
         };
         let threads = if level == 1 { 1 } else { settings.threads() };

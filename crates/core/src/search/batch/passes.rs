@@ -1,14 +1,11 @@
 //! The passes over the lattice, compiled once per instruction set.
 
 use super::lattice::{Lattice, Worker};
-use crate::search::lattice::accumulate::Rows;
+use crate::search::lattice::accumulate::{Rows, SPARE_LANES};
 use crate::search::lattice::combine::PREFIX;
 use crate::search::{Monitor, Stop};
-use crate::simd::{Backend, Lanes, portable};
+use crate::simd::{Backend, Job, Lanes, with_token};
 use std::sync::atomic::{AtomicUsize, Ordering};
-
-/// Lanes of scratch behind the last column, for vectors that run over it.
-const SCRATCH_LANES: usize = 96;
 
 /// Rows of the first columns of a prefix, and sums over the lanes.
 pub struct Within {
@@ -21,7 +18,7 @@ pub struct Within {
 
 impl Within {
     pub fn new(lattice: &Lattice) -> Self {
-        let stride = lattice.geometry.n + SCRATCH_LANES;
+        let stride = lattice.geometry.n + SPARE_LANES;
         Within {
             one: (usize::MAX, Rows::default()),
             two: ((usize::MAX, usize::MAX), Rows::default()),
@@ -29,61 +26,52 @@ impl Within {
             stride,
         }
     }
+}
 
-    fn one(&mut self, rows: &Rows<i64>, f: usize) -> &Rows<i64> {
-        if self.one.0 != f {
-            self.one.1.restrict(rows, f);
-            self.one.0 = f;
-        }
-        &self.one.1
+/// The rows where column `f` is true.
+fn restricted<'a>(one: &'a mut (usize, Rows<i64>), rows: &Rows<i64>, f: usize) -> &'a Rows<i64> {
+    if one.0 != f {
+        one.1.restrict(rows, f);
+        one.0 = f;
     }
+    &one.1
+}
 
-    fn two(&mut self, rows: &Rows<i64>, f: usize, g: usize) -> &Rows<i64> {
-        if self.two.0 != (f, g) {
-            self.one(rows, f);
-            self.two.1.restrict(&self.one.1, g);
-            self.two.0 = (f, g);
-        }
-        &self.two.1
+/// The rows where columns `f` and `g` are true.
+fn restricted_twice<'a>(
+    one: &mut (usize, Rows<i64>),
+    two: &'a mut ((usize, usize), Rows<i64>),
+    rows: &Rows<i64>,
+    f: usize,
+    g: usize,
+) -> &'a Rows<i64> {
+    if two.0 != (f, g) {
+        two.1.restrict(restricted(one, rows, f), g);
+        two.0 = (f, g);
     }
+    &two.1
 }
 
 impl Lattice<'_> {
     /// Sums of the itemsets `prefix ∪ {lane}` over all lanes beyond the prefix.
-    ///
-    /// # Safety
-    /// The machine must have the instruction set of `L`.
     #[inline(always)]
-    unsafe fn accumulate<L: Lanes<I = i64>>(&self, prefix: &[usize], within: &mut Within) {
+    fn accumulate<L: Lanes<I = i64>>(&self, lanes: L, prefix: &[usize], within: &mut Within) {
         let first = prefix.last().map_or(0, |&c| c + 1);
-        let stride = within.stride;
-        let out = within.sums.as_mut_ptr();
-        // SAFETY: the scratch has the stride that `Rows::accumulate` asks for.
-        unsafe {
-            match *prefix {
-                [] => {
-                    let all = &self.everything;
-                    self.rows.accumulate::<L>(all, all, first, out, stride);
-                }
-                [f] => {
-                    let a = self.rows.column(f);
-                    self.rows.accumulate::<L>(a, a, first, out, stride);
-                }
-                [f, g] => {
-                    let rows = within.one(&self.rows, f);
-                    rows.accumulate::<L>(rows.column(g), rows.column(g), first, out, stride);
-                }
-                [f, g, k] => {
-                    let rows = within.one(&self.rows, f);
-                    rows.accumulate::<L>(rows.column(g), rows.column(k), first, out, stride);
-                }
-                [f, g, k, j] => {
-                    let rows = within.two(&self.rows, f, g);
-                    rows.accumulate::<L>(rows.column(k), rows.column(j), first, out, stride);
-                }
-                _ => unreachable!("no prefix is longer"),
+        let Within { one, two, sums, stride } = within;
+        let (rows, a, b) = match *prefix {
+            [] => (&self.rows, &self.everything[..], &self.everything[..]),
+            [f] => (&self.rows, self.rows.column(f), self.rows.column(f)),
+            [f, g] | [f, g, _] => {
+                let rows = restricted(one, &self.rows, f);
+                (rows, rows.column(g), rows.column(*prefix.last().expect("two columns")))
             }
-        }
+            [f, g, k, j] => {
+                let rows = restricted_twice(one, two, &self.rows, f, g);
+                (rows, rows.column(k), rows.column(j))
+            }
+            _ => unreachable!("no prefix is longer"),
+        };
+        rows.accumulate(lanes, a, b, first, sums, *stride);
     }
 }
 
@@ -125,155 +113,103 @@ impl Prefixes {
     }
 }
 
-type Fill = unsafe fn(&Lattice, usize, &Monitor) -> Result<Vec<i64>, Stop>;
-type Sweep = unsafe fn(&Lattice, usize, &AtomicUsize, &Monitor, &mut Worker) -> Result<(), Stop>;
-
-macro_rules! backends {
-    ($(($fill:ident, $sweep:ident, $lanes:ty $(, $features:literal)?)),*) => {$(
-        $(#[target_feature(enable = $features)])?
-        unsafe fn $fill(lattice: &Lattice, m: usize, monitor: &Monitor) -> Result<Vec<i64>, Stop> {
-            // SAFETY: the features are enabled here and checked by the caller.
-            unsafe { fill_sums::<$lanes>(lattice, m, monitor) }
-        }
-
-        $(#[target_feature(enable = $features)])?
-        unsafe fn $sweep(
-            lattice: &Lattice,
-            level: usize,
-            next: &AtomicUsize,
-            monitor: &Monitor,
-            worker: &mut Worker,
-        ) -> Result<(), Stop> {
-            // SAFETY: the features are enabled here and checked by the caller.
-            unsafe { sweep_level::<$lanes>(lattice, level, next, monitor, worker) }
-        }
-    )*};
-}
-
-#[cfg(target_arch = "x86_64")]
-mod x86 {
-    use super::*;
-    use crate::simd::{avx2, avx512};
-
-    backends!(
-        (
-            fill_avx512,
-            sweep_avx512,
-            avx512::Double,
-            "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi1,bmi2,popcnt"
-        ),
-        (fill_avx2, sweep_avx2, avx2::Double, "avx2,fma,bmi1,popcnt")
-    );
-
-    pub(super) fn fill(backend: Backend) -> Option<Fill> {
-        match backend {
-            Backend::Avx512 => Some(fill_avx512),
-            Backend::Avx2 => Some(fill_avx2),
-            Backend::Portable => None,
-        }
-    }
-
-    pub(super) fn sweep(backend: Backend) -> Option<Sweep> {
-        match backend {
-            Backend::Avx512 => Some(sweep_avx512),
-            Backend::Avx2 => Some(sweep_avx2),
-            Backend::Portable => None,
-        }
-    }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-mod x86 {
-    use super::*;
-
-    pub(super) fn fill(_: Backend) -> Option<Fill> {
-        None
-    }
-
-    pub(super) fn sweep(_: Backend) -> Option<Sweep> {
-        None
-    }
-}
-
-backends!((fill_portable, sweep_portable, portable::Double));
-
-pub fn fill(backend: Backend) -> Fill {
-    x86::fill(backend).unwrap_or(fill_portable)
-}
-
-pub fn sweep(backend: Backend) -> Sweep {
-    x86::sweep(backend).unwrap_or(sweep_portable)
-}
-
 /// Sums of all positive itemsets of size `m`.
-///
-/// # Safety
-/// The machine must have the instruction set of `L`.
-#[inline(always)]
-unsafe fn fill_sums<L: Lanes<I = i64>>(
+pub fn fill(
+    backend: Backend,
     lattice: &Lattice,
     m: usize,
     monitor: &Monitor,
 ) -> Result<Vec<i64>, Stop> {
-    let (n, total) = (lattice.geometry.n, lattice.geometry.total(m));
-    let mut sums = vec![0; lattice.channels * total];
-    let mut within = Within::new(lattice);
-    for first in 0..if m == 1 { 1 } else { n } {
-        monitor.check()?;
-        let mut prefixes = Prefixes::new(n, m - 1, first);
-        while let Some(prefix) = prefixes.next() {
-            // SAFETY: the caller's contract.
-            unsafe { lattice.accumulate::<L>(prefix, &mut within) };
-            let row = lattice.geometry.row(prefix);
-            let lanes = n - row.first;
-            for c in 0..lattice.channels {
-                let from = &within.sums[c * within.stride + row.first..][..lanes];
-                sums[c * total + row.start..][..lanes].copy_from_slice(from);
-            }
-        }
-    }
-    Ok(sums)
+    with_token!(backend, token => token.double().run(Fill { lattice, m, monitor }))
 }
 
 /// The cells of all itemsets of a level.
-///
-/// # Safety
-/// The machine must have the instruction set of `L`.
-#[inline(always)]
-unsafe fn sweep_level<L: Lanes<I = i64>>(
+pub fn sweep(
+    backend: Backend,
     lattice: &Lattice,
     level: usize,
     next: &AtomicUsize,
     monitor: &Monitor,
     worker: &mut Worker,
 ) -> Result<(), Stop> {
-    let n = lattice.geometry.n;
-    let tickets = if level == 1 { 1 } else { n };
-    loop {
-        let first = next.fetch_add(1, Ordering::Relaxed);
-        if first >= tickets {
-            break;
+    let job = Sweep { lattice, level, next, monitor, worker };
+    with_token!(backend, token => token.double().run(job))
+}
+
+struct Fill<'a, 'b> {
+    lattice: &'a Lattice<'b>,
+    m: usize,
+    monitor: &'a Monitor<'a>,
+}
+
+impl<L: Lanes<I = i64>> Job<L> for Fill<'_, '_> {
+    type Output = Result<Vec<i64>, Stop>;
+
+    #[inline(always)]
+    fn run(self, lanes: L) -> Self::Output {
+        let Fill { lattice, m, monitor } = self;
+        let (n, total) = (lattice.geometry.n, lattice.geometry.total(m));
+        let mut sums = vec![0; lattice.channels * total];
+        let mut within = Within::new(lattice);
+        for first in 0..if m == 1 { 1 } else { n } {
+            monitor.check()?;
+            let mut prefixes = Prefixes::new(n, m - 1, first);
+            while let Some(prefix) = prefixes.next() {
+                lattice.accumulate(lanes, prefix, &mut within);
+                let row = lattice.geometry.row(prefix);
+                let n_lanes = n - row.first;
+                for c in 0..lattice.channels {
+                    let from = &within.sums[c * within.stride + row.first..][..n_lanes];
+                    sums[c * total + row.start..][..n_lanes].copy_from_slice(from);
+                }
+            }
         }
-        let mut prefixes = Prefixes::new(n, level - 1, first);
-        while let Some(prefix) = prefixes.next() {
-            let lanes = n - prefix.last().map_or(0, |&c| c + 1);
-            if lanes == 0 {
-                continue;
-            }
-            if worker.cells.len + (lanes << level) > worker.cells.capacity {
-                monitor.check()?;
-                lattice.settle(level, monitor, worker)?;
-            }
-            if level == lattice.depth {
-                // SAFETY: the caller's contract.
-                unsafe { lattice.accumulate::<L>(prefix, &mut worker.within) };
-            }
-            lattice.collect(level, prefix, lanes, worker);
-            // Prefixes of which no cell has enough rows would pile up.
-            if worker.leaf.len() > 4 * worker.cells.capacity {
-                lattice.settle(level, monitor, worker)?;
-            }
-        }
+        Ok(sums)
     }
-    lattice.settle(level, monitor, worker)
+}
+
+struct Sweep<'a, 'b> {
+    lattice: &'a Lattice<'b>,
+    level: usize,
+    next: &'a AtomicUsize,
+    monitor: &'a Monitor<'a>,
+    worker: &'a mut Worker,
+}
+
+impl<L: Lanes<I = i64>> Job<L> for Sweep<'_, '_> {
+    type Output = Result<(), Stop>;
+
+    #[inline(always)]
+    fn run(self, lanes: L) -> Self::Output {
+        let Sweep { lattice, level, next, monitor, worker } = self;
+        let n = lattice.geometry.n;
+        let tickets = if level == 1 { 1 } else { n };
+        loop {
+            let first = next.fetch_add(1, Ordering::Relaxed);
+            if first >= tickets {
+                break;
+            }
+            monitor.check()?;
+            let mut prefixes = Prefixes::new(n, level - 1, first);
+            while let Some(prefix) = prefixes.next() {
+                let n_lanes = n - prefix.last().map_or(0, |&c| c + 1);
+                if n_lanes == 0 {
+                    continue;
+                }
+                if worker.cells.len + (n_lanes << level) > worker.cells.capacity {
+                    monitor.check()?;
+                    lattice.settle(level, monitor, worker)?;
+                }
+                if level == lattice.depth {
+                    lattice.accumulate(lanes, prefix, &mut worker.within);
+                }
+                lattice.collect(level, prefix, n_lanes, worker);
+                // Prefixes of which no cell has enough rows would pile up.
+                if worker.leaf.len() > 4 * worker.cells.capacity {
+                    lattice.settle(level, monitor, worker)?;
+                }
+            }
+        }
+        lattice.settle(level, monitor, worker)
+    }
 }

@@ -4,8 +4,8 @@ use super::branch::Branch;
 use super::{BatchTask, Found, Problem, Statistics};
 use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
-use crate::search::{Monitor, Settings, Solution, Status, Stop, TracePoint};
-use crate::simd::Backend;
+use crate::search::certificate::{Certificate, Verdict};
+use crate::search::{Monitor, Settings, Solution, Stop};
 use crate::tree::Tree;
 
 /// Objective and bound differ by no more than this share of max(1, |objective|) when a
@@ -34,22 +34,26 @@ pub fn solve(
         min_leaf: settings.min_leaf as i64,
     };
     let best = Found { cost: f64::INFINITY, tree: Tree::leaf() };
-    let (lower, trace) = (f64::NEG_INFINITY, Vec::new());
+    let lower = f64::NEG_INFINITY;
+    let certificate = Certificate::new(monitor, settings, lower);
     let mut search =
-        Search { problem: &problem, weight, monitor, trace, best, lower, prior: lower };
+        Search { problem: &problem, weight, monitor, certificate, best, lower, prior: lower };
     let stop = search.run(&sample, settings).err();
     let objective = search.objective(search.best.cost);
     let gap = objective - search.objective(search.lower);
     let proven = search.lower >= search.best.cost
         || objective.is_finite() && gap <= CERTIFICATE * objective.abs().max(1.0);
-    let (status, lower_bound) = match stop {
-        _ if search.lower == f64::INFINITY => (Status::Infeasible, objective),
-        _ if proven => (Status::Optimal, objective),
-        Some(stop) => (Status::from(stop), search.bound()),
-        None => return Err(Error::invalid("task", "leaf_cost differs between equal sums")),
-    };
-    search.push(objective, lower_bound);
-    let backend = settings.backend.unwrap_or_else(|| Backend::available()[0]);
+    if !proven && stop.is_none() {
+        return Err(Error::invalid("task", "leaf_cost differs between equal sums"));
+    }
+    search.certificate.improve(objective);
+    if proven {
+        search.certificate.close();
+    } else {
+        search.certificate.raise(search.bound());
+    }
+    let Verdict { objective, lower_bound, status, trace } = search.certificate.finish(stop);
+    let backend = settings.backend();
     Ok(Solution {
         tree: search.best.tree,
         objective,
@@ -58,7 +62,7 @@ pub fn solve(
         nodes: monitor.nodes(),
         n_distinct_rows: sample.n_rows(),
         n_columns: sample.n_columns(),
-        trace: search.trace,
+        trace,
         kernel: format!("{}-batch", backend.name()).to_lowercase(),
     })
 }
@@ -67,7 +71,7 @@ struct Search<'a> {
     problem: &'a Problem<'a>,
     weight: f64,
     monitor: &'a Monitor<'a>,
-    trace: Vec<TracePoint>,
+    certificate: Certificate<'a>,
     best: Found,
     /// Proven lower bound on the cost.
     lower: f64,
@@ -94,6 +98,10 @@ impl Search<'_> {
         }
         if settings.trivial_bound {
             for depth in [2, 3].into_iter().filter(|&d| d < max_depth) {
+                if max_depth > depth + 1 && budget(max_depth) == usize::MAX {
+                    let tree = branch.dive(sample, max_depth, depth)?;
+                    self.offer(tree);
+                }
                 let nothing = &mut |_: &Found, _: f64, _: f64| {};
                 let mut answer =
                     branch.solve(sample, prior, depth, &[budget(depth)], None, nothing);
@@ -102,10 +110,6 @@ impl Search<'_> {
                     return Ok(());
                 }
                 answer.stop.map_or(Ok(()), Err)?;
-            }
-            if max_depth > 4 && budget(max_depth) == usize::MAX {
-                let tree = branch.dive(sample, max_depth)?;
-                self.offer(tree);
             }
         }
         let (budgets, start) = ([budget(max_depth)], Some(self.best.clone()));
@@ -134,13 +138,9 @@ impl Search<'_> {
     }
 
     fn record(&mut self) {
-        self.push(self.objective(self.best.cost), self.bound());
-        self.monitor.report(self.trace.last().expect("just pushed"));
-    }
-
-    fn push(&mut self, objective: f64, lower_bound: f64) {
-        let (seconds, nodes) = (self.monitor.seconds(), self.monitor.nodes());
-        self.trace.push(TracePoint { seconds, objective, lower_bound, nodes });
+        self.certificate.improve(self.objective(self.best.cost));
+        self.certificate.raise(self.bound());
+        self.certificate.record();
     }
 
     /// The objective of a cost.

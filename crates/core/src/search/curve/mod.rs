@@ -14,10 +14,10 @@ pub mod rows;
 pub use alternatives::alternatives_brier;
 pub use near::near_optimal_brier;
 
-use super::{Monitor, Settings, Solution, Status, Stop, TracePoint};
+use super::certificate::{Certificate, Verdict};
+use super::{Monitor, Settings, Solution, Stop};
 use crate::data::BinaryMatrix;
 use crate::error::Error;
-use crate::simd::Backend;
 use crate::task::brier::Brier;
 use crate::tree::Tree;
 use kernel::Kernel;
@@ -27,11 +27,11 @@ use rows::{Rows, Tables};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes of the memo without a memory limit.
-const DEFAULT_BYTES: usize = 1 << 30;
-
 /// Shallower searches, from depth 2 on, stop before this depth.
 const DEEPENING: usize = 6;
+
+/// Levels at the bottom of the second greedy tree that are searched exactly.
+const EXACT_LEVELS: usize = 2;
 
 /// An objective and a bound that are closer meet.
 const CERTIFIED: f64 = 1e-9;
@@ -99,10 +99,10 @@ impl<'a> Prepared<'a> {
         if task.n_rows() != features.n_rows() {
             return Err(Error::invalid("y", "does not have a row for every row of X"));
         }
-        let backend = settings.backend.unwrap_or_else(|| Backend::available()[0]);
+        let backend = settings.backend();
         let kernel = Kernel { backend, curve: task.curve, min_leaf: settings.least_rows() };
         let (root, tables) = Tables::new(task, features, settings.equivalent_points)?;
-        let memo = Memo::new(settings.memory_limit.unwrap_or(DEFAULT_BYTES));
+        let memo = Memo::new(settings.bytes());
         let leaf = kernel.leaf(&tables);
         Ok(Prepared { task, features, root, tables, memo, kernel, leaf })
     }
@@ -113,7 +113,7 @@ struct Search<'a> {
     prepared: &'a Prepared<'a>,
     settings: &'a Settings,
     monitor: &'a Monitor<'a>,
-    trace: Vec<TracePoint>,
+    certificate: Certificate<'a>,
     best: (f64, Tree),
     /// No allowed tree costs less.
     lower: f64,
@@ -129,9 +129,11 @@ struct Shared {
 }
 
 impl<'a> Search<'a> {
-    fn new(prepared: &'a Prepared, settings: &'a Settings, monitor: &'a Monitor) -> Self {
+    fn new(prepared: &'a Prepared, settings: &'a Settings, monitor: &'a Monitor<'a>) -> Self {
         let best = (prepared.leaf + prepared.task.leaf_penalty, Tree::leaf());
-        Search { prepared, settings, monitor, trace: Vec::new(), best, lower: 0.0 }
+        let certificate = Certificate::new(monitor, settings, 0.0)
+            .trusting_reference(prepared.task.reference.is_some());
+        Search { prepared, settings, monitor, certificate, best, lower: 0.0 }
     }
 
     fn nodes(&self) -> Nodes<'a> {
@@ -156,8 +158,10 @@ impl<'a> Search<'a> {
             }
             return None;
         }
-        let (value, tree) = nodes.greedy(root, *leaf, allowed);
-        self.offer(value, tree);
+        for exact in [0, EXACT_LEVELS].into_iter().filter(|&exact| exact < allowed.depth) {
+            let (value, tree) = nodes.greedy(root, *leaf, allowed, exact);
+            self.offer(value, tree);
+        }
         // Shallower trees cost little, and the best of them rules out much that is deeper.
         for depth in 2..allowed.depth.min(DEEPENING) {
             if let Some(stop) = self.at_depth(&mut nodes, Allowed { depth, ..allowed }, false) {
@@ -276,13 +280,9 @@ impl<'a> Search<'a> {
 
     fn record(&mut self) {
         let objective = self.objective(&self.best.1);
-        self.push(objective, self.bound(objective));
-        self.monitor.report(self.trace.last().expect("just pushed"));
-    }
-
-    fn push(&mut self, objective: f64, lower_bound: f64) {
-        let (seconds, nodes) = (self.monitor.seconds(), self.monitor.nodes());
-        self.trace.push(TracePoint { seconds, objective, lower_bound, nodes });
+        self.certificate.settle(objective);
+        self.certificate.raise(self.bound(objective));
+        self.certificate.record();
     }
 
     /// The lower bound, below the objective of a tree and what rounding may have added.
@@ -295,24 +295,17 @@ impl<'a> Search<'a> {
     fn finish(mut self, stop: Option<Stop>) -> Result<Solution, Error> {
         let Prepared { task, tables, kernel, .. } = self.prepared;
         let objective = self.objective(&self.best.1);
-        let bound = self.bound(objective);
         let off = (objective - self.best.0).abs();
         if task.reference.is_none() && off > CERTIFIED * objective.max(1.0) {
             let reason = format!("span too wide a range: sums over them are off by {off:.1e}");
             return Err(Error::invalid("sample_weight", reason));
         }
-        let (status, lower_bound) = match stop {
-            Some(stop) => (Status::from(stop), bound),
-            None if task.reference.is_some() => (Status::ReferenceOptimal, bound),
-            None => (Status::Optimal, objective),
-        };
-        if let (Some(planted), Status::Optimal) = (self.settings.planted, status) {
-            assert!(
-                objective <= planted + CERTIFIED * planted.abs().max(1.0),
-                "a tree of objective {planted} was pruned: {objective} was returned as optimal"
-            );
+        self.certificate.settle(objective);
+        self.certificate.raise(self.bound(objective));
+        if stop.is_none() && task.reference.is_none() {
+            self.certificate.close();
         }
-        self.push(objective, lower_bound);
+        let Verdict { objective, lower_bound, status, trace } = self.certificate.finish(stop);
         Ok(Solution {
             tree: self.best.1,
             objective,
@@ -321,7 +314,7 @@ impl<'a> Search<'a> {
             nodes: self.monitor.nodes(),
             n_distinct_rows: tables.about.len(),
             n_columns: tables.columns.len(),
-            trace: self.trace,
+            trace,
             kernel: format!("{}-double", kernel.backend.name()),
         })
     }

@@ -342,12 +342,25 @@ impl<'a> Nodes<'a> {
         Ok(self.join(column, &yes, &no))
     }
 
-    /// A tree of best single splits, pruned where a leaf is no worse, and its cost.
-    pub fn greedy(&mut self, rows: &Rows, leaf: f64, allowed: Allowed) -> (f64, Tree) {
+    /// A tree of best single splits, pruned where a leaf is no worse, and its cost; the last
+    /// `exact` levels are the best ones, as far as the limits allow.
+    pub fn greedy(
+        &mut self,
+        rows: &Rows,
+        leaf: f64,
+        allowed: Allowed,
+        exact: usize,
+    ) -> (f64, Tree) {
         let as_leaf = (leaf + self.price, Tree::leaf());
         let allowed = self.useful(leaf, rows.floor, rows.count, allowed);
         if allowed.leaves == 1 {
             return as_leaf;
+        }
+        if allowed.depth <= exact
+            && let Ok(known) = self.solve(rows, None, leaf, allowed, f64::INFINITY)
+            && let Ok(tree) = self.tree(rows, leaf, allowed)
+        {
+            return (known.value, tree);
         }
         let splits = self.splits(rows, None, true);
         let best = self.candidates(rows, &splits).first().copied();
@@ -356,9 +369,9 @@ impl<'a> Nodes<'a> {
             let sides = self.sides(rows, &best);
             let [yes_leaf, no_leaf] = best.leaf;
             let share = Allowed { depth, leaves: allowed.leaves - 1 };
-            let (a, yes) = self.greedy(&sides[0], yes_leaf, share);
+            let (a, yes) = self.greedy(&sides[0], yes_leaf, share, exact);
             let share = Allowed { depth, leaves: allowed.leaves - yes.n_leaves() };
-            let (b, no) = self.greedy(&sides[1], no_leaf, share);
+            let (b, no) = self.greedy(&sides[1], no_leaf, share, exact);
             self.drop_rows(sides);
             (a + b, self.join(best.column, &yes, &no))
         });

@@ -12,9 +12,6 @@ use crate::tree::{LEAF, Tree};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
-/// Bytes for tables when no limit is given.
-const DEFAULT_BYTES: usize = 600 << 20;
-
 /// Bytes of a known subproblem apart from its columns.
 const LEAST_BYTES: usize = 160;
 
@@ -106,7 +103,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
             least: FxHashMap::default(),
             bytes: 0,
             least_bytes: 0,
-            limit: settings.memory_limit.unwrap_or(DEFAULT_BYTES),
+            limit: settings.bytes(),
         }
     }
 
@@ -254,6 +251,22 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
             self.least.insert((node.key, depth), least.clone());
         }
         Ok(least)
+    }
+
+    /// A tree of low weighted cost: every split is the first of the best tree of two levels below
+    /// it, and the last two levels are exact.
+    pub fn dive(&mut self, node: &Node, depth: usize) -> Result<Option<Point<K>>, Stop> {
+        let near = self.least(node, depth.min(2))?.point;
+        let Some(point) = near.filter(|_| depth > 2) else { return Ok(near) };
+        let Plan::Split { feature, .. } = self.plans[point.plan as usize] else { return Ok(near) };
+        let Some(c) = node.sample.column_of(feature as usize) else { return Ok(near) };
+        let yes = self.child(node, c, true);
+        let yes = self.dive(&yes, depth - 1)?;
+        let no = self.child(node, c, false);
+        let no = self.dive(&no, depth - 1)?;
+        let (Some(yes), Some(no)) = (yes, no) else { return Ok(near) };
+        let far = self.join(node, c, &yes, &no);
+        Ok(Some(if self.value(&far) < self.value(&point) { far } else { point }))
     }
 
     fn deep(&mut self, node: &Node, depth: usize) -> Result<Least<K>, Stop> {

@@ -5,13 +5,13 @@
 //! the way; every better tree has a weighted cost within that gap, so that only the points
 //! of subproblems within the gap have to be listed. See docs/maths/fronts.md.
 
-use super::certificate::{Certificate, Verdict};
 use super::engine::{Engine, Point, Weights};
 use super::node::{Node, Pace};
 use super::points::Bounds;
 use super::start::Relaxation;
 use super::whole::columns;
-use crate::search::{Monitor, Settings, Status, Stop};
+use crate::search::certificate::{Certificate, Verdict};
+use crate::search::{Settings, Status, Stop};
 use crate::task::{ANY, FrontTask};
 use crate::tree::Tree;
 use std::rc::Rc;
@@ -21,6 +21,9 @@ const ROUNDS: usize = 40;
 
 /// Depth up to which the search by fronts takes less time than the one without limits saves.
 const SHALLOW: usize = 2;
+
+/// First trees that are looked for, and the share of the time that they may take.
+const STARTS: (usize, f64) = (12, 0.3);
 
 /// Looks for the best tree of growing depth.
 pub(super) struct Search<'a, 'e, T, const K: usize> {
@@ -44,7 +47,7 @@ pub(super) struct Search<'a, 'e, T, const K: usize> {
 }
 
 impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
-    pub fn new(engine: &'e mut Engine<'a, T, K>, root: Rc<Node>) -> Self {
+    pub fn new(engine: &'e mut Engine<'a, T, K>, root: Rc<Node>, settings: &Settings) -> Self {
         let (task, sample) = (engine.task, &root.sample);
         let reach = task.reach(&root.total[..root.total.len() - 1]);
         let size = reach.map(|(low, high)| (high.max(0) - low.min(0)).max(1) as f64);
@@ -64,7 +67,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         candidates.clear();
         task.leaf_candidates(&root.total[..root.total.len() - 1], &mut candidates);
         Search {
-            certificate: Certificate::new(engine.monitor, task.least_objective()),
+            certificate: Certificate::new(engine.monitor, settings, task.least_objective()),
             labelled: candidates.len() > 1,
             window: task.window(),
             worst: reach[0].1,
@@ -98,6 +101,13 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         }
         self.tell();
         for depth in deepest.min(1)..=deepest {
+            if depth == SHALLOW && deepest > SHALLOW {
+                match self.start(deepest) {
+                    // The search may do with less.
+                    Ok(()) | Err(Stop::Memory) => {}
+                    Err(stop) => return Err(stop),
+                }
+            }
             if let Some(relaxed) = relaxed.filter(|_| depth == SHALLOW + 1) {
                 self.relax(settings, relaxed)?;
             }
@@ -146,7 +156,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
     fn relax(&mut self, settings: &Settings, relaxed: &Relaxation) -> Result<(), Stop> {
         let (task, monitor) = (self.engine.task, self.engine.monitor);
         let stopped = || monitor.check().is_err();
-        let inner = Monitor::new(None, &stopped);
+        let inner = monitor.within(&stopped);
         // What it refuses, this search may still do.
         let Ok(found) = relaxed(settings, &inner) else { return Ok(()) };
         monitor.count(inner.nodes());
@@ -223,6 +233,58 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         let most = self.engine.max_leaves;
         let leaves = point.leaves.saturating_sub(most);
         (excess, f64::from(leaves) / f64::from(most.min(1024)))
+    }
+
+    /// Trees to start from, by multipliers that rise until one of them is admissible and then
+    /// fall again half way.
+    fn start(&mut self, depth: usize) -> Result<(), Stop> {
+        let (most, share) = STARTS;
+        let monitor = self.engine.monitor;
+        let until = monitor.seconds() + share * monitor.remaining();
+        let mut weights = self.weights;
+        let (mut outside, mut inside) = (weights, None);
+        let mut step = 1.0 / 16.0;
+        for _ in 0..most {
+            let Some(point) = self.descend(weights, depth)? else { break };
+            if self.admits(&point) {
+                inside = Some(weights);
+            } else {
+                outside = weights;
+            }
+            if outside == weights && inside.is_none() {
+                let (excess, leaves) = self.excess(&point);
+                let norm = (excess.iter().map(|e| e * e).sum::<f64>() + leaves * leaves).sqrt();
+                let length = step * self.size[0] / norm;
+                for k in 1..K {
+                    weights.components[k] += length * excess[k] / self.size[k];
+                }
+                weights.leaf += length * leaves / f64::from(self.engine.max_leaves.min(1024));
+                step *= 4.0;
+            } else if let Some(inside) = inside.filter(|inside| *inside != outside) {
+                let mean = |a: f64, b: f64| 0.5 * (a + b);
+                for k in 1..K {
+                    weights.components[k] = mean(outside.components[k], inside.components[k]);
+                }
+                weights.leaf = mean(outside.leaf, inside.leaf);
+            }
+            if inside == Some(outside) || monitor.seconds() >= until {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// A tree of low weighted cost, which is offered.
+    fn descend(&mut self, weights: Weights<K>, depth: usize) -> Result<Option<Point<K>>, Stop> {
+        self.engine.set_weights(weights);
+        let root = self.root.clone();
+        let point = self.engine.dive(&root, depth)?;
+        self.offer(point);
+        if let Some(point) = point.filter(|point| self.labelled && !self.admits(point)) {
+            let (tree, _) = self.engine.tree(point.plan);
+            self.offer_labellings(&tree)?;
+        }
+        Ok(point)
     }
 
     /// Least weighted cost over all trees, the tree, and the bound on component 0.

@@ -6,11 +6,11 @@
 //! α·FP + β·FN, which is misclassification with class weights, so that every step is a
 //! search by the lattice. See docs/maths/fronts.md.
 
-use super::certificate::Certificate;
 use super::hull::{Hull, Line, Pair};
 use super::{Front, FrontPoint};
 use crate::data::BinaryMatrix;
 use crate::error::Error;
+use crate::search::certificate::Certificate;
 use crate::search::{Monitor, Settings, Status, Stop, TracePoint, solve};
 use crate::task::accuracy::Accuracy;
 use crate::tree::{LEAF, Tree};
@@ -143,14 +143,16 @@ pub fn solve_metric(
         penalty: leaf_penalty,
         features,
         monitor,
-        certificate: Certificate::new(monitor, leaf_penalty),
+        certificate: Certificate::new(monitor, settings, leaf_penalty),
         met: vec![leaf(0)],
         best: 0,
         sample: (0, 0),
     };
     search.meet(leaf(1));
     search.certificate.record();
-    let stop = match search.penalised(settings) {
+    // What is planted is an objective of this search, not of the weighted ones.
+    let weighted = Settings { planted: None, ..settings.clone() };
+    let stop = match search.penalised(&weighted) {
         Ok(()) => {
             search.certificate.close();
             None
@@ -322,15 +324,19 @@ impl Search<'_> {
                 certificate.record();
             };
             let stopped = || monitor.check().is_err();
-            let inner = Monitor::new(None, &stopped).with_progress(&progress);
+            let inner = monitor.within(&stopped).with_progress(&progress);
             let solution = solve(&task, self.features, settings, &inner).map_err(refused)?;
             monitor.count(inner.nodes());
             solution
         };
         self.sample = (solution.n_distinct_rows, solution.n_columns);
+        let relabelled = self.best_labelled(&solution.tree);
         let point = self.labelled(solution.tree, [a, b]);
         let found = pair(&point);
         self.meet(point);
+        if self.score(&relabelled) > self.best_score() {
+            self.meet(relabelled);
+        }
         match solution.status {
             Status::Optimal => {
                 let least = a * found[0] + b * found[1];
@@ -349,13 +355,39 @@ impl Search<'_> {
         }
     }
 
-    /// A tree with the labels of least weighted errors.
-    fn labelled(&self, tree: Tree, [a, b]: Pair) -> FrontPoint {
+    /// Weight of the negatives and of the positives at every leaf of a tree.
+    fn sums(&self, tree: &Tree) -> Vec<Pair> {
         let weight = |i: usize| self.weights.map_or(1.0, |w| w[i]);
         let mut sums = vec![[0.0; 2]; tree.n_nodes()];
         for (i, &p) in self.positive.iter().enumerate() {
             sums[tree.leaf_of(self.features, i)][usize::from(p)] += weight(i);
         }
+        sums
+    }
+
+    /// A tree with the labels of the best measure, which are those of some weights: leaves are
+    /// positive from some share of positives on.
+    fn best_labelled(&self, tree: &Tree) -> FrontPoint {
+        let nodes = self.sums(tree).into_iter().zip(&tree.feature);
+        let mut leaves: Vec<Pair> = nodes.filter(|n| *n.1 == LEAF).map(|n| n.0).collect();
+        let share = |p: &Pair| p[1] / (p[0] + p[1]);
+        leaves.sort_by(|p, q| share(q).total_cmp(&share(p)));
+        let mut errors = [0.0, self.total[1]];
+        let mut best = (self.metric.value(errors, self.total), [1.0, 0.0]);
+        for [negative, positive] in leaves {
+            errors = [errors[0] + negative, errors[1] - positive];
+            let value = self.metric.value(errors, self.total);
+            if value > best.0 {
+                // Just below the share of this leaf.
+                best = (value, [positive, negative + CLOSE * (negative + positive)]);
+            }
+        }
+        self.labelled(tree.clone(), best.1)
+    }
+
+    /// A tree with the labels of least weighted errors.
+    fn labelled(&self, tree: Tree, [a, b]: Pair) -> FrontPoint {
+        let sums = self.sums(&tree);
         let mut labels = vec![-1; tree.n_nodes()];
         let mut errors = [0.0; 2];
         for (node, label) in labels.iter_mut().enumerate() {

@@ -6,7 +6,6 @@
 //! the whole front of two components, [`solve_limited`] the least of one component with the
 //! others within their windows, [`solve_metric`] the best of a measure of both error rates.
 
-mod certificate;
 mod engine;
 mod hull;
 mod limited;
@@ -139,7 +138,7 @@ pub fn solve_limited<T: FrontTask<K>, const K: usize>(
     let mut engine = Engine::new(task, features, settings, monitor);
     engine.max_leaves = leaf_limit(settings, &sample);
     let root = engine.root(sample);
-    let (best, verdict) = limited::Search::new(&mut engine, root).run(settings, relaxed);
+    let (best, verdict) = limited::Search::new(&mut engine, root, settings).run(settings, relaxed);
     Ok(Front {
         points: best.iter().map(|p| point(&engine, p)).collect(),
         best: best.map(|_| 0),

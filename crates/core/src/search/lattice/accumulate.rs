@@ -1,7 +1,10 @@
 //! Summing the statistics of the rows of an itemset, one lane per further column.
 
 use crate::data::{Sample, column_bitsets};
-use crate::simd::{LaneInt, Lanes};
+use crate::simd::{Job, LaneInt, Lanes, Vector};
+
+/// Lanes behind the last column that the last vector may reach.
+pub const SPARE_LANES: usize = 16;
 
 /// Rows as the kernel reads them: a record of statistics followed by the packed columns,
 /// and the same columns as bitsets over rows.
@@ -14,7 +17,7 @@ pub struct Rows<I> {
     channels: usize,
     n_rows: usize,
     /// Words per column bitset.
-    pub words: usize,
+    words: usize,
     columns: Vec<u64>,
     n_columns: usize,
     marker: std::marker::PhantomData<I>,
@@ -70,11 +73,14 @@ impl<I: LaneInt> Rows<I> {
     /// All rows.
     pub fn everything(&self) -> Vec<u64> {
         let mut all = vec![u64::MAX; self.words];
-        let rest = self.words * 64 - self.n_rows;
-        if rest > 0 {
-            all[self.words - 1] = if rest == 64 { 0 } else { u64::MAX >> rest };
-        }
+        all[self.words - 1] = self.last_word();
         all
+    }
+
+    /// The rows in the last word of a bitset.
+    fn last_word(&self) -> u64 {
+        let rest = self.words * 64 - self.n_rows;
+        if rest == 64 { 0 } else { u64::MAX >> rest }
     }
 
     fn transpose(&mut self) {
@@ -85,20 +91,34 @@ impl<I: LaneInt> Rows<I> {
 
     /// Sums over the rows in both `a` and `b`, for every column `first..` one lane:
     /// `out[channel · stride + column]`. Lanes from the last column to the end of `out`'s
-    /// stride that a vector reaches are zero.
-    ///
-    /// # Safety
-    /// The machine must have the instruction set of `L`, `a` and `b` have `self.words`
-    /// words, and `stride` is at least the number of columns plus 80.
+    /// stride that a vector reaches are zero; there have to be [`SPARE_LANES`].
     #[inline(always)]
-    pub unsafe fn accumulate<L: Lanes<I = I>>(
+    pub fn accumulate<L: Lanes<I = I>>(
         &self,
+        lanes: L,
         a: &[u64],
         b: &[u64],
         first: usize,
-        out: *mut I,
+        out: &mut [I],
         stride: usize,
     ) {
+        lanes.run(Accumulate { rows: self, a, b, first, out, stride });
+    }
+
+    /// See [`Rows::accumulate`].
+    #[inline(always)]
+    fn sum<L: Lanes<I = I>>(
+        &self,
+        lanes: L,
+        a: &[u64],
+        b: &[u64],
+        first: usize,
+        out: &mut [I],
+        stride: usize,
+    ) {
+        let (a, b) = (&a[..self.words], &b[..self.words]);
+        assert!(a[self.words - 1] & b[self.words - 1] & !self.last_word() == 0);
+        assert!(stride >= self.n_columns + SPARE_LANES && out.len() >= self.channels * stride);
         let most = if L::N == 16 { 3 } else { 4 };
         let mut h = first;
         while h < self.n_columns {
@@ -106,72 +126,102 @@ impl<I: LaneInt> Rows<I> {
             let mut c = 0;
             while c < self.channels {
                 let group = (self.channels - c).min(3);
-                // SAFETY: the caller's contract.
-                unsafe {
-                    macro_rules! pass {
-                        ($nv:literal) => {
+                macro_rules! pass {
+                    ($nv:literal) => {
+                        // SAFETY: as asserted; the vectors begin before the last column, and
+                        // there are as many channels from `c` on.
+                        unsafe {
                             match group {
-                                1 => self.pass::<L, $nv, 1>(a, b, h, c, out, stride),
-                                2 => self.pass::<L, $nv, 2>(a, b, h, c, out, stride),
-                                _ => self.pass::<L, $nv, 3>(a, b, h, c, out, stride),
+                                1 => self.pass::<L, $nv, 1>(lanes, a, b, h, c, out, stride),
+                                2 => self.pass::<L, $nv, 2>(lanes, a, b, h, c, out, stride),
+                                _ => self.pass::<L, $nv, 3>(lanes, a, b, h, c, out, stride),
                             }
-                        };
-                    }
-                    match vectors {
-                        1 => pass!(1),
-                        2 => pass!(2),
-                        3 => pass!(3),
-                        _ => pass!(4),
-                    }
+                        }
+                    };
+                }
+                match vectors {
+                    1 => pass!(1),
+                    2 => pass!(2),
+                    3 => pass!(3),
+                    _ => pass!(4),
                 }
                 c += group;
             }
             h += vectors * L::N;
         }
         for c in 0..self.channels {
-            // SAFETY: the stride has room for a vector behind the last column.
-            unsafe { L::store(out.add(c * stride + self.n_columns), L::splat(I::default())) };
+            lanes.splat(I::default()).store(&mut out[c * stride + self.n_columns..]);
         }
     }
 
     /// One sweep over the rows for `NV` vectors of lanes and `CH` channels.
+    ///
+    /// # Safety
+    /// `a` and `b` have no row in common that is none of these. The last vector begins before
+    /// the last column and ends within `stride`, `channel + CH` is at most the number of
+    /// channels, and `out` has a stride for each of these.
     #[inline(always)]
+    #[allow(clippy::too_many_arguments)]
     unsafe fn pass<L: Lanes<I = I>, const NV: usize, const CH: usize>(
         &self,
+        lanes: L,
         a: &[u64],
         b: &[u64],
         h: usize,
         channel: usize,
-        out: *mut I,
+        out: &mut [I],
         stride: usize,
     ) {
-        // SAFETY: row indices come from bitsets over `n_rows`; reads of eight bytes from a
-        // record end within the next record or the spare word; the rest is the caller's.
-        unsafe {
-            let mut acc = [[L::splat(I::default()); CH]; NV];
-            let base = self.data.as_ptr().cast::<u8>();
-            let record = self.record * 8;
-            let bits_at = self.stats_words * 8 + h / 8;
-            for w in 0..self.words {
-                let mut rest = a.get_unchecked(w) & b.get_unchecked(w);
-                while rest != 0 {
-                    let row = base.add((w * 64 + rest.trailing_zeros() as usize) * record);
-                    rest &= rest - 1;
+        let (a, b) = (&a[..self.words], &b[..self.words]);
+        let mut acc = [[lanes.splat(I::default()); CH]; NV];
+        let base = self.data.as_ptr().cast::<u8>();
+        let record = self.record * 8;
+        let bits_at = self.stats_words * 8 + h / 8;
+        for w in 0..self.words {
+            let mut rest = a[w] & b[w];
+            while rest != 0 {
+                let row = (w * 64 + rest.trailing_zeros() as usize) * record;
+                rest &= rest - 1;
+                // SAFETY: the row is one of these; eight bytes from any of its columns on end
+                // within the next record or the spare word, and its statistics lie in words.
+                let (bits, statistics) = unsafe {
+                    let row = base.add(row);
                     let bits = row.add(bits_at).cast::<u64>().read_unaligned() >> (h % 8);
-                    let statistics = row.cast::<I>().add(channel);
-                    for (v, acc) in acc.iter_mut().enumerate() {
-                        for (c, acc) in acc.iter_mut().enumerate() {
-                            *acc = L::add_where(*acc, bits >> (v * L::N), *statistics.add(c));
-                        }
+                    (bits, &*row.cast::<I>().add(channel).cast::<[I; CH]>())
+                };
+                for v in 0..NV {
+                    for c in 0..CH {
+                        acc[v][c] = L::add_where(acc[v][c], bits >> (v * L::N), statistics[c]);
                     }
                 }
             }
-            for (v, acc) in acc.iter().enumerate() {
-                for (c, &acc) in acc.iter().enumerate() {
-                    L::store(out.add((channel + c) * stride + h + v * L::N), acc);
-                }
+        }
+        for v in 0..NV {
+            for c in 0..CH {
+                // SAFETY: the caller's: the vector ends within the stride of the channel.
+                unsafe { acc[v][c].store_at(out, (channel + c) * stride + h + v * L::N) };
             }
         }
+    }
+}
+
+/// See [`Rows::accumulate`]: in a function of its own, as it is the same for all tasks.
+struct Accumulate<'a, I> {
+    rows: &'a Rows<I>,
+    a: &'a [u64],
+    b: &'a [u64],
+    first: usize,
+    out: &'a mut [I],
+    stride: usize,
+}
+
+impl<L: Lanes> Job<L> for Accumulate<'_, L::I> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self, lanes: L) {
+        let Accumulate { rows, a, b, first, out, stride } = self;
+        rows.sum(lanes, a, b, first, out, stride);
     }
 }
 

@@ -7,11 +7,11 @@
 //! best split. Leaving out one column of the itemset pairs the cells that differ in it:
 //! their summed values are candidates for splitting the smaller itemset on that column.
 
-use super::accumulate::Rows;
 use super::budgets::Combination;
-use super::geometry::{Geometry, Row};
+use super::geometry::{PAD, Row};
+use super::sums::{Source, Sums, View};
 use crate::data::Smallest;
-use crate::simd::{LaneInt, LaneReal, Lanes};
+use crate::simd::{LaneInt, LaneReal, Lanes, Vector};
 use crate::task::LaneTask;
 use std::mem::MaybeUninit;
 
@@ -25,20 +25,14 @@ pub const PATTERNS: usize = 1 << PREFIX;
 pub struct Problem<'a, T, I, R> {
     pub task: &'a T,
     pub depth: usize,
-    /// Channels of the task, and those for numbers of rows or events that none of these has.
-    pub channels: usize,
+    /// Channels: of the task, and those for numbers of rows or events that none of these has.
+    pub sums: Sums<I>,
     /// Channels of the numbers of rows and events, as far as they matter, and the least of a
     /// leaf.
     pub minima: Vec<(usize, i64)>,
     pub smallest: Smallest,
-    pub geometry: Geometry,
-    pub rows: Rows<I>,
     /// Low bits that the lanes drop, per channel.
     pub shift: Vec<u32>,
-    /// Lane totals per channel.
-    pub totals: Vec<I>,
-    /// Sums of positive itemsets, `[level − 1][channel · total + position]`.
-    pub sums: [Vec<I>; PREFIX],
     /// Price of a split in lane units.
     pub price: R,
     /// How leaf budgets of the two sides of a split make a budget: for the cells of level
@@ -99,6 +93,15 @@ impl<R: LaneReal> Rates<R> {
 #[derive(Clone, Debug, Default)]
 pub struct Best<R>(pub Vec<R>);
 
+impl<R> Best<R> {
+    /// Whether the table of level `m` has all entries of a row, with all lanes of `n` columns and
+    /// their padding.
+    #[inline(always)]
+    fn holds(&self, row: Row, slots: usize, m: usize, n: usize) -> bool {
+        n + PAD <= row.first + row.len && ((row.start + row.len) * slots) << m <= self.0.len()
+    }
+}
+
 /// Position of (slot, pattern, lane) of an itemset row in a [`Best`] of level `m`.
 #[inline(always)]
 pub fn best_at(
@@ -115,153 +118,61 @@ pub fn best_at(
 /// Most channels a kernel handles, the numbers of rows and events included.
 pub const MAX_CHANNELS: usize = 33;
 
-/// A prefix of columns as the kernels see it: for every subset of its columns, where the
-/// itemsets `subset ∪ {lane}` live and what the statistics of the subset sum to.
-#[derive(Clone, Debug)]
-pub struct View<I> {
-    size: usize,
-    columns: [usize; PREFIX],
-    rows: [Row; PATTERNS],
-    /// Sums over the rows where the subset is true, `[channel][subset]`.
-    positive: [[I; PATTERNS]; MAX_CHANNELS],
-    /// Sums by sign pattern of the prefix, `[channel][pattern]`.
-    cells: [[I; PATTERNS]; MAX_CHANNELS],
-}
-
-impl<I: LaneInt> View<I> {
-    /// The empty prefix.
-    pub fn root(geometry: &Geometry, totals: &[I]) -> Self {
-        let mut view = View {
-            size: 0,
-            columns: [0; PREFIX],
-            rows: [geometry.row(&[]); PATTERNS],
-            positive: [[I::default(); PATTERNS]; MAX_CHANNELS],
-            cells: [[I::default(); PATTERNS]; MAX_CHANNELS],
-        };
-        for (c, &total) in totals.iter().enumerate() {
-            view.positive[c][0] = total;
-            view.cells[c][0] = total;
-        }
-        view
-    }
-
-    /// First lane beyond the prefix.
-    #[inline(always)]
-    fn first(&self) -> usize {
-        if self.size == 0 { 0 } else { self.columns[self.size - 1] + 1 }
-    }
-}
-
 impl<T: LaneTask, I: LaneInt, R: LaneReal> Problem<'_, T, I, R> {
-    /// Sum of channel `c` over the rows where all of `itemset` is true.
-    pub fn positive(&self, c: usize, itemset: &[usize]) -> I {
-        match itemset.split_last() {
-            None => self.totals[c],
-            Some((&lane, prefix)) => {
-                let row = self.geometry.row(prefix);
-                let total = self.geometry.total(itemset.len());
-                self.sums[itemset.len() - 1][c * total + row.start + (lane - row.first)]
-            }
-        }
-    }
-
-    /// Makes `view` the prefix `shorter`, of `SIZE` columns, with `column` appended.
-    #[inline(always)]
-    pub fn extend<const SIZE: usize>(&self, shorter: &View<I>, column: usize, view: &mut View<I>) {
-        debug_assert_eq!(shorter.size, SIZE);
-        let half = 1 << SIZE;
-        view.size = SIZE + 1;
-        view.columns = shorter.columns;
-        view.columns[SIZE] = column;
-        view.rows = shorter.rows;
-        for s in 0..half {
-            let mut members = [0usize; PREFIX];
-            let mut size = 0;
-            for bit in 0..SIZE {
-                if s >> bit & 1 == 1 {
-                    members[size] = shorter.columns[bit];
-                    size += 1;
-                }
-            }
-            let row = shorter.rows[s];
-            let (level, total) = (&self.sums[size], self.geometry.total(size + 1));
-            for c in 0..self.channels {
-                view.positive[c][s] = shorter.positive[c][s];
-                view.positive[c][s + half] = level[c * total + row.start + (column - row.first)];
-            }
-            members[size] = column;
-            // The rows of the longest prefix are the caller's scratch.
-            if size + 1 < PREFIX {
-                view.rows[s + half] = self.geometry.row(&members[..=size]);
-            }
-        }
-        for c in 0..self.channels {
-            let mut cells = view.positive[c];
-            for bit in 0..=SIZE {
-                for s in 0..2 * half {
-                    if s >> bit & 1 == 0 {
-                        cells[s] = cells[s].minus(cells[s | 1 << bit]);
-                    }
-                }
-            }
-            view.cells[c] = cells;
-        }
-    }
-
     /// Runs the level of itemsets of size `M` for the prefix `view` of M − 1 columns.
     ///
     /// On the level of the leaves, `last` holds the sums of `prefix ∪ {lane}`
     /// (`[channel · stride + lane]`); above it they are in `self.sums`. `below` holds the
     /// best splits of these itemsets, `above` takes candidates for the itemsets of size
     /// M − 1 (for M = 1: one value per slot, the root's).
-    ///
-    /// # Safety
-    /// The machine must have the instruction set of `L`.
     #[inline(always)]
-    pub unsafe fn combine<L: Lanes<I = I, R = R>, const M: usize, const LEAVES: bool>(
+    pub fn combine<L: Lanes<I = I, R = R>, const M: usize, const LEAVES: bool>(
         &self,
+        lanes: L,
         view: &View<I>,
         last: &[I],
         stride: usize,
         below: &Best<R>,
         above: &mut Best<R>,
     ) {
-        debug_assert_eq!(view.size, M - 1);
+        assert_eq!(view.size, M - 1);
         let patterns = 1usize << (M - 1);
-        let (first, n) = (view.first(), self.geometry.n);
+        let (first, n) = (view.first(), self.sums.geometry.n);
         if first >= n {
             return;
         }
-        let mut source = Source { at: [std::ptr::null(); PATTERNS], stride: [0; PATTERNS] };
-        for s in 0..patterns {
-            if LEAVES && s == patterns - 1 {
-                (source.at[s], source.stride[s]) = (last.as_ptr(), stride);
-            } else {
-                let (row, size) = (view.rows[s], s.count_ones() as usize);
-                // Lanes start at `row.first`, so position 0 of the row is virtual.
-                let level = self.sums[size].as_ptr();
-                source.at[s] = level.wrapping_add(row.start).wrapping_sub(row.first);
-                source.stride[s] = self.geometry.total(size + 1);
-            }
-        }
+        let source = Source::new::<M>(&self.sums, view, LEAVES.then_some((last, stride)));
         let out_slots = self.slots[M - 1];
+        if !LEAVES {
+            assert!(below.holds(view.rows[patterns - 1], self.slots[M], M, n));
+        }
+        for i in 0..M - 1 {
+            assert!(above.holds(view.rows[(patterns - 1) ^ 1 << i], out_slots, M - 1, n));
+        }
         let mut least = [[R::INFINITY; PATTERNS]; 2 * PATTERNS];
         let mut h = first;
-        // SAFETY: lanes stay within the rows and their padding; the rest is the caller's.
-        unsafe {
-            if L::Half::N < L::N {
-                while h < n && n - h > L::Half::N {
-                    self.block::<L, M, LEAVES>(view, &source, h, below, above, &mut least);
-                    h += L::N;
+        let half = lanes.half();
+        macro_rules! block {
+            ($lanes:ident) => {
+                // SAFETY: the tables have the rows, and no vector runs over the last column by
+                // more than the padding.
+                unsafe {
+                    self.block::<_, M, LEAVES>($lanes, view, &source, h, below, above, &mut least)
                 }
-                if h < n {
-                    self.block::<L::Half, M, LEAVES>(view, &source, h, below, above, &mut least);
-                }
-            } else {
-                while h < n {
-                    self.block::<L, M, LEAVES>(view, &source, h, below, above, &mut least);
-                    h += L::N;
-                }
+            };
+        }
+        if L::Half::N < L::N {
+            while h < n && n - h > L::Half::N {
+                block!(lanes);
+                h += L::N;
+            }
+            if h < n {
+                block!(half);
+            }
+        } else {
+            while h < n {
+                block!(lanes);
+                h += L::N;
             }
         }
         // The itemset `prefix` itself, split on any of the lanes.
@@ -282,9 +193,16 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Problem<'_, T, I, R> {
     }
 
     /// One vector of lanes starting at lane `h`.
+    ///
+    /// # Safety
+    /// [`Best::holds`] of the tables: of `below` the row of the prefix, where these are no
+    /// leaves, of `above` the rows of the prefix without any one column. Lane `h` is none of
+    /// theirs and the vector reaches no further than their padding.
     #[inline(always)]
+    #[allow(clippy::too_many_arguments)]
     unsafe fn block<L: Lanes<I = I, R = R>, const M: usize, const LEAVES: bool>(
         &self,
+        lanes: L,
         view: &View<I>,
         source: &Source<I>,
         h: usize,
@@ -293,90 +211,89 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Problem<'_, T, I, R> {
         least: &mut [[R; PATTERNS]; 2 * PATTERNS],
     ) {
         let patterns = 1usize << (M - 1);
-        // SAFETY: lanes stay within rows and padding (see `PAD`); the rest is the caller's.
-        unsafe {
-            // Cells by pattern of the prefix: lane column true, lane column false.
-            let mut yes = [const { MaybeUninit::<[L::Int; PATTERNS]>::uninit() }; MAX_CHANNELS];
-            for (c, yes) in yes.iter_mut().enumerate().take(self.task.channels()) {
-                yes.write(cells::<L, M>(source, c, h));
+        let channels = self.task.channels();
+        // Cells by pattern of the prefix: lane column true, lane column false.
+        let mut yes = [const { MaybeUninit::<[L::Int; PATTERNS]>::uninit() }; MAX_CHANNELS];
+        for (c, yes) in yes[..channels].iter_mut().enumerate() {
+            yes.write(source.cells::<L, M>(lanes, c, h));
+        }
+        // SAFETY: so many were written.
+        let yes = unsafe {
+            std::slice::from_raw_parts(yes.as_ptr().cast::<[L::Int; PATTERNS]>(), channels)
+        };
+        let constants = self.task.lane_constants(lanes, &self.shift);
+        let infinity = lanes.splat_real(R::INFINITY);
+        let mut value = [infinity; 2 * PATTERNS];
+        for s in 0..patterns {
+            let (mut with, mut without) =
+                (self.task.lane_start(lanes), self.task.lane_start(lanes));
+            for c in 0..channels {
+                let cell = yes[c][s];
+                with = self.task.lane_fold(lanes, with, c, cell);
+                let other = lanes.splat(view.cells[c][s]) - cell;
+                without = self.task.lane_fold(lanes, without, c, other);
             }
-            let constants = self.task.lane_constants::<L>(&self.shift);
-            let infinity = L::splat_real(R::INFINITY);
-            let mut value = [infinity; 2 * PATTERNS];
+            value[2 * s] = self.task.lane_loss(lanes, constants, with);
+            value[2 * s + 1] = self.task.lane_loss(lanes, constants, without);
+        }
+        let weights = if T::PRICED {
+            let c = channels - 1;
+            let mut weights = [infinity; 2 * PATTERNS];
             for s in 0..patterns {
-                let (mut with, mut without) =
-                    (self.task.lane_start::<L>(), self.task.lane_start::<L>());
-                for c in 0..self.task.channels() {
-                    let cell = yes[c].assume_init_ref()[s];
-                    with = self.task.lane_fold::<L>(with, c, cell);
-                    let other = L::sub(L::splat(view.cells[c][s]), cell);
-                    without = self.task.lane_fold::<L>(without, c, other);
-                }
-                value[2 * s] = self.task.lane_loss::<L>(constants, with);
-                value[2 * s + 1] = self.task.lane_loss::<L>(constants, without);
+                weights[2 * s] = L::to_real(yes[c][s]);
+                weights[2 * s + 1] = L::to_real(lanes.splat(view.cells[c][s]) - yes[c][s]);
             }
-            let weights = if T::PRICED {
-                let c = self.task.channels() - 1;
-                let mut weights = [infinity; 2 * PATTERNS];
-                for s in 0..patterns {
-                    let with = yes[c].assume_init_ref()[s];
-                    weights[2 * s] = L::to_real(with);
-                    let other = L::sub(L::splat(view.cells[c][s]), with);
-                    weights[2 * s + 1] = L::to_real(other);
-                }
-                Some(weights)
-            } else {
-                None
-            };
-            let weights = weights.as_ref();
-            for &(c, least) in &self.minima {
-                let count = if c < self.task.channels() {
-                    yes[c].assume_init()
-                } else {
-                    cells::<L, M>(source, c, h)
-                };
-                let fewest = L::splat(I::from_i64(least));
-                for s in 0..patterns {
-                    let other = L::sub(L::splat(view.cells[c][s]), count[s]);
-                    value[2 * s] = L::if_less(count[s], fewest, infinity, value[2 * s]);
-                    value[2 * s + 1] = L::if_less(other, fewest, infinity, value[2 * s + 1]);
-                }
+            Some(weights)
+        } else {
+            None
+        };
+        let weights = weights.as_ref();
+        for &(c, least) in &self.minima {
+            let count = if c < channels { yes[c] } else { source.cells::<L, M>(lanes, c, h) };
+            let fewest = lanes.splat(I::from_i64(least));
+            for s in 0..patterns {
+                let other = lanes.splat(view.cells[c][s]) - count[s];
+                value[2 * s] = L::if_less(count[s], fewest, infinity, value[2 * s]);
+                value[2 * s + 1] = L::if_less(other, fewest, infinity, value[2 * s + 1]);
             }
-            if LEAVES || self.unlimited {
-                if !LEAVES {
-                    // One budget for everything: the better of leaf and split.
-                    let price = L::splat_real(self.price);
-                    for s in 0..patterns {
-                        for (no, value) in value[2 * s..2 * s + 2].iter_mut().enumerate() {
-                            let pattern = s | (1 - no) << (M - 1);
-                            let at = best_at(view.rows[patterns - 1], 1, M, 0, pattern, h);
-                            let split = L::load_real(below.0.as_ptr().add(at));
-                            *value = L::min_real(*value, L::add_real(split, price));
-                        }
+        }
+        let price = lanes.splat_real(self.price);
+        let split = |slot: usize, s: usize, no: usize| {
+            let (row, pattern) = (view.rows[patterns - 1], s | (1 - no) << (M - 1));
+            let at = best_at(row, self.slots[M], M, slot, pattern, h);
+            // SAFETY: the caller's: `below` holds these lanes of the row.
+            let best = unsafe { lanes.load_real_at(&below.0, at) };
+            best + price
+        };
+        if LEAVES || self.unlimited {
+            if !LEAVES {
+                // One budget for everything: the better of leaf and split.
+                for s in 0..patterns {
+                    for no in 0..2 {
+                        value[2 * s + no] = L::min_real(value[2 * s + no], split(0, s, no));
                     }
                 }
-                let (_, _, out) = self.budgets[M][0];
-                self.offer::<L, M>(view, h, &value, &value, weights, out, above, least);
-            } else {
-                let mut by_budget = [[infinity; 2 * PATTERNS]; PATTERNS];
-                by_budget[0] = value;
-                let price = L::splat_real(self.price);
-                for slot in 0..self.slots[M] {
-                    for s in 0..patterns {
-                        for no in 0..2 {
-                            let pattern = s | (1 - no) << (M - 1);
-                            let row = view.rows[patterns - 1];
-                            let at = best_at(row, self.slots[M], M, slot, pattern, h);
-                            let split = L::load_real(below.0.as_ptr().add(at));
-                            by_budget[slot + 1][2 * s + no] =
-                                L::min_real(value[2 * s + no], L::add_real(split, price));
-                        }
+            }
+            let (_, _, out) = self.budgets[M][0];
+            // SAFETY: passed on.
+            unsafe {
+                self.offer::<L, M>(lanes, view, h, &value, &value, weights, out, above, least);
+            }
+        } else {
+            let mut by_budget = [[infinity; 2 * PATTERNS]; PATTERNS];
+            by_budget[0] = value;
+            for slot in 0..self.slots[M] {
+                for s in 0..patterns {
+                    for no in 0..2 {
+                        by_budget[slot + 1][2 * s + no] =
+                            L::min_real(value[2 * s + no], split(slot, s, no));
                     }
                 }
-                for &(a, b, out) in &self.budgets[M] {
-                    let (a, b) = (&by_budget[a], &by_budget[b]);
-                    self.offer::<L, M>(view, h, a, b, weights, out, above, least);
-                }
+            }
+            for &(a, b, out) in &self.budgets[M] {
+                let (a, b) = (&by_budget[a], &by_budget[b]);
+                // SAFETY: passed on.
+                unsafe { self.offer::<L, M>(lanes, view, h, a, b, weights, out, above, least) };
             }
         }
     }
@@ -384,10 +301,14 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Problem<'_, T, I, R> {
     /// Offers the sums of cells that differ in one column to the itemsets without it:
     /// `a` holds the values where that column is true, `b` where it is false, `weights` what
     /// its price is charged on.
+    ///
+    /// # Safety
+    /// As [`Problem::block`] of `above`; `out` is one of its slots.
     #[inline(always)]
     #[allow(clippy::too_many_arguments)]
     unsafe fn offer<L: Lanes<I = I, R = R>, const M: usize>(
         &self,
+        lanes: L,
         view: &View<I>,
         h: usize,
         a: &[L::Real; 2 * PATTERNS],
@@ -400,50 +321,47 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Problem<'_, T, I, R> {
         let patterns = 1usize << (M - 1);
         let slots = self.slots[M - 1];
         let prefix = &view.columns[..M - 1];
-        // SAFETY: rows of the level above have lane h and its padding, as have the rates.
-        unsafe {
-            let lane_rate = prefix.iter().fold(self.lane_rate::<L>(None, h), |least, &other| {
-                if T::PRICED {
-                    L::min_real(least, self.lane_rate::<L>(Some(other), h))
-                } else {
-                    least
-                }
-            });
-            let priced = |sum: L::Real, rate: L::Real, with: usize, without: usize| match weights {
-                Some(w) if T::PRICED => {
-                    L::add_real(sum, L::mul_real(rate, L::add_real(w[with], w[without])))
-                }
-                _ => sum,
-            };
-            for group in (0..patterns).step_by(8) {
-                let size = (patterns - group).min(8);
-                let mut lanes = [L::splat_real(R::INFINITY); 8];
-                for (s, lane) in lanes.iter_mut().enumerate().take(size) {
-                    let (with, without) = (2 * (group + s), 2 * (group + s) + 1);
-                    *lane = priced(L::add_real(a[with], b[without]), lane_rate, with, without);
-                }
-                let mut across = [R::INFINITY; 8];
-                L::min_across(&lanes, size, &mut across);
-                for (least, &value) in least[out][group..].iter_mut().zip(&across).take(size) {
-                    if value < *least {
-                        *least = value;
-                    }
+        let mut lane_rate = self.lane_rate(lanes, None, h);
+        if T::PRICED {
+            for &other in prefix {
+                lane_rate = L::min_real(lane_rate, self.lane_rate(lanes, Some(other), h));
+            }
+        }
+        let priced = |sum: L::Real, rate: L::Real, with: usize, without: usize| match weights {
+            Some(w) if T::PRICED => sum + rate * (w[with] + w[without]),
+            _ => sum,
+        };
+        for group in (0..patterns).step_by(8) {
+            let size = (patterns - group).min(8);
+            let mut sums = [lanes.splat_real(R::INFINITY); 8];
+            for s in 0..size {
+                let (with, without) = (2 * (group + s), 2 * (group + s) + 1);
+                sums[s] = priced(a[with] + b[without], lane_rate, with, without);
+            }
+            let mut across = [R::INFINITY; 8];
+            L::min_across(&sums, size, &mut across);
+            for s in 0..size {
+                let least = &mut least[out][group + s];
+                if across[s] < *least {
+                    *least = across[s];
                 }
             }
-            for i in 0..M - 1 {
-                let low = (1usize << i) - 1;
-                let row = view.rows[(patterns - 1) ^ 1 << i];
-                let rate = self.prefix_rate::<L>(prefix, i, h);
-                for rest in 0..patterns / 2 {
-                    let s = (rest & low) | (rest & !low) << 1;
-                    for no in 0..2 {
-                        let (with, without) = (2 * (s | 1 << i) + no, 2 * s + no);
-                        let sum = L::add_real(a[with], b[without]);
-                        let candidate = priced(sum, rate, with, without);
-                        let pattern = rest | (1 - no) << (M - 2);
-                        let at = best_at(row, slots, M - 1, out, pattern, h);
-                        let place = above.0.as_mut_ptr().add(at);
-                        L::store_real(place, L::min_real(L::load_real(place), candidate));
+        }
+        for i in 0..M - 1 {
+            let low = (1usize << i) - 1;
+            let row = view.rows[(patterns - 1) ^ 1 << i];
+            let rate = self.prefix_rate(lanes, prefix, i, h);
+            for rest in 0..patterns / 2 {
+                let s = (rest & low) | (rest & !low) << 1;
+                for no in 0..2 {
+                    let (with, without) = (2 * (s | 1 << i) + no, 2 * s + no);
+                    let candidate = priced(a[with] + b[without], rate, with, without);
+                    let pattern = rest | (1 - no) << (M - 2);
+                    let at = best_at(row, slots, M - 1, out, pattern, h);
+                    // SAFETY: the caller's: `above` holds these lanes of the row.
+                    unsafe {
+                        let best = lanes.load_real_at(&above.0, at);
+                        L::min_real(best, candidate).store_at(&mut above.0, at);
                     }
                 }
             }
@@ -454,70 +372,35 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Problem<'_, T, I, R> {
 impl<T: LaneTask, I: LaneInt, R: LaneReal> Problem<'_, T, I, R> {
     /// Prices of the lanes' columns alone, or below `other`.
     #[inline(always)]
-    unsafe fn lane_rate<L: Lanes<I = I, R = R>>(&self, other: Option<usize>, h: usize) -> L::Real {
-        // SAFETY: rows of rates have room for a vector at every column.
-        unsafe {
-            match other {
-                _ if !T::PRICED => L::splat_real(R::default()),
-                None => L::load_real(self.rates.alone.as_ptr().add(h)),
-                Some(other) => {
-                    L::load_real(self.rates.above.as_ptr().add(other * self.rates.stride + h))
-                }
-            }
+    fn lane_rate<L: Lanes<I = I, R = R>>(
+        &self,
+        lanes: L,
+        other: Option<usize>,
+        h: usize,
+    ) -> L::Real {
+        let rates = &self.rates;
+        match other {
+            _ if !T::PRICED => lanes.splat_real(R::default()),
+            None => lanes.load_real(&rates.alone[h..]),
+            Some(other) => lanes.load_real(&rates.above[other * rates.stride + h..]),
         }
     }
 
     /// Prices of column `i` of a prefix below the others and each lane's column.
     #[inline(always)]
-    unsafe fn prefix_rate<L: Lanes<I = I, R = R>>(
+    fn prefix_rate<L: Lanes<I = I, R = R>>(
         &self,
+        lanes: L,
         prefix: &[usize],
         i: usize,
         h: usize,
     ) -> L::Real {
-        // SAFETY: as above.
-        unsafe {
-            if !T::PRICED {
-                return L::splat_real(R::default());
-            }
-            let (rates, column) = (&self.rates, prefix[i]);
-            let others = prefix.iter().enumerate().filter(|&(j, _)| j != i).map(|(_, &c)| c);
-            let below = L::load_real(rates.below.as_ptr().add(column * rates.stride + h));
-            L::min_real(below, L::splat_real(rates.of(column, others)))
+        if !T::PRICED {
+            return lanes.splat_real(R::default());
         }
-    }
-}
-
-/// For every subset of a prefix, the (virtual) position of lane 0 of its sums.
-struct Source<I> {
-    at: [*const I; PATTERNS],
-    stride: [usize; PATTERNS],
-}
-
-/// Statistics of the cells in which the lane's column is true, by pattern of the prefix.
-///
-/// # Safety
-/// As for [`Problem::combine`]; the row of every subset of the prefix has lane `h`.
-#[inline(always)]
-unsafe fn cells<L: Lanes, const M: usize>(
-    source: &Source<L::I>,
-    c: usize,
-    h: usize,
-) -> [L::Int; PATTERNS] {
-    let patterns = 1usize << (M - 1);
-    // SAFETY: the caller's contract.
-    unsafe {
-        let mut cell = [L::splat(L::I::default()); PATTERNS];
-        for s in 0..patterns {
-            cell[s] = L::load(source.at[s].wrapping_add(c * source.stride[s]).wrapping_add(h));
-        }
-        for bit in 0..M - 1 {
-            for s in 0..patterns {
-                if s >> bit & 1 == 0 {
-                    cell[s] = L::sub(cell[s], cell[s | 1 << bit]);
-                }
-            }
-        }
-        cell
+        let (rates, column) = (&self.rates, prefix[i]);
+        let others = prefix.iter().enumerate().filter(|&(j, _)| j != i).map(|(_, &c)| c);
+        let below = lanes.load_real(&rates.below[column * rates.stride + h..]);
+        L::min_real(below, lanes.splat_real(rates.of(column, others)))
     }
 }

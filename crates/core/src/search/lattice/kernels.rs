@@ -4,21 +4,14 @@
 //! shares a level; each keeps its own table of best splits, merged by minimum afterwards.
 
 use super::MAX_DEPTH;
-use super::accumulate::Rows;
-use super::combine::{Best, Problem, View};
+use super::accumulate::{Rows, SPARE_LANES};
+use super::combine::{Best, Problem};
+use super::sums::{Sums, View};
 use crate::search::{Monitor, Stop};
-use crate::simd::{Backend, LaneInt, LaneReal, Lanes, portable};
+use crate::simd::{Backend, Job, LaneInt, LaneReal, Lanes, with_token};
 use crate::task::LaneTask;
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicUsize, Ordering};
-
-/// A pass over one level.
-#[derive(Clone, Copy, Debug)]
-pub enum Phase {
-    /// Sums of positive itemsets of this size.
-    Sums(usize),
-    /// Cells of the itemsets of this size, which may be the leaves.
-    Cells(usize),
-}
 
 /// What one thread owns.
 pub struct Worker<I, R> {
@@ -34,13 +27,13 @@ pub struct Worker<I, R> {
 
 impl<I: LaneInt, R: LaneReal> Worker<I, R> {
     /// A thread's memory for one problem.
-    pub fn new<T: LaneTask>(problem: &Problem<T, I, R>, above: Best<R>) -> Self {
-        let stride = problem.geometry.n + SCRATCH_LANES;
+    pub fn new(sums: &Sums<I>, above: Best<R>) -> Self {
+        let stride = sums.geometry.n + SPARE_LANES;
         Worker {
-            views: std::array::from_fn(|_| View::root(&problem.geometry, &problem.totals)),
+            views: std::array::from_fn(|_| View::root(&sums.geometry, &sums.totals)),
             one: (usize::MAX, Rows::default()),
             two: ((usize::MAX, usize::MAX), Rows::default()),
-            scratch: vec![I::default(); stride * problem.channels],
+            scratch: vec![I::default(); stride * sums.channels],
             above,
         }
     }
@@ -65,17 +58,30 @@ impl<I: LaneInt, R: LaneReal> Worker<I, R> {
     }
 }
 
-/// Lanes of scratch behind the last column, for vectors that run over it.
-const SCRATCH_LANES: usize = 96;
+/// What all threads share while they sum the itemsets of a level.
+pub struct Filling<'a, I> {
+    /// The rows, and the levels above.
+    pub sums: &'a Sums<I>,
+    /// Size of the itemsets.
+    pub size: usize,
+    /// The level; threads write disjoint rows.
+    pub out: SumsOut<'a, I>,
+    /// All rows, as a bitset.
+    pub everything: &'a [u64],
+    /// Hands out work.
+    pub next: AtomicUsize,
+    /// When to stop.
+    pub monitor: &'a Monitor<'a>,
+}
 
-/// What all threads share during a pass.
+/// What all threads share while they evaluate the cells of the itemsets of a level.
 pub struct Shared<'a, 'b, T, I, R> {
     /// The lattice.
     pub problem: &'a Problem<'b, T, I, R>,
-    /// Best splits of the itemsets of this level, where they are not leaves.
+    /// Size of the itemsets.
+    pub size: usize,
+    /// Their best splits, where they are not leaves.
     pub below: &'a Best<R>,
-    /// Where `Phase::Sums` writes; threads write disjoint rows.
-    pub sums: SumsOut<I>,
     /// All rows, as a bitset.
     pub everything: &'a [u64],
     /// Hands out work.
@@ -85,105 +91,76 @@ pub struct Shared<'a, 'b, T, I, R> {
 }
 
 /// A table that threads fill in disjoint places.
-pub struct SumsOut<I>(pub *mut I);
+pub struct SumsOut<'a, I> {
+    table: *mut I,
+    len: usize,
+    only: PhantomData<&'a mut [I]>,
+}
 
 // SAFETY: `fill_sums` hands every row of the table to exactly one thread.
-unsafe impl<I: Send> Sync for SumsOut<I> {}
+unsafe impl<I: Send> Sync for SumsOut<'_, I> {}
 
-/// A pass of one thread.
-pub type Pass<T, I, R> =
-    unsafe fn(&Shared<'_, '_, T, I, R>, Phase, &mut Worker<I, R>) -> Result<(), Stop>;
+impl<'a, I> SumsOut<'a, I> {
+    /// Fills this table.
+    pub fn new(table: &'a mut [I]) -> Self {
+        SumsOut { table: table.as_mut_ptr(), len: table.len(), only: PhantomData }
+    }
 
-/// The single-width pass of a backend.
-pub fn single<T: LaneTask>(backend: Backend) -> Pass<T, i32, f32> {
-    match backend {
-        #[cfg(target_arch = "x86_64")]
-        Backend::Avx512 => avx512_single::<T>,
-        #[cfg(target_arch = "x86_64")]
-        Backend::Avx2 => avx2_single::<T>,
-        _ => portable_single::<T>,
+    /// Writes a row.
+    ///
+    /// # Safety
+    /// No other thread writes here.
+    unsafe fn write(&self, at: usize, row: &[I])
+    where
+        I: Copy,
+    {
+        assert!(at <= self.len && row.len() <= self.len - at);
+        // SAFETY: it is in the table, which only threads that share `self` may touch, and of
+        // these no other does.
+        unsafe { self.table.add(at).copy_from_nonoverlapping(row.as_ptr(), row.len()) }
     }
 }
 
-/// The double-width pass of a backend.
-pub fn double<T: LaneTask>(backend: Backend) -> Pass<T, i64, f64> {
-    match backend {
-        #[cfg(target_arch = "x86_64")]
-        Backend::Avx512 => avx512_double::<T>,
-        #[cfg(target_arch = "x86_64")]
-        Backend::Avx2 => avx2_double::<T>,
-        _ => portable_double::<T>,
-    }
+type SumsPass<I, R> = fn(Backend, &Filling<'_, I>, &mut Worker<I, R>) -> Result<(), Stop>;
+type CellsPass<T, I, R> =
+    fn(Backend, &Shared<'_, '_, T, I, R>, &mut Worker<I, R>) -> Result<(), Stop>;
+
+/// The passes of one thread, by width.
+pub struct Passes<T, I, R> {
+    /// Sums of positive itemsets.
+    pub sums: SumsPass<I, R>,
+    /// Cells of itemsets.
+    pub cells: CellsPass<T, I, R>,
 }
 
-macro_rules! backend {
-    ($name:ident, $lanes:ty, $i:ty, $r:ty $(, $features:literal)?) => {
-        $(#[target_feature(enable = $features)])?
-        pub(super) unsafe fn $name<T: LaneTask>(
-            shared: &Shared<'_, '_, T, $i, $r>,
-            phase: Phase,
-            worker: &mut Worker<$i, $r>,
-        ) -> Result<(), Stop> {
-            // SAFETY: the features are enabled here and checked by the caller.
-            unsafe { run::<$lanes, T>(shared, phase, worker) }
+impl<T: LaneTask> Passes<T, i32, f32> {
+    /// In single width.
+    pub fn single() -> Self {
+        Passes {
+            sums: |backend, filling, worker| {
+                let job = FillSums { filling, worker };
+                with_token!(backend, token => token.single().run(job))
+            },
+            cells: |backend, shared, worker| {
+                let job = Sweep { shared, worker };
+                with_token!(backend, token => token.single().run(job))
+            },
         }
-    };
+    }
 }
 
-#[cfg(target_arch = "x86_64")]
-mod x86 {
-    use super::*;
-    use crate::simd::{avx2, avx512};
-
-    backend!(
-        avx512_single,
-        avx512::Single,
-        i32,
-        f32,
-        "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi1,bmi2,popcnt"
-    );
-    backend!(
-        avx512_double,
-        avx512::Double,
-        i64,
-        f64,
-        "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi1,bmi2,popcnt"
-    );
-    backend!(avx2_single, avx2::Single, i32, f32, "avx2,fma,bmi1,popcnt");
-    backend!(avx2_double, avx2::Double, i64, f64, "avx2,fma,bmi1,popcnt");
-}
-#[cfg(target_arch = "x86_64")]
-use x86::*;
-
-backend!(portable_single, portable::Single, i32, f32);
-backend!(portable_double, portable::Double, i64, f64);
-
-/// # Safety
-/// The machine must have the instruction set of `L`.
-#[inline(always)]
-unsafe fn run<L: Lanes, T: LaneTask>(
-    shared: &Shared<'_, '_, T, L::I, L::R>,
-    phase: Phase,
-    worker: &mut Worker<L::I, L::R>,
-) -> Result<(), Stop> {
-    // SAFETY: passed on from the caller.
-    unsafe {
-        match phase {
-            Phase::Sums(m) => fill_sums::<L, T>(shared, m, worker),
-            Phase::Cells(m) => {
-                let leaves = m == shared.problem.depth;
-                match (m, leaves) {
-                    (1, true) => sweep::<L, T, 1, true>(shared, worker),
-                    (2, true) => sweep::<L, T, 2, true>(shared, worker),
-                    (3, true) => sweep::<L, T, 3, true>(shared, worker),
-                    (4, true) => sweep::<L, T, 4, true>(shared, worker),
-                    (_, true) => sweep::<L, T, 5, true>(shared, worker),
-                    (1, false) => sweep::<L, T, 1, false>(shared, worker),
-                    (2, false) => sweep::<L, T, 2, false>(shared, worker),
-                    (3, false) => sweep::<L, T, 3, false>(shared, worker),
-                    (_, false) => sweep::<L, T, 4, false>(shared, worker),
-                }
-            }
+impl<T: LaneTask> Passes<T, i64, f64> {
+    /// In double width.
+    pub fn double() -> Self {
+        Passes {
+            sums: |backend, filling, worker| {
+                let job = FillSums { filling, worker };
+                with_token!(backend, token => token.double().run(job))
+            },
+            cells: |backend, shared, worker| {
+                let job = Sweep { shared, worker };
+                with_token!(backend, token => token.double().run(job))
+            },
         }
     }
 }
@@ -208,88 +185,112 @@ fn take(next: &AtomicUsize, m: usize, n: usize) -> Option<(usize, usize)> {
     }
 }
 
-/// Sums of all positive itemsets of size `m`.
-#[inline(always)]
-unsafe fn fill_sums<L: Lanes, T: LaneTask>(
-    shared: &Shared<'_, '_, T, L::I, L::R>,
-    m: usize,
-    worker: &mut Worker<L::I, L::R>,
-) -> Result<(), Stop> {
-    let (problem, rows) = (shared.problem, &shared.problem.rows);
-    let (n, total) = (problem.geometry.n, problem.geometry.total(m));
-    let stride = worker.stride(problem.channels);
-    let keep = |scratch: &[L::I], prefix: &[usize]| {
-        let row = problem.geometry.row(prefix);
-        for c in 0..problem.channels {
-            let from = &scratch[c * stride + row.first..c * stride + n];
-            // SAFETY: the row belongs to this prefix, which only this thread was given.
-            unsafe {
-                let to = shared.sums.0.add(c * total + row.start);
-                to.copy_from_nonoverlapping(from.as_ptr(), from.len());
+/// Sums of all positive itemsets of a size.
+struct FillSums<'a, 'b, I, R> {
+    filling: &'a Filling<'b, I>,
+    worker: &'a mut Worker<I, R>,
+}
+
+impl<L: Lanes> Job<L> for FillSums<'_, '_, L::I, L::R> {
+    type Output = Result<(), Stop>;
+
+    #[inline(always)]
+    fn run(self, lanes: L) -> Result<(), Stop> {
+        let FillSums { filling, worker } = self;
+        let (sums, rows, m) = (filling.sums, &filling.sums.rows, filling.size);
+        let (n, total) = (sums.geometry.n, sums.geometry.total(m));
+        let stride = worker.stride(sums.channels);
+        let keep = |scratch: &[L::I], prefix: &[usize]| {
+            let row = sums.geometry.row(prefix);
+            for c in 0..sums.channels {
+                let from = &scratch[c * stride + row.first..c * stride + n];
+                // SAFETY: the row belongs to this prefix, which only this thread was given.
+                unsafe { filling.out.write(c * total + row.start, from) };
             }
-        }
-    };
-    while let Some((f, g)) = take(&shared.next, m, n) {
-        shared.monitor.check()?;
-        // SAFETY: the caller's contract; the scratch has the stride that `accumulate` asks.
-        unsafe {
+        };
+        while let Some((f, g)) = take(&filling.next, m, n) {
+            filling.monitor.check()?;
             match m {
                 1 => {
-                    let (all, out) = (shared.everything, worker.scratch.as_mut_ptr());
-                    rows.accumulate::<L>(all, all, 0, out, stride);
+                    let all = filling.everything;
+                    rows.accumulate(lanes, all, all, 0, &mut worker.scratch, stride);
                     keep(&worker.scratch, &[]);
                 }
                 2 => {
-                    let (a, out) = (rows.column(f), worker.scratch.as_mut_ptr());
-                    rows.accumulate::<L>(a, a, f + 1, out, stride);
+                    let a = rows.column(f);
+                    rows.accumulate(lanes, a, a, f + 1, &mut worker.scratch, stride);
                     keep(&worker.scratch, &[f]);
                 }
                 3 => {
                     worker.restrict(rows, f);
-                    let (a, out) = (worker.one.1.column(g), worker.scratch.as_mut_ptr());
-                    worker.one.1.accumulate::<L>(a, a, g + 1, out, stride);
+                    let (rows, out) = (&worker.one.1, &mut worker.scratch);
+                    rows.accumulate(lanes, rows.column(g), rows.column(g), g + 1, out, stride);
                     keep(&worker.scratch, &[f, g]);
                 }
                 _ => {
                     worker.restrict_twice(rows, f, g);
                     for k in g + 1..n {
-                        let (a, out) = (worker.two.1.column(k), worker.scratch.as_mut_ptr());
-                        worker.two.1.accumulate::<L>(a, a, k + 1, out, stride);
+                        let (rows, out) = (&worker.two.1, &mut worker.scratch);
+                        rows.accumulate(lanes, rows.column(k), rows.column(k), k + 1, out, stride);
                         keep(&worker.scratch, &[f, g, k]);
                     }
                 }
             }
         }
+        Ok(())
     }
-    Ok(())
+}
+
+/// The cells of all itemsets of a size.
+struct Sweep<'a, 'b, 'c, T, I, R> {
+    shared: &'a Shared<'b, 'c, T, I, R>,
+    worker: &'a mut Worker<I, R>,
+}
+
+impl<L: Lanes, T: LaneTask> Job<L> for Sweep<'_, '_, '_, T, L::I, L::R> {
+    type Output = Result<(), Stop>;
+
+    #[inline(always)]
+    fn run(self, lanes: L) -> Result<(), Stop> {
+        let Sweep { shared, worker } = self;
+        match (shared.size, shared.size == shared.problem.depth) {
+            (1, true) => sweep::<L, T, 1, true>(lanes, shared, worker),
+            (2, true) => sweep::<L, T, 2, true>(lanes, shared, worker),
+            (3, true) => sweep::<L, T, 3, true>(lanes, shared, worker),
+            (4, true) => sweep::<L, T, 4, true>(lanes, shared, worker),
+            (_, true) => sweep::<L, T, 5, true>(lanes, shared, worker),
+            (1, false) => sweep::<L, T, 1, false>(lanes, shared, worker),
+            (2, false) => sweep::<L, T, 2, false>(lanes, shared, worker),
+            (3, false) => sweep::<L, T, 3, false>(lanes, shared, worker),
+            (_, false) => sweep::<L, T, 4, false>(lanes, shared, worker),
+        }
+    }
 }
 
 /// The cells of all itemsets of size `M`: of the leaves, whose sums are accumulated on the
 /// way, or of a level above, whose sums and best splits are known.
 #[inline(always)]
-unsafe fn sweep<L: Lanes, T: LaneTask, const M: usize, const LEAVES: bool>(
+fn sweep<L: Lanes, T: LaneTask, const M: usize, const LEAVES: bool>(
+    lanes: L,
     shared: &Shared<'_, '_, T, L::I, L::R>,
     worker: &mut Worker<L::I, L::R>,
 ) -> Result<(), Stop> {
-    let (problem, rows) = (shared.problem, &shared.problem.rows);
-    let n = problem.geometry.n;
-    let stride = worker.stride(problem.channels);
+    let (problem, sums) = (shared.problem, &shared.problem.sums);
+    let (rows, n) = (&sums.rows, sums.geometry.n);
+    let stride = worker.stride(sums.channels);
     macro_rules! cells {
         ($rows:expr, $a:expr, $b:expr, $first:expr) => {{
-            // SAFETY: the caller's contract.
-            unsafe {
-                if LEAVES {
-                    let out = worker.scratch.as_mut_ptr();
-                    $rows.accumulate::<L>($a, $b, $first, out, stride);
-                }
-                problem.combine::<L, M, LEAVES>(
-                    &worker.views[M - 1],
-                    &worker.scratch,
-                    stride,
-                    shared.below,
-                    &mut worker.above,
-                );
+            if LEAVES {
+                $rows.accumulate(lanes, $a, $b, $first, &mut worker.scratch, stride);
             }
+            problem.combine::<L, M, LEAVES>(
+                lanes,
+                &worker.views[M - 1],
+                &worker.scratch,
+                stride,
+                shared.below,
+                &mut worker.above,
+            );
             if LEAVES {
                 shared.monitor.count(((n - $first) << M) as u64);
             }
@@ -302,12 +303,12 @@ unsafe fn sweep<L: Lanes, T: LaneTask, const M: usize, const LEAVES: bool>(
             continue;
         }
         let [root, one, two, ..] = &mut worker.views;
-        problem.extend::<0>(root, f, one);
+        sums.extend::<L, 0>(lanes, root, f, one);
         if M == 2 {
             cells!(rows, rows.column(f), rows.column(f), f + 1);
             continue;
         }
-        problem.extend::<1>(one, g, two);
+        sums.extend::<L, 1>(lanes, one, g, two);
         if LEAVES && M == 5 {
             worker.restrict_twice(rows, f, g);
         } else if LEAVES {
@@ -319,7 +320,7 @@ unsafe fn sweep<L: Lanes, T: LaneTask, const M: usize, const LEAVES: bool>(
         }
         for k in g + 1..n {
             let [_, _, two, three, _] = &mut worker.views;
-            problem.extend::<2>(two, k, three);
+            sums.extend::<L, 2>(lanes, two, k, three);
             if M == 4 {
                 cells!(worker.one.1, worker.one.1.column(g), worker.one.1.column(k), k + 1);
                 continue;
@@ -327,7 +328,7 @@ unsafe fn sweep<L: Lanes, T: LaneTask, const M: usize, const LEAVES: bool>(
             shared.monitor.check()?;
             for j in k + 1..n {
                 let [_, _, _, three, four] = &mut worker.views;
-                problem.extend::<3>(three, j, four);
+                sums.extend::<L, 3>(lanes, three, j, four);
                 cells!(worker.two.1, worker.two.1.column(k), worker.two.1.column(j), j + 1);
             }
         }

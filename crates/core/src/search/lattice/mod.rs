@@ -13,19 +13,21 @@ pub(super) mod combine;
 pub(super) mod geometry;
 mod kernels;
 mod refine;
+pub(super) mod sums;
 
 pub use refine::Found;
 
 use crate::data::{Sample, Smallest};
 use crate::search::{Monitor, Precision, Settings, Stop};
-use crate::simd::{Backend, LaneInt, LaneReal};
+use crate::simd::{LaneInt, LaneReal};
 use crate::task::{LaneError, LaneTask};
 use accumulate::Rows;
 use budgets::leaf_budgets;
 use combine::{Best, MAX_CHANNELS, Problem, Rates};
 use geometry::Geometry;
-use kernels::{Pass, Phase, Shared, SumsOut, Worker};
+use kernels::{Filling, Passes, Shared, SumsOut, Worker};
 use std::sync::atomic::AtomicUsize;
+use sums::Sums;
 
 /// Deepest tree of one lattice.
 pub const MAX_DEPTH: usize = 5;
@@ -102,16 +104,15 @@ pub fn solve<T: LaneTask>(
 ) -> Result<Solved, Stop> {
     let most_leaves = budgets.iter().copied().max().unwrap_or(1);
     let depth = depth.min(sample.n_columns()).min(MAX_DEPTH).min(most_leaves - 1);
-    let backend = settings.backend.unwrap_or_else(|| Backend::available()[0]);
     let precision = choose_precision(task, sample, depth, settings);
     match precision {
         Precision::Single => {
-            let pass = kernels::single::<T>(backend);
-            solve_with(task, sample, depth, budgets, cutoff, settings, monitor, pass)
+            let passes = Passes::single();
+            solve_with(task, sample, depth, budgets, cutoff, settings, monitor, passes)
         }
         Precision::Double => {
-            let pass = kernels::double::<T>(backend);
-            solve_with(task, sample, depth, budgets, cutoff, settings, monitor, pass)
+            let passes = Passes::double();
+            solve_with(task, sample, depth, budgets, cutoff, settings, monitor, passes)
         }
     }
 }
@@ -173,51 +174,49 @@ fn solve_with<T: LaneTask, I: LaneInt, R: LaneReal>(
     cutoff: i64,
     settings: &Settings,
     monitor: &Monitor,
-    pass: Pass<T, I, R>,
+    passes: Passes<T, I, R>,
 ) -> Result<Solved, Stop> {
+    let backend = settings.backend();
     let mut problem = build(task, sample, depth, budgets, settings);
-    let everything = problem.rows.everything();
+    let everything = problem.sums.rows.everything();
     let nothing = Best(Vec::new());
     let mut workers: Vec<Worker<I, R>> = if depth == 0 {
         Vec::new()
     } else {
-        let worker = || Worker::new(&problem, Best(Vec::new()));
+        let worker = || Worker::new(&problem.sums, Best(Vec::new()));
         (0..useful_threads(sample.n_columns(), depth, settings)).map(|_| worker()).collect()
     };
     for m in 1..depth {
-        let mut sums = vec![I::default(); problem.channels * problem.geometry.total(m)];
-        let shared = Shared {
-            problem: &problem,
-            below: &nothing,
-            sums: SumsOut(sums.as_mut_ptr()),
+        let sums = &problem.sums;
+        let mut level = vec![I::default(); sums.channels * sums.geometry.total(m)];
+        let filling = Filling {
+            sums,
+            size: m,
+            out: SumsOut::new(&mut level),
             everything: &everything,
             next: AtomicUsize::new(0),
             monitor,
         };
-        run_all(&mut workers, |worker| {
-            // SAFETY: the pass was chosen for a backend that this machine has.
-            unsafe { pass(&shared, Phase::Sums(m), worker) }
-        })?;
-        problem.sums[m - 1] = sums;
+        run_all(&mut workers, |worker| (passes.sums)(backend, &filling, worker))?;
+        problem.sums.levels[m - 1] = level;
     }
     let mut best: [Best<R>; MAX_DEPTH] = Default::default();
     for level in (1..=depth).rev() {
         let (above, below) = best.split_at_mut(level);
         let shared = Shared {
             problem: &problem,
+            size: level,
             below: if level < depth { &below[0] } else { &nothing },
-            sums: SumsOut(std::ptr::null_mut()),
             everything: &everything,
             next: AtomicUsize::new(0),
             monitor,
         };
-        let positions = if level == 1 { 1 } else { problem.geometry.total(level - 1) };
+        let positions = if level == 1 { 1 } else { problem.sums.geometry.total(level - 1) };
         let entries = (positions * problem.slots[level - 1]) << (level - 1);
         run_all(&mut workers, |worker| {
             worker.above.0.clear();
             worker.above.0.resize(entries, R::INFINITY);
-            // SAFETY: the pass was chosen for a backend that this machine has.
-            unsafe { pass(&shared, Phase::Cells(level), worker) }
+            (passes.cells)(backend, &shared, worker)
         })?;
         let (first, others) = workers.split_first_mut().expect("at least one thread");
         merge(&mut first.above.0, others.iter().map(|w| w.above.0.as_slice()).collect());
@@ -277,7 +276,8 @@ fn cells(n_columns: usize, depth: usize) -> usize {
 
 /// Threads worth starting for a lattice of so many columns.
 pub fn useful_threads(n_columns: usize, depth: usize, settings: &Settings) -> usize {
-    settings.threads().min(cells(n_columns, depth) / CELLS_PER_THREAD).max(1)
+    let worth_one = settings.cells_per_thread.unwrap_or(CELLS_PER_THREAD).max(1);
+    settings.threads().min(cells(n_columns, depth) / worth_one).max(1)
 }
 
 /// Error bound in lane units: the task's, with that of adding prices.
@@ -346,14 +346,16 @@ fn build<'a, T: LaneTask, I: LaneInt, R: LaneReal>(
     Problem {
         task,
         depth,
-        channels,
+        sums: Sums {
+            geometry: Geometry::new(sample.n_columns(), depth.min(combine::PREFIX)),
+            channels,
+            rows,
+            totals: totals.into_iter().map(I::from_i64).collect(),
+            levels: Default::default(),
+        },
         minima,
         smallest: settings.smallest(),
-        geometry: Geometry::new(sample.n_columns(), depth.min(combine::PREFIX)),
-        rows,
         shift,
-        totals: totals.into_iter().map(I::from_i64).collect(),
-        sums: Default::default(),
         price: R::from_f64(price),
         budgets: combinations,
         slots,

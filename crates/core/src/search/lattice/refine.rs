@@ -301,7 +301,7 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
             pattern |= usize::from(value) << i;
             columns[i] = c;
         }
-        let row = self.problem.geometry.row(&columns[..m - 1]);
+        let row = self.problem.sums.geometry.row(&columns[..m - 1]);
         let at = best_at(row, slots, m, slot, pattern, columns[m - 1]);
         let split = (self.best[m].0[at].to_f64() + self.problem.price.to_f64()) * self.unit;
         leaf.min(split)
@@ -311,7 +311,7 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
     /// have too few rows or events.
     fn lane_cell(&self, literals: &[(usize, bool)]) -> Option<Vec<i64>> {
         let problem = self.problem;
-        let mut sums = vec![0i64; problem.channels];
+        let mut sums = vec![0i64; problem.sums.channels];
         for subset in 0..1usize << literals.len() {
             let mut members = [0usize; MAX_DEPTH];
             let mut size = 0;
@@ -329,7 +329,7 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
                 continue;
             }
             for (c, sum) in sums.iter_mut().enumerate() {
-                let term = problem.positive(c, &members[..size]).to_i64();
+                let term = problem.sums.positive(c, &members[..size]).to_i64();
                 *sum += if negative { -term } else { term };
             }
         }

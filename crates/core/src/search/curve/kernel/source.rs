@@ -1,8 +1,7 @@
 //! Where a pass over a node takes its rows from: one by one, or counted in runs.
 
 use super::super::rows::{Code, Rows, Tables};
-use crate::simd::reals::{Job, Reals};
-use std::marker::PhantomData;
+use crate::simd::{Job, RowLanes, Vector};
 
 /// Weight of every column in each run of rows with equal [`Code`].
 #[derive(Clone, Debug, Default)]
@@ -19,51 +18,48 @@ pub(super) struct Runs {
 }
 
 /// Lists the rows and their bits.
-pub(super) struct Collect<'a, L> {
+pub(super) struct Collect<'a> {
     pub(super) rows: &'a Rows,
     pub(super) tables: &'a Tables,
     pub(super) ids: &'a mut Vec<u32>,
     pub(super) bits: &'a mut Vec<u64>,
     /// Number of rows before each word of the mask.
     pub(super) before: &'a mut Vec<u32>,
-    /// Columns that have both values, among the first 64.
-    pub(super) to: &'a mut u64,
-    pub(super) lanes_of: PhantomData<L>,
 }
 
-impl<L: Reals> Job for Collect<'_, L> {
+impl<L: RowLanes> Job<L> for Collect<'_> {
+    /// Number of rows, and the columns that have both values among the first 64.
+    type Output = (usize, u64);
+
     #[inline(always)]
-    unsafe fn run(self) {
-        let Collect { rows, tables, ids, bits, before, to, .. } = self;
-        ids.clear();
-        ids.reserve(64 * rows.mask.len() + 16);
+    fn run(self, lanes: L) -> (usize, u64) {
+        let Collect { rows, tables, ids, bits, before } = self;
+        // Never shorter, so that only what is new is cleared.
+        ids.resize(ids.len().max(64 * rows.mask.len() + 16), 0);
         before.clear();
         let mut n = 0;
         for (w, &word) in rows.mask.iter().enumerate() {
             before.push(n as u32);
-            // SAFETY: passed on; there is room for the rows and what is written behind them.
-            unsafe { n += L::positions(word, 64 * w as u32, ids.as_mut_ptr().add(n)) };
+            n += lanes.positions(word, 64 * w as u32, &mut ids[n..]);
         }
         before.push(n as u32);
-        // SAFETY: the first n were written.
-        unsafe { ids.set_len(n) };
         let words = tables.words;
-        // Never shorter, so that only what is new is cleared.
         bits.resize(bits.len().max(n * words), 0);
         if words > 1 {
-            for (bits, &id) in bits.chunks_exact_mut(words).zip(ids.iter()) {
-                bits.copy_from_slice(tables.row(id));
+            for (r, &id) in ids[..n].iter().enumerate() {
+                bits[r * words..][..words].copy_from_slice(tables.row(id));
             }
-            return;
+            return (n, 0);
         }
         let (mut any, mut all) = (0, u64::MAX);
-        for (bits, &id) in bits.iter_mut().zip(ids.iter()) {
-            let row = tables.word(id, 0);
+        let (ids, bits) = (&ids[..n], &mut bits[..n]);
+        for r in 0..n {
+            let row = tables.word(ids[r], 0);
             any |= row;
             all &= row;
-            *bits = row;
+            bits[r] = row;
         }
-        *to = any & !all;
+        (n, any & !all)
     }
 }
 
@@ -107,65 +103,61 @@ impl Listed<'_> {
     }
 
     /// Weight in each lane from `first` on, and of all, of the rows from `start` to `stop`.
-    ///
-    /// # Safety
-    /// Needs the instruction set of `L`.
     #[inline(always)]
-    unsafe fn count<L: Reals, const V: usize>(
+    fn count<L: RowLanes, const V: usize>(
         &self,
+        lanes: L,
         (start, stop): (usize, usize),
         first: usize,
-    ) -> ([L::C; V], u16) {
-        // SAFETY: passed on.
-        unsafe {
-            let (mut counts, mut total) = ([L::no_counts(); V], 0u16);
-            for r in start..stop {
-                let weight = self.weight[self.node.ids[r] as usize];
-                let bits = self.node.word(r, first);
-                for v in 0..V {
-                    let bits = (bits >> (v * L::COUNTERS)) as u32;
-                    counts[v] = L::count_where(counts[v], bits, weight);
-                }
-                total = total.wrapping_add(weight);
+    ) -> ([L::Counts; V], u16) {
+        let (mut counts, mut total) = ([lanes.no_counts(); V], 0u16);
+        for r in start..stop {
+            let weight = self.weight[self.node.ids[r] as usize];
+            let bits = self.node.word(r, first);
+            for v in 0..V {
+                let bits = (bits >> (v * L::COUNTERS)) as u32;
+                counts[v] = L::count_where(counts[v], bits, weight);
             }
-            (counts, total)
+            total = total.wrapping_add(weight);
         }
+        (counts, total)
     }
 }
 
 /// Sums the weights of every lane, in whole numbers.
-pub(super) struct CountColumns<'a, L, const V: usize> {
+pub(super) struct CountColumns<'a, const V: usize> {
     pub(super) listed: Listed<'a>,
     pub(super) runs: &'a mut Runs,
-    pub(super) lanes_of: PhantomData<L>,
 }
 
-impl<L: Reals, const V: usize> Job for CountColumns<'_, L, V> {
+impl<L: RowLanes, const V: usize> Job<L> for CountColumns<'_, V> {
+    type Output = ();
+
     #[inline(always)]
-    unsafe fn run(self) {
+    fn run(self, lanes: L) {
         let CountColumns { listed, runs, .. } = self;
         let width = V * L::COUNTERS;
         runs.totals.resize(listed.node.n_lanes.next_multiple_of(width), 0);
         let rows = (0, listed.node.ids.len());
         for (group, totals) in runs.totals.chunks_exact_mut(width).enumerate() {
-            // SAFETY: passed on.
-            unsafe { store::<L, V>(totals, &listed.count::<L, V>(rows, group * width).0) }
+            store::<L, V>(totals, &listed.count::<L, V>(lanes, rows, group * width).0);
         }
     }
 }
 
 /// Sums the weights of every run, in whole numbers; where the parent's are given the rows are
 /// those of the sibling, and the rest is what is wanted.
-pub(super) struct Count<'a, L, const V: usize> {
+pub(super) struct Count<'a, const V: usize> {
     pub(super) listed: Listed<'a>,
     pub(super) parent: Option<&'a Runs>,
     pub(super) runs: &'a mut Runs,
-    pub(super) lanes_of: PhantomData<L>,
 }
 
-impl<L: Reals, const V: usize> Job for Count<'_, L, V> {
+impl<L: RowLanes, const V: usize> Job<L> for Count<'_, V> {
+    type Output = ();
+
     #[inline(always)]
-    unsafe fn run(self) {
+    fn run(self, lanes: L) {
         let Count { listed, parent, runs, .. } = self;
         let run_end = &listed.node.tables.run_end;
         let width = V * L::COUNTERS;
@@ -176,55 +168,46 @@ impl<L: Reals, const V: usize> Job for Count<'_, L, V> {
         for first in (0..runs.lanes).step_by(width) {
             runs.codes.clear();
             let mut start = 0;
-            // SAFETY: passed on; all slices hold `width` counters.
-            unsafe {
-                let mut totals = [L::no_counts(); V];
-                for (code, &end) in run_end.iter().enumerate() {
-                    let stop = listed.rank(end);
-                    let (mut counts, mut total) = listed.count::<L, V>((start, stop), first);
-                    start = stop;
-                    let at = code * runs.lanes + first;
-                    if let Some(parent) = parent {
-                        let all = &parent.counts[at..][..width];
-                        for v in 0..V {
-                            let all = L::load_all(all.as_ptr().add(v * L::COUNTERS));
-                            counts[v] = L::sub_counts(all, counts[v]);
-                        }
-                        total = parent.weight[code] - total;
-                    }
-                    store::<L, V>(&mut runs.counts[at..][..width], &counts);
+            let mut totals = [lanes.no_counts(); V];
+            for (code, &end) in run_end.iter().enumerate() {
+                let stop = listed.rank(end);
+                let (mut counts, mut total) = listed.count::<L, V>(lanes, (start, stop), first);
+                start = stop;
+                let at = code * runs.lanes + first;
+                if let Some(parent) = parent {
+                    let all = &parent.counts[at..][..width];
                     for v in 0..V {
-                        totals[v] = L::add_counts(totals[v], counts[v]);
+                        let all = lanes.load_all(&all[v * L::COUNTERS..]);
+                        counts[v] = all - counts[v];
                     }
-                    runs.weight[code] = total;
-                    if total > 0 {
-                        runs.codes.push(code as Code);
-                    }
+                    total = parent.weight[code] - total;
                 }
-                store::<L, V>(&mut runs.totals[first..][..width], &totals);
+                store::<L, V>(&mut runs.counts[at..][..width], &counts);
+                for v in 0..V {
+                    totals[v] = totals[v] + counts[v];
+                }
+                runs.weight[code] = total;
+                if total > 0 {
+                    runs.codes.push(code as Code);
+                }
             }
+            store::<L, V>(&mut runs.totals[first..][..width], &totals);
         }
     }
 }
 
-/// # Safety
-/// Needs the instruction set of `L`.
 #[inline(always)]
-unsafe fn store<L: Reals, const V: usize>(to: &mut [u16], counts: &[L::C; V]) {
+fn store<L: RowLanes, const V: usize>(to: &mut [u16], counts: &[L::Counts; V]) {
     assert!(to.len() >= V * L::COUNTERS);
     for v in 0..V {
-        // SAFETY: passed on; there is room.
-        unsafe { L::store_counts(to.as_mut_ptr().add(v * L::COUNTERS), counts[v]) }
+        counts[v].store(&mut to[v * L::COUNTERS..]);
     }
 }
 
 /// Runs of rows with equal [`Code`], one after the other.
-pub(super) trait Source<L: Reals, const V: usize> {
+pub(super) trait Source<L: RowLanes, const V: usize> {
     /// Code, total weight and weight per column of the next run.
-    ///
-    /// # Safety
-    /// Needs the instruction set of `L`.
-    unsafe fn next(&mut self) -> Option<(Code, f64, [L::V; V])>;
+    fn next(&mut self, lanes: L) -> Option<(Code, f64, [L::Real; V])>;
 }
 
 /// From the rows.
@@ -235,21 +218,19 @@ pub(super) struct FromRows<'a> {
     pub(super) at: usize,
 }
 
-impl<L: Reals, const V: usize> Source<L, V> for FromRows<'_> {
+impl<L: RowLanes, const V: usize> Source<L, V> for FromRows<'_> {
     #[inline(always)]
-    unsafe fn next(&mut self) -> Option<(Code, f64, [L::V; V])> {
+    fn next(&mut self, lanes: L) -> Option<(Code, f64, [L::Real; V])> {
         let Node { ids, tables, .. } = self.node;
         let code = tables.code[*ids.get(self.at)? as usize];
         let mut total = 0.0;
-        // SAFETY: passed on.
-        let mut sums = [unsafe { L::splat(0.0) }; V];
+        let mut sums = [lanes.splat_real(0.0); V];
         let end = tables.run_end[code as usize];
         while let Some(&id) = ids.get(self.at).filter(|&&id| id < end) {
             let weight = tables.weight[id as usize];
             let bits = self.node.word(self.at, self.first) as u32;
             for v in 0..V {
-                // SAFETY: passed on.
-                sums[v] = unsafe { L::add_where(sums[v], lanes::<L>(bits, v), weight) };
+                sums[v] = L::add_real_where(sums[v], lane_bits::<L>(bits, v), weight);
             }
             total += weight;
             self.at += 1;
@@ -266,19 +247,15 @@ pub(super) struct FromRuns<'a> {
     pub(super) at: usize,
 }
 
-impl<L: Reals, const V: usize> Source<L, V> for FromRuns<'_> {
+impl<L: RowLanes, const V: usize> Source<L, V> for FromRuns<'_> {
     #[inline(always)]
-    unsafe fn next(&mut self) -> Option<(Code, f64, [L::V; V])> {
+    fn next(&mut self, lanes: L) -> Option<(Code, f64, [L::Real; V])> {
         let code = *self.runs.codes.get(self.at)?;
         let counts = &self.runs.counts[code as usize * self.runs.lanes + self.first..][..V * L::N];
-        // SAFETY: passed on; the slice holds V·N counters.
-        let sums = unsafe {
-            let mut sums = [L::splat(0.0); V];
-            for v in 0..V {
-                sums[v] = L::load_counts(counts.as_ptr().add(v * L::N));
-            }
-            sums
-        };
+        let mut sums = [lanes.splat_real(0.0); V];
+        for v in 0..V {
+            sums[v] = lanes.load_counts(&counts[v * L::N..]);
+        }
         let weight = f64::from(self.runs.weight[code as usize]);
         self.at += 1;
         Some((code, weight, sums))
@@ -287,6 +264,6 @@ impl<L: Reals, const V: usize> Source<L, V> for FromRuns<'_> {
 
 /// The bits of the `v`-th vector's lanes.
 #[inline(always)]
-pub(super) fn lanes<L: Reals>(bits: u32, v: usize) -> u32 {
+pub(super) fn lane_bits<L: RowLanes>(bits: u32, v: usize) -> u32 {
     bits >> (v * L::N) & ((1 << L::N) - 1)
 }

@@ -1,0 +1,140 @@
+//! The tasks whose best tree is chosen from a Pareto front, or found under limits, by name.
+
+use super::Problem;
+use crate::data::BinaryMatrix;
+use crate::error::Error;
+use crate::search::fronts::{
+    Front, Metric, solve_front, solve_limited, solve_metric, without_capacity, without_fairness,
+    without_parity,
+};
+use crate::search::{Monitor, Settings};
+use crate::task::capacity::Capacity;
+use crate::task::confusion::Confusion;
+use crate::task::fair_brier::FairBrier;
+use crate::task::fair_survival::FairSurvival;
+use crate::task::parity::{Criterion, Parity};
+
+/// A search that has everything but its features and limits.
+pub type FrontSearch<'a> =
+    Box<dyn Fn(&BinaryMatrix, &Settings, &Monitor) -> Result<Front, Error> + 'a>;
+
+/// What a line of the registry is: it prepares the search.
+type Prepare = for<'a> fn(&Problem<'a>) -> Result<FrontSearch<'a>, Error>;
+
+/// Names of the tasks, and how they are prepared.
+const TABLE: &[(&str, Prepare)] = &[
+    ("confusion", confusion),
+    ("f-measure", |p| metric(p, Metric::FBeta(p.amount("beta")?))),
+    ("matthews", |p| metric(p, Metric::Matthews)),
+    ("demographic-parity", |p| parity(p, Criterion::DemographicParity)),
+    ("equality-of-opportunity", |p| parity(p, Criterion::EqualityOfOpportunity)),
+    ("capacity", capacity),
+    ("fair-likelihood", fair_likelihood),
+    ("fair-brier", fair_brier),
+];
+
+/// Names of the tasks.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    TABLE.iter().map(|&(name, _)| name)
+}
+
+/// The search of that name; none by this name is known here.
+pub(super) fn prepare<'a>(
+    name: &str,
+    problem: &Problem<'a>,
+) -> Result<Option<FrontSearch<'a>>, Error> {
+    let line = TABLE.iter().find(|(known, _)| *known == name);
+    line.map(|(_, prepare)| prepare(problem)).transpose()
+}
+
+/// False positives and false negatives.
+fn confusion<'a>(p: &Problem<'a>) -> Result<FrontSearch<'a>, Error> {
+    if p.leaf_penalty > 0.0 {
+        return Err(Error::invalid("leaf_penalty", "a front has no penalty"));
+    }
+    let task = Confusion::new(&p.binary("labels")?, p.weights()?)?;
+    Ok(Box::new(move |x, s, m| solve_front(&task, x, s, m)))
+}
+
+/// A measure of both error rates.
+fn metric<'a>(p: &Problem<'a>, metric: Metric) -> Result<FrontSearch<'a>, Error> {
+    let (labels, weights, penalty) = (p.binary("labels")?, p.weights()?, p.leaf_penalty);
+    Ok(Box::new(move |x, s, m| solve_metric(metric, &labels, weights, penalty, x, s, m)))
+}
+
+/// Errors, where two groups are treated alike.
+fn parity<'a>(p: &Problem<'a>, criterion: Criterion) -> Result<FrontSearch<'a>, Error> {
+    let (labels, weights, penalty) = (p.binary("labels")?, p.weights()?, p.leaf_penalty);
+    let (group, delta) = (p.binary("group")?, p.amount("delta")?);
+    let task = Parity::new(criterion, &labels, &group, weights, delta, penalty)?;
+    Ok(Box::new(move |x, s, m| {
+        let relaxed = without_parity(&labels, weights, penalty, x);
+        solve_limited(&task, Some(&*relaxed), x, s, m)
+    }))
+}
+
+/// Costs of labels, of which some may be given to so many rows only.
+fn capacity<'a>(p: &Problem<'a>) -> Result<FrontSearch<'a>, Error> {
+    let (costs, n_labels) = p.columns.table("costs")?;
+    let capacity = p.columns.numbers("capacity")?;
+    if capacity.len() != n_labels {
+        let reason = "is not of shape (rows, labels) with a capacity per label";
+        return Err(Error::invalid("costs", reason));
+    }
+    // One component of the cost for all labels, and one for each that is limited.
+    match 1 + capacity.iter().filter(|c| c.is_finite()).count() {
+        1 => limited::<1>(p, costs, capacity),
+        2 => limited::<2>(p, costs, capacity),
+        3 => limited::<3>(p, costs, capacity),
+        4 => limited::<4>(p, costs, capacity),
+        5 => limited::<5>(p, costs, capacity),
+        6 => limited::<6>(p, costs, capacity),
+        7 => limited::<7>(p, costs, capacity),
+        8 => limited::<8>(p, costs, capacity),
+        _ => Err(Error::invalid("capacity", "more than 7 labels are limited")),
+    }
+}
+
+fn limited<'a, const K: usize>(
+    p: &Problem<'a>,
+    costs: &'a [f64],
+    capacity: &'a [f64],
+) -> Result<FrontSearch<'a>, Error> {
+    let (weights, penalty) = (p.weights()?, p.leaf_penalty);
+    let task = Capacity::<K>::new(costs, capacity, weights, penalty)?;
+    Ok(Box::new(move |x, s, m| {
+        let relaxed = without_capacity(costs, capacity.len(), weights, penalty, x);
+        solve_limited(&task, Some(&*relaxed), x, s, m)
+    }))
+}
+
+/// Group, largest difference and end of the restricted mean of fair survival trees.
+fn fairness(p: &Problem) -> Result<(Vec<bool>, f64, f64), Error> {
+    let tau = p.amount("tau")?;
+    if tau == 0.0 {
+        return Err(Error::invalid("tau", "0 is not a number > 0"));
+    }
+    Ok((p.binary("group")?, p.amount("delta")?, tau))
+}
+
+/// Likelihood, where two groups are predicted to live as long.
+fn fair_likelihood<'a>(p: &Problem<'a>) -> Result<FrontSearch<'a>, Error> {
+    let (obs, prior, penalty) = (p.observations()?, p.prior()?, p.leaf_penalty);
+    let (group, delta, tau) = fairness(p)?;
+    let task = FairSurvival::new(&obs, &group, delta, tau, prior, penalty)?;
+    Ok(Box::new(move |x, s, m| {
+        let relaxed = without_fairness(obs, false, prior, penalty, x);
+        solve_limited(&task, Some(&*relaxed), x, s, m)
+    }))
+}
+
+/// Brier score, where two groups are predicted to live as long.
+fn fair_brier<'a>(p: &Problem<'a>) -> Result<FrontSearch<'a>, Error> {
+    let (obs, penalty) = (p.observations()?, p.leaf_penalty);
+    let (group, delta, tau) = fairness(p)?;
+    let task = FairBrier::new(&obs, &group, delta, tau, penalty)?;
+    Ok(Box::new(move |x, s, m| {
+        let relaxed = without_fairness(obs, true, 0.0, penalty, x);
+        solve_limited(&task, Some(&*relaxed), x, s, m)
+    }))
+}

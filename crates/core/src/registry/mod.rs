@@ -1,0 +1,339 @@
+//! Every task by name, and one way in: what can be asked of it follows from its family.
+
+mod columns;
+mod fronts;
+mod problem;
+mod sums;
+
+pub use columns::{Column, Columns};
+pub use fronts::FrontSearch;
+pub use problem::Problem;
+pub use sums::{ManyTrees, SUMS, SumSearch, Visitor, visit};
+
+use crate::data::BinaryMatrix;
+use crate::error::Error;
+use crate::greedy::{Grown, Limits, subtree_by_brier};
+use crate::search::batch::{self, BatchTask, Statistics};
+use crate::search::fronts::Front;
+use crate::search::{
+    self, Alternative, Forecast, Monitor, Near, Settings, Solution, Stop, path_brier, solve_brier,
+};
+use crate::task::brier::{Brier, LeafCurve};
+use crate::task::priced::Priced;
+use crate::tree::Tree;
+
+/// Costs of labels where questions have prices, too.
+pub const PRICED: &str = "priced-costs";
+
+/// Integrated Brier score of a curve per leaf.
+pub const BRIER: &str = "brier";
+
+/// What is known of a task without its data.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Its name.
+    pub name: &'static str,
+    /// What can be asked of it: methods of [`Prepared`].
+    pub asks: &'static [&'static str],
+    /// Switches of [`Settings`] that its searches read.
+    pub switches: &'static [&'static str],
+}
+
+/// All tasks.
+pub fn tasks() -> Vec<Entry> {
+    let asks: &[_] = &["solve", "path", "forecast", "near_optimal", "alternatives", "greedy_cuts"];
+    let mut all: Vec<_> =
+        SUMS.iter().map(|&name| Entry { name, asks, switches: OF_SUMS }).collect();
+    let asks = &["solve", "path", "forecast", "greedy_cuts"];
+    all.push(Entry { name: PRICED, asks, switches: OF_SUMS });
+    let asks = &["solve", "path", "near_optimal", "alternatives", "greedy_cuts"];
+    all.push(Entry { name: BRIER, asks, switches: OF_CURVES });
+    all.extend(fronts::names().map(|name| Entry { name, asks: &["front"], switches: OF_FRONTS }));
+    all
+}
+
+/// A task whose costs come from outside, in batches.
+pub struct Outside<'a> {
+    /// The costs.
+    pub task: &'a dyn BatchTask,
+    /// Statistics of the rows.
+    pub statistics: &'a Statistics,
+    /// What costs are divided by.
+    pub total_weight: f64,
+    /// Price of a leaf in the normalised objective.
+    pub leaf_penalty: f64,
+}
+
+/// A task that is ready to be searched for, by the family of searches that knows it.
+pub enum Prepared<'a> {
+    /// Leaf costs are functions of sums.
+    Sum(Box<dyn ManyTrees>),
+    /// And questions have prices that depend on those above.
+    Priced(Box<Priced>),
+    /// Leaf costs need the rows in the order of time.
+    Curve(Box<Brier>),
+    /// Costs from outside.
+    Outside(Outside<'a>),
+    /// The best of a front.
+    Front(FrontSearch<'a>),
+}
+
+fn brier(p: &Problem) -> Result<Brier, Error> {
+    let curve = match p.columns.word("leaf_curve")? {
+        "kaplan-meier" => LeafCurve::KaplanMeier,
+        "brier-optimal" => LeafCurve::BrierOptimal,
+        other => {
+            let reason = format!("must be 'kaplan-meier' or 'brier-optimal', not {other:?}");
+            return Err(Error::invalid("leaf_curve", reason));
+        }
+    };
+    Brier::new(&p.observations()?, p.leaf_penalty, curve, p.reference_loss()?)
+}
+
+fn priced(p: &Problem) -> Result<Priced, Error> {
+    let (costs, n_labels) = p.costs()?;
+    Priced::new(costs, n_labels, p.weights()?, p.prices()?, p.leaf_penalty, p.max_leaves)
+}
+
+/// Prepares the task of that name.
+///
+/// # Errors
+/// For an unknown name, and for columns that are missing, not acceptable or not of the task.
+pub fn prepare<'a>(name: &str, problem: &Problem<'a>) -> Result<Prepared<'a>, Error> {
+    problem.check_rows()?;
+    let prepared = match name {
+        PRICED => Prepared::Priced(Box::new(priced(problem)?)),
+        BRIER => Prepared::Curve(Box::new(brier(problem)?)),
+        _ => {
+            if let Some(task) = visit(name, problem, sums::Boxed)? {
+                Prepared::Sum(task)
+            } else if let Some(search) = fronts::prepare(name, problem)? {
+                Prepared::Front(search)
+            } else {
+                let known: Vec<_> = tasks().iter().map(|task| task.name).collect();
+                return Err(Error::invalid("task", format!("{name:?} is not one of {known:?}")));
+            }
+        }
+    };
+    problem.columns.check_read()?;
+    Ok(prepared)
+}
+
+/// Switches of [`Settings`] that the searches for sums read.
+const OF_SUMS: &[&str] = &[
+    "backend",
+    "precision",
+    "trivial_bound",
+    "equivalent_points",
+    "lattice_depth",
+    "relax_leaves",
+    "cache",
+    "cells_per_thread",
+    "planted",
+];
+
+/// Those for curves.
+const OF_CURVES: &[&str] =
+    &["backend", "equivalent_points", "look_ahead", "cache", "cells_per_thread", "planted"];
+
+/// Those for costs from outside.
+pub const OF_OUTSIDE: &[&str] =
+    &["backend", "lattice_depth", "trivial_bound", "cache", "cells_per_thread", "planted"];
+
+/// Those for fronts: of the searches without limits that come first, whichever they are.
+const OF_FRONTS: &[&str] = &[
+    "backend",
+    "precision",
+    "trivial_bound",
+    "equivalent_points",
+    "lattice_depth",
+    "relax_leaves",
+    "look_ahead",
+    "cache",
+    "cells_per_thread",
+    "planted",
+];
+
+/// What a family of tasks has no search for.
+fn without<T>(what: &str) -> Result<T, Error> {
+    Err(Error::invalid("task", format!("has no {what}")))
+}
+
+impl Prepared<'_> {
+    /// Switches that the searches of this family read.
+    fn switches(&self) -> &'static [&'static str] {
+        match self {
+            Prepared::Sum(_) | Prepared::Priced(_) => OF_SUMS,
+            Prepared::Curve(_) => OF_CURVES,
+            Prepared::Outside(_) => OF_OUTSIDE,
+            Prepared::Front(_) => OF_FRONTS,
+        }
+    }
+
+    /// Refuses switches that would do nothing.
+    fn check(&self, settings: &Settings) -> Result<(), Error> {
+        let unread = settings.switched().find(|name| !self.switches().contains(name));
+        unread.map_or(Ok(()), |name| {
+            Err(Error::invalid("options", format!("{name:?} is no switch of this search")))
+        })
+    }
+
+    /// The best tree.
+    pub fn solve(&self, x: &BinaryMatrix, s: &Settings, m: &Monitor) -> Result<Solution, Error> {
+        self.check(s)?;
+        match self {
+            Prepared::Sum(task) => task.solve(x, s, m),
+            Prepared::Priced(task) => SumSearch::solve(&**task, x, s, m),
+            Prepared::Curve(task) => solve_brier(task, x, s, m),
+            Prepared::Outside(Outside { task, statistics, total_weight, leaf_penalty }) => {
+                batch::solve(*task, x, statistics, *total_weight, *leaf_penalty, s, m)
+            }
+            Prepared::Front(_) => without("best tree but that of a front"),
+        }
+    }
+
+    /// The best tree with at most k leaves for k = 1, 2, ….
+    pub fn path(
+        &self,
+        x: &BinaryMatrix,
+        s: &Settings,
+        m: &Monitor,
+    ) -> Result<Vec<Solution>, Error> {
+        self.check(s)?;
+        match self {
+            Prepared::Sum(task) => task.path(x, s, m),
+            Prepared::Priced(task) => task.path(x, s, m),
+            Prepared::Curve(task) => path_brier(task, x, s, m),
+            Prepared::Outside(_) | Prepared::Front(_) => without("search for all sizes"),
+        }
+    }
+
+    /// What a search would take, and the numbers of distinct rows and useful columns.
+    pub fn forecast(
+        &self,
+        x: &BinaryMatrix,
+        s: &Settings,
+    ) -> Result<(Forecast, usize, usize), Error> {
+        self.check(s)?;
+        let (expected, sample) = match self {
+            Prepared::Sum(task) => task.forecast(x, s),
+            Prepared::Priced(task) => task.forecast(x, s),
+            Prepared::Outside(Outside { statistics, .. }) => batch::forecast(x, statistics, s),
+            Prepared::Curve(_) | Prepared::Front(_) => return without("forecast"),
+        };
+        Ok((expected, sample.n_rows(), sample.n_columns()))
+    }
+
+    /// Trees within `most.0` of the optimum, at most `most.1`.
+    pub fn near_optimal(
+        &self,
+        x: &BinaryMatrix,
+        s: &Settings,
+        m: &Monitor,
+        most: (f64, usize),
+    ) -> Result<Near, Error> {
+        self.check(s)?;
+        match self {
+            Prepared::Sum(task) => task.near_optimal(x, s, m, most),
+            Prepared::Curve(task) => search::near_optimal_brier(task, x, s, m, most),
+            _ => without("list of trees near the optimum"),
+        }
+    }
+
+    /// Other questions at the splits of a tree.
+    pub fn alternatives(
+        &self,
+        x: &BinaryMatrix,
+        s: &Settings,
+        m: &Monitor,
+        tree: &Tree,
+    ) -> Result<(Vec<Alternative>, Option<Stop>), Error> {
+        self.check(s)?;
+        match self {
+            Prepared::Sum(task) => task.alternatives(x, s, m, tree),
+            Prepared::Curve(task) => search::alternatives_brier(task, x, s, m, tree),
+            _ => without("list of alternatives"),
+        }
+    }
+
+    /// The front, or the one tree of it that was asked for.
+    pub fn front(&self, x: &BinaryMatrix, s: &Settings, m: &Monitor) -> Result<Front, Error> {
+        self.check(s)?;
+        match self {
+            Prepared::Front(search) => search(x, s, m),
+            _ => without("front"),
+        }
+    }
+
+    /// The cheapest subtree of the greedy tree; see [`crate::greedy::subtree_by_costs`].
+    pub fn greedy_cuts(
+        &self,
+        n_columns: usize,
+        code: &dyn Fn(usize, usize) -> u32,
+        limits: &Limits,
+        interrupted: &mut dyn FnMut() -> bool,
+    ) -> Result<Grown, Error> {
+        match self {
+            Prepared::Sum(task) => Ok(task.greedy_cuts(n_columns, code, limits, interrupted)),
+            Prepared::Priced(task) => Ok(task.greedy_cuts(n_columns, code, limits, interrupted)),
+            Prepared::Curve(task) => {
+                Ok(subtree_by_brier(task, n_columns, code, limits, interrupted))
+            }
+            Prepared::Outside(_) | Prepared::Front(_) => without("greedy tree"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_known_and_only_those() {
+        let problem = Problem {
+            columns: Columns::default(),
+            n_rows: 0,
+            n_features: 0,
+            leaf_penalty: 0.0,
+            max_leaves: 1,
+        };
+        let refusal = |name| prepare(name, &problem).err().expect("nothing is given").to_string();
+        for Entry { name, .. } in tasks() {
+            assert!(refusal(name).ends_with("is missing"), "{name}: {}", refusal(name));
+        }
+        assert!(refusal("mood").starts_with("task: \"mood\" is not one of [\"likelihood\""));
+    }
+
+    #[test]
+    fn a_switch_that_a_search_does_not_read_is_refused() {
+        let mut columns = Columns::default();
+        columns.insert("target", Column::Numbers(&[1.0, 2.0]));
+        let problem =
+            Problem { columns, n_rows: 2, n_features: 1, leaf_penalty: 0.0, max_leaves: 2 };
+        let task = prepare("regression", &problem).expect("complete");
+        let features = BinaryMatrix::from_bytes(2, 1, &[0, 1]).expect("a byte per entry");
+        let monitor = Monitor::new(None, &|| false);
+        let solve =
+            |settings| task.solve(&features, &settings, &monitor).map_err(|e| e.to_string());
+        let read = solve(Settings { cache: false, ..Settings::default() });
+        assert_eq!(read.map(|solution| solution.objective), Ok(0.0));
+        let unread = solve(Settings { look_ahead: false, ..Settings::default() });
+        assert_eq!(
+            unread.err(),
+            Some("options: \"look_ahead\" is no switch of this search".into())
+        );
+    }
+
+    #[test]
+    fn columns_that_no_task_reads_are_refused() {
+        let mut columns = Columns::default();
+        columns.insert("target", Column::Numbers(&[1.0, 2.0]));
+        columns.insert("entry", Column::Numbers(&[0.0, 0.0]));
+        let problem =
+            Problem { columns, n_rows: 2, n_features: 1, leaf_penalty: 0.0, max_leaves: 2 };
+        let refusal = prepare("regression", &problem).err().expect("refused").to_string();
+        assert_eq!(refusal, "data: \"entry\" is not a column of the task");
+        let refusal = prepare("gini", &problem).err().expect("refused").to_string();
+        assert_eq!(refusal, "labels: is missing");
+    }
+}

@@ -1,0 +1,155 @@
+//! The rows of a sample as tasks read them.
+
+use super::columns::Columns;
+use crate::error::Error;
+use crate::survival::Observations;
+use crate::task::prices::FeaturePrices;
+
+/// Most labels of the lattice kernels.
+const MOST_LABELS: usize = 32;
+
+/// Columns that have an entry per row, whatever the task.
+const PER_ROW: [&str; 10] = [
+    "weight",
+    "labels",
+    "costs",
+    "target",
+    "time",
+    "event",
+    "entry",
+    "reference_loss",
+    "group",
+    "statistics",
+];
+
+/// What a task is prepared from.
+#[derive(Clone, Debug)]
+pub struct Problem<'a> {
+    /// Values of the rows, and what the task has to know besides.
+    pub columns: Columns<'a>,
+    /// Number of rows.
+    pub n_rows: usize,
+    /// Number of features.
+    pub n_features: usize,
+    /// Price of a leaf in the normalised objective.
+    pub leaf_penalty: f64,
+    /// Most leaves of any allowed tree.
+    pub max_leaves: usize,
+}
+
+/// Refuses what is negative or no number.
+fn not_negative(name: &'static str, values: &[f64]) -> Result<(), Error> {
+    match values.iter().position(|v| !v.is_finite() || *v < 0.0) {
+        Some(row) => Err(Error::invalid(name, format!("row {row} is not a number >= 0"))),
+        None => Ok(()),
+    }
+}
+
+impl<'a> Problem<'a> {
+    /// Refuses columns that do not have an entry per row.
+    pub(super) fn check_rows(&self) -> Result<(), Error> {
+        self.columns.check_rows(&PER_ROW, self.n_rows)
+    }
+
+    /// Weight of each row, where rows do not all count the same.
+    pub fn weights(&self) -> Result<Option<&'a [f64]>, Error> {
+        let weights = self.columns.numbers_if_any("weight")?;
+        not_negative("sample_weight", weights.unwrap_or(&[]))?;
+        Ok(weights)
+    }
+
+    /// Class of every row, and the number of classes.
+    pub fn labels(&self) -> Result<(Vec<usize>, usize), Error> {
+        let codes = self.columns.codes("labels")?;
+        let n_classes = self.count("n_classes")?;
+        if n_classes > MOST_LABELS {
+            return Err(Error::invalid("y", format!("more than {MOST_LABELS} classes")));
+        }
+        let label = |(row, &code): (usize, &i64)| {
+            usize::try_from(code)
+                .map_err(|_| Error::invalid("y", format!("row {row} has label {code}")))
+        };
+        let labels = codes.iter().enumerate().map(label).collect::<Result<_, _>>()?;
+        Ok((labels, n_classes))
+    }
+
+    /// Cost of every label of every row, `[row][label]`, and the number of labels.
+    pub fn costs(&self) -> Result<(&'a [f64], usize), Error> {
+        let (costs, n_labels) = self.columns.table("costs")?;
+        if n_labels == 0 || n_labels > MOST_LABELS {
+            let reason = format!("{n_labels} labels are not within 1..{MOST_LABELS}");
+            return Err(Error::invalid("costs", reason));
+        }
+        Ok((costs, n_labels))
+    }
+
+    /// What features cost where the costs of questions are part of the objective.
+    pub fn prices(&self) -> Result<FeaturePrices, Error> {
+        let columns = &self.columns;
+        let cost = columns.numbers("feature_cost")?;
+        let (n, n_features) = (cost.len(), self.n_features);
+        if n != n_features {
+            let reason = format!("has {n} entries, X has {n_features} columns");
+            return Err(Error::invalid("feature_cost", reason));
+        }
+        FeaturePrices::new(
+            cost,
+            columns.numbers_if_any("feature_discount")?,
+            columns.codes_if_any("feature_origin")?,
+            columns.codes_if_any("feature_group")?,
+        )
+    }
+
+    /// Outcomes under censoring.
+    pub fn observations(&self) -> Result<Observations<'a>, Error> {
+        let observations = Observations {
+            time: self.columns.numbers("time")?,
+            event: self.columns.flags("event")?,
+            weight: self.weights()?,
+            entry: self.columns.numbers_if_any("entry")?,
+        };
+        not_negative("time", observations.time)?;
+        not_negative("entry", observations.entry.unwrap_or(&[]))?;
+        Ok(observations)
+    }
+
+    /// Loss of a reference model on each row.
+    pub fn reference_loss(&self) -> Result<Option<&'a [f64]>, Error> {
+        let losses = self.columns.numbers_if_any("reference_loss")?;
+        not_negative("reference_loss", losses.unwrap_or(&[]))?;
+        Ok(losses)
+    }
+
+    /// A column of 0 and 1.
+    pub fn binary(&self, name: &'static str) -> Result<Vec<bool>, Error> {
+        let codes = self.columns.codes(name)?;
+        match codes.iter().position(|code| !(0..=1).contains(code)) {
+            Some(row) => Err(Error::invalid(name, format!("row {row} is not 0 or 1"))),
+            None => Ok(codes.iter().map(|&code| code == 1).collect()),
+        }
+    }
+
+    /// A number that is not negative.
+    pub fn amount(&self, name: &'static str) -> Result<f64, Error> {
+        let value = self.columns.number(name)?;
+        if value.is_finite() && value >= 0.0 {
+            Ok(value)
+        } else {
+            Err(Error::invalid(name, format!("{value} is not a number >= 0")))
+        }
+    }
+
+    /// Pseudo-events of the prior of every leaf; none where absent.
+    pub fn prior(&self) -> Result<f64, Error> {
+        Ok(self.columns.number_if_any("prior")?.unwrap_or(0.0))
+    }
+
+    fn count(&self, name: &'static str) -> Result<usize, Error> {
+        let value = self.columns.number(name)?;
+        if value >= 0.0 && value.fract() == 0.0 && value < 1e15 {
+            Ok(value as usize)
+        } else {
+            Err(Error::invalid(name, format!("{value} is not a whole number >= 0")))
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! The tasks whose leaf costs are functions of sums over the rows, one line per objective.
+
+use super::Problem;
+use crate::data::{BinaryMatrix, Sample};
+use crate::error::Error;
+use crate::greedy::{Grown, Limits, subtree_by_costs};
+use crate::search::{
+    Alternative, Forecast, Monitor, Near, Settings, Solution, Stop, alternatives, forecast,
+    near_optimal, solve, solve_path,
+};
+use crate::task::accuracy::Accuracy;
+use crate::task::balanced_accuracy::balanced_accuracy;
+use crate::task::entropy::entropy;
+use crate::task::gini::gini;
+use crate::task::label_costs::LabelCosts;
+use crate::task::likelihood::Likelihood;
+use crate::task::regression::Regression;
+use crate::task::{FreeQuestions, LaneTask};
+use crate::tree::Tree;
+
+/// What to do with a task, whatever its type.
+pub trait Visitor {
+    /// What comes of it.
+    type Output;
+    /// Uses the task.
+    fn visit<T: FreeQuestions + 'static>(self, task: T) -> Self::Output;
+}
+
+/// `name => |problem| task;`, or `|problem| task, if condition => task` where the type depends on
+/// the data.
+macro_rules! registry {
+    ($($name:literal => |$p:ident| $task:expr $(, if $when:expr => $other:expr)?;)*) => {
+        /// Names of the tasks.
+        pub const SUMS: &[&str] = &[$($name),*];
+
+        /// Prepares the task of that name and hands it on; none by this name is known here.
+        pub fn visit<V: Visitor>(
+            name: &str,
+            problem: &Problem,
+            visitor: V,
+        ) -> Result<Option<V::Output>, Error> {
+            Ok(Some(match name {
+                $($name => {
+                    let $p = problem;
+                    $(if $when {
+                        return Ok(Some(visitor.visit($other?)));
+                    })?
+                    visitor.visit($task?)
+                })*
+                _ => return Ok(None),
+            }))
+        }
+    };
+}
+
+registry! {
+    "likelihood" => |p| Likelihood::new(&p.observations()?, p.leaf_penalty),
+        if p.prior()? != 0.0 =>
+            Likelihood::with_prior(&p.observations()?, p.prior()?, p.leaf_penalty);
+    "accuracy" => |p| {
+        let (y, k) = p.labels()?;
+        Accuracy::new(&y, k, p.weights()?, p.leaf_penalty, p.max_leaves)
+    };
+    "balanced-accuracy" => |p| {
+        let (y, k) = p.labels()?;
+        balanced_accuracy(&y, k, p.weights()?, p.leaf_penalty, p.max_leaves)
+    };
+    "gini" => |p| {
+        let (y, k) = p.labels()?;
+        gini(&y, k, p.weights()?, p.leaf_penalty)
+    };
+    "entropy" => |p| {
+        let (y, k) = p.labels()?;
+        entropy(&y, k, p.weights()?, p.leaf_penalty)
+    };
+    "label-costs" => |p| {
+        let (costs, k) = p.costs()?;
+        LabelCosts::of_costs(costs, k, p.weights()?, p.leaf_penalty, p.max_leaves)
+    };
+    "regression" => |p|
+        Regression::new(p.columns.numbers("target")?, p.weights()?, p.leaf_penalty);
+}
+
+/// The searches for a task of any type; see the functions of [`crate::search`] by these names.
+#[allow(missing_docs, reason = "documented there")]
+pub trait SumSearch {
+    fn solve(&self, x: &BinaryMatrix, s: &Settings, m: &Monitor) -> Result<Solution, Error>;
+    fn path(&self, x: &BinaryMatrix, s: &Settings, m: &Monitor) -> Result<Vec<Solution>, Error>;
+    fn forecast(&self, x: &BinaryMatrix, s: &Settings) -> (Forecast, Sample);
+    fn greedy_cuts(
+        &self,
+        n_columns: usize,
+        code: &dyn Fn(usize, usize) -> u32,
+        limits: &Limits,
+        interrupted: &mut dyn FnMut() -> bool,
+    ) -> Grown;
+}
+
+impl<T: LaneTask> SumSearch for T {
+    fn solve(&self, x: &BinaryMatrix, s: &Settings, m: &Monitor) -> Result<Solution, Error> {
+        solve(self, x, s, m)
+    }
+    fn path(&self, x: &BinaryMatrix, s: &Settings, m: &Monitor) -> Result<Vec<Solution>, Error> {
+        solve_path(self, x, s, m)
+    }
+    fn forecast(&self, x: &BinaryMatrix, s: &Settings) -> (Forecast, Sample) {
+        let (statistics, channels) = (self.statistics(), self.channels());
+        let sample = Sample::with_kinds(x, statistics, channels, &self.kinds(), self.events());
+        (forecast(self, &sample, s), sample)
+    }
+    fn greedy_cuts(
+        &self,
+        n_columns: usize,
+        code: &dyn Fn(usize, usize) -> u32,
+        limits: &Limits,
+        interrupted: &mut dyn FnMut() -> bool,
+    ) -> Grown {
+        subtree_by_costs(self, n_columns, code, limits, interrupted)
+    }
+}
+
+/// The searches that look at many trees at once, for tasks whose questions cost nothing.
+#[allow(missing_docs, reason = "documented there")]
+pub trait ManyTrees: SumSearch {
+    fn near_optimal(
+        &self,
+        x: &BinaryMatrix,
+        s: &Settings,
+        m: &Monitor,
+        most: (f64, usize),
+    ) -> Result<Near, Error>;
+    fn alternatives(
+        &self,
+        x: &BinaryMatrix,
+        s: &Settings,
+        m: &Monitor,
+        tree: &Tree,
+    ) -> Result<(Vec<Alternative>, Option<Stop>), Error>;
+}
+
+impl<T: FreeQuestions> ManyTrees for T {
+    fn near_optimal(
+        &self,
+        x: &BinaryMatrix,
+        s: &Settings,
+        m: &Monitor,
+        most: (f64, usize),
+    ) -> Result<Near, Error> {
+        near_optimal(self, x, s, m, most)
+    }
+    fn alternatives(
+        &self,
+        x: &BinaryMatrix,
+        s: &Settings,
+        m: &Monitor,
+        tree: &Tree,
+    ) -> Result<(Vec<Alternative>, Option<Stop>), Error> {
+        alternatives(self, x, s, m, tree)
+    }
+}
+
+/// Puts a task into a box, its type forgotten.
+pub(super) struct Boxed;
+
+impl Visitor for Boxed {
+    type Output = Box<dyn ManyTrees>;
+    fn visit<T: FreeQuestions + 'static>(self, task: T) -> Self::Output {
+        Box::new(task)
+    }
+}

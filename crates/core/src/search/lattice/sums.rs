@@ -1,0 +1,206 @@
+//! Sums of positive itemsets, and where the kernels find those of the subsets of a prefix: what
+//! a lattice holds whatever the task.
+
+use super::accumulate::Rows;
+use super::combine::{MAX_CHANNELS, PATTERNS, PREFIX};
+use super::geometry::{Geometry, PAD, Row};
+use crate::simd::{Job, LaneInt, Lanes};
+
+/// The rows, and sums over those where all columns of an itemset are true.
+pub struct Sums<I> {
+    pub geometry: Geometry,
+    pub channels: usize,
+    pub rows: Rows<I>,
+    /// All rows, per channel.
+    pub totals: Vec<I>,
+    /// `[level − 1][channel · total + position]`
+    pub levels: [Vec<I>; PREFIX],
+}
+
+impl<I: LaneInt> Sums<I> {
+    /// Sum of channel `c` over the rows where all of `itemset` is true.
+    pub fn positive(&self, c: usize, itemset: &[usize]) -> I {
+        match itemset.split_last() {
+            None => self.totals[c],
+            Some((&lane, prefix)) => {
+                let row = self.geometry.row(prefix);
+                let total = self.geometry.total(itemset.len());
+                self.levels[itemset.len() - 1][c * total + row.start + (lane - row.first)]
+            }
+        }
+    }
+
+    /// Makes `view` the prefix `shorter`, of `SIZE` columns, with `column` appended.
+    #[inline(always)]
+    pub fn extend<L: Lanes<I = I>, const SIZE: usize>(
+        &self,
+        lanes: L,
+        shorter: &View<I>,
+        column: usize,
+        view: &mut View<I>,
+    ) {
+        lanes.run(Extend::<I, SIZE> { sums: self, shorter, column, view });
+    }
+}
+
+/// See [`Sums::extend`]: in a function of its own, as it is the same for all tasks.
+struct Extend<'a, I, const SIZE: usize> {
+    sums: &'a Sums<I>,
+    shorter: &'a View<I>,
+    column: usize,
+    view: &'a mut View<I>,
+}
+
+impl<L: Lanes, const SIZE: usize> Job<L> for Extend<'_, L::I, SIZE> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self, _: L) {
+        let Extend { sums, shorter, column, view } = self;
+        debug_assert_eq!(shorter.size, SIZE);
+        let half = 1 << SIZE;
+        view.size = SIZE + 1;
+        view.columns = shorter.columns;
+        view.columns[SIZE] = column;
+        view.rows = shorter.rows;
+        for s in 0..half {
+            let mut members = [0usize; PREFIX];
+            let mut size = 0;
+            for bit in 0..SIZE {
+                if s >> bit & 1 == 1 {
+                    members[size] = shorter.columns[bit];
+                    size += 1;
+                }
+            }
+            let row = shorter.rows[s];
+            let (level, total) = (&sums.levels[size], sums.geometry.total(size + 1));
+            for c in 0..sums.channels {
+                view.positive[c][s] = shorter.positive[c][s];
+                view.positive[c][s + half] = level[c * total + row.start + (column - row.first)];
+            }
+            members[size] = column;
+            // The rows of the longest prefix are the caller's scratch.
+            if size + 1 < PREFIX {
+                view.rows[s + half] = sums.geometry.row(&members[..=size]);
+            }
+        }
+        for c in 0..sums.channels {
+            let mut cells = view.positive[c];
+            for bit in 0..=SIZE {
+                for s in 0..2 * half {
+                    if s >> bit & 1 == 0 {
+                        cells[s] = cells[s].minus(cells[s | 1 << bit]);
+                    }
+                }
+            }
+            view.cells[c] = cells;
+        }
+    }
+}
+
+/// A prefix of columns as the kernels see it: for every subset of its columns, where the
+/// itemsets `subset ∪ {lane}` live and what the statistics of the subset sum to.
+#[derive(Clone, Debug)]
+pub struct View<I> {
+    pub size: usize,
+    pub columns: [usize; PREFIX],
+    pub rows: [Row; PATTERNS],
+    /// Sums over the rows where the subset is true, `[channel][subset]`.
+    positive: [[I; PATTERNS]; MAX_CHANNELS],
+    /// Sums by sign pattern of the prefix, `[channel][pattern]`.
+    pub cells: [[I; PATTERNS]; MAX_CHANNELS],
+}
+
+impl<I: LaneInt> View<I> {
+    /// The empty prefix.
+    pub fn root(geometry: &Geometry, totals: &[I]) -> Self {
+        let mut view = View {
+            size: 0,
+            columns: [0; PREFIX],
+            rows: [geometry.row(&[]); PATTERNS],
+            positive: [[I::default(); PATTERNS]; MAX_CHANNELS],
+            cells: [[I::default(); PATTERNS]; MAX_CHANNELS],
+        };
+        for (c, &total) in totals.iter().enumerate() {
+            view.positive[c][0] = total;
+            view.cells[c][0] = total;
+        }
+        view
+    }
+
+    /// First lane beyond the prefix.
+    #[inline(always)]
+    pub fn first(&self) -> usize {
+        if self.size == 0 { 0 } else { self.columns[self.size - 1] + 1 }
+    }
+}
+
+/// For every subset of a prefix, the sums of `subset ∪ {lane}`.
+pub struct Source<'a, I> {
+    tables: [&'a [I]; PATTERNS],
+    /// The (virtual) position of lane 0.
+    at: [usize; PATTERNS],
+    stride: [usize; PATTERNS],
+    channels: usize,
+    /// The lanes that all of them have.
+    first: usize,
+    end: usize,
+}
+
+impl<'a, I: LaneInt> Source<'a, I> {
+    /// For a prefix of M − 1 columns; on the level of the leaves with the sums of the prefix
+    /// itself, `[channel · stride + lane]`.
+    #[inline(always)]
+    pub fn new<const M: usize>(
+        sums: &'a Sums<I>,
+        view: &View<I>,
+        last: Option<(&'a [I], usize)>,
+    ) -> Self {
+        let patterns = 1usize << (M - 1);
+        let (channels, first, end) = (sums.channels, view.first(), sums.geometry.n + PAD);
+        let (tables, at) = ([&[][..]; PATTERNS], [0; PATTERNS]);
+        let mut source = Source { tables, at, stride: at, channels, first, end };
+        for s in 0..patterns {
+            if let (Some((last, stride)), true) = (last, s == patterns - 1) {
+                assert!(end <= stride && channels * stride <= last.len());
+                (source.tables[s], source.stride[s]) = (last, stride);
+            } else {
+                let (row, size) = (view.rows[s], s.count_ones() as usize);
+                let (table, total) = (&sums.levels[size], sums.geometry.total(size + 1));
+                debug_assert!(row.first <= first && end <= row.first + row.len);
+                debug_assert!(row.start + row.len <= total && channels * total <= table.len());
+                (source.tables[s], source.stride[s]) = (table, total);
+                source.at[s] = row.start.wrapping_sub(row.first);
+            }
+        }
+        source
+    }
+
+    /// Statistics of the cells in which the lane's column is true, by pattern of the prefix.
+    #[inline(always)]
+    pub fn cells<L: Lanes<I = I>, const M: usize>(
+        &self,
+        lanes: L,
+        c: usize,
+        h: usize,
+    ) -> [L::Int; PATTERNS] {
+        let patterns = 1usize << (M - 1);
+        assert!(c < self.channels && self.first <= h && h + L::N <= self.end);
+        let mut cell = [lanes.splat(I::default()); PATTERNS];
+        for s in 0..patterns {
+            let at = self.at[s].wrapping_add(c * self.stride[s] + h);
+            // SAFETY: rows are of the geometry, which lays every row with its padding within the
+            // tables of its level (a check per prefix would cost a few per cent; tests have it),
+            // and the sums of the prefix itself were seen to have these lanes of every channel.
+            cell[s] = unsafe { lanes.load_at(self.tables[s], at) };
+        }
+        for bit in 0..M - 1 {
+            for s in 0..patterns {
+                if s >> bit & 1 == 0 {
+                    cell[s] = cell[s] - cell[s | 1 << bit];
+                }
+            }
+        }
+        cell
+    }
+}

@@ -1,0 +1,114 @@
+//! What instruction sets have in common: a token, and code that is compiled for them.
+
+/// Work that is compiled for an instruction set; its method must be `#[inline(always)]`.
+pub trait Job<L> {
+    /// What it yields.
+    type Output;
+
+    /// Does the work.
+    fn run(self, lanes: L) -> Self::Output;
+}
+
+/// Declares the token of an instruction set with these features, and a macro `compiled!` for
+/// functions on its tokens and vectors.
+///
+/// The features are named once, so that what is detected is what is compiled for.
+#[cfg(target_arch = "x86_64")]
+macro_rules! isa {
+    ($d:tt $(#[$doc:meta])* $name:ident: $($feature:tt)+) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct $name(());
+
+        impl $name {
+            /// The token, if this machine has the instruction set.
+            pub fn detect() -> Option<Self> {
+                let has = $(std::arch::is_x86_feature_detected!($feature))&&+;
+                has.then_some($name(()))
+            }
+
+            /// Runs a job in a function of its own that is compiled for the instruction set:
+            /// registers are allocated for it alone.
+            #[inline(always)]
+            fn run<L, J: Job<L>>(self, lanes: L, job: J) -> J::Output {
+                #[inline(never)]
+                $(#[target_feature(enable = $feature)])+
+                fn apart<L, J: Job<L>>(lanes: L, job: J) -> J::Output {
+                    job.run(lanes)
+                }
+                // SAFETY: the token is proof of the features.
+                unsafe { apart(lanes, job) }
+            }
+        }
+
+        /// Functions that are compiled for the instruction set: to their bodies its arithmetic
+        /// is safe. They are called on a token or on vectors, which are made with a token.
+        macro_rules! compiled {
+            () => {};
+            (
+                $d(#[$d attr:meta])*
+                fn $d name:ident(self $d(, $d arg:ident: $d type:ty)*) $d(-> $d out:ty)?
+                    $d body:block
+                $d($d rest:tt)*
+            ) => {
+                $d(#[$d attr])*
+                #[inline(always)]
+                fn $d name(self $d(, $d arg: $d type)*) $d(-> $d out)? {
+                    #[inline]
+                    $(#[target_feature(enable = $feature)])+
+                    fn compiled($d($d arg: $d type),*) $d(-> $d out)? $d body
+                    // SAFETY: the token is proof of the features.
+                    unsafe { compiled($d($d arg),*) }
+                }
+                compiled! { $d($d rest)* }
+            };
+            (
+                $d(#[$d attr:meta])*
+                fn $d name:ident($d($d arg:ident: $d type:ty),+) $d(-> $d out:ty)?
+                    $d body:block
+                $d($d rest:tt)*
+            ) => {
+                $d(#[$d attr])*
+                #[inline(always)]
+                fn $d name($d($d arg: $d type),+) $d(-> $d out)? {
+                    #[inline]
+                    $(#[target_feature(enable = $feature)])+
+                    fn compiled($d($d arg: $d type),+) $d(-> $d out)? $d body
+                    // SAFETY: a vector is proof of the features.
+                    unsafe { compiled($d($d arg),+) }
+                }
+                compiled! { $d($d rest)* }
+            };
+        }
+
+        /// Declares a vector and its operators.
+        macro_rules! vector {
+            (
+                $d name:ident($d inner:ty): $d element:ty
+                $d(, $d op:ident $d method:ident $d by:ident)*
+            ) => {
+                #[derive(Clone, Copy, Debug)]
+                #[repr(transparent)]
+                pub struct $d name($d inner);
+
+                // SAFETY: vectors of the processor are made of their elements, of any value.
+                unsafe impl Vector<$d element> for $d name {}
+
+                $d(impl std::ops::$d op for $d name {
+                    type Output = Self;
+                    #[inline(always)]
+                    fn $d method(self, other: Self) -> Self {
+                        compiled! {
+                            fn both(a: $d name, b: $d name) -> $d name {
+                                $d name($d by(a.0, b.0))
+                            }
+                        }
+                        both(self, other)
+                    }
+                })*
+            };
+        }
+    };
+}
+#[cfg(target_arch = "x86_64")]
+pub(super) use isa;

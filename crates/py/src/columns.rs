@@ -1,0 +1,62 @@
+//! The data of a task from Python: arrays, numbers and words by name, borrowed.
+
+use bristlecone_core::registry::{Column, Columns};
+use numpy::{PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// A value as Python holds it.
+#[derive(FromPyObject)]
+enum Held<'py> {
+    Word(String),
+    Numbers(PyReadonlyArray1<'py, f64>),
+    Codes(PyReadonlyArray1<'py, i64>),
+    Flags(PyReadonlyArray1<'py, bool>),
+    Table(PyReadonlyArray2<'py, f64>),
+    Number(f64),
+}
+
+/// All values but those that are None.
+pub(crate) struct Data<'py>(Vec<(String, Held<'py>)>);
+
+impl<'py> Data<'py> {
+    /// ValueError for what is neither an array of a known dtype nor a number or string.
+    pub(crate) fn new(data: &Bound<'py, PyDict>) -> PyResult<Self> {
+        let mut held = Vec::with_capacity(data.len());
+        for (name, value) in data {
+            let name: String = name.extract()?;
+            if value.is_none() {
+                continue;
+            }
+            let Ok(value) = value.extract() else {
+                return Err(PyValueError::new_err(format!(
+                    "{name} must be a float64, int64 or bool array, a number or a string"
+                )));
+            };
+            held.push((name, value));
+        }
+        Ok(Data(held))
+    }
+
+    /// ValueError for arrays that are not C-contiguous.
+    pub(crate) fn columns(&self) -> PyResult<Columns<'_>> {
+        let mut columns = Columns::default();
+        for (name, value) in &self.0 {
+            let scattered = |_| PyValueError::new_err(format!("{name} is not C-contiguous"));
+            let column = match value {
+                Held::Word(word) => Column::Word(word),
+                Held::Numbers(array) => Column::Numbers(array.as_slice().map_err(scattered)?),
+                Held::Codes(array) => Column::Codes(array.as_slice().map_err(scattered)?),
+                Held::Flags(array) => Column::Flags(array.as_slice().map_err(scattered)?),
+                Held::Table(array) => Column::Table {
+                    values: array.as_slice().map_err(scattered)?,
+                    width: array.as_array().ncols(),
+                },
+                Held::Number(number) => Column::Number(*number),
+            };
+            columns.insert(name, column);
+        }
+        Ok(columns)
+    }
+}

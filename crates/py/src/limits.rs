@@ -1,0 +1,121 @@
+//! Settings of a search from Python, parsed once.
+
+use bristlecone_core::search::{Precision, Settings};
+use bristlecone_core::simd::Backend;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::time::Instant;
+
+/// Names of the kernels this machine runs, fastest first.
+#[pyfunction]
+pub fn backends() -> Vec<&'static str> {
+    Backend::available().map(Backend::name).collect()
+}
+
+/// Keyword arguments common to all searches.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Limits {
+    pub(crate) max_depth: usize,
+    pub(crate) max_leaf_nodes: Option<usize>,
+    pub(crate) min_samples_leaf: usize,
+    /// Only of survival trees.
+    #[pyo3(default)]
+    pub(crate) min_events_leaf: usize,
+    pub(crate) leaf_penalty: f64,
+    n_threads: usize,
+    pub(crate) time_limit: Option<f64>,
+    memory_limit: Option<usize>,
+    options: Option<Py<PyDict>>,
+    /// When the preparation of the search began.
+    #[pyo3(default = Started(Instant::now()))]
+    pub(crate) started: Started,
+}
+
+/// A moment that no caller gives.
+pub(crate) struct Started(pub(crate) Instant);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Started {
+    type Error = PyErr;
+    fn extract(_: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        Err(PyValueError::new_err("when a search began is not a parameter"))
+    }
+}
+
+const LIMITS: [&str; 9] = [
+    "max_depth",
+    "max_leaf_nodes",
+    "min_samples_leaf",
+    "min_events_leaf",
+    "leaf_penalty",
+    "n_threads",
+    "time_limit",
+    "memory_limit",
+    "options",
+];
+
+impl Limits {
+    /// Most leaves of any allowed tree.
+    pub(crate) fn most_leaves(&self) -> usize {
+        let (max_depth, max_leaves) = (self.max_depth, self.max_leaf_nodes);
+        Settings { max_depth, max_leaves, ..Settings::default() }.most_leaves()
+    }
+
+    pub(crate) fn settings(&self, py: Python<'_>) -> PyResult<Settings> {
+        let mut settings = Settings {
+            max_depth: self.max_depth,
+            max_leaves: self.max_leaf_nodes,
+            min_leaf: self.min_samples_leaf,
+            min_events: self.min_events_leaf,
+            n_threads: self.n_threads,
+            memory_limit: self.memory_limit,
+            ..Settings::default()
+        };
+        let Some(options) = &self.options else { return Ok(settings) };
+        for (key, value) in options.bind(py) {
+            match key.extract::<String>()?.as_str() {
+                "backend" => settings.backend = Some(backend(&value.extract::<String>()?)?),
+                "precision" => {
+                    settings.precision = match value.extract::<String>()?.as_str() {
+                        "single" => Some(Precision::Single),
+                        "double" => Some(Precision::Double),
+                        other => return Err(PyValueError::new_err(format!("precision: {other}"))),
+                    }
+                }
+                "equivalent_points" => settings.equivalent_points = value.extract()?,
+                "lattice_depth" => settings.lattice_depth = value.extract()?,
+                "relax_leaves" => settings.relax_leaves = value.extract()?,
+                "look_ahead" => settings.look_ahead = value.extract()?,
+                "cache" => settings.cache = value.extract()?,
+                "trivial_bound" => settings.trivial_bound = value.extract()?,
+                "cells_per_thread" => settings.cells_per_thread = value.extract()?,
+                "planted" => settings.planted = value.extract()?,
+                other => return Err(PyValueError::new_err(format!("unknown option {other:?}"))),
+            }
+        }
+        Ok(settings)
+    }
+}
+
+fn backend(name: &str) -> PyResult<Backend> {
+    Backend::named(name).ok_or_else(|| {
+        PyValueError::new_err(format!("backend {name:?} is not one of {:?}", backends()))
+    })
+}
+
+pub(crate) fn parse(limits: Option<&Bound<'_, PyDict>>) -> PyResult<Limits> {
+    let limits = limits.ok_or_else(|| PyValueError::new_err("the limits are missing"))?;
+    if let Some(unknown) = limits
+        .keys()
+        .iter()
+        .find(|key| key.extract::<String>().map_or(true, |key| !LIMITS.contains(&key.as_str())))
+    {
+        return Err(PyValueError::new_err(format!("unknown limit {unknown}")));
+    }
+    let limits: Limits = limits.extract()?;
+    if !limits.leaf_penalty.is_finite() || limits.leaf_penalty < 0.0 {
+        return Err(PyValueError::new_err("leaf_penalty must be a number >= 0"));
+    }
+    Ok(limits)
+}

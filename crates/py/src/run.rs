@@ -1,0 +1,165 @@
+//! Long calls of the core: the GIL released, Ctrl-C honoured, progress told, panics turned into
+//! exceptions.
+
+use crate::limits::Limits;
+use bristlecone_core::error::Error as CoreError;
+use bristlecone_core::search::{Monitor, Settings, TracePoint};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+pub(crate) fn to_py(error: CoreError) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+/// Between two looks at signals.
+const SIGNALS: Duration = Duration::from_millis(50);
+
+/// Between two calls of the callback where nothing improves.
+const TICK: Duration = Duration::from_millis(250);
+
+/// Calls of the user's callback, on the thread of the user's call.
+struct Teller<'a> {
+    callback: Option<Py<PyAny>>,
+    monitor: &'a Monitor<'a>,
+    told: Instant,
+    last: Option<TracePoint>,
+}
+
+impl Teller<'_> {
+    /// `callback(seconds, objective, lower_bound, nodes, share, seconds_left)`.
+    fn tell(&mut self, point: TracePoint) -> PyResult<()> {
+        (self.told, self.last) = (Instant::now(), Some(point));
+        let Some(callback) = &self.callback else { return Ok(()) };
+        let (share, left) = self.monitor.outlook().unzip();
+        let TracePoint { seconds, objective, lower_bound, nodes } = point;
+        Python::attach(|py| {
+            callback.call1(py, (seconds, objective, lower_bound, nodes, share, left)).map(|_| ())
+        })
+    }
+
+    /// The last point again, if it is old.
+    fn tick(&mut self) -> PyResult<()> {
+        match self.last {
+            Some(last) if self.told.elapsed() >= TICK => {
+                let (seconds, nodes) = (self.monitor.seconds(), self.monitor.nodes());
+                self.tell(TracePoint { seconds, nodes, ..last })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What signals ask for.
+#[derive(Default)]
+struct Signals {
+    /// When the first Ctrl-C came.
+    first: Option<Instant>,
+    /// To raise once the search has ended.
+    raised: Option<PyErr>,
+}
+
+impl Signals {
+    /// Whether the search is to stop. The first Ctrl-C keeps its result; a second one within a
+    /// second is raised, as is whatever else a handler raises.
+    fn look(&mut self) -> bool {
+        let Err(error) = Python::attach(|py| py.check_signals()) else { return false };
+        self.take(error);
+        true
+    }
+
+    /// Takes in what a handler raised, here or within the callback.
+    fn take(&mut self, error: PyErr) {
+        let interrupt = Python::attach(|py| error.is_instance_of::<PyKeyboardInterrupt>(py));
+        let again = self.first.is_some_and(|t| t.elapsed() < Duration::from_secs(1));
+        if !interrupt || again {
+            self.raised.get_or_insert(error);
+        }
+        self.first = Some(Instant::now());
+    }
+}
+
+/// Runs a search on a thread of its own while this one looks out for signals and tells the
+/// callback of progress: of every improvement, and by the clock.
+///
+/// A callback that raises ends the search.
+pub(crate) fn run<R: Send>(
+    py: Python<'_>,
+    limits: &Limits,
+    callback: Option<Py<PyAny>>,
+    search: impl FnOnce(&Settings, &Monitor) -> Result<R, CoreError> + Send,
+) -> PyResult<R> {
+    let settings = limits.settings(py)?;
+    let time_limit = match limits.time_limit {
+        Some(seconds) if seconds.is_nan() || seconds < 0.0 => {
+            let message = format!("time_limit: {seconds} is not a number of seconds");
+            return Err(PyValueError::new_err(message));
+        }
+        // More than there is no name for is no limit.
+        limit => limit.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
+    };
+    let mut signals = Signals::default();
+    let mut callback_error: Option<PyErr> = None;
+    let outcome = py.detach(|| {
+        let interrupted = AtomicBool::new(false);
+        let check = || interrupted.load(Ordering::Relaxed);
+        let (sender, points) = channel();
+        let progress = |point: &TracePoint| {
+            // The receiver outlives the search.
+            let _ = sender.send(Some(*point));
+        };
+        let monitor = Monitor::since(limits.started.0, time_limit, &check).with_progress(&progress);
+        let mut teller = Teller { callback, monitor: &monitor, told: Instant::now(), last: None };
+        std::thread::scope(|scope| {
+            let (settings, monitor, sender) = (&settings, &monitor, &sender);
+            let worker = scope.spawn(move || {
+                let result =
+                    std::panic::catch_unwind(AssertUnwindSafe(|| search(settings, monitor)));
+                let _ = sender.send(None);
+                result
+            });
+            let mut looked = Instant::now();
+            loop {
+                let told = match points.recv_timeout(SIGNALS) {
+                    Ok(None) => break,
+                    // Once the search is to end nothing more is told.
+                    _ if check() => Ok(()),
+                    Ok(Some(point)) => teller.tell(point),
+                    Err(_) => teller.tick(),
+                };
+                if let Err(error) = told {
+                    if Python::attach(|py| error.is_instance_of::<PyKeyboardInterrupt>(py)) {
+                        signals.take(error);
+                    } else {
+                        callback_error.get_or_insert(error);
+                    }
+                    interrupted.store(true, Ordering::Relaxed);
+                }
+                if looked.elapsed() >= SIGNALS {
+                    looked = Instant::now();
+                    if signals.look() {
+                        interrupted.store(true, Ordering::Relaxed);
+                    }
+                }
+            }
+            worker.join().and_then(|result| result)
+        })
+    });
+    if let Some(error) = signals.raised.or(callback_error) {
+        return Err(error);
+    }
+    match outcome {
+        Ok(result) => result.map_err(to_py),
+        Err(panic) => {
+            let text = panic
+                .downcast_ref::<String>()
+                .map(String::as_str)
+                .or_else(|| panic.downcast_ref::<&str>().copied())
+                .unwrap_or("unknown");
+            Err(PyRuntimeError::new_err(format!("internal error in the search: {text}")))
+        }
+    }
+}

@@ -1,0 +1,91 @@
+"""What searches that are no single pass over a lattice would take, from counts of the features.
+
+The engine forecasts the others itself. Constants are measured on GBSG2 and whas500 at depths
+three to five, one thread (``benchmarks/records/2026-11-22-fallback.md``).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone import _core
+
+__all__ = ["curve_forecast", "limited_forecast", "measure_forecast"]
+
+# Seconds per row and set of questions of a search over curves, and per pair of features that
+# hold for a row, or of cells, in a search under limits.
+_CURVE, _PAIR, _CELL = 1e-9, 4e-9, 2e-8
+
+# Weighted searches that a measure takes, and a search under limits.
+_OF_MEASURE, _OF_LIMITS = 10, 5
+
+
+def curve_forecast(features: NDArray[np.uint8], **settings: Any) -> dict[str, float]:
+    """Forecast of a search whose leaves need their rows in the order of time.
+
+    A set of d - 1 questions is met once, and then all single splits of its rows are looked at;
+    without the memo of sets, which keeps to the limit of memory.
+    """
+    counts = _counts(features, settings)
+    n_rows, n_features = len(features), counts["n_active_features"]
+    depth = min(settings["max_depth"], n_features)
+    questions = depth * _log(n_features) - math.lgamma(max(depth, 1))
+    threads = max(1, min(settings["n_threads"], n_features))
+    seconds = _exp(math.log(_CURVE * n_rows / threads) + questions)
+    return {**counts, **_by_rows(seconds), "bytes": n_rows * (n_features / 4 + 64)}
+
+
+def limited_forecast(features: NDArray[np.uint8], **settings: Any) -> dict[str, float]:
+    """Forecast of the search for the best tree under limits on the whole tree.
+
+    Trees of two levels follow from sums over pairs of features; above them every question is
+    tried. All that for each of some weightings of the limits.
+    """
+    counts = _counts(features, settings)
+    n_features = counts["n_active_features"]
+    above = max(0, min(settings["max_depth"], n_features) - 2)
+    by_column = features.mean(axis=0)
+    true = float(np.minimum(by_column, 1.0 - by_column).sum())
+    pairs = counts["n_distinct_rows"] * true**2 / 2
+    # Each level halves the rows of a node and has two nodes per question; the order of the
+    # questions above does not matter.
+    nodes = above * _log(n_features) - math.lgamma(above + 1)
+    rows = _OF_LIMITS * _PAIR * pairs * _exp(nodes)
+    seconds = rows + _OF_LIMITS * _CELL * n_features**2 / 2 * _exp(nodes + above * math.log(2))
+    size = 32.0 * n_features**2 + 16.0 * counts["n_distinct_rows"]
+    return {**counts, "seconds": seconds, "row_seconds": rows, "bytes": size}
+
+
+def measure_forecast(
+    labels: NDArray[np.int64],
+    weight: NDArray[np.float64] | None,
+    features: NDArray[np.uint8],
+    **settings: Any,
+) -> dict[str, float]:
+    """Forecast of the search for the best measure of two labels: some weighted searches."""
+    data = {"labels": labels, "n_classes": 2, "weight": weight}
+    one = _core.forecast("accuracy", data, features, **settings)
+    return {**one, **{name: _OF_MEASURE * one[name] for name in ("seconds", "row_seconds")}}
+
+
+def _counts(features: NDArray[np.uint8], settings: dict[str, Any]) -> dict[str, float]:
+    """Features and rows that differ, as any search counts them."""
+    labels = np.zeros(len(features), dtype=np.int64)
+    data = {"labels": labels, "n_classes": 1, "weight": None}
+    return _core.forecast("accuracy", data, features, **settings)
+
+
+def _by_rows(seconds: float) -> dict[str, float]:
+    return {"seconds": seconds, "row_seconds": seconds}
+
+
+def _log(value: float) -> float:
+    return math.log(max(value, 1.0))
+
+
+def _exp(value: float) -> float:
+    return math.exp(value) if value < 700.0 else math.inf

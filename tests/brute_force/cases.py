@@ -1,0 +1,77 @@
+"""What is asked of random problems, and of which: every proof and every equality there is.
+
+``CASES`` maps a name to a function of a problem and a random generator, which fails with an
+AssertionError and may return words to be counted.
+"""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import fits
+import neighbours
+import numpy as np
+import opinions
+from problems import DRAWS, front, greedy, listed
+
+from bristlecone.errors import BristleconeWarning
+
+GREEDY = {"greedy": greedy}
+SAVED = {kind: draw for kind, draw in DRAWS.items() if kind != "own task"}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A check, the problems it is for, and how often it is made for each time the others are."""
+
+    check: Callable
+    draws: dict
+    share: int = 1
+
+
+CASES = {
+    "fit": Case(fits.a_fit_finds_the_best_tree_and_says_nothing_false, DRAWS, 4),
+    "stopped": Case(fits.a_stopped_search_says_nothing_false, DRAWS, 4),
+    "callback": Case(fits.a_callback_ends_the_search_and_the_fit, DRAWS),
+    "size path": Case(fits.the_size_path_has_the_best_value_of_every_size, DRAWS, 2),
+    "switches": Case(fits.no_switch_changes_what_is_found, DRAWS, 2),
+    "front": Case(
+        fits.a_front_has_all_trees_that_are_not_dominated_and_no_other, {"classes": front}, 4
+    ),
+    "alternatives": Case(neighbours.an_alternative_is_the_best_tree_with_another_question, DRAWS),
+    "near-optimal": Case(neighbours.near_optimal_trees_are_all_and_near, DRAWS),
+    "all optimal": Case(
+        neighbours.all_optimal_trees_are_all_and_optimal,
+        {kind: lambda rng, kind=kind: listed(rng, kind) for kind in ("likelihood", "brier")},
+        4,
+    ),
+    "verify": Case(opinions.a_tree_verifies, {**DRAWS, **GREEDY}, 2),
+    "same rows": Case(opinions.the_rows_of_the_fit_estimate_the_same_tree, {**SAVED, **GREEDY}),
+    "other rows": Case(opinions.other_rows_estimate_a_tree_that_verifies, {**SAVED, **GREEDY}),
+    "table": Case(opinions.the_tree_of_a_table_is_that_of_its_questions, DRAWS, 2),
+}
+
+
+def run(name, kind, seed):
+    """Check the problem of a seed; the problem, and what there is to count."""
+    case = CASES[name]
+    problem = case.draws[kind](np.random.default_rng(seed))
+    # Small data are constant, constrained and stopped: what is said of them is meant.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BristleconeWarning)
+        try:
+            counted = case.check(problem, np.random.default_rng(seed))
+        except Exception as error:
+            raise AssertionError(f"{replay(name, kind, seed)}: {words(problem)}") from error
+    return problem, counted or []
+
+
+def replay(name, kind, seed):
+    """The command that makes one case again."""
+    return f"python tests/brute_force --replay '{name}/{kind}/{seed}'"
+
+
+def words(problem):
+    """A problem in a line."""
+    shape = "x".join(map(str, problem.X.shape))
+    return f"{problem.estimator.__name__} of {shape}, {problem.parameters}"

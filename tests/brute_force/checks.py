@@ -1,0 +1,136 @@
+"""What must hold of a fitted tree of a random problem, whatever it was fitted for."""
+
+import itertools
+import math
+import pickle
+
+import exhaustive as plain
+import numpy as np
+
+from bristlecone.model.registry import dumps, loads
+
+# Of a loss of zero, which may come out on either side.
+ROUNDING = 1e-15
+
+
+def close(one, other, scale=0.0):
+    """Equal to within 1e-9 of the larger of 1 and either."""
+    if math.isinf(one) or math.isinf(other):
+        return one == other
+    return abs(one - other) <= 1e-9 * max(1.0, abs(one), abs(other), scale)
+
+
+def at_most(one, other, scale=0.0):
+    return one <= other or close(one, other, scale)
+
+
+def fitted(problem, model=None, **more):
+    model = problem.make() if model is None else model
+    return model.fit(problem.X, **problem.fit, **more)
+
+
+def writer(points):
+    """A callback that writes down what it is told."""
+    return lambda told: points.append((told.seconds, told.objective, told.lower_bound))
+
+
+def check_tree(problem, model, most_leaves=None):
+    """The tree keeps all limits, and costs what it is said to cost."""
+    tree, leaves = model.tree_, problem.leaves(model)
+    assert model.depth_ <= problem.depth
+    assert model.n_leaves_ == len(leaves) <= (most_leaves or problem.most_leaves)
+    assert min(map(len, leaves)) >= problem.min_rows
+    assert sorted(tree.n_node_samples[tree.children_left < 0]) == sorted(map(len, leaves))
+    value = problem.value(model)
+    assert close(model.objective_value_, value, problem.scale), (model.objective_value_, value)
+    for said, true in problem.also(model):
+        assert close(said, true, problem.scale), (said, true)
+
+
+def check_bounds(problem, points, final=None, most_leaves=None):
+    """No bound above the optimum, no objective below it, neither ever worse than before."""
+    kept, allowed = problem.optimum(most_leaves or problem.most_leaves)
+    for seconds, objective, bound in points:
+        assert seconds >= 0
+        assert at_most(bound, kept, problem.scale), ("bound", bound, kept)
+        assert at_most(allowed, objective, problem.scale), ("objective", objective, allowed)
+        assert bound <= objective
+    for before, after in itertools.pairwise(points):
+        assert before[0] <= after[0]
+        assert before[2] <= after[2] + ROUNDING, ("bounds fall", before, after)
+        assert after[1] <= before[1] + ROUNDING, ("objectives rise", before, after)
+    if final is not None:
+        assert points[-1][1:] == (final.objective_value_, final.lower_bound_)
+
+
+def check_certificate(problem, model, most_leaves=None, is_first=True):
+    """What is said of a completed search holds.
+
+    Of several trees that are equally good, the trace is that of the first.
+    """
+    kept, allowed = problem.optimum(most_leaves or problem.most_leaves)
+    assert at_most(model.lower_bound_, kept, problem.scale), (model.lower_bound_, kept)
+    assert at_most(allowed, model.objective_value_, problem.scale)
+    check_bounds(problem, model.trace_, model if is_first else None, most_leaves)
+    if math.isinf(model.objective_value_):
+        assert model.status_ == "infeasible" and math.isinf(allowed)
+        return
+    check_tree(problem, model, most_leaves)
+    assert model.gap_ >= 0
+    if problem.reference is not None:
+        assert model.status_ == "reference_optimal"
+        assert close(model.reference_loss_, problem.reference)
+        assert at_most(model.objective_value_ - kept, model.guarantee_)
+        return
+    assert model.status_ == "optimal"
+    assert at_most(model.objective_value_, kept, problem.scale), (model.objective_value_, kept)
+    assert model.gap_ <= 1e-9 * max(1.0, abs(model.objective_value_))
+
+
+def check_saved(problem, model):
+    """A file tells the same as the estimator, or says that there is none."""
+    others = [pickle.loads(pickle.dumps(model))]
+    found = model.status_ != "infeasible"
+    # Other encoders and random states are objects that no file has.
+    plain_parameters = problem.parameters["encoder"] == "auto" and not isinstance(
+        problem.parameters["random_state"], np.random.RandomState
+    )
+    if problem.saved and found and plain_parameters:
+        others.append(loads(dumps(model), type(model)))
+        assert dumps(others[-1]) == dumps(model)
+    for other in others:
+        for name in ("objective_value_", "lower_bound_", "status_", "trace_", "gap_"):
+            assert getattr(other, name) == getattr(model, name), name
+        for method in ("apply", "predict") if found else ():
+            if hasattr(model, method):
+                expected = getattr(model, method)(problem.X)
+                assert np.array_equal(getattr(other, method)(problem.X), expected)
+
+
+def check_front(problem, front):
+    """Every point is a tree within the limits with these costs, and none is better in both."""
+    tie = 1e-9 * max(1.0, problem.weight.sum())
+    for point in front:
+        leaf = point.tree.leaf_index(problem.features.astype(np.uint8))
+        costs = problem.costs_of(point.labels[leaf])
+        assert np.abs(np.array(costs) - point.costs).max() <= tie
+        assert point.tree.n_leaves <= problem.most_leaves
+        assert np.bincount(leaf).min() >= problem.min_rows
+    costs = front.costs
+    if problem.penalty:
+        costs = np.column_stack([costs, [point.tree.n_leaves for point in front]])
+    assert not plain.dominated(costs, costs, tie).any(), costs
+    assert len(np.unique(np.round(costs / tie), axis=0)) == len(front)
+
+
+def nest_of(problem, model):
+    """The rows of a fitted tree, parted as it parts them."""
+    tree = model.tree_
+    reach = model.decision_path(problem.X)[problem.kept].toarray().astype(bool)
+
+    def nest(node):
+        if tree.children_left[node] < 0:
+            return frozenset(np.flatnonzero(reach[:, node]).tolist())
+        return frozenset(nest(child[node]) for child in (tree.children_left, tree.children_right))
+
+    return nest(0)

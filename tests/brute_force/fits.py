@@ -1,0 +1,206 @@
+"""Fits, stopped fits, sizes and fronts of random problems, against every tree there is."""
+
+import math
+
+import exhaustive as plain
+import numpy as np
+from checks import (
+    at_most,
+    check_bounds,
+    check_certificate,
+    check_front,
+    check_saved,
+    check_tree,
+    close,
+    fitted,
+    writer,
+)
+from drawing import Chosen, one_of
+
+from bristlecone._core import backends, tasks
+from bristlecone.errors import InfeasibleError
+
+
+def a_fit_finds_the_best_tree_and_says_nothing_false(problem, rng):
+    seen = []
+    model = fitted(problem, callback=writer(seen))
+    check_certificate(problem, model)
+    check_bounds(problem, seen)
+    check_saved(problem, model)
+    if hasattr(model, "pareto_front_"):
+        check_front(problem, model.pareto_front_)
+        leaves = np.array([point.tree.n_leaves for point in model.pareto_front_])
+        values = problem.score(model.pareto_front_.costs, 0) + problem.penalty * leaves
+        assert close(values.min(), model.objective_value_)
+    # Neither threads nor a callback change the tree.
+    again = fitted(problem, problem.make(n_jobs=one_of(rng, 1, 2, 3)))
+    assert again.objective_value_ == model.objective_value_
+    if model.status_ != "infeasible":
+        assert np.array_equal(again.tree_.feature, model.tree_.feature)
+
+
+def limits(rng):
+    """A limit that stops most searches, some, or none."""
+    return [
+        {"time_limit": 0},
+        {"time_limit": float(10 ** rng.uniform(-6, -3))},
+        {"memory_limit": int(10 ** rng.uniform(0, 5))},
+    ][rng.integers(3)]
+
+
+def check_stopped(problem, model, name, most_leaves=None):
+    """What is said of a search that may have been stopped holds; whether it was."""
+    if model.status_ != name:
+        check_certificate(problem, model, most_leaves)
+        return False
+    kept, allowed = problem.optimum(most_leaves or problem.most_leaves)
+    assert at_most(model.lower_bound_, kept, problem.scale)
+    assert at_most(allowed, model.objective_value_, problem.scale)
+    check_bounds(problem, model.trace_, model, most_leaves)
+    if math.isfinite(model.objective_value_):
+        assert model.gap_ >= 0
+        check_tree(problem, model, most_leaves)
+    return True
+
+
+def a_stopped_search_says_nothing_false(problem, rng):
+    limit = limits(rng)
+    model, seen = problem.make(**limit), []
+    name = next(iter(limit))
+    try:
+        fitted(problem, model, callback=writer(seen))
+    except InfeasibleError as error:
+        # No tree that keeps the constraints was met.
+        assert name in str(error) and model.status_ == name
+        assert math.isinf(model.objective_value_)
+        check_bounds(problem, model.trace_, model)
+    else:
+        if check_stopped(problem, model, name):
+            check_saved(problem, model)
+    check_bounds(problem, seen)
+
+
+class Enough(Exception):
+    pass
+
+
+def a_callback_ends_the_search_and_the_fit(problem, rng):
+    model, seen = problem.make(), []
+
+    def callback(progress):
+        writer(seen)(progress)
+        if len(seen) > 1:
+            raise Enough
+
+    try:
+        fitted(problem, model, callback=callback)
+        assert len(seen) < 2
+    except Enough:
+        assert len(seen) >= 2 and not hasattr(model, "objective_value_")
+    check_bounds(problem, seen)
+
+
+def the_size_path_has_the_best_value_of_every_size(problem, rng):
+    problem = problem.without_reference()
+    limit = limits(rng.spawn(1)[0]) if rng.random() < 0.2 else {}
+    path = problem.make(**limit).size_path(problem.X, **problem.fit)
+    sizes = min(problem.most_leaves, len(np.unique(problem.features, axis=0)))
+    assert len(path) == sizes
+    for leaves, model in enumerate(path, start=1):
+        assert model.max_leaf_nodes == leaves
+        if limit:
+            check_stopped(problem, model, next(iter(limit)), leaves)
+        else:
+            check_certificate(problem, model, leaves)
+
+
+def a_front_has_all_trees_that_are_not_dominated_and_no_other(problem, rng):
+    limit = {"time_limit": 0} if rng.random() < 0.2 else {}
+    given = problem.fit["sample_weight"]
+    points = problem.make(**limit).pareto_front(problem.X, problem.fit["y"], given)
+    check_front(problem, points)
+    if limit and points.status == "time_limit":
+        return
+    assert points.status == "optimal"
+    problem.optimum(problem.most_leaves)
+    outcomes = problem.cache["outcomes"][:, 1:]
+    tie = 1e-9 * max(1.0, problem.weight.sum())
+    assert not plain.dominated(points.costs, outcomes, tie).any(), points.costs
+    as_good = (points.costs[:, None] <= outcomes[None] + tie).all(axis=2).any(axis=0)
+    assert as_good.all(), (points.costs, outcomes[~as_good])
+
+
+# What the searches for a task can be told to do otherwise.
+READ = {name: frozenset(switches) for name, _, switches in tasks()}
+
+# How, beyond what is drawn of the parameters.
+SWITCHES = {
+    "backend": tuple(backends()),
+    "precision": ("single", "double"),
+    "equivalent_points": (False,),
+    "lattice_depth": (0, 1, 2, 3, 4),
+    "relax_leaves": (True,),
+    "look_ahead": (False,),
+    "cache": (False,),
+    "trivial_bound": (False,),
+    "cells_per_thread": (1,),
+}
+
+
+def no_switch_changes_what_is_found(problem, rng):
+    problem = problem.without_reference()
+    model = fitted(problem)
+    if model.status_ == "infeasible":
+        return []
+    copy, data, engine = model.again(problem.X, **problem.fit)
+    read = READ[engine.solve.args[0]]
+    drawn = {
+        name: one_of(rng, *values)
+        for name, values in SWITCHES.items()
+        if name in read and rng.random() < 0.4
+    }
+    threads = one_of(rng, 1, 1, 2, 3)
+    told = model.objective_value_ + engine.offset
+    planted = {} if isinstance(problem, Chosen) else {"planted": told}
+    settings = {"options": {**drawn, **planted}, "n_threads": threads}
+
+    def check(found, best):
+        assert found.status == "optimal", (drawn, found.status)
+        assert close(found.objective, best, problem.scale), (drawn, found.objective, best)
+        assert at_most(found.lower_bound, found.objective, problem.scale), drawn
+
+    found = copy.run(engine.solve, data, **settings)
+    check(found, told)
+    tree = copy.found(found, data, 0.0, engine.offset)
+    check_tree(problem, tree)
+    # The same tree again with the same switches.
+    again = copy.run(engine.solve, data, **settings)
+    assert again.objective == found.objective, drawn
+    assert np.array_equal(again.feature, found.feature), drawn
+    if engine.path is not None:
+        plainly = copy.run(engine.path, data)
+        otherwise = copy.run(engine.path, data, options=drawn, n_threads=threads)
+        for one, other in zip(plainly, otherwise, strict=True):
+            check(other, one.objective)
+    if engine.near_optimal is not None:
+        near = {"slack": 0.0, "limit": 200}
+        plainly = copy.run(engine.near_optimal, data, **near)
+        otherwise = copy.run(engine.near_optimal, data, options=drawn, n_threads=threads, **near)
+        assert plainly[1] == otherwise[1], drawn
+        if plainly[1]:
+            assert parted(plainly[0]) == parted(otherwise[0]), drawn
+    if engine.alternatives is not None and model.n_leaves_ > 1:
+        nodes = model.tree_
+        arrays = {"tree": (nodes.feature, nodes.children_left, nodes.children_right)}
+        plainly = copy.run(engine.alternatives, data, **arrays)
+        otherwise = copy.run(engine.alternatives, data, options=drawn, **arrays)
+        for one, other in zip(plainly[:2], otherwise[:2], strict=True):
+            assert np.array_equal(one, other), drawn
+        for one, other in zip(plainly[2], otherwise[2], strict=True):
+            assert close(one, other, problem.scale), drawn
+    return [*(f"switch {name}={value}" for name, value in drawn.items()), f"{threads} threads"]
+
+
+def parted(solutions):
+    """The trees as sets of their arrays."""
+    return {(tuple(one.feature.tolist()), tuple(one.children_left.tolist())) for one in solutions}

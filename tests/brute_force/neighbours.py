@@ -1,0 +1,199 @@
+"""Trees beside the best one: with another question, nearly as good, as good."""
+
+import itertools
+import math
+import warnings
+
+import exhaustive as plain
+import numpy as np
+import pytest
+from checks import at_most, check_certificate, check_tree, close, fitted, nest_of
+from drawing import Chosen, one_of
+from fits import limits
+
+from bristlecone import OptimalTree
+from bristlecone.errors import BristleconeWarning
+from bristlecone.trust import alternatives, near_optimal_trees
+
+
+def is_told_of(problem):
+    """Whether the engine tells of trees beside the best one."""
+    priced = problem.parameters.get("feature_costs") is not None
+    own = problem.estimator is OptimalTree
+    return not (isinstance(problem, Chosen) or priced or own)
+
+
+def is_small(problem):
+    """Whether every tree can be listed."""
+    return problem.features.shape[1] <= 3 or problem.depth <= 2
+
+
+def refused(model, problem):
+    """Searches that cannot tell say so."""
+    for ask, more in ((alternatives, {}), (near_optimal_trees, {"epsilon": 0.1})):
+        with pytest.raises(TypeError, match="sum over leaves, without prices"):
+            ask(model, problem.X, **problem.fit, **more)
+
+
+def an_alternative_is_the_best_tree_with_another_question(problem, rng):
+    problem = problem.without_reference()
+    model = fitted(problem)
+    if model.status_ == "infeasible":
+        return
+    if not is_told_of(problem):
+        # Without groups a fair tree is one of classes.
+        if model.certificate_.groups is not None or not isinstance(problem, Chosen):
+            refused(model, problem)
+        return
+    truth = best_alternatives(problem, model)
+    stopped = rng.random() < 0.2
+    if stopped:
+        model.certificate_.parameters.update(limits(rng))
+    table = alternatives(model, problem.X, **problem.fit)
+    names = model.certificate_.questions
+    assert len(set(names)) == len(names)
+    split = [model.questions_[node] for node in table["node"]]
+    assert split == list(table["split"])
+    columns = table["node"], table["question"], table["objective"], table["n_leaves"]
+    found = {}
+    for node, question, value, leaves in zip(*columns, strict=True):
+        found[(node, names.index(question))] = value, leaves
+    assert found.keys() == truth.keys() or (stopped and found.keys() <= truth.keys())
+    for place, (value, leaves) in found.items():
+        values = truth[place]
+        best = min(values.values())
+        assert close(value, best, problem.scale), (place, value, best)
+        assert close(values[leaves], best, problem.scale), (place, leaves, values)
+    difference = np.asarray(table["objective"]) - model.objective_value_
+    assert np.array_equal(table["difference"], difference)
+    for node, question, asked in zip(
+        table["node"], table["question"], table["is_asked"], strict=True
+    ):
+        of_node = divisions(problem, model)[node]
+        assert asked == (of_node[names.index(question)] == of_node[model.tree_.feature[node]])
+    order = list(zip(table["node"], table["objective"], strict=True))
+    assert order == sorted(order)
+
+
+def divisions(problem, model):
+    """How every question divides the rows of every node."""
+    features = np.asarray(model.encoder_.transform(problem.X))[problem.kept].astype(bool)
+    reach = model.decision_path(problem.X)[problem.kept].toarray().astype(bool)
+    return [
+        [(column ^ column[0]).tobytes() for column in features[reach[:, node]].T]
+        for node in range(reach.shape[1])
+    ]
+
+
+def best_alternatives(problem, model):
+    """By split and question, the least objective of whole trees by their leaves."""
+    features = np.asarray(model.encoder_.transform(problem.X))[problem.kept].astype(bool)
+    tree = model.tree_
+    reach = model.decision_path(problem.X)[problem.kept].toarray().astype(bool)
+    leaves = np.flatnonzero(tree.children_left < 0)
+    own = {leaf: problem.leaf_cost(np.flatnonzero(reach[:, leaf])) for leaf in leaves.tolist()}
+    found = {}
+
+    def visit(node, depth):
+        if tree.children_left[node] < 0:
+            return
+        rows = np.flatnonzero(reach[:, node])
+        outside = [own[leaf] for leaf in own if not reach[rows, leaf].any()]
+        for column, yes, no in plain.splits(features, rows):
+            sides = [
+                plain.least_costs(
+                    features, problem.leaf_cost, problem.depth - depth - 1, problem.min_rows,
+                    rows=side,
+                )
+                for side in (yes, no)
+            ]  # fmt: skip
+            values = {}
+            for (k, one), (m, other) in itertools.product(*(side.items() for side in sides)):
+                size = k + m + len(outside)
+                if size <= problem.most_leaves:
+                    value = (sum(outside) + one + other) / problem.total + problem.penalty * size
+                    values[size] = min(value - problem.base, values.get(size, math.inf))
+            if values:
+                found[(node, column)] = values
+        visit(tree.children_left[node], depth + 1)
+        visit(tree.children_right[node], depth + 1)
+
+    visit(0, 0)
+    return found
+
+
+def listed_values(problem):
+    """Every tree by its nest: objective and leaves."""
+    trees = plain.all_trees(
+        problem.features, problem.leaf_cost, problem.depth, problem.min_rows, problem.most_leaves
+    )
+    return {
+        nest: (cost / problem.total + problem.penalty * leaves - problem.base, leaves)
+        for cost, leaves, nest in trees
+    }
+
+
+def near_optimal_trees_are_all_and_near(problem, rng):
+    if not is_told_of(problem) or not is_small(problem):
+        return
+    problem = problem.without_reference()
+    model = fitted(problem)
+    truth = listed_values(problem)
+    values = np.sort([value for value, _ in truth.values()])
+    best = values[0]
+    tie = 1e-9 * max(1.0, abs(best), problem.scale)
+    steps = np.flatnonzero(np.diff(values) > 10 * tie)
+    near = steps[steps < 60]
+    if not near.size:
+        near = np.array([min(len(values), 60) - 1])
+    # Between two values that there are, or none at all.
+    k = int(one_of(rng, *near))
+    above = values[k + 1] if k + 1 < len(values) else values[k] + 0.1
+    epsilon = one_of(rng, 0.0, (values[k] + above) / 2 - best, (values[k] + above) / 2 - best)
+    within = {n: one for n, one in truth.items() if one[0] <= best + epsilon + 1.5 * tie}
+    surely = {n for n, one in truth.items() if one[0] <= best + epsilon + 0.5 * tie}
+    limit = one_of(rng, 1, 3, 100, 100, 100)
+    stopped = rng.random() < 0.15
+    if stopped:
+        model.certificate_.parameters.update(limits(rng))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BristleconeWarning)
+        trees = near_optimal_trees(model, problem.X, **problem.fit, epsilon=epsilon, limit=limit)
+    assert 1 <= len(trees) <= limit
+    found = [nest_of(problem, tree) for tree in trees]
+    assert len(set(found)) == len(found)
+    for tree, nest in zip(trees, found, strict=True):
+        assert close(tree.objective_value_, truth[nest][0], problem.scale)
+        assert at_most(tree.lower_bound_, best, problem.scale)
+        check_tree(problem, tree)
+    if stopped and trees[0].status_ != "optimal":
+        assert len(trees) == 1 and not trees.complete
+        return
+    assert set(found) <= set(within)
+    sizes = [tree.n_leaves_ for tree in trees]
+    assert sizes == sorted(sizes)
+    if trees.complete:
+        assert not surely - set(found)
+    else:
+        assert len(within) >= len(found)
+        least = sorted(truth[nest][1] for nest in surely)
+        if len(surely) == len(within):
+            assert len(within) > limit == len(found)
+            assert sizes == least[:limit], (sizes, least)
+
+
+def all_optimal_trees_are_all_and_optimal(problem, rng):
+    models = problem.make().all_optimal_trees(problem.X, **problem.fit, limit=1_000_000)
+    found = []
+    for model in models:
+        check_certificate(problem, model, is_first=False)
+        assert close(model.trace_[-1][1], model.objective_value_)
+        found.append(nest_of(problem, model))
+    value = {nest: one for nest, (one, _) in listed_values(problem).items()}
+    best = min(value.values())
+    tie = 1e-9 * max(1.0, abs(best))
+    assert len(set(found)) == len(found)
+    assert max(value[nest] for nest in found) <= best + 1.5 * tie
+    missing = {nest for nest in value if value[nest] <= best + 0.5 * tie} - set(found)
+    assert not missing, f"{len(missing)} of {len(value)} are missing"
+    assert [model.n_leaves_ for model in models] == sorted(m.n_leaves_ for m in models)

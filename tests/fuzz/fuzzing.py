@@ -1,0 +1,51 @@
+"""What is fuzzed: functions of a random generator that fail, or say what became of the input."""
+
+import os
+import signal
+from collections import Counter
+
+import numpy as np
+from fuzz_csv import csv_files
+from fuzz_encoder import encodings
+from fuzz_exports import exports
+from fuzz_models import model_files
+
+FUZZERS = {"csv": csv_files, "models": model_files, "encoder": encodings, "exports": exports}
+# How many inputs of each a case of the random problems is worth.
+PER_CASE = {"csv": 40, "models": 10, "encoder": 4, "exports": 0.5}
+MOST_SECONDS = 20
+
+
+class Hangs(Exception):
+    pass
+
+
+def hang(*_):
+    raise Hangs(f"takes longer than {MOST_SECONDS} seconds")
+
+
+def fuzz(name, first, n):
+    """Run n inputs of consecutive seeds; what became of them, and failures by seed."""
+    counts, failures = Counter(), {}
+    signal.signal(signal.SIGALRM, hang)
+    for seed in range(first, first + n):
+        signal.alarm(MOST_SECONDS)
+        try:
+            counts[FUZZERS[name](np.random.default_rng(seed))] += 1
+        # A panic of the engine is no Exception.
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            failures[seed] = error
+            counts["failed"] += 1
+        finally:
+            signal.alarm(0)
+    return counts, failures
+
+
+def replay(name, seed):
+    return f"python tests/fuzz {name} --seed {seed} --cases 1"
+
+
+N_CASES = int(os.environ.get("BRISTLECONE_CASES", "50"))
+SEED = int(os.environ.get("BRISTLECONE_SEED", "0"))
