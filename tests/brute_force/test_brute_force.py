@@ -27,6 +27,20 @@ def test_random_problems(name, kind):
         run(name, kind, seed)
 
 
+@pytest.mark.parametrize(
+    ("name", "kind", "seed"),
+    [
+        # A front held a tree and one of fewer leaves with the same errors.
+        ("fit", "measure of classes", 3011375),
+        # Either value of a flag was as frequent by its weights.
+        ("verify", "classes", 3003624),
+        ("verify", "classes", 3008575),
+    ],
+)
+def test_problems_that_once_failed(name, kind, seed):
+    run(name, kind, seed)
+
+
 @pytest.mark.parametrize("kind", DRAWS)
 def test_every_parameter_takes_part(kind):
     """A new parameter must be drawn: every one is named, and none is always the same."""

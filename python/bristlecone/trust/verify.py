@@ -194,7 +194,10 @@ def _check_columns(tree: Any, rows: Rows, reached: NDArray[np.bool_], checks: Ch
                 mean = np.average(values, weights=weight)
                 fill: Any = float(np.clip(mean, values.min(), values.max()))
             else:
-                fill = bool(weight[values > 0.5].sum() > weight[values <= 0.5].sum())
+                true, false = weight[values > 0.5].sum(), weight[values <= 0.5].sum()
+                # Either value is as frequent where the weights differ by rounding alone.
+                tied = close(float(true), float(false), float(true + false))
+                fill = schema.fill if tied else bool(true > false)
             if schema.fill is not None:
                 scale = float(np.abs(values).max())
                 same = close(fill, schema.fill, scale)

@@ -402,19 +402,23 @@ impl Search<'_> {
 
     fn finish(self, stop: Option<Stop>) -> Front {
         let Search { mut met, best, certificate, monitor, sample, .. } = self;
-        let best = met[best].clone();
+        // Of trees of the same errors the one of fewest leaves, which is the best one where it is
+        // among them.
+        let (errors, leaves) = (pair(&met[best]), met[best].tree.n_leaves());
         met.sort_by(|p, q| {
             let (a, b) = (pair(p), pair(q));
-            a[0].total_cmp(&b[0]).then(a[1].total_cmp(&b[1]))
+            let by_errors = a[0].total_cmp(&b[0]).then(a[1].total_cmp(&b[1]));
+            by_errors.then(p.tree.n_leaves().cmp(&q.tree.n_leaves()))
         });
+        met.dedup_by(|p, q| pair(p) == pair(q));
         let mut least = f64::INFINITY;
-        let is_best = |p: &FrontPoint| p.tree == best.tree && p.labels == best.labels;
+        let is_best = |p: &FrontPoint| pair(p) == errors;
         met.retain(|p| {
             let better = pair(p)[1] < least || is_best(p);
             least = least.min(pair(p)[1]);
             better
         });
-        met.dedup_by(|p, q| pair(p) == pair(q) && p.labels == q.labels && p.tree == q.tree);
+        debug_assert!(met.iter().find(|p| is_best(p)).is_some_and(|p| p.tree.n_leaves() <= leaves));
         let verdict = certificate.finish(stop);
         Front {
             best: met.iter().position(is_best),
