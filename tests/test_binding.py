@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from engine_settings import SETTINGS
 
 import bristlecone
 from bristlecone import _core
@@ -67,16 +68,7 @@ def test_every_task_has_a_search_and_its_functions_exist() -> None:
 
 
 def test_what_a_task_has_not_is_refused_by_name() -> None:
-    limits = {
-        "max_depth": 1,
-        "max_leaf_nodes": None,
-        "min_samples_leaf": 1,
-        "leaf_penalty": 0.0,
-        "n_threads": 1,
-        "time_limit": None,
-        "memory_limit": None,
-        "options": None,
-    }
+    limits = {**SETTINGS, "max_depth": 1}
     features = np.eye(2, dtype=np.uint8)
     survival = {
         "time": np.array([1.0, 2.0]),

@@ -4,11 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from brier_plainly import kaplan_meier, row_losses
+from contract.subjects import SquaredError
 from papers import PAPERS
 from sklearn import datasets
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from bristlecone import OptimalTree, Task
+from bristlecone import OptimalTree
 from bristlecone.datasets import load
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.encoder.cuts import Cut, add_cuts, rank_columns
@@ -123,15 +124,6 @@ def test_brier_is_never_worse_than_greedy(curve, seed):
     tree.fit(X, (event, time), sample_weight=weight)
     # The best curves lose no more than Kaplan-Meier curves do.
     assert tree.objective_value_ <= greedy_objective(ranks_of(X), loss, **parameters) + 1e-12
-
-
-class SquaredError(Task):
-    def statistics(self, X, y):
-        return np.column_stack([np.ones(len(y)), y, y**2])
-
-    def leaf_cost(self, sums):
-        n, total, squares = sums.T
-        return squares - total**2 / n
 
 
 def labelled(seed):

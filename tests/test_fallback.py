@@ -3,12 +3,12 @@
 import ast
 import re
 import warnings
-from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
 import pytest
+from contract.subjects import SquaredError
 from sklearn.base import clone
 from sklearn.metrics import mean_squared_error
 from sklearn.tree import DecisionTreeRegressor
@@ -24,21 +24,10 @@ from bristlecone import (
     OptimalTreeRegressor,
     PolicyTree,
     RmstParity,
-    Task,
 )
 from bristlecone.errors import SearchCostWarning, SearchLimitWarning
 from bristlecone.estimators import searched
 from bristlecone.objectives import own
-
-
-@dataclass(frozen=True)
-class SquaredError(Task):
-    def statistics(self, X, y):
-        return np.column_stack([np.ones(len(y)), y, y**2])
-
-    def leaf_cost(self, sums):
-        n, total, squares = sums.T
-        return squares - total**2 / n
 
 
 class Case(NamedTuple):

@@ -4,20 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from engine_settings import SETTINGS
 
 from bristlecone import ParetoFront
 from bristlecone.search.front import pareto_front, solve_front
-
-SETTINGS = {
-    "max_depth": 2,
-    "max_leaf_nodes": None,
-    "min_samples_leaf": 1,
-    "leaf_penalty": 0.0,
-    "n_threads": 1,
-    "time_limit": None,
-    "memory_limit": None,
-    "options": None,
-}
 
 
 def _problem(n: int = 80, features: int = 5, seed: int = 0):

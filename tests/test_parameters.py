@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from contract.subjects import SquaredError
 
 import bristlecone
 from bristlecone import (
@@ -23,7 +24,6 @@ from bristlecone import (
     PolicyTree,
     RmstParity,
     SoftSurvivalTree,
-    Task,
 )
 from bristlecone.estimators.docstrings import MARKER
 from bristlecone.estimators.parameters import PARAMETERS
@@ -33,18 +33,6 @@ TIME = 1.0 + np.arange(32) % 7 + 3 * X["a"].to_numpy()
 SURVIVAL = np.arange(32) % 5 > 0, TIME
 LABELS = (X["a"] + X["b"] > 2).to_numpy()
 GROUPS = np.tile(["x", "x", "y", "y"], 8)
-
-
-class SquaredError(Task):
-    def statistics(self, X, y):
-        return np.column_stack([np.ones(len(y)), y, y**2])
-
-    def leaf_cost(self, sums):
-        n, total, squares = sums.T
-        return squares - total**2 / n
-
-    def leaf_value(self, sums):
-        return sums[:, 1] / sums[:, 0]
 
 
 # Every class with parameters that bring every fitted attribute, its target, and data of ``fit``.

@@ -7,19 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from engine_settings import SETTINGS
 
 from bristlecone import _core
 
-LIMITS: dict[str, Any] = {
-    "max_depth": 2,
-    "max_leaf_nodes": None,
-    "min_samples_leaf": 1,
-    "leaf_penalty": 0.01,
-    "n_threads": 1,
-    "time_limit": None,
-    "memory_limit": None,
-    "options": None,
-}
+LIMITS = {**SETTINGS, "leaf_penalty": 0.01}
 
 
 def sample(seed: int = 0, n: int = 60, n_classes: int = 3) -> tuple[np.ndarray, dict[str, Any]]:
