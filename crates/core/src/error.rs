@@ -21,3 +21,11 @@ impl Error {
         Error::Invalid { name, reason: reason.into() }
     }
 }
+
+/// Refuses what is negative or no number.
+pub fn not_negative(name: &'static str, values: &[f64]) -> Result<(), Error> {
+    match values.iter().position(|v| !v.is_finite() || *v < 0.0) {
+        Some(row) => Err(Error::invalid(name, format!("row {row} is not a number >= 0"))),
+        None => Ok(()),
+    }
+}

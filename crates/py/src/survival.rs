@@ -1,5 +1,7 @@
 //! Outcomes from Python, and the estimators of `core::survival` for it.
 
+use crate::run::to_py;
+use bristlecone_core::error::not_negative;
 use bristlecone_core::survival::{Observations, RiskTable};
 use numpy::{IntoPyArray, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
@@ -29,18 +31,10 @@ pub(crate) fn observations<'a>(
     }
     for (name, values) in [("time", Some(obs.time)), ("weight", obs.weight), ("entry", obs.entry)] {
         if let Some(values) = values {
-            not_negative(name, values)?;
+            not_negative(name, values).map_err(to_py)?;
         }
     }
     Ok(obs)
-}
-
-/// ValueError for a value that is not a number >= 0.
-pub(crate) fn not_negative(name: &str, values: &[f64]) -> PyResult<()> {
-    match values.iter().position(|x| !x.is_finite() || *x < 0.0) {
-        Some(bad) => Err(PyValueError::new_err(format!("{name}: row {bad} is not a number >= 0"))),
-        None => Ok(()),
-    }
 }
 
 /// Everything the nonparametric curves of a sample need, at its distinct times.

@@ -1,7 +1,7 @@
 //! The rows of a sample as tasks read them.
 
 use super::columns::Columns;
-use crate::error::Error;
+use crate::error::{Error, not_negative};
 use crate::survival::Observations;
 use crate::task::prices::FeaturePrices;
 
@@ -35,14 +35,6 @@ pub struct Problem<'a> {
     pub leaf_penalty: f64,
     /// Most leaves of any allowed tree.
     pub max_leaves: usize,
-}
-
-/// Refuses what is negative or no number.
-fn not_negative(name: &'static str, values: &[f64]) -> Result<(), Error> {
-    match values.iter().position(|v| !v.is_finite() || *v < 0.0) {
-        Some(row) => Err(Error::invalid(name, format!("row {row} is not a number >= 0"))),
-        None => Ok(()),
-    }
 }
 
 impl<'a> Problem<'a> {
