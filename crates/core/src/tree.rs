@@ -1,6 +1,6 @@
 //! Binary trees over binary features, as parallel arrays in preorder.
 
-use crate::data::BinaryMatrix;
+use crate::data::{BinaryMatrix, Column};
 use crate::error::Error;
 
 /// Marks a leaf in [`Tree::feature`].
@@ -50,6 +50,12 @@ impl Tree {
             tree.right.extend(child.right.iter().map(moved));
         }
         tree
+    }
+
+    /// A split on a column above the trees of its false and its true side.
+    pub fn on(column: Column, [no, yes]: [&Tree; 2]) -> Self {
+        let (yes, no) = if column.flipped { (no, yes) } else { (yes, no) };
+        Tree::split(column.feature, yes, no)
     }
 
     /// Rejects arrays that are not a tree in preorder over so many features.

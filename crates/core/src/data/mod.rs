@@ -1,9 +1,11 @@
 //! Binary data: bit-packed rows, merging of identical rows, reduction of columns.
 
+mod key;
 mod sample;
 mod size;
 mod transpose;
 
+pub use key::random_number;
 pub use sample::{Column, Sample};
 pub use size::{Smallest, size};
 pub use transpose::column_bitsets;

@@ -1,6 +1,6 @@
 //! The data as the search sees them: distinct rows, useful columns, summed statistics.
 
-use super::{BinaryMatrix, column_bitsets, size};
+use super::{BinaryMatrix, column_bitsets, random_number, size};
 use rustc_hash::FxHashSet;
 
 /// A column of a [`Sample`] and where it comes from.
@@ -155,6 +155,11 @@ impl Sample {
     /// Rows and events of all rows.
     pub fn total_size(&self) -> i64 {
         size(self.counts.iter().sum(), self.events.iter().sum())
+    }
+
+    /// Identifies the rows among those of the first sample.
+    pub fn key(&self) -> u128 {
+        self.ids.iter().fold(0, |sum: u128, &r| sum.wrapping_add(random_number(u64::from(r))))
     }
 
     /// Number of distinct rows.

@@ -1,21 +1,19 @@
-//! Every tree that is nearly as good as the best one, of a summed task.
+//! Every tree that is nearly as good as the best one.
 
 use super::branch::Branch;
-use super::solve::{full_leaves, solve};
-use super::{Monitor, Settings, Solution, Status, Stop};
-use crate::data::{BinaryMatrix, Sample};
-use crate::error::Error;
-use crate::task::{FreeQuestions, LaneTask};
+use super::nodes::{Allowed, Cost, Listed};
+use super::{Settings, Solution, Status, Stop};
 use crate::tree::Tree;
+use rustc_hash::FxHashSet;
 
 /// Objectives this close to the least one, relative to the larger of 1 and it, reach it.
 pub(super) const TOLERANCE: f64 = 1e-9;
 
 /// What a tree costs, and the tree.
-pub(super) type Costed<C> = (C, Tree);
+type Costed<C> = (C, Tree);
 
 /// Trees of a subtree that are kept where leaves are limited, so that not all pairs fit.
-pub(super) const MOST: usize = 1 << 20;
+const MOST: usize = 1 << 20;
 
 /// Trees near the optimum.
 #[derive(Clone, Debug)]
@@ -33,56 +31,51 @@ impl Near {
     }
 }
 
-/// All trees whose objective is within `slack` (and 1e-9) of the best one's, at most `limit`, by
-/// leaves.
+/// Which trees are near.
+pub(super) struct Nearness<C> {
+    /// No near tree costs more, though some that are not near may cost less.
+    pub cut: C,
+    /// Largest objective of a near tree.
+    pub worst: f64,
+    /// Most trees to list.
+    pub limit: usize,
+}
+
+/// All near trees by leaves, `first` being the best tree.
 ///
-/// Columns that split a node's rows in the same way count once, by the first of them. When a
-/// limit ends the search or the enumeration, only the best tree is returned.
-pub fn near_optimal<T: FreeQuestions>(
-    task: &T,
-    features: &BinaryMatrix,
+/// Columns that split a node's rows in the same way count once, by the first of them. When
+/// a limit ends the enumeration, only the best tree is returned.
+pub(super) fn near_optimal<N: Listed>(
+    branch: &mut Branch<N>,
+    root: &N::Node,
     settings: &Settings,
-    monitor: &Monitor,
-    (slack, limit): (f64, usize),
-) -> Result<Near, Error> {
-    let first = solve(task, features, settings, monitor)?;
-    if first.status != Status::Optimal {
-        let status = first.status;
-        return Ok(Near::stopped(first, status));
-    }
-    let (statistics, channels) = (task.statistics(), task.channels());
-    let sample = Sample::with_kinds(features, statistics, channels, &[], task.events());
-    let branch = Branch::new(task, &sample, settings, monitor);
-    // Costs are linear in the objective; ties are told apart by a price, of either sign, that is none.
-    let unit = (task.objective_of_cost(1 << 40) - task.objective_of_cost(0)) / (1u64 << 40) as f64;
-    let tolerance = slack + TOLERANCE * first.objective.abs().max(1.0);
-    let ties = task.tie_price().abs().saturating_mul(sample.n_rows() as i64);
-    // So far below the largest number that no difference of costs leads beyond it.
-    let above = ((tolerance / unit) as i64).min(i64::MAX >> 2) + ties;
-    let cut = cost(task, features, &first.tree) + above;
+    first: Solution,
+    nearness: &Nearness<N::Cost>,
+    objective: impl Fn(&Tree) -> f64,
+) -> Near {
+    let &Nearness { cut, worst, limit } = nearness;
     let leaves = settings.max_leaves.unwrap_or(usize::MAX);
+    let allowed = Allowed { depth: settings.max_depth, leaves };
     let most = if settings.max_leaves.is_some() { MOST.max(limit) } else { limit };
     let most = most.saturating_add(1);
-    let mut all = Enumeration { branch, task, most, complete: true };
-    let objective = |tree: &Tree| task.objective(&tree.partition(features), tree.n_leaves());
-    let worst = first.objective + tolerance;
+    let mut all = Enumeration { branch, most, complete: true };
     loop {
-        let mut found = match all.trees(&sample, settings.max_depth, leaves, cut) {
+        let mut found = match all.trees(root, allowed, cut) {
             Ok(found) => found,
-            Err(stop) => return Ok(Near::stopped(first, Status::from(stop))),
+            Err(stop) => return Near::stopped(first, Status::from(stop)),
         };
         found.retain(|(_, tree)| objective(tree) <= worst);
         // Among those that were kept too many may have been ties of no interest.
         if all.complete || found.len() > limit {
             let complete = all.complete && found.len() <= limit;
-            return Ok(Near { trees: solutions(found, limit, &first, objective), complete });
+            return Near { trees: solutions(found, limit, &first, objective), complete };
         }
         (all.most, all.complete) = (all.most.saturating_mul(4), true);
     }
 }
 
 /// The trees as solutions, few leaves first, then by the features in preorder.
-pub(super) fn solutions<C>(
+fn solutions<C>(
     mut found: Vec<Costed<C>>,
     limit: usize,
     first: &Solution,
@@ -100,87 +93,91 @@ pub(super) fn solutions<C>(
     found.into_iter().map(solution).collect()
 }
 
-/// Cost of a tree in the units of the search.
-pub(super) fn cost<T: LaneTask>(task: &T, features: &BinaryMatrix, tree: &Tree) -> i64 {
-    let channels = task.channels();
-    let mut sums = vec![0i64; tree.n_leaves() * channels];
-    for (leaf, record) in
-        tree.partition(features).into_iter().zip(task.statistics().chunks_exact(channels))
-    {
-        for (sum, v) in sums[leaf * channels..].iter_mut().zip(record) {
-            *sum += v;
-        }
-    }
-    let leaves = sums.chunks_exact(channels).map(|sums| task.leaf_cost(sums)).sum::<i64>();
-    leaves + (tree.n_leaves() as i64 - 1) * task.split_price()
-}
-
-struct Enumeration<'a, T> {
-    branch: Branch<'a, T>,
-    task: &'a T,
+struct Enumeration<'a, 'b, N: Listed> {
+    branch: &'a mut Branch<'b, N>,
     /// Trees that are kept of any rows.
     most: usize,
     /// Whether none was left out.
     complete: bool,
 }
 
-impl<T: LaneTask> Enumeration<'_, T> {
-    /// Least cost on these rows.
-    fn least(&mut self, sample: &Sample, depth: usize, leaves: usize) -> Result<i64, Stop> {
-        let budget = if leaves >= full_leaves(depth) { usize::MAX } else { leaves };
-        let answer = self.branch.solve(sample, depth, &[budget], None, i64::MAX, &mut |_, _, _| {});
-        answer.stop.map_or(Ok(answer.found[0].cost), Err)
-    }
-
+impl<N: Listed> Enumeration<'_, '_, N> {
     /// Trees on these rows that cost at most `cut`.
     fn trees(
         &mut self,
-        sample: &Sample,
-        depth: usize,
-        leaves: usize,
-        cut: i64,
-    ) -> Result<Vec<Costed<i64>>, Stop> {
+        node: &N::Node,
+        allowed: Allowed,
+        cut: N::Cost,
+    ) -> Result<Vec<Costed<N::Cost>>, Stop> {
         let mut found = Vec::new();
-        let leaf = self.least(sample, 0, 1)?;
-        if leaf <= cut {
+        let leaf = self.branch.nodes.leaf(node).value;
+        if leaf <= cut && leaf < N::Cost::MOST {
             found.push((leaf, Tree::leaf()));
         }
-        if depth == 0 || leaves < 2 {
+        if allowed.depth == 0 || allowed.leaves < 2 {
             return Ok(found);
         }
-        let price = self.task.split_price();
-        let (depth, below) = (depth - 1, leaves - 1);
-        for (c, &column) in sample.columns.iter().enumerate() {
+        let (open, splits) = self.branch.nodes.questions(node);
+        let mut seen = FxHashSet::default();
+        for split in splits {
             if !self.complete {
                 break;
             }
-            let [yes, no] = [true, false].map(|value| sample.restrict(c, value));
-            let least_no = self.branch.floor(&no).min(self.least(&no, 0, 1)?);
-            let a = self.least(&yes, depth, below)?;
-            if a.saturating_add(least_no).saturating_add(price) > cut {
+            if self.branch.nodes.bound_of(&split) > cut {
                 continue;
             }
-            let b = self.least(&no, depth, below)?;
-            if a.saturating_add(b).saturating_add(price) > cut {
-                continue;
+            let sides = self.branch.nodes.sides(node, &open, &split)?;
+            let rows = [0, 1].map(|side| self.branch.nodes.key(&sides[side]));
+            if seen.insert(rows[0].min(rows[1])) {
+                self.with_root(node, &split, &sides, allowed, cut, &mut found)?;
             }
-            let yes = self.trees(&yes, depth, below, cut - b - price)?;
-            let no = self.trees(&no, depth, below, cut - a - price)?;
-            for (x, l) in &yes {
-                for (y, r) in &no {
-                    let fits = x + y + price <= cut && l.n_leaves() + r.n_leaves() <= leaves;
-                    if !fits {
-                        continue;
-                    }
-                    if found.len() >= self.most {
-                        self.complete = false;
-                        return Ok(found);
-                    }
-                    let (l, r) = if column.flipped { (r, l) } else { (l, r) };
-                    found.push((x + y + price, Tree::split(column.feature, l, r)));
+            self.branch.nodes.give_back(sides);
+        }
+        self.branch.nodes.close(open);
+        Ok(found)
+    }
+
+    fn with_root(
+        &mut self,
+        node: &N::Node,
+        split: &N::Split,
+        sides: &[N::Node; 2],
+        allowed: Allowed,
+        cut: N::Cost,
+        found: &mut Vec<Costed<N::Cost>>,
+    ) -> Result<(), Stop> {
+        let [no, yes] = sides;
+        let below = allowed.below();
+        let branch = &mut *self.branch;
+        let cut = cut.minus(branch.nodes.price(split));
+        let slack = branch.nodes.slack();
+        // Trees of exactly this cost are found, too.
+        let ties = slack.plus(slack).plus(N::Cost::UNIT);
+        let bound = branch.nodes.bound(no);
+        let a = branch.solve(yes, None, below, cut.minus(bound).plus(ties))?.value;
+        if a.plus(bound) > cut {
+            return Ok(());
+        }
+        let b = branch.solve(no, None, below, cut.minus(a).plus(ties))?.value;
+        if a.plus(b) > cut {
+            return Ok(());
+        }
+        let yes_trees = self.trees(yes, below, cut.minus(b))?;
+        let no_trees = self.trees(no, below, cut.minus(a))?;
+        let (price, nodes) = (self.branch.nodes.price(split), &self.branch.nodes);
+        for (a, yes) in &yes_trees {
+            for (b, no) in &no_trees {
+                let cost = a.plus(*b);
+                if cost > cut || yes.n_leaves() + no.n_leaves() > allowed.leaves {
+                    continue;
                 }
+                if found.len() >= self.most {
+                    self.complete = false;
+                    return Ok(());
+                }
+                found.push((cost.plus(price), nodes.joined(node, split, [no, yes])));
             }
         }
-        Ok(found)
+        Ok(())
     }
 }

@@ -128,7 +128,8 @@ impl Lattice<'_> {
         let mut below = Vec::new();
         let yes = self.descend(&side(true), shares.0, &mut below, monitor)?;
         let no = self.descend(&side(false), shares.1, &mut below, monitor)?;
-        Ok(join(self.sample, column, &yes, &no, node.price))
+        let cost = yes.cost + no.cost + node.price;
+        Ok(Found { cost, tree: Tree::on(self.sample.columns[column], [&no.tree, &yes.tree]) })
     }
 
     /// Value of one side of a split below `node`, from the tables.
@@ -179,16 +180,4 @@ impl Sides {
         let price = if prices { problem.prices(&records)? } else { Vec::new() };
         Ok(Sides { leaf, price })
     }
-}
-
-/// A split on column `c` of `sample` above two trees.
-pub fn join(sample: &Sample, c: usize, yes: &Found, no: &Found, price: f64) -> Found {
-    let cost = yes.cost + no.cost + price;
-    if cost == f64::INFINITY {
-        return Found { cost, tree: Tree::leaf() };
-    }
-    let column = sample.columns[c];
-    let (l, r) = (&yes.tree, &no.tree);
-    let (l, r) = if column.flipped { (r, l) } else { (l, r) };
-    Found { cost, tree: Tree::split(column.feature, l, r) }
 }

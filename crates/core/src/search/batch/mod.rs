@@ -3,12 +3,12 @@
 //! The engine sums a task's statistics over cells and asks for the costs of thousands of
 //! cells at a time; it knows nothing else of the task. Trees of up to
 //! [`lattice::MAX_DEPTH`] questions are one pass over the itemset lattice
-//! ([`lattice`]), deeper ones are branched on ([`branch`]). See docs/maths/batch.md.
+//! ([`lattice`]), deeper ones are branched on ([`nodes`]). See docs/maths/batch.md.
 
-mod branch;
 mod extract;
 mod forecast;
 mod lattice;
+mod nodes;
 mod passes;
 mod solve;
 mod statistics;
@@ -18,6 +18,13 @@ pub use solve::solve;
 pub use statistics::Statistics;
 
 use super::Stop;
+use super::memo::Memo;
+use crate::tree::Tree;
+use std::sync::atomic::AtomicBool;
+
+/// Objective and bound differ by no more than this share of max(1, |objective|) when a
+/// tree is called optimal.
+const CERTIFICATE: f64 = 1e-9;
 
 /// Sums of the statistics of many cells.
 #[derive(Clone, Debug)]
@@ -88,12 +95,22 @@ pub trait BatchTask: Sync {
 struct Problem<'a> {
     task: &'a dyn BatchTask,
     statistics: &'a Statistics,
+    /// What costs are divided by.
+    weight: f64,
     /// Added for every leaf, hence for every split.
     penalty: f64,
     min_leaf: i64,
+    memo: Option<Memo<f64, Tree>>,
+    /// Whether the same sums were seen to have different costs.
+    differs: AtomicBool,
 }
 
 impl Problem<'_> {
+    /// Bytes of what is remembered.
+    fn remembered(&self) -> usize {
+        self.memo.as_ref().map_or(0, Memo::bytes)
+    }
+
     /// Leaf costs of records of integer sums, the last channel the number of rows; +∞ where
     /// there are fewer than allowed.
     fn leaf_costs(&self, records: &[i64]) -> Result<Vec<f64>, Stop> {
@@ -154,5 +171,5 @@ struct Found {
     /// +∞ when no tree is allowed.
     cost: f64,
     /// The tree, over the caller's features.
-    tree: crate::tree::Tree,
+    tree: Tree,
 }

@@ -1,16 +1,19 @@
 //! The entry point: from rows and a task to a certified tree.
 
-use super::branch::Branch;
-use super::{BatchTask, Found, Problem, Statistics};
+use super::nodes::{BatchNodes, Node};
+use super::{BatchTask, CERTIFICATE, Found, Problem, Statistics};
 use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
-use crate::search::certificate::{Certificate, Verdict};
+use crate::search::branch::Branch;
+use crate::search::memo::Memo;
+use crate::search::nodes::Allowed;
+use crate::search::root::{Scale, Search};
 use crate::search::{Monitor, Settings, Solution, Stop};
 use crate::tree::Tree;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Objective and bound differ by no more than this share of max(1, |objective|) when a
-/// tree is called optimal.
-const CERTIFICATE: f64 = 1e-9;
+/// Share of the memory limit that nodes met may take; the rest is for lattices.
+const MEMO: usize = 4;
 
 /// The best tree for `task` over `features`, or on a limit the best found and a bound.
 ///
@@ -27,131 +30,88 @@ pub fn solve(
 ) -> Result<Solution, Error> {
     settings.check(features.n_rows(), &[])?;
     let sample = Sample::new(features, &statistics.values, statistics.channels);
+    let (n_distinct_rows, n_columns) = (sample.n_rows(), sample.n_columns());
     let problem = Problem {
         task,
         statistics,
+        weight,
         penalty: leaf_penalty * weight,
         min_leaf: settings.min_leaf as i64,
+        memo: settings.cache.then(|| Memo::new(settings.bytes() / MEMO)),
+        differs: AtomicBool::new(false),
     };
-    let best = Found { cost: f64::INFINITY, tree: Tree::leaf() };
-    let lower = f64::NEG_INFINITY;
-    let certificate = Certificate::new(monitor, settings, lower);
-    let mut search =
-        Search { problem: &problem, weight, monitor, certificate, best, lower, prior: lower };
-    let stop = search.run(&sample, settings).err();
-    let objective = search.objective(search.best.cost);
-    let gap = objective - search.objective(search.lower);
-    let proven = search.lower >= search.best.cost
-        || objective.is_finite() && gap <= CERTIFICATE * objective.abs().max(1.0);
-    if !proven && stop.is_none() {
+    let nodes = BatchNodes::new(&problem, settings, monitor);
+    let root = nodes.node(sample);
+    let prior = root.as_ref().map_or(f64::NEG_INFINITY, |root| root.prior.lower);
+    let leaf = root.as_ref().map_or(f64::INFINITY, |root| root.prior.leaf);
+    let scale = BatchScale { problem: &problem, prior };
+    let mut search = Search::new(&scale, settings, monitor, (leaf, Tree::leaf()), prior);
+    let mut branch = Branch { nodes, memo: problem.memo.as_ref(), monitor };
+    let stop = root.and_then(|root| run(&mut search, &mut branch, &root, settings)).err();
+    if problem.differs.load(Ordering::Relaxed) {
         return Err(Error::invalid("task", "leaf_cost differs between equal sums"));
     }
-    search.certificate.improve(objective);
-    if proven {
-        search.certificate.close();
-    } else {
-        search.certificate.raise(search.bound());
-    }
-    let Verdict { objective, lower_bound, status, trace } = search.certificate.finish(stop);
-    let backend = settings.backend();
+    let (tree, verdict) = search.finish(stop);
     Ok(Solution {
-        tree: search.best.tree,
-        objective,
-        lower_bound,
-        status,
+        tree,
+        objective: verdict.objective,
+        lower_bound: verdict.lower_bound,
+        status: verdict.status,
         nodes: monitor.nodes(),
-        n_distinct_rows: sample.n_rows(),
-        n_columns: sample.n_columns(),
-        trace,
-        kernel: format!("{}-batch", backend.name()).to_lowercase(),
+        n_distinct_rows,
+        n_columns,
+        trace: verdict.trace,
+        kernel: format!("{}-batch", settings.backend().name()).to_lowercase(),
     })
 }
 
-struct Search<'a> {
+/// Shallow trees and a greedy dive first, then the search; an error leaves the best tree and
+/// bound so far.
+fn run(
+    search: &mut Search<f64>,
+    branch: &mut Branch<BatchNodes>,
+    root: &Node,
+    settings: &Settings,
+) -> Result<(), Stop> {
+    search.record();
+    let allowed = Allowed { depth: settings.max_depth, leaves: usize::MAX };
+    let allowed = allowed.at_most(usize::MAX, settings.max_leaves.unwrap_or(usize::MAX));
+    if allowed.depth > 1 {
+        let Found { cost, tree } = branch.nodes.greedy(root, allowed)?;
+        search.offer(cost, tree);
+    }
+    if settings.trivial_bound {
+        for depth in [2, 3].into_iter().filter(|&d| d < allowed.depth) {
+            if allowed.depth > depth + 1 && allowed.is_full() {
+                let Found { cost, tree } = branch.nodes.dive(root, allowed.depth, depth)?;
+                search.offer(cost, tree);
+            }
+            let shallower = allowed.at_most(depth, usize::MAX);
+            search.at_root(branch, root, shallower, 1, false)?;
+            if search.is_closed() {
+                return Ok(());
+            }
+        }
+    }
+    search.at_root(branch, root, allowed, 1, true)
+}
+
+/// Costs as objectives.
+struct BatchScale<'a> {
     problem: &'a Problem<'a>,
-    weight: f64,
-    monitor: &'a Monitor<'a>,
-    certificate: Certificate<'a>,
-    best: Found,
-    /// Proven lower bound on the cost.
-    lower: f64,
     /// The bound before any search, the task's own.
     prior: f64,
 }
 
-impl Search<'_> {
-    /// Shallow trees and a greedy dive first, then the search; an error leaves the best
-    /// tree and bound so far.
-    fn run(&mut self, sample: &Sample, settings: &Settings) -> Result<(), Stop> {
-        let mut branch = Branch::new(self.problem, settings, self.monitor);
-        let prior = branch.prior(sample)?;
-        (self.lower, self.prior) = (prior.lower, prior.lower);
-        self.best.cost = prior.leaf;
-        self.record();
-        let full = |depth: usize| 1usize.checked_shl(depth as u32).unwrap_or(usize::MAX);
-        let most = settings.max_leaves.unwrap_or(usize::MAX);
-        let budget = |depth| if most < full(depth) { most } else { usize::MAX };
-        let max_depth = settings.max_depth.min(most - 1);
-        if max_depth > 1 {
-            let tree = branch.greedy(sample, prior, max_depth, most)?;
-            self.offer(tree);
-        }
-        if settings.trivial_bound {
-            for depth in [2, 3].into_iter().filter(|&d| d < max_depth) {
-                if max_depth > depth + 1 && budget(max_depth) == usize::MAX {
-                    let tree = branch.dive(sample, max_depth, depth)?;
-                    self.offer(tree);
-                }
-                let nothing = &mut |_: &Found, _: f64, _: f64| {};
-                let mut answer =
-                    branch.solve(sample, prior, depth, &[budget(depth)], None, nothing);
-                self.offer(answer.found.remove(0));
-                if self.lower >= self.best.cost {
-                    return Ok(());
-                }
-                answer.stop.map_or(Ok(()), Err)?;
-            }
-        }
-        let (budgets, start) = ([budget(max_depth)], Some(self.best.clone()));
-        let improved = &mut |tree: &Found, lower: f64, share: f64| {
-            self.monitor.advance(share);
-            let better = tree.cost < self.best.cost;
-            if better {
-                self.best = tree.clone();
-            }
-            if better || lower > self.lower {
-                self.lower = self.lower.max(lower);
-                self.record();
-            }
-        };
-        let mut answer = branch.solve(sample, prior, max_depth, &budgets, start, improved);
-        self.offer(answer.found.remove(0));
-        self.lower = self.lower.max(answer.lower[0]);
-        answer.stop.map_or(Ok(()), Err)
+impl Scale<f64> for BatchScale<'_> {
+    fn objective(&self, cost: f64, _tree: &Tree) -> f64 {
+        (cost + self.problem.penalty) / self.problem.weight
     }
 
-    fn offer(&mut self, tree: Found) {
-        if tree.cost < self.best.cost {
-            self.best = tree;
-            self.record();
-        }
-    }
-
-    fn record(&mut self) {
-        self.certificate.improve(self.objective(self.best.cost));
-        self.certificate.raise(self.bound());
-        self.certificate.record();
-    }
-
-    /// The objective of a cost.
-    fn objective(&self, cost: f64) -> f64 {
-        (cost + self.problem.penalty) / self.weight
-    }
-
-    /// The proven bound; one that was added up is rounded down by more than that is off.
-    fn bound(&self) -> f64 {
-        let value = self.objective(self.lower);
-        let off = if self.lower > self.prior { CERTIFICATE * value.abs().max(1.0) } else { 0.0 };
-        (value - off).min(self.objective(self.best.cost))
+    /// A bound that was added up is rounded down by more than that is off.
+    fn bound(&self, lower: f64) -> f64 {
+        let value = (lower + self.problem.penalty) / self.problem.weight;
+        let off = if lower > self.prior { CERTIFICATE * value.abs().max(1.0) } else { 0.0 };
+        value - off
     }
 }

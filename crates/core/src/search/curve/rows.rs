@@ -1,6 +1,6 @@
 //! Rows of a node in the order of time, and what is the same for all nodes.
 
-use crate::data::{BinaryMatrix, Column, Sample, column_bitsets};
+use crate::data::{BinaryMatrix, Column, Sample, column_bitsets, random_number};
 use crate::error::Error;
 use crate::task::brier::Brier;
 use crate::task::brier::antitonic::Fit;
@@ -349,17 +349,4 @@ impl Tables {
         let (p, q) = (v * self.plain[last], n * self.censoring[last]);
         loss + survival * survival * p + (1.0 - survival) * (1.0 - survival) * q
     }
-}
-
-/// A fixed 128-bit number per word of a mask.
-fn random_number(word: u64) -> u128 {
-    let mix = |mut x: u64| {
-        // splitmix64
-        x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ (x >> 31)
-    };
-    let low = mix(word);
-    u128::from(low) | u128::from(mix(low ^ 0x5851_f42d_4c95_7f2d)) << 64
 }

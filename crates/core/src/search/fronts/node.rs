@@ -1,7 +1,6 @@
 //! A set of rows with the sums of every pair of its columns: all leaves of depth two.
 
 use crate::data::{BinaryMatrix, Sample};
-use crate::search::branch::random_number;
 use crate::search::{Monitor, Stop};
 use crate::task::RowLeaves;
 use std::cell::OnceCell;
@@ -105,7 +104,6 @@ pub(super) struct Pairs {
 
 impl Node {
     pub fn new(sample: Sample, members: Option<&Members>) -> Node {
-        let hash = sample.ids.iter().fold(0u128, |sum, &r| sum.wrapping_add(random_number(r)));
         let mut total = sample.total.clone();
         if let Some(members) = members {
             let (rows, _) = members.of(&sample);
@@ -116,7 +114,13 @@ impl Node {
         }
         total.push(sample.total_size());
         let children = (0..sample.n_columns()).map(|_| Default::default()).collect();
-        Node { key: (hash, sample.n_rows()), sample, total, children, pairs: Default::default() }
+        Node {
+            key: (sample.key(), sample.n_rows()),
+            sample,
+            total,
+            children,
+            pairs: Default::default(),
+        }
     }
 
     /// The rows in which column `c` has the value; kept when `keep` allows the memory.

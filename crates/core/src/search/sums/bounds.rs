@@ -1,7 +1,7 @@
 //! What no tree of a node costs less than, told from its rows without a search.
 
-use super::{Monitor, Settings, Stop};
 use crate::data::{Sample, column_bitsets};
+use crate::search::{Monitor, Settings, Stop};
 use crate::task::LaneTask;
 
 /// Below every cost, with room to add such bounds.

@@ -1,9 +1,9 @@
 //! What a search can afford before it begins, and how it is to use what time it has.
 
-use super::forecast::Work;
 use super::groups;
-use super::{Monitor, Settings};
 use crate::data::Sample;
+use crate::search::forecast::Work;
+use crate::search::{Monitor, Settings};
 use crate::task::LaneTask;
 
 /// Seconds below which nobody waits for a search.

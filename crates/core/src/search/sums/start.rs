@@ -3,10 +3,10 @@
 //! Grown breadth-first, so that a stop leaves a tree that is worth having, and pruned exactly:
 //! of all subtrees of the grown tree with the leaves allowed, the cheapest.
 
-use super::lattice::{self, Found};
-use super::{Monitor, Settings, Stop};
 use crate::data::Sample;
 use crate::prune::{Costed, Pruned};
+use crate::search::lattice::{self, Found};
+use crate::search::{Monitor, Settings, Stop};
 use crate::task::LaneTask;
 use crate::tree::Tree;
 use std::collections::VecDeque;

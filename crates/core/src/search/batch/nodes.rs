@@ -1,0 +1,312 @@
+//! Nodes of a task whose costs come from outside: as those of sums, with real costs and the
+//! bounds that the task offers, asked for all questions of a node at once.
+
+use super::extract::{side_records, total_record};
+use super::lattice;
+use super::{CERTIFICATE, Found, Problem};
+use crate::data::Sample;
+use crate::search::branch::Branch;
+use crate::search::nodes::{Allowed, Known, KnownOf, Look, Nodes, Parent, Rooted};
+use crate::search::{Monitor, Settings, Stop};
+use crate::tree::Tree;
+use std::sync::atomic::Ordering;
+
+/// Look-ahead of the order of columns.
+const LOOK_AHEAD: usize = 3;
+
+/// Depth left beyond which a greedy split must pay for itself at once.
+const PATIENCE: usize = 8;
+
+/// The nodes of one problem, for one thread.
+pub struct BatchNodes<'a> {
+    problem: &'a Problem<'a>,
+    settings: Settings,
+    monitor: &'a Monitor<'a>,
+    /// Threads that share the memory limit.
+    among: usize,
+}
+
+/// What is known of a node before any search.
+#[derive(Clone, Copy, Debug)]
+pub struct Prior {
+    /// Cost as a leaf.
+    pub leaf: f64,
+    /// Least a split costs.
+    price: f64,
+    /// No tree costs less.
+    pub lower: f64,
+}
+
+/// Rows and what is known of them.
+pub struct Node {
+    pub sample: Sample,
+    pub prior: Prior,
+    rows: u128,
+}
+
+/// Both sides of every column, true and false in turn.
+pub struct Open {
+    sides: Vec<Prior>,
+}
+
+/// Columns in the order in which they are tried.
+pub struct Queue {
+    splits: Vec<Split>,
+    next: usize,
+}
+
+/// A column at a node.
+#[derive(Clone, Copy, Debug)]
+pub struct Split {
+    column: usize,
+    price: f64,
+    bound: f64,
+}
+
+impl<'a> BatchNodes<'a> {
+    pub fn new(problem: &'a Problem<'a>, settings: &Settings, monitor: &'a Monitor<'a>) -> Self {
+        BatchNodes { problem, settings: settings.clone(), monitor, among: 1 }
+    }
+
+    /// Leaf cost, price and bound of many sets of rows.
+    ///
+    /// A tree is a leaf or pays for a split besides its leaves (look-ahead).
+    fn priors(&self, records: &[i64]) -> Result<Vec<Prior>, Stop> {
+        let leaf = self.problem.leaf_costs(records)?;
+        let price = self.problem.prices(records)?;
+        let bound = self.problem.lower_bounds(records)?;
+        let prior = |((leaf, price), bound): ((f64, f64), f64)| Prior {
+            leaf,
+            price,
+            lower: leaf.min(bound + price),
+        };
+        Ok(leaf.into_iter().zip(price).zip(bound).map(prior).collect())
+    }
+
+    /// A node of these rows.
+    pub fn node(&self, sample: Sample) -> Result<Node, Stop> {
+        let prior = self.priors(&total_record(&sample))?[0];
+        Ok(Node { prior, rows: sample.key(), sample })
+    }
+
+    /// Both sides of every column.
+    fn sides_of(&self, sample: &Sample) -> Result<Vec<Prior>, Stop> {
+        let everything: Vec<u32> = (0..sample.n_rows() as u32).collect();
+        self.priors(&side_records(sample, &everything))
+    }
+
+    /// The rows where a column is false and where it is true.
+    fn parts(sample: &Sample, column: usize, sides: &[Prior]) -> [Node; 2] {
+        [false, true].map(|value| {
+            let part = sample.restrict(column, value);
+            let prior = sides[2 * column + usize::from(!value)];
+            Node { prior, rows: part.key(), sample: part }
+        })
+    }
+
+    /// Deepest lattice on this sample that the memory limit allows.
+    fn lattice_depth(&self, sample: &Sample, most_leaves: usize) -> usize {
+        let left = self.settings.bytes().saturating_sub(self.problem.remembered()) / self.among;
+        let threads = self.settings.threads();
+        let fits = |d: &usize| lattice::bytes(sample, *d, most_leaves, threads) <= left;
+        let deepest = self.settings.lattice_depth.clamp(1, lattice::MAX_DEPTH);
+        (1..=deepest).rev().find(fits).unwrap_or(0)
+    }
+
+    fn lattice(
+        &self,
+        sample: &Sample,
+        depth: usize,
+        budgets: &[usize],
+    ) -> Result<lattice::Solved, Stop> {
+        let solved =
+            lattice::solve(self.problem, sample, depth, budgets, &self.settings, self.monitor)?;
+        let differs = |(found, &lower): (&Found, &f64)| {
+            let scale = (found.cost + self.problem.penalty).abs().max(self.problem.weight);
+            found.cost.is_finite() && found.cost - lower > CERTIFICATE * scale
+        };
+        if solved.found.iter().zip(&solved.lower).any(differs) {
+            self.problem.differs.store(true, Ordering::Relaxed);
+        }
+        Ok(solved)
+    }
+
+    /// Greedy tree of best single splits, pruned where a leaf is no worse; what was grown when a
+    /// limit passes is kept.
+    pub fn greedy(&self, node: &Node, allowed: Allowed) -> Result<Found, Stop> {
+        let (sample, prior) = (&node.sample, node.prior);
+        let leaf = Found { cost: prior.leaf, tree: Tree::leaf() };
+        let useless = self.useful(node, allowed).leaves == 1;
+        if useless || self.monitor.check_with_grace().is_err() {
+            return Ok(leaf);
+        }
+        let sides = self.sides_of(sample)?;
+        let cost = |c: &usize| sides[2 * c].leaf + sides[2 * c + 1].leaf;
+        let columns = (0..sample.n_columns()).filter(|c| cost(c) < f64::INFINITY);
+        let best = columns.min_by(|a, b| cost(a).total_cmp(&cost(b)));
+        let Some(c) = best else { return Ok(leaf) };
+        if allowed.depth > PATIENCE && cost(&c) + prior.price >= leaf.cost {
+            return Ok(leaf);
+        }
+        let [no, yes] = Self::parts(sample, c, &sides);
+        let below = allowed.below();
+        let yes = self.greedy(&yes, below)?;
+        let rest = Allowed { leaves: allowed.leaves - yes.tree.n_leaves(), ..below };
+        let no = self.greedy(&no, rest)?;
+        let cost = no.cost + yes.cost + prior.price;
+        let split = || Found { cost, tree: Tree::on(sample.columns[c], [&no.tree, &yes.tree]) };
+        Ok(if cost < leaf.cost { split() } else { leaf })
+    }
+
+    /// Greedy tree that chooses each split by the best tree of so many levels below it.
+    pub fn dive(&self, node: &Node, depth: usize, levels: usize) -> Result<Found, Stop> {
+        let (sample, most) = (&node.sample, usize::MAX);
+        let reach = depth.min(levels).min(self.lattice_depth(sample, most).max(1));
+        let near = self.lattice(sample, reach, &[most])?.found.remove(0);
+        if reach == depth || near.tree.n_nodes() == 1 {
+            return Ok(near);
+        }
+        let root = near.tree.feature[0] as usize;
+        let c = sample.columns.partition_point(|column| column.feature < root);
+        let [no, yes] = [false, true].map(|value| self.node(sample.restrict(c, value)));
+        let (no, yes) = (self.dive(&no?, depth - 1, levels)?, self.dive(&yes?, depth - 1, levels)?);
+        let cost = no.cost + yes.cost + node.prior.price;
+        let far = || Found { cost, tree: Tree::on(sample.columns[c], [&no.tree, &yes.tree]) };
+        Ok(if cost < near.cost { far() } else { near })
+    }
+
+    /// Solves a node by one lattice.
+    fn by_lattice(
+        &self,
+        node: &Node,
+        allowed: Allowed,
+        all_sizes: bool,
+    ) -> Result<Look<Self>, Stop> {
+        let budgets: Vec<usize> = match (all_sizes, allowed.is_full()) {
+            (true, _) => (1..=allowed.leaves).collect(),
+            (false, true) => vec![usize::MAX],
+            (false, false) => vec![allowed.leaves],
+        };
+        let found = self.lattice(&node.sample, allowed.depth, &budgets)?.found;
+        let known = found.into_iter().map(|Found { cost, tree }| Known::exact(cost, tree));
+        let mut fewer: Vec<Known<f64, Tree>> = known.collect();
+        let known = fewer.pop().expect("at least one budget");
+        Ok(Look::Solved { known, fewer })
+    }
+}
+
+impl Nodes for BatchNodes<'_> {
+    type Cost = f64;
+    type Node = Node;
+    type Open = Open;
+    type Queue = Queue;
+    type Split = Split;
+    type Subtree = Tree;
+
+    fn leaf(&self, node: &Node) -> Known<f64, Tree> {
+        Known::exact(node.prior.leaf, Tree::leaf())
+    }
+
+    fn useful(&self, node: &Node, allowed: Allowed) -> Allowed {
+        let Prior { leaf, price, lower } = node.prior;
+        if lower >= leaf {
+            return allowed.at_most(0, 1);
+        }
+        // At s splits the penalty is s times as much, the other prices at least nothing.
+        let splits = (leaf - (lower - price)) / self.problem.penalty;
+        // A NaN or infinite quotient saturates.
+        let splits = if splits.is_nan() { usize::MAX } else { splits as usize };
+        allowed.at_most(node.sample.n_columns().min(splits), usize::MAX)
+    }
+
+    fn bound(&self, node: &Node) -> f64 {
+        node.prior.lower
+    }
+
+    fn key(&self, node: &Node) -> u128 {
+        node.rows
+    }
+
+    fn look(
+        &mut self,
+        node: &Node,
+        parent: Option<Parent<Self>>,
+        allowed: Allowed,
+        _cut: f64,
+    ) -> Result<Look<Self>, Stop> {
+        let (sample, full) = (&node.sample, allowed.is_full());
+        let reach = self.lattice_depth(sample, if full { usize::MAX } else { allowed.leaves });
+        if reach == 0 {
+            return Err(Stop::Memory);
+        }
+        if allowed.depth <= reach {
+            return self.by_lattice(node, allowed, parent.is_some() && !full);
+        }
+        let (sides, price) = (self.sides_of(sample)?, node.prior.price);
+        let split = |column: usize| {
+            let bound = sides[2 * column].lower + sides[2 * column + 1].lower + price;
+            Split { column, price, bound }
+        };
+        let mut splits: Vec<Split> = (0..sample.n_columns()).map(split).collect();
+        let values = self.lattice(sample, reach.min(LOOK_AHEAD), &[usize::MAX])?.root_values;
+        if !values.is_empty() {
+            splits.sort_by(|a, b| values[a.column].total_cmp(&values[b.column]));
+        }
+        Ok(Look::Open(Open { sides }, Queue { splits, next: 0 }))
+    }
+
+    fn first(&self, node: &Node, _open: &Open) -> Known<f64, Tree> {
+        self.leaf(node)
+    }
+
+    fn next(&self, _open: &Open, queue: &mut Queue) -> Option<Split> {
+        let next = queue.splits.get(queue.next).copied();
+        queue.next += usize::from(next.is_some());
+        next
+    }
+
+    fn still_open(&self, queue: &Queue) -> f64 {
+        queue.splits[queue.next..].iter().map(|split| split.bound).fold(f64::INFINITY, f64::min)
+    }
+
+    fn done(&self, queue: &Queue) -> f64 {
+        queue.next as f64 / queue.splits.len().max(1) as f64
+    }
+
+    fn bound_of(&self, split: &Split) -> f64 {
+        split.bound
+    }
+
+    fn price(&self, split: &Split) -> f64 {
+        split.price
+    }
+
+    fn sides(&mut self, node: &Node, open: &Open, split: &Split) -> Result<[Node; 2], Stop> {
+        Ok(Self::parts(&node.sample, split.column, &open.sides))
+    }
+
+    /// The smaller side is cheaper, and may already rule the column out.
+    fn first_side(&self, sides: &[Node; 2]) -> usize {
+        usize::from(sides[1].sample.n_rows() <= sides[0].sample.n_rows())
+    }
+
+    fn join(&self, node: &Node, split: &Split, [no, yes]: [&Tree; 2]) -> Tree {
+        Tree::on(node.sample.columns[split.column], [no, yes])
+    }
+}
+
+impl Rooted for BatchNodes<'_> {
+    fn another(&self, n_threads: usize) -> Self {
+        let settings = Settings { n_threads: 1, ..self.settings.clone() };
+        BatchNodes { settings, among: n_threads, ..*self }
+    }
+
+    fn whole(
+        _branch: &mut Branch<Self>,
+        _node: &Node,
+        _allowed: Allowed,
+        known: &KnownOf<Self>,
+    ) -> Result<Tree, Stop> {
+        Ok(known.tree.clone().expect("the tree of an exact value"))
+    }
+}

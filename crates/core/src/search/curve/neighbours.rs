@@ -1,0 +1,135 @@
+//! Trees near the best one, and other questions in the place of those of a tree, by Brier score.
+
+use super::Prepared;
+use super::node::{Candidate, CurveNodes, Node};
+use crate::data::BinaryMatrix;
+use crate::error::Error;
+use crate::search::branch::Branch;
+use crate::search::near::{Near, Nearness, TOLERANCE, near_optimal};
+use crate::search::nodes::{Allowed, Known, Listed, Nodes, Rooted};
+use crate::search::root::Scale;
+use crate::search::{Alternative, Monitor, Settings, Status, Stop};
+use crate::task::brier::Brier;
+use crate::tree::{LEAF, Tree};
+
+/// All trees whose objective is within `slack` (and 1e-9) of the best one's, at most `limit`, by
+/// leaves.
+///
+/// Columns that split a node's rows in the same way count once, by the first of them. When
+/// a limit ends the search or the enumeration, only the best tree is returned.
+pub fn near_optimal_brier(
+    task: &Brier,
+    features: &BinaryMatrix,
+    settings: &Settings,
+    monitor: &Monitor,
+    (slack, limit): (f64, usize),
+) -> Result<Near, Error> {
+    let prepared = Prepared::new(task, features, settings)?;
+    let (first, best) = prepared.solve(settings, monitor, None)?;
+    if !matches!(first.status, Status::Optimal | Status::ReferenceOptimal) {
+        let status = first.status;
+        return Ok(Near::stopped(first, status));
+    }
+    let tolerance = |value: f64| value + slack + TOLERANCE * value.max(1.0);
+    let nearness = Nearness { cut: tolerance(best), worst: tolerance(first.objective), limit };
+    let mut branch = prepared.branch(settings, monitor);
+    let objective = |tree: &Tree| prepared.objective(0.0, tree);
+    Ok(near_optimal(&mut branch, &prepared.root, settings, first, &nearness, objective))
+}
+
+/// As [`alternatives`](crate::search::alternatives()), by Brier score.
+pub fn alternatives_brier(
+    task: &Brier,
+    features: &BinaryMatrix,
+    settings: &Settings,
+    monitor: &Monitor,
+    tree: &Tree,
+) -> Result<(Vec<Alternative>, Option<Stop>), Error> {
+    tree.check(features.n_features())?;
+    let prepared = Prepared::new(task, features, settings)?;
+    let branch = prepared.branch(settings, monitor);
+    let objective = |tree: &Tree| prepared.objective(0.0, tree);
+    let mut walk = Walk { branch, tree, found: Vec::new(), objective };
+    let leaves = settings.max_leaves.unwrap_or(usize::MAX);
+    let allowed = Allowed { depth: settings.max_depth, leaves };
+    match walk.from(0, &prepared.root, allowed) {
+        Ok(()) => Ok((walk.found, None)),
+        Err(End::Stop(stop)) => Ok((walk.found, Some(stop))),
+        Err(End::Error(error)) => Err(error),
+    }
+}
+
+/// Why the walk ended.
+enum End {
+    Stop(Stop),
+    Error(Error),
+}
+
+impl From<Stop> for End {
+    fn from(stop: Stop) -> Self {
+        End::Stop(stop)
+    }
+}
+
+struct Walk<'a, F> {
+    branch: Branch<'a, CurveNodes<'a>>,
+    tree: &'a Tree,
+    found: Vec<Alternative>,
+    objective: F,
+}
+
+impl<F: Fn(&Tree) -> f64> Walk<'_, F> {
+    /// Alternatives of a node and of those below it, in preorder; `allowed` is what its own
+    /// subtree may have.
+    fn from(&mut self, at: usize, node: &Node, allowed: Allowed) -> Result<(), End> {
+        let feature = self.tree.feature[at];
+        if feature == LEAF {
+            return Ok(());
+        }
+        let (open, candidates) = self.branch.nodes.questions(node);
+        for split in &candidates {
+            let allowed = self.branch.nodes.useful(node, allowed);
+            let below = self.branch.below(node, &open, split, allowed, f64::INFINITY)?;
+            self.take(at, node, split, allowed, below.known)?;
+        }
+        let columns = &self.branch.nodes.tables.columns;
+        let own = candidates.iter().find(|c| columns[c.column].feature as i64 == feature);
+        let Some(own) = own else {
+            let message = format!("node {at} is no split of these rows that the limits allow");
+            return Err(End::Error(Error::invalid("tree", message)));
+        };
+        let flipped = columns[own.column].flipped;
+        let sides = self.branch.nodes.sides(node, &open, own)?;
+        self.branch.nodes.close(open);
+        // In preorder: the rows that have the feature first.
+        let [left, right] = if flipped { [0, 1] } else { [1, 0] };
+        let children = [self.tree.left[at] as usize, self.tree.right[at] as usize];
+        let sizes = children.map(|child| self.tree.leaves_below(child));
+        for (k, side) in [left, right].into_iter().enumerate() {
+            let leaves = allowed.leaves.saturating_sub(sizes[1 - k]);
+            let allowed = Allowed { depth: allowed.depth - 1, leaves };
+            self.from(children[k], &sides[side], allowed)?;
+        }
+        self.branch.nodes.give_back(sides);
+        Ok(())
+    }
+
+    fn take(
+        &mut self,
+        at: usize,
+        node: &Node,
+        split: &Candidate,
+        allowed: Allowed,
+        known: Known<f64, i32>,
+    ) -> Result<(), End> {
+        let below = CurveNodes::whole(&mut self.branch, node, allowed, &known)?;
+        let whole = self.tree.with_subtree(at, &below);
+        self.found.push(Alternative {
+            node: at,
+            feature: self.branch.nodes.tables.columns[split.column].feature,
+            objective: (self.objective)(&whole),
+            n_leaves: whole.n_leaves(),
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,317 @@
+//! What a node is to the branch and bound: rows, and what is known of them.
+//!
+//! The search itself ([`branch`](super::branch), [`root`](super::root)) knows no task. A task's
+//! engine says how a node is split, what it costs as a leaf, what no tree on it costs less than,
+//! and which nodes it can solve at once.
+
+use super::Stop;
+use super::branch::Branch;
+use super::memo::Kept;
+use crate::tree::Tree;
+use std::fmt::Debug;
+
+/// Costs of trees: whole numbers, or real ones with a slack (see [`Nodes::slack`]).
+pub trait Cost: Copy + PartialOrd + Debug + Send + Sync {
+    /// Cost of what is not allowed.
+    const MOST: Self;
+    /// No slack.
+    const NONE: Self;
+    /// The least that two costs can differ by, or nothing.
+    const UNIT: Self;
+    /// Sum; with what is not allowed it is not allowed, whatever the sign of the other.
+    fn plus(self, other: Self) -> Self;
+    /// Difference.
+    fn minus(self, other: Self) -> Self;
+    /// The lesser.
+    fn lesser(self, other: Self) -> Self {
+        if other < self { other } else { self }
+    }
+    /// The greater.
+    fn greater(self, other: Self) -> Self {
+        if other > self { other } else { self }
+    }
+}
+
+impl Cost for i64 {
+    const MOST: i64 = i64::MAX;
+    const NONE: i64 = 0;
+    const UNIT: i64 = 1;
+    #[inline(always)]
+    fn plus(self, other: i64) -> i64 {
+        if self == i64::MAX || other == i64::MAX {
+            return i64::MAX;
+        }
+        self.saturating_add(other)
+    }
+    #[inline(always)]
+    fn minus(self, other: i64) -> i64 {
+        self.saturating_sub(other)
+    }
+}
+
+impl Cost for f64 {
+    const MOST: f64 = f64::INFINITY;
+    const NONE: f64 = 0.0;
+    const UNIT: f64 = 0.0;
+    #[inline(always)]
+    fn plus(self, other: f64) -> f64 {
+        self + other
+    }
+    #[inline(always)]
+    fn minus(self, other: f64) -> f64 {
+        self - other
+    }
+}
+
+/// Leaves of a complete tree.
+pub fn full_leaves(depth: usize) -> usize {
+    1usize.checked_shl(depth as u32).unwrap_or(usize::MAX)
+}
+
+/// What may still be spent below a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Allowed {
+    /// Splits on any path.
+    pub depth: usize,
+    /// Leaves, at least one.
+    pub leaves: usize,
+}
+
+impl Allowed {
+    /// As much as both allow.
+    pub fn at_most(self, depth: usize, leaves: usize) -> Allowed {
+        let (depth, leaves) = (self.depth.min(depth), self.leaves.min(leaves));
+        let depth = depth.min(leaves - 1);
+        Allowed { depth, leaves: leaves.min(full_leaves(depth)) }
+    }
+
+    /// Whether the depth alone limits the leaves.
+    pub fn is_full(self) -> bool {
+        self.leaves >= full_leaves(self.depth)
+    }
+
+    /// What one side of a split may use at most.
+    pub fn below(self) -> Allowed {
+        Allowed { depth: self.depth - 1, leaves: self.leaves - 1 }
+    }
+
+    /// Tells apart what may be spent, as a number to be mixed into that of the rows.
+    pub fn mark(self) -> u128 {
+        let mix = (self.depth as u64)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            .wrapping_add(self.leaves as u64)
+            .wrapping_mul(0xd1b5_4a32_d192_ed03);
+        u128::from(mix) << 64 | u128::from(mix.rotate_left(29))
+    }
+}
+
+/// What is known of a node: its least cost and a best tree, or a bound.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Known<C, S> {
+    /// Least cost, or a lower bound on it.
+    pub value: C,
+    /// A best tree; `None` where `value` is only a bound.
+    pub tree: Option<S>,
+}
+
+impl<C: Cost, S> Known<C, S> {
+    /// No tree costs less.
+    pub fn bound(value: C) -> Self {
+        Known { value, tree: None }
+    }
+
+    /// This tree costs no more than any.
+    pub fn exact(value: C, tree: S) -> Self {
+        Known { value, tree: Some(tree) }
+    }
+
+    /// Whether `value` is the least cost.
+    pub fn is_exact(&self) -> bool {
+        self.tree.is_some()
+    }
+}
+
+/// [`Known`] of the nodes of a task.
+pub type KnownOf<N> = Known<<N as Nodes>::Cost, <N as Nodes>::Subtree>;
+
+/// The split above a node.
+pub struct Parent<'a, N: Nodes> {
+    /// What was computed for it.
+    pub open: &'a N::Open,
+    /// The node on the other side.
+    pub sibling: &'a N::Node,
+}
+
+impl<N: Nodes> Clone for Parent<'_, N> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<N: Nodes> Copy for Parent<'_, N> {}
+
+/// What a first look at a node gives.
+pub enum Look<N: Nodes> {
+    /// All there is to know.
+    Solved {
+        /// With the leaves that are allowed.
+        known: KnownOf<N>,
+        /// With 1, 2, … leaves, where that is known, too.
+        fewer: Vec<KnownOf<N>>,
+    },
+    /// Questions to be tried: what all threads read, and the order, which changes.
+    Open(N::Open, N::Queue),
+}
+
+impl<N: Nodes> Look<N> {
+    /// All there is to know.
+    pub fn solved(known: KnownOf<N>) -> Self {
+        Look::Solved { known, fewer: Vec::new() }
+    }
+}
+
+/// What the search found below one question.
+pub struct Below<C, S> {
+    /// Of the trees with this question at the root.
+    pub known: Known<C, S>,
+    /// What no tree on the false and on the true side costs less than, as far as was proven.
+    pub sides: [C; 2],
+}
+
+/// The nodes of one problem, as one thread sees them.
+pub trait Nodes: Sized {
+    /// Of trees: leaves and splits together.
+    type Cost: Cost;
+    /// Rows.
+    type Node: Sync;
+    /// What is known of all questions of a node, for those below it.
+    type Open: Sync;
+    /// The questions still to be tried, and bounds that become known on the way.
+    type Queue: Send;
+    /// A question at a node.
+    type Split: Copy;
+    /// What is kept of a best tree.
+    type Subtree: Kept;
+
+    /// Costs that differ by no more are taken as equal.
+    fn slack(&self) -> Self::Cost {
+        Self::Cost::NONE
+    }
+
+    /// The node as a leaf; [`Cost::MOST`] where it may not be one.
+    fn leaf(&self, node: &Self::Node) -> KnownOf<Self>;
+
+    /// What the node can make use of.
+    fn useful(&self, node: &Self::Node, allowed: Allowed) -> Allowed;
+
+    /// No tree on the node costs less, a leaf included.
+    fn bound(&self, node: &Self::Node) -> Self::Cost;
+
+    /// Identifies the node's rows, and what else its best tree depends on.
+    fn key(&self, node: &Self::Node) -> u128;
+
+    /// Solves the node, or says which questions to try. What costs `cut` or more need not be
+    /// found, only be bounded by it.
+    fn look(
+        &mut self,
+        node: &Self::Node,
+        parent: Option<Parent<Self>>,
+        allowed: Allowed,
+        cut: Self::Cost,
+    ) -> Result<Look<Self>, Stop>;
+
+    /// The best tree that is known after a look: a leaf, or a single split.
+    fn first(&self, node: &Self::Node, open: &Self::Open) -> KnownOf<Self>;
+
+    /// Takes the next question from the queue.
+    fn next(&self, open: &Self::Open, queue: &mut Self::Queue) -> Option<Self::Split>;
+
+    /// No tree with a question still in the queue costs less; [`Cost::MOST`] when it is empty.
+    fn still_open(&self, queue: &Self::Queue) -> Self::Cost;
+
+    /// Share of the questions that were taken from the queue.
+    fn done(&self, queue: &Self::Queue) -> f64;
+
+    /// No tree with this question at the root costs less.
+    fn bound_of(&self, split: &Self::Split) -> Self::Cost;
+
+    /// Price of the split itself.
+    fn price(&self, split: &Self::Split) -> Self::Cost;
+
+    /// The false and the true side of a split.
+    fn sides(
+        &mut self,
+        node: &Self::Node,
+        open: &Self::Open,
+        split: &Self::Split,
+    ) -> Result<[Self::Node; 2], Stop>;
+
+    /// Takes nodes back for their memory.
+    fn give_back(&mut self, _sides: [Self::Node; 2]) {}
+
+    /// Takes back what a look gave.
+    fn close(&mut self, _open: Self::Open) {}
+
+    /// No tree on one side of a split costs less.
+    fn bound_of_side(&self, _split: &Self::Split, node: &Self::Node, _side: usize) -> Self::Cost {
+        self.bound(node)
+    }
+
+    /// The side to search first: 0 the false one, 1 the true one.
+    fn first_side(&self, sides: &[Self::Node; 2]) -> usize;
+
+    /// Bounds on both sides that are not worth computing before a question's turn.
+    fn look_closer(
+        &mut self,
+        _open: &Self::Open,
+        _split: &Self::Split,
+        _sides: &[Self::Node; 2],
+        _allowed: Allowed,
+        _cut: Self::Cost,
+    ) -> Result<Option<[Self::Cost; 2]>, Stop> {
+        Ok(None)
+    }
+
+    /// Takes over to the queue what was learned of a question.
+    fn learn(
+        &self,
+        _node: &Self::Node,
+        _open: &Self::Open,
+        _queue: &mut Self::Queue,
+        _split: &Self::Split,
+        _below: &Below<Self::Cost, Self::Subtree>,
+        _allowed: Allowed,
+    ) {
+    }
+
+    /// A split above best trees of its false and its true side.
+    fn join(
+        &self,
+        node: &Self::Node,
+        split: &Self::Split,
+        trees: [&Self::Subtree; 2],
+    ) -> Self::Subtree;
+}
+
+/// Nodes as the root needs them.
+pub trait Rooted: Nodes + Send {
+    /// The same for another of so many threads.
+    fn another(&self, n_threads: usize) -> Self;
+
+    /// The whole of a best tree of what is kept of it, for an exact `known`.
+    fn whole(
+        branch: &mut Branch<Self>,
+        node: &Self::Node,
+        allowed: Allowed,
+        known: &KnownOf<Self>,
+    ) -> Result<Tree, Stop>;
+}
+
+/// Nodes whose questions can be listed, none left out.
+pub trait Listed: Rooted {
+    /// All questions with two allowed sides, by column, and what their sides are made from.
+    fn questions(&mut self, node: &Self::Node) -> (Self::Open, Vec<Self::Split>);
+
+    /// A split above trees of the false and the true side.
+    fn joined(&self, node: &Self::Node, split: &Self::Split, trees: [&Tree; 2]) -> Tree;
+}

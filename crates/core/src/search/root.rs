@@ -1,0 +1,275 @@
+//! The root of a search: the best tree so far, what is proven, and the threads.
+
+use super::branch::Branch;
+use super::certificate::{Certificate, Verdict};
+use super::nodes::{Allowed, Cost, Look, Rooted};
+use super::{Monitor, Settings, Stop};
+use crate::tree::Tree;
+use std::sync::Mutex;
+
+/// How the costs of a search are told to the caller.
+pub trait Scale<C>: Sync {
+    /// No objective is below this but by rounding.
+    fn least(&self) -> f64 {
+        f64::NEG_INFINITY
+    }
+
+    /// Objective of a tree, and what it costs.
+    fn objective(&self, cost: C, tree: &Tree) -> f64;
+
+    /// The objective that no tree is below if none costs less than `lower`, rounded down by more
+    /// than costs are off.
+    fn bound(&self, lower: C) -> f64;
+}
+
+/// The best tree of a search and a bound on all, as they are known so far.
+pub struct Search<'a, C> {
+    scale: &'a dyn Scale<C>,
+    certificate: Certificate<'a>,
+    /// The best tree and its cost.
+    pub best: (C, Tree),
+    /// No allowed tree costs less.
+    pub lower: C,
+    /// Trees that cost no less than the best one but by this are as good.
+    slack: C,
+}
+
+impl<'a, C: Cost> Search<'a, C> {
+    /// Begins with a tree and a bound.
+    pub fn new(
+        scale: &'a dyn Scale<C>,
+        settings: &Settings,
+        monitor: &'a Monitor<'a>,
+        best: (C, Tree),
+        lower: C,
+    ) -> Self {
+        let certificate = Certificate::new(monitor, settings, scale.least());
+        Search { scale, certificate, best, lower, slack: C::NONE }
+    }
+
+    /// Costs closer than this are taken as equal.
+    pub fn with_slack(self, slack: C) -> Self {
+        Search { slack, ..self }
+    }
+
+    /// Bounds are not of trees that the reference model rules out.
+    pub fn trusting_reference(self, trusts: bool) -> Self {
+        Search { certificate: self.certificate.trusting_reference(trusts), ..self }
+    }
+
+    /// Whether no tree is better than the best one.
+    pub fn is_closed(&self) -> bool {
+        self.lower >= self.best.0
+    }
+
+    /// No tree is better than the best one.
+    pub fn close(&mut self) {
+        self.lower = self.best.0;
+    }
+
+    /// Takes a tree if it is better.
+    pub fn offer(&mut self, cost: C, tree: Tree) {
+        if cost < self.best.0.minus(self.slack) {
+            self.best = (cost, tree);
+            self.record();
+        }
+    }
+
+    /// Takes over a bound on all trees.
+    pub fn raise(&mut self, lower: C) {
+        let lower = lower.lesser(self.best.0);
+        if lower > self.lower {
+            self.lower = lower;
+            self.record();
+        }
+    }
+
+    /// Tells where the search is.
+    pub fn record(&mut self) {
+        let objective = self.scale.objective(self.best.0, &self.best.1);
+        self.certificate.settle(objective);
+        self.certificate.raise(self.scale.bound(self.lower).min(objective));
+        self.certificate.record();
+    }
+
+    /// The end: after a stop, or closed, or as far as a reference model allows.
+    pub fn finish(mut self, stop: Option<Stop>) -> (Tree, Verdict) {
+        let objective = self.scale.objective(self.best.0, &self.best.1);
+        self.certificate.settle(objective);
+        if self.is_closed() {
+            self.certificate.close();
+        } else {
+            self.certificate.raise(self.scale.bound(self.lower).min(objective));
+        }
+        (self.best.1, self.certificate.finish(stop))
+    }
+
+    /// Every question at the root in turn, on so many threads, for trees that are better than the
+    /// best one. Bounds count where no other search follows: where this one is the `last`.
+    pub fn at_root<N: Rooted<Cost = C>>(
+        &mut self,
+        branch: &mut Branch<N>,
+        node: &N::Node,
+        allowed: Allowed,
+        n_threads: usize,
+        last: bool,
+    ) -> Result<(), Stop> {
+        let allowed = branch.nodes.useful(node, allowed);
+        let (open, queue) = match branch.look(node, None, allowed, self.best.0)? {
+            Look::Open(open, queue) => (open, queue),
+            Look::Solved { known, .. } => {
+                if known.is_exact() && known.value < self.best.0.minus(self.slack) {
+                    let tree = N::whole(branch, node, allowed, &known)?;
+                    self.offer(known.value, tree);
+                }
+                if last {
+                    self.close();
+                }
+                return Ok(());
+            }
+        };
+        let slack = self.slack;
+        let first = branch.nodes.first(node, &open);
+        if first.is_exact() && first.value < self.best.0.minus(slack) {
+            let tree = N::whole(branch, node, allowed, &first)?;
+            self.offer(first.value, tree);
+        }
+        let monitor = branch.monitor;
+        let shared = Mutex::new(Shared {
+            queue,
+            turn: 0,
+            place: None,
+            running: Vec::new(),
+            least: C::MOST,
+            stop: None,
+            search: self,
+        });
+        let work = |branch: &mut Branch<N>| {
+            loop {
+                let job = {
+                    let mut shared = shared.lock().expect("no panic while locked");
+                    shared.job(&branch.nodes, &open)
+                };
+                let Some(Job { split, turn, cut }) = job else { return };
+                let found = branch.below(node, &open, &split, allowed, cut).and_then(|below| {
+                    let known = &below.known;
+                    let better = known.is_exact() && known.value < cut.minus(slack);
+                    let tree = better.then(|| N::whole(branch, node, allowed, known));
+                    Ok((tree.transpose()?, below))
+                });
+                let mut shared = shared.lock().expect("no panic while locked");
+                match found {
+                    Err(stop) => shared.stop = shared.stop.or(Some(stop)),
+                    Ok((tree, below)) => {
+                        let queue = &mut shared.queue;
+                        branch.nodes.learn(node, &open, queue, &split, &below, allowed);
+                        if last {
+                            monitor.advance(branch.nodes.done(queue));
+                        }
+                        shared.running.retain(|&(at, _)| at != turn);
+                        shared.least = shared.least.lesser(below.known.value);
+                        if let Some(tree) = tree {
+                            shared.offer(below.known.value, tree, turn);
+                        }
+                        if last {
+                            shared.raise(&branch.nodes);
+                        }
+                    }
+                }
+            }
+        };
+        if n_threads <= 1 {
+            work(branch);
+        } else {
+            let (memo, n) = (branch.memo, n_threads);
+            let threads = (0..n).map(|_| Branch { nodes: branch.nodes.another(n), memo, monitor });
+            let threads: Vec<Branch<N>> = threads.collect();
+            std::thread::scope(|scope| {
+                for mut branch in threads {
+                    let work = &work;
+                    scope.spawn(move || work(&mut branch));
+                }
+            });
+        }
+        let stop = shared.into_inner().expect("no panic while locked").stop;
+        branch.nodes.close(open);
+        match stop {
+            Some(stop) => Err(stop),
+            None => {
+                if last {
+                    self.close();
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// What the threads at the root share.
+struct Shared<'a, 'b, N: Rooted> {
+    queue: N::Queue,
+    /// Questions taken from it.
+    turn: usize,
+    /// Turn of the question at the root of the best tree, if it was found here.
+    place: Option<usize>,
+    /// Turns and bounds of questions that threads are at.
+    running: Vec<(usize, N::Cost)>,
+    /// No tree with one of the other questions taken costs less.
+    least: N::Cost,
+    stop: Option<Stop>,
+    search: &'a mut Search<'b, N::Cost>,
+}
+
+/// A question for a thread.
+struct Job<N: Rooted> {
+    split: N::Split,
+    turn: usize,
+    cut: N::Cost,
+}
+
+impl<N: Rooted> Shared<'_, '_, N> {
+    /// The next question that may have a better tree.
+    fn job(&mut self, nodes: &N, open: &N::Open) -> Option<Job<N>> {
+        let slack = nodes.slack();
+        while self.stop.is_none() {
+            let split = nodes.next(open, &mut self.queue)?;
+            let turn = self.turn;
+            self.turn += 1;
+            // Ties with a tree whose question came later are still looked at, so that the tree
+            // does not depend on which thread was first.
+            let best = self.search.best.0;
+            let later = self.place.is_some_and(|place| place > turn);
+            let cut = if later { best.plus(slack).plus(slack).plus(N::Cost::UNIT) } else { best };
+            let bound = nodes.bound_of(&split);
+            if bound < cut.minus(slack) {
+                self.running.push((turn, bound));
+                return Some(Job { split, turn, cut });
+            }
+            self.least = self.least.lesser(bound);
+        }
+        None
+    }
+
+    /// Takes a tree that is better, or as good with a question that came earlier.
+    fn offer(&mut self, cost: N::Cost, tree: Tree, turn: usize) {
+        let (best, slack) = (self.search.best.0, self.search.slack);
+        let as_good = cost <= best.plus(slack).plus(slack);
+        let better = match self.place {
+            Some(place) if turn < place => as_good,
+            Some(_) => cost.plus(slack).plus(slack) < best,
+            None => cost < best.minus(slack),
+        };
+        if better {
+            self.search.best = (cost, tree);
+            self.place = Some(turn);
+            self.search.record();
+        }
+    }
+
+    /// What is proven of all questions.
+    fn raise(&mut self, nodes: &N) {
+        let still_open = nodes.still_open(&self.queue).lesser(self.least);
+        let lower = self.running.iter().fold(still_open, |least, &(_, bound)| least.lesser(bound));
+        self.search.raise(lower);
+    }
+}

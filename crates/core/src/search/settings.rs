@@ -1,0 +1,164 @@
+//! Limits, switches and resources of a search.
+
+use super::lattice;
+use super::nodes::full_leaves;
+use crate::data::Smallest;
+use crate::error::Error;
+use crate::simd::Backend;
+use std::num::NonZero;
+use std::sync::LazyLock;
+
+/// Bytes of tables and memos without a memory limit.
+pub const DEFAULT_BYTES: usize = 600 << 20;
+
+/// Which trees are allowed, and how to search. Checked by [`Settings::check`].
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Longest path in splits; a single leaf has depth 0.
+    pub max_depth: usize,
+    /// Most leaves; `None` for as many as the depth allows.
+    pub max_leaves: Option<usize>,
+    /// Fewest rows per leaf (rows of the caller, not weight).
+    pub min_leaf: usize,
+    /// Fewest rows with an event per leaf, for tasks that have events.
+    pub min_events: usize,
+    /// Threads to use.
+    pub n_threads: usize,
+    /// Bytes the search's tables may take.
+    pub memory_limit: Option<usize>,
+    /// Instruction set; `None` for the fastest of this machine.
+    pub backend: Option<Backend>,
+    /// Lane width; `None` chooses by the task's error bound.
+    pub precision: Option<Precision>,
+    /// Try the objective's trivial bound on shallow trees before building deep lattices.
+    pub trivial_bound: bool,
+    /// Bound nodes by the finest partition of their rows (equivalent points, look-ahead).
+    pub equivalent_points: bool,
+    /// Deepest lattice to use; nodes with more depth left are branched on.
+    pub lattice_depth: usize,
+    /// Bound sides by trees whose leaves may be of any size, too: such bounds hold for other
+    /// sides, at twice the work.
+    pub relax_leaves: bool,
+    /// Charge a split the price of two leaves before looking below it (curve tasks).
+    pub look_ahead: bool,
+    /// Remember solved nodes above the lattice.
+    pub cache: bool,
+    /// For tests of threads: cells of a lattice that are worth one of their own (2^20 where
+    /// `None`). Where it is set, as many threads run as are asked for, whatever the machine has.
+    pub cells_per_thread: Option<usize>,
+    /// Debug mode: objective of a known tree. The search panics when a bound excludes it.
+    pub planted: Option<f64>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            max_depth: 3,
+            max_leaves: None,
+            min_leaf: 1,
+            min_events: 0,
+            n_threads: 1,
+            memory_limit: None,
+            backend: None,
+            precision: None,
+            trivial_bound: true,
+            equivalent_points: true,
+            lattice_depth: lattice::MAX_DEPTH,
+            relax_leaves: false,
+            look_ahead: true,
+            cache: true,
+            cells_per_thread: None,
+            planted: None,
+        }
+    }
+}
+
+impl Settings {
+    /// Smallest leaf.
+    pub fn smallest(&self) -> Smallest {
+        let whole = |least: usize| i64::try_from(least).unwrap_or(i64::MAX);
+        Smallest { rows: whole(self.min_leaf), events: whole(self.min_events) }
+    }
+
+    /// Rows that every leaf has: those asked for, and no fewer than events.
+    pub fn least_rows(&self) -> usize {
+        self.min_leaf.max(self.min_events)
+    }
+
+    /// Whether any rows may be a leaf.
+    pub fn any_leaves(&self) -> bool {
+        self.min_leaf <= 1 && self.min_events == 0
+    }
+
+    /// Bytes that tables and memos of a search may take together, whatever the engine.
+    pub fn bytes(&self) -> usize {
+        self.memory_limit.unwrap_or(DEFAULT_BYTES)
+    }
+
+    /// Most leaves of any allowed tree.
+    pub fn most_leaves(&self) -> usize {
+        full_leaves(self.max_depth).min(self.max_leaves.unwrap_or(usize::MAX))
+    }
+
+    /// Rejects impossible settings for `n_rows` rows with these events.
+    pub fn check(&self, n_rows: usize, events: &[bool]) -> Result<(), Error> {
+        let invalid = |name, reason: &str| Err(Error::invalid(name, reason));
+        if n_rows == 0 {
+            return invalid("X", "there are no rows");
+        }
+        if self.min_leaf == 0 {
+            return invalid("min_samples_leaf", "must be at least 1");
+        }
+        if self.min_leaf > n_rows {
+            return invalid("min_samples_leaf", "is larger than the number of rows");
+        }
+        if self.min_events > events.iter().filter(|&&event| event).count() {
+            return invalid("min_events_leaf", "is larger than the number of events");
+        }
+        if self.max_leaves == Some(0) {
+            return invalid("max_leaf_nodes", "must be at least 1");
+        }
+        Ok(())
+    }
+
+    /// Names of the switches that are not as they are by default.
+    pub fn switched(&self) -> impl Iterator<Item = &'static str> {
+        let default = Settings::default();
+        let all = [
+            ("backend", self.backend.is_some()),
+            ("precision", self.precision.is_some()),
+            ("trivial_bound", self.trivial_bound != default.trivial_bound),
+            ("equivalent_points", self.equivalent_points != default.equivalent_points),
+            ("lattice_depth", self.lattice_depth != default.lattice_depth),
+            ("relax_leaves", self.relax_leaves != default.relax_leaves),
+            ("look_ahead", self.look_ahead != default.look_ahead),
+            ("cache", self.cache != default.cache),
+            ("cells_per_thread", self.cells_per_thread.is_some()),
+            ("planted", self.planted.is_some()),
+        ];
+        all.into_iter().filter(|&(_, switched)| switched).map(|(name, _)| name)
+    }
+
+    /// Instruction set to use.
+    pub fn backend(&self) -> Backend {
+        self.backend.unwrap_or_else(Backend::best)
+    }
+
+    /// Threads to run: those asked for, but no more than the machine has.
+    pub fn threads(&self) -> usize {
+        // Asking takes as long as a small lattice.
+        static CORES: LazyLock<usize> =
+            LazyLock::new(|| std::thread::available_parallelism().map_or(1, NonZero::get));
+        let most = if self.cells_per_thread.is_some() { usize::MAX } else { *CORES };
+        self.n_threads.clamp(1, most)
+    }
+}
+
+/// Element width of the lattice kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Precision {
+    /// i32 sums and f32 losses, refined in exact arithmetic.
+    Single,
+    /// i64 sums and f64 losses, refined in exact arithmetic.
+    Double,
+}

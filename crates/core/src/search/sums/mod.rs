@@ -1,0 +1,115 @@
+//! Search for tasks whose leaf costs are functions of sums over the rows.
+//!
+//! [`nodes`] tells the branch and bound of them, with bounds from single rows ([`bounds`]), from
+//! groups of rows ([`groups`]) and from one question's sides for others ([`subsets`]). [`start`]
+//! grows first trees, [`plan`] sets forecasts against limits, [`solve`](mod@solve) does one after
+//! the other. See docs/maths/branch.md.
+
+mod bounds;
+mod groups;
+mod neighbours;
+mod nodes;
+mod plan;
+mod solve;
+mod start;
+mod subsets;
+
+pub use neighbours::{alternatives, near_optimal};
+pub use solve::{solve, solve_path};
+pub(crate) use start::PATIENCE;
+
+use super::branch::Branch;
+use super::lattice;
+use super::memo::Memo;
+use super::root::Scale;
+use super::{Monitor, Settings};
+use crate::data::{BinaryMatrix, Sample};
+use crate::error::Error;
+use crate::task::LaneTask;
+use crate::tree::Tree;
+use bounds::RowBounds;
+use nodes::SumNodes;
+
+/// Share of the memory limit that nodes met may take; the rest is for lattices.
+const MEMO: usize = 4;
+
+/// Data in the form that searches share.
+pub struct Problem<'a, T> {
+    task: &'a T,
+    monitor: &'a Monitor<'a>,
+    bounds: RowBounds<'a, T>,
+    memo: Option<Memo<i64, Tree>>,
+}
+
+impl<'a, T: LaneTask> Problem<'a, T> {
+    /// For nodes whose rows are among those of `sample`.
+    fn new(task: &'a T, sample: &Sample, settings: &Settings, monitor: &'a Monitor<'a>) -> Self {
+        let bounds = RowBounds::new(task, sample, settings);
+        let memo = settings.cache.then(|| Memo::new(settings.bytes() / MEMO));
+        Problem { task, monitor, bounds, memo }
+    }
+
+    /// A search over the nodes of these data.
+    fn branch(&self, settings: &Settings) -> Branch<'_, SumNodes<'_, T>> {
+        let nodes = SumNodes::new(self, settings);
+        Branch { nodes, memo: self.memo.as_ref(), monitor: self.monitor }
+    }
+}
+
+/// The distinct rows with the task's statistics.
+///
+/// # Errors
+/// For settings that no tree has, and for more channels than a lattice has.
+fn sample<T: LaneTask>(
+    task: &T,
+    features: &BinaryMatrix,
+    settings: &Settings,
+) -> Result<Sample, Error> {
+    settings.check(features.n_rows(), task.events())?;
+    if !lattice::fits_channels(task.channels()) {
+        return Err(Error::invalid("y", "too many classes for this search (32 at most)"));
+    }
+    let (statistics, channels) = (task.statistics(), task.channels());
+    Ok(Sample::with_kinds(features, statistics, channels, &task.kinds(), task.events()))
+}
+
+/// Costs as objectives.
+struct SumScale<'a, T> {
+    task: &'a T,
+    features: &'a BinaryMatrix,
+    /// Most that ties may have added to the cost of a tree that may be best.
+    ties: i64,
+}
+
+impl<'a, T: LaneTask> SumScale<'a, T> {
+    fn new(task: &'a T, features: &'a BinaryMatrix, sample: &Sample, most_leaves: usize) -> Self {
+        // Most splits of any tree that may be best.
+        let by_price = match task.split_price() {
+            ..=0 => i64::MAX,
+            price => task.leaf_cost(&sample.total) / price,
+        };
+        let by_leaves = i64::try_from(most_leaves).unwrap_or(i64::MAX) - 1;
+        // Tasks that charge more than the price promise trees of few leaves.
+        let ties = match task.tie_price() {
+            ..=0 => 0,
+            tie => tie * by_price.min(by_leaves),
+        };
+        SumScale { task, features, ties }
+    }
+}
+
+impl<T: LaneTask> Scale<i64> for SumScale<'_, T> {
+    fn least(&self) -> f64 {
+        self.task.least_objective()
+    }
+
+    fn objective(&self, _cost: i64, tree: &Tree) -> f64 {
+        self.task.objective(&tree.partition(self.features), tree.n_leaves())
+            + self.task.tree_price(tree, self.features)
+    }
+
+    fn bound(&self, lower: i64) -> f64 {
+        let value = self.task.objective_of_cost(lower.saturating_sub(self.ties));
+        (value - 1e-9 * value.abs().max(1.0)).max(self.task.least_objective())
+    }
+}

@@ -1,0 +1,537 @@
+//! Nodes of a task whose leaf costs are functions of sums: a lattice solves those with few levels
+//! left, all others are split by every column.
+
+use super::Problem;
+use super::subsets::Subsets;
+use crate::data::Sample;
+use crate::search::Stop;
+use crate::search::branch::Branch;
+use crate::search::lattice::{self, Found};
+use crate::search::nodes::{
+    Allowed, Below, Cost, Known, KnownOf, Listed, Look, Nodes, Parent, Rooted, full_leaves,
+};
+use crate::search::{Settings, branch};
+use crate::task::LaneTask;
+use crate::tree::Tree;
+use rustc_hash::FxBuildHasher;
+use std::cmp::Reverse;
+use std::hash::BuildHasher;
+
+/// Look-ahead of the order of columns.
+const LOOK_AHEAD: usize = 3;
+
+/// Depth of the lattices that only bound.
+const RELAXED_DEPTH: usize = 4;
+
+/// Below every cost, with room to add such bounds.
+const NOTHING: i64 = i64::MIN / 8;
+
+/// The nodes of one problem, for one thread.
+pub struct SumNodes<'a, T> {
+    pub problem: &'a Problem<'a, T>,
+    /// Settings of the search, whose lattices may run on fewer threads.
+    pub settings: Settings,
+    /// Threads that share the memory limit.
+    among: usize,
+    /// Whether a lattice at the root answers for all numbers of leaves, not for one.
+    pub all_sizes: bool,
+}
+
+/// Rows, and what is known of them without a search.
+pub struct Node {
+    pub sample: Sample,
+    /// Cost as a leaf; `i64::MAX` with too few rows or events.
+    leaf: i64,
+    /// Cost of the finest partition.
+    finest: i64,
+    /// Identifies the rows.
+    rows: u128,
+}
+
+/// What all columns of a node have in common.
+pub struct Open {
+    prices: Vec<i64>,
+    /// Where bounds of one question's sides hold for the sides of others.
+    subsets: Option<Subsets>,
+}
+
+/// Columns in the order in which they are tried, and their bounds.
+pub struct Queue {
+    order: Vec<usize>,
+    /// Of each place of the order; `i64::MAX` where it was taken.
+    open: Vec<i64>,
+    /// Bounds on the trees of both sides, `[column][value]`.
+    sides: Vec<[i64; 2]>,
+    next: usize,
+}
+
+/// A column at a node.
+#[derive(Clone, Copy, Debug)]
+pub struct Split {
+    pub column: usize,
+    price: i64,
+    bound: i64,
+    sides: [i64; 2],
+}
+
+fn add(sides: [i64; 2], price: i64) -> i64 {
+    sides[0].plus(sides[1]).plus(price)
+}
+
+impl Node {
+    /// Cost of the finest partition, which no tree is below.
+    pub fn floor(&self) -> i64 {
+        self.finest
+    }
+}
+
+impl<'a, T: LaneTask> SumNodes<'a, T> {
+    pub fn new(problem: &'a Problem<'a, T>, settings: &Settings) -> Self {
+        SumNodes { problem, settings: settings.clone(), among: 1, all_sizes: false }
+    }
+
+    /// A node of these rows.
+    pub fn node(&self, sample: Sample) -> Node {
+        let Problem { task, bounds, .. } = self.problem;
+        let allowed = self.settings.smallest().allows_leaf(sample.total_size());
+        let leaf = if allowed { task.leaf_cost(&sample.total) } else { i64::MAX };
+        Node { leaf, finest: bounds.finest(&sample), rows: sample.key(), sample }
+    }
+
+    /// Deepest lattice on these rows that the memory limit allows.
+    pub fn lattice_depth(&self, sample: &Sample) -> usize {
+        let Problem { task, memo, .. } = self.problem;
+        let settings = &self.settings;
+        let used = memo.as_ref().map_or(0, branch::MemoOf::<Self>::bytes);
+        let left = settings.bytes().saturating_sub(used) / self.among;
+        let (channels, n_threads) = (lattice::channels(*task, settings), settings.threads());
+        let deepest = settings.lattice_depth.clamp(1, lattice::MAX_DEPTH);
+        let precision = lattice::choose_precision(*task, sample, deepest, settings);
+        let fits = |d: &usize| lattice::bytes(sample, *d, channels, n_threads, precision) <= left;
+        (1..=deepest).rev().find(fits).unwrap_or(0)
+    }
+
+    /// The best trees of one lattice.
+    pub fn lattice(
+        &self,
+        sample: &Sample,
+        depth: usize,
+        budgets: &[usize],
+        cutoff: i64,
+    ) -> Result<lattice::Solved, Stop> {
+        let Problem { task, monitor, .. } = self.problem;
+        lattice::solve(*task, sample, depth, budgets, cutoff, &self.settings, monitor)
+    }
+
+    /// Solves a node by one lattice.
+    fn by_lattice(
+        &self,
+        node: &Node,
+        allowed: Allowed,
+        all_sizes: bool,
+        cut: i64,
+    ) -> Result<Look<Self>, Stop> {
+        if all_sizes {
+            let budgets: Vec<usize> = (1..=allowed.leaves).collect();
+            let found = self.lattice(&node.sample, allowed.depth, &budgets, i64::MAX)?.found;
+            let known = found.into_iter().map(|Found { cost, tree }| Known::exact(cost, tree));
+            let mut fewer: Vec<Known<i64, Tree>> = known.collect();
+            let known = fewer.pop().expect("at least one leaf");
+            return Ok(Look::Solved { known, fewer });
+        }
+        let budget = if allowed.is_full() { usize::MAX } else { allowed.leaves };
+        let mut solved = self.lattice(&node.sample, allowed.depth, &[budget], cut)?;
+        let Found { cost, tree } = solved.found.remove(0);
+        let lower = solved.lower[0];
+        let proven = lower >= cost;
+        Ok(Look::solved(if proven { Known::exact(cost, tree) } else { Known::bound(lower) }))
+    }
+
+    /// Greedy tree that chooses each split by the best tree of so many levels below it.
+    pub fn dive(&self, sample: &Sample, depth: usize, levels: usize) -> Result<Found, Stop> {
+        let reach = depth.min(levels).min(self.lattice_depth(sample).max(1));
+        let solved = self.lattice(sample, reach, &[usize::MAX], i64::MAX)?;
+        let near = solved.found.into_iter().next().expect("one budget");
+        if reach == depth || near.tree.n_nodes() == 1 {
+            return Ok(near);
+        }
+        let root = near.tree.feature[0] as usize;
+        let c = sample.columns.partition_point(|column| column.feature < root);
+        let no = self.dive(&sample.restrict(c, false), depth - 1, levels)?;
+        let yes = self.dive(&sample.restrict(c, true), depth - 1, levels)?;
+        let cost = add([no.cost, yes.cost], self.prices(sample)[c]);
+        let far = || Found { cost, tree: Tree::on(sample.columns[c], [&no.tree, &yes.tree]) };
+        Ok(if cost < near.cost { far() } else { near })
+    }
+
+    /// Whether two nodes a level lower for each of `open` columns take less than a lattice, which
+    /// is (n − depth + 1) / depth such pairs; next to small ones, preparing nodes counts.
+    fn few(open: usize, depth: usize, n_columns: usize) -> bool {
+        let effort = if depth > LOOK_AHEAD { 1 } else { 4 };
+        effort * open * depth <= n_columns - depth
+    }
+
+    /// Prices of a split on each column at the root of `sample`.
+    fn prices(&self, sample: &Sample) -> Vec<i64> {
+        let task = self.problem.task;
+        let price = task.split_price();
+        if !T::PRICED {
+            return vec![price; sample.n_columns()];
+        }
+        let test = |feature| task.feature_price(feature, &sample.tested, &sample.total);
+        sample.columns.iter().map(|column| price.saturating_add(test(column.feature))).collect()
+    }
+
+    /// Whether the bounds of one question's sides hold for the sides of others.
+    fn hands_on(&self) -> bool {
+        let any_leaves = self.settings.any_leaves() || self.settings.relax_leaves;
+        any_leaves && !T::PRICED && self.settings.equivalent_points
+    }
+
+    fn subsets(&self, sample: &Sample, allowed: Allowed) -> Subsets {
+        // Rounding of every leaf, before and after rows are left out.
+        let leaves = allowed.leaves.min(sample.n_rows()) as i64;
+        let slack = 2 * leaves * self.problem.task.cost_rounding();
+        Subsets::new(sample, |id| self.problem.bounds.row_cost(id), slack)
+    }
+
+    /// Bound on the trees whose leaves may be of any size.
+    fn any_leaves(&self, node: &Node, allowed: Allowed) -> Result<i64, Stop> {
+        let sample = &node.sample;
+        if allowed.depth > self.lattice_depth(sample) {
+            return Ok(node.finest);
+        }
+        let settings = &Settings { min_leaf: 1, min_events: 0, ..self.settings.clone() };
+        let budget = if allowed.is_full() { usize::MAX } else { allowed.leaves };
+        let Problem { task, monitor, .. } = self.problem;
+        // Nothing needs to be found, only bounded.
+        let (cutoff, depth) = (i64::MIN, allowed.depth);
+        let solved = lattice::solve(*task, sample, depth, &[budget], cutoff, settings, monitor)?;
+        Ok(solved.lower[0])
+    }
+
+    /// Bounds on trees of any depth from one lattice: of all, and with each column at the root.
+    fn relaxed(&self, sample: &Sample, reach: usize) -> Result<Option<(i64, Vec<i64>)>, Stop> {
+        let Problem { task, monitor, .. } = self.problem;
+        let bounded = self.settings.equivalent_points && task.split_price() > 0;
+        let Some(relaxed) = task.relaxed().filter(|_| bounded && reach > 1) else {
+            return Ok(None);
+        };
+        if !lattice::fits_channels(relaxed.channels()) {
+            return Ok(None);
+        }
+        let sample = sample.with_channel(|record| record.iter().copied().min().unwrap_or(0));
+        let depth = RELAXED_DEPTH.min(reach - 1);
+        let (budgets, cutoff, settings) = ([usize::MAX], i64::MAX, &self.settings);
+        let solved = lattice::solve(&relaxed, &sample, depth, &budgets, cutoff, settings, monitor)?;
+        let columns = match &solved.root_values[..] {
+            values @ [_, ..] if solved.exact => {
+                let price = task.split_price();
+                values.iter().map(|&v| (v as i64).saturating_add(price)).collect()
+            }
+            _ => vec![i64::MIN; sample.n_columns()],
+        };
+        Ok(Some((solved.lower[0], columns)))
+    }
+
+    /// Columns by the value of the best shallow tree with each at the root.
+    fn order(&self, sample: &Sample, reach: usize) -> Result<Vec<usize>, Stop> {
+        let depth = reach.min(LOOK_AHEAD);
+        let mut order: Vec<usize> = (0..sample.n_columns()).collect();
+        // Only the values are wanted.
+        let values = self.lattice(sample, depth, &[usize::MAX], i64::MIN)?.root_values;
+        if !values.is_empty() {
+            order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
+        }
+        Ok(order)
+    }
+}
+
+impl<'a, T: LaneTask> Nodes for SumNodes<'a, T> {
+    type Cost = i64;
+    type Node = Node;
+    type Open = Open;
+    type Queue = Queue;
+    type Split = Split;
+    type Subtree = Tree;
+
+    fn leaf(&self, node: &Node) -> Known<i64, Tree> {
+        Known::exact(node.leaf, Tree::leaf())
+    }
+
+    /// No more splits than columns, or than could pay for themselves.
+    fn useful(&self, node: &Node, allowed: Allowed) -> Allowed {
+        let mut depth = node.sample.n_columns();
+        let price = self.problem.task.split_price();
+        if price > 0 && node.leaf < i64::MAX && self.settings.equivalent_points {
+            depth = depth.min(usize::try_from((node.leaf - node.finest) / price).unwrap_or(0));
+        }
+        allowed.at_most(depth, usize::MAX)
+    }
+
+    fn bound(&self, node: &Node) -> i64 {
+        let price = self.problem.task.split_price().max(0);
+        node.leaf.min(node.finest.saturating_add(price))
+    }
+
+    fn key(&self, node: &Node) -> u128 {
+        if !T::PRICED {
+            return node.rows;
+        }
+        // What was tested above matters as far as it changes prices below.
+        let Node { sample, rows, .. } = node;
+        let task = self.problem.task;
+        let context = |feature| (feature, task.context(feature, &sample.tested));
+        let contexts = sample.columns.iter().map(|column| context(column.feature));
+        rows ^ u128::from(FxBuildHasher.hash_one(contexts.collect::<Vec<_>>())).rotate_left(31)
+    }
+
+    fn look(
+        &mut self,
+        node: &Node,
+        parent: Option<Parent<Self>>,
+        allowed: Allowed,
+        cut: i64,
+    ) -> Result<Look<Self>, Stop> {
+        let (sample, depth) = (&node.sample, allowed.depth);
+        let reach = self.lattice_depth(sample);
+        if reach == 0 {
+            return Err(Stop::Memory);
+        }
+        let full = allowed.is_full();
+        let all_sizes = if parent.is_some() { !full } else { self.all_sizes };
+        if depth <= reach && (depth < LOOK_AHEAD || !full || all_sizes) {
+            return self.by_lattice(node, allowed, all_sizes, cut);
+        }
+        let sides = self.problem.bounds.sides(sample, self.problem.monitor)?;
+        let prices = self.prices(sample);
+        let mut bounds: Vec<i64> =
+            sides.iter().zip(&prices).map(|(&sides, &price)| add(sides, price)).collect();
+        let limit = node.leaf.min(cut);
+        let open = bounds.iter().filter(|&&bound| bound < limit).count();
+        let few = full && Self::few(open, depth, sample.n_columns());
+        if depth <= reach && !few {
+            return self.by_lattice(node, allowed, false, cut);
+        }
+        let relaxed = if full && !few { self.relaxed(sample, reach)? } else { None };
+        let mut order = if relaxed.is_none() && !few {
+            self.order(sample, reach)?
+        } else {
+            (0..sample.n_columns()).collect()
+        };
+        if let Some((bound, columns)) = &relaxed {
+            if *bound >= limit {
+                let known =
+                    if *bound >= node.leaf { self.leaf(node) } else { Known::bound(*bound) };
+                return Ok(Look::solved(known));
+            }
+            for (bound, &relaxed) in bounds.iter_mut().zip(columns) {
+                *bound = (*bound).max(relaxed);
+            }
+        }
+        if few || relaxed.is_some() {
+            order.sort_by_key(|&c| bounds[c]);
+        }
+        let open = order.iter().map(|&c| bounds[c]).collect();
+        let subsets = self.hands_on().then(|| self.subsets(sample, allowed));
+        let queue = Queue { order, open, sides, next: 0 };
+        Ok(Look::Open(Open { prices, subsets }, queue))
+    }
+
+    fn first(&self, node: &Node, _open: &Open) -> Known<i64, Tree> {
+        self.leaf(node)
+    }
+
+    fn next(&self, open: &Open, queue: &mut Queue) -> Option<Split> {
+        let Queue { order, open: bounds, sides, next } = queue;
+        if *next == order.len() {
+            return None;
+        }
+        if let Some(subsets) = open.subsets.as_ref().filter(|_| *next % 2 == 1) {
+            // The question that holds the bound down, an even one among several.
+            let rank = |&k: &usize| (bounds[k], Reverse(subsets.ones(order[k])));
+            let least = (*next..order.len()).min_by_key(rank).expect("not empty");
+            order[*next..=least].rotate_right(1);
+            bounds[*next..=least].rotate_right(1);
+        }
+        let column = order[*next];
+        let bound = std::mem::replace(&mut bounds[*next], i64::MAX);
+        *next += 1;
+        Some(Split { column, price: open.prices[column], bound, sides: sides[column] })
+    }
+
+    fn still_open(&self, queue: &Queue) -> i64 {
+        queue.open.iter().copied().min().unwrap_or(i64::MAX)
+    }
+
+    fn done(&self, queue: &Queue) -> f64 {
+        queue.next as f64 / queue.order.len().max(1) as f64
+    }
+
+    fn bound_of(&self, split: &Split) -> i64 {
+        split.bound
+    }
+
+    fn price(&self, split: &Split) -> i64 {
+        split.price
+    }
+
+    fn sides(&mut self, node: &Node, _open: &Open, split: &Split) -> Result<[Node; 2], Stop> {
+        Ok([false, true].map(|value| self.node(node.sample.restrict(split.column, value))))
+    }
+
+    fn bound_of_side(&self, split: &Split, _node: &Node, side: usize) -> i64 {
+        split.sides[side]
+    }
+
+    /// The true side has fewer rows, and may already rule the column out. With prices the other
+    /// may sooner, for its tests cost more.
+    fn first_side(&self, _sides: &[Node; 2]) -> usize {
+        usize::from(!T::PRICED)
+    }
+
+    fn look_closer(
+        &mut self,
+        open: &Open,
+        split: &Split,
+        sides: &[Node; 2],
+        allowed: Allowed,
+        cut: i64,
+    ) -> Result<Option<[i64; 2]>, Stop> {
+        if open.subsets.is_none() || self.settings.any_leaves() {
+            return Ok(None);
+        }
+        let mut bounds = split.sides;
+        let first = self.first_side(sides);
+        for side in [first, 1 - first] {
+            bounds[side] = bounds[side].max(self.any_leaves(&sides[side], allowed)?);
+            if add(bounds, split.price) >= cut {
+                break;
+            }
+        }
+        Ok(Some(bounds))
+    }
+
+    fn learn(
+        &self,
+        node: &Node,
+        open: &Open,
+        queue: &mut Queue,
+        split: &Split,
+        below: &Below<i64, Tree>,
+        allowed: Allowed,
+    ) {
+        let Queue { order, open: bounds, sides, next } = queue;
+        let (columns, bounds) = (&order[*next..], &mut bounds[*next..]);
+        if let Some(subsets) = &open.subsets {
+            for value in [false, true] {
+                subsets.hand_on(split.column, value, below.sides[usize::from(value)], sides);
+            }
+            for (bound, &c) in bounds.iter_mut().zip(columns) {
+                *bound = (*bound).max(add(sides[c], open.prices[c]));
+            }
+        }
+        // A tree with another column at its root has a similar one with this column there.
+        let similar = below.known.value;
+        if !allowed.is_full() || bounds.iter().all(|&bound| bound >= similar) {
+            return;
+        }
+        if let Some(rise) = self.problem.bounds.exchange(&node.sample, split.column) {
+            for (bound, &other) in bounds.iter_mut().zip(columns) {
+                *bound = (*bound).max(similar.saturating_sub(rise[other]));
+            }
+        }
+    }
+
+    fn join(&self, node: &Node, split: &Split, [no, yes]: [&Tree; 2]) -> Tree {
+        Tree::on(node.sample.columns[split.column], [no, yes])
+    }
+}
+
+impl<T: LaneTask> Rooted for SumNodes<'_, T> {
+    fn another(&self, n_threads: usize) -> Self {
+        let settings = Settings { n_threads: 1, ..self.settings.clone() };
+        SumNodes { settings, among: n_threads, ..*self }
+    }
+
+    fn whole(
+        _branch: &mut Branch<Self>,
+        _node: &Node,
+        _allowed: Allowed,
+        known: &KnownOf<Self>,
+    ) -> Result<Tree, Stop> {
+        Ok(known.tree.clone().expect("the tree of an exact value"))
+    }
+}
+
+impl<T: LaneTask> Listed for SumNodes<'_, T> {
+    fn questions(&mut self, node: &Node) -> (Open, Vec<Split>) {
+        let (prices, sides) = (self.prices(&node.sample), [NOTHING; 2]);
+        let split = |(column, &price)| Split { column, price, bound: NOTHING, sides };
+        let splits = prices.iter().enumerate().map(split).collect();
+        (Open { prices, subsets: None }, splits)
+    }
+
+    fn joined(&self, node: &Node, split: &Split, trees: [&Tree; 2]) -> Tree {
+        self.join(node, split, trees)
+    }
+}
+
+/// Best tree with one of the first few columns of `order` at its root, or `best`; ends at a tree
+/// that attains the cost of the finest partition.
+pub fn probe<T: LaneTask>(
+    branch: &mut Branch<SumNodes<T>>,
+    root: &Node,
+    depth: usize,
+    order: &[usize],
+    mut best: Found,
+) -> Result<Found, Stop> {
+    let sample = &root.sample;
+    let prices = branch.nodes.prices(sample);
+    // Two lattices of half the rows each: about a fifth of a lattice one level deeper.
+    let few = (sample.n_columns() / 20).max(1);
+    for &c in order.iter().take(few) {
+        let [no, yes] = [false, true].map(|value| branch.nodes.node(sample.restrict(c, value)));
+        let yes = stepwise(branch, &yes, depth - 1)?;
+        if yes.cost.saturating_add(no.finest) >= best.cost {
+            continue;
+        }
+        let no = stepwise(branch, &no, depth - 1)?;
+        let cost = add([no.cost, yes.cost], prices[c]);
+        if cost < best.cost {
+            best = Found { cost, tree: Tree::on(sample.columns[c], [&no.tree, &yes.tree]) };
+        }
+        if branch.nodes.problem.is_finest(root, best.cost, &best.tree) {
+            break;
+        }
+    }
+    Ok(best)
+}
+
+/// Best tree, by ever deeper lattices until one attains the cost of the finest partition.
+fn stepwise<T: LaneTask>(
+    branch: &mut Branch<SumNodes<T>>,
+    node: &Node,
+    depth: usize,
+) -> Result<Found, Stop> {
+    let mut best = Found { cost: node.leaf, tree: Tree::leaf() };
+    for depth in 2.min(depth)..=depth {
+        let allowed = Allowed { depth, leaves: full_leaves(depth) };
+        let known = branch.solve(node, None, allowed, i64::MAX)?;
+        if let Some(tree) = known.tree {
+            best = Found { cost: known.value, tree };
+        }
+        if branch.nodes.problem.is_finest(node, best.cost, &best.tree) {
+            break;
+        }
+    }
+    Ok(best)
+}
+
+impl<T: LaneTask> Problem<'_, T> {
+    /// Whether a tree costs no more than the finest partition of the rows, but for ties.
+    pub fn is_finest(&self, node: &Node, cost: i64, tree: &Tree) -> bool {
+        let ties = self.task.tie_price() * (tree.n_leaves() as i64 - 1);
+        cost < i64::MAX && cost - ties <= node.finest
+    }
+}

@@ -1,0 +1,272 @@
+//! From rows and a task to a certified tree: first trees, shallow ones, then all.
+
+use super::nodes::{Node, probe};
+use super::plan::Plan;
+use super::{Problem, SumNodes, SumScale, groups, sample, start};
+use crate::data::{BinaryMatrix, Sample};
+use crate::error::Error;
+use crate::search::branch::Branch;
+use crate::search::lattice::{self, Found};
+use crate::search::nodes::{Allowed, Nodes};
+use crate::search::root::Search;
+use crate::search::{Monitor, Precision, Settings, Solution, Stop};
+use crate::task::LaneTask;
+use crate::tree::Tree;
+
+/// The best tree for `task` over `features`, or on a limit the best found and a bound.
+pub fn solve<T: LaneTask>(
+    task: &T,
+    features: &BinaryMatrix,
+    settings: &Settings,
+    monitor: &Monitor,
+) -> Result<Solution, Error> {
+    let rows = sample(task, features, settings)?;
+    let about =
+        About { task, settings, monitor, n_rows: rows.n_rows(), n_columns: rows.n_columns() };
+    let problem = Problem::new(task, &rows, settings, monitor);
+    let scale = SumScale::new(task, features, &rows, settings.most_leaves());
+    let best = (task.leaf_cost(&rows.total), Tree::leaf());
+    let (precision, root) = (about.precision(&rows), SumNodes::new(&problem, settings).node(rows));
+    let lower = root.floor().min(best.0);
+    let search = Search::new(&scale, settings, monitor, best, lower);
+    let mut run = Run { problem: &problem, settings, root: &root, search };
+    run.search.record();
+    let stop = run.improve().err();
+    Ok(about.solution(run.search, stop, precision))
+}
+
+/// The best tree with at most k leaves for k = 1, 2, …, from one search; each with its own
+/// bound and status.
+///
+/// The numbers of leaves end at `settings.max_leaves`, at what the depth allows, or at the
+/// number of distinct rows.
+pub fn solve_path<T: LaneTask>(
+    task: &T,
+    features: &BinaryMatrix,
+    settings: &Settings,
+    monitor: &Monitor,
+) -> Result<Vec<Solution>, Error> {
+    let rows = sample(task, features, settings)?;
+    let about =
+        About { task, settings, monitor, n_rows: rows.n_rows(), n_columns: rows.n_columns() };
+    let problem = Problem::new(task, &rows, settings, monitor);
+    let most = settings.most_leaves().min(rows.n_rows()).max(1);
+    let scales: Vec<SumScale<T>> =
+        (1..=most).map(|k| SumScale::new(task, features, &rows, k)).collect();
+    let leaf = (task.leaf_cost(&rows.total), Tree::leaf());
+    let (precision, root) = (about.precision(&rows), SumNodes::new(&problem, settings).node(rows));
+    let lower = root.floor().min(leaf.0);
+    let begin = |scale| Search::new(scale, settings, monitor, leaf.clone(), lower);
+    let mut path: Vec<Search<i64>> = scales.iter().map(|scale| begin(scale)).collect();
+    path[0].close();
+    let mut branch = problem.branch(settings);
+    branch.nodes.all_sizes = true;
+    // Trees of k leaves have depth k − 1 at most: shallow lattices prove the first entries,
+    // and are there when a limit ends the deeper search.
+    let shallow = (1..settings.max_depth.min(lattice::MAX_DEPTH)).take_while(|&d| d + 1 < most);
+    let mut stop = None;
+    for depth in shallow.chain([settings.max_depth]) {
+        // The largest first: with it a lattice tells of all others.
+        for (k, search) in path.iter_mut().enumerate().map(|(at, s)| (at + 1, s)).rev() {
+            let last = k <= depth + 1 || depth == settings.max_depth;
+            if !search.is_closed() && stop.is_none() {
+                let allowed = Allowed { depth, leaves: usize::MAX }.at_most(depth, k);
+                stop = search.at_root(&mut branch, &root, allowed, 1, last).err();
+            }
+        }
+        for k in 1..most {
+            let (cost, tree) = path[k - 1].best.clone();
+            path[k].offer(cost, tree);
+        }
+        if stop.is_some() {
+            break;
+        }
+    }
+    Ok(path.into_iter().map(|search| about.solution(search, stop, precision)).collect())
+}
+
+/// What a solution says besides its tree.
+struct About<'a, T> {
+    task: &'a T,
+    settings: &'a Settings,
+    monitor: &'a Monitor<'a>,
+    n_rows: usize,
+    n_columns: usize,
+}
+
+impl<T: LaneTask> About<'_, T> {
+    fn precision(&self, rows: &Sample) -> Precision {
+        let depth = self.settings.max_depth.min(lattice::MAX_DEPTH);
+        lattice::choose_precision(self.task, rows, depth, self.settings)
+    }
+
+    fn solution(&self, search: Search<i64>, stop: Option<Stop>, precision: Precision) -> Solution {
+        let (tree, verdict) = search.finish(stop);
+        let backend = self.settings.backend().name();
+        Solution {
+            tree,
+            objective: verdict.objective,
+            lower_bound: verdict.lower_bound,
+            status: verdict.status,
+            nodes: self.monitor.nodes(),
+            n_distinct_rows: self.n_rows,
+            n_columns: self.n_columns,
+            trace: verdict.trace,
+            kernel: format!("{backend}-{precision:?}").to_lowercase(),
+        }
+    }
+}
+
+/// A search for one size.
+struct Run<'a, T> {
+    problem: &'a Problem<'a, T>,
+    settings: &'a Settings,
+    root: &'a Node,
+    search: Search<'a, i64>,
+}
+
+impl<'a, T: LaneTask> Run<'a, T> {
+    /// A greedy tree first, or last where nobody is likely to stop the search; then the search.
+    fn improve(&mut self) -> Result<(), Stop> {
+        let Run { problem, settings, root, .. } = *self;
+        let Problem { task, monitor, .. } = *problem;
+        let sample = &root.sample;
+        let allowed = Allowed { depth: settings.max_depth, leaves: usize::MAX };
+        let allowed = allowed.at_most(usize::MAX, settings.max_leaves.unwrap_or(usize::MAX));
+        if self.search.best.0 <= self.search.lower.saturating_add(task.split_price()) {
+            self.search.close();
+            return Ok(());
+        }
+        let plan = Plan::new(task, sample, settings, allowed.depth, monitor);
+        plan.announce();
+        let greedy = |exact| {
+            let most = if allowed.is_full() { usize::MAX } else { allowed.leaves };
+            let shape = start::Shape { depth: allowed.depth, leaves: most, exact };
+            start::greedy(task, sample, settings, shape, monitor)
+        };
+        if plan.is_instant() {
+            let end = self.in_order(allowed, &plan);
+            if end.is_err() {
+                self.offer(greedy(0));
+            }
+            return end;
+        }
+        self.offer(greedy(0));
+        let nodes = problem.branch(settings).nodes;
+        let exact = plan.exact_levels().min(nodes.lattice_depth(sample));
+        // The fewer levels are done even where the more would not be in time.
+        for levels in (2..=exact).filter(|_| allowed.is_full()) {
+            self.offer(greedy(levels));
+        }
+        if plan.affords_bound() && settings.equivalent_points {
+            let row_cost = |id| problem.bounds.row_cost(id);
+            let bound = groups::bound(task, sample, settings.most_leaves(), row_cost);
+            self.search.raise(bound.unwrap_or(i64::MIN));
+        }
+        self.in_order(allowed, &plan)
+    }
+
+    /// Shallow trees and a dive where they are nearly free, all trees of less depth where a limit
+    /// is near, then the search.
+    fn in_order(&mut self, allowed: Allowed, plan: &Plan<T>) -> Result<(), Stop> {
+        let Run { problem, settings, root, .. } = *self;
+        let mut branch = problem.branch(settings);
+        let mut depth = 2;
+        if settings.trivial_bound && allowed.depth > 3 {
+            depth = self.few_leaves(&mut branch, allowed)?;
+            if self.search.is_closed() {
+                return Ok(());
+            }
+        }
+        // A short search of few levels is over before a dive pays.
+        let pays = allowed.depth > 4 || !plan.is_instant();
+        let levels = if pays { plan.look_ahead() } else { 0 };
+        if levels > 0 && allowed.is_full() {
+            let tree = branch.nodes.dive(&root.sample, allowed.depth, levels)?;
+            if self.settles(&tree) {
+                return Ok(());
+            }
+        }
+        for depth in (depth..allowed.depth).take_while(|&depth| plan.affords(depth)) {
+            let shallower = allowed.at_most(depth, usize::MAX);
+            self.search.at_root(&mut branch, root, shallower, 1, false)?;
+            if self.is_settled() {
+                return Ok(());
+            }
+        }
+        branch.nodes = SumNodes::new(problem, &plan.settings(settings));
+        self.search.at_root(&mut branch, root, allowed, 1, true)
+    }
+
+    /// Lattices of trees of less depth while one of few leaves may be as good as any; the depth
+    /// from which on none was solved. Closes the search where one is.
+    fn few_leaves(
+        &mut self,
+        branch: &mut Branch<SumNodes<T>>,
+        allowed: Allowed,
+    ) -> Result<usize, Stop> {
+        let Run { problem, root, .. } = *self;
+        let (single_leaf, floor) = (branch.nodes.leaf(root).value, self.search.lower);
+        let mut order: Vec<usize> = Vec::new();
+        // The greedy tree aside, whose leaves are not few and which says nothing of a depth.
+        let mut best = Found { cost: single_leaf, tree: Tree::leaf() };
+        let deepest = if problem.task.pure_leaves() { lattice::MAX_DEPTH } else { 3 };
+        for depth in 2..=allowed.depth.min(deepest) {
+            // Deeper ones pay for themselves only when the trivial bound is within reach, or
+            // where prices rule out most columns once a good tree is known.
+            let near = (best.cost - floor) as f64 <= 0.25 * (single_leaf - floor) as f64;
+            if depth > 2 && !near && !T::PRICED {
+                return Ok(depth);
+            }
+            if depth > 3 && allowed.is_full() {
+                best = probe(branch, root, depth, &order, best)?;
+                if self.settles(&best) {
+                    return Ok(depth);
+                }
+            }
+            if depth == allowed.depth || depth > branch.nodes.lattice_depth(&root.sample) {
+                return Ok(depth);
+            }
+            let shallower = allowed.at_most(depth, usize::MAX);
+            let budget = if shallower.is_full() { usize::MAX } else { shallower.leaves };
+            let mut solved = branch.nodes.lattice(&root.sample, depth, &[budget], best.cost)?;
+            let found = solved.found.remove(0);
+            if found.cost < best.cost {
+                best = found;
+            }
+            if self.settles(&best) {
+                return Ok(depth);
+            }
+            order = (0..root.sample.n_columns()).collect();
+            if let values @ [_, ..] = &solved.root_values[..] {
+                order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
+            }
+        }
+        Ok(allowed.depth.min(deepest) + 1)
+    }
+
+    /// Takes a tree of few leaves if it is better, and then whether it attains the cost of the
+    /// finest partition, which proves the best tree.
+    fn settles(&mut self, tree: &Found) -> bool {
+        self.offer(tree.clone());
+        let finest = self.problem.is_finest(self.root, tree.cost, &tree.tree);
+        if finest {
+            self.search.close();
+        }
+        finest
+    }
+
+    /// Whether the best tree attains the cost of the finest partition, which proves it.
+    fn is_settled(&mut self) -> bool {
+        let (cost, tree) = &self.search.best;
+        let finest = self.problem.is_finest(self.root, *cost, tree);
+        if finest {
+            self.search.close();
+        }
+        finest
+    }
+
+    fn offer(&mut self, Found { cost, tree }: Found) {
+        self.search.offer(cost, tree);
+    }
+}
