@@ -43,6 +43,9 @@ impl<'a, N: Nodes> Branch<'a, N> {
         cut: N::Cost,
     ) -> Result<KnownOf<N>, Stop> {
         let allowed = self.nodes.useful(node, allowed);
+        if let Some(known) = self.known(node, allowed, cut) {
+            return Ok(known);
+        }
         match self.look(node, parent, allowed, cut)? {
             Look::Solved { known, .. } => Ok(known),
             Look::Open(open, mut queue) => {
@@ -56,8 +59,21 @@ impl<'a, N: Nodes> Branch<'a, N> {
         }
     }
 
-    /// What is known of a node without branching, by bounds, memo or the task's engine; or the
-    /// questions to be tried. `allowed` is what the node can make use of.
+    /// What is known of a node without a look at its rows, if that is enough: `allowed` is what
+    /// it can make use of.
+    pub fn known(&self, node: &N::Node, allowed: Allowed, cut: N::Cost) -> Option<KnownOf<N>> {
+        if allowed.leaves == 1 {
+            return Some(self.nodes.leaf(node));
+        }
+        let reached = cut.minus(self.nodes.slack());
+        let bound = self.nodes.bound(node);
+        if bound >= reached {
+            return Some(Known::bound(bound));
+        }
+        self.memo?.get(self.nodes.key(node) ^ allowed.mark(), reached)
+    }
+
+    /// Solves a node by the task's engine, or says which questions are to be tried.
     pub fn look(
         &mut self,
         node: &N::Node,
@@ -65,24 +81,14 @@ impl<'a, N: Nodes> Branch<'a, N> {
         allowed: Allowed,
         cut: N::Cost,
     ) -> Result<Look<N>, Stop> {
-        if allowed.leaves == 1 {
-            return Ok(Look::solved(self.nodes.leaf(node)));
-        }
-        let reached = cut.minus(self.nodes.slack());
-        let bound = self.nodes.bound(node);
-        if bound >= reached {
-            return Ok(Look::solved(Known::bound(bound)));
-        }
-        let rows = self.nodes.key(node);
-        let key = |leaves| rows ^ Allowed { leaves, ..allowed }.mark();
-        if let Some(known) = self.memo.and_then(|memo| memo.get(key(allowed.leaves), reached)) {
-            return Ok(Look::solved(known));
-        }
         self.monitor.check()?;
         let look = self.nodes.look(node, parent, allowed, cut)?;
         if let (Look::Solved { known, fewer }, Some(memo)) = (&look, self.memo) {
-            memo.put(key(allowed.leaves), known);
-            fewer.iter().enumerate().for_each(|(k, known)| memo.put(key(k + 1), known));
+            let rows = self.nodes.key(node);
+            memo.put(rows ^ allowed.mark(), known);
+            for (k, known) in fewer.iter().enumerate() {
+                memo.put(rows ^ allowed.at_most(usize::MAX, k + 1).mark(), known);
+            }
         }
         Ok(look)
     }
@@ -157,7 +163,17 @@ impl<'a, N: Nodes> Branch<'a, N> {
         cut: N::Cost,
     ) -> Result<KnownOf<N>, Stop> {
         let (mut least, mut cut) = (Known::bound(N::Cost::MOST), cut);
-        for share in self.ways(sides.nodes, allowed) {
+        let ways = self.ways(sides.nodes, allowed);
+        if N::ALL_SIZES && ways.clone().nth(1).is_some() {
+            // What is true of as many leaves as either side can use is true of all shares, and a
+            // lattice tells of all of them.
+            let below = [allowed.below(); 2];
+            let known = self.pair(node, sides, below, cut)?;
+            if known.value >= cut {
+                return Ok(Known::bound(known.value));
+            }
+        }
+        for share in ways {
             let known = self.pair(node, sides, share, cut)?;
             if known.is_exact() && known.value < cut {
                 cut = known.value;
@@ -175,7 +191,7 @@ impl<'a, N: Nodes> Branch<'a, N> {
         &self,
         sides: &[N::Node; 2],
         allowed: Allowed,
-    ) -> impl Iterator<Item = [Allowed; 2]> + use<N> {
+    ) -> impl Iterator<Item = [Allowed; 2]> + Clone + use<N> {
         let depth = allowed.depth - 1;
         let [no, yes] = [0, 1].map(|s| self.nodes.useful(&sides[s], allowed.below()).leaves);
         let all = allowed.leaves.min(no.saturating_add(yes));
@@ -209,6 +225,9 @@ impl<'a, N: Nodes> Branch<'a, N> {
         sides.prove(other, two.value.greater(bounds[other]));
         let value = one.value.plus(two.value).plus(price);
         let (Some(one), Some(two)) = (one.tree, two.tree) else { return Ok(Known::bound(value)) };
+        if value >= cut {
+            return Ok(Known::bound(value));
+        }
         let trees = if first == 0 { [&one, &two] } else { [&two, &one] };
         Ok(Known::exact(value, self.nodes.join(node, split, trees)))
     }

@@ -193,6 +193,9 @@ pub trait Nodes: Sized {
     /// What is kept of a best tree.
     type Subtree: Kept;
 
+    /// Whether a node below others that is solved at a look is solved for all numbers of leaves.
+    const ALL_SIZES: bool;
+
     /// Costs that differ by no more are taken as equal.
     fn slack(&self) -> Self::Cost {
         Self::Cost::NONE

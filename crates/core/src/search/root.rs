@@ -115,12 +115,19 @@ impl<'a, C: Cost> Search<'a, C> {
         last: bool,
     ) -> Result<(), Stop> {
         let allowed = branch.nodes.useful(node, allowed);
-        let (open, queue) = match branch.look(node, None, allowed, self.best.0)? {
+        // Of equally good trees that of an engine is taken, which does not depend on lanes.
+        let ties = self.best.0.plus(C::UNIT);
+        let look = match branch.known(node, allowed, ties) {
+            Some(known) => Look::solved(known),
+            None => branch.look(node, None, allowed, ties)?,
+        };
+        let (open, queue) = match look {
             Look::Open(open, queue) => (open, queue),
             Look::Solved { known, .. } => {
-                if known.is_exact() && known.value < self.best.0.minus(self.slack) {
+                if known.is_exact() && known.value < ties.minus(self.slack) {
                     let tree = N::whole(branch, node, allowed, &known)?;
-                    self.offer(known.value, tree);
+                    self.best = (known.value, tree);
+                    self.record();
                 }
                 if last {
                     self.close();

@@ -20,6 +20,7 @@ pub use statistics::Statistics;
 use super::Stop;
 use super::memo::Memo;
 use crate::tree::Tree;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// Objective and bound differ by no more than this share of max(1, |objective|) when a
@@ -100,7 +101,7 @@ struct Problem<'a> {
     /// Added for every leaf, hence for every split.
     penalty: f64,
     min_leaf: i64,
-    memo: Option<Memo<f64, Tree>>,
+    memo: Option<Memo<f64, Arc<Tree>>>,
     /// Whether the same sums were seen to have different costs.
     differs: AtomicBool,
 }

@@ -9,6 +9,7 @@ use crate::search::branch::Branch;
 use crate::search::nodes::{Allowed, Known, KnownOf, Look, Nodes, Parent, Rooted};
 use crate::search::{Monitor, Settings, Stop};
 use crate::tree::Tree;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Look-ahead of the order of columns.
@@ -188,8 +189,9 @@ impl<'a> BatchNodes<'a> {
             (false, false) => vec![allowed.leaves],
         };
         let found = self.lattice(&node.sample, allowed.depth, &budgets)?.found;
-        let known = found.into_iter().map(|Found { cost, tree }| Known::exact(cost, tree));
-        let mut fewer: Vec<Known<f64, Tree>> = known.collect();
+        let known =
+            found.into_iter().map(|Found { cost, tree }| Known::exact(cost, Arc::new(tree)));
+        let mut fewer: Vec<Known<f64, Arc<Tree>>> = known.collect();
         let known = fewer.pop().expect("at least one budget");
         Ok(Look::Solved { known, fewer })
     }
@@ -201,10 +203,12 @@ impl Nodes for BatchNodes<'_> {
     type Open = Open;
     type Queue = Queue;
     type Split = Split;
-    type Subtree = Tree;
+    type Subtree = Arc<Tree>;
 
-    fn leaf(&self, node: &Node) -> Known<f64, Tree> {
-        Known::exact(node.prior.leaf, Tree::leaf())
+    const ALL_SIZES: bool = true;
+
+    fn leaf(&self, node: &Node) -> Known<f64, Arc<Tree>> {
+        Known::exact(node.prior.leaf, Arc::new(Tree::leaf()))
     }
 
     fn useful(&self, node: &Node, allowed: Allowed) -> Allowed {
@@ -255,7 +259,7 @@ impl Nodes for BatchNodes<'_> {
         Ok(Look::Open(Open { sides }, Queue { splits, next: 0 }))
     }
 
-    fn first(&self, node: &Node, _open: &Open) -> Known<f64, Tree> {
+    fn first(&self, node: &Node, _open: &Open) -> Known<f64, Arc<Tree>> {
         self.leaf(node)
     }
 
@@ -290,8 +294,8 @@ impl Nodes for BatchNodes<'_> {
         usize::from(sides[1].sample.n_rows() <= sides[0].sample.n_rows())
     }
 
-    fn join(&self, node: &Node, split: &Split, [no, yes]: [&Tree; 2]) -> Tree {
-        Tree::on(node.sample.columns[split.column], [no, yes])
+    fn join(&self, node: &Node, split: &Split, [no, yes]: [&Arc<Tree>; 2]) -> Arc<Tree> {
+        Arc::new(Tree::on(node.sample.columns[split.column], [no, yes]))
     }
 }
 
@@ -307,6 +311,6 @@ impl Rooted for BatchNodes<'_> {
         _allowed: Allowed,
         known: &KnownOf<Self>,
     ) -> Result<Tree, Stop> {
-        Ok(known.tree.clone().expect("the tree of an exact value"))
+        Ok(Tree::clone(known.tree.as_ref().expect("the tree of an exact value")))
     }
 }

@@ -141,6 +141,8 @@ impl<'a> Nodes for CurveNodes<'a> {
     type Split = Candidate;
     type Subtree = i32;
 
+    const ALL_SIZES: bool = false;
+
     fn slack(&self) -> f64 {
         self.tables.slack
     }

@@ -29,6 +29,7 @@ use crate::task::LaneTask;
 use crate::tree::Tree;
 use bounds::RowBounds;
 use nodes::SumNodes;
+use std::sync::Arc;
 
 /// Share of the memory limit that nodes met may take; the rest is for lattices.
 const MEMO: usize = 4;
@@ -38,7 +39,7 @@ pub struct Problem<'a, T> {
     task: &'a T,
     monitor: &'a Monitor<'a>,
     bounds: RowBounds<'a, T>,
-    memo: Option<Memo<i64, Tree>>,
+    memo: Option<Memo<i64, Arc<Tree>>>,
 }
 
 impl<'a, T: LaneTask> Problem<'a, T> {

@@ -9,6 +9,7 @@ use crate::search::nodes::{Allowed, Cost, Listed};
 use crate::search::{Alternative, Monitor, Settings, Status, Stop};
 use crate::task::{FreeQuestions, LaneTask};
 use crate::tree::Tree;
+use std::sync::Arc;
 
 /// All trees whose objective is within `slack` (and 1e-9) of the best one's, at most `limit`, by
 /// leaves.
@@ -113,7 +114,7 @@ fn with_each_root<T: LaneTask>(
     branch: &mut Branch<SumNodes<T>>,
     sample: Sample,
     allowed: Allowed,
-) -> Result<Vec<(usize, Tree)>, Stop> {
+) -> Result<Vec<(usize, Arc<Tree>)>, Stop> {
     let mut found = Vec::new();
     if allowed.depth == 0 || allowed.leaves < 2 {
         return Ok(found);

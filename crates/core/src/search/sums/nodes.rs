@@ -16,6 +16,7 @@ use crate::tree::Tree;
 use rustc_hash::FxBuildHasher;
 use std::cmp::Reverse;
 use std::hash::BuildHasher;
+use std::sync::Arc;
 
 /// Look-ahead of the order of columns.
 const LOOK_AHEAD: usize = 3;
@@ -134,8 +135,9 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
         if all_sizes {
             let budgets: Vec<usize> = (1..=allowed.leaves).collect();
             let found = self.lattice(&node.sample, allowed.depth, &budgets, i64::MAX)?.found;
-            let known = found.into_iter().map(|Found { cost, tree }| Known::exact(cost, tree));
-            let mut fewer: Vec<Known<i64, Tree>> = known.collect();
+            let known =
+                found.into_iter().map(|Found { cost, tree }| Known::exact(cost, Arc::new(tree)));
+            let mut fewer: Vec<Known<i64, Arc<Tree>>> = known.collect();
             let known = fewer.pop().expect("at least one leaf");
             return Ok(Look::Solved { known, fewer });
         }
@@ -144,7 +146,11 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
         let Found { cost, tree } = solved.found.remove(0);
         let lower = solved.lower[0];
         let proven = lower >= cost;
-        Ok(Look::solved(if proven { Known::exact(cost, tree) } else { Known::bound(lower) }))
+        Ok(Look::solved(if proven {
+            Known::exact(cost, Arc::new(tree))
+        } else {
+            Known::bound(lower)
+        }))
     }
 
     /// Greedy tree that chooses each split by the best tree of so many levels below it.
@@ -253,10 +259,12 @@ impl<'a, T: LaneTask> Nodes for SumNodes<'a, T> {
     type Open = Open;
     type Queue = Queue;
     type Split = Split;
-    type Subtree = Tree;
+    type Subtree = Arc<Tree>;
 
-    fn leaf(&self, node: &Node) -> Known<i64, Tree> {
-        Known::exact(node.leaf, Tree::leaf())
+    const ALL_SIZES: bool = true;
+
+    fn leaf(&self, node: &Node) -> Known<i64, Arc<Tree>> {
+        Known::exact(node.leaf, Arc::new(Tree::leaf()))
     }
 
     /// No more splits than columns, or than could pay for themselves.
@@ -338,7 +346,7 @@ impl<'a, T: LaneTask> Nodes for SumNodes<'a, T> {
         Ok(Look::Open(Open { prices, subsets }, queue))
     }
 
-    fn first(&self, node: &Node, _open: &Open) -> Known<i64, Tree> {
+    fn first(&self, node: &Node, _open: &Open) -> Known<i64, Arc<Tree>> {
         self.leaf(node)
     }
 
@@ -418,7 +426,7 @@ impl<'a, T: LaneTask> Nodes for SumNodes<'a, T> {
         open: &Open,
         queue: &mut Queue,
         split: &Split,
-        below: &Below<i64, Tree>,
+        below: &Below<i64, Arc<Tree>>,
         allowed: Allowed,
     ) {
         let Queue { order, open: bounds, sides, next } = queue;
@@ -443,8 +451,8 @@ impl<'a, T: LaneTask> Nodes for SumNodes<'a, T> {
         }
     }
 
-    fn join(&self, node: &Node, split: &Split, [no, yes]: [&Tree; 2]) -> Tree {
-        Tree::on(node.sample.columns[split.column], [no, yes])
+    fn join(&self, node: &Node, split: &Split, [no, yes]: [&Arc<Tree>; 2]) -> Arc<Tree> {
+        Arc::new(Tree::on(node.sample.columns[split.column], [no, yes]))
     }
 }
 
@@ -460,7 +468,7 @@ impl<T: LaneTask> Rooted for SumNodes<'_, T> {
         _allowed: Allowed,
         known: &KnownOf<Self>,
     ) -> Result<Tree, Stop> {
-        Ok(known.tree.clone().expect("the tree of an exact value"))
+        Ok(Tree::clone(known.tree.as_ref().expect("the tree of an exact value")))
     }
 }
 
@@ -473,7 +481,7 @@ impl<T: LaneTask> Listed for SumNodes<'_, T> {
     }
 
     fn joined(&self, node: &Node, split: &Split, trees: [&Tree; 2]) -> Tree {
-        self.join(node, split, trees)
+        Tree::on(node.sample.columns[split.column], trees)
     }
 }
 
@@ -519,7 +527,7 @@ fn stepwise<T: LaneTask>(
         let allowed = Allowed { depth, leaves: full_leaves(depth) };
         let known = branch.solve(node, None, allowed, i64::MAX)?;
         if let Some(tree) = known.tree {
-            best = Found { cost: known.value, tree };
+            best = Found { cost: known.value, tree: Tree::clone(&tree) };
         }
         if branch.nodes.problem.is_finest(node, best.cost, &best.tree) {
             break;
