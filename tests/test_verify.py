@@ -14,7 +14,14 @@ from sklearn.linear_model import LinearRegression
 from tampering import changed, loaded, numbers
 
 import bristlecone
-from bristlecone import BinaryEncoder, OptimalSurvivalTree, OptimalTreeRegressor, PolicyTree
+from bristlecone import (
+    BinaryEncoder,
+    OptimalSurvivalTree,
+    OptimalTree,
+    OptimalTreeRegressor,
+    PolicyTree,
+    Task,
+)
 from bristlecone.datasets import load
 from bristlecone.model.registry import dumps, loads
 from bristlecone.trust import verify
@@ -370,3 +377,28 @@ def test_outcomes_that_cancel_are_compared_by_what_they_were_summed_from():
     tree.fit(X, np.array(y, dtype=float), **data)
     assert tree.objective_value_ != 0.0 and abs(tree.objective_value_) < 1e-10
     assert verify(tree, X, np.array(y, dtype=float), **data).ok
+
+
+class Balance(Task):
+    """A leaf costs minus its imbalance, and may not carry more than ``most``."""
+
+    def __init__(self, most):
+        self.most = most
+
+    def statistics(self, X, y):
+        return np.column_stack([np.ones(len(y)), y])
+
+    def leaf_cost(self, sums):
+        carried = np.abs(sums[:, 1])
+        return np.where(carried > self.most, np.inf, -carried)
+
+
+def test_a_false_objective_is_found_out_where_all_rows_may_be_no_leaf():
+    X, y = np.array([[1], [1], [0], [0]], dtype=bool), np.array([2.0, 0.5, 1.5, 1.0])
+    tree = OptimalTree(task=Balance(3.0), max_depth=1).fit(X, y)
+    assert tree.n_leaves_ == 2 and verify(tree, X, y).ok
+    found = tree.certificate_
+    for wrong in (-0.01, 0.01):
+        value = found.objective_value + wrong
+        tree.certificate_ = replace(found, objective_value=value, lower_bound=value)
+        assert failed(verify(tree, X, y)) == ["objective value", "lower bound"]

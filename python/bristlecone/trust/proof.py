@@ -92,7 +92,9 @@ def check_proof(
 
 def _scale(statement: Statement, whole: Floats) -> float:
     """Size of the loss, that rounding is relative to; ``whole`` are costs of the root as a leaf."""
-    return max(statement.unit, float(np.abs(whole[0, 0])) / statement.total)
+    loss = float(np.abs(whole[0, 0])) / statement.total
+    # All rows may be no leaf.
+    return max(statement.unit, loss if math.isfinite(loss) else 0.0)
 
 
 def _value(tree: Any, statement: Statement, costs: Floats, allowed: float) -> float:
