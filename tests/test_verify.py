@@ -379,6 +379,18 @@ def test_outcomes_that_cancel_are_compared_by_what_they_were_summed_from():
     assert verify(tree, X, np.array(y, dtype=float), **data).ok
 
 
+@pytest.mark.parametrize("name", ["constant", "far from zero"])
+def test_rounding_of_targets_is_no_difference(name):
+    X = np.arange(66)[:, None] % [2, 3] == 0
+    y = 0.1 * np.ones(66) if name == "constant" else 1.7e9 + X @ [1.0, 0.5] + np.arange(66) / 99
+    tree = OptimalTreeRegressor(max_depth=2).fit(X, y)
+    assert verify(tree, X, y).ok
+    found = tree.certificate_
+    worse = found.objective_value + 1e-3
+    tree.certificate_ = replace(found, objective_value=worse, lower_bound=worse)
+    assert failed(verify(tree, X, y)) == ["objective value", "lower bound"]
+
+
 class Balance(Task):
     """A leaf costs minus its imbalance, and may not carry more than ``most``."""
 
@@ -391,6 +403,13 @@ class Balance(Task):
     def leaf_cost(self, sums):
         carried = np.abs(sums[:, 1])
         return np.where(carried > self.most, np.inf, -carried)
+
+
+def test_a_task_of_ones_own_whose_costs_cancel_verifies():
+    X, y = np.array([[1], [1], [1], [0]], dtype=bool), np.array([0.1, 0.2, -0.3, 0.0])
+    tree = OptimalTree(task=Balance(10.0), max_depth=1, leaf_penalty=1e-12).fit(X, y)
+    assert tree.certificate_.objective_value != 1e-12
+    assert verify(tree, X, y).ok
 
 
 def test_a_false_objective_is_found_out_where_all_rows_may_be_no_leaf():
