@@ -14,7 +14,14 @@ from sklearn.linear_model import LinearRegression
 from tampering import changed, loaded, numbers
 
 import bristlecone
-from bristlecone import BinaryEncoder, OptimalSurvivalTree, OptimalTreeRegressor, PolicyTree
+from bristlecone import (
+    BinaryEncoder,
+    OptimalSurvivalTree,
+    OptimalTree,
+    OptimalTreeRegressor,
+    PolicyTree,
+    Task,
+)
 from bristlecone.datasets import load
 from bristlecone.model.registry import dumps, loads
 from bristlecone.trust import verify
@@ -370,3 +377,47 @@ def test_outcomes_that_cancel_are_compared_by_what_they_were_summed_from():
     tree.fit(X, np.array(y, dtype=float), **data)
     assert tree.objective_value_ != 0.0 and abs(tree.objective_value_) < 1e-10
     assert verify(tree, X, np.array(y, dtype=float), **data).ok
+
+
+@pytest.mark.parametrize("name", ["constant", "far from zero"])
+def test_rounding_of_targets_is_no_difference(name):
+    X = np.arange(66)[:, None] % [2, 3] == 0
+    y = 0.1 * np.ones(66) if name == "constant" else 1.7e9 + X @ [1.0, 0.5] + np.arange(66) / 99
+    tree = OptimalTreeRegressor(max_depth=2).fit(X, y)
+    assert verify(tree, X, y).ok
+    found = tree.certificate_
+    worse = found.objective_value + 1e-3
+    tree.certificate_ = replace(found, objective_value=worse, lower_bound=worse)
+    assert failed(verify(tree, X, y)) == ["objective value", "lower bound"]
+
+
+class Balance(Task):
+    """A leaf costs minus its imbalance, and may not carry more than ``most``."""
+
+    def __init__(self, most):
+        self.most = most
+
+    def statistics(self, X, y):
+        return np.column_stack([np.ones(len(y)), y])
+
+    def leaf_cost(self, sums):
+        carried = np.abs(sums[:, 1])
+        return np.where(carried > self.most, np.inf, -carried)
+
+
+def test_a_task_of_ones_own_whose_costs_cancel_verifies():
+    X, y = np.array([[1], [1], [1], [0]], dtype=bool), np.array([0.1, 0.2, -0.3, 0.0])
+    tree = OptimalTree(task=Balance(10.0), max_depth=1, leaf_penalty=1e-12).fit(X, y)
+    assert tree.certificate_.objective_value != 1e-12
+    assert verify(tree, X, y).ok
+
+
+def test_a_false_objective_is_found_out_where_all_rows_may_be_no_leaf():
+    X, y = np.array([[1], [1], [0], [0]], dtype=bool), np.array([2.0, 0.5, 1.5, 1.0])
+    tree = OptimalTree(task=Balance(3.0), max_depth=1).fit(X, y)
+    assert tree.n_leaves_ == 2 and verify(tree, X, y).ok
+    found = tree.certificate_
+    for wrong in (-0.01, 0.01):
+        value = found.objective_value + wrong
+        tree.certificate_ = replace(found, objective_value=value, lower_bound=value)
+        assert failed(verify(tree, X, y)) == ["objective value", "lower bound"]

@@ -12,6 +12,8 @@ import fits
 import neighbours
 import numpy as np
 import opinions
+import pytest
+from checks import fitted
 from problems import DRAWS, front, greedy, listed
 
 from bristlecone.errors import BristleconeWarning
@@ -60,6 +62,10 @@ def run(name, kind, seed):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BristleconeWarning)
         try:
+            if problem.refused:
+                with pytest.raises(ValueError, match=problem.refused):
+                    fitted(problem)
+                return problem, ["refused"]
             counted = case.check(problem, np.random.default_rng(seed))
         except Exception as error:
             raise AssertionError(f"{replay(name, kind, seed)}: {words(problem)}") from error

@@ -125,6 +125,8 @@ class Problem:
     reference: float | None = None
     # What else a fitted tree tells of its rows, as pairs of what is told and what is true.
     also: object = lambda model: []
+    # What ``fit`` says where it takes no such rows.
+    refused: str | None = None
     # Size of the amounts that rounding is relative to, where that is not the objective's.
     scale: float = 0.0
     # Parameters, and arguments of ``fit``, that another kind of problem draws.

@@ -147,6 +147,14 @@ class Brier:
             survival.append(value)
         self.inverse = np.array([1 / g if g > 0 else 0.0 for g in survival])
 
+    def leaves_no_digits(self):
+        """Whether the mean of 1/G makes sums too inexact (docs/maths/brier.md)."""
+        rows = len(self.weight)
+        whole = (self.weight == np.floor(self.weight)).all()
+        rounded = 1.0 if whole else min(rows, 4 * math.sqrt(rows))
+        mean = (self.share * self.inverse[:-1]).sum()
+        return 2 * np.finfo(float).eps * mean * rounded > 2.5e-10
+
     def terms(self, rows):
         """V and N of the leaf at every time but the last."""
         time, event, weight = self.time[rows], self.event[rows], self.weight[rows]
@@ -209,9 +217,11 @@ def matthews(wrong_positives, wrong_negatives, positives, negatives):
     """Matthews correlation; 0 where a single class is predicted."""
     tp, tn = positives - wrong_negatives, negatives - wrong_positives
     above = tp * tn - wrong_positives * wrong_negatives
+    total = positives + negatives
     called = tp + wrong_positives
-    below = positives * negatives * called * (positives + negatives - called)
-    below = np.where(below > 1e-12 * (positives * negatives) ** 2, below, np.inf)
+    # Errors are sums that were rounded to 12 digits: less than any row.
+    single = np.minimum(called, total - called) <= 1e-11 * max(1.0, total)
+    below = np.where(single, np.inf, positives * negatives * called * (total - called))
     return above / np.sqrt(below)
 
 

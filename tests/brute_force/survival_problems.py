@@ -104,6 +104,7 @@ def survival(rng, objective=None):
         def mean(rows, tau):
             return plain.restricted_mean(brier.times, brier.kaplan_meier(rows), tau)
 
+    too_wide = objective == "brier" and brier.leaves_no_digits()
     cost_of = remembering(lambda rows: leaf_cost(rows) if e[rows].sum() >= least else math.inf)
     likelihood = objective == "likelihood"
     amount = parameters["shrinkage"]
@@ -150,6 +151,7 @@ def survival(rng, objective=None):
         elsewhere=frozenset(["reference_loss"] if likelihood else []),
         estimator=OptimalSurvivalTree, parameters=parameters, X=X, fit=fit, kept=kept,
         weight=weight, leaf_cost=cost_of, total=weight.sum(), also=predictions,
+        refused="heavy rows are censored long before light ones" if too_wide else None,
     )  # fmt: skip
     if fairness is None:
         problem = Problem(**common)

@@ -35,6 +35,12 @@ def test_random_problems(name, kind):
         # Either value of a flag was as frequent by its weights.
         ("verify", "classes", 3003624),
         ("verify", "classes", 3008575),
+        # Costs of either sign cancel but for rounding.
+        ("verify", "own task", 20215235),
+        # Light rows of one class: rounded errors are not those of a tree that says one class.
+        ("fit", "measure of classes", 20067382),
+        # Censoring weights that leave no digits are refused.
+        ("verify", "brier", 20174955),
     ],
 )
 def test_problems_that_once_failed(name, kind, seed):

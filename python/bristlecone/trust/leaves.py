@@ -21,6 +21,7 @@ from bristlecone.trust.losses import (
     lifetimes,
     path_prices,
     prior_of,
+    rounded_squares,
     row_hazards,
 )
 from bristlecone.trust.plain import Lifetimes, antitonic_curve, restricted_mean
@@ -321,7 +322,8 @@ def _check_means(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None:
     checks.same("means", f"of {nodes.n_leaves} leaves", pairs, scale=scale)
     pairs = [("of leaf", variance[nodes.leaves], leaves.variance)]
     spread = float(variance[0])
-    checks.same("variances", f"of {nodes.n_leaves} leaves", pairs, scale=spread)
+    scale = max(spread, rounded_squares(target, spread))
+    checks.same("variances", f"of {nodes.n_leaves} leaves", pairs, scale=scale)
 
 
 def _quantiles(values: Floats, weight: Floats) -> list[float]:

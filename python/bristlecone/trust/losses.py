@@ -6,6 +6,7 @@ leaves of a tree, and the objective is a function of their sum. Definitions: doc
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
@@ -25,6 +26,7 @@ __all__ = [
     "lifetimes",
     "path_prices",
     "prior_of",
+    "rounded_squares",
     "row_hazards",
     "statement_of",
 ]
@@ -48,6 +50,8 @@ class Statement(ABC):
     unit : float
         Size of the loss, for rounding: 1 of shares and of losses without a unit; 0 where the loss
         of all rows as one leaf tells.
+    summed : float
+        Size of what losses are summed from, where what is left of it may be less than rounding.
     price : float
         Work of one leaf, in that of a sum of one statistic.
     is_sum : bool
@@ -59,6 +63,7 @@ class Statement(ABC):
     statistics: Any
     total: float
     unit = 0.0
+    summed = 0.0
     price = 1.0
     is_sum = True
     is_limited = False
@@ -325,6 +330,15 @@ class _Rewards(Statement):
         return np.where(kept, costs[:, 0] / self.total, np.inf)
 
 
+def rounded_squares(values: Floats, variance: float) -> float:
+    """Size of the numbers whose rounding, 1e-12 of them, is that of a mean square of deviations.
+
+    Deviations are off by d, about 1e-13 of the values, and squares by 2d of the deviation, and d².
+    """
+    off = 1e-13 * float(np.abs(values).max())
+    return (2 * off * math.sqrt(variance) + off**2) / 1e-12
+
+
 class _SquaredError(Statement):
     """Squared distance from the mean of a leaf."""
 
@@ -333,6 +347,7 @@ class _SquaredError(Statement):
         centred = target - np.average(target, weights=weight)
         self.statistics = np.stack([weight, weight * centred, weight * centred**2], axis=1)
         self.total = rows.total
+        self.summed = rounded_squares(target, weight @ centred**2 / self.total)
 
     def candidates(self, sums: Floats) -> Floats:
         size, first, second = sums.T
@@ -347,6 +362,7 @@ class _Own(Statement):
     def __init__(self, rows: Rows, task: Any) -> None:
         self.statistics, self.task = rows.facts["statistics"], task
         self.total = rows.total
+        self.summed = float(np.abs(self.statistics).sum(axis=0).max()) / self.total
 
     def candidates(self, sums: Floats) -> Floats:
         costs = np.asarray(self.task.leaf_cost(np.asfortranarray(sums)), dtype=np.float64)

@@ -37,7 +37,7 @@ def check_objective(
     costs = candidates[nodes.leaves, label].sum(axis=0)
     costs[0] += _split_costs(tree, statement, sums)
     value = _value(tree, statement, costs, math.inf)
-    scale = _scale(statement, candidates[0])
+    scale = max(_scale(statement, candidates[0]), statement.summed)
     same = close(value, found.objective_value, scale)
     checks.holds("objective value", same, value, found.objective_value)
     if statement.is_limited and found.status != "reestimated":
@@ -82,6 +82,7 @@ def check_proof(
     exact, loose = least_objectives(statement, answers, event, limits, (_EXACT, ALLOWED))
     whole = statement.root
     rounding = 1e-9 * max(_scale(statement, whole), abs(found.objective_value))
+    rounding = max(rounding, 1e-12 * statement.summed)
     holds = found.lower_bound <= exact + rounding and found.objective_value >= loose - rounding
     if found.status == "optimal":
         holds = holds and found.objective_value <= exact + rounding
@@ -92,7 +93,9 @@ def check_proof(
 
 def _scale(statement: Statement, whole: Floats) -> float:
     """Size of the loss, that rounding is relative to; ``whole`` are costs of the root as a leaf."""
-    return max(statement.unit, float(np.abs(whole[0, 0])) / statement.total)
+    loss = float(np.abs(whole[0, 0])) / statement.total
+    # All rows may be no leaf.
+    return max(statement.unit, loss if math.isfinite(loss) else 0.0)
 
 
 def _value(tree: Any, statement: Statement, costs: Floats, allowed: float) -> float:
