@@ -115,3 +115,23 @@ def test_bad_data_are_named(task, data, message):
         data = {"labels": labels, **data}
     with pytest.raises(ValueError, match=message):
         solve_front(task, data, X, **SETTINGS)
+
+
+def test_points_that_only_the_rounding_of_weights_tells_apart_are_one():
+    labels, weight = np.array([0, 1, 0, 0, 1, 0, 1]), np.array([0.3, 2, 0.1, 0.2, 1, 5, 1])
+    X = np.array([[1, 0]] * 2 + [[0, 1]] * 3 + [[0, 0]] * 2, dtype=np.uint8)
+    data = {"labels": labels, "weight": weight}
+    costs = solve_front("confusion", data, X, **{**SETTINGS, "max_depth": 1}).front.points
+    costs = np.array([point.costs for point in costs])
+    assert costs == pytest.approx(np.array([[0, 4], [0.3, 2], [5.3, 1], [5.6, 0]]), abs=1e-9)
+
+
+def test_trees_of_the_same_errors_but_for_the_order_of_sums_are_one_point():
+    labels = np.array([0] * 4 + [1] * 6)
+    rows = "000 101 100 001 000 100 011 000 101 001"
+    X = np.array([[int(digit) for digit in row] for row in rows.split()], dtype=np.uint8)
+    data = {"labels": labels, "weight": np.array([1.6] * 4 + [8 / 11] * 6)}
+    settings = {**SETTINGS, "max_depth": 3, "max_leaf_nodes": 4, "leaf_penalty": 1e-3}
+    points = solve_front("matthews", data, X, **settings).front.points
+    errors = np.array([point.costs for point in points])
+    assert len(np.unique(errors.round(9), axis=0)) == len(points)

@@ -13,6 +13,8 @@ const TOTAL_BITS: u32 = 46;
 pub struct Confusion {
     statistics: Vec<i64>,
     scale: f64,
+    /// Whether weights were whole numbers already.
+    whole: bool,
 }
 
 impl Confusion {
@@ -25,7 +27,7 @@ impl Confusion {
         }
         let of_row = |(&p, &w): (&bool, &i64)| if p { [0, w] } else { [w, 0] };
         let statistics = positive.iter().zip(&fixed.values).flat_map(of_row).collect();
-        Ok(Confusion { statistics, scale: fixed.scale() })
+        Ok(Confusion { statistics, scale: fixed.scale(), whole: fixed.whole })
     }
 }
 
@@ -82,5 +84,11 @@ impl FrontTask<2> for Confusion {
 
     fn units(&self) -> [f64; 2] {
         [self.scale; 2]
+    }
+
+    /// Each weight is off by half a unit, in either of two totals.
+    fn rounding(&self) -> f64 {
+        let rows = self.statistics.len() / 2;
+        if self.whole { 0.0 } else { rows as f64 / self.scale }
     }
 }

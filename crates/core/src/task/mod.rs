@@ -332,6 +332,12 @@ pub trait FrontTask<const K: usize>: Task<Cost = [i64; K]> {
     /// Units of every component per unit of what users see.
     fn units(&self) -> [f64; K];
 
+    /// Totals as users see them that differ by no more than this may be equal in truth, for what
+    /// rows count is rounded.
+    fn rounding(&self) -> f64 {
+        0.0
+    }
+
     /// What a leaf costs beyond the price of a split, in units of the objective: more than the
     /// price changes no order.
     fn excess(&self) -> f64 {

@@ -7,6 +7,7 @@
 //! search by the lattice. See docs/maths/fronts.md.
 
 use super::hull::{Hull, Line, Pair};
+use super::ties::without_ties;
 use super::{Front, FrontPoint};
 use crate::data::BinaryMatrix;
 use crate::error::Error;
@@ -401,7 +402,7 @@ impl Search<'_> {
     }
 
     fn finish(self, stop: Option<Stop>) -> Front {
-        let Search { mut met, best, certificate, monitor, sample, .. } = self;
+        let Search { mut met, best, certificate, monitor, sample, total, .. } = self;
         // Of trees of the same errors the one of fewest leaves, which is the best one where it is
         // among them.
         let (errors, leaves) = (pair(&met[best]), met[best].tree.n_leaves());
@@ -419,6 +420,10 @@ impl Search<'_> {
             better
         });
         debug_assert!(met.iter().find(|p| is_best(p)).is_some_and(|p| p.tree.n_leaves() <= leaves));
+        // Errors are summed leaf by leaf.
+        let tie = CLOSE * (total[0] + total[1]);
+        let best = met.iter().position(is_best);
+        let met = without_ties(met, tie, best);
         let verdict = certificate.finish(stop);
         Front {
             best: met.iter().position(is_best),

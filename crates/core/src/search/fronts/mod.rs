@@ -14,6 +14,7 @@ mod node;
 pub mod plain;
 mod points;
 mod start;
+mod ties;
 mod whole;
 
 pub use metric::{Metric, solve_metric};
@@ -107,8 +108,9 @@ pub fn solve_front<T: FrontTask<2>>(
             break;
         }
     }
+    let points = stairs.iter().map(|p| point(&engine, p)).collect();
     Ok(Front {
-        points: stairs.iter().map(|p| point(&engine, p)).collect(),
+        points: ties::without_ties(points, task.rounding(), None),
         best: None,
         objective: f64::NAN,
         lower_bound: f64::NAN,
