@@ -226,6 +226,12 @@ impl Case {
         })
     }
 
+    /// The best tree, by the search that is not one of fronts.
+    pub fn ask_to_solve(&self) -> Result<Answer, Error> {
+        let monitor = Monitor::new(None, &|| false);
+        self.ask(&monitor, |task, x, m| task.solve(x, &self.settings(), m).map(Answer::from))
+    }
+
     /// The best tree of a question that has an answer.
     pub fn solve(&self, settings: &Settings) -> Result<Answer, String> {
         self.on(settings, &Monitor::new(None, &|| false)).map_err(|e| e.to_string())

@@ -27,28 +27,35 @@ fn kernels_agree(instance: &Instance) -> Result<(), String> {
         let heaviest = task.inverse_censoring.iter().copied().fold(1.0, f64::max);
         let unit = if whole { 0.0 } else { 2f64.powi(-50) };
         let rounding = unit * instance.rows().len() as f64 * heaviest;
+        let loss_of = |rows: &[usize]| match curve {
+            LeafCurve::KaplanMeier => reference.kaplan_meier(rows),
+            LeafCurve::BrierOptimal => reference.antitonic(rows),
+        };
+        // Rows on either side of every column, and what they lose.
+        let sides: Vec<[(usize, f64); 2]> = tables
+            .columns
+            .iter()
+            .map(|column| {
+                let value = |i: &usize| instance.features[*i][column.feature] != column.flipped;
+                let (yes, no): (Vec<usize>, Vec<usize>) =
+                    instance.rows().into_iter().partition(value);
+                [yes, no].map(|side| (side.len(), loss_of(&side)))
+            })
+            .collect();
         for backend in Backend::available() {
             for min_leaf in [1, 7] {
                 let mut splits = kernel::Splits::default();
                 let kernel = kernel::Kernel { backend, curve, min_leaf };
                 kernel.splits(&root, &tables, None, true, &mut splits);
-                for (c, column) in tables.columns.iter().enumerate() {
-                    let value = |i: &usize| instance.features[*i][column.feature] != column.flipped;
-                    let (yes, no): (Vec<usize>, Vec<usize>) =
-                        instance.rows().into_iter().partition(value);
+                for (c, [yes, no]) in sides.iter().enumerate() {
                     let Some(lane) = splits.columns.iter().position(|&column| column == c) else {
-                        let fewer = yes.len().min(no.len());
-                        ensure(fewer < min_leaf, || "left out".into())?;
+                        ensure(yes.0.min(no.0) < min_leaf, || "left out".into())?;
                         continue;
                     };
-                    ensure(splits.count[lane] == yes.len() as f64, || "miscounted".into())?;
-                    for (rows, loss) in [(yes, splits.yes[lane]), (no, splits.no[lane])] {
-                        let expected = match curve {
-                            LeafCurve::KaplanMeier => reference.kaplan_meier(&rows),
-                            LeafCurve::BrierOptimal => reference.antitonic(&rows),
-                        };
+                    ensure(splits.count[lane] == yes.0 as f64, || "miscounted".into())?;
+                    for ((_, expected), loss) in [(yes, splits.yes[lane]), (no, splits.no[lane])] {
                         let name = format!("{} loss", backend.name());
-                        agree(&name, loss, expected, 1e-12 + rounding)?;
+                        agree(&name, loss, *expected, 1e-12 + rounding)?;
                     }
                 }
                 for lane in 0..splits.columns.len() {

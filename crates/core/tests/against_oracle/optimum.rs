@@ -38,12 +38,29 @@ fn every_task_is_asked_here() {
     let priced_and: Vec<&str> = ["priced-costs"].into_iter().chain(and_outside).collect();
     assert_eq!(without("near_optimal"), priced_and);
     assert_eq!(without("alternatives"), priced_and);
-    // Every switch is a switch of some task that is tried with it.
     for entry in tasks::entries() {
-        assert!(entry.switches.contains(&"planted"), "{}", entry.name);
-        assert!(entry.switches.contains(&"cells_per_thread"), "{}", entry.name);
+        // Known trees can be planted, and threads be made to run, whatever the task.
+        let has = |switch| entry.switches.contains(&switch);
+        assert!(has("planted") && has("cells_per_thread"), "{entry:?}");
+        // What is said to be asked of it is answered, and nothing else.
+        let instance = Instance::of_labels(vec![vec![true], vec![false]], vec![0, 1], 2);
+        let case = Case::new(&instance, &Question::random(0, entry.name, 1, &[1]));
+        let question = Question { limits: LIMITS, min_events: 0, ..case.question };
+        let case = Case { question, ..case };
+        let answered = [
+            ("solve", case.ask_to_solve().is_ok()),
+            ("path", case.path(&case.settings(), Until::End).is_ok()),
+            ("near_optimal", case.near_optimal((0.0, 9)).is_ok()),
+            ("alternatives", case.alternatives(&Tree::leaf()).is_ok()),
+            ("front", case.front(&case.settings(), Until::End).is_ok()),
+        ];
+        for (ask, answered) in answered {
+            assert_eq!(answered, entry.asks.contains(&ask), "{ask} of {}", entry.name);
+        }
     }
 }
+
+const LIMITS: Limits = Limits { max_depth: 1, max_leaves: None, min_leaf: 1 };
 
 #[test]
 fn optimum_equals_the_oracle() {
