@@ -68,6 +68,8 @@ pub struct Instance {
     pub costs: Vec<Vec<f64>>,
     /// Target of a regression.
     pub target: Vec<f64>,
+    /// Which of two groups every row is of; all may be of one.
+    pub group: Vec<bool>,
 }
 
 impl Instance {
@@ -86,7 +88,23 @@ impl Instance {
             sample: sample(random, &signal),
             costs: costs(random, &signal, n_classes),
             target: target(random, &signal),
+            group: (0..n).map(|_| random.chance(0.4)).collect(),
             n_classes,
+        }
+    }
+
+    /// Rows of these features and labels, of weight one, each with an event at time one.
+    pub fn of_labels(features: Vec<Vec<bool>>, labels: Vec<usize>, n_classes: usize) -> Instance {
+        let n = labels.len();
+        let (time, event, weight) = (vec![1.0; n], vec![true; n], vec![1.0; n]);
+        Instance {
+            features,
+            sample: Sample { time, event, weight, entry: None },
+            labels,
+            n_classes,
+            costs: vec![vec![0.0; n_classes]; n],
+            target: vec![0.0; n],
+            group: vec![false; n],
         }
     }
 
@@ -116,6 +134,7 @@ impl Instance {
             n_classes: self.n_classes,
             costs: rows.iter().map(|&i| self.costs[i].clone()).collect(),
             target: of(&self.target),
+            group: rows.iter().map(|&i| self.group[i]).collect(),
         }
     }
 

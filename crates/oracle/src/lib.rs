@@ -12,10 +12,13 @@
 pub mod accuracy;
 pub mod brier;
 pub mod instances;
+pub mod measures;
 mod search;
 pub mod sums;
 pub mod survival;
 mod tree;
 
-pub use search::{Limits, all_costs, best, best_by_leaves, best_priced, best_tree, pareto_front};
+pub use search::{
+    Limits, all_costs, all_trees, best, best_by_leaves, best_tree, free, pareto_front,
+};
 pub use tree::{Tree, admit_tree, price_tree, score_tree};

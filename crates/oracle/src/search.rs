@@ -1,4 +1,4 @@
-//! Exhaustive recursion over all trees.
+//! The exhaustive recursion over all trees.
 
 use std::rc::Rc;
 
@@ -44,36 +44,215 @@ impl Limits {
     }
 }
 
-/// Least cost over all allowed trees, infinite when there is none.
+/// What a tree costs: the sum over its leaves and splits.
+pub trait Cost: Copy + PartialOrd {
+    /// The sum of no costs.
+    const ZERO: Self;
+
+    /// The sum of two.
+    fn plus(self, other: Self) -> Self;
+
+    /// Whether no component is larger.
+    fn dominates(&self, other: &Self) -> bool;
+}
+
+impl Cost for f64 {
+    const ZERO: f64 = 0.0;
+
+    fn plus(self, other: f64) -> f64 {
+        self + other
+    }
+
+    fn dominates(&self, other: &f64) -> bool {
+        self <= other
+    }
+}
+
+impl<const K: usize> Cost for [f64; K] {
+    const ZERO: Self = [0.0; K];
+
+    fn plus(self, other: Self) -> Self {
+        std::array::from_fn(|k| self[k] + other[k])
+    }
+
+    fn dominates(&self, other: &Self) -> bool {
+        (0..K).all(|k| self[k] <= other[k])
+    }
+}
+
+/// What is remembered of a tree besides its cost.
+pub trait Shape: Clone {
+    /// A single leaf.
+    fn leaf() -> Self;
+
+    /// A root that tests `feature`, above two trees.
+    fn split(feature: usize, yes: &Self, no: &Self) -> Self;
+}
+
+/// Nothing.
+impl Shape for () {
+    fn leaf() {}
+
+    fn split(_: usize, _: &(), _: &()) {}
+}
+
+/// A tree whose parts are shared with others.
+pub enum Node {
+    /// A leaf.
+    Leaf,
+    /// A split: feature, side of the rows that have it, the other side.
+    Split(usize, Rc<Node>, Rc<Node>),
+}
+
+impl Shape for Rc<Node> {
+    fn leaf() -> Self {
+        Rc::new(Node::Leaf)
+    }
+
+    fn split(feature: usize, yes: &Self, no: &Self) -> Self {
+        Rc::new(Node::Split(feature, yes.clone(), no.clone()))
+    }
+}
+
+impl Node {
+    fn to_tree(&self) -> Tree {
+        match self {
+            Node::Leaf => Tree::leaf(),
+            Node::Split(feature, yes, no) => Tree::split(*feature, &yes.to_tree(), &no.to_tree()),
+        }
+    }
+}
+
+/// Which of the trees over the same rows, with equally many leaves, are kept.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Keep {
+    /// Those that no other dominates; of equal ones the first.
+    Best,
+    /// One of every cost.
+    Costs,
+    /// All of them, but of features that split a node's rows in the same way only those of the
+    /// first.
+    Trees,
+}
+
+struct Search<'a, L, P> {
+    features: &'a [Vec<bool>],
+    keep: Keep,
+    /// Costs that a leaf may have: one, one per label, or none where rows may not be a leaf.
+    leaf: &'a L,
+    /// Price of a split: feature, features above, rows.
+    price: &'a P,
+}
+
+impl<L, P> Search<'_, L, P> {
+    /// Entry `k`: what is kept of the trees with exactly `k + 1` leaves, below the features
+    /// `above`.
+    fn exactly<C: Cost, S: Shape, I: IntoIterator<Item = C>>(
+        &self,
+        rows: &[usize],
+        limits: &Limits,
+        above: &mut Vec<usize>,
+    ) -> Vec<Vec<(C, S)>>
+    where
+        L: Fn(&[usize]) -> I,
+        P: Fn(usize, &[usize], &[usize]) -> C,
+    {
+        let mut kept: Vec<Vec<(C, S)>> = vec![vec![]; limits.leaves(rows.len())];
+        if limits.allows_leaf(rows) {
+            (self.leaf)(rows).into_iter().for_each(|cost| self.add(&mut kept[0], cost, S::leaf));
+        }
+        for (feature, yes, no) in self.splits(rows, limits) {
+            let price = (self.price)(feature, above, rows);
+            above.push(feature);
+            let below = limits.of_child();
+            let [yes, no] = [yes, no].map(|rows| self.exactly::<C, S, I>(&rows, &below, above));
+            above.pop();
+            for (i, yes) in yes.iter().enumerate() {
+                for (j, no) in no.iter().enumerate() {
+                    let Some(entry) = kept.get_mut(i + j + 1) else { continue };
+                    for (a, l) in yes {
+                        for (b, r) in no {
+                            let cost = a.plus(*b).plus(price);
+                            self.add(entry, cost, || S::split(feature, l, r));
+                        }
+                    }
+                }
+            }
+        }
+        if self.keep == Keep::Costs {
+            for entry in &mut kept {
+                entry.sort_by(|a, b| a.0.partial_cmp(&b.0).expect("no NaN"));
+                entry.dedup_by(|a, b| a.0 == b.0);
+            }
+        }
+        kept
+    }
+
+    fn add<C: Cost, S>(&self, kept: &mut Vec<(C, S)>, cost: C, shape: impl FnOnce() -> S) {
+        if self.keep == Keep::Best {
+            if kept.iter().any(|(other, _)| other.dominates(&cost)) {
+                return;
+            }
+            kept.retain(|(other, _)| !cost.dominates(other));
+        }
+        kept.push((cost, shape()));
+    }
+
+    /// Every split into two children that may be leaves: feature, rows with it, rows without.
+    fn splits(&self, rows: &[usize], limits: &Limits) -> Vec<(usize, Vec<usize>, Vec<usize>)> {
+        let mut splits: Vec<(usize, Vec<usize>, Vec<usize>)> = vec![];
+        if rows.is_empty() || !limits.allows_split() {
+            return splits;
+        }
+        for feature in 0..self.features[rows[0]].len() {
+            let (yes, no): (Vec<_>, _) = rows.iter().partition(|&&row| self.features[row][feature]);
+            let same = |(_, other, _): &(_, Vec<usize>, _)| *other == yes || *other == no;
+            let again = self.keep == Keep::Trees && splits.iter().any(same);
+            if limits.allows_leaf(&yes) && limits.allows_leaf(&no) && !again {
+                splits.push((feature, yes, no));
+            }
+        }
+        splits
+    }
+}
+
+/// Splits that cost nothing.
+pub fn free<C: Cost>(_feature: usize, _above: &[usize], _rows: &[usize]) -> C {
+    C::ZERO
+}
+
+/// Entry `k`: least cost over all allowed trees with at most `k + 1` leaves, infinite when there
+/// is none; a split costs `price(feature, features above, rows)` on top of its leaves.
 ///
-/// O((2F)^depth) leaf costs.
+/// As long as the number of leaves that `limits` and the number of rows permit; O((2F)^depth)
+/// leaf costs.
+pub fn best_by_leaves(
+    features: &[Vec<bool>],
+    rows: &[usize],
+    limits: &Limits,
+    leaf_cost: impl Fn(&[usize]) -> f64,
+    price: impl Fn(usize, &[usize], &[usize]) -> f64,
+) -> Vec<f64> {
+    let leaf = |rows: &[usize]| Some(leaf_cost(rows));
+    let search = Search { features, keep: Keep::Best, leaf: &leaf, price: &price };
+    let mut least = f64::INFINITY;
+    let exactly = search.exactly::<f64, (), _>(rows, limits, &mut vec![]);
+    let at_most = |best: Vec<(f64, ())>| {
+        least = best.first().map_or(least, |(cost, ())| least.min(*cost));
+        least
+    };
+    exactly.into_iter().map(at_most).collect()
+}
+
+/// Least cost over all allowed trees, infinite when there is none.
 pub fn best(
     features: &[Vec<bool>],
     rows: &[usize],
     limits: &Limits,
     leaf_cost: impl Fn(&[usize]) -> f64,
 ) -> f64 {
-    best_tree(features, rows, limits, leaf_cost).map_or(f64::INFINITY, |(cost, _)| cost)
-}
-
-/// Entry `k`: least cost over all allowed trees with at most `k + 1` leaves.
-///
-/// As long as the number of leaves that `limits` and the number of rows permit.
-pub fn best_by_leaves(
-    features: &[Vec<bool>],
-    rows: &[usize],
-    limits: &Limits,
-    leaf_cost: impl Fn(&[usize]) -> f64,
-) -> Vec<f64> {
-    let mut least = f64::INFINITY;
-    let exact = best_with_exactly(features, rows, limits, &leaf_cost);
-    exact
-        .into_iter()
-        .map(|entry| {
-            least = entry.map_or(least, |found| least.min(found.cost));
-            least
-        })
-        .collect()
+    let by_leaves = best_by_leaves(features, rows, limits, leaf_cost, free);
+    by_leaves.last().copied().expect("one leaf or more")
 }
 
 /// A tree of least cost and, among those, fewest leaves; `None` when no tree is allowed.
@@ -83,227 +262,61 @@ pub fn best_tree(
     limits: &Limits,
     leaf_cost: impl Fn(&[usize]) -> f64,
 ) -> Option<(f64, Tree)> {
-    let mut least: Option<Found> = None;
-    for found in best_with_exactly(features, rows, limits, &leaf_cost).into_iter().flatten() {
-        if least.as_ref().is_none_or(|l| found.cost < l.cost) {
-            least = Some(found);
-        }
-    }
-    least.map(|found| (found.cost, found.node.to_tree()))
+    let leaf = |rows: &[usize]| Some(leaf_cost(rows));
+    let search = Search { features, keep: Keep::Best, leaf: &leaf, price: &free };
+    let found = search.exactly::<f64, Rc<Node>, _>(rows, limits, &mut vec![]).concat();
+    // Of equal ones `min_by` takes the first.
+    let least = found.into_iter().min_by(|a, b| a.0.total_cmp(&b.0));
+    least.map(|(cost, node)| (cost, node.to_tree()))
 }
 
-#[derive(Clone)]
-struct Found {
-    cost: f64,
-    node: Rc<Node>,
-}
-
-enum Node {
-    Leaf,
-    Split { feature: usize, yes: Rc<Node>, no: Rc<Node> },
-}
-
-impl Node {
-    fn to_tree(&self) -> Tree {
-        match self {
-            Node::Leaf => Tree::leaf(),
-            Node::Split { feature, yes, no } => {
-                Tree::split(*feature, &yes.to_tree(), &no.to_tree())
-            }
-        }
-    }
-}
-
-/// Entry `k`: the best tree with exactly `k + 1` leaves.
-fn best_with_exactly(
+/// All allowed trees with their costs; of features that split a node's rows in the same way only
+/// the first is asked about.
+pub fn all_trees(
     features: &[Vec<bool>],
     rows: &[usize],
     limits: &Limits,
-    leaf_cost: &impl Fn(&[usize]) -> f64,
-) -> Vec<Option<Found>> {
-    let mut best: Vec<Option<Found>> = vec![None; limits.leaves(rows.len())];
-    if limits.allows_leaf(rows) {
-        best[0] = Some(Found { cost: leaf_cost(rows), node: Rc::new(Node::Leaf) });
-    }
-    for (feature, yes, no) in splits(features, rows, limits) {
-        let left = best_with_exactly(features, &yes, &limits.of_child(), leaf_cost);
-        let right = best_with_exactly(features, &no, &limits.of_child(), leaf_cost);
-        for (i, l) in left.iter().enumerate() {
-            for (j, r) in right.iter().enumerate() {
-                let (Some(l), Some(r)) = (l, r) else { continue };
-                let Some(entry) = best.get_mut(i + j + 1) else { continue };
-                let cost = l.cost + r.cost;
-                if entry.as_ref().is_none_or(|found| cost < found.cost) {
-                    let node = Node::Split { feature, yes: l.node.clone(), no: r.node.clone() };
-                    *entry = Some(Found { cost, node: Rc::new(node) });
-                }
-            }
-        }
-    }
-    best
+    leaf_cost: impl Fn(&[usize]) -> f64,
+) -> Vec<(f64, Tree)> {
+    let leaf = |rows: &[usize]| Some(leaf_cost(rows));
+    let search = Search { features, keep: Keep::Trees, leaf: &leaf, price: &free };
+    let all = search.exactly::<f64, Rc<Node>, _>(rows, limits, &mut vec![]).concat();
+    all.into_iter().map(|(cost, node)| (cost, node.to_tree())).collect()
 }
 
-/// Entry `k`: least cost over all allowed trees with at most `k + 1` leaves, where a split
-/// costs `price(feature, features above, rows)` on top of its leaves.
-pub fn best_priced(
-    features: &[Vec<bool>],
-    rows: &[usize],
-    limits: &Limits,
-    leaf_cost: &impl Fn(&[usize]) -> f64,
-    price: &impl Fn(usize, &[usize], &[usize]) -> f64,
-) -> Vec<f64> {
-    priced_with_exactly(features, rows, limits, &mut vec![], leaf_cost, price)
-        .into_iter()
-        .scan(f64::INFINITY, |least, cost| {
-            *least = least.min(cost);
-            Some(*least)
-        })
-        .collect()
-}
-
-/// Entry `k`: the least cost with exactly `k + 1` leaves, below the features `above`.
-fn priced_with_exactly(
-    features: &[Vec<bool>],
-    rows: &[usize],
-    limits: &Limits,
-    above: &mut Vec<usize>,
-    leaf_cost: &impl Fn(&[usize]) -> f64,
-    price: &impl Fn(usize, &[usize], &[usize]) -> f64,
-) -> Vec<f64> {
-    let mut best = vec![f64::INFINITY; limits.leaves(rows.len())];
-    if limits.allows_leaf(rows) {
-        best[0] = leaf_cost(rows);
-    }
-    for (feature, yes, no) in splits(features, rows, limits) {
-        let price_here = price(feature, above, rows);
-        above.push(feature);
-        let below = limits.of_child();
-        let left = priced_with_exactly(features, &yes, &below, above, leaf_cost, price);
-        let right = priced_with_exactly(features, &no, &below, above, leaf_cost, price);
-        above.pop();
-        for (i, l) in left.iter().enumerate() {
-            for (j, r) in right.iter().enumerate() {
-                if let Some(entry) = best.get_mut(i + j + 1) {
-                    *entry = entry.min(l + r + price_here);
-                }
-            }
-        }
-    }
-    best
-}
-
-/// All non-dominated cost pairs of allowed trees, by ascending first component.
+/// All non-dominated costs of allowed trees, in ascending order.
 ///
-/// A leaf offers several candidate pairs (one per label, say), of which a tree takes one;
-/// the pairs of the leaves add up. A pair is dominated when another is no larger in both
-/// components and smaller in one. Sums are compared exactly: use costs that `f64` adds
-/// exactly, such as integers.
-pub fn pareto_front(
-    features: &[Vec<bool>],
-    rows: &[usize],
-    limits: &Limits,
-    leaf_costs: impl Fn(&[usize]) -> Vec<[f64; 2]>,
-) -> Vec<[f64; 2]> {
-    non_dominated(fronts_with_exactly(features, rows, limits, &leaf_costs).concat())
-}
-
-/// Entry `k`: the front of the trees with exactly `k + 1` leaves.
-fn fronts_with_exactly(
-    features: &[Vec<bool>],
-    rows: &[usize],
-    limits: &Limits,
-    leaf_costs: &impl Fn(&[usize]) -> Vec<[f64; 2]>,
-) -> Vec<Vec<[f64; 2]>> {
-    let mut fronts: Vec<Vec<[f64; 2]>> = vec![vec![]; limits.leaves(rows.len())];
-    if limits.allows_leaf(rows) {
-        fronts[0] = leaf_costs(rows);
-    }
-    for (_, yes, no) in splits(features, rows, limits) {
-        let left = fronts_with_exactly(features, &yes, &limits.of_child(), leaf_costs);
-        let right = fronts_with_exactly(features, &no, &limits.of_child(), leaf_costs);
-        for (i, ls) in left.iter().enumerate() {
-            for (j, rs) in right.iter().enumerate() {
-                let Some(front) = fronts.get_mut(i + j + 1) else { continue };
-                for l in ls {
-                    front.extend(rs.iter().map(|r| [l[0] + r[0], l[1] + r[1]]));
-                }
-            }
-        }
-    }
-    fronts.into_iter().map(non_dominated).collect()
-}
-
-/// The distinct costs of all allowed trees, K components each, in no particular order.
-///
-/// A leaf offers several candidates (one per label, say), of which a tree takes one; the
-/// costs of the leaves add up. Nothing is left out but exact duplicates, so that any
-/// constraint can be put on the list.
-pub fn all_costs<const K: usize>(
+/// A leaf offers several candidates (one per label, say), of which a tree takes one; the costs of
+/// the leaves add up. A cost is dominated when another is no larger in any component and
+/// smaller in one. Sums are compared exactly: use costs that `f64` adds exactly, such as integers.
+pub fn pareto_front<const K: usize>(
     features: &[Vec<bool>],
     rows: &[usize],
     limits: &Limits,
     leaf_costs: impl Fn(&[usize]) -> Vec<[f64; K]>,
 ) -> Vec<[f64; K]> {
-    distinct(costs_with_exactly(features, rows, limits, &leaf_costs).concat())
-}
-
-/// Entry `k`: the costs of the trees with exactly `k + 1` leaves.
-fn costs_with_exactly<const K: usize>(
-    features: &[Vec<bool>],
-    rows: &[usize],
-    limits: &Limits,
-    leaf_costs: &impl Fn(&[usize]) -> Vec<[f64; K]>,
-) -> Vec<Vec<[f64; K]>> {
-    let mut costs: Vec<Vec<[f64; K]>> = vec![vec![]; limits.leaves(rows.len())];
-    if limits.allows_leaf(rows) {
-        costs[0] = leaf_costs(rows);
+    let search = Search { features, keep: Keep::Best, leaf: &leaf_costs, price: &free };
+    let mut front: Vec<([f64; K], ())> = vec![];
+    for (cost, ()) in search.exactly(rows, limits, &mut vec![]).concat() {
+        search.add(&mut front, cost, || ());
     }
-    for (_, yes, no) in splits(features, rows, limits) {
-        let left = costs_with_exactly(features, &yes, &limits.of_child(), leaf_costs);
-        let right = costs_with_exactly(features, &no, &limits.of_child(), leaf_costs);
-        for (i, ls) in left.iter().enumerate() {
-            for (j, rs) in right.iter().enumerate() {
-                let Some(entry) = costs.get_mut(i + j + 1) else { continue };
-                for l in ls {
-                    entry.extend(rs.iter().map(|r| std::array::from_fn(|k| l[k] + r[k])));
-                }
-            }
-        }
-    }
-    costs.into_iter().map(distinct).collect()
-}
-
-fn distinct<const K: usize>(mut costs: Vec<[f64; K]>) -> Vec<[f64; K]> {
-    costs.sort_by(|a, b| a.partial_cmp(b).expect("no NaN"));
-    costs.dedup();
-    costs
-}
-
-fn non_dominated(mut pairs: Vec<[f64; 2]>) -> Vec<[f64; 2]> {
-    pairs.sort_by(|a, b| a[0].total_cmp(&b[0]).then(a[1].total_cmp(&b[1])));
-    let mut front: Vec<[f64; 2]> = vec![];
-    for pair in pairs {
-        if front.last().is_none_or(|last| pair[1] < last[1]) {
-            front.push(pair);
-        }
-    }
+    let mut front: Vec<[f64; K]> = front.into_iter().map(|(cost, ())| cost).collect();
+    front.sort_by(|a, b| a.partial_cmp(b).expect("no NaN"));
     front
 }
 
-/// Every split into two children that may be leaves: (feature, rows with it, rows without).
-fn splits(
+/// Entry `k`: the distinct costs of the allowed trees with exactly `k + 1` leaves.
+///
+/// A leaf offers several candidates (one per label, say), of which a tree takes one; the costs of
+/// the leaves add up. Nothing is left out but exact duplicates, so that any constraint can be put
+/// on the lists.
+pub fn all_costs<const K: usize>(
     features: &[Vec<bool>],
     rows: &[usize],
     limits: &Limits,
-) -> Vec<(usize, Vec<usize>, Vec<usize>)> {
-    if rows.is_empty() || !limits.allows_split() {
-        return vec![];
-    }
-    (0..features[rows[0]].len())
-        .map(|f| {
-            let (yes, no): (Vec<_>, _) = rows.iter().partition(|&&row| features[row][f]);
-            (f, yes, no)
-        })
-        .filter(|(_, yes, no)| limits.allows_leaf(yes) && limits.allows_leaf(no))
-        .collect()
+    leaf_costs: impl Fn(&[usize]) -> Vec<[f64; K]>,
+) -> Vec<Vec<[f64; K]>> {
+    let search = Search { features, keep: Keep::Costs, leaf: &leaf_costs, price: &free };
+    let lists = search.exactly::<[f64; K], (), _>(rows, limits, &mut vec![]);
+    lists.into_iter().map(|list| list.into_iter().map(|(cost, ())| cost).collect()).collect()
 }

@@ -3,7 +3,8 @@
 use bristlecone_oracle::accuracy::misclassified;
 use bristlecone_oracle::instances::{Instance, Random};
 use bristlecone_oracle::{
-    Limits, Tree, admit_tree, best, best_by_leaves, best_tree, pareto_front, score_tree,
+    Limits, Tree, admit_tree, all_costs, all_trees, best, best_by_leaves, best_tree, free,
+    pareto_front, price_tree, score_tree,
 };
 
 fn limits(max_depth: usize, max_leaves: Option<usize>, min_leaf: usize) -> Limits {
@@ -27,7 +28,8 @@ fn exclusive_or_needs_depth_two_and_four_leaves() {
     // The first feature parts rows {2, 3 | 0, 1}, at a cost of 4 + 1; the second parts
     // {1, 3 | 0, 2}, at 2 + 1.
     assert_eq!(least(&limits(1, None, 1)), 3.0);
-    assert_eq!(best_by_leaves(&features, &rows, &limits(9, None, 1), errors), [6., 3., 1., 0.]);
+    let by_leaves = best_by_leaves(&features, &rows, &limits(9, None, 1), errors, free);
+    assert_eq!(by_leaves, [6., 3., 1., 0.]);
     assert_eq!(least(&limits(2, Some(3), 1)), 1.0);
     assert_eq!(least(&limits(2, None, 2)), 3.0);
     assert_eq!(least(&limits(2, None, 3)), 6.0);
@@ -94,10 +96,10 @@ fn limits_admit_what_they_say() {
 }
 
 /// Every tree over the features up to the depth, empty leaves and all.
-fn all_trees(n_features: usize, max_depth: usize) -> Vec<Tree> {
+fn listed_trees(n_features: usize, max_depth: usize) -> Vec<Tree> {
     let mut trees = vec![Tree::leaf()];
     if max_depth > 0 {
-        let subtrees = all_trees(n_features, max_depth - 1);
+        let subtrees = listed_trees(n_features, max_depth - 1);
         for feature in 0..n_features {
             for left in &subtrees {
                 trees.extend(subtrees.iter().map(|right| Tree::split(feature, left, right)));
@@ -109,8 +111,8 @@ fn all_trees(n_features: usize, max_depth: usize) -> Vec<Tree> {
 
 #[test]
 fn trees_are_counted() {
-    assert_eq!(all_trees(3, 2).len(), 1 + 3 * (1 + 3) * (1 + 3));
-    assert_eq!(all_trees(2, 3).len(), 1 + 2 * 19 * 19);
+    assert_eq!(listed_trees(3, 2).len(), 1 + 3 * (1 + 3) * (1 + 3));
+    assert_eq!(listed_trees(2, 3).len(), 1 + 2 * 19 * 19);
 }
 
 /// Small random problems: instance, limits, and every tree the limits admit.
@@ -121,7 +123,7 @@ fn listed() -> impl Iterator<Item = (Instance, Limits, Vec<Tree>)> {
         let max_depth = random.below(if instance.n_features() < 3 { 4 } else { 3 });
         let max_leaves = random.chance(0.5).then(|| 1 + random.below(6));
         let limits = limits(max_depth, max_leaves, random.below(4));
-        let mut trees = all_trees(instance.n_features(), max_depth);
+        let mut trees = listed_trees(instance.n_features(), max_depth);
         trees.retain(|t| admit_tree(t, &instance.features, &instance.rows(), &limits).is_ok());
         (instance, limits, trees)
     })
@@ -140,7 +142,7 @@ fn the_optimum_is_the_least_of_all_trees() {
         };
         let close = |a: f64, b: f64| a == b || (a - b).abs() < 1e-12 * b.abs().max(1.0);
 
-        let by_leaves = best_by_leaves(features, rows, &limits, cost);
+        let by_leaves = best_by_leaves(features, rows, &limits, cost, free);
         for (k, &found) in by_leaves.iter().enumerate() {
             assert!(close(found, least(k + 1)), "{found}, {} leaves, {instance:?}", k + 1);
         }
@@ -152,6 +154,60 @@ fn the_optimum_is_the_least_of_all_trees() {
         assert!(close(found, least(usize::MAX)));
         assert!(close(found, score(&tree)));
         assert_eq!(admit_tree(&tree, features, rows, &limits), Ok(()));
+    }
+}
+
+#[test]
+fn prices_of_splits_count_where_they_stand() {
+    for (instance, limits, trees) in listed() {
+        let (features, rows) = (&instance.features, &instance.rows());
+        let cost = |leaf: &[usize]| misclassified(leaf, &instance.labels, &vec![1.0; rows.len()]);
+        // Of a feature that was asked about above it is half.
+        let price = |feature: usize, above: &[usize], rows: &[usize]| {
+            let whole = (1 + feature) as f64 * rows.len() as f64 / 64.0;
+            if above.contains(&feature) { whole / 2.0 } else { whole }
+        };
+        let least = |leaves: usize| {
+            let small = trees.iter().filter(|tree| tree.n_leaves() <= leaves);
+            let score = |tree: &Tree| score_tree(tree, features, rows, cost).unwrap();
+            small
+                .map(|tree| score(tree) + price_tree(tree, features, rows, &price))
+                .fold(f64::INFINITY, f64::min)
+        };
+        // All of these are sums of powers of two.
+        for (k, found) in best_by_leaves(features, rows, &limits, cost, price).iter().enumerate() {
+            assert_eq!(*found, least(k + 1), "{} leaves, {instance:?}", k + 1);
+        }
+    }
+}
+
+#[test]
+fn all_trees_are_those_listed_but_for_splits_that_are_alike() {
+    for (instance, limits, mut trees) in listed() {
+        let (features, rows) = (&instance.features, &instance.rows());
+        let size = |leaf: &[usize]| (leaf.len() * leaf.len()) as f64;
+        // Whether every split is the first feature that splits its rows as it does.
+        let first = |tree: &Tree| {
+            let later = |feature: usize, _: &[usize], rows: &[usize]| {
+                let side = |f: usize| rows.iter().map(move |&row| features[row][f]);
+                let alike = |f: usize| {
+                    let same = side(f).zip(side(feature)).filter(|(a, b)| a == b).count();
+                    same == 0 || same == rows.len()
+                };
+                if (0..feature).any(alike) { 1.0 } else { 0.0 }
+            };
+            price_tree(tree, features, rows, &later) == 0.0
+        };
+        trees.retain(first);
+        let mut found = all_trees(features, rows, &limits, size);
+        let order = |tree: &Tree| (tree.n_leaves(), tree.feature.clone());
+        trees.sort_by_key(order);
+        found.sort_by_key(|(_, tree)| order(tree));
+        let scored: Vec<(f64, Tree)> = trees
+            .into_iter()
+            .map(|tree| (score_tree(&tree, features, rows, size).unwrap(), tree))
+            .collect();
+        assert_eq!(found, scored, "{instance:?} {limits:?}");
     }
 }
 
@@ -183,6 +239,12 @@ fn the_front_is_what_no_tree_dominates() {
         let front = pareto_front(features, rows, &limits, |leaf| candidates(leaf).to_vec());
         assert_eq!(front, expected, "{instance:?} {limits:?}");
         longest = longest.max(front.len());
+        let mut all = all_costs(features, rows, &limits, |leaf| candidates(leaf).to_vec()).concat();
+        for costs in [&mut all, &mut reached] {
+            costs.sort_by(|a, b| a.partial_cmp(b).unwrap());
+            costs.dedup();
+        }
+        assert_eq!(all, reached, "{instance:?} {limits:?}");
     }
     assert!(longest > 3, "no front of more than {longest} pairs");
 }

@@ -1,97 +1,165 @@
-//! The search over fronts, for partial and total orders.
+//! Whole fronts, and what makes searches of fronts hard: ties, and limits that rule out the best.
 
-use bristlecone_core::data::{Sample, Smallest};
-use bristlecone_core::registry::Visitor;
-use bristlecone_core::search::fronts::plain as fronts;
-use bristlecone_core::task::{FreeQuestions, Statistics, Task};
-use bristlecone_oracle::instances::Instance;
-use bristlecone_oracle::{Limits, Tree, admit_tree, pareto_front, score_tree};
+use std::cell::Cell;
 
-use crate::harness::{CERTIFIED, SCALE, agree, ensure, for_each, matrix, oracle_tree};
+use bristlecone_core::search::Status;
+use bristlecone_core::search::fronts::Front;
+use bristlecone_oracle::instances::{Instance, Random};
+use bristlecone_oracle::{Limits, admit_tree, all_costs, pareto_front};
 
-/// False positives and false negatives, one candidate per label.
-struct Errors {
-    statistics: Vec<i64>,
+use crate::harness::{Case, Question, SCALE, Until, agree, ensure, for_each, oracle_tree};
+use crate::promises::stopped;
+use crate::switches::same_objective;
+use crate::tasks::{LIMITED, WHOLE_FRONTS};
+
+type Pair = [f64; 2];
+
+fn pairs(front: &Front) -> Vec<Pair> {
+    front.points.iter().map(|point| [point.costs[0], point.costs[1]]).collect()
 }
 
-impl Statistics for Errors {
-    fn channels(&self) -> usize {
-        2
-    }
-
-    fn statistics(&self) -> &[i64] {
-        &self.statistics
-    }
+/// The front by the oracle.
+fn expected(case: &Case) -> Vec<Pair> {
+    let (features, rows) = (&case.instance.features, &case.instance.rows());
+    let front = pareto_front(features, rows, &case.question.limits, case.candidates());
+    front.into_iter().map(|[fp, fn_, ..]| [fp, fn_]).collect()
 }
 
-impl Task for Errors {
-    type Cost = [i64; 2];
-
-    fn leaf_candidates(&self, sums: &[i64], out: &mut Vec<[i64; 2]>) {
-        out.extend([[sums[0], 0], [0, sums[1]]]);
+/// Whether every point is that of its tree, which is allowed.
+fn points_are_of_their_trees(case: &Case, front: &Front) -> Result<(), String> {
+    for (point, cost) in front.points.iter().zip(pairs(front)) {
+        let tree = oracle_tree(&point.tree);
+        let (features, rows) = (&case.instance.features, &case.instance.rows());
+        admit_tree(&tree, features, rows, &case.question.limits)?;
+        let [fp, fn_, ..] = case.components(&tree, &point.labels)?;
+        ensure([fp, fn_] == cost, || format!("{:?} reported as {cost:?}", [fp, fn_]))?;
     }
-
-    fn combine(&self, a: &[i64; 2], b: &[i64; 2]) -> [i64; 2] {
-        [a[0] + b[0], a[1] + b[1]]
-    }
-
-    fn dominates(&self, a: &[i64; 2], b: &[i64; 2]) -> bool {
-        a[0] <= b[0] && a[1] <= b[1]
-    }
+    Ok(())
 }
 
 #[test]
-fn fronts_of_a_two_valued_cost_equal_the_oracle() {
-    for_each(100 * SCALE, (20, 5), &[0, 1, 2, 3], |instance, question| {
-        let positive = |i: usize| instance.labels[i] == 0;
-        let of_row = |i: usize| [i64::from(!positive(i)), i64::from(positive(i))];
-        let task = Errors { statistics: instance.rows().into_iter().flat_map(of_row).collect() };
-        let limits = &question.limits;
-        let expected = pareto_front(&instance.features, &instance.rows(), limits, |leaf| {
-            let positives = leaf.iter().filter(|&&i| positive(i)).count();
-            vec![[(leaf.len() - positives) as f64, 0.0], [0.0, positives as f64]]
-        });
-        let sample = Sample::new(&matrix(instance), task.statistics(), 2);
-        let leaves = limits.max_leaves.unwrap_or(usize::MAX);
-        let smallest = Smallest { rows: limits.min_leaf as i64, events: 0 };
-        let points = fronts::solve(&task, &sample, limits.max_depth, leaves, smallest);
-        let mut front: Vec<[f64; 2]> = points.iter().map(|p| p.cost.map(|c| c as f64)).collect();
-        front.sort_by(|a, b| a[0].total_cmp(&b[0]));
-        ensure(front == expected, || format!("{front:?} instead of {expected:?}"))
+fn the_whole_front_equals_the_oracles() {
+    for_each(&WHOLE_FRONTS, 600 * SCALE, |case| {
+        let (base, expected) = (case.settings(), expected(case));
+        let front = case.front(&base, Until::End).map_err(|e| e.to_string())?;
+        ensure(front.status == Status::Optimal, || format!("{:?}", front.status))?;
+        let costs = pairs(&front);
+        ensure(costs == expected, || format!("{costs:?} instead of {expected:?}"))?;
+        points_are_of_their_trees(case, &front)?;
+        for settings in same_objective(&case.entry(), &base) {
+            let front = case.front(&settings, Until::End).map_err(|e| e.to_string())?;
+            let same = pairs(&front) == expected && front.status == Status::Optimal;
+            ensure(same, || format!("{:?} with {settings:?}", pairs(&front)))?;
+        }
+        Ok(())
     });
 }
 
-/// The best tree by the search over fronts.
-struct ByFronts<'a>(&'a Instance, &'a Limits, Smallest);
+#[test]
+fn a_stopped_front_is_of_trees_that_do_not_dominate_one_another() {
+    let interrupted = Cell::new(0);
+    for_each(&WHOLE_FRONTS, 400 * SCALE, |case| {
+        let expected = expected(case);
+        for until in [0, 1, 2, 5, 10, 30].map(Until::Asked).into_iter().chain([Until::Now]) {
+            let front = case.front(&case.settings(), until).map_err(|e| e.to_string())?;
+            points_are_of_their_trees(case, &front)?;
+            let costs = pairs(&front);
+            let stairs = costs.windows(2).all(|p| p[0][0] < p[1][0] && p[0][1] > p[1][1]);
+            ensure(stairs, || format!("{costs:?}"))?;
+            let whole = front.status == Status::Optimal;
+            ensure(!whole || costs == expected, || format!("{costs:?} called a front"))?;
+            interrupted.set(interrupted.get() + u64::from(!whole));
+        }
+        Ok(())
+    });
+    assert!(interrupted.get() > 10 * SCALE, "only {} were interrupted", interrupted.get());
+}
 
-impl Visitor for ByFronts<'_> {
-    type Output = Option<Tree>;
-    fn visit<T: FreeQuestions + 'static>(self, task: T) -> Self::Output {
-        let task = &task;
-        let ByFronts(instance, limits, smallest) = self;
-        let (statistics, channels) = (task.statistics(), task.channels());
-        let matrix = matrix(instance);
-        let sample = Sample::with_kinds(&matrix, statistics, channels, &[], task.events());
-        let leaves = limits.max_leaves.unwrap_or(usize::MAX);
-        let points = fronts::solve(task, &sample, limits.max_depth, leaves, smallest);
-        points.first().map(|point| oracle_tree(&point.tree))
-    }
+/// Rows that tell two classes apart at random, half of them of either class most of the time.
+fn balanced(random: &mut Random, n: usize, n_features: usize) -> Instance {
+    let features = (0..n).map(|_| (0..n_features).map(|_| random.chance(0.5)).collect());
+    let features = features.collect();
+    let balanced = random.chance(0.7);
+    let order = random.permutation(n);
+    let positive = |i: usize| if balanced { order[i] < n / 2 } else { random.chance(0.3) };
+    let labels = (0..n).map(positive).map(|p| usize::from(!p)).collect();
+    Instance::of_labels(features, labels, 2)
 }
 
 #[test]
-fn fronts_of_a_total_order_equal_the_oracle() {
-    for_each(100 * SCALE, (20, 5), &[0, 1, 2, 3], |instance, question| {
-        let limits = &question.limits;
-        let settings = question.settings();
-        let by_fronts = ByFronts(instance, limits, settings.smallest());
-        let tree = question.visit(instance, &settings, by_fronts);
-        let optimum = question.optimum(instance);
-        let Some(tree) = tree.map_err(|e| e.to_string())? else {
-            return ensure(optimum.is_infinite(), || "no tree".into());
+fn measures_of_balanced_classes_are_proven() {
+    for seed in 0..600 * SCALE {
+        let random = &mut Random::new(seed);
+        let (n, n_features) = (2 + random.below(11), 1 + random.below(4));
+        let instance = balanced(random, n, n_features);
+        let limits = Limits {
+            max_depth: random.below(4),
+            max_leaves: random.chance(0.5).then(|| 1 + random.below(6)),
+            min_leaf: 1 + random.below(2),
         };
-        let (features, rows) = (&instance.features, &instance.rows());
-        admit_tree(&tree, features, rows, limits)?;
-        let score = score_tree(&tree, features, rows, question.cost(instance))?;
-        agree("objective", score, optimum, CERTIFIED)
-    });
+        let leaf_penalty = match random.below(3) {
+            0 => 0.0,
+            1 => random.pick(&[0.01, 0.02, 0.05, 0.1]),
+            _ => 10f64.powf(6.0 * random.unit() - 3.0),
+        };
+        let task = random.pick(&["matthews", "matthews", "f-measure"]);
+        let question = Question { limits, leaf_penalty, ..Question::of(task, 0) };
+        let case = Case::new(&instance, &question);
+        let optimum = case.optimum();
+        let patience = [u64::MAX, 0, 1, 2, 5, 10, 30, 100].map(Until::Asked);
+        for until in patience {
+            let stopped = stopped(&case, &case.settings(), optimum, until);
+            assert!(stopped.is_ok(), "seed {seed}: {stopped:?} {case:?}");
+        }
+    }
+}
+
+#[test]
+fn symmetric_vertices_do_not_end_the_search() {
+    let rows = [[1, 1], [0, 1], [1, 1], [1, 0], [0, 1], [0, 1]];
+    let features = rows.iter().map(|r| r.map(|v| v == 1).to_vec()).collect();
+    let instance = Instance::of_labels(features, vec![1, 1, 0, 0, 1, 0], 2);
+    let case = Case::new(&instance, &Question::of("matthews", 1));
+    let answer = case.solve(&case.settings()).expect("a tree");
+    agree("objective", answer.objective, case.optimum(), 1e-12).expect("the optimum");
+}
+
+#[test]
+fn fronts_under_a_leaf_budget_hold_no_dominated_tree() {
+    for seed in 0..60 * SCALE {
+        let random = &mut Random::new(seed);
+        let (n, n_features) = (6 + random.below(14), 2 + random.below(4));
+        let instance = balanced(random, n, n_features);
+        let limits = Limits {
+            max_depth: 2 + random.below(2),
+            max_leaves: Some(2 + random.below(6)),
+            min_leaf: 1 + random.below(3),
+        };
+        let question = Question { limits, ..Question::of("confusion", 0) };
+        let case = Case::new(&instance, &question);
+        let front = case.front(&case.settings(), Until::End).expect("rows");
+        assert_eq!(pairs(&front), expected(&case), "seed {seed}: {question:?}");
+        assert_eq!(front.status, Status::Optimal);
+    }
+}
+
+#[test]
+fn limits_rule_out_the_best_tree_often_enough() {
+    for task in LIMITED {
+        let mattered = Cell::new(0);
+        for_each(&[task], 160 * SCALE, |case| {
+            let (features, rows) = (&case.instance.features, &case.instance.rows());
+            let lists = all_costs(features, rows, &case.question.limits, case.candidates());
+            let penalty = |k: usize| (k + 1) as f64 * case.question.leaf_penalty;
+            let objective = |(k, list): (usize, &Vec<[f64; 4]>)| {
+                list.iter().map(|c| c[0] + penalty(k)).fold(f64::INFINITY, f64::min)
+            };
+            let without = lists.iter().enumerate().map(objective).fold(f64::INFINITY, f64::min);
+            let optimum = case.optimum();
+            let matters = optimum.is_finite() && optimum > without + 1e-9;
+            mattered.set(mattered.get() + u64::from(matters));
+            Ok(())
+        });
+        assert!(mattered.get() > SCALE, "{task}: the limit mattered {} times", mattered.get());
+    }
 }

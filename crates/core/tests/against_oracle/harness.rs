@@ -1,46 +1,33 @@
-//! Random questions, put to the search and to the oracle.
+//! Random questions, put to the search and to the oracle by the name of the task.
 //!
 //! A failure is reduced to the rows and features it needs before it is reported.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use bristlecone_core::data::BinaryMatrix;
 use bristlecone_core::error::Error;
-use bristlecone_core::registry::{self, Column, Columns, Prepared, Problem, Visitor};
-use bristlecone_core::search::{Alternative, Monitor, Near, Settings, Solution, Status};
-use bristlecone_oracle::accuracy::misclassified;
+use bristlecone_core::registry::{
+    self, Column, Columns, Entry, Outside, Prepared, Problem, Visitor,
+};
+use bristlecone_core::search::batch::Statistics;
+use bristlecone_core::search::fronts::{Front, FrontPoint};
+use bristlecone_core::search::{
+    Alternative, Monitor, Near, Settings, Solution, Status, TracePoint,
+};
 use bristlecone_oracle::instances::{Instance, Random};
-use bristlecone_oracle::{Limits, Tree, best, sums};
+use bristlecone_oracle::{
+    Limits, Tree, admit_tree, all_costs, all_trees, best_by_leaves, price_tree, score_tree,
+};
+
+use crate::own::{self, USERS};
+use crate::tasks::{self, Arrays, Components, Loss, OUTSIDE, Parameters};
 
 /// Instances per test, in units that suit each; unoptimised builds do a tenth.
 pub const SCALE: u64 = if cfg!(debug_assertions) { 1 } else { 10 };
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Objective {
-    Likelihood,
-    /// Another sum task of the registry.
-    Sum(&'static str),
-}
-
-impl Objective {
-    pub const ACCURACY: Objective = Objective::Sum("accuracy");
-
-    /// Its name in the registry.
-    fn name(self) -> &'static str {
-        match self {
-            Objective::Likelihood => "likelihood",
-            Objective::Sum(name) => name,
-        }
-    }
-}
-
-impl Arrays {
-    fn new(instance: &Instance) -> Self {
-        let labels = instance.labels.iter().map(|&label| label as i64).collect();
-        Arrays { labels, costs: instance.costs.concat() }
-    }
-}
 
 /// An objective within this of the least one (relative to the larger of 1 and itself) is
 /// certified as optimal: the resolution of statistics in fixed point.
@@ -49,215 +36,357 @@ pub const CERTIFIED: f64 = 1e-9;
 /// What to ask about an instance.
 #[derive(Clone, Debug)]
 pub struct Question {
-    pub objective: Objective,
+    pub task: &'static str,
     pub limits: Limits,
     pub leaf_penalty: f64,
-    /// Fewest events per leaf; only of the likelihood, as the prior is.
+    /// Fewest events per leaf; 0 for tasks without events.
     pub min_events: usize,
-    pub prior: f64,
-}
-
-/// Arrays of an instance as the registry takes them.
-struct Arrays {
-    labels: Vec<i64>,
-    costs: Vec<f64>,
+    pub parameters: Parameters,
 }
 
 impl Question {
-    pub fn random(seed: u64, objective: Objective, depths: &[usize]) -> Question {
+    pub fn random(seed: u64, task: &'static str, n_features: usize, depths: &[usize]) -> Question {
         let random = &mut Random::new(!seed);
         let min_leaf = if random.chance(0.5) { 1 } else { 1 + random.below(6) };
         let max_leaves = random.chance(0.5).then(|| 1 + random.below(17));
-        let leaf_penalty = if random.chance(0.5) { 0.0 } else { 10f64.powf(-3.5 * random.unit()) };
-        let limits = Limits { max_depth: random.pick(depths), max_leaves, min_leaf };
-        let survival = objective == Objective::Likelihood;
-        let min_events = if survival && random.chance(0.5) { random.below(5) } else { 0 };
-        let prior = if survival && random.chance(0.5) {
-            10f64.powf(5.0 * random.unit() - 2.0)
-        } else {
-            0.0
+        let leaf_penalty = match random.below(20) {
+            0..10 => 0.0,
+            10 => 10f64.powf(4.0 * random.unit()),
+            11..13 => random.pick(&[0.005, 0.01, 0.02]),
+            _ => 10f64.powf(-3.5 * random.unit()),
         };
-        Question { objective, limits, leaf_penalty, min_events, prior }
-    }
-
-    pub fn settings(&self) -> Settings {
-        Settings {
-            max_depth: self.limits.max_depth,
-            max_leaves: self.limits.max_leaves,
-            min_leaf: self.limits.min_leaf,
-            min_events: self.least_events(),
-            ..Settings::default()
+        let limits = Limits { max_depth: random.pick(depths), max_leaves, min_leaf };
+        let events = tasks::WITH_EVENTS.contains(&task) && random.chance(0.5);
+        Question {
+            task,
+            leaf_penalty: if task == "confusion" { 0.0 } else { leaf_penalty },
+            min_events: if events { random.below(5) } else { 0 },
+            parameters: Parameters::random(random, n_features, limits.max_depth),
+            limits,
         }
     }
 
-    /// Fewest events of a leaf; other tasks have none.
-    fn least_events(&self) -> usize {
-        if self.objective == Objective::Likelihood { self.min_events } else { 0 }
+    /// One without penalty, in which all that is not said is of no matter.
+    pub fn of(task: &'static str, max_depth: usize) -> Question {
+        let limits = Limits { max_depth, max_leaves: None, min_leaf: 1 };
+        let mut parameters = Parameters::random(&mut Random::new(0), 0, max_depth);
+        parameters.prior = 0.0;
+        Question { task, limits, leaf_penalty: 0.0, min_events: 0, parameters }
+    }
+}
+
+/// What a search tells of the best tree, whatever its family.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The tree, and the labels of its nodes where it is a choice of labels, too.
+    pub tree: Option<(Tree, Vec<i64>)>,
+    pub objective: f64,
+    pub lower_bound: f64,
+    pub status: Status,
+    pub nodes: u64,
+    pub n_columns: usize,
+    pub trace: Vec<TracePoint>,
+}
+
+impl From<Solution> for Answer {
+    fn from(s: Solution) -> Answer {
+        let Solution { objective, lower_bound, status, nodes, n_columns, .. } = s;
+        let tree = objective.is_finite().then(|| (oracle_tree(&s.tree), vec![]));
+        Answer { tree, objective, lower_bound, status, nodes, n_columns, trace: s.trace }
+    }
+}
+
+impl From<Front> for Answer {
+    fn from(front: Front) -> Answer {
+        let Front { objective, lower_bound, status, nodes, n_columns, .. } = front;
+        let tree = |point: &FrontPoint| (oracle_tree(&point.tree), point.labels.clone());
+        let tree = front.best.map(|best| tree(&front.points[best]));
+        Answer { tree, objective, lower_bound, status, nodes, n_columns, trace: front.trace }
+    }
+}
+
+impl Answer {
+    /// Number of leaves; none without a tree.
+    pub fn n_leaves(&self) -> usize {
+        self.tree.as_ref().map_or(0, |(tree, _)| tree.n_leaves())
+    }
+}
+
+/// When a search ends before its end.
+#[derive(Clone, Copy, Debug)]
+pub enum Until {
+    /// Never.
+    End,
+    /// When it has asked so often whether to.
+    Asked(u64),
+    /// At once, by the clock.
+    Now,
+}
+
+/// A question about an instance.
+#[derive(Clone, Debug)]
+pub struct Case {
+    pub instance: Instance,
+    pub question: Question,
+}
+
+impl Case {
+    pub fn new(instance: &Instance, question: &Question) -> Case {
+        let instance = tasks::suited(instance.clone(), question.task);
+        Case { instance, question: question.clone() }
     }
 
-    /// The question without what only survival trees have.
-    pub fn without_events(&self) -> Question {
-        Question { min_events: 0, prior: 0.0, ..self.clone() }
+    pub fn entry(&self) -> Entry {
+        let all = tasks::entries().into_iter();
+        all.into_iter().find(|entry| entry.name == self.question.task).expect("a task")
     }
 
-    /// Whether all rows may be a leaf, as they may where any tree is allowed.
-    fn allows_a_tree(&self, instance: &Instance) -> bool {
-        let (rows, sample) = (instance.rows(), &instance.sample);
-        rows.len() >= self.limits.min_leaf && sample.n_events(&rows) >= self.least_events()
+    pub fn settings(&self) -> Settings {
+        let Limits { max_depth, max_leaves, min_leaf } = self.question.limits;
+        let min_events = self.question.min_events;
+        Settings { max_depth, max_leaves, min_leaf, min_events, ..Settings::default() }
     }
 
-    /// Normalised cost of a leaf, by the oracle; infinite with too few events.
-    pub fn cost<'a>(&self, instance: &'a Instance) -> impl Fn(&[usize]) -> f64 + 'a {
-        let sample = &instance.sample;
-        let (labels, k, weight) = (&instance.labels, instance.n_classes, &sample.weight);
-        let (objective, penalty) = (self.objective, self.leaf_penalty);
-        let (hazard, total) = (sample.baseline_hazard(), sample.total_weight());
-        let (min_events, prior) = (self.least_events(), self.prior);
-        let balanced = sums::balanced_weights(labels, k, weight);
-        move |leaf| {
-            let mean = match objective {
-                Objective::Likelihood if sample.n_events(leaf) < min_events => f64::INFINITY,
-                Objective::Likelihood if prior > 0.0 => {
-                    sample.loss_under_prior(&hazard, leaf, prior) / total
-                }
-                Objective::Likelihood => sample.likelihood_loss(&hazard, leaf) / total,
-                Objective::Sum(task) => match task {
-                    "accuracy" => misclassified(leaf, labels, weight) / total,
-                    "balanced-accuracy" => misclassified(leaf, labels, &balanced),
-                    "label-costs" => sums::cheapest_label(leaf, &instance.costs, weight) / total,
-                    "gini" => sums::gini(leaf, labels, k, weight) / total,
-                    "entropy" => sums::entropy(leaf, labels, k, weight) / total,
-                    "regression" => sums::squared_error(leaf, &instance.target, weight) / total,
-                    _ => panic!("{task} has no oracle"),
-                },
+    /// The rows and features named, in that order.
+    pub fn select(&self, rows: &[usize], features: &[usize]) -> Case {
+        let mut question = self.question.clone();
+        question.parameters.prices = question.parameters.prices.select(features);
+        Case { instance: self.instance.select(rows, features), question }
+    }
+
+    /// Prepares the task by its name, and asks it.
+    fn ask<R>(
+        &self,
+        monitor: &Monitor,
+        ask: impl FnOnce(&Prepared, &BinaryMatrix, &Monitor) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let (instance, question) = (&self.instance, &self.question);
+        let matrix = matrix(instance);
+        if question.task == OUTSIDE {
+            let statistics = Statistics::new(&own::statistics(instance), 3)?;
+            let outside = Outside {
+                task: &USERS[question.parameters.user],
+                statistics: &statistics,
+                total_weight: instance.sample.total_weight(),
+                leaf_penalty: question.leaf_penalty,
             };
-            mean + penalty
+            return ask(&Prepared::Outside(outside), &matrix, monitor);
+        }
+        let arrays = Arrays::new(instance, question);
+        ask(&registry::prepare(question.task, &self.problem(&arrays))?, &matrix, monitor)
+    }
+
+    /// The best tree beside a reference model of these losses.
+    pub fn beside(&self, losses: &[f64], monitor: &Monitor) -> Result<Answer, Error> {
+        let arrays = Arrays::new(&self.instance, &self.question);
+        let mut problem = self.problem(&arrays);
+        problem.columns.insert("reference_loss", Column::Numbers(losses));
+        let task = registry::prepare(self.question.task, &problem)?;
+        task.solve(&matrix(&self.instance), &self.settings(), monitor).map(Answer::from)
+    }
+
+    fn problem<'a>(&self, arrays: &'a Arrays<'a>) -> Problem<'a> {
+        let mut columns = Columns::default();
+        arrays.columns().for_each(|(name, column)| columns.insert(name, column));
+        Problem {
+            columns,
+            n_rows: self.instance.rows().len(),
+            n_features: self.instance.n_features(),
+            leaf_penalty: self.question.leaf_penalty,
+            max_leaves: self.settings().most_leaves(),
+        }
+    }
+
+    /// Hands on the task, a sum task.
+    pub fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+        let arrays = Arrays::new(&self.instance, &self.question);
+        let visited = registry::visit(self.question.task, &self.problem(&arrays), visitor);
+        visited.expect("acceptable").expect("a sum task")
+    }
+
+    /// The best tree, and all that a callback is told meanwhile.
+    pub fn search(
+        &self,
+        settings: &Settings,
+        until: Until,
+    ) -> Result<(Answer, Vec<TracePoint>), Error> {
+        let told = Mutex::new(Vec::new());
+        let progress = |point: &TracePoint| told.lock().expect("no panic").push(*point);
+        let answer =
+            self.within(until, |monitor| self.on(settings, &monitor.with_progress(&progress)))?;
+        Ok((answer, told.into_inner().expect("no panic")))
+    }
+
+    /// The best tree, under a monitor of one's own.
+    pub fn on(&self, settings: &Settings, monitor: &Monitor) -> Result<Answer, Error> {
+        let by_fronts = self.entry().asks.contains(&"front");
+        self.ask(monitor, |task, x, m| match by_fronts {
+            true => task.front(x, settings, m).map(Answer::from),
+            false => task.solve(x, settings, m).map(Answer::from),
+        })
+    }
+
+    /// The best tree, by the search that is not one of fronts.
+    pub fn ask_to_solve(&self) -> Result<Answer, Error> {
+        let monitor = Monitor::new(None, &|| false);
+        self.ask(&monitor, |task, x, m| task.solve(x, &self.settings(), m).map(Answer::from))
+    }
+
+    /// The best tree of a question that has an answer.
+    pub fn solve(&self, settings: &Settings) -> Result<Answer, String> {
+        self.on(settings, &Monitor::new(None, &|| false)).map_err(|e| e.to_string())
+    }
+
+    /// The best trees of every number of leaves, by one search.
+    pub fn path(&self, settings: &Settings, until: Until) -> Result<Vec<Answer>, String> {
+        let path = self.within(until, |monitor| self.path_on(settings, &monitor));
+        path.map_err(|e| e.to_string())
+    }
+
+    /// The same, under a monitor of one's own.
+    pub fn path_on(&self, settings: &Settings, monitor: &Monitor) -> Result<Vec<Answer>, Error> {
+        let path = self.ask(monitor, |task, x, m| task.path(x, settings, m))?;
+        Ok(path.into_iter().map(Answer::from).collect())
+    }
+
+    /// The whole front.
+    pub fn front(&self, settings: &Settings, until: Until) -> Result<Front, Error> {
+        self.within(until, |monitor| self.ask(&monitor, |task, x, m| task.front(x, settings, m)))
+    }
+
+    /// Trees near the optimum.
+    pub fn near_optimal(&self, most: (f64, usize)) -> Result<Near, String> {
+        let settings = self.settings();
+        let monitor = Monitor::new(None, &|| false);
+        self.ask(&monitor, |task, x, m| task.near_optimal(x, &settings, m, most))
+            .map_err(|e| e.to_string())
+    }
+
+    /// Other questions at the splits of a tree.
+    pub fn alternatives(&self, tree: &Tree) -> Result<Vec<Alternative>, String> {
+        let settings = self.settings();
+        let Tree { feature, left, right } = tree.clone();
+        let tree = bristlecone_core::tree::Tree { feature, left, right };
+        let monitor = Monitor::new(None, &|| false);
+        let found = self.ask(&monitor, |task, x, m| task.alternatives(x, &settings, m, &tree));
+        found.map(|(found, _)| found).map_err(|e| e.to_string())
+    }
+
+    fn within<R>(&self, until: Until, search: impl FnOnce(Monitor) -> R) -> R {
+        let asked = AtomicU64::new(0);
+        let stop = || match until {
+            Until::Asked(patience) => asked.fetch_add(1, Ordering::Relaxed) >= patience,
+            Until::End | Until::Now => false,
+        };
+        let limit = matches!(until, Until::Now).then_some(Duration::ZERO);
+        search(Monitor::new(limit, &stop))
+    }
+
+    /// Why there is no answer, if so: by the rows alone, or by what the task says of its weights.
+    fn refused(&self) -> Option<String> {
+        let (instance, question) = (&self.instance, &self.question);
+        let (rows, sample) = (instance.rows(), &instance.sample);
+        if rows.len() < question.limits.min_leaf || sample.n_events(&rows) < question.min_events {
+            return Some("no tree is allowed".into());
+        }
+        if tasks::lacks_a_group(instance, question.task) {
+            return Some("a group without rows".into());
+        }
+        let prepared = self.ask(&Monitor::new(None, &|| false), |_, _, _| Ok(()));
+        let reason = prepared.err()?.to_string();
+        tasks::refuses_weights(question.task, &reason).then_some(reason)
+    }
+
+    /// Cost of rows as a leaf, by the oracle, penalty included; infinite where they may not be
+    /// one. For tasks whose costs are numbers.
+    pub fn leaf_cost(&self) -> impl Fn(&[usize]) -> f64 {
+        let Loss::Number(loss) = tasks::loss(&self.instance, &self.question) else {
+            panic!("{} is no sum of numbers", self.question.task)
+        };
+        let few = self.few_events();
+        let penalty = self.question.leaf_penalty;
+        move |leaf| if few(leaf) { f64::INFINITY } else { loss(leaf) + penalty }
+    }
+
+    fn few_events(&self) -> impl Fn(&[usize]) -> bool + use<'_> {
+        let least = self.question.min_events;
+        move |leaf| least > 0 && self.instance.sample.n_events(leaf) < least
+    }
+
+    /// Candidates of a leaf, by the oracle, penalties apart; none where rows may not be one. For
+    /// tasks whose costs are vectors.
+    pub fn candidates(&self) -> impl Fn(&[usize]) -> Vec<Components> {
+        let Loss::Vector { of_label, .. } = tasks::loss(&self.instance, &self.question) else {
+            panic!("{} is a sum of numbers", self.question.task)
+        };
+        let few = self.few_events();
+        move |leaf| if few(leaf) { vec![] } else { of_label(leaf) }
+    }
+
+    /// Entry `k`: the least objective of trees with at most `k + 1` leaves, by the oracle;
+    /// infinite where none is allowed.
+    pub fn by_leaves(&self, limits: &Limits) -> Vec<f64> {
+        let (features, rows) = (&self.instance.features, &self.instance.rows());
+        match tasks::loss(&self.instance, &self.question) {
+            Loss::Number(_) => {
+                let price = tasks::price(&self.instance, &self.question);
+                best_by_leaves(features, rows, limits, self.leaf_cost(), price)
+            }
+            Loss::Vector { of_tree, .. } => {
+                let mut least = f64::INFINITY;
+                let lists = all_costs(features, rows, limits, self.candidates());
+                let at_most = |(k, costs): (usize, Vec<Components>)| {
+                    let penalties = (k + 1) as f64 * self.question.leaf_penalty;
+                    let objectives = costs.iter().map(|c| of_tree(c) + penalties);
+                    least = objectives.fold(least, f64::min);
+                    least
+                };
+                lists.into_iter().enumerate().map(at_most).collect()
+            }
         }
     }
 
     /// The optimum, by the oracle; infinite when no tree is allowed.
-    pub fn optimum(&self, instance: &Instance) -> f64 {
-        best(&instance.features, &instance.rows(), &self.limits, self.cost(instance))
+    pub fn optimum(&self) -> f64 {
+        *self.by_leaves(&self.question.limits).last().expect("a leaf")
     }
 
-    pub fn solve(&self, instance: &Instance, settings: &Settings) -> Result<Solution, Error> {
-        self.solve_until(instance, settings, &|| false)
-    }
-
-    pub fn solve_until(
-        &self,
-        instance: &Instance,
-        settings: &Settings,
-        interrupted: &(dyn Fn() -> bool + Sync),
-    ) -> Result<Solution, Error> {
-        self.ask(instance, settings, interrupted, |task, x, monitor| {
-            task.solve(x, settings, monitor)
-        })
-    }
-
-    /// The best trees of every number of leaves, by one search.
-    pub fn solve_path_until(
-        &self,
-        instance: &Instance,
-        settings: &Settings,
-        interrupted: &(dyn Fn() -> bool + Sync),
-    ) -> Result<Vec<Solution>, Error> {
-        self.ask(instance, settings, interrupted, |task, x, monitor| {
-            task.path(x, settings, monitor)
-        })
-    }
-
-    /// Prepares the task of this question by its name, and asks it.
-    fn ask<R>(
-        &self,
-        instance: &Instance,
-        settings: &Settings,
-        interrupted: &(dyn Fn() -> bool + Sync),
-        ask: impl FnOnce(&Prepared, &BinaryMatrix, &Monitor) -> Result<R, Error>,
-    ) -> Result<R, Error> {
-        let (matrix, monitor) = (matrix(instance), Monitor::new(None, interrupted));
-        let arrays = Arrays::new(instance);
-        let problem = self.problem(instance, &arrays, settings);
-        ask(&registry::prepare(self.objective.name(), &problem)?, &matrix, &monitor)
-    }
-
-    /// Hands on the task of this question.
-    pub fn visit<V: Visitor>(
-        &self,
-        instance: &Instance,
-        settings: &Settings,
-        visitor: V,
-    ) -> Result<V::Output, Error> {
-        let arrays = Arrays::new(instance);
-        let problem = self.problem(instance, &arrays, settings);
-        let visited = registry::visit(self.objective.name(), &problem, visitor)?;
-        Ok(visited.expect("a sum task"))
-    }
-
-    fn problem<'a>(
-        &self,
-        instance: &'a Instance,
-        arrays: &'a Arrays,
-        settings: &Settings,
-    ) -> Problem<'a> {
-        let sample = &instance.sample;
-        let mut columns = Columns::default();
-        columns.insert("weight", Column::Numbers(&sample.weight));
-        match self.objective.name() {
-            "likelihood" => {
-                columns.insert("time", Column::Numbers(&sample.time));
-                columns.insert("event", Column::Flags(&sample.event));
-                columns.insert("prior", Column::Number(self.prior));
-                if let Some(entry) = &sample.entry {
-                    columns.insert("entry", Column::Numbers(entry));
-                }
+    /// Objective of a tree, by the oracle; an error where it is not allowed.
+    pub fn score(&self, limits: &Limits, answer: &Answer) -> Result<f64, String> {
+        let (tree, labels) = answer.tree.as_ref().ok_or("no tree")?;
+        let (features, rows) = (&self.instance.features, &self.instance.rows());
+        admit_tree(tree, features, rows, limits)?;
+        match tasks::loss(&self.instance, &self.question) {
+            Loss::Number(_) => {
+                let price = tasks::price(&self.instance, &self.question);
+                let leaves = score_tree(tree, features, rows, self.leaf_cost())?;
+                Ok(leaves + price_tree(tree, features, rows, &price))
             }
-            "label-costs" => {
-                let width = instance.n_classes;
-                columns.insert("costs", Column::Table { values: &arrays.costs, width });
-            }
-            "regression" => columns.insert("target", Column::Numbers(&instance.target)),
-            _ => {
-                columns.insert("labels", Column::Codes(&arrays.labels));
-                columns.insert("n_classes", Column::Number(instance.n_classes as f64));
+            Loss::Vector { of_tree, .. } => {
+                let penalties = tree.n_leaves() as f64 * self.question.leaf_penalty;
+                Ok(of_tree(&self.components(tree, labels)?) + penalties)
             }
         }
-        Problem {
-            columns,
-            n_rows: instance.rows().len(),
-            n_features: instance.n_features(),
-            leaf_penalty: self.leaf_penalty,
-            max_leaves: settings.most_leaves(),
+    }
+
+    /// Components of the cost of a tree with these labels, by the oracle.
+    pub fn components(&self, tree: &Tree, labels: &[i64]) -> Result<Components, String> {
+        let leaves = tree.leaves(&self.instance.features, &self.instance.rows())?;
+        let candidates = self.candidates();
+        let labels = labels.iter().filter(|&&label| label >= 0);
+        let mut sum = Components::default();
+        for (leaf, &label) in leaves.iter().zip(labels) {
+            let cost = *candidates(leaf).get(label as usize).ok_or("no such label")?;
+            sum = std::array::from_fn(|k| sum[k] + cost[k]);
         }
+        Ok(sum)
     }
 
-    /// Trees within `slack` of the optimum.
-    pub fn near_optimal(
-        &self,
-        instance: &Instance,
-        settings: &Settings,
-        most: (f64, usize),
-    ) -> Result<Near, Error> {
-        self.ask(instance, settings, &|| false, |task, x, monitor| {
-            task.near_optimal(x, settings, monitor, most)
-        })
-    }
-
-    /// Other questions at the splits of a tree.
-    pub fn alternatives(
-        &self,
-        instance: &Instance,
-        settings: &Settings,
-        tree: &bristlecone_core::tree::Tree,
-    ) -> Result<Vec<Alternative>, Error> {
-        self.ask(instance, settings, &|| false, |task, x, monitor| {
-            task.alternatives(x, settings, monitor, tree).map(|(found, _)| found)
-        })
-    }
-
-    /// The solution of an instance on which some tree is allowed.
-    pub fn solution(&self, instance: &Instance, settings: &Settings) -> Result<Solution, String> {
-        self.solve(instance, settings).map_err(|e| e.to_string())
+    /// All trees with their objectives, by the oracle.
+    pub fn trees(&self, rows: &[usize], limits: &Limits) -> Vec<(f64, Tree)> {
+        let mut all = all_trees(&self.instance.features, rows, limits, self.leaf_cost());
+        all.retain(|(cost, _)| cost.is_finite());
+        all
     }
 }
 
@@ -271,10 +400,11 @@ pub fn oracle_tree(tree: &bristlecone_core::tree::Tree) -> Tree {
     Tree { feature: tree.feature.clone(), left: tree.left.clone(), right: tree.right.clone() }
 }
 
-/// Whether two objectives agree up to `relative` of the larger of 1 and the expected one.
+/// Whether two objectives agree up to `relative` of the larger of 1 and the expected one; where
+/// there is no tree, both are infinite.
 pub fn agree(what: &str, actual: f64, expected: f64, relative: f64) -> Result<(), String> {
-    let close = (actual - expected).abs() <= relative * expected.abs().max(1.0);
-    let close = close && expected.is_finite();
+    let close = actual == expected
+        || expected.is_finite() && (actual - expected).abs() <= relative * expected.abs().max(1.0);
     if close { Ok(()) } else { Err(format!("{what} {actual:?} instead of {expected:?}")) }
 }
 
@@ -282,67 +412,62 @@ pub fn ensure(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> 
     if holds { Ok(()) } else { Err(what()) }
 }
 
-pub fn agree_on_status(solution: &Solution, expected: Status) -> Result<(), String> {
-    ensure(solution.status == expected, || format!("{:?} not {expected:?}", solution.status))
-}
+/// Size of random problems: most rows and features, and depths.
+pub type Size = (usize, usize, &'static [usize]);
 
-/// Runs `check` on a random instance and question per seed; reduces and reports a failure.
-pub fn for_each(
-    seeds: u64,
-    (max_rows, max_features): (usize, usize),
-    depths: &[usize],
-    check: impl Fn(&Instance, &Question) -> Result<(), String>,
-) {
-    let guarded = |instance: &Instance, question: &Question| {
-        catch_unwind(AssertUnwindSafe(|| check(instance, question)))
-            .unwrap_or_else(|_| Err("panic".into()))
-    };
-    for seed in 0..seeds {
-        let instance = Instance::random(seed, max_rows, max_features);
-        let objective = if seed % 2 == 0 {
-            Objective::Likelihood
-        } else {
-            let others: Vec<_> =
-                registry::SUMS.iter().filter(|&&name| name != "likelihood").collect();
-            Objective::Sum(others[seed as usize / 2 % others.len()])
-        };
-        let question = Question::random(seed, objective, depths);
-        if guarded(&instance, &question).is_err() {
-            let smallest = instance.minimise(|smaller| guarded(smaller, &question).is_err());
-            let message = guarded(&smallest, &question).unwrap_err();
-            panic!("seed {seed}: {message}\n{question:?}\n{smallest:?}");
-        }
+/// That which suits how much work the oracle has with a task, and how many problems out of 8.
+fn usual(task: &str) -> (Size, u64) {
+    match task {
+        "likelihood" => ((40, 6, &[0, 1, 2, 3, 4]), 8),
+        "brier" => ((24, 6, &[0, 1, 2, 3]), 8),
+        "priced-costs" => ((30, 6, &[1, 2, 3, 4]), 4),
+        "capacity" => ((16, 4, &[0, 1, 2, 3]), 1),
+        _ if !tasks::tasks_with("front").contains(&task) => ((40, 6, &[0, 1, 2, 3, 4]), 2),
+        _ => ((20, 4, &[0, 1, 2, 3]), 1),
     }
 }
 
-/// As [`for_each`], for tasks without events.
-#[allow(dead_code, reason = "shared with tests that have none")]
-pub fn for_each_without_events(
-    seeds: u64,
-    size: (usize, usize),
-    depths: &[usize],
-    check: impl Fn(&Instance, &Question) -> Result<(), String>,
-) {
-    for_each(seeds, size, depths, |instance, question| check(instance, &question.without_events()));
+/// Runs `check` on random problems of each of the tasks: `runs` of those that are asked most.
+///
+/// Where a question has no answer there has to be an error, and that has to be rare.
+pub fn for_each(tasks: &[&'static str], runs: u64, check: impl Fn(&Case) -> Result<(), String>) {
+    for task in tasks {
+        let (size, share) = usual(task);
+        for_each_of(&[task], (runs * share).div_ceil(8), size, &check);
+    }
 }
 
-/// As [`for_each`], where a tree is allowed: elsewhere there has to be an error, and that has to
-/// be rare.
-#[allow(dead_code, reason = "shared with tests that do without")]
-pub fn for_each_allowed(
-    seeds: u64,
-    size: (usize, usize),
-    depths: &[usize],
-    check: impl Fn(&Instance, &Question) -> Result<(), String>,
+/// The same, `runs` of each task, of one size.
+pub fn for_each_of(
+    tasks: &[&'static str],
+    runs: u64,
+    (max_rows, max_features, depths): Size,
+    check: impl Fn(&Case) -> Result<(), String>,
 ) {
-    let refused = Cell::new(0);
-    for_each(seeds, size, depths, |instance, question| {
-        if question.allows_a_tree(instance) {
-            return check(instance, question);
+    for &task in tasks {
+        let refused = Cell::new(0);
+        let guarded = |instance: &Instance, question: &Question| {
+            let case = Case::new(instance, question);
+            let checked = || match case.refused() {
+                None => check(&case),
+                Some(why) => {
+                    refused.set(refused.get() + 1);
+                    let solved = case.solve(&case.settings());
+                    ensure(solved.is_err(), || format!("an answer in spite of: {why}"))
+                }
+            };
+            catch_unwind(AssertUnwindSafe(checked)).unwrap_or_else(|_| Err("panic".into()))
+        };
+        for seed in 0..runs {
+            let instance = Instance::random(seed, max_rows, max_features);
+            let question = Question::random(seed, task, instance.n_features(), depths);
+            if let Err(message) = guarded(&instance, &question) {
+                let smallest = instance.minimise(|smaller| guarded(smaller, &question).is_err());
+                let message = guarded(&smallest, &question).err().unwrap_or(message);
+                panic!("{task}, seed {seed}: {message}\n{question:?}\n{smallest:?}");
+            }
         }
-        refused.set(refused.get() + 1);
-        let solved = question.solve(instance, &question.settings());
-        ensure(solved.is_err(), || "a tree where none is allowed".into())
-    });
-    assert!(6 * refused.get() < seeds, "{} of {seeds} allow no tree", refused.get());
+        let refused = refused.get();
+        assert!(5 * refused <= runs.max(5), "{refused} of {runs} of {task} have no answer");
+    }
 }

@@ -1,13 +1,22 @@
-//! The search against the exhaustive reference, on thousands of small random instances.
+//! Every task by its name, against the exhaustive reference, on thousands of small random
+//! instances.
 
 mod brier;
+mod front_laws;
 mod fronts;
 mod harness;
+mod kernels;
+mod lanes;
 mod laws;
 mod near;
 mod optimum;
+mod outside;
+mod own;
 mod priced;
+mod promises;
+mod sparse;
 mod stopped;
 mod switches;
+mod tasks;
 mod threads;
 mod watch;

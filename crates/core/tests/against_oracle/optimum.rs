@@ -1,70 +1,105 @@
 //! The tree returned is allowed, has the objective reported, and is best.
 
+use bristlecone_core::registry;
 use bristlecone_core::search::{Settings, Status};
 use bristlecone_oracle::accuracy::misclassified;
 use bristlecone_oracle::instances::{Instance, Random};
-use bristlecone_oracle::{
-    Limits, Tree, admit_tree, best_by_leaves, best_tree, score_tree, survival,
-};
+use bristlecone_oracle::{Limits, Tree, best_tree, score_tree};
 
 use crate::harness::{
-    CERTIFIED, Objective, Question, SCALE, agree, agree_on_status, ensure, for_each,
-    for_each_allowed, oracle_tree,
+    CERTIFIED, Case, Question, SCALE, Size, Until, agree, ensure, for_each, for_each_of,
 };
+use crate::promises::{keeps_promises, stopped};
+use crate::tasks::{self, WHOLE_FRONTS};
 
 /// The optimum is the oracle's, the tree has the objective reported and is allowed.
-fn equals_oracle(instance: &Instance, question: &Question) -> Result<(), String> {
-    let (features, rows) = (&instance.features, &instance.rows());
-    let optimum = question.optimum(instance);
-    if optimum.is_infinite() {
-        let refused = question.solve(instance, &question.settings()).is_err();
-        return ensure(refused, || "a tree where none is allowed".into());
-    }
-    let solution = question.solution(instance, &question.settings())?;
-    agree_on_status(&solution, Status::Optimal)?;
-    agree("objective", solution.objective, optimum, CERTIFIED)?;
-    let tree = oracle_tree(&solution.tree);
-    admit_tree(&tree, features, rows, &question.limits)?;
-    let score = score_tree(&tree, features, rows, question.cost(instance))?;
-    agree("objective of the tree", solution.objective, score, 1e-12)?;
-    agree("lower bound", solution.lower_bound, optimum, CERTIFIED)?;
-    ensure(solution.lower_bound <= solution.objective, || "bound above objective".into())
+fn equals_oracle(case: &Case) -> Result<(), String> {
+    let stopped = stopped(case, &case.settings(), case.optimum(), Until::End)?;
+    ensure(stopped.is_none(), || format!("{stopped:?}"))
 }
 
 #[test]
+fn every_task_is_asked_here() {
+    let names: Vec<_> = registry::tasks().into_iter().map(|entry| entry.name).collect();
+    let but = |left_out: &[&str]| -> Vec<&str> {
+        let kept = names.iter().filter(|name| !left_out.contains(name));
+        kept.copied().chain([tasks::OUTSIDE]).collect()
+    };
+    assert_eq!(tasks::one_tree(), but(&WHOLE_FRONTS));
+    // What is not asked of a task, and why.
+    let without = |ask: &str| -> Vec<&str> {
+        let asked = tasks::tasks_with(ask);
+        but(&[]).into_iter().filter(|name| !asked.contains(name)).collect()
+    };
+    let fronts = tasks::tasks_with("front");
+    let and_outside: Vec<&str> = fronts.iter().copied().chain([tasks::OUTSIDE]).collect();
+    assert_eq!(without("solve"), fronts);
+    assert_eq!(without("path"), and_outside);
+    let priced_and: Vec<&str> = ["priced-costs"].into_iter().chain(and_outside).collect();
+    assert_eq!(without("near_optimal"), priced_and);
+    assert_eq!(without("alternatives"), priced_and);
+    for entry in tasks::entries() {
+        // Known trees can be planted, and threads be made to run, whatever the task.
+        let has = |switch| entry.switches.contains(&switch);
+        assert!(has("planted") && has("cells_per_thread"), "{entry:?}");
+        // What is said to be asked of it is answered, and nothing else.
+        let instance = Instance::of_labels(vec![vec![true], vec![false]], vec![0, 1], 2);
+        let case = Case::new(&instance, &Question::random(0, entry.name, 1, &[1]));
+        let question = Question { limits: LIMITS, min_events: 0, ..case.question };
+        let case = Case { question, ..case };
+        let answered = [
+            ("solve", case.ask_to_solve().is_ok()),
+            ("path", case.path(&case.settings(), Until::End).is_ok()),
+            ("near_optimal", case.near_optimal((0.0, 9)).is_ok()),
+            ("alternatives", case.alternatives(&Tree::leaf()).is_ok()),
+            ("front", case.front(&case.settings(), Until::End).is_ok()),
+        ];
+        for (ask, answered) in answered {
+            assert_eq!(answered, entry.asks.contains(&ask), "{ask} of {}", entry.name);
+        }
+    }
+}
+
+const LIMITS: Limits = Limits { max_depth: 1, max_leaves: None, min_leaf: 1 };
+
+#[test]
 fn optimum_equals_the_oracle() {
-    for_each(800 * SCALE, (40, 6), &[0, 1, 2, 3, 4], equals_oracle);
+    for_each(&tasks::one_tree(), 400 * SCALE, equals_oracle);
 }
 
 #[test]
 fn optimum_equals_the_oracle_beyond_one_lattice() {
-    for_each(100 * SCALE, (16, 6), &[5, 6, 9], equals_oracle);
-    for_each(10 * SCALE, (60, 6), &[5, 6], equals_oracle);
+    for_each_of(&tasks::sums(), 12 * SCALE, (16, 6, &[5, 6, 9]), equals_oracle);
+    for_each_of(&tasks::sums(), SCALE, (60, 6, &[5, 6]), equals_oracle);
+    for_each_of(&["brier"], 10 * SCALE, (60, 6, &[2, 3]), equals_oracle);
+    for_each_of(&["brier"], 10 * SCALE, (16, 5, &[4, 9]), equals_oracle);
+    for_each_of(&tasks::tasks_with("front")[1..], SCALE, (9, 4, &[4, 5]), equals_oracle);
 }
 
 #[test]
 fn optimum_equals_the_oracle_on_more_columns_than_lanes() {
-    for_each(20 * SCALE, (60, 80), &[2], equals_oracle);
-    for_each(20 * SCALE, (40, 24), &[3], equals_oracle);
-    for_each(5 * SCALE, (14, 20), &[4], equals_oracle);
+    for_each_of(&tasks::sums(), 3 * SCALE, (60, 80, &[2]), equals_oracle);
+    for_each_of(&tasks::sums(), 3 * SCALE, (40, 24, &[3]), equals_oracle);
+    for_each_of(&tasks::sums(), SCALE / 2, (14, 20, &[4]), equals_oracle);
+    for_each_of(&["brier"], 20 * SCALE, (30, 90, &[1]), equals_oracle);
+    for_each_of(&["brier"], 10 * SCALE, (24, 24, &[2]), equals_oracle);
+    for_each_of(&tasks::tasks_with("front")[1..], SCALE, (20, 40, &[1]), equals_oracle);
 }
 
 #[test]
 fn optimum_equals_the_oracle_on_hundreds_of_rows() {
-    for_each(2 * SCALE, (400, 8), &[3, 4], equals_oracle);
+    for_each_of(&tasks::sums(), SCALE / 3, (400, 8, &[3, 4]), equals_oracle);
 }
 
 #[test]
 fn every_leaf_budget_equals_the_oracle() {
-    for_each(100 * SCALE, (40, 6), &[1, 2, 3, 4], |instance, question| {
-        let (features, rows) = (&instance.features, &instance.rows());
-        let limits = Limits { max_leaves: None, ..question.limits.clone() };
-        let optima = best_by_leaves(features, rows, &limits, question.cost(instance));
-        for (k, &optimum) in optima.iter().enumerate().filter(|(_, o)| o.is_finite()) {
-            let settings = Settings { max_leaves: Some(k + 1), ..question.settings() };
-            let solution = question.solution(instance, &settings)?;
-            agree(&format!("with {} leaves", k + 1), solution.objective, optimum, CERTIFIED)?;
-            let leaves = oracle_tree(&solution.tree).n_leaves();
+    for_each(&tasks::one_tree(), 50 * SCALE, |case| {
+        let limits = Limits { max_leaves: None, ..case.question.limits.clone() };
+        for (k, &optimum) in case.by_leaves(&limits).iter().enumerate() {
+            let settings = Settings { max_leaves: Some(k + 1), ..case.settings() };
+            let answer = case.solve(&settings)?;
+            agree(&format!("with {} leaves", k + 1), answer.objective, optimum, CERTIFIED)?;
+            let leaves = answer.n_leaves();
             ensure(leaves <= k + 1, || format!("{leaves} leaves for {}", k + 1))?;
         }
         Ok(())
@@ -73,43 +108,45 @@ fn every_leaf_budget_equals_the_oracle() {
 
 #[test]
 fn the_size_path_equals_the_oracle_at_every_number_of_leaves() {
-    for_each_allowed(100 * SCALE, (30, 6), &[0, 1, 2, 3, 4, 5], |instance, question| {
-        let (features, rows, limits) = (&instance.features, &instance.rows(), &question.limits);
-        let cost = question.cost(instance);
-        let optima = best_by_leaves(features, rows, limits, &cost);
-        for lattice_depth in [2, 5] {
-            let settings = Settings { lattice_depth, ..question.settings() };
-            let path = question.solve_path_until(instance, &settings, &|| false);
-            let path = path.map_err(|e| e.to_string())?;
-            for (k, solution) in path.iter().enumerate() {
-                agree_on_status(solution, Status::Optimal)?;
+    let check = |case: &Case| {
+        let optima = case.by_leaves(&case.question.limits);
+        for settings in with_and_without_branching(case) {
+            let path = case.path(&settings, Until::End)?;
+            for (k, answer) in path.iter().enumerate() {
                 let optimum = optima[k.min(optima.len() - 1)];
-                agree(&format!("with {} leaves", k + 1), solution.objective, optimum, CERTIFIED)?;
-                let tree = oracle_tree(&solution.tree);
-                let limits = Limits { max_leaves: Some(k + 1), ..limits.clone() };
-                admit_tree(&tree, features, rows, &limits)?;
-                let score = score_tree(&tree, features, rows, &cost)?;
-                agree("objective of the tree", solution.objective, score, 1e-12)?;
+                let limits = Limits { max_leaves: Some(k + 1), ..case.question.limits.clone() };
+                ensure(answer.status == Status::Optimal, || format!("{:?}", answer.status))?;
+                keeps_promises(case, &limits, optimum, answer, &[])
+                    .map_err(|message| format!("with {} leaves: {message}", k + 1))?;
             }
             let last = path.last().ok_or("an empty path")?;
             agree("at the end", last.objective, optima[optima.len() - 1], CERTIFIED)?;
         }
         Ok(())
-    });
+    };
+    for_each(&tasks::tasks_with("path"), 70 * SCALE, check);
+    for_each_of(&registry::SUMS, 2 * SCALE, (30, 6, &[5]), check);
+}
+
+/// Settings of one lattice, and where there are lattices, of branching above them.
+fn with_and_without_branching(case: &Case) -> Vec<Settings> {
+    let branching = Settings { lattice_depth: 2, ..case.settings() };
+    let lattices = case.entry().switches.contains(&"lattice_depth");
+    [case.settings()].into_iter().chain(lattices.then_some(branching)).collect()
 }
 
 #[test]
 fn ties_go_to_the_fewest_leaves() {
-    for_each_allowed(200 * SCALE, (40, 6), &[1, 2, 3, 4], |instance, question| {
-        let mut plain = instance.clone();
-        plain.sample.weight.fill(1.0);
-        let question =
-            Question { objective: Objective::ACCURACY, leaf_penalty: 0.0, ..question.clone() };
-        let errors = |leaf: &[usize]| misclassified(leaf, &plain.labels, &plain.sample.weight);
-        let best = best_tree(&plain.features, &plain.rows(), &question.limits, errors);
+    const SIZE: Size = (40, 6, &[1, 2, 3, 4]);
+    for_each_of(&["accuracy"], 200 * SCALE, SIZE, |case| {
+        let mut case = case.clone();
+        case.instance.sample.weight.fill(1.0);
+        case.question.leaf_penalty = 0.0;
+        let Instance { features, labels, sample, .. } = &case.instance;
+        let errors = |leaf: &[usize]| misclassified(leaf, labels, &sample.weight);
+        let best = best_tree(features, &case.instance.rows(), &case.question.limits, errors);
         let (_, fewest) = best.ok_or("no tree")?;
-        let settings = Settings { trivial_bound: false, ..question.settings() };
-        let leaves = question.solution(&plain, &settings)?.tree.n_leaves();
+        let leaves = case.solve(&Settings { trivial_bound: false, ..case.settings() })?.n_leaves();
         ensure(leaves == fewest.n_leaves(), || {
             format!("{leaves} leaves instead of {}", fewest.n_leaves())
         })
@@ -120,42 +157,28 @@ fn ties_go_to_the_fewest_leaves() {
 /// 0 to 4 that is true tells them too, in 6 leaves, but is wrong about one row.
 fn parity_or_list(repeats: usize) -> Instance {
     let random = &mut Random::new(0);
-    let mut instance = Instance::random(0, 1, 0).select(&[], &[]);
+    let (mut features, mut labels) = (Vec::new(), Vec::new());
     for first in 0..6 {
-        let rows_before = instance.labels.len();
+        let rows_before = labels.len();
         for pattern in 0..32 * repeats {
             let bits: Vec<bool> = (0..5).map(|bit| pattern >> bit & 1 == 1).collect();
             let label = bits.iter().filter(|&&bit| bit).count() % 2;
-            let exception = first == 5 && instance.labels.len() == rows_before;
+            let exception = first == 5 && labels.len() == rows_before;
             if (label == first % 2) != exception {
                 let listed = (0..5).map(|i| i == first || i > first && random.chance(0.5));
-                instance.features.push(listed.chain(bits).collect());
-                instance.labels.push(label);
+                features.push(listed.chain(bits).collect());
+                labels.push(label);
             }
         }
     }
-    let n = instance.labels.len();
-    instance.sample = survival::Sample {
-        time: vec![1.0; n],
-        event: vec![true; n],
-        weight: vec![1.0; n],
-        entry: None,
-    };
-    instance
+    Instance::of_labels(features, labels, 2)
 }
 
 #[test]
 fn an_error_costs_more_than_any_number_of_leaves_without_penalty() {
-    let instance = parity_or_list(4);
-    let question = Question {
-        objective: Objective::ACCURACY,
-        limits: Limits { max_depth: 5, max_leaves: None, min_leaf: 1 },
-        leaf_penalty: 0.0,
-        min_events: 0,
-        prior: 0.0,
-    };
+    let case = Case::new(&parity_or_list(4), &Question::of("accuracy", 5));
     let parity = (5..10).rev().fold(Tree::leaf(), |tree, bit| Tree::split(bit, &tree, &tree));
-    let (features, rows) = (&instance.features, &instance.rows());
-    assert_eq!(score_tree(&parity, features, rows, question.cost(&instance)), Ok(0.0));
-    assert_eq!(question.solution(&instance, &question.settings()).unwrap().objective, 0.0);
+    let (features, rows) = (&case.instance.features, &case.instance.rows());
+    assert_eq!(score_tree(&parity, features, rows, case.leaf_cost()), Ok(0.0));
+    assert_eq!(case.solve(&case.settings()).unwrap().objective, 0.0);
 }

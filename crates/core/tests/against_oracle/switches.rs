@@ -1,10 +1,12 @@
 //! What must not change the result does not.
 
+use bristlecone_core::registry::Entry;
 use bristlecone_core::search::{Precision, Settings};
 use bristlecone_core::simd::Backend;
-use bristlecone_oracle::instances::{Instance, Random};
+use bristlecone_oracle::instances::Random;
 
-use crate::harness::{Question, SCALE, agree, ensure, for_each_allowed};
+use crate::harness::{Case, SCALE, Size, agree, ensure, for_each, for_each_of};
+use crate::tasks;
 
 const PRECISIONS: [Option<Precision>; 3] = [None, Some(Precision::Single), Some(Precision::Double)];
 
@@ -21,83 +23,117 @@ fn kernels(base: &Settings, precision: Option<Precision>) -> Vec<Settings> {
     all
 }
 
-/// Settings that must not change the objective, but may choose among equally good trees.
-pub fn same_objective(base: &Settings) -> Vec<Settings> {
-    let mut all: Vec<Settings> = PRECISIONS.iter().flat_map(|&p| kernels(base, p)).collect();
-    all.push(Settings { trivial_bound: false, ..base.clone() });
-    // Branching where a lattice would do, down to single splits; with and without bounds.
-    for lattice_depth in [1, 2, 3] {
-        all.push(Settings { lattice_depth, ..base.clone() });
-        all.push(Settings { lattice_depth, cache: false, ..base.clone() });
-        all.push(Settings { lattice_depth, relax_leaves: true, ..base.clone() });
-        all.push(Settings { lattice_depth, equivalent_points: false, ..base.clone() });
+/// Settings that must not change the objective, but may choose among equally good trees: every
+/// switch that the searches of the task read.
+pub fn same_objective(entry: &Entry, base: &Settings) -> Vec<Settings> {
+    let has = |switch| entry.switches.contains(&switch);
+    let mut all: Vec<Settings> = vec![];
+    for &switch in entry.switches {
+        let base = || base.clone();
+        match switch {
+            // With both of these, and with precision where that is one.
+            "backend" => {
+                let precisions = if has("precision") { &PRECISIONS[..] } else { &PRECISIONS[..1] };
+                all.extend(precisions.iter().flat_map(|&p| kernels(&base(), p)));
+            }
+            "cells_per_thread" | "precision" => assert!(has("backend")),
+            "trivial_bound" => all.push(Settings { trivial_bound: false, ..base() }),
+            "equivalent_points" => all.push(Settings { equivalent_points: false, ..base() }),
+            "look_ahead" => all.push(Settings { look_ahead: false, ..base() }),
+            "relax_leaves" => all.push(Settings { relax_leaves: true, ..base() }),
+            "cache" => {
+                all.push(Settings { cache: false, ..base() });
+                if !has("lattice_depth") {
+                    all.push(Settings { memory_limit: Some(1 << 18), ..base() });
+                }
+            }
+            // Branching where a lattice would do, down to single splits; with and without bounds.
+            "lattice_depth" => {
+                for lattice_depth in [1, 2, 3] {
+                    let base = || Settings { lattice_depth, ..base() };
+                    all.push(base());
+                    all.push(Settings { cache: false, ..base() });
+                    if has("relax_leaves") {
+                        all.push(Settings { relax_leaves: true, ..base() });
+                    }
+                    if has("equivalent_points") {
+                        all.push(Settings { equivalent_points: false, ..base() });
+                    }
+                }
+            }
+            // It has a test of its own.
+            "planted" => {}
+            other => panic!("{other} is not tried"),
+        }
     }
     all
 }
 
 /// Whether all settings give the first one's tree and objective, to the last bit.
-fn give_one_tree(
-    instance: &Instance,
-    question: &Question,
-    settings: &[Settings],
-) -> Result<(), String> {
-    let reference = question.solution(instance, &settings[0])?;
+fn give_one_tree(case: &Case, settings: &[Settings]) -> Result<(), String> {
+    let reference = case.solve(&settings[0])?;
     for settings in &settings[1..] {
-        let solution = question.solution(instance, settings)?;
-        let same = solution.tree == reference.tree
-            && solution.objective.to_bits() == reference.objective.to_bits();
-        ensure(same, || format!("{:?} not {:?}: {settings:?}", solution.tree, reference.tree))?;
+        let answer = case.solve(settings)?;
+        let same = answer.tree == reference.tree
+            && answer.objective.to_bits() == reference.objective.to_bits();
+        ensure(same, || format!("{:?} not {:?}: {settings:?}", answer.tree, reference.tree))?;
     }
     Ok(())
 }
 
 #[test]
 fn kernels_and_threads_do_not_change_the_tree() {
-    let check = |instance: &Instance, question: &Question| {
-        PRECISIONS.iter().try_for_each(|&precision| {
-            give_one_tree(instance, question, &kernels(&question.settings(), precision))
-        })
+    // Floating-point sums of lanes may: those of the Brier score, and of the searches of fronts.
+    let check = |case: &Case| {
+        let precisions = if case.entry().switches.contains(&"precision") { 3 } else { 1 };
+        PRECISIONS[..precisions]
+            .iter()
+            .try_for_each(|&precision| give_one_tree(case, &kernels(&case.settings(), precision)))
     };
-    for_each_allowed(150 * SCALE, (40, 6), &[0, 1, 2, 3, 4], check);
-    for_each_allowed(15 * SCALE, (60, 40), &[2, 3, 4], check);
+    for_each(&tasks::sums(), 60 * SCALE, check);
+    for_each_of(&tasks::sums(), 2 * SCALE, (60, 40, &[2, 3, 4]), check);
 }
 
 #[test]
 fn threads_do_not_change_a_deep_tree() {
     // Here kernels may: the order of columns above a lattice follows its lanes.
-    for_each_allowed(50 * SCALE, (40, 6), &[5, 6, 7], |instance, question| {
-        kernels(&question.settings(), None)
-            .chunks(2)
-            .try_for_each(|pair| give_one_tree(instance, question, pair))
+    for_each_of(&tasks::sums(), 6 * SCALE, (40, 6, &[5, 6, 7]), |case| {
+        kernels(&case.settings(), None).chunks(2).try_for_each(|pair| give_one_tree(case, pair))
     });
 }
 
 #[test]
 fn no_switch_changes_the_objective() {
-    for_each_allowed(150 * SCALE, (40, 6), &[0, 1, 2, 3, 4, 5, 6], |instance, question| {
-        let reference = question.solution(instance, &question.settings())?;
-        for settings in same_objective(&question.settings()) {
-            let solution = question.solution(instance, &settings)?;
-            agree("objective", solution.objective, reference.objective, 1e-12)
+    let check = |case: &Case| {
+        let reference = case.solve(&case.settings())?;
+        let relative = exactness(case);
+        for settings in same_objective(&case.entry(), &case.settings()) {
+            let answer = case.solve(&settings)?;
+            agree("objective", answer.objective, reference.objective, relative)
                 .map_err(|message| format!("{message}: {settings:?}"))?;
         }
         Ok(())
-    });
+    };
+    for_each(&tasks::one_tree(), 60 * SCALE, check);
+    for_each_of(&tasks::sums(), 3 * SCALE, (40, 6, &[5, 6]), check);
+}
+
+/// How nearly equal objectives are when rows and columns are taken in another order.
+fn exactness(case: &Case) -> f64 {
+    if case.entry().asks.contains(&"front") { 1e-11 } else { 1e-12 }
 }
 
 #[test]
 fn order_of_rows_and_features_does_not_change_the_objective() {
-    for_each_allowed(200 * SCALE, (40, 6), &[1, 2, 3, 4], |instance, question| {
-        let settings = question.settings();
-        let reference = question.solution(instance, &settings)?;
-        let random = &mut Random::new(instance.rows().len() as u64);
-        let rows = random.permutation(instance.rows().len());
-        let features = random.permutation(instance.n_features());
-        let unmoved: Vec<usize> = (0..instance.n_features()).collect();
-        for (rows, features) in [(&rows, &unmoved), (&instance.rows(), &features)] {
-            let moved = instance.select(rows, features);
-            let solution = question.solution(&moved, &settings)?;
-            agree("objective", solution.objective, reference.objective, 1e-12)?;
+    for_each(&tasks::one_tree(), 80 * SCALE, |case| {
+        let reference = case.solve(&case.settings())?;
+        let random = &mut Random::new(case.instance.rows().len() as u64);
+        let rows = random.permutation(case.instance.rows().len());
+        let features = random.permutation(case.instance.n_features());
+        let unmoved: Vec<usize> = (0..case.instance.n_features()).collect();
+        for (rows, features) in [(&rows, &unmoved), (&case.instance.rows(), &features)] {
+            let answer = case.select(rows, features).solve(&case.settings())?;
+            agree("objective", answer.objective, reference.objective, exactness(case))?;
         }
         Ok(())
     });
@@ -105,36 +141,40 @@ fn order_of_rows_and_features_does_not_change_the_objective() {
 
 #[test]
 fn idle_columns_do_not_change_the_objective() {
-    for_each_allowed(200 * SCALE, (40, 6), &[1, 2, 3, 4], |instance, question| {
-        let settings = question.settings();
-        let reference = question.solution(instance, &settings)?;
-        let mut wider = instance.clone();
-        for row in &mut wider.features {
+    // A negation may cost less than the question itself.
+    let unpriced: Vec<_> =
+        tasks::one_tree().into_iter().filter(|task| *task != "priced-costs").collect();
+    for_each(&unpriced, 80 * SCALE, |case| {
+        let reference = case.solve(&case.settings())?;
+        let mut wider = case.clone();
+        for row in &mut wider.instance.features {
             let negations: Vec<bool> = row.iter().map(|value| !value).collect();
             *row = [negations.as_slice(), &[true], row, &[false]].concat();
         }
-        let solution = question.solution(&wider, &settings)?;
-        agree("objective", solution.objective, reference.objective, 1e-12)?;
-        ensure(solution.n_columns == reference.n_columns, || {
-            format!("{} columns instead of {}", solution.n_columns, reference.n_columns)
+        let answer = wider.solve(&case.settings())?;
+        agree("objective", answer.objective, reference.objective, exactness(case))?;
+        ensure(answer.n_columns == reference.n_columns, || {
+            format!("{} columns instead of {}", answer.n_columns, reference.n_columns)
         })
     });
 }
 
 #[test]
 fn weights_count_as_repetition() {
-    for_each_allowed(200 * SCALE, (20, 6), &[1, 2, 3, 4], |instance, question| {
-        let settings = Settings { min_leaf: 1, min_events: 0, ..question.settings() };
-        let mut weighted = instance.clone();
-        let whole = |w: &f64| 1.0 + (w * 8.0).floor() % 3.0;
-        weighted.sample.weight = weighted.sample.weight.iter().map(whole).collect();
-        let copies = |i: usize| std::iter::repeat_n(i, weighted.sample.weight[i] as usize);
-        let rows: Vec<usize> = weighted.rows().into_iter().flat_map(copies).collect();
-        let features: Vec<usize> = (0..instance.n_features()).collect();
+    const SIZE: Size = (16, 5, &[1, 2, 3]);
+    // A cost from outside may be any function of the sums, not only of the weights.
+    for_each_of(&tasks::one_tree(), 20 * SCALE, SIZE, |case| {
+        let mut weighted = case.clone();
+        (weighted.question.limits.min_leaf, weighted.question.min_events) = (1, 0);
+        let weight = &mut weighted.instance.sample.weight;
+        weight.iter_mut().for_each(|w| *w = 1.0 + (*w * 8.0).floor() % 3.0);
+        let copies = |(i, w): (usize, &f64)| std::iter::repeat_n(i, *w as usize);
+        let rows: Vec<usize> = weight.iter().enumerate().flat_map(copies).collect();
+        let features: Vec<usize> = (0..case.instance.n_features()).collect();
         let mut repeated = weighted.select(&rows, &features);
-        repeated.sample.weight.fill(1.0);
-        let solution = question.solution(&weighted, &settings)?;
-        let expected = question.solution(&repeated, &settings)?;
-        agree("objective", solution.objective, expected.objective, 1e-12)
+        repeated.instance.sample.weight.fill(1.0);
+        let answer = weighted.solve(&weighted.settings())?;
+        let expected = repeated.solve(&repeated.settings())?;
+        agree("objective", answer.objective, expected.objective, exactness(case))
     });
 }

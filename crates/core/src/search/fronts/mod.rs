@@ -1,17 +1,16 @@
 //! Fronts of non-dominated costs, and the best tree under limits on further components.
 //!
-//! [`plain`] is the plain recursion for any task. For costs of whole numbers that add up
-//! over the leaves ([`FrontTask`]) the searches here bound subproblems by their least
-//! weighted cost and list only the points that the bounds leave open: [`solve_front`] gives
-//! the whole front of two components, [`solve_limited`] the least of one component with the
-//! others within their windows, [`solve_metric`] the best of a measure of both error rates.
+//! For costs of whole numbers that add up over the leaves ([`FrontTask`]) the searches here
+//! bound subproblems by their least weighted cost and list only the points that the bounds leave
+//! open: [`solve_front`] gives the whole front of two components, [`solve_limited`] the least of
+//! one component with the others within their windows, [`solve_metric`] the best of a measure of
+//! both error rates.
 
 mod engine;
 mod hull;
 mod limited;
 mod metric;
 mod node;
-pub mod plain;
 mod points;
 mod start;
 mod ties;

@@ -1,9 +1,10 @@
 //! Sparse trees: known optima of OSDT (Hu, Rudin, Seltzer 2019), without a limit on depth where
 //! a test is short enough.
 
-use bristlecone_core::data::BinaryMatrix;
-use bristlecone_core::registry::{self, Column, Columns, Problem};
-use bristlecone_core::search::{Monitor, Settings, Solution, Status};
+use bristlecone_core::search::Status;
+use bristlecone_oracle::instances::Instance;
+
+use crate::harness::{Case, Question};
 
 /// The 124 training rows of the first MONK's problem (Thrun et al. 1991): eleven features,
 /// lowest bit first, and the class.
@@ -209,49 +210,33 @@ fn tic_tac_toe() -> Table {
     ends.iter().map(row).unzip()
 }
 
-fn solve((features, labels): &Table, leaf_penalty: f64, settings: &Settings) -> Solution {
-    let bytes: Vec<u8> = features.iter().flatten().map(|&v| u8::from(v)).collect();
-    let matrix = BinaryMatrix::from_bytes(labels.len(), features[0].len(), &bytes).unwrap();
-    let labels: Vec<i64> = labels.iter().map(|&label| label as i64).collect();
-    let mut columns = Columns::default();
-    columns.insert("labels", Column::Codes(&labels));
-    columns.insert("n_classes", Column::Number(2.0));
-    let problem = Problem {
-        columns,
-        n_rows: labels.len(),
-        n_features: features[0].len(),
-        leaf_penalty,
-        max_leaves: settings.most_leaves(),
-    };
-    let monitor = Monitor::new(None, &|| false);
-    registry::prepare("accuracy", &problem).unwrap().solve(&matrix, settings, &monitor).unwrap()
-}
-
 /// Leaves of the best tree and its accuracy in per cent.
-fn sparse(table: &Table, leaf_penalty: f64, max_depth: usize) -> (usize, f64) {
-    let settings = Settings { max_depth, ..Settings::default() };
-    let solution = solve(table, leaf_penalty, &settings);
-    assert_eq!(solution.status, Status::Optimal);
-    let leaves = solution.tree.n_leaves();
-    (leaves, 100.0 * (1.0 - solution.objective + leaf_penalty * leaves as f64))
+fn sparse((features, labels): Table, leaf_penalty: f64, max_depth: usize) -> (usize, f64) {
+    let instance = Instance::of_labels(features, labels, 2);
+    let question = Question { leaf_penalty, ..Question::of("accuracy", max_depth) };
+    let case = Case::new(&instance, &question);
+    let answer = case.solve(&case.settings()).expect("a tree");
+    assert_eq!(answer.status, Status::Optimal);
+    let leaves = answer.n_leaves();
+    (leaves, 100.0 * (1.0 - answer.objective + leaf_penalty * leaves as f64))
 }
 
 #[test]
 fn the_first_monk_takes_eight_leaves_without_error() {
-    let (leaves, accuracy) = sparse(&monk(), 0.025, usize::MAX);
+    let (leaves, accuracy) = sparse(monk(), 0.025, usize::MAX);
     assert_eq!(leaves, 8);
     assert!((accuracy - 100.0).abs() < 1e-9);
 }
 
 #[test]
 fn tic_tac_toe_has_an_accuracy_of_82_881_with_eight_leaves() {
-    let (leaves, accuracy) = sparse(&tic_tac_toe(), 0.01, 5);
+    let (leaves, accuracy) = sparse(tic_tac_toe(), 0.01, 5);
     assert_eq!(leaves, 8);
     assert!((accuracy - 100.0 * 794.0 / 958.0).abs() < 1e-9, "{accuracy}");
 }
 
 #[test]
 fn compas_has_an_accuracy_of_66_90() {
-    let (_, accuracy) = sparse(&compas(), 0.005, usize::MAX);
+    let (_, accuracy) = sparse(compas(), 0.005, usize::MAX);
     assert!((accuracy - 66.90).abs() < 0.005, "{accuracy}");
 }

@@ -1,0 +1,118 @@
+//! The kernels of the Brier score, split by split, against the oracle's loss of either side.
+
+use bristlecone_core::error::Error;
+use bristlecone_core::search::curve::{kernel, rows};
+use bristlecone_core::simd::Backend;
+use bristlecone_core::survival::Observations;
+use bristlecone_core::task::brier::{Brier, LeafCurve};
+use bristlecone_oracle::brier::Brier as Reference;
+use bristlecone_oracle::instances::{Instance, Random};
+use bristlecone_oracle::survival::Sample;
+
+use crate::harness::{SCALE, agree, ensure, for_each_of, matrix};
+
+pub fn task(sample: &Sample, curve: LeafCurve) -> Result<Brier, Error> {
+    let (time, event, weight) = (&sample.time, &sample.event, Some(&sample.weight[..]));
+    Brier::new(&Observations { time, event, weight, entry: None }, 0.0, curve, None)
+}
+
+/// Every split of the root by every backend, against the oracle's loss of either side.
+fn kernels_agree(instance: &Instance) -> Result<(), String> {
+    let reference = Reference::new(&instance.sample);
+    for curve in [LeafCurve::KaplanMeier, LeafCurve::BrierOptimal] {
+        let task = task(&instance.sample, curve).map_err(|e| e.to_string())?;
+        let (root, tables) = rows::Tables::new(&task, &matrix(instance), true).unwrap();
+        // Weights that are no whole numbers are rounded to 2^-51 of their sum.
+        let whole = instance.sample.weight.iter().all(|w| w.fract() == 0.0);
+        let heaviest = task.inverse_censoring.iter().copied().fold(1.0, f64::max);
+        let unit = if whole { 0.0 } else { 2f64.powi(-50) };
+        let rounding = unit * instance.rows().len() as f64 * heaviest;
+        let loss_of = |rows: &[usize]| match curve {
+            LeafCurve::KaplanMeier => reference.kaplan_meier(rows),
+            LeafCurve::BrierOptimal => reference.antitonic(rows),
+        };
+        // Rows on either side of every column, and what they lose.
+        let sides: Vec<[(usize, f64); 2]> = tables
+            .columns
+            .iter()
+            .map(|column| {
+                let value = |i: &usize| instance.features[*i][column.feature] != column.flipped;
+                let (yes, no): (Vec<usize>, Vec<usize>) =
+                    instance.rows().into_iter().partition(value);
+                [yes, no].map(|side| (side.len(), loss_of(&side)))
+            })
+            .collect();
+        for backend in Backend::available() {
+            for min_leaf in [1, 7] {
+                let mut splits = kernel::Splits::default();
+                let kernel = kernel::Kernel { backend, curve, min_leaf };
+                kernel.splits(&root, &tables, None, true, &mut splits);
+                for (c, [yes, no]) in sides.iter().enumerate() {
+                    let Some(lane) = splits.columns.iter().position(|&column| column == c) else {
+                        ensure(yes.0.min(no.0) < min_leaf, || "left out".into())?;
+                        continue;
+                    };
+                    ensure(splits.count[lane] == yes.0 as f64, || "miscounted".into())?;
+                    for ((_, expected), loss) in [(yes, splits.yes[lane]), (no, splits.no[lane])] {
+                        let name = format!("{} loss", backend.name());
+                        agree(&name, loss, *expected, 1e-12 + rounding)?;
+                    }
+                }
+                for lane in 0..splits.columns.len() {
+                    sides_agree(kernel, &root, &tables, &splits, lane)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Counting a side from its parent and sibling changes nothing.
+fn sides_agree(
+    kernel: kernel::Kernel,
+    root: &rows::Rows,
+    tables: &rows::Tables,
+    splits: &kernel::Splits,
+    lane: usize,
+) -> Result<(), String> {
+    let of_yes = (splits.count[lane], splits.floor[lane]);
+    let (mut yes, mut no) = Default::default();
+    root.split(splits.columns[lane], tables, of_yes, &mut yes, &mut no);
+    for (rows, sibling) in [(&yes, &no), (&no, &yes)] {
+        let parent = Some(kernel::Parent { splits, sibling });
+        let [with, without] = [parent, None].map(|parent| {
+            let mut out = kernel::Splits::default();
+            kernel.splits(rows, tables, parent, true, &mut out);
+            let n = out.columns.len();
+            [out.yes, out.no, out.count, out.floor].map(|values| values[..n].to_vec())
+        });
+        ensure(with == without, || "a side differs when counted from its sibling".into())?;
+    }
+    Ok(())
+}
+
+#[test]
+fn kernels_agree_with_the_oracle() {
+    for_each_of(&["brier"], 100 * SCALE, (60, 20, &[1]), |case| kernels_agree(&case.instance));
+    for_each_of(&["brier"], 5 * SCALE, (30, 130, &[1]), |case| kernels_agree(&case.instance));
+}
+
+#[test]
+fn kernels_that_count_runs_agree_with_the_oracle() {
+    for seed in 0..8 {
+        let random = &mut Random::new(seed);
+        let (n, n_times) = (400, 1 + random.below(12));
+        let n_features = [5, 31, 40, 70][seed as usize % 4];
+        let (weighted, share) = (seed < 4, if seed < 4 { 0.4 } else { 0.025 });
+        let features =
+            (0..n).map(|_| (0..n_features).map(|_| random.chance(share)).collect()).collect();
+        let mut instance = Instance::of_labels(features, vec![0; n], 2);
+        for i in 0..n {
+            instance.sample.time[i] = random.below(n_times) as f64;
+            instance.sample.event[i] = random.chance(0.6);
+            let weight = if weighted { 1 + random.below(3) } else { 1 };
+            instance.sample.weight[i] = weight as f64;
+        }
+        kernels_agree(&instance).unwrap();
+    }
+}

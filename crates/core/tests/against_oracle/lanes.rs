@@ -1,0 +1,123 @@
+//! Kernels against one another: single lanes against double ones where rounding is of the size of
+//! what tells trees apart, and every instruction set at sizes around those of vectors and words.
+
+use bristlecone_core::search::{Precision, Settings, Status};
+use bristlecone_core::simd::Backend;
+use bristlecone_oracle::instances::{Instance, Random};
+
+use crate::harness::{Answer, Case, Question};
+
+fn optimal(case: &Case, settings: Settings) -> Answer {
+    let answer = case.solve(&settings).expect("an answer");
+    assert_eq!(answer.status, Status::Optimal);
+    answer
+}
+
+/// Numbers of rows and columns around those that fill a vector, several, or a word; with many
+/// columns only shallow trees are affordable.
+fn sizes(most_depth: usize) -> Vec<(usize, usize, usize)> {
+    let columns = (1..=18).chain([31, 32, 33, 47, 48, 49, 63, 64, 65, 66, 127, 128, 129, 193]);
+    let depth = |columns: usize| match columns {
+        0..=10 => 5,
+        11..=18 => 4,
+        19..=49 => 3,
+        50..=129 => 2,
+        _ => 1,
+    };
+    let rows = [1, 7, 63, 64, 65, 128, 129];
+    let size = |(at, columns): (usize, usize)| {
+        [rows[at % rows.len()], 65].map(|rows| (rows, columns, depth(columns).min(most_depth)))
+    };
+    columns.enumerate().flat_map(size).collect()
+}
+
+/// Rows of random features, all of one class.
+fn random_features(random: &mut Random, n: usize, columns: usize) -> Instance {
+    let features: Vec<Vec<bool>> =
+        (0..n).map(|_| (0..columns).map(|_| random.below(2) == 1).collect()).collect();
+    Instance::of_labels(features, vec![0; n], 2)
+}
+
+/// A question with a penalty per leaf.
+fn question(task: &'static str, max_depth: usize, leaf_penalty: f64) -> Question {
+    Question { leaf_penalty, ..Question::of(task, max_depth) }
+}
+
+#[test]
+fn lattices_of_any_size_give_one_tree() {
+    for (n, columns, max_depth) in sizes(5) {
+        let random = &mut Random::new((1000 * n + columns) as u64);
+        let mut instance = random_features(random, n, columns);
+        instance.n_classes = 2 + random.below(3);
+        instance.labels.iter_mut().for_each(|label| *label = random.below(instance.n_classes));
+        let weight = &mut instance.sample.weight;
+        weight.iter_mut().for_each(|w| *w = (1 + random.below(3)) as f64);
+        let mut case = Case::new(&instance, &question("accuracy", max_depth, 0.001));
+        case.question.limits.min_leaf = random.pick(&[1, 3]).min(n);
+        for max_leaves in [None, Some(5)] {
+            case.question.limits.max_leaves = max_leaves;
+            let mut found: Vec<Answer> = Vec::new();
+            for backend in Backend::available() {
+                for precision in [Precision::Single, Precision::Double] {
+                    let (backend, precision) = (Some(backend), Some(precision));
+                    let settings = Settings { backend, precision, ..case.settings() };
+                    found.push(optimal(&case, settings));
+                }
+            }
+            let same = |other: &Answer| {
+                (&other.tree, other.objective.to_bits())
+                    == (&found[0].tree, found[0].objective.to_bits())
+            };
+            assert!(found.iter().all(same), "{n} rows, {columns} columns: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn curve_searches_of_any_size_give_one_objective() {
+    for (n, columns, max_depth) in sizes(2) {
+        let random = &mut Random::new((1000 * n + columns) as u64);
+        let mut instance = random_features(random, n, columns);
+        let n_times = 1 + random.below(2 * n);
+        let whole = random.chance(0.5);
+        for i in 0..n {
+            instance.sample.time[i] = random.below(n_times) as f64;
+            instance.sample.event[i] = i == 0 || random.chance(0.6);
+            instance.sample.weight[i] = if whole { 1.0 } else { 0.5 + random.unit() };
+        }
+        let mut case = Case::new(&instance, &question("brier", max_depth, 0.001));
+        case.question.limits.min_leaf = random.pick(&[1, 3]).min(n);
+        for curve in ["kaplan-meier", "brier-optimal"] {
+            case.question.parameters.curve = curve;
+            let with = |backend| Settings { backend: Some(backend), ..case.settings() };
+            let objective = |backend| optimal(&case, with(backend)).objective;
+            let objectives: Vec<f64> = Backend::available().map(objective).collect();
+            let same = |other: &f64| (other - objectives[0]).abs() <= 1e-12;
+            assert!(objectives.iter().all(same), "{n} rows, {columns} columns: {objectives:?}");
+        }
+    }
+}
+
+#[test]
+fn prices_that_round_in_single_lanes_do_not_hide_the_optimum() {
+    let seeds = if cfg!(debug_assertions) { 2_000 } else { 20_000 };
+    for seed in 0..seeds {
+        let random = &mut Random::new(seed);
+        let (n, n_features) = (8 + random.below(12), 4 + random.below(2));
+        // Two classes of nearly equal large weight in every row: an error more or less and
+        // the price of a split are alike, and both are far below the loss.
+        let half = random_features(random, n, n_features).features;
+        let features = [half.clone(), half].concat();
+        let mut instance = Instance::of_labels(features, (0..2 * n).map(|i| i / n).collect(), 2);
+        let least = 520_000 / (2 * n) - 3;
+        let weight = &mut instance.sample.weight;
+        weight.iter_mut().for_each(|w| *w = (least + random.below(7)) as f64);
+        let price = random.pick(&[0.25, 1.0 / 3.0, 0.4, 0.6, 2.0 / 3.0]);
+        let price = price * (0.98 + 0.04 * random.unit()) / instance.sample.total_weight();
+        let case = Case::new(&instance, &question("accuracy", 3, price));
+        let [single, double] = [Precision::Single, Precision::Double].map(|precision| {
+            optimal(&case, Settings { precision: Some(precision), ..case.settings() }).objective
+        });
+        assert!((single - double).abs() <= 1e-12, "seed {seed}: {single} instead of {double}");
+    }
+}

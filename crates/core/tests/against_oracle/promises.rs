@@ -1,0 +1,79 @@
+//! What every search promises of its result, its trace and its callback, stopped or not.
+
+use bristlecone_core::search::{Settings, Status, TracePoint};
+use bristlecone_oracle::Limits;
+
+use crate::harness::{Answer, CERTIFIED, Case, Until, agree, ensure};
+
+/// What a bound may be above an optimum that the oracle adds up in another order, relative to
+/// the larger of 1 and it.
+fn rounding(case: &Case) -> f64 {
+    match case.question.task {
+        "brier" | "outside" => 1e-12,
+        _ if case.entry().asks.contains(&"front") => 1e-11,
+        _ => 1e-14,
+    }
+}
+
+/// What tree, bound and trace of an answer must be, whether the search was stopped or not.
+pub fn keeps_promises(
+    case: &Case,
+    limits: &Limits,
+    optimum: f64,
+    answer: &Answer,
+    told: &[TracePoint],
+) -> Result<(), String> {
+    let Answer { objective, lower_bound, status, trace, .. } = answer;
+    ensure(lower_bound <= objective, || format!("bound {lower_bound} above {objective}"))?;
+    let relative = optimum.abs().max(1.0);
+    let at_most = |value: f64, most: f64, slack: f64| {
+        value <= most || most.is_finite() && value <= most + slack * relative.min(1e300)
+    };
+    let (met, proven) = (lower_bound == objective, *status == Status::Optimal);
+    let found = answer.tree.is_some();
+    ensure(proven == (met && found), || format!("{status:?} of {answer:?}"))?;
+    ensure(found == objective.is_finite(), || format!("{found} and {objective}"))?;
+    if found {
+        agree("objective of the tree", *objective, case.score(limits, answer)?, 1e-11)?;
+    }
+    if proven {
+        agree("objective", *objective, optimum, CERTIFIED)?;
+    } else {
+        let valid = at_most(*lower_bound, optimum, rounding(case));
+        ensure(valid, || format!("bound {lower_bound} above {optimum}"))?;
+    }
+    let last = trace.last().map(|p| (p.objective, p.lower_bound));
+    let end = Some((*objective, *lower_bound));
+    ensure(last == end, || format!("the trace ends with {last:?}, the search with {end:?}"))?;
+    for points in [trace, told] {
+        for point in points {
+            let valid = at_most(optimum, point.objective, CERTIFIED)
+                && at_most(point.lower_bound, optimum, CERTIFIED);
+            ensure(valid, || format!("{point:?} for an optimum of {optimum}"))?;
+            // The objective of the tree returned is added up anew.
+            let within = at_most(point.lower_bound, *objective, 1e-15);
+            let within = within && point.lower_bound <= point.objective;
+            ensure(within, || format!("{point:?} before {objective}"))?;
+        }
+        for pair in points.windows(2) {
+            let better = at_most(pair[1].objective, pair[0].objective, 1e-15);
+            let closer = at_most(pair[0].lower_bound, pair[1].lower_bound, 1e-15);
+            ensure(better && closer, || format!("{:?} and then {:?}", pair[0], pair[1]))?;
+        }
+    }
+    Ok(())
+}
+
+/// Searches until then, checks the promises, and tells whether the search was stopped.
+pub fn stopped(
+    case: &Case,
+    settings: &Settings,
+    optimum: f64,
+    until: Until,
+) -> Result<Option<Status>, String> {
+    let (answer, told) = case.search(settings, until).map_err(|e| e.to_string())?;
+    keeps_promises(case, &case.question.limits, optimum, &answer, &told)
+        .map_err(|message| format!("{message}: {until:?} {settings:?}"))?;
+    let end = if optimum.is_finite() { Status::Optimal } else { Status::Infeasible };
+    Ok((answer.status != end).then_some(answer.status))
+}

@@ -1,0 +1,480 @@
+//! Every task by name: its columns, and what a tree costs by the oracle.
+
+use bristlecone_core::registry::{self, Column, Entry, OF_OUTSIDE};
+use bristlecone_oracle::accuracy::misclassified;
+use bristlecone_oracle::brier::Brier;
+use bristlecone_oracle::instances::{Instance, Random};
+use bristlecone_oracle::measures::{f_measure, matthews};
+use bristlecone_oracle::sums;
+use bristlecone_oracle::survival::Sample;
+
+use crate::harness::Question;
+use crate::own::{self, USERS};
+
+/// Costs from outside: no name of the registry, but asked as those are.
+pub const OUTSIDE: &str = "outside";
+
+/// All tasks.
+pub fn entries() -> Vec<Entry> {
+    let outside = Entry { name: OUTSIDE, asks: &["solve"], switches: OF_OUTSIDE };
+    registry::tasks().into_iter().chain([outside]).collect()
+}
+
+/// The tasks that can be asked so; a question under limits is asked for the best of a front.
+pub fn tasks_with(ask: &str) -> Vec<&'static str> {
+    let asked = |entry: &Entry| entry.asks.contains(&ask);
+    entries().into_iter().filter(asked).map(|entry| entry.name).collect()
+}
+
+/// The tasks whose costs are sums of numbers per cell.
+pub fn sums() -> Vec<&'static str> {
+    let of_cells = |entry: &Entry| entry.name != "brier" && !entry.asks.contains(&"front");
+    entries().into_iter().filter(of_cells).map(|entry| entry.name).collect()
+}
+
+/// The tasks whose answer is one tree: all but that of a whole front.
+pub fn one_tree() -> Vec<&'static str> {
+    let all = entries().into_iter().map(|entry| entry.name);
+    all.filter(|name| !WHOLE_FRONTS.contains(name)).collect()
+}
+
+/// Tasks whose answer is a front and no tree.
+pub const WHOLE_FRONTS: [&str; 1] = ["confusion"];
+
+/// Tasks of two classes.
+const BINARY: [&str; 5] =
+    ["confusion", "f-measure", "matthews", "demographic-parity", "equality-of-opportunity"];
+
+/// Tasks under a limit, which rules out some of the trees.
+pub const LIMITED: [&str; 5] =
+    ["demographic-parity", "equality-of-opportunity", "capacity", "fair-likelihood", "fair-brier"];
+
+/// Tasks whose leaves have a least number of events.
+pub const WITH_EVENTS: [&str; 4] = ["likelihood", "brier", "fair-likelihood", "fair-brier"];
+
+/// Tasks with a Brier score: rows enter at time 0, and heavy rows must not be censored long before
+/// light ones.
+const BRIER: [&str; 2] = ["brier", "fair-brier"];
+
+/// Whether these are the words of a refusal that rests on weights alone.
+pub fn refuses_weights(task: &str, reason: &str) -> bool {
+    BRIER.contains(&task) && reason.contains("heavy rows are censored long before light ones")
+}
+
+/// Names of the columns besides the weights.
+fn columns_of(task: &str) -> &'static [&'static str] {
+    match task {
+        "likelihood" => &["time", "event", "entry", "prior"],
+        "label-costs" => &["costs"],
+        "regression" => &["target"],
+        "priced-costs" => {
+            &["costs", "feature_cost", "feature_discount", "feature_origin", "feature_group"]
+        }
+        "brier" => &["time", "event", "leaf_curve"],
+        "confusion" | "matthews" => &["labels"],
+        "f-measure" => &["labels", "beta"],
+        "demographic-parity" | "equality-of-opportunity" => &["labels", "group", "delta"],
+        "capacity" => &["costs", "capacity"],
+        "fair-likelihood" => &["time", "event", "entry", "prior", "group", "delta", "tau"],
+        "fair-brier" => &["time", "event", "group", "delta", "tau"],
+        _ => &["labels", "n_classes"],
+    }
+}
+
+/// What a task takes besides the rows; each reads what is its own.
+#[derive(Clone, Debug)]
+pub struct Parameters {
+    pub prior: f64,
+    pub curve: &'static str,
+    beta: f64,
+    /// Largest difference of two groups, as a share of what it might be.
+    delta: f64,
+    /// End of the restricted mean as a share of the longest time.
+    tau: f64,
+    /// What every label may be given, as a share of the weight.
+    capacity: Vec<f64>,
+    pub prices: Prices,
+    /// Which of the costs from outside.
+    pub user: usize,
+}
+
+impl Parameters {
+    pub fn random(random: &mut Random, n_features: usize, max_depth: usize) -> Parameters {
+        // More components than two make long lists of deep trees.
+        let n_limited = random.below(if max_depth < 3 { 4 } else { 2 });
+        let share = |random: &mut Random, k| if k < n_limited { random.unit() } else { 1.0 / 0.0 };
+        Parameters {
+            prior: if random.chance(0.5) { 10f64.powf(5.0 * random.unit() - 2.0) } else { 0.0 },
+            curve: random.pick(&["kaplan-meier", "brier-optimal"]),
+            beta: random.pick(&[1.0, 2.0, 0.5]),
+            delta: if random.chance(0.2) { 0.0 } else { random.unit() },
+            tau: 0.3 + random.unit(),
+            capacity: (0..4).map(|k| share(random, k)).collect(),
+            prices: Prices::random(random, n_features),
+            user: random.below(USERS.len()),
+        }
+    }
+
+    fn delta(&self, task: &str, instance: &Instance) -> f64 {
+        let most = if task.starts_with("fair") { 0.2 * self.tau(instance) } else { 0.5 };
+        most * self.delta
+    }
+
+    fn tau(&self, instance: &Instance) -> f64 {
+        self.tau * instance.sample.time.iter().copied().fold(0.0, f64::max)
+    }
+
+    fn capacity(&self, instance: &Instance) -> Vec<f64> {
+        let total = instance.sample.total_weight();
+        self.capacity[..instance.n_classes].iter().map(|share| share * total).collect()
+    }
+}
+
+/// Prices of features.
+#[derive(Clone, Debug)]
+pub struct Prices {
+    pub cost: Vec<f64>,
+    pub discount: Vec<f64>,
+    pub origin: Vec<i64>,
+    pub group: Vec<i64>,
+}
+
+impl Prices {
+    /// About as large as what a test can save where costs are about 1, some of them nothing, some
+    /// all alike.
+    fn random(random: &mut Random, n_features: usize) -> Prices {
+        let style = random.below(3);
+        let size = random.pick(&[0.02, 0.1, 0.5]);
+        let cost: Vec<f64> = (0..n_features)
+            .map(|_| match style {
+                0 => random.below(3) as f64,
+                1 => size,
+                _ => size * random.unit(),
+            })
+            .collect();
+        let share = |random: &mut Random, c: &f64| c * random.pick(&[0.0, 0.25, 0.5, 1.0]);
+        Prices {
+            discount: cost.iter().map(|c| share(random, c)).collect(),
+            origin: (0..n_features).map(|_| random.below(5) as i64 - 1).collect(),
+            group: (0..n_features).map(|_| random.below(4) as i64 - 1).collect(),
+            cost,
+        }
+    }
+
+    /// Those of the features named, in that order.
+    pub fn select(&self, features: &[usize]) -> Prices {
+        let of = |values: &[f64]| features.iter().map(|&f| values[f]).collect();
+        let names = |values: &[i64]| features.iter().map(|&f| values[f]).collect();
+        Prices {
+            cost: of(&self.cost),
+            discount: of(&self.discount),
+            origin: names(&self.origin),
+            group: names(&self.group),
+        }
+    }
+
+    /// Price of a feature per unit of weight, as it is defined.
+    fn of(&self, feature: usize, above: &[usize]) -> f64 {
+        let shared =
+            |of: &[i64]| of[feature] >= 0 && above.iter().any(|&other| of[other] == of[feature]);
+        if above.contains(&feature) || shared(&self.origin) {
+            0.0
+        } else if shared(&self.group) {
+            self.discount[feature].min(self.cost[feature])
+        } else {
+            self.cost[feature]
+        }
+    }
+}
+
+/// The instance as a task can have it.
+pub fn suited(mut instance: Instance, task: &str) -> Instance {
+    let Instance { sample, group, labels, .. } = &mut instance;
+    if BRIER.contains(&task) {
+        sample.entry = None;
+    }
+    if task == "confusion" {
+        // The front is compared to the last bit.
+        sample.weight.iter_mut().for_each(|w| *w = w.ceil());
+    }
+    if task == OUTSIDE {
+        sample.weight.iter_mut().for_each(|w| *w = 1.0 + (*w * 8.0).floor() % 3.0);
+    }
+    if task.starts_with("fair") {
+        // Leaves have a curve only with weight, and a restricted mean only with time.
+        sample.weight.iter_mut().filter(|w| **w == 0.0).for_each(|w| *w = 1.0);
+        if sample.time.iter().all(|&t| t == 0.0) {
+            sample.time.fill(1.0);
+        }
+    }
+    if LIMITED.contains(&task) && task != "capacity" && labels.len() > 1 {
+        // Both groups have a row of the positive class.
+        group[..2].copy_from_slice(&[false, true]);
+        labels[..2].fill(0);
+        sample.weight[..2].iter_mut().for_each(|w| *w = w.max(0.5));
+    }
+    instance
+}
+
+/// Whether a group that must have rows has none.
+pub fn lacks_a_group(instance: &Instance, task: &str) -> bool {
+    LIMITED.contains(&task) && task != "capacity" && instance.rows().len() < 2
+}
+
+/// Values of an instance as the registry takes them.
+pub struct Arrays<'a> {
+    instance: &'a Instance,
+    question: &'a Question,
+    labels: Vec<i64>,
+    group: Vec<i64>,
+    costs: Vec<f64>,
+    capacity: Vec<f64>,
+}
+
+impl<'a> Arrays<'a> {
+    pub fn new(instance: &'a Instance, question: &'a Question) -> Self {
+        let binary = BINARY.contains(&question.task);
+        let code = |&label: &usize| if binary { i64::from(label == 0) } else { label as i64 };
+        Arrays {
+            labels: instance.labels.iter().map(code).collect(),
+            group: instance.group.iter().map(|&g| i64::from(g)).collect(),
+            costs: instance.costs.concat(),
+            capacity: question.parameters.capacity(instance),
+            instance,
+            question,
+        }
+    }
+
+    pub fn columns(&self) -> impl Iterator<Item = (&'static str, Column<'_>)> {
+        let names = columns_of(self.question.task).iter().chain(&["weight"]);
+        names.filter_map(|&name| Some((name, self.column(name)?)))
+    }
+
+    fn column(&self, name: &str) -> Option<Column<'_>> {
+        let (Instance { sample, n_classes, target, .. }, question) = (self.instance, self.question);
+        let parameters = &question.parameters;
+        let prices = &parameters.prices;
+        Some(match name {
+            "weight" => Column::Numbers(&sample.weight),
+            "time" => Column::Numbers(&sample.time),
+            "event" => Column::Flags(&sample.event),
+            "entry" => Column::Numbers(sample.entry.as_deref()?),
+            "prior" => Column::Number(parameters.prior),
+            "leaf_curve" => Column::Word(parameters.curve),
+            "labels" => Column::Codes(&self.labels),
+            "n_classes" => Column::Number(*n_classes as f64),
+            "costs" => Column::Table { values: &self.costs, width: *n_classes },
+            "target" => Column::Numbers(target),
+            "feature_cost" => Column::Numbers(&prices.cost),
+            "feature_discount" => Column::Numbers(&prices.discount),
+            "feature_origin" => Column::Codes(&prices.origin),
+            "feature_group" => Column::Codes(&prices.group),
+            "group" => Column::Codes(&self.group),
+            "beta" => Column::Number(parameters.beta),
+            "delta" => Column::Number(parameters.delta(question.task, self.instance)),
+            "tau" => Column::Number(parameters.tau(self.instance)),
+            "capacity" => Column::Numbers(&self.capacity),
+            _ => panic!("no column {name}"),
+        })
+    }
+}
+
+type Mean<'a> = Box<dyn Fn(&[usize]) -> f64 + 'a>;
+
+/// Components of the cost of a tree; those that a task does not have are 0.
+pub type Components = [f64; 4];
+
+/// What a tree costs, its penalties apart.
+pub enum Loss<'a> {
+    /// The sum over its leaves; infinite for rows that may not be a leaf.
+    Number(Mean<'a>),
+    /// A function of sums over its leaves, each of which has one of several labels.
+    Vector {
+        /// Components of every label.
+        of_label: Box<dyn Fn(&[usize]) -> Vec<Components> + 'a>,
+        /// Infinite where the sums break a limit.
+        of_tree: Box<dyn Fn(&Components) -> f64 + 'a>,
+    },
+}
+
+/// Loss of trees for a task, as it is defined.
+pub fn loss<'a>(instance: &'a Instance, question: &'a Question) -> Loss<'a> {
+    let Instance { sample, labels, n_classes: k, costs, target, .. } = instance;
+    let (weight, k, total) = (&sample.weight, *k, sample.total_weight());
+    let Parameters { curve, user, .. } = question.parameters;
+    let loss: Mean = match question.task {
+        "likelihood" => likelihood(instance, question),
+        "accuracy" => Box::new(move |leaf| misclassified(leaf, labels, weight) / total),
+        "balanced-accuracy" => {
+            let balanced = sums::balanced_weights(labels, k, weight);
+            Box::new(move |leaf| misclassified(leaf, labels, &balanced))
+        }
+        "label-costs" | "priced-costs" => {
+            Box::new(move |leaf| sums::cheapest_label(leaf, costs, weight) / total)
+        }
+        "gini" => Box::new(move |leaf| sums::gini(leaf, labels, k, weight) / total),
+        "entropy" => Box::new(move |leaf| sums::entropy(leaf, labels, k, weight) / total),
+        "regression" => Box::new(move |leaf| sums::squared_error(leaf, target, weight) / total),
+        "brier" => {
+            let brier = Brier::new(sample);
+            match curve {
+                "kaplan-meier" => Box::new(move |leaf| brier.kaplan_meier(leaf)),
+                _ => Box::new(move |leaf| brier.antitonic(leaf)),
+            }
+        }
+        OUTSIDE => {
+            let statistics = own::statistics(instance);
+            Box::new(move |leaf| (USERS[user].leaf)(&own::sums(&statistics, leaf)) / total)
+        }
+        _ => return vectors(instance, question),
+    };
+    Loss::Number(loss)
+}
+
+/// Price of a question: feature, features above, rows.
+pub fn price<'a>(
+    instance: &'a Instance,
+    question: &'a Question,
+) -> Box<dyn Fn(usize, &[usize], &[usize]) -> f64 + 'a> {
+    let Sample { weight, .. } = &instance.sample;
+    let total = instance.sample.total_weight();
+    let prices = &question.parameters.prices;
+    match (question.task, USERS[question.parameters.user].split) {
+        ("priced-costs", _) => Box::new(move |feature, above, rows| {
+            prices.of(feature, above) * rows.iter().map(|&i| weight[i]).sum::<f64>() / total
+        }),
+        (OUTSIDE, Some(split)) => {
+            let statistics = own::statistics(instance);
+            Box::new(move |_, _, rows| split(&own::sums(&statistics, rows)) / total)
+        }
+        _ => Box::new(|_, _, _| 0.0),
+    }
+}
+
+fn likelihood<'a>(instance: &'a Instance, question: &'a Question) -> Mean<'a> {
+    let (sample, prior) = (&instance.sample, question.parameters.prior);
+    let (hazard, total) = (sample.baseline_hazard(), sample.total_weight());
+    if prior > 0.0 {
+        Box::new(move |leaf| sample.loss_under_prior(&hazard, leaf, prior) / total)
+    } else {
+        Box::new(move |leaf| sample.likelihood_loss(&hazard, leaf) / total)
+    }
+}
+
+fn vectors<'a>(instance: &'a Instance, question: &'a Question) -> Loss<'a> {
+    let Instance { sample, labels, group, costs, .. } = instance;
+    let (weight, total) = (&sample.weight, sample.total_weight());
+    let parameters = &question.parameters;
+    let weight_of = move |leaf: &[usize], counts: &dyn Fn(usize) -> bool| -> f64 {
+        leaf.iter().filter(|&&i| counts(i)).map(|&i| weight[i]).sum()
+    };
+    let positive = |i: usize| labels[i] == 0;
+    // True and false positives, false and true negatives under either label.
+    let counts = move |leaf: &[usize]| {
+        let (of, others) = (weight_of(leaf, &positive), weight_of(leaf, &|i| !positive(i)));
+        vec![[0.0, 0.0, of, others], [of, others, 0.0, 0.0]]
+    };
+    // Weight given a group as a share of all its weight, less that of the other group.
+    let difference = move |counts: &dyn Fn(usize) -> bool, leaf: &[usize]| {
+        let of = |g: bool, rows: &[usize]| weight_of(rows, &|i| counts(i) && group[i] == g);
+        let all = instance.rows();
+        of(true, leaf) / of(true, &all) - of(false, leaf) / of(false, &all)
+    };
+    let delta = parameters.delta(question.task, instance);
+    match question.task {
+        "confusion" => Loss::Vector {
+            of_label: Box::new(move |leaf| {
+                counts(leaf).into_iter().map(|[_, fp, fn_, _]| [fp, fn_, 0.0, 0.0]).collect()
+            }),
+            of_tree: Box::new(|_| f64::NAN),
+        },
+        "f-measure" => Loss::Vector {
+            of_label: Box::new(counts),
+            of_tree: Box::new(|counts| 1.0 - f_measure(parameters.beta, *counts)),
+        },
+        "matthews" => Loss::Vector {
+            of_label: Box::new(counts),
+            of_tree: Box::new(|counts| 1.0 - matthews(*counts)),
+        },
+        "demographic-parity" | "equality-of-opportunity" => {
+            let all = question.task == "demographic-parity";
+            let of_label = move |leaf: &[usize]| {
+                let [[_, _, fn_, _], [_, fp, _, _]] = counts(leaf)[..] else { unreachable!() };
+                let chosen = difference(&|i| all || positive(i), leaf);
+                vec![[fn_ / total, 0.0, 0.0, 0.0], [fp / total, chosen, 0.0, 0.0]]
+            };
+            let of_tree = move |c: &Components| within(c[0], c[1].abs() <= delta + 1e-12);
+            Loss::Vector { of_label: Box::new(of_label), of_tree: Box::new(of_tree) }
+        }
+        "capacity" => {
+            let capacity = parameters.capacity(instance);
+            let n_limited = capacity.iter().filter(|c| c.is_finite()).count();
+            let of_label = move |leaf: &[usize]| {
+                let cost = |label: usize| {
+                    leaf.iter().map(|&i| weight[i] * costs[i][label]).sum::<f64>() / total
+                };
+                let given = |label: usize, k: usize| match k {
+                    0 => cost(label),
+                    k if k == label + 1 && label < n_limited => weight_of(leaf, &|_| true),
+                    _ => 0.0,
+                };
+                (0..instance.n_classes)
+                    .map(|label| std::array::from_fn(|k| given(label, k)))
+                    .collect()
+            };
+            let of_tree = move |c: &Components| {
+                let fits = (0..n_limited).all(|k| c[k + 1] <= capacity[k] + 1e-9);
+                within(c[0], fits)
+            };
+            Loss::Vector { of_label: Box::new(of_label), of_tree: Box::new(of_tree) }
+        }
+        "fair-likelihood" | "fair-brier" => {
+            let tau = parameters.tau(instance);
+            let brier = question.task == "fair-brier";
+            let score = Brier::new(sample);
+            let loss: Mean = match brier {
+                true => Box::new(move |leaf| score.kaplan_meier(leaf)),
+                false => likelihood(instance, question),
+            };
+            let hazard = sample.baseline_hazard();
+            let of_label = move |leaf: &[usize]| {
+                let mean = match brier {
+                    true => area(&sample.event_times(leaf), tau, |t| sample.kaplan_meier(leaf, t)),
+                    false => {
+                        let theta = hazard_ratio(sample, &hazard, parameters.prior, leaf);
+                        let all = instance.rows();
+                        let survival = |t: f64| (-theta * sample.nelson_aalen(&all, t)).exp();
+                        area(&sample.event_times(&all), tau, survival)
+                    }
+                };
+                vec![[loss(leaf), mean * difference(&|_| true, leaf), 0.0, 0.0]]
+            };
+            let of_tree = move |c: &Components| within(c[0], c[1].abs() <= delta + 1e-9 * tau);
+            Loss::Vector { of_label: Box::new(of_label), of_tree: Box::new(of_tree) }
+        }
+        task => panic!("{task} has no oracle"),
+    }
+}
+
+fn within(cost: f64, allowed: bool) -> f64 {
+    if allowed { cost } else { f64::INFINITY }
+}
+
+/// ∫₀^τ of a curve that falls at these times.
+fn area(times: &[f64], tau: f64, survival: impl Fn(f64) -> f64) -> f64 {
+    let steps = times.iter().copied().filter(|&t| t < tau);
+    let edges: Vec<f64> = [0.0].into_iter().chain(steps).chain([tau]).collect();
+    edges.windows(2).map(|e| (e[1] - e[0]) * survival(e[0])).sum()
+}
+
+/// θ̂ of a leaf; half an event where there is none.
+fn hazard_ratio(sample: &Sample, hazard: &[f64], prior: f64, leaf: &[usize]) -> f64 {
+    let sum = |term: &dyn Fn(usize) -> f64| leaf.iter().map(|&i| term(i)).sum::<f64>();
+    let events = sum(&|i| if sample.event[i] { sample.weight[i] } else { 0.0 });
+    let total = sum(&|i| sample.weight[i] * hazard[i]);
+    match (events > 0.0, prior > 0.0) {
+        (_, true) => (events + prior) / (total + prior),
+        (true, false) => events / total,
+        (false, false) => 0.5 / total,
+    }
+}
