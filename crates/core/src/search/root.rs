@@ -32,6 +32,9 @@ pub struct Search<'a, C> {
     pub lower: C,
     /// Trees that cost no less than the best one but by this are as good.
     slack: C,
+    /// What a tree that an engine finds at once must cost less than, above the best one: with a
+    /// unit it takes the place of one that is as good.
+    ties: C,
 }
 
 impl<'a, C: Cost> Search<'a, C> {
@@ -44,12 +47,17 @@ impl<'a, C: Cost> Search<'a, C> {
         lower: C,
     ) -> Self {
         let certificate = Certificate::new(monitor, settings, scale.least());
-        Search { scale, certificate, best, lower, slack: C::NONE }
+        Search { scale, certificate, best, lower, slack: C::NONE, ties: C::UNIT }
     }
 
     /// Costs closer than this are taken as equal.
     pub fn with_slack(self, slack: C) -> Self {
         Search { slack, ..self }
+    }
+
+    /// The first of equally good trees stays.
+    pub fn keeping_the_first(self) -> Self {
+        Search { ties: C::NONE, ..self }
     }
 
     /// Bounds are not of trees that the reference model rules out.
@@ -115,8 +123,7 @@ impl<'a, C: Cost> Search<'a, C> {
         last: bool,
     ) -> Result<(), Stop> {
         let allowed = branch.nodes.useful(node, allowed);
-        // Of equally good trees that of an engine is taken, which does not depend on lanes.
-        let ties = self.best.0.plus(C::UNIT);
+        let ties = self.best.0.plus(self.ties);
         let look = match branch.known(node, allowed, ties) {
             Some(known) => Look::solved(known),
             None => branch.look(node, None, allowed, ties)?,

@@ -12,8 +12,11 @@ use crate::tree::{LEAF, Tree};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
-/// Bytes of a known subproblem apart from its columns.
-const LEAST_BYTES: usize = 160;
+/// Bytes of a known subproblem apart from its columns, with its place in a table that is half full.
+const LEAST_BYTES: usize = 256;
+
+/// Share of the memory limit that is left for trees and points.
+const TREES: usize = 4;
 
 /// Weights of the components of a cost, and of every leaf but the first.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -126,20 +129,20 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
     }
 
     pub fn child(&mut self, node: &Node, c: usize, value: bool) -> Rc<Node> {
-        let keep = &mut |bytes| keep(&mut self.bytes, self.limit, bytes);
+        let keep = &mut |bytes| keep(&mut self.bytes, kept(self.limit), bytes);
         node.child(c, value, self.members.as_ref(), keep)
     }
 
     /// Sums for trees of at most `depth` ≤ 2.
     pub fn pairs(&mut self, node: &Node, depth: usize) -> Result<Rc<Pairs>, Stop> {
-        let keep = &mut |bytes| keep(&mut self.bytes, self.limit, bytes);
+        let keep = &mut |bytes| keep(&mut self.bytes, kept(self.limit), bytes);
         node.pairs(depth > 1, self.members.as_ref(), self.monitor, self.limit, keep)
     }
 
     /// Plans and points take memory, too.
     pub fn check(&self, points: usize) -> Result<(), Stop> {
         let plans = self.plans.len() * size_of::<Plan>() + points * size_of::<Point<K>>();
-        if plans > self.limit { Err(Stop::Memory) } else { self.monitor.check() }
+        if plans + self.bytes > self.limit { Err(Stop::Memory) } else { self.monitor.check() }
     }
 
     pub fn plan_leaf(&mut self, label: usize) -> u32 {
@@ -246,7 +249,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         let least = if depth <= 2 { self.shallow(node, depth)? } else { self.deep(node, depth)? };
         let least = Rc::new(least);
         let bytes = LEAST_BYTES + size_of::<[f64; 2]>() * least.sides.len();
-        if keep(&mut self.bytes, self.limit, bytes) {
+        if keep(&mut self.bytes, kept(self.limit), bytes) {
             self.least_bytes += bytes;
             self.least.insert((node.key, depth), least.clone());
         }
@@ -456,6 +459,11 @@ impl Linear {
 #[inline(always)]
 fn product(form: &[f64], sums: &[i64]) -> f64 {
     form.iter().zip(sums).map(|(a, &s)| a * s as f64).sum()
+}
+
+/// Bytes of a memory limit that what is known of nodes may take.
+fn kept(limit: usize) -> usize {
+    limit - limit / TREES
 }
 
 fn keep(used: &mut usize, limit: usize, bytes: usize) -> bool {

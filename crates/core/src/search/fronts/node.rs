@@ -102,6 +102,10 @@ pub(super) struct Pairs {
     cells: Vec<[[i64; 2]; 4]>,
 }
 
+/// Bytes of a node apart from its rows and columns: itself, and what the allocator adds to each of
+/// its lists.
+const NODE_BYTES: usize = size_of::<Node>() + 12 * 16;
+
 impl Node {
     pub fn new(sample: Sample, members: Option<&Members>) -> Node {
         let mut total = sample.total.clone();
@@ -136,8 +140,10 @@ impl Node {
             return child.clone();
         }
         let child = Rc::new(Node::new(self.sample.restrict(c, value), members));
-        let row = 8 * (child.sample.channels + child.sample.words() + 2);
-        if keep(row * child.sample.n_rows() + 64 * child.sample.n_columns()) {
+        // Statistics, bits, counts, events and the number of a row.
+        let row = 8 * (child.sample.channels + child.sample.words() + 2) + 4;
+        let bytes = row * child.sample.n_rows() + 64 * child.sample.n_columns() + NODE_BYTES;
+        if keep(bytes) {
             slot.get_or_init(|| child.clone());
         }
         child

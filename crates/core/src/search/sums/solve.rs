@@ -28,6 +28,7 @@ pub fn solve<T: LaneTask>(
     let best = (task.leaf_cost(&rows.total), Tree::leaf());
     let (precision, root) = (about.precision(&rows), SumNodes::new(&problem, settings).node(rows));
     let lower = root.floor().min(best.0);
+    // Whether there is a dive depends on how fast the lanes are: its tree gives way to the search's.
     let search = Search::new(&scale, settings, monitor, best, lower);
     let mut run = Run { problem: &problem, settings, root: &root, search };
     run.search.record();
@@ -56,7 +57,8 @@ pub fn solve_path<T: LaneTask>(
     let leaf = (task.leaf_cost(&rows.total), Tree::leaf());
     let (precision, root) = (about.precision(&rows), SumNodes::new(&problem, settings).node(rows));
     let lower = root.floor().min(leaf.0);
-    let begin = |scale| Search::new(scale, settings, monitor, leaf.clone(), lower);
+    let begin =
+        |scale| Search::new(scale, settings, monitor, leaf.clone(), lower).keeping_the_first();
     let mut path: Vec<Search<i64>> = scales.iter().map(|scale| begin(scale)).collect();
     path[0].close();
     let mut branch = problem.branch(settings);
