@@ -135,3 +135,14 @@ def test_trees_of_the_same_errors_but_for_the_order_of_sums_are_one_point():
     points = solve_front("matthews", data, X, **settings).front.points
     errors = np.array([point.costs for point in points])
     assert len(np.unique(errors.round(9), axis=0)) == len(points)
+
+
+@pytest.mark.parametrize("scale", [1, 0.1, 0.7, 2.0**-20, 1e-9])
+def test_equal_rates_are_equal_whatever_weights_are_counted_in(scale):
+    labels, group = np.array([0, 1, 1, 0, 0]), np.array([1, 0, 1, 1, 0])
+    X = np.array([[0], [1], [1], [1], [0]], dtype=np.uint8)
+    weight = np.array([3.0, 1, 2, 1, 1]) * scale
+    data = {"labels": labels, "group": group, "delta": 0.0, "weight": weight}
+    settings = {**SETTINGS, "max_depth": 1}
+    solution = solve_front("demographic-parity", data, X, **settings)
+    assert solution.objective == pytest.approx(0.125, abs=1e-12)

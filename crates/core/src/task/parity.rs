@@ -75,12 +75,14 @@ impl Parity {
         let product = size[0] as f64 * size[1] as f64;
         let whole = product <= power_of_two(SHARE_BITS as i32);
         let scale = if whole { product } else { power_of_two(SHARE_BITS as i32) };
+        // Otherwise of the weights as they are: those in units are rounded by more than shares.
+        let mut of = [0.0; 2];
+        (0..n).filter(|&i| counted(i)).for_each(|i| of[usize::from(group[i])] += weight[i]);
         let share = |i: usize| {
-            let (of, other) = (size[usize::from(group[i])], size[usize::from(!group[i])]);
             if whole {
-                fixed.values[i] * other
+                fixed.values[i] * size[usize::from(!group[i])]
             } else {
-                (fixed.values[i] as f64 / of as f64 * scale).round() as i64
+                (weight[i] / of[usize::from(group[i])] * scale).round() as i64
             }
         };
         let mut statistics = Vec::with_capacity(4 * n);
@@ -89,7 +91,7 @@ impl Parity {
             statistics.extend(if positive[i] { [0, w] } else { [w, 0] });
             statistics.extend(if group[i] { [s, 0] } else { [0, s] });
         }
-        // Rounding of shares is at most half a unit per row.
+        // Rounding of shares is at most half a unit per row, and a tenth for the sum of weights.
         let slack = if whole { 1e-6 } else { n as f64 };
         let bound = (delta.min(1.0) * scale + slack).floor() as i64;
         let up = room(total);

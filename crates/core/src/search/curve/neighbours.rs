@@ -1,12 +1,12 @@
 //! Trees near the best one, and other questions in the place of those of a tree, by Brier score.
 
 use super::Prepared;
-use super::node::{Candidate, CurveNodes, Node};
+use super::node::{Candidate, CurveNodes, Node, with_root};
 use crate::data::BinaryMatrix;
 use crate::error::Error;
 use crate::search::branch::Branch;
 use crate::search::near::{Near, Nearness, TOLERANCE, near_optimal};
-use crate::search::nodes::{Allowed, Known, Listed, Nodes, Rooted};
+use crate::search::nodes::{Allowed, Listed, Nodes};
 use crate::search::root::Scale;
 use crate::search::{Alternative, Monitor, Settings, Status, Stop};
 use crate::task::brier::Brier;
@@ -86,11 +86,14 @@ impl<F: Fn(&Tree) -> f64> Walk<'_, F> {
         if feature == LEAF {
             return Ok(());
         }
+        if allowed.depth == 0 || allowed.leaves < 2 {
+            let message = format!("is larger than the limits allow, at node {at}");
+            return Err(End::Error(Error::invalid("tree", message)));
+        }
         let (open, candidates) = self.branch.nodes.questions(node);
         for split in &candidates {
-            let allowed = self.branch.nodes.useful(node, allowed);
             let below = self.branch.below(node, &open, split, allowed, f64::INFINITY)?;
-            self.take(at, node, split, allowed, below.known)?;
+            self.take(at, node, split, allowed, below.known.value)?;
         }
         let columns = &self.branch.nodes.tables.columns;
         let own = candidates.iter().find(|c| columns[c.column].feature as i64 == feature);
@@ -120,9 +123,9 @@ impl<F: Fn(&Tree) -> f64> Walk<'_, F> {
         node: &Node,
         split: &Candidate,
         allowed: Allowed,
-        known: Known<f64, i32>,
+        value: f64,
     ) -> Result<(), End> {
-        let below = CurveNodes::whole(&mut self.branch, node, allowed, &known)?;
+        let below = with_root(&mut self.branch, node, allowed, split.column, value)?;
         let whole = self.tree.with_subtree(at, &below);
         self.found.push(Alternative {
             node: at,

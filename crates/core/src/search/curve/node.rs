@@ -258,31 +258,45 @@ impl Rooted for CurveNodes<'_> {
         let column = known.tree.expect("the tree of an exact value");
         let Ok(column) = usize::try_from(column) else { return Ok(Tree::leaf()) };
         let allowed = branch.nodes.useful(node, allowed);
-        let (open, candidates) = branch.nodes.all_splits(node);
-        let split = *candidates.iter().find(|c| c.column == column).expect("an allowed split");
-        let sides = branch.nodes.sides(node, &open, &split)?;
-        branch.nodes.close(open);
-        let tables = branch.nodes.tables;
-        let reached = known.value + 4.0 * tables.slack;
-        // The floor of a reference model may lie above a value that was found, and rounding above
-        // what it is asked to reach: then the best share is taken.
-        let cuts = if tables.reference { &[f64::INFINITY][..] } else { &[reached, f64::INFINITY] };
-        let mut share = None;
-        for &cut in cuts {
-            share = branch.best_share(node, &sides, &split, allowed, cut, reached)?;
-            if share.is_some() {
-                break;
-            }
-        }
-        let share = share.expect("every share has a tree");
-        let mut below = Vec::with_capacity(2);
-        for (side, share) in sides.iter().zip(share) {
-            let known = branch.solve(side, None, share, f64::INFINITY)?;
-            below.push(Self::whole(branch, side, share, &known)?);
-        }
-        branch.nodes.give_back(sides);
-        Ok(branch.nodes.joined(node, &split, [&below[0], &below[1]]))
+        with_root(branch, node, allowed, column, known.value)
     }
+}
+
+/// A best tree with this column at the root, whose cost is known.
+///
+/// All of `allowed` may be used: below a question that was asked for, more may be useful than
+/// above it.
+pub fn with_root(
+    branch: &mut Branch<CurveNodes>,
+    node: &Node,
+    allowed: Allowed,
+    column: usize,
+    value: f64,
+) -> Result<Tree, Stop> {
+    let (open, candidates) = branch.nodes.all_splits(node);
+    let split = *candidates.iter().find(|c| c.column == column).expect("an allowed split");
+    let sides = branch.nodes.sides(node, &open, &split)?;
+    branch.nodes.close(open);
+    let tables = branch.nodes.tables;
+    let reached = value + 4.0 * tables.slack;
+    // The floor of a reference model may lie above a value that was found, and rounding above
+    // what it is asked to reach: then the best share is taken.
+    let cuts = if tables.reference { &[f64::INFINITY][..] } else { &[reached, f64::INFINITY] };
+    let mut share = None;
+    for &cut in cuts {
+        share = branch.best_share(node, &sides, &split, allowed, cut, reached)?;
+        if share.is_some() {
+            break;
+        }
+    }
+    let share = share.expect("every share has a tree");
+    let mut below = Vec::with_capacity(2);
+    for (side, share) in sides.iter().zip(share) {
+        let known = branch.solve(side, None, share, f64::INFINITY)?;
+        below.push(CurveNodes::whole(branch, side, share, &known)?);
+    }
+    branch.nodes.give_back(sides);
+    Ok(branch.nodes.joined(node, &split, [&below[0], &below[1]]))
 }
 
 impl Listed for CurveNodes<'_> {
