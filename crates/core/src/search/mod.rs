@@ -19,7 +19,7 @@ mod subsets;
 
 pub use alternatives::Alternative;
 pub(crate) use alternatives::alternatives;
-pub use curve::{alternatives_brier, near_optimal_brier, path_brier, solve_brier};
+pub(crate) use curve::{alternatives_brier, near_optimal_brier, path_brier, solve_brier};
 pub use forecast::Forecast;
 pub(crate) use forecast::forecast;
 pub use monitor::{Monitor, Stop};
