@@ -15,7 +15,7 @@ mod root;
 mod settings;
 mod sums;
 
-pub use curve::{alternatives_brier, near_optimal_brier, path_brier, solve_brier};
+pub(crate) use curve::{alternatives_brier, near_optimal_brier, path_brier, solve_brier};
 pub use forecast::Forecast;
 pub(crate) use forecast::forecast;
 pub use monitor::{Monitor, Stop};

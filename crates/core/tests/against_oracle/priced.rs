@@ -30,8 +30,9 @@ fn costs_beyond_the_mantissa_of_single_lanes_equal_the_oracle() {
 #[test]
 fn a_cheap_test_may_pay_as_the_way_to_a_discount() {
     // The second feature decides; the first parts off one row and makes it cheaper.
-    let features: Vec<Vec<bool>> = (0..20).map(|i| vec![i == 0, i % 2 == 0]).collect();
-    let costs = |i: usize| if i % 2 == 0 { vec![0.0, 1.0] } else { vec![1.0, 0.0] };
+    let features: Vec<Vec<bool>> =
+        (0..20usize).map(|i| vec![i == 0, i.is_multiple_of(2)]).collect();
+    let costs = |i: usize| if i.is_multiple_of(2) { vec![0.0, 1.0] } else { vec![1.0, 0.0] };
     let instance = Instance::of_labels(features, vec![0; 20], 2);
     let instance = Instance { costs: (0..20).map(costs).collect(), ..instance };
     let mut question = Question::of("priced-costs", 2);

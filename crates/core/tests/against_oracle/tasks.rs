@@ -38,6 +38,12 @@ pub fn one_tree() -> Vec<&'static str> {
     all.filter(|name| !WHOLE_FRONTS.contains(name)).collect()
 }
 
+/// The tasks whose answer is one tree of a front.
+pub fn best_of_fronts() -> Vec<&'static str> {
+    let fronts = tasks_with("front").into_iter();
+    fronts.filter(|name| !WHOLE_FRONTS.contains(name)).collect()
+}
+
 /// Tasks whose answer is a front and no tree.
 pub const WHOLE_FRONTS: [&str; 1] = ["confusion"];
 
@@ -60,6 +66,9 @@ const BRIER: [&str; 2] = ["brier", "fair-brier"];
 pub fn refuses_weights(task: &str, reason: &str) -> bool {
     BRIER.contains(&task) && reason.contains("heavy rows are censored long before light ones")
 }
+
+/// Lists of tasks that have something of their own.
+pub const LISTS: [&[&str]; 5] = [&WHOLE_FRONTS, &BINARY, &LIMITED, &WITH_EVENTS, &BRIER];
 
 /// Names of the columns besides the weights.
 fn columns_of(task: &str) -> &'static [&'static str] {
@@ -279,7 +288,14 @@ impl<'a> Arrays<'a> {
     }
 }
 
+/// What rows lose as a leaf.
 type Mean<'a> = Box<dyn Fn(&[usize]) -> f64 + 'a>;
+
+/// What they may lose, by label.
+type OfLabel<'a> = Box<dyn Fn(&[usize]) -> Vec<Components> + 'a>;
+
+/// What a split costs: feature, features above, rows.
+pub type Price<'a> = Box<dyn Fn(usize, &[usize], &[usize]) -> f64 + 'a>;
 
 /// Components of the cost of a tree; those that a task does not have are 0.
 pub type Components = [f64; 4];
@@ -291,7 +307,7 @@ pub enum Loss<'a> {
     /// A function of sums over its leaves, each of which has one of several labels.
     Vector {
         /// Components of every label.
-        of_label: Box<dyn Fn(&[usize]) -> Vec<Components> + 'a>,
+        of_label: OfLabel<'a>,
         /// Infinite where the sums break a limit.
         of_tree: Box<dyn Fn(&Components) -> f64 + 'a>,
     },
@@ -331,11 +347,8 @@ pub fn loss<'a>(instance: &'a Instance, question: &'a Question) -> Loss<'a> {
     Loss::Number(loss)
 }
 
-/// Price of a question: feature, features above, rows.
-pub fn price<'a>(
-    instance: &'a Instance,
-    question: &'a Question,
-) -> Box<dyn Fn(usize, &[usize], &[usize]) -> f64 + 'a> {
+/// Price of a question.
+pub fn price<'a>(instance: &'a Instance, question: &'a Question) -> Price<'a> {
     let Sample { weight, .. } = &instance.sample;
     let total = instance.sample.total_weight();
     let prices = &question.parameters.prices;

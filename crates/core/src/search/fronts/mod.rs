@@ -16,8 +16,8 @@ mod start;
 mod ties;
 mod whole;
 
-pub use metric::{Metric, solve_metric};
-pub use start::{Relaxation, without_capacity, without_fairness, without_parity};
+pub(crate) use metric::{Metric, solve_metric};
+pub(crate) use start::{Relaxation, without_capacity, without_fairness, without_parity};
 
 use super::{Monitor, Settings, Status, TracePoint};
 use crate::data::{BinaryMatrix, Sample};
@@ -83,7 +83,7 @@ fn point<T: FrontTask<K>, const K: usize>(engine: &Engine<T, K>, point: &Point<K
 /// The whole front of two components that are better when smaller.
 ///
 /// On a limit the points found so far, which do not dominate one another.
-pub fn solve_front<T: FrontTask<2>>(
+pub(crate) fn solve_front<T: FrontTask<2>>(
     task: &T,
     features: &BinaryMatrix,
     settings: &Settings,
@@ -126,7 +126,7 @@ pub fn solve_front<T: FrontTask<2>>(
 /// `relaxed` is the same search without the windows, where there is a faster one. Without a
 /// point, and with an infinite objective, when the search was stopped before an admissible tree
 /// was met, or when there is proven to be none: `Status::Infeasible`.
-pub fn solve_limited<T: FrontTask<K>, const K: usize>(
+pub(crate) fn solve_limited<T: FrontTask<K>, const K: usize>(
     task: &T,
     relaxed: Option<&Relaxation>,
     features: &BinaryMatrix,
