@@ -113,6 +113,13 @@ def front(
     callback: Progress | None = None,
     **limits: Unpack[Limits],
 ) -> Front: ...
+def split_cells(
+    text: bytes, start: int, delimiter: str, n_columns: int
+) -> NDArray[np.uint32] | NDArray[np.uint64] | None: ...
+def read_numbers(text: bytes, bounds: NDArray[Any], mark: str) -> dict[str, Any]: ...
+def find_levels(
+    text: bytes, bounds: NDArray[Any]
+) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]: ...
 def risk_table(
     time: NDArray[np.float64],
     event: NDArray[np.bool_],
