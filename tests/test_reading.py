@@ -66,8 +66,8 @@ def test_numbers_are_read_as_python_reads_them(texts, mark):
 @given(st.lists(st.text("ab 1é", max_size=3), min_size=1))
 def test_levels_are_the_distinct_cells_as_they_occur(texts):
     codes, levels = packed(texts).levels()
-    assert [levels[code].decode() for code in codes] == texts
-    assert [level.decode() for level in levels] == list(dict.fromkeys(texts))
+    assert [levels[code] for code in codes] == texts
+    assert levels == list(dict.fromkeys(texts))
 
 
 def test_bounds_must_lie_in_the_text():

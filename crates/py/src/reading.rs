@@ -1,10 +1,10 @@
 //! Cells of text files for Python.
 
-use bristlecone_core::reading::{levels, numbers, split};
+use bristlecone_core::reading::{integers, levels, numbers, split};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyList};
 
 /// Where cells begin and end, shape (n, 2); narrow where the text has less than 4 GiB.
 #[derive(FromPyObject)]
@@ -92,13 +92,31 @@ pub fn read_numbers<'py>(
     Ok(out)
 }
 
-/// Code of every cell among the distinct ones, numbered as they occur, and the first row of each.
+/// Whole numbers in cells, exactly; ValueError where there is anything else.
+#[pyfunction]
+pub fn read_integers<'py>(
+    py: Python<'py>,
+    text: &[u8],
+    bounds: Bounds<'py>,
+) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    let found = integers(&bounds.cells(text)?);
+    let found = found.ok_or_else(|| PyValueError::new_err("a cell is no whole number"))?;
+    Ok(found.into_pyarray(py))
+}
+
+/// Code of every cell among the distinct ones, numbered as they occur, and these as strings.
+///
+/// ValueError for bytes that are no UTF-8.
 #[pyfunction]
 pub fn find_levels<'py>(
     py: Python<'py>,
     text: &[u8],
     bounds: Bounds<'py>,
-) -> PyResult<(Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<u32>>)> {
-    let found = levels(&bounds.cells(text)?);
-    Ok((found.codes.into_pyarray(py), found.first.into_pyarray(py)))
+) -> PyResult<(Bound<'py, PyArray1<u32>>, Bound<'py, PyList>)> {
+    let cells = bounds.cells(text)?;
+    let found = levels(&cells);
+    let distinct: Result<Vec<&str>, _> =
+        found.first.iter().map(|&row| str::from_utf8(cells[row as usize])).collect();
+    let distinct = distinct.map_err(|error| PyValueError::new_err(error.to_string()))?;
+    Ok((found.codes.into_pyarray(py), PyList::new(py, distinct)?))
 }

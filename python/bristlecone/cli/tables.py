@@ -118,7 +118,7 @@ def _identifies(name: str, values: Any) -> bool:
 
 def _are_distinct(values: Any) -> bool:
     if values.dtype != object:
-        return len(np.unique(values)) == len(values)
+        return bool((np.diff(np.sort(values)) > 0).all())
     distinct = set(values.tolist())
     return len(distinct) == len(values) and None not in distinct
 

@@ -7,4 +7,4 @@ mod numbers;
 
 pub use cells::split;
 pub use levels::{Levels, levels};
-pub use numbers::{Numbers, numbers};
+pub use numbers::{Numbers, integers, numbers};

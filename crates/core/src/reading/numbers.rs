@@ -49,6 +49,11 @@ pub fn numbers(cells: &[&[u8]], mark: u8) -> Numbers {
     found
 }
 
+/// Whole numbers, with a sign and spaces around them or not; None where one does not fit.
+pub fn integers(cells: &[&[u8]]) -> Option<Vec<i64>> {
+    cells.iter().map(|cell| str::from_utf8(trimmed(cell)).ok()?.parse().ok()).collect()
+}
+
 fn trimmed(mut cell: &[u8]) -> &[u8] {
     while let [b' ', rest @ ..] | [rest @ .., b' '] = cell {
         cell = rest;
@@ -124,7 +129,7 @@ fn is_exponent(text: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::numbers;
+    use super::{integers, numbers};
 
     fn bits(values: &[f64]) -> Vec<u64> {
         values.iter().map(|value| value.to_bits()).collect()
@@ -139,6 +144,13 @@ mod tests {
         assert_eq!(bits(&found.values), bits(&expected));
         assert!(found.odd.is_empty() && !found.blank && !found.whole);
         assert_eq!((found.marked, found.n_digits), (Some(1), 16));
+    }
+
+    #[test]
+    fn whole_numbers_are_exact() {
+        let cells: [&[u8]; 3] = [b" +12345678901234567", b"-1 ", b"007"];
+        assert_eq!(integers(&cells), Some(vec![12345678901234567, -1, 7]));
+        assert_eq!(integers(&[b"1.0"]), None);
     }
 
     #[test]

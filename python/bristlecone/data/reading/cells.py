@@ -48,10 +48,9 @@ class Cells:
         """Every cell by itself."""
         return [self.buffer[start:end] for start, end in self.bounds.tolist()]
 
-    def levels(self) -> tuple[NDArray[np.uint32], list[bytes]]:
+    def levels(self) -> tuple[NDArray[np.uint32], list[str]]:
         """Codes of the cells among the distinct ones, and these as they occur."""
-        codes, first = _core.find_levels(self.buffer, self.bounds)
-        return codes, self.take(first).tolist()
+        return _core.find_levels(self.buffer, self.bounds)
 
 
 def first_record(text: bytes, delimiter: str) -> tuple[list[str], int]:

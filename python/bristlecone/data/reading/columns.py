@@ -12,7 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone.data.reading.cells import Cells
-from bristlecone.data.reading.numbers import DECIMAL_MARKS, parse_number, parse_numbers
+from bristlecone.data.reading.numbers import (
+    DECIMAL_MARKS,
+    parse_number,
+    parse_numbers,
+    read_integers,
+)
 
 __all__ = ["MISSING", "NUMBER", "TEXT", "TIME", "Values", "as_dates", "read_cells"]
 
@@ -61,7 +66,7 @@ def read_cells(
 ) -> Generator[None, None, Values]:
     """Values of the narrowest type that all cells of a column have.
 
-    Yields after every block of rows: the columns of a file are read in step, so that the lines
+    Yields after every block of numbers: the columns of a file are read in step, so that the lines
     they stand in are still at hand. A time (``kind``) is a number or a date; None finds out the
     kind. Blanks around a cell do not count. A column has one of the decimal ``marks``.
 
@@ -76,7 +81,7 @@ def read_cells(
             found = yield from _numbers(cells, missing, mark)
             if found is not None:
                 return found
-    texts = yield from _texts(cells, missing)
+    texts = _texts(cells, missing)
     if kind == TEXT:
         return Values(texts.values())
     if all(text is None or text.lower() in _BOOLEAN for text in texts.distinct):
@@ -147,19 +152,15 @@ def _numbers(
             values[rows][numbers.odd] = read[codes]
         yield
     if whole and complete and n_digits <= _INT64_DIGITS:
-        exact = values.astype(np.int64) if n_digits <= 15 else _integers(cells)
+        exact = values.astype(np.int64) if n_digits <= 15 else read_integers(cells)
         return Values(exact)
     return Values(values, None if marked_row is None else mark, marked_row or 0)
 
 
-def _odd_number(cell: bytes, missing: Collection[str], mark: str) -> float | None:
+def _odd_number(cell: str, missing: Collection[str], mark: str) -> float | None:
     """NaN for a missing value, None for what is no number."""
-    text = cell.decode().strip()
+    text = cell.strip()
     return np.nan if text in missing else parse_number(text, mark)
-
-
-def _integers(cells: Cells) -> NDArray[np.int64]:
-    return np.array([int(cell) for cell in cells.tolist()], dtype=np.int64)
 
 
 class _Texts(NamedTuple):
@@ -174,7 +175,7 @@ class _Texts(NamedTuple):
     """
 
     distinct: list[str | None]
-    codes: NDArray[np.intp]
+    codes: NDArray[Any]
 
     def values(self) -> NDArray[Any]:
         """Text of every row, None where missing; equal texts are one object."""
@@ -187,19 +188,14 @@ class _Texts(NamedTuple):
         return int(np.argmax(self.codes == self.distinct.index(text)))
 
 
-def _texts(cells: Cells, missing: Collection[str]) -> Generator[None, None, _Texts]:
-    known: dict[bytes, int] = {}
-    distinct: dict[str | None, int] = {}
-    codes = np.empty(len(cells), dtype=np.intp)
-    for rows, block in cells.blocks(_BLOCK):
-        codes_here, found = block.levels()
-        for cell in found:
-            if cell not in known:
-                text = cell.decode().strip()
-                known[cell] = distinct.setdefault(None if text in missing else text, len(distinct))
-        codes[rows] = np.array([known[cell] for cell in found])[codes_here]
-        yield
-    return _Texts(list(distinct), codes)
+def _texts(cells: Cells, missing: Collection[str]) -> _Texts:
+    codes, found = cells.levels()
+    texts = [None if (text := cell.strip()) in missing else text for cell in found]
+    distinct = list(dict.fromkeys(texts))
+    if len(distinct) < len(texts):
+        code_of = {text: code for code, text in enumerate(distinct)}
+        codes = np.array([code_of[text] for text in texts])[codes]
+    return _Texts(distinct, codes)
 
 
 def _is_number(text: str, *marks: str) -> bool:
@@ -218,26 +214,32 @@ def _refuse_text(texts: _Texts, name: str, marks: Sequence[str]) -> NoReturn:
 
 def _refuse_nearly_numbers(texts: _Texts, name: str) -> None:
     """Raise when a few cells keep a column from being one of numbers."""
-    numbers = {text for text in texts.distinct if text and _is_number(text, *DECIMAL_MARKS)}
-    if not numbers:
-        return
-    numbered = zip(texts.distinct, np.bincount(texts.codes).tolist(), strict=True)
-    count = {text: n for text, n in numbered if text is not None}
-    n_present = sum(count.values())
-    n_numbers = sum(count[text] for text in numbers)
-    if n_numbers < _FEWEST or n_present - n_numbers > max(1, (1 - _NUMBER_SHARE) * n_present):
+    counts = np.bincount(texts.codes).tolist()
+    n_missing = counts[texts.distinct.index(None)] if None in texts.distinct else 0
+    n_present = len(texts.codes) - n_missing
+    most_odd, n_odd, numbers = max(1, (1 - _NUMBER_SHARE) * n_present), 0, set()
+    for text, count in zip(texts.distinct, counts, strict=True):
+        if text is None:
+            continue
+        if _is_number(text, *DECIMAL_MARKS):
+            numbers.add(text)
+        elif (n_odd := n_odd + count) > most_odd:
+            return
+    n_numbers = n_present - n_odd
+    if n_numbers < _FEWEST:
         return
     if len(numbers) <= min(_CODES, n_numbers // 2):
         return
     way_out = f"take the column as text (--categorical {quote(name)})"
-    odd = next((text for text in count if text not in numbers), None)
+    present = [text for text in texts.distinct if text is not None]
+    odd = next((text for text in present if text not in numbers), None)
     if odd is not None:
         raise ValueError(
             f"column {name!r} holds {odd!r} in row {texts.first_row(odd)}, and nearly all its "
             f"other cells are numbers; correct it, take it for missing (--na {quote(odd)}) or "
             f"{way_out}"
         )
-    comma = next(text for text in count if not _is_number(text, "."))
+    comma = next(text for text in present if not _is_number(text, "."))
     raise ValueError(
         f"column {name!r} holds {comma!r} in row {texts.first_row(comma)}; decimal commas are read "
         "where no cell of the column has a decimal point and the cells are separated by "

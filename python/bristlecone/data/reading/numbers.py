@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bristlecone import _core
 from bristlecone.data.reading.cells import Cells
 
-__all__ = ["DECIMAL_MARKS", "Numbers", "parse_number", "parse_numbers"]
+__all__ = ["DECIMAL_MARKS", "Numbers", "parse_number", "parse_numbers", "read_integers"]
 
 DECIMAL_MARKS = (".", ",")
 
@@ -60,3 +60,8 @@ def parse_number(text: str, mark: str) -> float | None:
 def parse_numbers(cells: Cells, mark: str) -> Numbers:
     """Values of the cells that are numbers with this decimal mark, with spaces around or not."""
     return Numbers(**_core.read_numbers(cells.buffer, cells.bounds, mark))
+
+
+def read_integers(cells: Cells) -> NDArray[np.int64]:
+    """Values of cells that are whole numbers of at most 18 digits, exactly."""
+    return _core.read_integers(cells.buffer, cells.bounds)
