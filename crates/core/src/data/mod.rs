@@ -79,8 +79,8 @@ fn nonzero(bytes: &[u8; 64]) -> u64 {
     eights.iter().rev().fold(0, |word, &eight| {
         let x = u64::from_le_bytes(eight);
         // The high bit of every byte that is not zero, moved to its lowest; then side by side.
-        let ones = (((x & LOW) + LOW | x) & !LOW) >> 7;
-        word << 8 | ones.wrapping_mul(0x0102_0408_1020_4080) >> 56
+        let ones = ((((x & LOW) + LOW) | x) & !LOW) >> 7;
+        (word << 8) | (ones.wrapping_mul(0x0102_0408_1020_4080) >> 56)
     })
 }
 

@@ -124,6 +124,9 @@ impl<'a, I> SumsOut<'a, I> {
 
 /// Sums of positive itemsets on one thread.
 pub type SumsPass<I, R> = fn(Backend, &Filling<'_, I>, &mut Worker<I, R>) -> Result<(), Stop>;
+/// Cells of itemsets on one thread, with the leaf losses of a task.
+pub type CellsOf<'a, I, R> =
+    dyn Fn(&Shared<'_, I, R>, &mut Worker<I, R>) -> Result<(), Stop> + Sync + 'a;
 type CellsPass<T, I, R> = fn(Backend, &T, &Shared<'_, I, R>, &mut Worker<I, R>) -> Result<(), Stop>;
 
 /// The passes of one thread, by width.

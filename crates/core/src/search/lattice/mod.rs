@@ -26,7 +26,7 @@ use accumulate::Rows;
 use budgets::leaf_budgets;
 use combine::{Best, MAX_CHANNELS, Problem, Rates};
 use geometry::Geometry;
-use kernels::{Filling, Passes, Shared, SumsOut, SumsPass, Worker};
+use kernels::{CellsOf, Filling, Passes, Shared, SumsOut, SumsPass, Worker};
 use std::sync::atomic::AtomicUsize;
 use sums::Sums;
 
@@ -194,7 +194,7 @@ fn run<I: LaneInt, R: LaneReal>(
     problem: &mut Problem<I, R>,
     backend: Backend,
     sums_of: SumsPass<I, R>,
-    cells_of: &(dyn Fn(&Shared<I, R>, &mut Worker<I, R>) -> Result<(), Stop> + Sync),
+    cells_of: &CellsOf<'_, I, R>,
     n_threads: usize,
     monitor: &Monitor,
 ) -> Result<[Best<R>; MAX_DEPTH], Stop> {
