@@ -1,6 +1,7 @@
 """``estimate_cost``: a forecast before the search, and a smaller setting when it is hopeless."""
 
 import ast
+import itertools
 import os
 import re
 import warnings
@@ -14,9 +15,10 @@ from survival_rows import sample
 from bristlecone.cli import main, progress
 from bristlecone.datasets import load
 from bristlecone.encoder import BinaryEncoder
-from bristlecone.errors import BristleconeWarning, SearchCostWarning
+from bristlecone.errors import BristleconeWarning, SearchCostWarning, SearchLimitWarning
 from bristlecone.estimators import searched as _solver
 from bristlecone.estimators.survival import OptimalSurvivalTree
+from bristlecone.search import forecast
 from bristlecone.search.progress import readable_bytes, readable_seconds
 
 GBSG2 = load("gbsg2")
@@ -24,8 +26,10 @@ GBSG2 = load("gbsg2")
 
 @pytest.fixture(autouse=True)
 def encoding_takes_no_time(monkeypatch):
-    """Forecasts include what encoding took: here they must not depend on the machine's load."""
-    monkeypatch.setattr(_solver, "time", SimpleNamespace(perf_counter=lambda: 0.0))
+    """Forecasts include what encoding took, and suggestions are looked for while there is time:
+    here they must not depend on the machine's load."""
+    for module in (_solver, forecast):
+        monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: 0.0))
 
 
 def hopeless(model, X=GBSG2.X, y=GBSG2.y):
@@ -152,6 +156,22 @@ def test_fit_warns_before_a_search_without_an_end():
     with warnings.catch_warnings():
         warnings.simplefilter("error", SearchCostWarning)
         OptimalSurvivalTree(max_depth=3).fit(GBSG2.X, GBSG2.y)
+
+
+def test_no_suggestion_is_looked_for_when_the_time_is_up(monkeypatch):
+    clock, encoded = itertools.count(), []
+    monkeypatch.setattr(forecast, "time", SimpleNamespace(perf_counter=lambda: float(next(clock))))
+    encode = OptimalSurvivalTree.encoded
+    monkeypatch.setattr(
+        OptimalSurvivalTree, "encoded", lambda *given: encoded.append(given) or encode(*given)
+    )
+    model = OptimalSurvivalTree(max_depth=9, time_limit=0.01)
+    with (
+        pytest.warns(SearchCostWarning, match="is forecast to take [^;]* allowed$"),
+        pytest.warns(SearchLimitWarning),
+    ):
+        model.fit(GBSG2.X, GBSG2.y)
+    assert len(encoded) == 1
 
 
 def test_there_may_be_nothing_to_suggest():

@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bristlecone.data.reading import CsvFile, cells, read_csv
-from bristlecone.data.reading.cells import PADDING, Cells
+from bristlecone.data.reading.cells import Cells
 from bristlecone.data.reading.columns import NUMBER, TEXT
 from bristlecone.data.reading.numbers import parse_number, parse_numbers
 
@@ -25,7 +25,7 @@ def table(text, **options):
 def packed(texts):
     encoded = [text.encode() for text in texts]
     ends = np.cumsum([len(text) for text in encoded])
-    return Cells(b"".join(encoded) + bytes(PADDING), np.array([0, *ends[:-1]]), ends)
+    return Cells(b"".join(encoded), np.column_stack([[0, *ends[:-1]], ends]).astype(np.uint32))
 
 
 numbers = st.one_of(
@@ -39,18 +39,45 @@ numbers = st.one_of(
 @settings(derandomize=True, max_examples=300)
 @given(st.lists(numbers, min_size=1, max_size=6), st.sampled_from(".,"))
 @example(["9007199254740993", "0.1", "-.5", "5.", "+1", "-", ".", "", "1.2.3", "1" * 70], ".")
-def test_plain_numbers_are_read_as_python_reads_them(texts, mark):
+@example(["1e-05", "-1.5E300", "1e999", "1e", "e5", " 2.5 ", "  ", "0" * 20 + "1", "inf"], ".")
+def test_numbers_are_read_as_python_reads_them(texts, mark):
     texts = [text.replace(".", mark) for text in texts]
     found = parse_numbers(packed(texts), mark)
-    for text, value, plain in zip(texts, found.values, found.plain, strict=True):
+    odd = set(found.odd.tolist())
+    spaced = [text.strip(" ") for text in texts]
+    for row, (text, value) in enumerate(zip(spaced, found.values, strict=True)):
         expected = parse_number(text, mark)
-        if plain:
-            assert expected is not None
+        if expected is None or "inf" in text.lower():
+            assert np.isnan(value)
+            assert (row in odd) == bool(text)
+        else:
+            assert row not in odd
             assert value == expected, text
             assert np.signbit(value) == np.signbit(expected)
-        else:
-            simple = text.lstrip("+-").replace(mark, "").isdecimal() and len(text) <= PADDING
-            assert expected is None or not simple, text
+    read = [text for row, text in enumerate(spaced) if text and row not in odd]
+    assert found.blank == ("" in spaced)
+    assert found.whole == all(text.lstrip("+-").isdecimal() for text in read)
+    assert found.marked == next((k for k, t in enumerate(spaced) if t in read and mark in t), None)
+    digits = [sum(map(str.isdigit, text.lower().split("e")[0])) for text in read]
+    assert found.n_digits == max(digits, default=0)
+
+
+@settings(derandomize=True, max_examples=100)
+@given(st.lists(st.text("ab 1é", max_size=3), min_size=1))
+def test_levels_are_the_distinct_cells_as_they_occur(texts):
+    codes, levels = packed(texts).levels()
+    assert [levels[code] for code in codes] == texts
+    assert levels == list(dict.fromkeys(texts))
+
+
+def test_bounds_must_lie_in_the_text():
+    beyond = Cells(b"ab", np.array([[1, 3]], dtype=np.uint64))
+    for read in (beyond.levels, lambda: parse_numbers(beyond, ".")):
+        with pytest.raises(ValueError, match="bounds beyond the text"):
+            read()
+    reverse = Cells(b"ab", np.array([[2, 1]], dtype=np.uint32))
+    with pytest.raises(ValueError, match="bounds beyond the text"):
+        reverse.levels()
 
 
 def slowly(text, start, delimiter, n_columns):
@@ -76,7 +103,7 @@ odd_cells = st.text(st.sampled_from('ab1 ,;\t"\né.'), max_size=6)
     st.sampled_from(("\n", "\r\n")),
 )
 def test_cells_are_those_that_were_written(rows, delimiter, quoting, line_end):
-    text = written(rows, delimiter, quoting, line_end).encode() + b"\n" + bytes(PADDING)
+    text = written(rows, delimiter, quoting, line_end).encode() + b"\n"
     # A row of one empty cell is written as an empty line or in quotation marks.
     found = cells.split(text, 0, delimiter, len(rows[0]))
     expected = slowly(text, 0, delimiter, len(rows[0]))
@@ -93,7 +120,7 @@ def test_cells_are_those_that_were_written(rows, delimiter, quoting, line_end):
 @example("a\n\nb\n", 1)
 @example("a\rb\n", 1)
 def test_any_text_gives_the_same_cells_or_error_on_both_ways(text, n_columns):
-    content = text.encode() + b"\n" + bytes(PADDING)
+    content = text.encode() + b"\n"
     fast = cells._split_at_marks(content, 0, ",", n_columns)
     if fast is None:
         return
@@ -131,6 +158,9 @@ def test_a_large_regular_file_takes_the_fast_way(monkeypatch):
         ("\ufeffa,b\r1,2\r", {"a": [1], "b": [2]}),
         ("a, b\n 1 , x y \n2,z\n", {"a": [1, 2], "b": ["x y", "z"]}),
         ("a\n1e3\n-2.5E-1\n", {"a": [1000.0, -0.25]}),
+        ("a\n1e3\n2\n", {"a": [1000.0, 2.0]}),
+        ("a\nx\0\nx\n", {"a": ["x\0", "x"]}),
+        ("a\n1\ninf\n\t3\n", {"a": [1.0, np.inf, 3.0]}),
         ("a\n123456789012345678\n-1\n", {"a": [123456789012345678, -1]}),
         ("a\n1234567890123456789\n1\n", {"a": [1234567890123456789.0, 1.0]}),
         ("a\n" + "long " * 50 + "\nb\n", {"a": ["long " * 49 + "long", "b"]}),
@@ -141,12 +171,13 @@ def test_delimiters_decimal_marks_and_types(text, columns):
     assert {name: frame[name].tolist() for name in frame} == columns
 
 
-def test_points_and_commas_in_one_file_are_refused():
-    text = "a;b;c\n1;1,5;x\n1.250;2;y\n"
+@pytest.mark.parametrize("point", ["1.250", "1.25e3"])
+def test_points_and_commas_in_one_file_are_refused(point):
+    text = f"a;b;c\n1;1,5;x\n{point};2;y\n"
     message = r"decimal point in column 'a' \(row 1\) and a decimal comma in column 'b' \(row 0\)"
     with pytest.raises(ValueError, match=message):
         table(text)
-    assert table(text, kinds={"a": TEXT})["a"].tolist() == ["1", "1.250"]
+    assert table(text, kinds={"a": TEXT})["a"].tolist() == ["1", point]
     assert table(text, columns=["b"])["b"].tolist() == [1.5, 2.0]
 
 

@@ -67,6 +67,9 @@ def _event(values: NDArray[Any], name: str, wanted: str | None) -> NDArray[np.bo
 
 def check_present(values: NDArray[Any], name: str) -> None:
     """Raise ValueError for a column with a missing value."""
-    for row, value in enumerate(values.tolist()):
-        if value is None or value != value:
-            raise ValueError(f"column {name!r} has no value in row {row}")
+    if values.dtype == object:
+        missing = np.array([value is None or value != value for value in values.tolist()])
+    else:
+        missing = values != values
+    if missing.any():
+        raise ValueError(f"column {name!r} has no value in row {int(np.argmax(missing))}")

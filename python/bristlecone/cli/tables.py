@@ -34,6 +34,8 @@ _STANDARD_INPUT = "-"
 _PARQUET = b"PAR1"
 # Rows from which a column of distinct values is taken for an identifier whatever its name.
 _FEW = 20
+# First rows of which mostly two have the same value.
+_HEAD = 1000
 _IDENTIFIER = re.compile(r"(.*[^a-z])?(id|pid|nr|no|number|key|index|row|uuid)", re.IGNORECASE)
 
 
@@ -106,13 +108,19 @@ def _identifies(name: str, values: Any) -> bool:
     if values.dtype.kind not in "iuO":
         return False
     n_rows = len(values)
-    distinct: Any = set(values.tolist())
-    if n_rows < 2 or len(distinct) < n_rows or None in distinct:
+    if n_rows < 2 or not _are_distinct(values[:_HEAD]) or not _are_distinct(values):
         return False
     if n_rows >= _FEW or _IDENTIFIER.fullmatch(name):
         return True
     whole = values.dtype.kind != "O"
     return whole and n_rows > 2 and int(np.ptp(values)) == n_rows - 1
+
+
+def _are_distinct(values: Any) -> bool:
+    if values.dtype != object:
+        return bool((np.diff(np.sort(values)) > 0).all())
+    distinct = set(values.tolist())
+    return len(distinct) == len(values) and None not in distinct
 
 
 def shown(value: Any) -> str:

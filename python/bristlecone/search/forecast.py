@@ -30,6 +30,9 @@ _FEWEST_ROWS, _FEWEST_FEATURES = 500, 10
 # share of what the search may take.
 _TRIES, _SECONDS_OF_TRIES, _SHARE_OF_TRIES = 8, 1.0, 0.25
 
+# Share of the time limit and seconds by which suggestions may overrun it.
+_OVERRUN_SHARE, _OVERRUN = 0.05, 0.1
+
 
 class CostWarner:
     """Callback of a search, with one warning as soon as it is forecast to exceed its limits.
@@ -46,7 +49,12 @@ class CostWarner:
 
     def __init__(self, estimator: Any, problem: Any, told: Callable[..., object] | None) -> None:
         self._estimator, self._problem, self._told = estimator, problem, told
-        self._open = estimator.time_limit is None or estimator.time_limit > 0
+        limit = estimator.time_limit
+        self._open = limit is None or limit > 0
+        self._until = math.inf
+        if limit is not None:
+            began = time.perf_counter() - problem.seconds
+            self._until = began + (1.0 + _OVERRUN_SHARE) * limit + _OVERRUN
 
     def __call__(
         self, at: float, value: float, bound: float, nodes: int, *outlook: float | None
@@ -75,15 +83,17 @@ class CostWarner:
         cost = self._estimator.forecast(self._problem)
         # With less memory a search is slower, and may still end.
         if cost.seconds > _allowance(self._estimator)[0]:
-            warn_of_cost(self._estimator, self._problem, cost)
+            warn_of_cost(self._estimator, self._problem, cost, self._until)
 
 
-def warn_of_cost(estimator: Any, problem: Any, cost: SearchCost) -> str | None:
+def warn_of_cost(
+    estimator: Any, problem: Any, cost: SearchCost, until: float = math.inf
+) -> str | None:
     """Warn of a hopeless search and return what is suggested in its place.
 
     Parameters are those of ``smaller_setting``.
     """
-    suggestion = smaller_setting(estimator, problem, cost)
+    suggestion = smaller_setting(estimator, problem, cost, until)
     seconds, memory = _allowance(estimator)
     limit = f"where {readable_seconds(seconds)}, {readable_bytes(memory)} are "
     limit += "reasonable" if estimator.time_limit is None else "allowed"
@@ -107,7 +117,9 @@ def affordable(estimator: Any, cost: SearchCost) -> bool:
     return cost.seconds <= seconds and cost.memory <= memory
 
 
-def smaller_setting(estimator: Any, problem: Any, cost: SearchCost) -> str | None:
+def smaller_setting(
+    estimator: Any, problem: Any, cost: SearchCost, until: float = math.inf
+) -> str | None:
     """Settings within the limits, of each kind the nearest, joined by "or".
 
     Parameters
@@ -116,16 +128,20 @@ def smaller_setting(estimator: Any, problem: Any, cost: SearchCost) -> str | Non
     problem : what ``encoded`` returns
     cost : SearchCost
         Forecast of the estimator as it is, not affordable.
+    until : float
+        Reading of ``time.perf_counter`` after which there is no time to look for any.
     """
     kinds = (_less_depth, _fewer_features, _fewer_rows)
-    found = [setting for kind in kinds for setting in kind(estimator, problem, cost)]
+    found = [setting for kind in kinds for setting in kind(estimator, problem, cost, until)]
     return " or ".join(found) if found else None
 
 
-def _less_depth(estimator: Any, problem: Any, cost: SearchCost) -> Iterator[str]:
+def _less_depth(estimator: Any, problem: Any, cost: SearchCost, until: float) -> Iterator[str]:
     """The most depth, from two on."""
     suggestion = None
     for depth in range(2, cost.max_depth):
+        if time.perf_counter() > until:
+            break
         smaller = estimator.forecast(problem, depth)
         if not affordable(estimator, smaller):
             break
@@ -134,14 +150,17 @@ def _less_depth(estimator: Any, problem: Any, cost: SearchCost) -> Iterator[str]
         yield suggestion
 
 
-def _fewer_features(estimator: Any, problem: Any, cost: SearchCost) -> Iterator[str]:
+def _fewer_features(estimator: Any, problem: Any, cost: SearchCost, until: float) -> Iterator[str]:
     """Fewer features, as the forecast grows with their number; with depth 2 if too few remain."""
     encoder = BinaryEncoder() if isinstance(estimator.encoder, str) else clone(estimator.encoder)
     if not isinstance(encoder, BinaryEncoder):
         return
     fewer = clone(estimator).set_params(encoder=encoder)
     seconds, memory = _allowance(estimator)
-    until = time.perf_counter() + max(_SECONDS_OF_TRIES, _SHARE_OF_TRIES * seconds)
+    began, took = time.perf_counter(), problem.seconds
+    last = began + max(_SECONDS_OF_TRIES, _SHARE_OF_TRIES * seconds)
+    if began + took > until:
+        return
     for depth in dict.fromkeys((cost.max_depth, min(2, cost.max_depth))):
         fewer.set_params(max_depth=depth)
         whole = cost if depth == cost.max_depth else estimator.forecast(problem, depth)
@@ -151,17 +170,19 @@ def _fewer_features(estimator: Any, problem: Any, cost: SearchCost) -> Iterator[
             share = min(seconds / max(tried.seconds, 1e-9), memory / max(tried.memory, 1))
             count = int(count * min(share ** (1 / max(depth, 1)), 0.95))
             too_few = count < (_FEWEST_FEATURES if depth > 2 else 1)
-            if too_few or time.perf_counter() > until:
+            began = time.perf_counter()
+            if too_few or began > last or began + took > until:
                 break
             encoder.set_params(max_features=count)
             tried = fewer.forecast(fewer.encoded(problem.data))
+            took = time.perf_counter() - began
             if affordable(estimator, tried):
                 limits = "" if depth == cost.max_depth else f"max_depth={depth}, "
                 yield f"{limits}encoder={encoder!r} ({tried})"
                 return
 
 
-def _fewer_rows(estimator: Any, problem: Any, cost: SearchCost) -> Iterator[str]:
+def _fewer_rows(estimator: Any, problem: Any, cost: SearchCost, until: float) -> Iterator[str]:
     """A sample of the rows, where it is their number that costs."""
     n_rows = problem.features.shape[0]
     seconds, memory = _allowance(estimator)

@@ -34,8 +34,11 @@ impl BinaryMatrix {
         let mut bits = vec![0u64; n_rows * words];
         if n_features > 0 {
             for (row, packed) in bytes.chunks_exact(n_features).zip(bits.chunks_exact_mut(words)) {
-                for (f, &byte) in row.iter().enumerate() {
-                    packed[f / 64] |= u64::from(byte != 0) << (f % 64);
+                let (wholes, rest) = row.as_chunks();
+                let mut last = [0; 64];
+                last[..rest.len()].copy_from_slice(rest);
+                for (word, bytes) in packed.iter_mut().zip(wholes.iter().chain([&last])) {
+                    *word = nonzero(bytes);
                 }
             }
         }
@@ -68,5 +71,34 @@ impl BinaryMatrix {
     #[inline]
     pub fn row(&self, r: usize) -> &[u64] {
         &self.bits[r * self.words..(r + 1) * self.words]
+    }
+}
+
+/// A bit for each byte: whether it is not zero.
+fn nonzero(bytes: &[u8; 64]) -> u64 {
+    const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
+    let (eights, _) = bytes.as_chunks();
+    eights.iter().rev().fold(0, |word, &eight| {
+        let x = u64::from_le_bytes(eight);
+        // The high bit of every byte that is not zero, moved to its lowest; then side by side.
+        let ones = ((((x & LOW) + LOW) | x) & !LOW) >> 7;
+        (word << 8) | (ones.wrapping_mul(0x0102_0408_1020_4080) >> 56)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::BinaryMatrix;
+
+    #[test]
+    fn any_byte_but_zero_is_true() {
+        let (n_rows, n_features) = (9, 203);
+        let bytes: Vec<u8> = (0..n_rows * n_features)
+            .map(|i| if i * i % 7 < 4 { 0 } else { (i % 255 + 1) as u8 })
+            .collect();
+        let matrix = BinaryMatrix::from_bytes(n_rows, n_features, &bytes).unwrap();
+        for (i, &byte) in bytes.iter().enumerate() {
+            assert_eq!(matrix.get(i / n_features, i % n_features), byte != 0);
+        }
     }
 }

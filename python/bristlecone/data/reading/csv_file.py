@@ -13,7 +13,7 @@ from shlex import quote
 from typing import BinaryIO
 
 from bristlecone.data.frame import Frame, check_names
-from bristlecone.data.reading.cells import PADDING, first_record, split
+from bristlecone.data.reading.cells import first_record, split
 from bristlecone.data.reading.columns import MISSING, Values, read_cells
 
 __all__ = ["CsvFile", "read_csv"]
@@ -120,17 +120,17 @@ class CsvFile:
 
     @cached_property
     def _head(self) -> bytes:
-        """First lines, and ``PADDING`` zeros."""
+        """First lines."""
         head = self._text(_HEAD)
-        if len(head) <= _HEAD:
+        if len(head) < _HEAD - len(_BYTE_ORDER_MARK):
             return head
         # The last line may have been cut off.
-        stop = head.rfind(b"\n", 0, len(head) - PADDING - 1) + 1
-        return head[:stop] + bytes(PADDING) if stop else self._text(-1)
+        stop = head.rfind(b"\n", 0, len(head) - 1) + 1
+        return head[:stop] if stop else self._text(-1)
 
     @cached_property
     def _delimiter(self) -> str:
-        lines = self._head[:-PADDING].decode().splitlines()[: _SAMPLED_LINES + 1]
+        lines = self._head.decode().splitlines()[: _SAMPLED_LINES + 1]
         even = {mark: _evenness([line for line in lines if line], mark) for mark in _DELIMITERS}
         best = max(_DELIMITERS, key=lambda mark: even[mark])
         return best if even[best] > (0, 0) else ","
@@ -150,7 +150,7 @@ class CsvFile:
         return names
 
     def _text(self, size: int) -> bytes:
-        """That many bytes of the file, a line end and ``PADDING`` zeros."""
+        """That many bytes of the file, and a line end where they have none at their end."""
         with self._open() as file:
             start = file.read(len(_GZIP))
             file.seek(0)
@@ -166,7 +166,7 @@ class CsvFile:
             # What was read may end within a character.
             end = len(content) if is_whole else content.rfind(b"\n") + 1
             _check_encoding(content[:end], self.name)
-        return b"".join((content, b"\n", bytes(PADDING)))
+        return content if content.endswith(b"\n") else content + b"\n"
 
     def _unpacked(self, file: BinaryIO, size: int) -> bytes:
         try:

@@ -130,15 +130,10 @@ impl Tables {
         let columns = Sample::new(features, &[], 0).columns;
         let words = columns.len().div_ceil(64).max(1);
         let scale = task.weight_scale();
-        let (mut bits, mut codes, mut weights) = (vec![0u64; n * words], vec![], vec![]);
-        for r in 0..n {
-            for (c, column) in columns.iter().enumerate() {
-                let value = features.get(r, column.feature) != column.flipped;
-                bits[r * words + c / 64] |= u64::from(value) << (c % 64);
-            }
-            codes.push(2 * task.time_index(r) as Code + Code::from(!task.event[r]));
-            weights.push((task.weight[r] * scale).round());
-        }
+        let bits = packed_rows(features, &columns);
+        let codes: Vec<Code> =
+            (0..n).map(|r| 2 * task.time_index(r) as Code + Code::from(!task.event[r])).collect();
+        let weights: Vec<f64> = task.weight.iter().map(|weight| (weight * scale).round()).collect();
         let packed = |r: u32| &bits[r as usize * words..(r as usize + 1) * words];
         let mut order: Vec<u32> = (0..n as u32).collect();
         order.sort_unstable_by(|&r, &s| {
@@ -349,4 +344,18 @@ impl Tables {
         let (p, q) = (v * self.plain[last], n * self.censoring[last]);
         loss + survival * survival * p + (1.0 - survival) * (1.0 - survival) * q
     }
+}
+
+/// Bits of every row over these columns; through the transposed matrix, whose words hold 64 rows.
+fn packed_rows(features: &BinaryMatrix, columns: &[Column]) -> Vec<u64> {
+    let (n, row) = (features.n_rows(), |r| features.row(r));
+    let (mut by_feature, mut bits) = (Vec::new(), Vec::new());
+    column_bitsets(n, features.n_features(), row, &mut by_feature);
+    let words = n.div_ceil(64).max(1);
+    for Column { feature, .. } in columns.iter().filter(|column| column.flipped) {
+        by_feature[feature * words..][..words].iter_mut().for_each(|word| *word = !*word);
+    }
+    let column = |c: usize| &by_feature[columns[c].feature * words..][..words];
+    column_bitsets(columns.len(), n, column, &mut bits);
+    bits
 }

@@ -9,10 +9,10 @@
 
 use super::budgets::Combination;
 use super::geometry::{PAD, Row};
+use super::losses::{LossOf, Losses};
 use super::sums::{Source, Sums, View};
 use crate::data::Smallest;
 use crate::simd::{LaneInt, LaneReal, Lanes, Vector};
-use crate::task::LaneTask;
 use std::mem::MaybeUninit;
 
 /// Longest prefix: the columns of a leaf of the deepest tree but the lane.
@@ -21,10 +21,12 @@ pub const PREFIX: usize = super::MAX_DEPTH - 1;
 /// Sign patterns of the longest prefix; also the most leaves of a child of the root.
 pub const PATTERNS: usize = 1 << PREFIX;
 
-/// Everything the kernels read. Levels: 0 is the root, `depth` the leaves.
-pub struct Problem<'a, T, I, R> {
-    pub task: &'a T,
+/// Everything the kernels read but the leaf losses of the task. Levels: 0 is the root, `depth` the
+/// leaves.
+pub struct Problem<I, R> {
     pub depth: usize,
+    /// Channels of the task, the first of `sums`.
+    pub of_task: usize,
     /// Channels: of the task, and those for numbers of rows or events that none of these has.
     pub sums: Sums<I>,
     /// Channels of the numbers of rows and events, as far as they matter, and the least of a
@@ -118,17 +120,26 @@ pub fn best_at(
 /// Most channels a kernel handles, the numbers of rows and events included.
 pub const MAX_CHANNELS: usize = 33;
 
-impl<T: LaneTask, I: LaneInt, R: LaneReal> Problem<'_, T, I, R> {
-    /// Runs the level of itemsets of size `M` for the prefix `view` of M − 1 columns.
+impl<I: LaneInt, R: LaneReal> Problem<I, R> {
+    /// Runs the level of itemsets of size `M` for the prefix `view` of M − 1 columns, which has
+    /// `P` sign patterns.
     ///
     /// On the level of the leaves, `last` holds the sums of `prefix ∪ {lane}`
     /// (`[channel · stride + lane]`); above it they are in `self.sums`. `below` holds the
     /// best splits of these itemsets, `above` takes candidates for the itemsets of size
     /// M − 1 (for M = 1: one value per slot, the root's).
     #[inline(always)]
-    pub fn combine<L: Lanes<I = I, R = R>, const M: usize, const LEAVES: bool>(
+    #[allow(clippy::too_many_arguments)]
+    pub fn combine<
+        L: Lanes<I = I, R = R>,
+        const PRICED: bool,
+        const M: usize,
+        const P: usize,
+        const LEAVES: bool,
+    >(
         &self,
         lanes: L,
+        losses: &Losses<L>,
         view: &View<I>,
         last: &[I],
         stride: usize,
@@ -136,52 +147,55 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Problem<'_, T, I, R> {
         above: &mut Best<R>,
     ) {
         assert_eq!(view.size, M - 1);
-        let patterns = 1usize << (M - 1);
+        const { assert!(P == 1 << (M - 1)) };
         let (first, n) = (view.first(), self.sums.geometry.n);
         if first >= n {
             return;
         }
-        let source = Source::new::<M>(&self.sums, view, LEAVES.then_some((last, stride)));
+        let source = Source::new::<P>(&self.sums, view, LEAVES.then_some((last, stride)));
         let out_slots = self.slots[M - 1];
         if !LEAVES {
-            assert!(below.holds(view.rows[patterns - 1], self.slots[M], M, n));
+            assert!(below.holds(view.rows[P - 1], self.slots[M], M, n));
         }
         for i in 0..M - 1 {
-            assert!(above.holds(view.rows[(patterns - 1) ^ 1 << i], out_slots, M - 1, n));
+            assert!(above.holds(view.rows[(P - 1) ^ 1 << i], out_slots, M - 1, n));
         }
-        let mut least = [[R::INFINITY; PATTERNS]; 2 * PATTERNS];
+        let mut least = [[R::INFINITY; P]; 2 * PATTERNS];
         let mut h = first;
         let half = lanes.half();
         macro_rules! block {
-            ($lanes:ident) => {
+            ($lanes:ident, $losses:expr) => {{
+                let (view, source, least) = (view, &source, &mut least);
                 // SAFETY: the tables have the rows, and no vector runs over the last column by
                 // more than the padding.
                 unsafe {
-                    self.block::<_, M, LEAVES>($lanes, view, &source, h, below, above, &mut least)
+                    self.block::<_, PRICED, M, P, LEAVES>(
+                        $lanes, $losses, view, source, h, below, above, least,
+                    )
                 }
-            };
+            }};
         }
         if L::Half::N < L::N {
             while h < n && n - h > L::Half::N {
-                block!(lanes);
+                block!(lanes, &losses.whole);
                 h += L::N;
             }
             if h < n {
-                block!(half);
+                block!(half, &losses.half);
             }
         } else {
             while h < n {
-                block!(lanes);
+                block!(lanes, &losses.whole);
                 h += L::N;
             }
         }
         // The itemset `prefix` itself, split on any of the lanes.
         for (slot, least) in least.iter().enumerate().take(out_slots) {
-            for (pattern, &value) in least.iter().enumerate().take(patterns) {
+            for (pattern, &value) in least.iter().enumerate() {
                 let at = if M == 1 {
                     slot
                 } else {
-                    let row = view.rows[patterns / 2 - 1];
+                    let row = view.rows[P / 2 - 1];
                     best_at(row, out_slots, M - 1, slot, pattern, view.columns[M - 2])
                 };
                 let place = &mut above.0[at];
@@ -200,48 +214,44 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Problem<'_, T, I, R> {
     /// theirs and the vector reaches no further than their padding.
     #[inline(always)]
     #[allow(clippy::too_many_arguments)]
-    unsafe fn block<L: Lanes<I = I, R = R>, const M: usize, const LEAVES: bool>(
+    unsafe fn block<
+        L: Lanes<I = I, R = R>,
+        const PRICED: bool,
+        const M: usize,
+        const P: usize,
+        const LEAVES: bool,
+    >(
         &self,
         lanes: L,
+        losses: &LossOf<L>,
         view: &View<I>,
         source: &Source<I>,
         h: usize,
         below: &Best<R>,
         above: &mut Best<R>,
-        least: &mut [[R; PATTERNS]; 2 * PATTERNS],
+        least: &mut [[R; P]; 2 * PATTERNS],
     ) {
-        let patterns = 1usize << (M - 1);
-        let channels = self.task.channels();
+        let channels = self.of_task;
         // Cells by pattern of the prefix: lane column true, lane column false.
-        let mut yes = [const { MaybeUninit::<[L::Int; PATTERNS]>::uninit() }; MAX_CHANNELS];
+        let mut yes = [const { MaybeUninit::<[L::Int; P]>::uninit() }; MAX_CHANNELS];
         for (c, yes) in yes[..channels].iter_mut().enumerate() {
-            yes.write(source.cells::<L, M>(lanes, c, h));
+            yes.write(source.cells::<L, M, P>(lanes, c, h));
         }
         // SAFETY: so many were written.
-        let yes = unsafe {
-            std::slice::from_raw_parts(yes.as_ptr().cast::<[L::Int; PATTERNS]>(), channels)
-        };
-        let constants = self.task.lane_constants(lanes, &self.shift);
+        let yes =
+            unsafe { std::slice::from_raw_parts(yes.as_ptr().cast::<[L::Int; P]>(), channels) };
         let infinity = lanes.splat_real(R::INFINITY);
-        let mut value = [infinity; 2 * PATTERNS];
-        for s in 0..patterns {
-            let (mut with, mut without) =
-                (self.task.lane_start(lanes), self.task.lane_start(lanes));
-            for c in 0..channels {
-                let cell = yes[c][s];
-                with = self.task.lane_fold(lanes, with, c, cell);
-                let other = lanes.splat(view.cells[c][s]) - cell;
-                without = self.task.lane_fold(lanes, without, c, other);
-            }
-            value[2 * s] = self.task.lane_loss(lanes, constants, with);
-            value[2 * s + 1] = self.task.lane_loss(lanes, constants, without);
-        }
-        let weights = if T::PRICED {
+        let mut of_leaves = [const { MaybeUninit::uninit() }; P];
+        let value = losses.write(yes, &view.cells[..channels], &mut of_leaves);
+        // What registers hold is read into them, since no write to the tables can change it there.
+        let mut held = *value;
+        let value = if P <= 4 { &mut held } else { value };
+        let weights = if PRICED {
             let c = channels - 1;
-            let mut weights = [infinity; 2 * PATTERNS];
-            for s in 0..patterns {
-                weights[2 * s] = L::to_real(yes[c][s]);
-                weights[2 * s + 1] = L::to_real(lanes.splat(view.cells[c][s]) - yes[c][s]);
+            let mut weights = [[infinity; 2]; P];
+            for s in 0..P {
+                let other = lanes.splat(view.cells[c][s]) - yes[c][s];
+                weights[s] = [L::to_real(yes[c][s]), L::to_real(other)];
             }
             Some(weights)
         } else {
@@ -249,51 +259,58 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Problem<'_, T, I, R> {
         };
         let weights = weights.as_ref();
         for &(c, least) in &self.minima {
-            let count = if c < channels { yes[c] } else { source.cells::<L, M>(lanes, c, h) };
+            let count = if c < channels { yes[c] } else { source.cells::<L, M, P>(lanes, c, h) };
             let fewest = lanes.splat(I::from_i64(least));
-            for s in 0..patterns {
+            for s in 0..P {
                 let other = lanes.splat(view.cells[c][s]) - count[s];
-                value[2 * s] = L::if_less(count[s], fewest, infinity, value[2 * s]);
-                value[2 * s + 1] = L::if_less(other, fewest, infinity, value[2 * s + 1]);
+                value[s][0] = L::if_less(count[s], fewest, infinity, value[s][0]);
+                value[s][1] = L::if_less(other, fewest, infinity, value[s][1]);
             }
         }
         let price = lanes.splat_real(self.price);
         let split = |slot: usize, s: usize, no: usize| {
-            let (row, pattern) = (view.rows[patterns - 1], s | (1 - no) << (M - 1));
+            let (row, pattern) = (view.rows[P - 1], s | (1 - no) << (M - 1));
             let at = best_at(row, self.slots[M], M, slot, pattern, h);
             // SAFETY: the caller's: `below` holds these lanes of the row.
             let best = unsafe { lanes.load_real_at(&below.0, at) };
             best + price
         };
-        if LEAVES || self.unlimited {
-            if !LEAVES {
-                // One budget for everything: the better of leaf and split.
-                for s in 0..patterns {
-                    for no in 0..2 {
-                        value[2 * s + no] = L::min_real(value[2 * s + no], split(0, s, no));
-                    }
-                }
-            }
+        if LEAVES {
             let (_, _, out) = self.budgets[M][0];
             // SAFETY: passed on.
             unsafe {
-                self.offer::<L, M>(lanes, view, h, &value, &value, weights, out, above, least);
+                self.offer::<L, PRICED, M, P>(
+                    lanes, view, h, value, value, weights, out, above, least,
+                );
             }
+            return;
+        }
+        let mut by_budget;
+        let values = if self.unlimited {
+            // One budget for everything: the better of leaf and split.
+            for s in 0..P {
+                for no in 0..2 {
+                    value[s][no] = L::min_real(value[s][no], split(0, s, no));
+                }
+            }
+            std::slice::from_ref(value)
         } else {
-            let mut by_budget = [[infinity; 2 * PATTERNS]; PATTERNS];
-            by_budget[0] = value;
+            by_budget = [[[infinity; 2]; P]; PATTERNS];
+            by_budget[0] = *value;
             for slot in 0..self.slots[M] {
-                for s in 0..patterns {
+                for s in 0..P {
                     for no in 0..2 {
-                        by_budget[slot + 1][2 * s + no] =
-                            L::min_real(value[2 * s + no], split(slot, s, no));
+                        by_budget[slot + 1][s][no] = L::min_real(value[s][no], split(slot, s, no));
                     }
                 }
             }
-            for &(a, b, out) in &self.budgets[M] {
-                let (a, b) = (&by_budget[a], &by_budget[b]);
-                // SAFETY: passed on.
-                unsafe { self.offer::<L, M>(lanes, view, h, a, b, weights, out, above, least) };
+            &by_budget[..]
+        };
+        for &(a, b, out) in &self.budgets[M] {
+            let (a, b) = (&values[a], &values[b]);
+            // SAFETY: passed on.
+            unsafe {
+                self.offer::<L, PRICED, M, P>(lanes, view, h, a, b, weights, out, above, least);
             }
         }
     }
@@ -306,37 +323,40 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Problem<'_, T, I, R> {
     /// As [`Problem::block`] of `above`; `out` is one of its slots.
     #[inline(always)]
     #[allow(clippy::too_many_arguments)]
-    unsafe fn offer<L: Lanes<I = I, R = R>, const M: usize>(
+    unsafe fn offer<L: Lanes<I = I, R = R>, const PRICED: bool, const M: usize, const P: usize>(
         &self,
         lanes: L,
         view: &View<I>,
         h: usize,
-        a: &[L::Real; 2 * PATTERNS],
-        b: &[L::Real; 2 * PATTERNS],
-        weights: Option<&[L::Real; 2 * PATTERNS]>,
+        a: &[[L::Real; 2]; P],
+        b: &[[L::Real; 2]; P],
+        weights: Option<&[[L::Real; 2]; P]>,
         out: usize,
         above: &mut Best<R>,
-        least: &mut [[R; PATTERNS]; 2 * PATTERNS],
+        least: &mut [[R; P]; 2 * PATTERNS],
     ) {
-        let patterns = 1usize << (M - 1);
         let slots = self.slots[M - 1];
         let prefix = &view.columns[..M - 1];
-        let mut lane_rate = self.lane_rate(lanes, None, h);
-        if T::PRICED {
+        let mut lane_rate = self.lane_rate::<L, PRICED>(lanes, None, h);
+        if PRICED {
             for &other in prefix {
-                lane_rate = L::min_real(lane_rate, self.lane_rate(lanes, Some(other), h));
+                lane_rate =
+                    L::min_real(lane_rate, self.lane_rate::<L, PRICED>(lanes, Some(other), h));
             }
         }
-        let priced = |sum: L::Real, rate: L::Real, with: usize, without: usize| match weights {
-            Some(w) if T::PRICED => sum + rate * (w[with] + w[without]),
-            _ => sum,
+        // Cells by pattern of the prefix, and whether the lane's column is false.
+        let pair = |with: (usize, usize), without: (usize, usize), rate: L::Real| {
+            let sum = a[with.0][with.1] + b[without.0][without.1];
+            match weights {
+                Some(w) if PRICED => sum + rate * (w[with.0][with.1] + w[without.0][without.1]),
+                _ => sum,
+            }
         };
-        for group in (0..patterns).step_by(8) {
-            let size = (patterns - group).min(8);
+        for group in (0..P).step_by(8) {
+            let size = (P - group).min(8);
             let mut sums = [lanes.splat_real(R::INFINITY); 8];
             for s in 0..size {
-                let (with, without) = (2 * (group + s), 2 * (group + s) + 1);
-                sums[s] = priced(a[with] + b[without], lane_rate, with, without);
+                sums[s] = pair((group + s, 0), (group + s, 1), lane_rate);
             }
             let mut across = [R::INFINITY; 8];
             L::min_across(&sums, size, &mut across);
@@ -349,13 +369,12 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Problem<'_, T, I, R> {
         }
         for i in 0..M - 1 {
             let low = (1usize << i) - 1;
-            let row = view.rows[(patterns - 1) ^ 1 << i];
-            let rate = self.prefix_rate(lanes, prefix, i, h);
-            for rest in 0..patterns / 2 {
+            let row = view.rows[(P - 1) ^ 1 << i];
+            let rate = self.prefix_rate::<L, PRICED>(lanes, prefix, i, h);
+            for rest in 0..P / 2 {
                 let s = (rest & low) | (rest & !low) << 1;
                 for no in 0..2 {
-                    let (with, without) = (2 * (s | 1 << i) + no, 2 * s + no);
-                    let candidate = priced(a[with] + b[without], rate, with, without);
+                    let candidate = pair((s | 1 << i, no), (s, no), rate);
                     let pattern = rest | (1 - no) << (M - 2);
                     let at = best_at(row, slots, M - 1, out, pattern, h);
                     // SAFETY: the caller's: `above` holds these lanes of the row.
@@ -369,10 +388,10 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Problem<'_, T, I, R> {
     }
 }
 
-impl<T: LaneTask, I: LaneInt, R: LaneReal> Problem<'_, T, I, R> {
+impl<I: LaneInt, R: LaneReal> Problem<I, R> {
     /// Prices of the lanes' columns alone, or below `other`.
     #[inline(always)]
-    fn lane_rate<L: Lanes<I = I, R = R>>(
+    fn lane_rate<L: Lanes<I = I, R = R>, const PRICED: bool>(
         &self,
         lanes: L,
         other: Option<usize>,
@@ -380,7 +399,7 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Problem<'_, T, I, R> {
     ) -> L::Real {
         let rates = &self.rates;
         match other {
-            _ if !T::PRICED => lanes.splat_real(R::default()),
+            _ if !PRICED => lanes.splat_real(R::default()),
             None => lanes.load_real(&rates.alone[h..]),
             Some(other) => lanes.load_real(&rates.above[other * rates.stride + h..]),
         }
@@ -388,14 +407,14 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Problem<'_, T, I, R> {
 
     /// Prices of column `i` of a prefix below the others and each lane's column.
     #[inline(always)]
-    fn prefix_rate<L: Lanes<I = I, R = R>>(
+    fn prefix_rate<L: Lanes<I = I, R = R>, const PRICED: bool>(
         &self,
         lanes: L,
         prefix: &[usize],
         i: usize,
         h: usize,
     ) -> L::Real {
-        if !T::PRICED {
+        if !PRICED {
             return lanes.splat_real(R::default());
         }
         let (rates, column) = (&self.rates, prefix[i]);

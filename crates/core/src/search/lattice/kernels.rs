@@ -6,6 +6,7 @@
 use super::MAX_DEPTH;
 use super::accumulate::{Rows, SPARE_LANES};
 use super::combine::{Best, Problem};
+use super::losses::{LossOf, Losses};
 use super::sums::{Sums, View};
 use crate::search::{Monitor, Stop};
 use crate::simd::{Backend, Job, LaneInt, LaneReal, Lanes, with_token};
@@ -75,9 +76,9 @@ pub struct Filling<'a, I> {
 }
 
 /// What all threads share while they evaluate the cells of the itemsets of a level.
-pub struct Shared<'a, 'b, T, I, R> {
+pub struct Shared<'a, I, R> {
     /// The lattice.
-    pub problem: &'a Problem<'b, T, I, R>,
+    pub problem: &'a Problem<I, R>,
     /// Size of the itemsets.
     pub size: usize,
     /// Their best splits, where they are not leaves.
@@ -121,9 +122,12 @@ impl<'a, I> SumsOut<'a, I> {
     }
 }
 
-type SumsPass<I, R> = fn(Backend, &Filling<'_, I>, &mut Worker<I, R>) -> Result<(), Stop>;
-type CellsPass<T, I, R> =
-    fn(Backend, &Shared<'_, '_, T, I, R>, &mut Worker<I, R>) -> Result<(), Stop>;
+/// Sums of positive itemsets on one thread.
+pub type SumsPass<I, R> = fn(Backend, &Filling<'_, I>, &mut Worker<I, R>) -> Result<(), Stop>;
+/// Cells of itemsets on one thread, with the leaf losses of a task.
+pub type CellsOf<'a, I, R> =
+    dyn Fn(&Shared<'_, I, R>, &mut Worker<I, R>) -> Result<(), Stop> + Sync + 'a;
+type CellsPass<T, I, R> = fn(Backend, &T, &Shared<'_, I, R>, &mut Worker<I, R>) -> Result<(), Stop>;
 
 /// The passes of one thread, by width.
 pub struct Passes<T, I, R> {
@@ -141,10 +145,7 @@ impl<T: LaneTask> Passes<T, i32, f32> {
                 let job = FillSums { filling, worker };
                 with_token!(backend, token => token.single().run(job))
             },
-            cells: |backend, shared, worker| {
-                let job = Sweep { shared, worker };
-                with_token!(backend, token => token.single().run(job))
-            },
+            cells: |backend, task, shared, worker| with_token!(backend, token => cells(task, token.single(), shared, worker)),
         }
     }
 }
@@ -157,10 +158,7 @@ impl<T: LaneTask> Passes<T, i64, f64> {
                 let job = FillSums { filling, worker };
                 with_token!(backend, token => token.double().run(job))
             },
-            cells: |backend, shared, worker| {
-                let job = Sweep { shared, worker };
-                with_token!(backend, token => token.double().run(job))
-            },
+            cells: |backend, task, shared, worker| with_token!(backend, token => cells(task, token.double(), shared, worker)),
         }
     }
 }
@@ -241,28 +239,51 @@ impl<L: Lanes> Job<L> for FillSums<'_, '_, L::I, L::R> {
     }
 }
 
-/// The cells of all itemsets of a size.
-struct Sweep<'a, 'b, 'c, T, I, R> {
-    shared: &'a Shared<'b, 'c, T, I, R>,
-    worker: &'a mut Worker<I, R>,
+/// The cells of all itemsets of a size, with the leaf losses of a task.
+fn cells<L: Lanes, T: LaneTask>(
+    task: &T,
+    lanes: L,
+    shared: &Shared<'_, L::I, L::R>,
+    worker: &mut Worker<L::I, L::R>,
+) -> Result<(), Stop> {
+    let shift = &shared.problem.shift;
+    let (whole, half) = (LossOf::new(task, lanes, shift), LossOf::new(task, lanes.half(), shift));
+    let losses = Losses { whole, half };
+    if T::PRICED {
+        lanes.run(Sweep::<L, true> { shared, losses, worker })
+    } else {
+        lanes.run(Sweep::<L, false> { shared, losses, worker })
+    }
 }
 
-impl<L: Lanes, T: LaneTask> Job<L> for Sweep<'_, '_, '_, T, L::I, L::R> {
+/// The cells of all itemsets of a size: the same for all tasks but for prices of questions.
+struct Sweep<'a, L: Lanes, const PRICED: bool> {
+    shared: &'a Shared<'a, L::I, L::R>,
+    losses: Losses<'a, L>,
+    worker: &'a mut Worker<L::I, L::R>,
+}
+
+impl<L: Lanes, const PRICED: bool> Job<L> for Sweep<'_, L, PRICED> {
     type Output = Result<(), Stop>;
 
     #[inline(always)]
     fn run(self, lanes: L) -> Result<(), Stop> {
-        let Sweep { shared, worker } = self;
+        let Sweep { shared, losses, worker } = self;
+        macro_rules! level {
+            ($m:literal, $leaves:literal) => {
+                sweep::<L, PRICED, $m, { 1 << ($m - 1) }, $leaves>(lanes, shared, &losses, worker)
+            };
+        }
         match (shared.size, shared.size == shared.problem.depth) {
-            (1, true) => sweep::<L, T, 1, true>(lanes, shared, worker),
-            (2, true) => sweep::<L, T, 2, true>(lanes, shared, worker),
-            (3, true) => sweep::<L, T, 3, true>(lanes, shared, worker),
-            (4, true) => sweep::<L, T, 4, true>(lanes, shared, worker),
-            (_, true) => sweep::<L, T, 5, true>(lanes, shared, worker),
-            (1, false) => sweep::<L, T, 1, false>(lanes, shared, worker),
-            (2, false) => sweep::<L, T, 2, false>(lanes, shared, worker),
-            (3, false) => sweep::<L, T, 3, false>(lanes, shared, worker),
-            (_, false) => sweep::<L, T, 4, false>(lanes, shared, worker),
+            (1, true) => level!(1, true),
+            (2, true) => level!(2, true),
+            (3, true) => level!(3, true),
+            (4, true) => level!(4, true),
+            (_, true) => level!(5, true),
+            (1, false) => level!(1, false),
+            (2, false) => level!(2, false),
+            (3, false) => level!(3, false),
+            (_, false) => level!(4, false),
         }
     }
 }
@@ -270,9 +291,10 @@ impl<L: Lanes, T: LaneTask> Job<L> for Sweep<'_, '_, '_, T, L::I, L::R> {
 /// The cells of all itemsets of size `M`: of the leaves, whose sums are accumulated on the
 /// way, or of a level above, whose sums and best splits are known.
 #[inline(always)]
-fn sweep<L: Lanes, T: LaneTask, const M: usize, const LEAVES: bool>(
+fn sweep<L: Lanes, const PRICED: bool, const M: usize, const P: usize, const LEAVES: bool>(
     lanes: L,
-    shared: &Shared<'_, '_, T, L::I, L::R>,
+    shared: &Shared<'_, L::I, L::R>,
+    losses: &Losses<L>,
     worker: &mut Worker<L::I, L::R>,
 ) -> Result<(), Stop> {
     let (problem, sums) = (shared.problem, &shared.problem.sums);
@@ -283,8 +305,9 @@ fn sweep<L: Lanes, T: LaneTask, const M: usize, const LEAVES: bool>(
             if LEAVES {
                 $rows.accumulate(lanes, $a, $b, $first, &mut worker.scratch, stride);
             }
-            problem.combine::<L, M, LEAVES>(
+            problem.combine::<L, PRICED, M, P, LEAVES>(
                 lanes,
+                losses,
                 &worker.views[M - 1],
                 &worker.scratch,
                 stride,

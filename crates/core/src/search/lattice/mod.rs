@@ -12,6 +12,7 @@ pub(super) mod budgets;
 pub(super) mod combine;
 pub(super) mod geometry;
 mod kernels;
+mod losses;
 mod refine;
 pub(super) mod sums;
 
@@ -19,13 +20,13 @@ pub use refine::Found;
 
 use crate::data::{Sample, Smallest};
 use crate::search::{Monitor, Precision, Settings, Stop};
-use crate::simd::{LaneInt, LaneReal};
+use crate::simd::{Backend, LaneInt, LaneReal};
 use crate::task::{LaneError, LaneTask};
 use accumulate::Rows;
 use budgets::leaf_budgets;
 use combine::{Best, MAX_CHANNELS, Problem, Rates};
 use geometry::Geometry;
-use kernels::{Filling, Passes, Shared, SumsOut, Worker};
+use kernels::{CellsOf, Filling, Passes, Shared, SumsOut, SumsPass, Worker};
 use std::sync::atomic::AtomicUsize;
 use sums::Sums;
 
@@ -132,7 +133,7 @@ pub fn choose_precision<T: LaneTask>(
         return precision;
     }
     let error = |single: bool, roundoff: f64, ln_error: f64| {
-        let shift = shifts(task, sample, single);
+        let shift = shifts(task.max_lane_sum(single), sample);
         let error = task.lane_error(&sample.sums, &shift, 1 << depth, roundoff, ln_error);
         let leaf = task.leaf_cost(&sample.total) as f64 / task.lane_unit(&shift);
         (error.of(leaf), matches!(error, LaneError::Relative { .. }), shift)
@@ -148,10 +149,10 @@ pub fn choose_precision<T: LaneTask>(
     }
 }
 
-/// Low bits each channel drops so that the sum of any rows, rounded row by row, fits the
-/// lanes.
-fn shifts<T: LaneTask>(task: &T, sample: &Sample, single: bool) -> Vec<u32> {
-    let (most, n_rows) = (task.max_lane_sum(single), sample.n_rows() as i64);
+/// Low bits each channel drops so that the sum of any rows, rounded row by row, is `most` at most,
+/// the largest that fits the lanes.
+fn shifts(most: i64, sample: &Sample) -> Vec<u32> {
+    let n_rows = sample.n_rows() as i64;
     // Sums of the positive and of the negative values.
     let mut largest = vec![[0i64; 2]; sample.channels];
     for record in sample.sums.chunks_exact(sample.channels) {
@@ -178,14 +179,33 @@ fn solve_with<T: LaneTask, I: LaneInt, R: LaneReal>(
 ) -> Result<Solved, Stop> {
     let backend = settings.backend();
     let mut problem = build(task, sample, depth, budgets, settings);
-    let everything = problem.sums.rows.everything();
-    let nothing = Best(Vec::new());
-    let mut workers: Vec<Worker<I, R>> = if depth == 0 {
-        Vec::new()
-    } else {
-        let worker = || Worker::new(&problem.sums, Best(Vec::new()));
-        (0..useful_threads(sample.n_columns(), depth, settings)).map(|_| worker()).collect()
+    let cells = |shared: &Shared<I, R>, worker: &mut Worker<I, R>| {
+        (passes.cells)(backend, task, shared, worker)
     };
+    let n_threads = useful_threads(sample.n_columns(), depth, settings);
+    let best = run(&mut problem, backend, passes.sums, &cells, n_threads, monitor)?;
+    let error = lane_error(task, &problem, sample);
+    let unit = task.lane_unit(&problem.shift);
+    refine::refine(task, &problem, sample, &best, unit, error, budgets, cutoff, monitor)
+}
+
+/// Runs all phases: fills the sums of the problem, and finds the best splits of every level.
+fn run<I: LaneInt, R: LaneReal>(
+    problem: &mut Problem<I, R>,
+    backend: Backend,
+    sums_of: SumsPass<I, R>,
+    cells_of: &CellsOf<'_, I, R>,
+    n_threads: usize,
+    monitor: &Monitor,
+) -> Result<[Best<R>; MAX_DEPTH], Stop> {
+    let mut best: [Best<R>; MAX_DEPTH] = Default::default();
+    if problem.depth == 0 {
+        return Ok(best);
+    }
+    let (depth, everything, nothing) =
+        (problem.depth, problem.sums.rows.everything(), Best(Vec::new()));
+    let mut workers: Vec<Worker<I, R>> =
+        (0..n_threads).map(|_| Worker::new(&problem.sums, Best(Vec::new()))).collect();
     for m in 1..depth {
         let sums = &problem.sums;
         let mut level = vec![I::default(); sums.channels * sums.geometry.total(m)];
@@ -197,14 +217,13 @@ fn solve_with<T: LaneTask, I: LaneInt, R: LaneReal>(
             next: AtomicUsize::new(0),
             monitor,
         };
-        run_all(&mut workers, |worker| (passes.sums)(backend, &filling, worker))?;
+        run_all(&mut workers, &|worker| sums_of(backend, &filling, worker))?;
         problem.sums.levels[m - 1] = level;
     }
-    let mut best: [Best<R>; MAX_DEPTH] = Default::default();
     for level in (1..=depth).rev() {
         let (above, below) = best.split_at_mut(level);
         let shared = Shared {
-            problem: &problem,
+            problem,
             size: level,
             below: if level < depth { &below[0] } else { &nothing },
             everything: &everything,
@@ -213,27 +232,24 @@ fn solve_with<T: LaneTask, I: LaneInt, R: LaneReal>(
         };
         let positions = if level == 1 { 1 } else { problem.sums.geometry.total(level - 1) };
         let entries = (positions * problem.slots[level - 1]) << (level - 1);
-        run_all(&mut workers, |worker| {
+        run_all(&mut workers, &|worker| {
             worker.above.0.clear();
             worker.above.0.resize(entries, R::INFINITY);
-            (passes.cells)(backend, &shared, worker)
+            cells_of(&shared, worker)
         })?;
         let (first, others) = workers.split_first_mut().expect("at least one thread");
         merge(&mut first.above.0, others.iter().map(|w| w.above.0.as_slice()).collect());
         above[level - 1] = std::mem::take(&mut first.above);
     }
-    let error = lane_error(&problem, sample);
-    let unit = task.lane_unit(&problem.shift);
-    refine::refine(&problem, sample, &best, unit, error, budgets, cutoff, monitor)
+    Ok(best)
 }
 
 /// Runs a pass on every worker, on as many threads.
 fn run_all<W: Send>(
     workers: &mut [W],
-    pass: impl Fn(&mut W) -> Result<(), Stop> + Sync,
+    pass: &(dyn Fn(&mut W) -> Result<(), Stop> + Sync),
 ) -> Result<(), Stop> {
     let (first, others) = workers.split_first_mut().expect("at least one thread");
-    let pass = &pass;
     std::thread::scope(|scope| {
         let handles: Vec<_> =
             others.iter_mut().map(|worker| scope.spawn(move || pass(worker))).collect();
@@ -282,14 +298,15 @@ pub fn useful_threads(n_columns: usize, depth: usize, settings: &Settings) -> us
 
 /// Error bound in lane units: the task's, with that of adding prices.
 fn lane_error<T: LaneTask, I: LaneInt, R: LaneReal>(
-    problem: &Problem<T, I, R>,
+    task: &T,
+    problem: &Problem<I, R>,
     sample: &Sample,
 ) -> LaneError {
     let leaves = 1usize << problem.depth;
     let (roundoff, ln_error) = (R::ROUNDOFF, R::LN_ERROR);
-    match problem.task.lane_error(&sample.sums, &problem.shift, leaves, roundoff, ln_error) {
+    match task.lane_error(&sample.sums, &problem.shift, leaves, roundoff, ln_error) {
         LaneError::Fixed(error) if error > 0.0 => {
-            let price = problem.task.split_price() as f64 / problem.task.lane_unit(&problem.shift);
+            let price = task.split_price() as f64 / task.lane_unit(&problem.shift);
             let prices = 2.0 * problem.depth as f64 * roundoff * price * (leaves - 1) as f64;
             LaneError::Fixed(error + prices)
         }
@@ -302,16 +319,34 @@ fn lane_value(exact: i64, shift: u32) -> i64 {
     if shift == 0 { exact } else { (exact + (1 << (shift - 1))) >> shift }
 }
 
-fn build<'a, T: LaneTask, I: LaneInt, R: LaneReal>(
-    task: &'a T,
+fn build<T: LaneTask, I: LaneInt, R: LaneReal>(
+    task: &T,
     sample: &Sample,
     depth: usize,
     budgets: &[usize],
     settings: &Settings,
-) -> Problem<'a, T, I, R> {
-    let shift = shifts(task, sample, size_of::<I>() == 4);
+) -> Problem<I, R> {
+    let shift = shifts(task.max_lane_sum(size_of::<I>() == 4), sample);
+    let price = task.split_price() as f64 / task.lane_unit(&shift);
+    let rates = if T::PRICED { rates(task, sample) } else { Rates::default() };
     let of_task = task.channels();
-    let counted = counted::<T>(settings);
+    let (counted, smallest) = (counted::<T>(settings), settings.smallest());
+    problem_of(sample, depth, budgets, of_task, shift, price, rates, counted, smallest)
+}
+
+/// The problem of a task with so many channels, these `shift`s, price of a split and rates.
+#[allow(clippy::too_many_arguments)]
+fn problem_of<I: LaneInt, R: LaneReal>(
+    sample: &Sample,
+    depth: usize,
+    budgets: &[usize],
+    of_task: usize,
+    shift: Vec<u32>,
+    price: f64,
+    rates: Rates<R>,
+    counted: Smallest,
+    smallest: Smallest,
+) -> Problem<I, R> {
     // What the rows count beyond the channels of the task.
     let mut further: Vec<&[i64]> = Vec::new();
     let minima = [(&sample.counts, counted.rows), (&sample.events, counted.events)];
@@ -341,11 +376,9 @@ fn build<'a, T: LaneTask, I: LaneInt, R: LaneReal>(
     });
     let unlimited = budgets == [usize::MAX];
     let (combinations, slots) = leaf_budgets(depth, budgets);
-    let price = task.split_price() as f64 / task.lane_unit(&shift);
-    let rates = if T::PRICED { rates(task, sample) } else { Rates::default() };
     Problem {
-        task,
         depth,
+        of_task,
         sums: Sums {
             geometry: Geometry::new(sample.n_columns(), depth.min(combine::PREFIX)),
             channels,
@@ -354,7 +387,7 @@ fn build<'a, T: LaneTask, I: LaneInt, R: LaneReal>(
             levels: Default::default(),
         },
         minima,
-        smallest: settings.smallest(),
+        smallest,
         shift,
         price: R::from_f64(price),
         budgets: combinations,

@@ -40,7 +40,8 @@ type Literals = [(usize, bool); MAX_DEPTH];
 type Itemset = (Literals, usize);
 
 struct Refiner<'a, T, I, R> {
-    problem: &'a Problem<'a, T, I, R>,
+    task: &'a T,
+    problem: &'a Problem<I, R>,
     sample: &'a Sample,
     best: &'a [Best<R>; MAX_DEPTH],
     /// Cost units per lane unit.
@@ -56,7 +57,8 @@ struct Refiner<'a, T, I, R> {
 /// `cutoff` or than the leaf, the leaf.
 #[allow(clippy::too_many_arguments)]
 pub fn refine<T: LaneTask, I: LaneInt, R: LaneReal>(
-    problem: &Problem<T, I, R>,
+    task: &T,
+    problem: &Problem<I, R>,
     sample: &Sample,
     best: &[Best<R>; MAX_DEPTH],
     unit: f64,
@@ -66,6 +68,7 @@ pub fn refine<T: LaneTask, I: LaneInt, R: LaneReal>(
     monitor: &Monitor,
 ) -> Result<Solved, Stop> {
     let mut refiner = Refiner {
+        task,
         problem,
         sample,
         best,
@@ -75,12 +78,12 @@ pub fn refine<T: LaneTask, I: LaneInt, R: LaneReal>(
         arena: Vec::new(),
         memo: FxHashMap::default(),
     };
-    let leaf = problem.task.leaf_cost(&sample.total);
+    let leaf = task.leaf_cost(&sample.total);
     let (root_values, slack) = (refiner.root_values(budgets), refiner.slack(leaf));
     let exact = slack == 0.0;
     if let ([_], false) = (budgets, root_values.is_empty()) {
         let least = root_values.iter().copied().fold(f64::INFINITY, f64::min);
-        let least = (least + problem.task.split_price() as f64 - slack).floor() as i64;
+        let least = (least + task.split_price() as f64 - slack).floor() as i64;
         let allowed = problem.smallest.allows_leaf(sample.total_size());
         if allowed && least >= leaf.min(cutoff) {
             let (found, lower) = (Found { cost: leaf, tree: Tree::leaf() }, leaf.min(least));
@@ -120,12 +123,12 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
         let (sums, size) = self.sums(rows);
         let smallest = self.problem.smallest;
         let allowed = smallest.allows_leaf(size);
-        let cost = if allowed { self.problem.task.leaf_cost(&sums) } else { i64::MAX };
+        let cost = if allowed { self.task.leaf_cost(&sums) } else { i64::MAX };
         let leaf = Node { cost, leaves: 1, split: None };
         let useful = budget > 1
             && rows.len() > 1
             && smallest.allows_split(size)
-            && self.problem.task.splits_help(&sums);
+            && self.task.splits_help(&sums);
         let node = if !useful {
             leaf
         } else if remaining == 1 {
@@ -147,7 +150,7 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
         size: i64,
         leaf: Node,
     ) -> Node {
-        let (task, sample) = (self.problem.task, self.sample);
+        let (task, sample) = (self.task, self.sample);
         let (n, channels) = (sample.n_columns(), sample.channels);
         let mut yes = vec![0i64; n * channels];
         let mut yes_size = vec![0i64; n];
@@ -193,7 +196,7 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
     ) -> Result<Node, Stop> {
         self.monitor.check()?;
         let n = self.sample.n_columns();
-        let task = self.problem.task;
+        let task = self.task;
         let price = task.split_price();
         // Children are given all their depth allows, or the ways of sharing the budget.
         let child_most = 1usize << (self.problem.depth - itemset.1 - 1);
@@ -274,7 +277,7 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
         let feature = |c: usize| self.sample.columns[c].feature;
         let mut tested = self.sample.tested.clone();
         tested.extend(itemset.0[..itemset.1].iter().map(|&(c, _)| feature(c)));
-        self.problem.task.feature_price(feature(c), &tested, sums)
+        self.task.feature_price(feature(c), &tested, sums)
     }
 
     /// Approximate optimum of an itemset below the root, in cost units.
@@ -282,7 +285,7 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
         let (literals, m) = (&itemset.0[..itemset.1], itemset.1);
         let leaf = {
             let Some(sums) = self.lane_cell(literals) else { return f64::INFINITY };
-            self.problem.task.leaf_cost(&sums) as f64
+            self.task.leaf_cost(&sums) as f64
         };
         let remaining = self.problem.depth - m;
         let slots = self.problem.slots[m];
@@ -336,7 +339,7 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
         if problem.minima.iter().any(|&(c, least)| sums[c] < least) {
             return None;
         }
-        sums.truncate(problem.task.channels());
+        sums.truncate(problem.of_task);
         for (sum, &shift) in sums.iter_mut().zip(&problem.shift) {
             *sum <<= shift;
         }

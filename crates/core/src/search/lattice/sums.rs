@@ -148,20 +148,19 @@ pub struct Source<'a, I> {
 }
 
 impl<'a, I: LaneInt> Source<'a, I> {
-    /// For a prefix of M − 1 columns; on the level of the leaves with the sums of the prefix
+    /// For a prefix with `P` sign patterns; on the level of the leaves with the sums of the prefix
     /// itself, `[channel · stride + lane]`.
     #[inline(always)]
-    pub fn new<const M: usize>(
+    pub fn new<const P: usize>(
         sums: &'a Sums<I>,
         view: &View<I>,
         last: Option<(&'a [I], usize)>,
     ) -> Self {
-        let patterns = 1usize << (M - 1);
         let (channels, first, end) = (sums.channels, view.first(), sums.geometry.n + PAD);
         let (tables, at) = ([&[][..]; PATTERNS], [0; PATTERNS]);
         let mut source = Source { tables, at, stride: at, channels, first, end };
-        for s in 0..patterns {
-            if let (Some((last, stride)), true) = (last, s == patterns - 1) {
+        for s in 0..P {
+            if let (Some((last, stride)), true) = (last, s == P - 1) {
                 assert!(end <= stride && channels * stride <= last.len());
                 (source.tables[s], source.stride[s]) = (last, stride);
             } else {
@@ -178,16 +177,15 @@ impl<'a, I: LaneInt> Source<'a, I> {
 
     /// Statistics of the cells in which the lane's column is true, by pattern of the prefix.
     #[inline(always)]
-    pub fn cells<L: Lanes<I = I>, const M: usize>(
+    pub fn cells<L: Lanes<I = I>, const M: usize, const P: usize>(
         &self,
         lanes: L,
         c: usize,
         h: usize,
-    ) -> [L::Int; PATTERNS] {
-        let patterns = 1usize << (M - 1);
+    ) -> [L::Int; P] {
         assert!(c < self.channels && self.first <= h && h + L::N <= self.end);
-        let mut cell = [lanes.splat(I::default()); PATTERNS];
-        for s in 0..patterns {
+        let mut cell = [lanes.splat(I::default()); P];
+        for s in 0..P {
             let at = self.at[s].wrapping_add(c * self.stride[s] + h);
             // SAFETY: rows are of the geometry, which lays every row with its padding within the
             // tables of its level (a check per prefix would cost a few per cent; tests have it),
@@ -195,7 +193,7 @@ impl<'a, I: LaneInt> Source<'a, I> {
             cell[s] = unsafe { lanes.load_at(self.tables[s], at) };
         }
         for bit in 0..M - 1 {
-            for s in 0..patterns {
+            for s in 0..P {
                 if s >> bit & 1 == 0 {
                     cell[s] = cell[s] - cell[s | 1 << bit];
                 }
