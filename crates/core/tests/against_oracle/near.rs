@@ -65,16 +65,8 @@ fn near_optimal_trees_are_those_of_the_oracle() {
     assert!(cut.get() > 20 * SCALE, "hardly any list was cut: {}", cut.get());
 }
 
-/// Tasks that list every feature at a split, also those that part its rows as an earlier one does.
-const LISTS_TWINS: [&str; 1] = ["brier"];
-
 /// Whether alternatives are all there are, each with the least cost of such trees.
-fn same_alternatives(
-    case: &Case,
-    tree: &Tree,
-    mut found: Vec<Alternative>,
-    n_twins: &Cell<usize>,
-) -> Result<(), String> {
+fn same_alternatives(case: &Case, tree: &Tree, found: &[Alternative]) -> Result<(), String> {
     let (limits, cost) = (&case.question.limits, case.leaf_cost());
     let mut expected = Vec::new();
     let depths = tree.depths()?;
@@ -89,16 +81,6 @@ fn same_alternatives(
             (0..leaves.len()).partition(|&leaf| below.contains(&leaves[leaf]));
         let mut rows = inside.iter().map(|&l| &rows_of[l][..]).collect::<Vec<_>>().concat();
         rows.sort_unstable();
-        if LISTS_TWINS.contains(&case.question.task) {
-            let side = |f: usize| rows.iter().map(move |&row| case.instance.features[row][f]);
-            let twins = |f: usize, g: usize| {
-                let same = side(f).zip(side(g)).filter(|(a, b)| a == b).count();
-                same == 0 || same == rows.len()
-            };
-            let all = found.len();
-            found.retain(|a| a.node != node || !(0..a.feature).any(|f| twins(f, a.feature)));
-            n_twins.set(n_twins.get() + all - found.len());
-        }
         let others: f64 = outside.iter().map(|&leaf| cost(&rows_of[leaf])).sum();
         let limits = Limits {
             max_depth: limits.max_depth - depths[node],
@@ -128,15 +110,14 @@ fn same_alternatives(
 
 #[test]
 fn alternatives_are_those_of_the_oracle() {
-    let (asked, twins) = (Cell::new(0), Cell::new(0));
+    let asked = Cell::new(0);
     const SIZE: Size = (14, 4, &[1, 2, 3]);
     let check = |case: &Case| {
         let (tree, _) = case.solve(&case.settings())?.tree.ok_or("no tree")?;
         asked.set(asked.get() + u64::from(tree.n_leaves() > 2));
-        same_alternatives(case, &tree, case.alternatives(&tree)?, &twins)
+        same_alternatives(case, &tree, &case.alternatives(&tree)?)
     };
     for_each_of(&tasks::tasks_with("alternatives"), 30 * SCALE, SIZE, check);
     for_each_of(&["likelihood", "brier"], 60 * SCALE, SIZE, check);
     assert!(asked.get() > 10 * SCALE, "hardly any tree of several splits: {}", asked.get());
-    assert!(twins.get() > 0, "no twin was listed: the exception is none");
 }

@@ -176,6 +176,10 @@ impl<'a> Prepared<'a> {
             return Ok(());
         }
         for exact in [0, EXACT_LEVELS].into_iter().filter(|&exact| exact < allowed.depth) {
+            // The first tree is worth having whatever the limit.
+            if exact > 0 {
+                monitor.check()?;
+            }
             let (value, tree) = greedy(&mut branch, root, allowed, exact);
             search.offer(value, tree);
         }

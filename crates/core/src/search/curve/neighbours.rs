@@ -11,6 +11,7 @@ use crate::search::root::Scale;
 use crate::search::{Alternative, Monitor, Settings, Status, Stop};
 use crate::task::brier::Brier;
 use crate::tree::{LEAF, Tree};
+use rustc_hash::FxHashSet;
 
 /// All trees whose objective is within `slack` (and 1e-9) of the best one's, at most `limit`, by
 /// leaves.
@@ -91,7 +92,15 @@ impl<F: Fn(&Tree) -> f64> Walk<'_, F> {
             return Err(End::Error(Error::invalid("tree", message)));
         }
         let (open, candidates) = self.branch.nodes.questions(node);
+        let mut seen = FxHashSet::default();
         for split in &candidates {
+            // Of those that split the rows in the same way the first.
+            let sides = self.branch.nodes.sides(node, &open, split)?;
+            let rows = [0, 1].map(|side| self.branch.nodes.key(&sides[side]));
+            self.branch.nodes.give_back(sides);
+            if !seen.insert(rows[0].min(rows[1])) {
+                continue;
+            }
             let below = self.branch.below(node, &open, split, allowed, f64::INFINITY)?;
             self.take(at, node, split, allowed, below.known.value)?;
         }

@@ -9,7 +9,6 @@ use crate::search::nodes::{Allowed, Cost, Listed};
 use crate::search::{Alternative, Monitor, Settings, Status, Stop};
 use crate::task::{FreeQuestions, LaneTask};
 use crate::tree::Tree;
-use std::sync::Arc;
 
 /// All trees whose objective is within `slack` (and 1e-9) of the best one's, at most `limit`, by
 /// leaves.
@@ -82,14 +81,14 @@ pub fn alternatives<T: FreeQuestions>(
         let others = tree.n_leaves() - place.n_leaves;
         let leaves = settings.max_leaves.map_or(usize::MAX, |most| most.saturating_sub(others));
         let depth = settings.max_depth.saturating_sub(place.depth);
-        let below = match with_each_root(&mut branch, sample, Allowed { depth, leaves }) {
-            Ok(below) => below,
-            Err(stop) => return Ok((found, Some(stop))),
-        };
-        for (feature, below) in below {
-            let whole = tree.with_subtree(place.node, &below);
+        let add = |feature: usize, below: &Tree| {
+            let whole = tree.with_subtree(place.node, below);
             let (objective, n_leaves) = (objective(&whole), whole.n_leaves());
             found.push(Alternative { node: place.node, feature, objective, n_leaves });
+        };
+        let allowed = Allowed { depth, leaves };
+        if let Err(stop) = with_each_root(&mut branch, sample, allowed, add) {
+            return Ok((found, Some(stop)));
         }
     }
     Ok((found, None))
@@ -109,23 +108,23 @@ fn rows_at<T: LaneTask>(task: &T, features: &BinaryMatrix, tree: &Tree, node: us
     Sample::with_kinds(&features.take(&rows), &statistics, channels, &[], &events)
 }
 
-/// The best tree with each feature at the root whose sides can be leaves.
+/// Hands on the best tree with each feature at the root whose sides can be leaves.
 fn with_each_root<T: LaneTask>(
     branch: &mut Branch<SumNodes<T>>,
     sample: Sample,
     allowed: Allowed,
-) -> Result<Vec<(usize, Arc<Tree>)>, Stop> {
-    let mut found = Vec::new();
+    mut add: impl FnMut(usize, &Tree),
+) -> Result<(), Stop> {
     if allowed.depth == 0 || allowed.leaves < 2 {
-        return Ok(found);
+        return Ok(());
     }
     let node = branch.nodes.node(sample);
     let (open, splits) = branch.nodes.questions(&node);
     for split in splits {
         let known = branch.below(&node, &open, &split, allowed, Cost::MOST)?.known;
         if let Some(tree) = known.tree.filter(|_| known.value < Cost::MOST) {
-            found.push((node.sample.columns[split.column].feature, tree));
+            add(node.sample.columns[split.column].feature, &tree);
         }
     }
-    Ok(found)
+    Ok(())
 }
