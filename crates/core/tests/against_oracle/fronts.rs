@@ -147,7 +147,7 @@ fn fronts_under_a_leaf_budget_hold_no_dominated_tree() {
 fn limits_rule_out_the_best_tree_often_enough() {
     for task in LIMITED {
         let mattered = Cell::new(0);
-        for_each(&[task], 160 * SCALE, |case| {
+        for_each(&[task], 320 * SCALE, |case| {
             let (features, rows) = (&case.instance.features, &case.instance.rows());
             let lists = all_costs(features, rows, &case.question.limits, case.candidates());
             let penalty = |k: usize| (k + 1) as f64 * case.question.leaf_penalty;
