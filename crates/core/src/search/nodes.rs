@@ -298,9 +298,6 @@ pub trait Nodes: Sized {
 
 /// Nodes as the root needs them.
 pub trait Rooted: Nodes + Send {
-    /// The same for another of so many threads.
-    fn another(&self, n_threads: usize) -> Self;
-
     /// The whole of a best tree of what is kept of it, for an exact `known`.
     fn whole(
         branch: &mut Branch<Self>,

@@ -112,16 +112,17 @@ impl<'a, C: Cost> Search<'a, C> {
         (self.best.1, self.certificate.finish(stop))
     }
 
-    /// Every question at the root in turn, on so many threads, for trees that are better than the
-    /// best one. Bounds count where no other search follows: where this one is the `last`.
+    /// Every question at the root in turn, for trees that are better than the best one; each of
+    /// the branches has a thread. Bounds count where no other search follows: where this one is
+    /// the `last`.
     pub fn at_root<N: Rooted<Cost = C>>(
         &mut self,
-        branch: &mut Branch<N>,
+        branches: &mut [Branch<N>],
         node: &N::Node,
         allowed: Allowed,
-        n_threads: usize,
         last: bool,
     ) -> Result<(), Stop> {
+        let branch = branches.first_mut().expect("a thread");
         let allowed = branch.nodes.useful(node, allowed);
         let ties = self.best.0.plus(self.ties);
         let look = match branch.known(node, allowed, ties) {
@@ -192,21 +193,18 @@ impl<'a, C: Cost> Search<'a, C> {
                 }
             }
         };
-        if n_threads <= 1 {
+        if let [branch] = branches {
             work(branch);
         } else {
-            let (memo, n) = (branch.memo, n_threads);
-            let threads = (0..n).map(|_| Branch { nodes: branch.nodes.another(n), memo, monitor });
-            let threads: Vec<Branch<N>> = threads.collect();
             std::thread::scope(|scope| {
-                for mut branch in threads {
+                for branch in branches.iter_mut() {
                     let work = &work;
-                    scope.spawn(move || work(&mut branch));
+                    scope.spawn(move || work(branch));
                 }
             });
         }
         let stop = shared.into_inner().expect("no panic while locked").stop;
-        branch.nodes.close(open);
+        branches[0].nodes.close(open);
         match stop {
             Some(stop) => Err(stop),
             None => {

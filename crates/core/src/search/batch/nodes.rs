@@ -23,8 +23,6 @@ pub struct BatchNodes<'a> {
     problem: &'a Problem<'a>,
     settings: Settings,
     monitor: &'a Monitor<'a>,
-    /// Threads that share the memory limit.
-    among: usize,
 }
 
 /// What is known of a node before any search.
@@ -66,7 +64,7 @@ pub struct Split {
 
 impl<'a> BatchNodes<'a> {
     pub fn new(problem: &'a Problem<'a>, settings: &Settings, monitor: &'a Monitor<'a>) -> Self {
-        BatchNodes { problem, settings: settings.clone(), monitor, among: 1 }
+        BatchNodes { problem, settings: settings.clone(), monitor }
     }
 
     /// Leaf cost, price and bound of many sets of rows.
@@ -107,7 +105,7 @@ impl<'a> BatchNodes<'a> {
 
     /// Deepest lattice on this sample that the memory limit allows.
     fn lattice_depth(&self, sample: &Sample, most_leaves: usize) -> usize {
-        let left = self.settings.bytes().saturating_sub(self.problem.remembered()) / self.among;
+        let left = self.settings.bytes().saturating_sub(self.problem.remembered());
         let threads = self.settings.threads();
         let fits = |d: &usize| lattice::bytes(sample, *d, most_leaves, threads) <= left;
         let deepest = self.settings.lattice_depth.clamp(1, lattice::MAX_DEPTH);
@@ -300,11 +298,6 @@ impl Nodes for BatchNodes<'_> {
 }
 
 impl Rooted for BatchNodes<'_> {
-    fn another(&self, n_threads: usize) -> Self {
-        let settings = Settings { n_threads: 1, ..self.settings.clone() };
-        BatchNodes { settings, among: n_threads, ..*self }
-    }
-
     fn whole(
         _branch: &mut Branch<Self>,
         _node: &Node,

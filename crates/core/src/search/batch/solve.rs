@@ -10,6 +10,7 @@ use crate::search::nodes::Allowed;
 use crate::search::root::{Scale, Search};
 use crate::search::{Monitor, Settings, Solution, Stop};
 use crate::tree::Tree;
+use std::slice::from_mut;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Share of the memory limit that nodes met may take; the rest is for lattices.
@@ -87,13 +88,13 @@ fn run(
                 search.offer(cost, tree);
             }
             let shallower = allowed.at_most(depth, usize::MAX);
-            search.at_root(branch, root, shallower, 1, false)?;
+            search.at_root(from_mut(branch), root, shallower, false)?;
             if search.is_closed() {
                 return Ok(());
             }
         }
     }
-    search.at_root(branch, root, allowed, 1, true)
+    search.at_root(from_mut(branch), root, allowed, true)
 }
 
 /// Costs as objectives.

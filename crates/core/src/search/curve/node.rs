@@ -244,11 +244,6 @@ impl<'a> Nodes for CurveNodes<'a> {
 }
 
 impl Rooted for CurveNodes<'_> {
-    fn another(&self, _n_threads: usize) -> Self {
-        let CurveNodes { tables, settings, monitor, kernel, price, .. } = *self;
-        CurveNodes::new(tables, settings, monitor, kernel, price)
-    }
-
     fn whole(
         branch: &mut Branch<Self>,
         node: &Node,

@@ -32,8 +32,6 @@ pub struct SumNodes<'a, T> {
     pub problem: &'a Problem<'a, T>,
     /// Settings of the search, whose lattices may run on fewer threads.
     pub settings: Settings,
-    /// Threads that share the memory limit.
-    among: usize,
     /// Whether a lattice at the root answers for all numbers of leaves, not for one.
     pub all_sizes: bool,
 }
@@ -88,7 +86,7 @@ impl Node {
 
 impl<'a, T: LaneTask> SumNodes<'a, T> {
     pub fn new(problem: &'a Problem<'a, T>, settings: &Settings) -> Self {
-        SumNodes { problem, settings: settings.clone(), among: 1, all_sizes: false }
+        SumNodes { problem, settings: settings.clone(), all_sizes: false }
     }
 
     /// A node of these rows.
@@ -104,7 +102,7 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
         let Problem { task, memo, .. } = self.problem;
         let settings = &self.settings;
         let used = memo.as_ref().map_or(0, branch::MemoOf::<Self>::bytes);
-        let left = settings.bytes().saturating_sub(used) / self.among;
+        let left = settings.bytes().saturating_sub(used);
         let (channels, n_threads) = (lattice::channels(*task, settings), settings.threads());
         let deepest = settings.lattice_depth.clamp(1, lattice::MAX_DEPTH);
         let precision = lattice::choose_precision(*task, sample, deepest, settings);
@@ -457,11 +455,6 @@ impl<'a, T: LaneTask> Nodes for SumNodes<'a, T> {
 }
 
 impl<T: LaneTask> Rooted for SumNodes<'_, T> {
-    fn another(&self, n_threads: usize) -> Self {
-        let settings = Settings { n_threads: 1, ..self.settings.clone() };
-        SumNodes { settings, among: n_threads, ..*self }
-    }
-
     fn whole(
         _branch: &mut Branch<Self>,
         _node: &Node,
