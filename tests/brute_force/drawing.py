@@ -1,6 +1,7 @@
 """What the random problems of all estimators share: rows, weights, parameters, the truth."""
 
 import math
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
 import exhaustive as plain
@@ -75,8 +76,15 @@ def weights(rng, n):
     )
     if given is not None and (given > 0).sum() < 4:
         given = None
+    given = parts(rng, given)
     kept = np.ones(n, dtype=bool) if given is None else given > 0
     return given, kept
+
+
+def parts(rng, given):
+    """Weights, or parts of them whose sums tie but for rounding; all else is drawn as without."""
+    unit = one_of(deepcopy(rng).spawn(2)[1], 1.0, 1.0, 0.1, 0.3, 1 / 7)
+    return None if given is None else given * unit
 
 
 def balanced(rng, n, n_classes=2):
@@ -217,7 +225,7 @@ def few_weights(rng, X):
     """Weights that leave few different sums: mostly none."""
     n = len(X)
     given = one_of(rng, *[None] * 3, rng.integers(0, 3, n).astype(float)) if n <= 12 else None
-    given = None if given is None or (given > 0).sum() < 4 else given
+    given = None if given is None or (given > 0).sum() < 4 else parts(rng, given)
     return given, np.ones(n, dtype=bool) if given is None else given > 0
 
 

@@ -70,8 +70,10 @@ def all_outcomes(X, leaf_outcomes, depth, min_rows, most_leaves):
             one, other = (outcomes(side, depth - 1, most - 1) for side in (yes, no))
             both = (one[:, None] + other[None]).reshape(-1, one.shape[1])
             found.append(both[both[:, 0] <= most])
-        # Equal sums in another order are the same outcome.
-        known[key] = np.unique(np.round(np.concatenate(found), 12), axis=0)
+        # Equal sums in another order are the same outcome, and lose no digits.
+        found = np.concatenate(found)
+        _, first = np.unique(np.round(found, 12), axis=0, return_index=True)
+        known[key] = found[first]
         return known[key]
 
     return outcomes(np.arange(len(X)), depth, most_leaves)
@@ -219,7 +221,7 @@ def matthews(wrong_positives, wrong_negatives, positives, negatives):
     above = tp * tn - wrong_positives * wrong_negatives
     total = positives + negatives
     called = tp + wrong_positives
-    # Errors are sums that were rounded to 12 digits: less than any row.
+    # What rounding of sums leaves is less than any row, but its root may not be.
     single = np.minimum(called, total - called) <= 1e-11 * max(1.0, total)
     below = np.where(single, np.inf, positives * negatives * called * (total - called))
     return above / np.sqrt(below)
