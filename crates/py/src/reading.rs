@@ -1,6 +1,7 @@
 //! Cells of text files for Python.
 
 use bristlecone_core::reading::{integers, levels, numbers, split};
+use numpy::ndarray::{ArrayView1, ArrayView2};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -16,31 +17,25 @@ pub enum Bounds<'py> {
 impl Bounds<'_> {
     /// The cells; ValueError for bounds that are not those of a piece of the text.
     fn cells<'a>(&self, text: &'a [u8]) -> PyResult<Vec<&'a [u8]>> {
-        let (n, width) = match self {
-            Bounds::Narrow(bounds) => bounds.as_array().dim(),
-            Bounds::Wide(bounds) => bounds.as_array().dim(),
-        };
-        let cell = |start: usize, end: usize| {
-            text.get(start..end).ok_or_else(|| PyValueError::new_err("bounds beyond the text"))
-        };
-        if width != 2 || u32::try_from(n).is_err() {
-            return Err(PyValueError::new_err("bounds must have shape (n, 2), n < 2^32"));
-        }
         match self {
-            Bounds::Narrow(bounds) => bounds
-                .as_array()
-                .rows()
-                .into_iter()
-                .map(|row| cell(row[0] as usize, row[1] as usize))
-                .collect(),
-            Bounds::Wide(bounds) => bounds
-                .as_array()
-                .rows()
-                .into_iter()
-                .map(|row| cell(row[0] as usize, row[1] as usize))
-                .collect(),
+            Bounds::Narrow(bounds) => cells(text, bounds.as_array(), |at| at as usize),
+            Bounds::Wide(bounds) => cells(text, bounds.as_array(), |at| at as usize),
         }
     }
+}
+
+fn cells<'a, T: Copy>(
+    text: &'a [u8],
+    bounds: ArrayView2<T>,
+    place: impl Fn(T) -> usize,
+) -> PyResult<Vec<&'a [u8]>> {
+    let (n, width) = bounds.dim();
+    if width != 2 || u32::try_from(n).is_err() {
+        return Err(PyValueError::new_err("bounds must have shape (n, 2), n < 2^32"));
+    }
+    let beyond = || PyValueError::new_err("bounds beyond the text");
+    let cell = |row: ArrayView1<T>| text.get(place(row[0])..place(row[1])).ok_or_else(beyond);
+    bounds.rows().into_iter().map(cell).collect()
 }
 
 /// Bounds of the cells of a regular table, shape (rows, columns, 2); None for any other.

@@ -69,7 +69,7 @@ fn parity<'a>(p: &Problem<'a>, criterion: Criterion) -> Result<FrontSearch<'a>, 
     let task = Parity::new(criterion, &labels, &group, weights, delta, penalty)?;
     Ok(Box::new(move |x, s, m| {
         let relaxed = without_parity(&labels, weights, penalty, x);
-        solve_limited(&task, Some(&*relaxed), x, s, m)
+        solve_limited(&task, &*relaxed, x, s, m)
     }))
 }
 
@@ -104,7 +104,7 @@ fn limited<'a, const K: usize>(
     let task = Capacity::<K>::new(costs, capacity, weights, penalty)?;
     Ok(Box::new(move |x, s, m| {
         let relaxed = without_capacity(costs, capacity.len(), weights, penalty, x);
-        solve_limited(&task, Some(&*relaxed), x, s, m)
+        solve_limited(&task, &*relaxed, x, s, m)
     }))
 }
 
@@ -124,7 +124,7 @@ fn fair_likelihood<'a>(p: &Problem<'a>) -> Result<FrontSearch<'a>, Error> {
     let task = FairSurvival::new(&obs, &group, delta, tau, prior, penalty)?;
     Ok(Box::new(move |x, s, m| {
         let relaxed = without_fairness(obs, false, prior, penalty, x);
-        solve_limited(&task, Some(&*relaxed), x, s, m)
+        solve_limited(&task, &*relaxed, x, s, m)
     }))
 }
 
@@ -135,6 +135,6 @@ fn fair_brier<'a>(p: &Problem<'a>) -> Result<FrontSearch<'a>, Error> {
     let task = FairBrier::new(&obs, &group, delta, tau, penalty)?;
     Ok(Box::new(move |x, s, m| {
         let relaxed = without_fairness(obs, true, 0.0, penalty, x);
-        solve_limited(&task, Some(&*relaxed), x, s, m)
+        solve_limited(&task, &*relaxed, x, s, m)
     }))
 }

@@ -5,8 +5,8 @@ use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
 use crate::greedy::{Grown, Limits, subtree_by_costs};
 use crate::search::{
-    Alternative, Forecast, Monitor, Near, Settings, Solution, Stop, alternatives, forecast,
-    near_optimal, solve, solve_path,
+    Alternative, Forecast, Monitor, Near, Settings, Solution, Stop, alternatives, distinct_rows,
+    forecast, near_optimal, solve, solve_path,
 };
 use crate::task::accuracy::Accuracy;
 use crate::task::balanced_accuracy::balanced_accuracy;
@@ -104,8 +104,7 @@ impl<T: LaneTask> SumSearch for T {
         solve_path(self, x, s, m)
     }
     fn forecast(&self, x: &BinaryMatrix, s: &Settings) -> (Forecast, Sample) {
-        let (statistics, channels) = (self.statistics(), self.channels());
-        let sample = Sample::with_kinds(x, statistics, channels, &self.kinds(), self.events());
+        let sample = distinct_rows(self, x);
         (forecast(self, &sample, s), sample)
     }
     fn greedy_cuts(

@@ -21,7 +21,7 @@ pub(crate) use forecast::forecast;
 pub use monitor::{Monitor, Stop};
 pub use near::Near;
 pub use settings::{DEFAULT_BYTES, Precision, Settings};
-pub(crate) use sums::{PATIENCE, alternatives, near_optimal, solve, solve_path};
+pub(crate) use sums::{PATIENCE, alternatives, distinct_rows, near_optimal, solve, solve_path};
 
 use crate::tree::Tree;
 

@@ -54,13 +54,11 @@ pub(super) fn near_optimal<N: Listed>(
     objective: impl Fn(&Tree) -> f64,
 ) -> Near {
     let &Nearness { cut, worst, limit } = nearness;
-    let leaves = settings.max_leaves.unwrap_or(usize::MAX);
-    let allowed = Allowed { depth: settings.max_depth, leaves };
     let most = if settings.max_leaves.is_some() { MOST.max(limit) } else { limit };
     let most = most.saturating_add(1);
     let mut all = Enumeration { branch, most, complete: true };
     loop {
-        let mut found = match all.trees(root, allowed, cut) {
+        let mut found = match all.trees(root, settings.allowed(), cut) {
             Ok(found) => found,
             Err(stop) => return Near::stopped(first, Status::from(stop)),
         };

@@ -9,6 +9,7 @@ use super::branch::Branch;
 use super::memo::Kept;
 use crate::tree::Tree;
 use std::fmt::Debug;
+use std::sync::Arc;
 
 /// Costs of trees: whole numbers, or real ones with a slack (see [`Nodes::slack`]).
 pub trait Cost: Copy + PartialOrd + Debug + Send + Sync {
@@ -78,6 +79,11 @@ pub struct Allowed {
 }
 
 impl Allowed {
+    /// No more of either than the other has a use for.
+    pub fn of(depth: usize, leaves: usize) -> Allowed {
+        Allowed { depth, leaves }.at_most(depth, leaves)
+    }
+
     /// As much as both allow.
     pub fn at_most(self, depth: usize, leaves: usize) -> Allowed {
         let (depth, leaves) = (self.depth.min(depth), self.leaves.min(leaves));
@@ -170,6 +176,51 @@ impl<N: Nodes> Look<N> {
     }
 }
 
+impl<N: Nodes<Subtree = Arc<Tree>>> Look<N> {
+    /// Best trees for some budgets of leaves: for the one that is allowed, or for all up to it.
+    pub fn of_budgets(found: impl Iterator<Item = (N::Cost, Tree)>) -> Self {
+        let mut fewer: Vec<KnownOf<N>> =
+            found.map(|(cost, tree)| Known::exact(cost, Arc::new(tree))).collect();
+        let known = fewer.pop().expect("at least one budget");
+        Look::Solved { known, fewer }
+    }
+}
+
+/// A best tree, where it is kept whole.
+pub fn kept<C>(known: &Known<C, Arc<Tree>>) -> Tree {
+    Tree::clone(known.tree.as_ref().expect("the tree of an exact value"))
+}
+
+/// Questions in a fixed order, and the next of them.
+pub struct InOrder<S> {
+    splits: Vec<S>,
+    next: usize,
+}
+
+impl<S: Copy> InOrder<S> {
+    /// From the first on.
+    pub fn new(splits: Vec<S>) -> Self {
+        InOrder { splits, next: 0 }
+    }
+
+    /// Takes the next.
+    pub fn next(&mut self) -> Option<S> {
+        let next = self.splits.get(self.next).copied();
+        self.next += usize::from(next.is_some());
+        next
+    }
+
+    /// Least bound of those that were not taken.
+    pub fn least(&self, bound: impl Fn(&S) -> f64) -> f64 {
+        self.splits[self.next..].iter().map(bound).fold(f64::INFINITY, f64::min)
+    }
+
+    /// Share of those that were taken.
+    pub fn done(&self) -> f64 {
+        self.next as f64 / self.splits.len().max(1) as f64
+    }
+}
+
 /// What the search found below one question.
 pub struct Below<C, S> {
     /// Of the trees with this question at the root.
@@ -224,7 +275,9 @@ pub trait Nodes: Sized {
     ) -> Result<Look<Self>, Stop>;
 
     /// The best tree that is known after a look: a leaf, or a single split.
-    fn first(&self, node: &Self::Node, open: &Self::Open) -> KnownOf<Self>;
+    fn first(&self, node: &Self::Node, _open: &Self::Open) -> KnownOf<Self> {
+        self.leaf(node)
+    }
 
     /// Takes the next question from the queue.
     fn next(&self, open: &Self::Open, queue: &mut Self::Queue) -> Option<Self::Split>;

@@ -1,7 +1,7 @@
 //! Limits, switches and resources of a search.
 
 use super::lattice;
-use super::nodes::full_leaves;
+use super::nodes::{Allowed, full_leaves};
 use crate::data::Smallest;
 use crate::error::Error;
 use crate::simd::Backend;
@@ -93,6 +93,11 @@ impl Settings {
     /// Bytes that tables and memos of a search may take together, whatever the engine.
     pub fn bytes(&self) -> usize {
         self.memory_limit.unwrap_or(DEFAULT_BYTES)
+    }
+
+    /// What a tree may have.
+    pub(super) fn allowed(&self) -> Allowed {
+        Allowed::of(self.max_depth, self.max_leaves.unwrap_or(usize::MAX))
     }
 
     /// Most leaves of any allowed tree.

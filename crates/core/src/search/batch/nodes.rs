@@ -6,7 +6,7 @@ use super::lattice;
 use super::{CERTIFICATE, Found, Problem};
 use crate::data::Sample;
 use crate::search::branch::Branch;
-use crate::search::nodes::{Allowed, Known, KnownOf, Look, Nodes, Parent, Rooted};
+use crate::search::nodes::{Allowed, InOrder, Known, KnownOf, Look, Nodes, Parent, Rooted, kept};
 use crate::search::{Monitor, Settings, Stop};
 use crate::tree::Tree;
 use std::sync::Arc;
@@ -46,12 +46,6 @@ pub struct Node {
 /// Both sides of every column, true and false in turn.
 pub struct Open {
     sides: Vec<Prior>,
-}
-
-/// Columns in the order in which they are tried.
-pub struct Queue {
-    splits: Vec<Split>,
-    next: usize,
 }
 
 /// A column at a node.
@@ -187,11 +181,7 @@ impl<'a> BatchNodes<'a> {
             (false, false) => vec![allowed.leaves],
         };
         let found = self.lattice(&node.sample, allowed.depth, &budgets)?.found;
-        let known =
-            found.into_iter().map(|Found { cost, tree }| Known::exact(cost, Arc::new(tree)));
-        let mut fewer: Vec<Known<f64, Arc<Tree>>> = known.collect();
-        let known = fewer.pop().expect("at least one budget");
-        Ok(Look::Solved { known, fewer })
+        Ok(Look::of_budgets(found.into_iter().map(|Found { cost, tree }| (cost, tree))))
     }
 }
 
@@ -199,7 +189,7 @@ impl Nodes for BatchNodes<'_> {
     type Cost = f64;
     type Node = Node;
     type Open = Open;
-    type Queue = Queue;
+    type Queue = InOrder<Split>;
     type Split = Split;
     type Subtree = Arc<Tree>;
 
@@ -254,25 +244,19 @@ impl Nodes for BatchNodes<'_> {
         if !values.is_empty() {
             splits.sort_by(|a, b| values[a.column].total_cmp(&values[b.column]));
         }
-        Ok(Look::Open(Open { sides }, Queue { splits, next: 0 }))
+        Ok(Look::Open(Open { sides }, InOrder::new(splits)))
     }
 
-    fn first(&self, node: &Node, _open: &Open) -> Known<f64, Arc<Tree>> {
-        self.leaf(node)
+    fn next(&self, _open: &Open, queue: &mut InOrder<Split>) -> Option<Split> {
+        queue.next()
     }
 
-    fn next(&self, _open: &Open, queue: &mut Queue) -> Option<Split> {
-        let next = queue.splits.get(queue.next).copied();
-        queue.next += usize::from(next.is_some());
-        next
+    fn still_open(&self, queue: &InOrder<Split>) -> f64 {
+        queue.least(|split| split.bound)
     }
 
-    fn still_open(&self, queue: &Queue) -> f64 {
-        queue.splits[queue.next..].iter().map(|split| split.bound).fold(f64::INFINITY, f64::min)
-    }
-
-    fn done(&self, queue: &Queue) -> f64 {
-        queue.next as f64 / queue.splits.len().max(1) as f64
+    fn done(&self, queue: &InOrder<Split>) -> f64 {
+        queue.done()
     }
 
     fn bound_of(&self, split: &Split) -> f64 {
@@ -304,6 +288,6 @@ impl Rooted for BatchNodes<'_> {
         _allowed: Allowed,
         known: &KnownOf<Self>,
     ) -> Result<Tree, Stop> {
-        Ok(Tree::clone(known.tree.as_ref().expect("the tree of an exact value")))
+        Ok(kept(known))
     }
 }

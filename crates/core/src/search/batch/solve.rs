@@ -6,7 +6,6 @@ use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
 use crate::search::branch::Branch;
 use crate::search::memo::Memo;
-use crate::search::nodes::Allowed;
 use crate::search::root::{Scale, Search};
 use crate::search::{Monitor, Settings, Solution, Stop};
 use crate::tree::Tree;
@@ -75,8 +74,7 @@ fn run(
     settings: &Settings,
 ) -> Result<(), Stop> {
     search.record();
-    let allowed = Allowed { depth: settings.max_depth, leaves: usize::MAX };
-    let allowed = allowed.at_most(usize::MAX, settings.max_leaves.unwrap_or(usize::MAX));
+    let allowed = settings.allowed();
     if allowed.depth > 1 {
         let Found { cost, tree } = branch.nodes.greedy(root, allowed)?;
         search.offer(cost, tree);

@@ -12,7 +12,7 @@ pub mod rows;
 pub use neighbours::{alternatives_brier, near_optimal_brier};
 
 use super::branch::{Branch, MemoOf};
-use super::nodes::{Allowed, Nodes};
+use super::nodes::Nodes;
 use super::root::{Scale, Search};
 use super::{Monitor, Settings, Solution, Stop};
 use crate::data::BinaryMatrix;
@@ -164,8 +164,7 @@ impl<'a> Prepared<'a> {
     ) -> Result<(), Stop> {
         let (root, proves) = (&self.root, self.task.reference.is_none());
         let mut branch = self.branch(settings, monitor);
-        let leaves = settings.max_leaves.unwrap_or(usize::MAX);
-        let allowed = branch.nodes.useful(root, Allowed { depth: settings.max_depth, leaves });
+        let allowed = branch.nodes.useful(root, settings.allowed());
         let free = branch.nodes.bound_of(root.leaf, self.tables.free_floor, root.rows.count);
         search.lower = free.min(search.best.0);
         search.record();
@@ -187,7 +186,7 @@ impl<'a> Prepared<'a> {
         let mut branches: Vec<_> = std::iter::once(branch).chain(others).collect();
         // Shallower trees cost little, and the best of them rules out much that is deeper.
         for depth in 2..allowed.depth.min(DEEPENING) {
-            let allowed = allowed.at_most(depth, leaves);
+            let allowed = allowed.at_most(depth, usize::MAX);
             search.at_root(&mut branches, root, allowed, false)?;
         }
         // Bounds that rest on the reference model are not bounds on the optimum.

@@ -51,9 +51,7 @@ pub fn alternatives_brier(
     let branch = prepared.branch(settings, monitor);
     let objective = |tree: &Tree| prepared.objective(0.0, tree);
     let mut walk = Walk { branch, tree, found: Vec::new(), objective };
-    let leaves = settings.max_leaves.unwrap_or(usize::MAX);
-    let allowed = Allowed { depth: settings.max_depth, leaves };
-    match walk.from(0, &prepared.root, allowed) {
+    match walk.from(0, &prepared.root, settings.allowed()) {
         Ok(()) => Ok((walk.found, None)),
         Err(End::Stop(stop)) => Ok((walk.found, Some(stop))),
         Err(End::Error(error)) => Err(error),

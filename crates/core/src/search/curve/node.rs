@@ -3,7 +3,7 @@
 use super::kernel::{self, Kernel, Splits};
 use super::rows::{Rows, Tables};
 use crate::search::branch::Branch;
-use crate::search::nodes::{Allowed, Known, KnownOf, Listed, Look, Nodes, Parent, Rooted};
+use crate::search::nodes::{Allowed, InOrder, Known, KnownOf, Listed, Look, Nodes, Parent, Rooted};
 use crate::search::{Monitor, Settings, Stop};
 use crate::tree::Tree;
 
@@ -39,12 +39,6 @@ pub struct CurveNodes<'a> {
 pub struct Open {
     splits: Splits,
     first: Known<f64, i32>,
-}
-
-/// Candidates, the best single split first, and the next of them.
-pub struct Queue {
-    candidates: Vec<Candidate>,
-    next: usize,
 }
 
 impl<'a> CurveNodes<'a> {
@@ -137,7 +131,7 @@ impl<'a> Nodes for CurveNodes<'a> {
     type Cost = f64;
     type Node = Node;
     type Open = Open;
-    type Queue = Queue;
+    type Queue = InOrder<Candidate>;
     type Split = Candidate;
     type Subtree = i32;
 
@@ -187,26 +181,23 @@ impl<'a> Nodes for CurveNodes<'a> {
             return Ok(Look::solved(first));
         }
         let candidates = self.candidates(&node.rows, &splits);
-        Ok(Look::Open(Open { splits, first }, Queue { candidates, next: 0 }))
+        Ok(Look::Open(Open { splits, first }, InOrder::new(candidates)))
     }
 
     fn first(&self, _node: &Node, open: &Open) -> Known<f64, i32> {
         open.first.clone()
     }
 
-    fn next(&self, _open: &Open, queue: &mut Queue) -> Option<Candidate> {
-        let next = queue.candidates.get(queue.next).copied();
-        queue.next += usize::from(next.is_some());
-        next
+    fn next(&self, _open: &Open, queue: &mut InOrder<Candidate>) -> Option<Candidate> {
+        queue.next()
     }
 
-    fn still_open(&self, queue: &Queue) -> f64 {
-        let open = queue.candidates[queue.next..].iter();
-        open.map(|candidate| candidate.bound).fold(f64::INFINITY, f64::min)
+    fn still_open(&self, queue: &InOrder<Candidate>) -> f64 {
+        queue.least(|candidate| candidate.bound)
     }
 
-    fn done(&self, queue: &Queue) -> f64 {
-        queue.next as f64 / queue.candidates.len().max(1) as f64
+    fn done(&self, queue: &InOrder<Candidate>) -> f64 {
+        queue.done()
     }
 
     fn bound_of(&self, split: &Candidate) -> f64 {

@@ -83,16 +83,12 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
     }
 
     /// The best tree of the depth of the settings, and what is known of it.
-    pub fn run(
-        mut self,
-        settings: &Settings,
-        relaxed: Option<&Relaxation>,
-    ) -> (Option<Point<K>>, Verdict) {
+    pub fn run(mut self, settings: &Settings, relaxed: &Relaxation) -> (Option<Point<K>>, Verdict) {
         let stop = self.search(settings, relaxed).err();
         (self.best, self.certificate.finish(stop))
     }
 
-    fn search(&mut self, settings: &Settings, relaxed: Option<&Relaxation>) -> Result<(), Stop> {
+    fn search(&mut self, settings: &Settings, relaxed: &Relaxation) -> Result<(), Stop> {
         let deepest = settings.max_depth.min(self.root.sample.n_columns());
         let leaf = Bounds { value: f64::INFINITY, window: self.window, leaves: 1 };
         let root = self.root.clone();
@@ -108,7 +104,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
                     Err(stop) => return Err(stop),
                 }
             }
-            if let Some(relaxed) = relaxed.filter(|_| depth == SHALLOW + 1) {
+            if depth == SHALLOW + 1 {
                 self.relax(settings, relaxed)?;
             }
             if self.best.is_some_and(|best| best.cost[0] <= self.lower) {
@@ -119,7 +115,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
             let most = self.worst.saturating_add(self.engine.task.price().saturating_mul(splits));
             let solved = self.bound(most).and_then(|()| self.list(most));
             // What is too large for fronts may not be for the search without limits.
-            if let (Err(Stop::Memory), true, Some(relaxed)) = (solved, depth <= SHALLOW, relaxed) {
+            if let (Err(Stop::Memory), true) = (solved, depth <= SHALLOW) {
                 self.relax(settings, relaxed)?;
             }
             solved?;

@@ -123,12 +123,12 @@ pub(crate) fn solve_front<T: FrontTask<2>>(
 
 /// The tree with the least component 0 whose other components lie within their windows.
 ///
-/// `relaxed` is the same search without the windows, where there is a faster one. Without a
+/// `relaxed` is the same search without the windows. Without a
 /// point, and with an infinite objective, when the search was stopped before an admissible tree
 /// was met, or when there is proven to be none: `Status::Infeasible`.
 pub(crate) fn solve_limited<T: FrontTask<K>, const K: usize>(
     task: &T,
-    relaxed: Option<&Relaxation>,
+    relaxed: &Relaxation,
     features: &BinaryMatrix,
     settings: &Settings,
     monitor: &Monitor,

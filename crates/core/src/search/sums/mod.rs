@@ -57,7 +57,7 @@ impl<'a, T: LaneTask> Problem<'a, T> {
     }
 }
 
-/// The distinct rows with the task's statistics.
+/// The rows of a search.
 ///
 /// # Errors
 /// For settings that no tree has, and for more channels than a lattice has.
@@ -70,8 +70,13 @@ fn sample<T: LaneTask>(
     if !lattice::fits_channels(task.channels()) {
         return Err(Error::invalid("y", "too many classes for this search (32 at most)"));
     }
+    Ok(distinct_rows(task, features))
+}
+
+/// The distinct rows with the task's statistics.
+pub(crate) fn distinct_rows<T: LaneTask>(task: &T, features: &BinaryMatrix) -> Sample {
     let (statistics, channels) = (task.statistics(), task.channels());
-    Ok(Sample::with_kinds(features, statistics, channels, &task.kinds(), task.events()))
+    Sample::with_kinds(features, statistics, channels, &task.kinds(), task.events())
 }
 
 /// Costs as objectives.

@@ -8,7 +8,7 @@ use crate::search::Stop;
 use crate::search::branch::Branch;
 use crate::search::lattice::{self, Found};
 use crate::search::nodes::{
-    Allowed, Below, Cost, Known, KnownOf, Listed, Look, Nodes, Parent, Rooted, full_leaves,
+    Allowed, Below, Cost, Known, KnownOf, Listed, Look, Nodes, Parent, Rooted, full_leaves, kept,
 };
 use crate::search::{Settings, branch};
 use crate::task::LaneTask;
@@ -133,11 +133,7 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
         if all_sizes {
             let budgets: Vec<usize> = (1..=allowed.leaves).collect();
             let found = self.lattice(&node.sample, allowed.depth, &budgets, i64::MAX)?.found;
-            let known =
-                found.into_iter().map(|Found { cost, tree }| Known::exact(cost, Arc::new(tree)));
-            let mut fewer: Vec<Known<i64, Arc<Tree>>> = known.collect();
-            let known = fewer.pop().expect("at least one leaf");
-            return Ok(Look::Solved { known, fewer });
+            return Ok(Look::of_budgets(found.into_iter().map(|f| (f.cost, f.tree))));
         }
         let budget = if allowed.is_full() { usize::MAX } else { allowed.leaves };
         let mut solved = self.lattice(&node.sample, allowed.depth, &[budget], cut)?;
@@ -344,10 +340,6 @@ impl<'a, T: LaneTask> Nodes for SumNodes<'a, T> {
         Ok(Look::Open(Open { prices, subsets }, queue))
     }
 
-    fn first(&self, node: &Node, _open: &Open) -> Known<i64, Arc<Tree>> {
-        self.leaf(node)
-    }
-
     fn next(&self, open: &Open, queue: &mut Queue) -> Option<Split> {
         let Queue { order, open: bounds, sides, next } = queue;
         if *next == order.len() {
@@ -461,7 +453,7 @@ impl<T: LaneTask> Rooted for SumNodes<'_, T> {
         _allowed: Allowed,
         known: &KnownOf<Self>,
     ) -> Result<Tree, Stop> {
-        Ok(Tree::clone(known.tree.as_ref().expect("the tree of an exact value")))
+        Ok(kept(known))
     }
 }
 

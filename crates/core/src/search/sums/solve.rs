@@ -9,7 +9,7 @@ use crate::search::branch::Branch;
 use crate::search::lattice::{self, Found};
 use crate::search::nodes::{Allowed, Nodes};
 use crate::search::root::Search;
-use crate::search::{Monitor, Precision, Settings, Solution, Stop};
+use crate::search::{Monitor, Settings, Solution, Stop};
 use crate::task::LaneTask;
 use crate::tree::Tree;
 use std::slice::from_mut;
@@ -22,19 +22,18 @@ pub fn solve<T: LaneTask>(
     monitor: &Monitor,
 ) -> Result<Solution, Error> {
     let rows = sample(task, features, settings)?;
-    let about =
-        About { task, settings, monitor, n_rows: rows.n_rows(), n_columns: rows.n_columns() };
+    let about = About::new(task, &rows, settings, monitor);
     let problem = Problem::new(task, &rows, settings, monitor);
     let scale = SumScale::new(task, features, &rows, settings.most_leaves());
     let best = (task.leaf_cost(&rows.total), Tree::leaf());
-    let (precision, root) = (about.precision(&rows), SumNodes::new(&problem, settings).node(rows));
+    let root = SumNodes::new(&problem, settings).node(rows);
     let lower = root.floor().min(best.0);
     // Whether there is a dive depends on how fast the lanes are: its tree gives way to the search's.
     let search = Search::new(&scale, settings, monitor, best, lower);
     let mut run = Run { problem: &problem, settings, root: &root, search };
     run.search.record();
     let stop = run.improve().err();
-    Ok(about.solution(run.search, stop, precision))
+    Ok(about.solution(run.search, stop))
 }
 
 /// The best tree with at most k leaves for k = 1, 2, …, from one search; each with its own
@@ -49,14 +48,13 @@ pub fn solve_path<T: LaneTask>(
     monitor: &Monitor,
 ) -> Result<Vec<Solution>, Error> {
     let rows = sample(task, features, settings)?;
-    let about =
-        About { task, settings, monitor, n_rows: rows.n_rows(), n_columns: rows.n_columns() };
+    let about = About::new(task, &rows, settings, monitor);
     let problem = Problem::new(task, &rows, settings, monitor);
     let most = settings.most_leaves().min(rows.n_rows()).max(1);
     let scales: Vec<SumScale<T>> =
         (1..=most).map(|k| SumScale::new(task, features, &rows, k)).collect();
     let leaf = (task.leaf_cost(&rows.total), Tree::leaf());
-    let (precision, root) = (about.precision(&rows), SumNodes::new(&problem, settings).node(rows));
+    let root = SumNodes::new(&problem, settings).node(rows);
     let lower = root.floor().min(leaf.0);
     let begin =
         |scale| Search::new(scale, settings, monitor, leaf.clone(), lower).keeping_the_first();
@@ -73,7 +71,7 @@ pub fn solve_path<T: LaneTask>(
         for (k, search) in path.iter_mut().enumerate().map(|(at, s)| (at + 1, s)).rev() {
             let last = k <= depth + 1 || depth == settings.max_depth;
             if !search.is_closed() && stop.is_none() {
-                let allowed = Allowed { depth, leaves: usize::MAX }.at_most(depth, k);
+                let allowed = Allowed::of(depth, k);
                 stop = search.at_root(from_mut(&mut branch), &root, allowed, last).err();
             }
         }
@@ -85,37 +83,43 @@ pub fn solve_path<T: LaneTask>(
             break;
         }
     }
-    Ok(path.into_iter().map(|search| about.solution(search, stop, precision)).collect())
+    Ok(path.into_iter().map(|search| about.solution(search, stop)).collect())
 }
 
 /// What a solution says besides its tree.
-struct About<'a, T> {
-    task: &'a T,
-    settings: &'a Settings,
+struct About<'a> {
     monitor: &'a Monitor<'a>,
-    n_rows: usize,
+    n_distinct_rows: usize,
     n_columns: usize,
+    kernel: String,
 }
 
-impl<T: LaneTask> About<'_, T> {
-    fn precision(&self, rows: &Sample) -> Precision {
-        let depth = self.settings.max_depth.min(lattice::MAX_DEPTH);
-        lattice::choose_precision(self.task, rows, depth, self.settings)
+impl<'a> About<'a> {
+    fn new<T: LaneTask>(
+        task: &T,
+        rows: &Sample,
+        settings: &Settings,
+        monitor: &'a Monitor<'a>,
+    ) -> Self {
+        let depth = settings.max_depth.min(lattice::MAX_DEPTH);
+        let precision = lattice::choose_precision(task, rows, depth, settings);
+        let kernel = format!("{}-{precision:?}", settings.backend().name()).to_lowercase();
+        let (n_distinct_rows, n_columns) = (rows.n_rows(), rows.n_columns());
+        About { monitor, n_distinct_rows, n_columns, kernel }
     }
 
-    fn solution(&self, search: Search<i64>, stop: Option<Stop>, precision: Precision) -> Solution {
+    fn solution(&self, search: Search<i64>, stop: Option<Stop>) -> Solution {
         let (tree, verdict) = search.finish(stop);
-        let backend = self.settings.backend().name();
         Solution {
             tree,
             objective: verdict.objective,
             lower_bound: verdict.lower_bound,
             status: verdict.status,
             nodes: self.monitor.nodes(),
-            n_distinct_rows: self.n_rows,
+            n_distinct_rows: self.n_distinct_rows,
             n_columns: self.n_columns,
             trace: verdict.trace,
-            kernel: format!("{backend}-{precision:?}").to_lowercase(),
+            kernel: self.kernel.clone(),
         }
     }
 }
@@ -134,8 +138,7 @@ impl<'a, T: LaneTask> Run<'a, T> {
         let Run { problem, settings, root, .. } = *self;
         let Problem { task, monitor, .. } = *problem;
         let sample = &root.sample;
-        let allowed = Allowed { depth: settings.max_depth, leaves: usize::MAX };
-        let allowed = allowed.at_most(usize::MAX, settings.max_leaves.unwrap_or(usize::MAX));
+        let allowed = settings.allowed();
         if self.search.best.0 <= self.search.lower.saturating_add(task.split_price()) {
             self.search.close();
             return Ok(());
