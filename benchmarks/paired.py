@@ -74,8 +74,8 @@ def compare(name: str, study: dict[str, Any], chosen: argparse.Namespace) -> lis
                     "leaf_penalty": penalty,
                     "min_samples_leaf": study.get("min_samples_leaf", 1),
                     "time_limit": study.get("time_limit"),
-                    "repeats": 3,
-                    "seconds": 2.0,
+                    "repeats": 25,
+                    "seconds": 1.0,
                 }
                 row = {"study": name, "problem": problem, "depth": depth, "penalty": penalty}
                 rows.append(row | pairs(job, chosen))

@@ -32,12 +32,13 @@ pub struct CurveNodes<'a> {
     /// Price of a leaf.
     pub price: f64,
     nodes_pool: Vec<Node>,
-    splits_pool: Vec<Splits>,
+    #[expect(clippy::vec_box, reason = "they are large and handed on")]
+    splits_pool: Vec<Box<Splits>>,
 }
 
 /// The splits of a node, and the best of them with leaves on both sides.
 pub struct Open {
-    splits: Splits,
+    splits: Box<Splits>,
     first: Known<f64, i32>,
 }
 
@@ -55,7 +56,7 @@ impl<'a> CurveNodes<'a> {
     }
 
     /// Losses of all single splits; the parts of the floor are only there with `floors`.
-    fn splits(&mut self, node: &Node, parent: Option<Parent<Self>>, floors: bool) -> Splits {
+    fn splits(&mut self, node: &Node, parent: Option<Parent<Self>>, floors: bool) -> Box<Splits> {
         let mut splits = self.splits_pool.pop().unwrap_or_default();
         let parent = parent.map(|Parent { open, sibling }| kernel::Parent {
             splits: &open.splits,
@@ -113,8 +114,8 @@ impl<'a> CurveNodes<'a> {
             let leaves = leaf[1] + leaf[0] + 2.0 * self.price;
             Some(Candidate { column, leaf, count, floor, leaves, bound })
         };
-        let mut all: Vec<Candidate> =
-            splits.columns.iter().enumerate().filter_map(of_lane).collect();
+        let mut all: Vec<Candidate> = Vec::with_capacity(splits.columns.len());
+        all.extend(splits.columns.iter().enumerate().filter_map(of_lane));
         all.sort_by(|a, b| a.leaves.total_cmp(&b.leaves));
         all
     }
@@ -147,6 +148,7 @@ impl<'a> Nodes for CurveNodes<'a> {
 
     /// A split must pay its price out of the part of the loss that lies above the floor, and
     /// every leaf needs its rows.
+    #[inline]
     fn useful(&self, node: &Node, allowed: Allowed) -> Allowed {
         let Rows { count, floor, .. } = node.rows;
         let by_rows = (count / self.settings.least_rows() as f64) as usize;
@@ -159,6 +161,7 @@ impl<'a> Nodes for CurveNodes<'a> {
         allowed.at_most(usize::MAX, leaves)
     }
 
+    #[inline]
     fn bound(&self, node: &Node) -> f64 {
         self.bound_of(node.leaf, node.rows.floor, node.rows.count)
     }
@@ -200,6 +203,7 @@ impl<'a> Nodes for CurveNodes<'a> {
         queue.done()
     }
 
+    #[inline]
     fn bound_of(&self, split: &Candidate) -> f64 {
         split.bound
     }
@@ -209,6 +213,7 @@ impl<'a> Nodes for CurveNodes<'a> {
         0.0
     }
 
+    #[inline]
     fn sides(&mut self, node: &Node, _open: &Open, split: &Candidate) -> Result<[Node; 2], Stop> {
         let [mut no, mut yes] = [(); 2].map(|()| self.nodes_pool.pop().unwrap_or_default());
         let sums = (split.count, split.floor);
@@ -217,14 +222,17 @@ impl<'a> Nodes for CurveNodes<'a> {
         Ok([no, yes])
     }
 
+    #[inline]
     fn give_back(&mut self, sides: [Node; 2]) {
         self.nodes_pool.extend(sides);
     }
 
+    #[inline]
     fn close(&mut self, open: Open) {
         self.splits_pool.push(open.splits);
     }
 
+    #[inline]
     fn first_side(&self, sides: &[Node; 2]) -> usize {
         usize::from(sides[0].rows.count >= sides[1].rows.count)
     }

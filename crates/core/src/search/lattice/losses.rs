@@ -61,11 +61,13 @@ impl<L: Lanes, T: LaneTask> Job<L> for LeafLosses<'_, L, T> {
     #[inline(always)]
     fn run(self, lanes: L) {
         let LeafLosses { task, constants, yes, both, out } = self;
-        let patterns = out.len();
-        assert!(patterns <= PATTERNS && yes.len() == both.len() * patterns);
+        // A number that most tasks know when they are compiled.
+        let (patterns, channels) = (out.len(), task.channels());
+        assert!(patterns <= PATTERNS && both.len() == channels);
+        assert!(yes.len() == channels * patterns);
         for (s, out) in out.iter_mut().enumerate() {
             let (mut with, mut without) = (task.lane_start(lanes), task.lane_start(lanes));
-            for (c, both) in both.iter().enumerate() {
+            for (c, both) in both[..channels].iter().enumerate() {
                 let yes = yes[c * patterns + s];
                 with = task.lane_fold(lanes, with, c, yes);
                 without = task.lane_fold(lanes, without, c, lanes.splat(both[s]) - yes);

@@ -62,7 +62,8 @@ impl<L: Lanes, const SIZE: usize> Job<L> for Extend<'_, L::I, SIZE> {
         view.size = SIZE + 1;
         view.columns = shorter.columns;
         view.columns[SIZE] = column;
-        view.rows = shorter.rows;
+        view.rows[..half].copy_from_slice(&shorter.rows[..half]);
+        let mut at = [0; PATTERNS];
         for s in 0..half {
             let mut members = [0usize; PREFIX];
             let mut size = 0;
@@ -73,11 +74,7 @@ impl<L: Lanes, const SIZE: usize> Job<L> for Extend<'_, L::I, SIZE> {
                 }
             }
             let row = shorter.rows[s];
-            let (level, total) = (&sums.levels[size], sums.geometry.total(size + 1));
-            for c in 0..sums.channels {
-                view.positive[c][s] = shorter.positive[c][s];
-                view.positive[c][s + half] = level[c * total + row.start + (column - row.first)];
-            }
+            at[s] = row.start + (column - row.first);
             members[size] = column;
             // The rows of the longest prefix are the caller's scratch.
             if size + 1 < PREFIX {
@@ -85,28 +82,34 @@ impl<L: Lanes, const SIZE: usize> Job<L> for Extend<'_, L::I, SIZE> {
             }
         }
         for c in 0..sums.channels {
-            let mut cells = view.positive[c];
-            for bit in 0..=SIZE {
-                for s in 0..2 * half {
+            // Sums where a subset and the column are true, then by sign pattern.
+            let mut with = [L::I::default(); PATTERNS];
+            for s in 0..half {
+                let size = s.count_ones() as usize;
+                with[s] = sums.levels[size][c * sums.geometry.total(size + 1) + at[s]];
+            }
+            for bit in 0..SIZE {
+                for s in 0..half {
                     if s >> bit & 1 == 0 {
-                        cells[s] = cells[s].minus(cells[s | 1 << bit]);
+                        with[s] = with[s].minus(with[s | 1 << bit]);
                     }
                 }
             }
-            view.cells[c] = cells;
+            for s in 0..half {
+                view.cells[c][s] = shorter.cells[c][s].minus(with[s]);
+                view.cells[c][s + half] = with[s];
+            }
         }
     }
 }
 
 /// A prefix of columns as the kernels see it: for every subset of its columns, where the
-/// itemsets `subset ∪ {lane}` live and what the statistics of the subset sum to.
+/// itemsets `subset ∪ {lane}` live, and what the statistics of every sign pattern sum to.
 #[derive(Clone, Debug)]
 pub struct View<I> {
     pub size: usize,
     pub columns: [usize; PREFIX],
     pub rows: [Row; PATTERNS],
-    /// Sums over the rows where the subset is true, `[channel][subset]`.
-    positive: [[I; PATTERNS]; MAX_CHANNELS],
     /// Sums by sign pattern of the prefix, `[channel][pattern]`.
     pub cells: [[I; PATTERNS]; MAX_CHANNELS],
 }
@@ -118,11 +121,9 @@ impl<I: LaneInt> View<I> {
             size: 0,
             columns: [0; PREFIX],
             rows: [geometry.row(&[]); PATTERNS],
-            positive: [[I::default(); PATTERNS]; MAX_CHANNELS],
             cells: [[I::default(); PATTERNS]; MAX_CHANNELS],
         };
         for (c, &total) in totals.iter().enumerate() {
-            view.positive[c][0] = total;
             view.cells[c][0] = total;
         }
         view
