@@ -4,8 +4,9 @@
 //! rows of the node; one pass serves a block of thresholds. See docs/maths/brier.md.
 
 use super::{Criterion, Interrupted, columns::Entry};
+use crate::survival::timeline::Timeline;
 use crate::task::brier::antitonic::Fit;
-use crate::task::brier::{Brier, LeafCurve};
+use crate::task::curve::{LeafCurve, ScalarCurveTask};
 
 /// Thresholds of a pass.
 const BLOCK: usize = 8;
@@ -18,7 +19,9 @@ const ROUNDING: f64 = 1e-12;
 
 /// Rows in the order of time: events before censorings.
 pub(super) struct BrierScore<'a> {
-    task: &'a Brier,
+    timeline: &'a Timeline,
+    curve: LeafCurve,
+    price: i64,
     /// Twice the index of the time, plus one for a censoring.
     codes: Vec<u32>,
     /// Whole-numbered weights.
@@ -55,19 +58,22 @@ impl Leaf {
 
 impl<'a> BrierScore<'a> {
     /// The criterion, and the caller's rows in the order in which it reads them.
-    pub fn new(task: &'a Brier) -> (Self, Vec<u32>) {
-        let scale = task.weight_scale();
-        let code = |i: usize| 2 * task.time_index(i) as u32 + u32::from(!task.event[i]);
-        let weight = |i: usize| (task.weight[i] * scale).round();
+    pub fn new(task: &'a (impl ScalarCurveTask + ?Sized)) -> (Self, Vec<u32>) {
+        let timeline @ Timeline { event, weight, .. } = task.timeline();
+        let scale = timeline.weight_scale();
+        let code = |i: usize| 2 * timeline.time_index(i) as u32 + u32::from(!event[i]);
+        let weight = |i: usize| (weight[i] * scale).round();
         let mut keyed: Vec<(u32, f64, u32)> =
-            (0..task.n_rows()).map(|i| (code(i), weight(i), i as u32)).collect();
+            (0..timeline.n_rows()).map(|i| (code(i), weight(i), i as u32)).collect();
         // No sum over rows depends on the order in which the caller has them.
         keyed.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
         let weights: Vec<f64> = keyed.iter().map(|row| row.1).collect();
         let criterion = BrierScore {
-            task,
+            timeline,
+            curve: task.curve(),
+            price: (task.leaf_penalty() * SCALE).round() as i64,
             codes: keyed.iter().map(|row| row.0).collect(),
-            integrals: task.suffix_integrals(weights.iter().sum()),
+            integrals: timeline.suffix_integrals(weights.iter().sum()),
             places: vec![0; keyed.len()],
             rows: Vec::new(),
             weights,
@@ -82,7 +88,7 @@ impl<'a> BrierScore<'a> {
         let (plain, censoring) = &self.integrals;
         let until = |integral: &[f64]| integral[leaf.last] - k.map_or(0.0, |k| integral[k]);
         let (p, q) = (leaf.happened * until(plain), leaf.at_risk * until(censoring));
-        match self.task.curve {
+        match self.curve {
             LeafCurve::KaplanMeier => {
                 let died = 1.0 - leaf.survival;
                 leaf.loss += leaf.survival * leaf.survival * p + died * died * q;
@@ -105,7 +111,7 @@ impl<'a> BrierScore<'a> {
         leaf.at_risk -= weight;
         if code % 2 == 0 {
             leaf.survival = leaf.ratio * leaf.at_risk;
-            leaf.happened += weight * self.task.inverse_censoring[k];
+            leaf.happened += weight * self.timeline.inverse_censoring[k];
         } else {
             leaf.ratio = leaf.survival / leaf.at_risk.max(1.0);
         }
@@ -113,7 +119,7 @@ impl<'a> BrierScore<'a> {
 
     fn finish(&self, leaf: &mut Leaf) -> f64 {
         self.advance(leaf, None);
-        match self.task.curve {
+        match self.curve {
             LeafCurve::KaplanMeier => leaf.loss,
             LeafCurve::BrierOptimal => leaf.fit.loss(),
         }
@@ -183,7 +189,7 @@ impl Criterion for BrierScore<'_> {
     }
 
     fn price(&self, _: usize) -> i64 {
-        (self.task.leaf_penalty * SCALE).round() as i64
+        self.price
     }
 }
 
@@ -192,6 +198,7 @@ mod tests {
     use super::super::tests::Problem;
     use super::*;
     use crate::survival::Observations;
+    use crate::task::brier::Brier;
 
     /// Every threshold of the whole sample against the loss of its sides, from their rows.
     #[test]

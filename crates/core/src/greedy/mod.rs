@@ -16,7 +16,7 @@ use crate::prune::{Costed, Pruned};
 use crate::search::PATIENCE;
 use crate::survival::Observations;
 use crate::task::Questions;
-use crate::task::brier::Brier;
+use crate::task::curve::ScalarCurveTask;
 use crate::tree::{LEAF, Tree};
 use brier::BrierScore;
 use columns::{Columns, Entry};
@@ -168,9 +168,9 @@ pub fn subtree_by_costs<T: Questions>(
     )
 }
 
-/// As [`subtree_by_costs`], by integrated Brier score; O(thresholds · rows) per level.
-pub fn subtree_by_brier(
-    task: &Brier,
+/// As [`subtree_by_costs`], by the loss of a curve task; O(thresholds · rows) per level.
+pub fn subtree_by_curve(
+    task: &(impl ScalarCurveTask + ?Sized),
     n_columns: usize,
     code: impl Fn(usize, usize) -> u32,
     limits: &Limits,
@@ -178,7 +178,8 @@ pub fn subtree_by_brier(
 ) -> Grown {
     let (criterion, order) = BrierScore::new(task);
     let columns = Columns::new(order.len(), n_columns, |r, c| code(order[r] as usize, c));
-    let sizes = order.iter().map(|&r| size(1, i64::from(task.event[r as usize]))).collect();
+    let sizes =
+        order.iter().map(|&r| size(1, i64::from(task.timeline().event[r as usize]))).collect();
     subtree(Growth::new(criterion, columns, sizes, unlimited(limits), true), limits, interrupted)
 }
 

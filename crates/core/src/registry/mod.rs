@@ -12,13 +12,12 @@ pub use sums::{ManyTrees, SUMS, SumSearch, Visitor, visit};
 
 use crate::data::BinaryMatrix;
 use crate::error::Error;
-use crate::greedy::{Grown, Limits, subtree_by_brier};
+use crate::greedy::{Grown, Limits, subtree_by_curve};
 use crate::search::batch::{self, BatchTask, Statistics};
 use crate::search::fronts::Front;
-use crate::search::{
-    self, Alternative, Forecast, Monitor, Near, Settings, Solution, Stop, path_brier, solve_brier,
-};
-use crate::task::brier::{Brier, LeafCurve};
+use crate::search::{Alternative, Forecast, Monitor, Near, Settings, Solution, Stop, curve};
+use crate::task::brier::Brier;
+use crate::task::curve::{LeafCurve, ScalarCurveTask};
 use crate::task::priced::Priced;
 use crate::tree::Tree;
 
@@ -71,7 +70,7 @@ pub enum Prepared<'a> {
     /// And questions have prices that depend on those above.
     Priced(Box<Priced>),
     /// Leaf costs need the rows in the order of time.
-    Curve(Box<Brier>),
+    Curve(Box<dyn ScalarCurveTask>),
     /// Costs from outside.
     Outside(Outside<'a>),
     /// The best of a front.
@@ -184,7 +183,7 @@ impl Prepared<'_> {
         match self {
             Prepared::Sum(task) => task.solve(x, s, m),
             Prepared::Priced(task) => SumSearch::solve(&**task, x, s, m),
-            Prepared::Curve(task) => solve_brier(task, x, s, m),
+            Prepared::Curve(task) => curve::solve(&**task, x, s, m),
             Prepared::Outside(Outside { task, statistics, total_weight, leaf_penalty }) => {
                 batch::solve(*task, x, statistics, *total_weight, *leaf_penalty, s, m)
             }
@@ -203,7 +202,7 @@ impl Prepared<'_> {
         match self {
             Prepared::Sum(task) => task.path(x, s, m),
             Prepared::Priced(task) => task.path(x, s, m),
-            Prepared::Curve(task) => path_brier(task, x, s, m),
+            Prepared::Curve(task) => curve::solve_path(&**task, x, s, m),
             Prepared::Outside(_) | Prepared::Front(_) => without("search for all sizes"),
         }
     }
@@ -235,7 +234,7 @@ impl Prepared<'_> {
         self.check(s)?;
         match self {
             Prepared::Sum(task) => task.near_optimal(x, s, m, most),
-            Prepared::Curve(task) => search::near_optimal_brier(task, x, s, m, most),
+            Prepared::Curve(task) => curve::near_optimal(&**task, x, s, m, most),
             _ => without("list of trees near the optimum"),
         }
     }
@@ -251,7 +250,7 @@ impl Prepared<'_> {
         self.check(s)?;
         match self {
             Prepared::Sum(task) => task.alternatives(x, s, m, tree),
-            Prepared::Curve(task) => search::alternatives_brier(task, x, s, m, tree),
+            Prepared::Curve(task) => curve::alternatives(&**task, x, s, m, tree),
             _ => without("list of alternatives"),
         }
     }
@@ -277,7 +276,7 @@ impl Prepared<'_> {
             Prepared::Sum(task) => Ok(task.greedy_cuts(n_columns, code, limits, interrupted)),
             Prepared::Priced(task) => Ok(task.greedy_cuts(n_columns, code, limits, interrupted)),
             Prepared::Curve(task) => {
-                Ok(subtree_by_brier(task, n_columns, code, limits, interrupted))
+                Ok(subtree_by_curve(&**task, n_columns, code, limits, interrupted))
             }
             Prepared::Outside(_) | Prepared::Front(_) => without("greedy tree"),
         }

@@ -15,7 +15,6 @@ mod root;
 mod settings;
 mod sums;
 
-pub(crate) use curve::{alternatives_brier, near_optimal_brier, path_brier, solve_brier};
 pub use forecast::Forecast;
 pub(crate) use forecast::forecast;
 pub use monitor::{Monitor, Stop};

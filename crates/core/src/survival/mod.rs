@@ -4,6 +4,8 @@
 //! of events and of censorings. Sums are taken in the order of (time, weight), so that
 //! the result does not depend on the order of the rows.
 
+pub mod timeline;
+
 /// Right-censored (and optionally left-truncated) observations, borrowed.
 #[derive(Clone, Copy, Debug)]
 pub struct Observations<'a> {

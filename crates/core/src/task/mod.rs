@@ -7,13 +7,15 @@
 //! can also evaluate many leaves at once and so drives the lattice. What else a task permits is
 //! said in traits of their own, whose methods have answers that permit nothing: bounds by finer
 //! partitions ([`Superadditive`]), prices that break ties ([`Ties`]), prices of questions
-//! ([`Questions`], or the promise that there are none that matter, [`FreeQuestions`]).
+//! ([`Questions`], or the promise that there are none that matter, [`FreeQuestions`]). Where a leaf's
+//! cost is no function of sums, the task is a [curve task](curve).
 
 pub mod accuracy;
 pub mod balanced_accuracy;
 pub mod brier;
 pub mod capacity;
 pub mod confusion;
+pub mod curve;
 pub mod entropy;
 pub mod fair_brier;
 pub mod fair_survival;
@@ -31,6 +33,7 @@ use crate::data::BinaryMatrix;
 use crate::error::Error;
 use crate::simd::Lanes;
 use crate::tree::Tree;
+use curve::CurveStatistics;
 
 /// Rejects labels outside `0..n_classes`.
 fn check_labels(labels: &[usize], n_classes: usize) -> Result<(), Error> {
@@ -366,8 +369,8 @@ pub trait FrontTask<const K: usize>: Task<Cost = [i64; K]> {
         None
     }
 
-    /// How leaves follow from their rows, where the first two channels are not sums.
-    fn row_leaves(&self) -> Option<&dyn RowLeaves> {
+    /// What gives a leaf its first two statistics where they are no sums.
+    fn curve_statistics(&self) -> Option<&dyn CurveStatistics> {
         None
     }
 
@@ -375,14 +378,4 @@ pub trait FrontTask<const K: usize>: Task<Cost = [i64; K]> {
     fn grain(&self) -> i64 {
         1
     }
-}
-
-/// Leaves whose first two statistics are computed from their rows.
-pub trait RowLeaves: Sync {
-    /// The caller's rows in the order in which they are to be read.
-    fn order(&self) -> &[u32];
-
-    /// Statistics 0 and 1 of up to four leaves: `cells[i]` is the leaf of `rows[i]`, and
-    /// `shares` the difference of the channels 2 and 3 of every leaf.
-    fn fill(&self, rows: &[u32], cells: &[u8], leaves: &mut [[i64; 2]], shares: &[i64]);
 }

@@ -1,7 +1,7 @@
 //! What is of the Brier score alone: losses of curves, and reference models.
 
 use bristlecone_core::search::{Monitor, Status};
-use bristlecone_core::task::brier::LeafCurve;
+use bristlecone_core::task::curve::LeafCurve;
 use bristlecone_oracle::brier::Brier as Reference;
 use bristlecone_oracle::instances::Random;
 use bristlecone_oracle::survival::Sample;

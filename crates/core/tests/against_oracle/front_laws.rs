@@ -8,22 +8,32 @@ use bristlecone_core::task::confusion::Confusion;
 use bristlecone_core::task::fair_brier::FairBrier;
 use bristlecone_core::task::fair_survival::FairSurvival;
 use bristlecone_core::task::parity::{Criterion, Parity};
+use bristlecone_oracle::brier::Brier;
 use bristlecone_oracle::instances::{Instance, Random};
 
+use crate::tasks::restricted_mean;
+
+/// Loss and restricted mean of rows, where leaves are curves, by the oracle.
+type Curve<'a> = dyn Fn(&[usize]) -> (f64, f64) + 'a;
+
 /// Statistics of the rows that are in some of four parts, as one leaf.
-fn sums<T: FrontTask<K>, const K: usize>(task: &T, part: &[u8], parts: &[u8]) -> Vec<i64> {
+fn sums<T: FrontTask<K>, const K: usize>(
+    task: &T,
+    curve: &Curve,
+    part: &[u8],
+    parts: &[u8],
+) -> Vec<i64> {
     let mut sums = vec![0; task.channels()];
     for (record, part) in task.statistics().chunks_exact(task.channels()).zip(part) {
         if parts.contains(part) {
             sums.iter_mut().zip(record).for_each(|(sum, v)| *sum += v);
         }
     }
-    if let Some(leaves) = task.row_leaves() {
-        let inside = |r: &u32| parts.contains(&part[*r as usize]);
-        let rows: Vec<u32> = leaves.order().iter().copied().filter(inside).collect();
-        let mut leaf = [[0; 2]];
-        leaves.fill(&rows, &vec![0; rows.len()], &mut leaf, &[sums[2] - sums[3]]);
-        sums[..2].copy_from_slice(&leaf[0]);
+    if let Some(curves) = task.curve_statistics() {
+        let rows: Vec<usize> = (0..part.len()).filter(|&r| parts.contains(&part[r])).collect();
+        let (loss, mean) = curve(&rows);
+        let leaf = curves.of_leaf(loss, mean, sums[2] - sums[3]);
+        sums[..2].copy_from_slice(&leaf);
     }
     sums
 }
@@ -34,11 +44,11 @@ fn candidates<T: FrontTask<K>, const K: usize>(task: &T, sums: &[i64]) -> Vec<[i
     out
 }
 
-fn check<T: FrontTask<K>, const K: usize>(task: &T, random: &mut Random) {
+fn check<T: FrontTask<K>, const K: usize>(task: &T, curve: &Curve, random: &mut Random) {
     // Sets of rows that have none in common; the rows of the last part are left out.
     let n = task.statistics().len() / task.channels();
     let part: Vec<u8> = (0..n).map(|_| random.below(4) as u8).collect();
-    let leaves = [0, 1, 2].map(|k| sums(task, &part, &[k]));
+    let leaves = [0, 1, 2].map(|k| sums(task, curve, &part, &[k]));
     let costs: Vec<[i64; K]> = leaves
         .iter()
         .map(|sums| {
@@ -57,7 +67,7 @@ fn check<T: FrontTask<K>, const K: usize>(task: &T, random: &mut Random) {
     assert!(task.dominates(&a, &a));
     // The range holds whatever trees of one, two and three leaves make of the rows.
     let within = |parts: &[u8], cost: [i64; K], splits: i64| {
-        let reach = task.reach(&sums(task, &part, parts));
+        let reach = task.reach(&sums(task, curve, &part, parts));
         for (k, (low, high)) in reach.into_iter().enumerate() {
             let cost = cost[k] - if k == 0 { splits * task.price() } else { 0 };
             assert!(low <= cost && cost <= high, "{k}: {cost} not in [{low}, {high}]");
@@ -71,16 +81,6 @@ fn check<T: FrontTask<K>, const K: usize>(task: &T, random: &mut Random) {
             within(&[0, 1], two, 1);
             of_leaf[2].iter().for_each(|z| within(&[0, 1, 2], task.combine(&two, z), 2));
         }
-    }
-    // Leaves that are filled at once are what each is alone.
-    if let Some(row_leaves) = task.row_leaves() {
-        let rows: Vec<u32> = row_leaves.order().to_vec();
-        let cells: Vec<u8> = rows.iter().map(|&r| part[r as usize]).collect();
-        let alone = [0, 1, 2, 3].map(|k| sums(task, &part, &[k]));
-        let mut filled = [[0; 2]; 4];
-        let shares = alone.each_ref().map(|sums| sums[2] - sums[3]);
-        row_leaves.fill(&rows, &cells, &mut filled, &shares);
-        assert_eq!(filled, alone.map(|sums| [sums[0], sums[1]]));
     }
     // Linear forms give the weighted cost of every label.
     let weights: [f64; K] = std::array::from_fn(|k| if k == 0 { 1.0 } else { random.unit() - 0.5 });
@@ -107,16 +107,25 @@ fn tasks_of_several_components_are_separable() {
         let (positive, group) = (flags(random), flags(random));
         let weight = Some(instance.sample.weight.as_slice());
         let penalty = random.pick(&[0.0, 0.01]);
-        check(&Confusion::new(&positive, weight).expect("some weight"), random);
+        let (brier, tau) = (Brier::new(&instance.sample), 2.0);
+        let curve = |rows: &[usize]| {
+            let mean = restricted_mean(&instance.sample, rows, tau) / tau;
+            (brier.kaplan_meier(rows), mean)
+        };
+        check(&Confusion::new(&positive, weight).expect("some weight"), &curve, random);
         for criterion in [Criterion::DemographicParity, Criterion::EqualityOfOpportunity] {
             if let Ok(task) = Parity::new(criterion, &positive, &group, weight, 0.1, penalty) {
-                check(&task, random);
+                check(&task, &curve, random);
                 checked[0] += 1;
             }
         }
         let costs: Vec<f64> = (0..3 * n).map(|_| random.unit()).collect();
         let capacity = [f64::INFINITY, 3.0, 1.5];
-        check(&Capacity::<3>::new(&costs, &capacity, weight, penalty).expect("costs"), random);
+        check(
+            &Capacity::<3>::new(&costs, &capacity, weight, penalty).expect("costs"),
+            &curve,
+            random,
+        );
         let obs = Observations {
             time: &instance.sample.time,
             event: &instance.sample.event,
@@ -124,13 +133,13 @@ fn tasks_of_several_components_are_separable() {
             entry: instance.sample.entry.as_deref(),
         };
         let prior = random.pick(&[0.0, 0.3, 20.0]);
-        if let Ok(task) = FairSurvival::new(&obs, &group, 1.0, 2.0, prior, penalty) {
-            check(&task, random);
+        if let Ok(task) = FairSurvival::new(&obs, &group, 1.0, tau, prior, penalty) {
+            check(&task, &curve, random);
             checked[1] += 1;
         }
         let obs = Observations { entry: None, ..obs };
-        if let Ok(task) = FairBrier::new(&obs, &group, 1.0, 2.0, penalty) {
-            check(&task, random);
+        if let Ok(task) = FairBrier::new(&obs, &group, 1.0, tau, penalty) {
+            check(&task, &curve, random);
             checked[2] += 1;
         }
     }

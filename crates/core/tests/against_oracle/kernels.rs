@@ -4,42 +4,79 @@ use bristlecone_core::error::Error;
 use bristlecone_core::search::curve::{kernel, rows};
 use bristlecone_core::simd::Backend;
 use bristlecone_core::survival::Observations;
-use bristlecone_core::task::brier::{Brier, LeafCurve};
+use bristlecone_core::task::brier::Brier;
+use bristlecone_core::task::curve::{CurveTask, LeafCurve};
+use bristlecone_core::task::fair_brier::FairBrier;
 use bristlecone_oracle::brier::Brier as Reference;
 use bristlecone_oracle::instances::{Instance, Random};
 use bristlecone_oracle::survival::Sample;
 
 use crate::harness::{SCALE, agree, ensure, for_each_of, matrix};
+use crate::tasks::restricted_mean;
+
+fn observations(sample: &Sample) -> Observations<'_> {
+    let (time, event, weight) = (&sample.time, &sample.event, Some(&sample.weight[..]));
+    Observations { time, event, weight, entry: None }
+}
 
 pub fn task(sample: &Sample, curve: LeafCurve) -> Result<Brier, Error> {
-    let (time, event, weight) = (&sample.time, &sample.event, Some(&sample.weight[..]));
-    Brier::new(&Observations { time, event, weight, entry: None }, 0.0, curve, None)
+    Brier::new(&observations(sample), 0.0, curve, None)
+}
+
+/// Curve tasks over these rows: by either curve, and with restricted means.
+fn tasks(sample: &Sample) -> Result<Vec<Box<dyn CurveTask>>, Error> {
+    let mut tasks: Vec<Box<dyn CurveTask>> = Vec::new();
+    for curve in [LeafCurve::KaplanMeier, LeafCurve::BrierOptimal] {
+        tasks.push(Box::new(task(sample, curve)?));
+    }
+    // Horizons within the times and beyond them; the groups make no difference here.
+    let group: Vec<bool> = (0..sample.time.len()).map(|i| i % 2 == 0).collect();
+    let last = sample.time.iter().copied().fold(0.0, f64::max);
+    for tau in [0.6 * last, 1.3 * last].into_iter().filter(|&tau| tau > 0.0) {
+        if let Ok(task) = FairBrier::new(&observations(sample), &group, 1.0, tau, 0.0) {
+            tasks.push(Box::new(task));
+        }
+    }
+    Ok(tasks)
 }
 
 /// Every split of the root by every backend, against the oracle's loss of either side.
 fn kernels_agree(instance: &Instance) -> Result<(), String> {
     let reference = Reference::new(&instance.sample);
-    for curve in [LeafCurve::KaplanMeier, LeafCurve::BrierOptimal] {
-        let task = task(&instance.sample, curve).map_err(|e| e.to_string())?;
-        let (root, tables) = rows::Tables::new(&task, &matrix(instance), true).unwrap();
+    for task in tasks(&instance.sample).map_err(|e| e.to_string())? {
+        let (curve, horizon) = (task.curve(), task.horizon());
+        let (root, tables) = rows::Tables::new(&*task, &matrix(instance), true, None).unwrap();
         // Weights that are no whole numbers are rounded to 2^-51 of their sum.
         let whole = instance.sample.weight.iter().all(|w| w.fract() == 0.0);
-        let heaviest = task.inverse_censoring.iter().copied().fold(1.0, f64::max);
+        let weights = &task.timeline().inverse_censoring;
+        let heaviest = weights.iter().copied().fold(1.0, f64::max);
         let unit = if whole { 0.0 } else { 2f64.powi(-50) };
         let rounding = unit * instance.rows().len() as f64 * heaviest;
         let loss_of = |rows: &[usize]| match curve {
             LeafCurve::KaplanMeier => reference.kaplan_meier(rows),
             LeafCurve::BrierOptimal => reference.antitonic(rows),
         };
+        let mean_of = |rows: &[usize]| {
+            horizon.map_or(0.0, |tau| restricted_mean(&instance.sample, rows, tau) / tau)
+        };
         // Rows on either side of every column, and what they lose.
-        let sides: Vec<[(usize, f64); 2]> = tables
+        // Of the lightest row with a weight, which may be the last at risk.
+        let lightest = |rows: &[usize]| {
+            let weights = rows.iter().map(|&i| instance.sample.weight[i]);
+            weights.filter(|&weight| weight > 0.0).fold(f64::INFINITY, f64::min)
+        };
+        let total = instance.sample.total_weight();
+        let sides: Vec<[(usize, f64, f64, f64); 2]> = tables
             .columns
             .iter()
             .map(|column| {
                 let value = |i: &usize| instance.features[*i][column.feature] != column.flipped;
                 let (yes, no): (Vec<usize>, Vec<usize>) =
                     instance.rows().into_iter().partition(value);
-                [yes, no].map(|side| (side.len(), loss_of(&side)))
+                [yes, no].map(|side| {
+                    let share = lightest(&side) / total;
+                    (side.len(), loss_of(&side), mean_of(&side), share)
+                })
             })
             .collect();
         for backend in Backend::available() {
@@ -53,9 +90,17 @@ fn kernels_agree(instance: &Instance) -> Result<(), String> {
                         continue;
                     };
                     ensure(splits.count[lane] == yes.0 as f64, || "miscounted".into())?;
-                    for ((_, expected), loss) in [(yes, splits.yes[lane]), (no, splits.no[lane])] {
+                    let losses = [(yes, splits.yes[lane]), (no, splits.no[lane])];
+                    for ((_, expected, ..), loss) in losses {
                         let name = format!("{} loss", backend.name());
                         agree(&name, loss, *expected, 1e-12 + rounding)?;
+                    }
+                    for ((.., expected, share), means) in [no, yes].into_iter().zip(&splits.means) {
+                        if horizon.is_some() {
+                            // A mean is per weight at risk.
+                            let name = format!("{} mean", backend.name());
+                            agree(&name, means[lane], *expected, 1e-12 + rounding / share)?;
+                        }
                     }
                 }
                 for lane in 0..splits.columns.len() {

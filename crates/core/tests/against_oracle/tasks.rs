@@ -452,7 +452,7 @@ fn vectors<'a>(instance: &'a Instance, question: &'a Question) -> Loss<'a> {
             let hazard = sample.baseline_hazard();
             let of_label = move |leaf: &[usize]| {
                 let mean = match brier {
-                    true => area(&sample.event_times(leaf), tau, |t| sample.kaplan_meier(leaf, t)),
+                    true => restricted_mean(sample, leaf, tau),
                     false => {
                         let theta = hazard_ratio(sample, &hazard, parameters.prior, leaf);
                         let all = instance.rows();
@@ -471,6 +471,11 @@ fn vectors<'a>(instance: &'a Instance, question: &'a Question) -> Loss<'a> {
 
 fn within(cost: f64, allowed: bool) -> f64 {
     if allowed { cost } else { f64::INFINITY }
+}
+
+/// Restricted mean of the Kaplan–Meier curve of rows.
+pub fn restricted_mean(sample: &Sample, rows: &[usize], tau: f64) -> f64 {
+    area(&sample.event_times(rows), tau, |t| sample.kaplan_meier(rows, t))
 }
 
 /// ∫₀^τ of a curve that falls at these times.

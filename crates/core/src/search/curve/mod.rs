@@ -9,7 +9,7 @@ mod neighbours;
 mod node;
 pub mod rows;
 
-pub use neighbours::{alternatives_brier, near_optimal_brier};
+pub use neighbours::{alternatives, near_optimal};
 
 use super::branch::{Branch, MemoOf};
 use super::nodes::Nodes;
@@ -17,7 +17,7 @@ use super::root::{Scale, Search};
 use super::{Monitor, Settings, Solution, Stop};
 use crate::data::BinaryMatrix;
 use crate::error::Error;
-use crate::task::brier::Brier;
+use crate::task::curve::ScalarCurveTask;
 use crate::tree::Tree;
 use kernel::Kernel;
 use node::{CurveNodes, Node, greedy};
@@ -32,12 +32,15 @@ const EXACT_LEVELS: usize = 2;
 /// An objective and a bound that are closer meet.
 const CERTIFIED: f64 = 1e-9;
 
+/// Least slack: above the rounding of sums over rows, far below what is certified.
+const SLACK: f64 = 1e-13;
+
 /// A bound is reported lower by this at least, which is above the rounding of sums over rows.
 const ROUNDING: f64 = 1e-11;
 
 /// The best tree for `task`, or on a limit the best found and a bound.
-pub fn solve_brier(
-    task: &Brier,
+pub fn solve(
+    task: &dyn ScalarCurveTask,
     features: &BinaryMatrix,
     settings: &Settings,
     monitor: &Monitor,
@@ -49,8 +52,8 @@ pub fn solve_brier(
 ///
 /// The numbers of leaves end at `settings.max_leaves`, at what the depth allows, or at the
 /// number of distinct rows.
-pub fn path_brier(
-    task: &Brier,
+pub fn solve_path(
+    task: &dyn ScalarCurveTask,
     features: &BinaryMatrix,
     settings: &Settings,
     monitor: &Monitor,
@@ -67,13 +70,15 @@ pub fn path_brier(
 
 /// Data in the form that searches share.
 pub(super) struct Prepared<'a> {
-    task: &'a Brier,
+    task: &'a dyn ScalarCurveTask,
     features: &'a BinaryMatrix,
     /// All rows.
     pub root: Node,
     pub tables: Tables,
     memo: Option<MemoOf<CurveNodes<'a>>>,
     kernel: Kernel,
+    /// Costs closer than this are taken as equal.
+    slack: f64,
 }
 
 impl Scale<f64> for Prepared<'_> {
@@ -92,20 +97,19 @@ impl Scale<f64> for Prepared<'_> {
 
 impl<'a> Prepared<'a> {
     pub fn new(
-        task: &'a Brier,
+        task: &'a dyn ScalarCurveTask,
         features: &'a BinaryMatrix,
         settings: &Settings,
     ) -> Result<Self, Error> {
-        settings.check(features.n_rows(), &task.event)?;
-        if task.n_rows() != features.n_rows() {
-            return Err(Error::invalid("y", "does not have a row for every row of X"));
-        }
+        settings.check(features.n_rows(), &task.timeline().event)?;
         let backend = settings.backend();
-        let kernel = Kernel { backend, curve: task.curve, min_leaf: settings.least_rows() };
-        let (rows, tables) = Tables::new(task, features, settings.equivalent_points)?;
+        let kernel = Kernel { backend, curve: task.curve(), min_leaf: settings.least_rows() };
+        let (rows, tables) =
+            Tables::new(task, features, settings.equivalent_points, task.reference())?;
         let memo = settings.cache.then(|| MemoOf::<CurveNodes>::new(settings.bytes()));
         let root = Node { rows, leaf: kernel.leaf(&tables) };
-        Ok(Prepared { task, features, root, tables, memo, kernel })
+        let slack = task.slack().max(SLACK);
+        Ok(Prepared { task, features, root, tables, memo, kernel, slack })
     }
 
     /// A search over the nodes of these data.
@@ -115,7 +119,8 @@ impl<'a> Prepared<'a> {
         monitor: &'b Monitor<'b>,
     ) -> Branch<'b, CurveNodes<'b>> {
         let Prepared { tables, kernel, task, memo, .. } = self;
-        let nodes = CurveNodes::new(tables, settings, monitor, *kernel, task.leaf_penalty);
+        let costs = (task.leaf_penalty(), self.slack);
+        let nodes = CurveNodes::new(tables, settings, monitor, *kernel, costs);
         Branch { nodes, memo: memo.as_ref(), monitor }
     }
 
@@ -126,10 +131,10 @@ impl<'a> Prepared<'a> {
         monitor: &Monitor,
         smaller: Option<&Solution>,
     ) -> Result<(Solution, f64), Error> {
-        let best = (self.root.leaf + self.task.leaf_penalty, Tree::leaf());
+        let best = (self.root.leaf + self.task.leaf_penalty(), Tree::leaf());
         let mut search = Search::new(self, settings, monitor, best, 0.0)
-            .with_slack(self.tables.slack)
-            .trusting_reference(self.task.reference.is_some());
+            .with_slack(self.slack)
+            .trusting_reference(self.task.reference().is_some());
         if let Some(smaller) = smaller {
             search.offer(smaller.objective, smaller.tree.clone());
         }
@@ -137,7 +142,7 @@ impl<'a> Prepared<'a> {
         let cost = search.best.0;
         let (tree, verdict) = search.finish(stop);
         let off = (verdict.objective - cost).abs();
-        if self.task.reference.is_none() && off > CERTIFIED * verdict.objective.max(1.0) {
+        if self.task.reference().is_none() && off > CERTIFIED * verdict.objective.max(1.0) {
             let reason = format!("span too wide a range: sums over them are off by {off:.1e}");
             return Err(Error::invalid("sample_weight", reason));
         }
@@ -162,7 +167,7 @@ impl<'a> Prepared<'a> {
         settings: &Settings,
         monitor: &Monitor,
     ) -> Result<(), Stop> {
-        let (root, proves) = (&self.root, self.task.reference.is_none());
+        let (root, proves) = (&self.root, self.task.reference().is_none());
         let mut branch = self.branch(settings, monitor);
         let allowed = branch.nodes.useful(root, settings.allowed());
         let free = branch.nodes.bound_of(root.leaf, self.tables.free_floor, root.rows.count);

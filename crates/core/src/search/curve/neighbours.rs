@@ -1,15 +1,15 @@
-//! Trees near the best one, and other questions in the place of those of a tree, by Brier score.
+//! Trees near the best one, and other questions in the place of those of a tree.
 
 use super::Prepared;
 use super::node::{Candidate, CurveNodes, Node, with_root};
 use crate::data::BinaryMatrix;
 use crate::error::Error;
 use crate::search::branch::Branch;
-use crate::search::near::{Near, Nearness, TOLERANCE, near_optimal};
+use crate::search::near::{self, Near, Nearness, TOLERANCE};
 use crate::search::nodes::{Allowed, Listed, Nodes};
 use crate::search::root::Scale;
 use crate::search::{Alternative, Monitor, Settings, Status, Stop};
-use crate::task::brier::Brier;
+use crate::task::curve::ScalarCurveTask;
 use crate::tree::{LEAF, Tree};
 use rustc_hash::FxHashSet;
 
@@ -18,8 +18,8 @@ use rustc_hash::FxHashSet;
 ///
 /// Columns that split a node's rows in the same way count once, by the first of them. When
 /// a limit ends the search or the enumeration, only the best tree is returned.
-pub fn near_optimal_brier(
-    task: &Brier,
+pub fn near_optimal(
+    task: &dyn ScalarCurveTask,
     features: &BinaryMatrix,
     settings: &Settings,
     monitor: &Monitor,
@@ -35,12 +35,12 @@ pub fn near_optimal_brier(
     let nearness = Nearness { cut: tolerance(best), worst: tolerance(first.objective), limit };
     let mut branch = prepared.branch(settings, monitor);
     let objective = |tree: &Tree| prepared.objective(0.0, tree);
-    Ok(near_optimal(&mut branch, &prepared.root, settings, first, &nearness, objective))
+    Ok(near::near_optimal(&mut branch, &prepared.root, settings, first, &nearness, objective))
 }
 
-/// As [`alternatives`](crate::search::alternatives()), by Brier score.
-pub fn alternatives_brier(
-    task: &Brier,
+/// As [`alternatives`](crate::search::alternatives()), by the loss of curves.
+pub fn alternatives(
+    task: &dyn ScalarCurveTask,
     features: &BinaryMatrix,
     settings: &Settings,
     monitor: &Monitor,

@@ -31,6 +31,7 @@ pub struct CurveNodes<'a> {
     pub kernel: Kernel,
     /// Price of a leaf.
     pub price: f64,
+    slack: f64,
     nodes_pool: Vec<Node>,
     #[expect(clippy::vec_box, reason = "they are large and handed on")]
     splits_pool: Vec<Box<Splits>>,
@@ -43,16 +44,16 @@ pub struct Open {
 }
 
 impl<'a> CurveNodes<'a> {
-    /// With empty buffers.
+    /// With empty buffers; the price of a leaf, and what costs may differ by and be equal.
     pub fn new(
         tables: &'a Tables,
         settings: &'a Settings,
         monitor: &'a Monitor<'a>,
         kernel: Kernel,
-        price: f64,
+        (price, slack): (f64, f64),
     ) -> Self {
         let (nodes_pool, splits_pool) = (Vec::new(), Vec::new());
-        CurveNodes { tables, settings, monitor, kernel, price, nodes_pool, splits_pool }
+        CurveNodes { tables, settings, monitor, kernel, price, slack, nodes_pool, splits_pool }
     }
 
     /// Losses of all single splits; the parts of the floor are only there with `floors`.
@@ -91,7 +92,7 @@ impl<'a> CurveNodes<'a> {
         for (lane, &column) in splits.columns.iter().enumerate() {
             let value = splits.yes[lane] + splits.no[lane] + 2.0 * self.price;
             let fewer = splits.count[lane].min(rows.count - splits.count[lane]);
-            let better = fewer >= least && value < best.value - self.tables.slack;
+            let better = fewer >= least && value < best.value - self.slack;
             if better && self.allows_events(rows, column) {
                 best = Known::exact(value, column as i32);
             }
@@ -139,7 +140,7 @@ impl<'a> Nodes for CurveNodes<'a> {
     const ALL_SIZES: bool = false;
 
     fn slack(&self) -> f64 {
-        self.tables.slack
+        self.slack
     }
 
     fn leaf(&self, node: &Node) -> Known<f64, i32> {
@@ -155,7 +156,7 @@ impl<'a> Nodes for CurveNodes<'a> {
         let mut leaves = by_rows.max(1);
         if self.price > 0.0 && self.settings.look_ahead {
             // A NaN or infinite quotient saturates.
-            let splits = ((node.leaf - floor + self.tables.slack) / self.price) as usize;
+            let splits = ((node.leaf - floor + self.slack) / self.price) as usize;
             leaves = leaves.min(splits.saturating_add(1));
         }
         allowed.at_most(usize::MAX, leaves)
@@ -272,7 +273,7 @@ pub fn with_root(
     let sides = branch.nodes.sides(node, &open, &split)?;
     branch.nodes.close(open);
     let tables = branch.nodes.tables;
-    let reached = value + 4.0 * tables.slack;
+    let reached = value + 4.0 * branch.nodes.slack;
     // The floor of a reference model may lie above a value that was found, and rounding above
     // what it is asked to reach: then the best share is taken.
     let cuts = if tables.reference { &[f64::INFINITY][..] } else { &[reached, f64::INFINITY] };
@@ -336,7 +337,7 @@ pub fn greedy(
         Some((a + b, branch.nodes.joined(node, best, [&no, &yes])))
     });
     branch.nodes.close(open);
-    below.filter(|below| below.0 < as_leaf.0 - branch.nodes.tables.slack).unwrap_or(as_leaf)
+    below.filter(|below| below.0 < as_leaf.0 - branch.nodes.slack).unwrap_or(as_leaf)
 }
 
 /// A column to split on.

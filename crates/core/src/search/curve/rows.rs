@@ -2,8 +2,8 @@
 
 use crate::data::{BinaryMatrix, Column, Sample, column_bitsets, random_number};
 use crate::error::Error;
-use crate::task::brier::Brier;
 use crate::task::brier::antitonic::Fit;
+use crate::task::curve::CurveTask;
 
 /// A row's place in time: twice the index of its time, plus one for a censoring, so that the
 /// events of a time come before its censorings.
@@ -23,6 +23,15 @@ pub struct Rows {
 }
 
 impl Rows {
+    /// The rows of the tables, ascending.
+    pub fn ids(&self) -> impl Iterator<Item = usize> + Clone + '_ {
+        self.mask.iter().enumerate().flat_map(|(w, &word)| {
+            let next = |rest: &u64| Some(rest & (rest - 1)).filter(|&rest| rest != 0);
+            let words = std::iter::successors(Some(word).filter(|&word| word != 0), next);
+            words.map(move |rest| 64 * w + rest.trailing_zeros() as usize)
+        })
+    }
+
     /// The rows where column `c` is true, and those where it is false; `count` and `floor`
     /// are those of the former.
     pub fn split(
@@ -91,6 +100,8 @@ pub struct Tables {
     pub censoring: Vec<f64>,
     /// Per time: 1/G.
     pub inverse_censoring: Vec<f64>,
+    /// Per time: the share of the horizon after it; empty where no restricted mean is wanted.
+    pub horizon: Vec<f64>,
     /// Per row.
     pub about: Vec<About>,
     /// Columns searched.
@@ -103,13 +114,7 @@ pub struct Tables {
     pub n_groups: usize,
     /// Floor of all rows without the reference model.
     pub free_floor: f64,
-    /// Costs closer than this are taken as equal.
-    pub slack: f64,
 }
-
-/// Least slack: above the rounding of sums over rows, far below the 1e-9 within which an optimum
-/// is certified.
-const SLACK: f64 = 1e-13;
 
 /// Distinct rows per time from which nodes are counted in histograms.
 const ROWS_PER_TIME: usize = 16;
@@ -117,23 +122,30 @@ const ROWS_PER_TIME: usize = 16;
 impl Tables {
     /// The root and the constants for it.
     ///
-    /// `floors` asks for the floor of every group of equal rows.
+    /// `floors` asks for the floor of every group of equal rows; `losses` are those of a reference
+    /// model on each row.
     pub fn new(
-        task: &Brier,
+        task: &(impl CurveTask + ?Sized),
         features: &BinaryMatrix,
         floors: bool,
+        losses: Option<&[f64]>,
     ) -> Result<(Rows, Tables), Error> {
-        let n = task.n_rows();
+        let timeline = task.timeline();
+        let n = timeline.n_rows();
+        if n != features.n_rows() {
+            return Err(Error::invalid("y", "does not have a row for every row of X"));
+        }
         if u32::try_from(n).is_err() {
             return Err(Error::invalid("X", "more than 2^32 rows"));
         }
         let columns = Sample::new(features, &[], 0).columns;
         let words = columns.len().div_ceil(64).max(1);
-        let scale = task.weight_scale();
+        let scale = timeline.weight_scale();
         let bits = packed_rows(features, &columns);
-        let codes: Vec<Code> =
-            (0..n).map(|r| 2 * task.time_index(r) as Code + Code::from(!task.event[r])).collect();
-        let weights: Vec<f64> = task.weight.iter().map(|weight| (weight * scale).round()).collect();
+        let code = |r: usize| 2 * timeline.time_index(r) as Code + Code::from(!timeline.event[r]);
+        let codes: Vec<Code> = (0..n).map(code).collect();
+        let weights: Vec<f64> =
+            timeline.weight.iter().map(|weight| (weight * scale).round()).collect();
         let packed = |r: u32| &bits[r as usize * words..(r as usize + 1) * words];
         let mut order: Vec<u32> = (0..n as u32).collect();
         order.sort_unstable_by(|&r, &s| {
@@ -149,8 +161,8 @@ impl Tables {
             if !same_group {
                 reference.push(0.0);
             }
-            if let Some(losses) = &task.reference {
-                *reference.last_mut().expect("a group was begun") += losses[i] * task.weight[i];
+            if let Some(losses) = losses {
+                *reference.last_mut().expect("a group was begun") += losses[i] * timeline.weight[i];
             }
             match merged.last_mut() {
                 Some((first, weight, about))
@@ -166,7 +178,7 @@ impl Tables {
             }
         }
         let total: f64 = merged.iter().map(|row| row.1).sum();
-        let (plain, censoring) = task.suffix_integrals(total);
+        let (plain, censoring) = timeline.suffix_integrals(total);
         let weighted = merged.iter().any(|(_, weight, about)| *weight != about.count);
         let mut tables = Tables {
             code: Vec::new(),
@@ -183,14 +195,14 @@ impl Tables {
             random: Vec::new(),
             plain,
             censoring,
-            inverse_censoring: task.inverse_censoring.clone(),
+            inverse_censoring: timeline.inverse_censoring.clone(),
+            horizon: task.horizon().map_or(Vec::new(), |horizon| timeline.rest_of(horizon)),
             about: Vec::new(),
             columns,
             weighted,
-            reference: task.reference.is_some(),
+            reference: losses.is_some(),
             n_groups: reference.len(),
             free_floor: 0.0,
-            slack: task.slack().max(SLACK),
         };
         let mut start = 0;
         while start < merged.len() {
@@ -200,7 +212,7 @@ impl Tables {
             let floor = if floors { tables.best_curve(curve) } else { 0.0 };
             tables.free_floor += floor;
             let head = &mut merged[start].2;
-            head.floor = floor.max(reference[group[start] as usize] / task.total_weight());
+            head.floor = floor.max(reference[group[start] as usize] / timeline.total_weight());
             start += len;
         }
         let mut by_time: Vec<u32> = (0..merged.len() as u32).collect();
@@ -224,8 +236,8 @@ impl Tables {
         root.hash = tables.hash(&root.mask);
         let row = |r: usize| &tables.bits[r * words..(r + 1) * words];
         column_bitsets(n_distinct, tables.columns.len(), row, &mut tables.column_masks);
-        tables.run_end = vec![0; 2 * task.grid.len()];
-        let mut of_run = vec![0.0; 2 * task.grid.len()];
+        tables.run_end = vec![0; 2 * timeline.grid.len()];
+        let mut of_run = vec![0.0; 2 * timeline.grid.len()];
         for (id, (&code, &weight)) in tables.code.iter().zip(&tables.weight).enumerate() {
             tables.run_end[code as usize] = id as u32 + 1;
             of_run[code as usize] += weight;
@@ -252,7 +264,7 @@ impl Tables {
         }
         if scale == 1.0 && of_run.iter().all(|&weight| weight <= f64::from(u16::MAX)) {
             tables.small_weight = Some(tables.weight.iter().map(|&w| w as u16).collect());
-            tables.histograms = n_distinct >= ROWS_PER_TIME * task.grid.len();
+            tables.histograms = n_distinct >= ROWS_PER_TIME * timeline.grid.len();
             tables.countable = !weighted && total <= f64::from(u16::MAX);
         }
         Ok((root, tables))
@@ -317,11 +329,14 @@ impl Tables {
         fit.loss()
     }
 
-    /// Loss of the Kaplan–Meier curve on rows in the order of time.
-    pub fn kaplan_meier(&self, rows: impl Iterator<Item = (Code, f64)> + Clone) -> f64 {
+    /// Loss of the Kaplan–Meier curve on rows in the order of time, and its restricted mean as a
+    /// share of the horizon, if there is one.
+    pub fn kaplan_meier(&self, rows: impl Iterator<Item = (Code, f64)> + Clone) -> (f64, f64) {
         let (mut n, mut v): (f64, f64) = (rows.clone().map(|row| row.1).sum(), 0.0);
         let (mut survival, mut ratio, mut loss) = (1.0, 1.0 / n.max(1.0), 0.0);
-        let mut last = 0;
+        let rest = |k: usize| self.horizon.get(k).copied().unwrap_or(0.0);
+        // Nobody has left before the first time.
+        let (mut last, mut mean) = (0, self.horizon.first().map_or(0.0, |rest| 1.0 - rest));
         for (code, weight) in rows {
             let k = (code / 2) as usize;
             let (p, q) = (
@@ -329,6 +344,7 @@ impl Tables {
                 n * (self.censoring[last] - self.censoring[k]),
             );
             loss += survival * survival * p + (1.0 - survival) * (1.0 - survival) * q;
+            mean += survival * (rest(last) - rest(k));
             last = k;
             n -= weight;
             if weight == 0.0 {
@@ -342,7 +358,8 @@ impl Tables {
             }
         }
         let (p, q) = (v * self.plain[last], n * self.censoring[last]);
-        loss + survival * survival * p + (1.0 - survival) * (1.0 - survival) * q
+        loss += survival * survival * p + (1.0 - survival) * (1.0 - survival) * q;
+        (loss, mean + survival * rest(last))
     }
 }
 

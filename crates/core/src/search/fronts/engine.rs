@@ -4,8 +4,11 @@
 //! a total order, separable, and found by plain recursion down to depth two, where the pair
 //! sums hold every leaf. It bounds whatever the front of the subproblem can be good for.
 
-use super::node::{Key, Members, Node, Pace, Pairs};
+use super::curves::Curves;
+use super::node::{Key, Node, Pace, Pairs};
 use crate::data::{BinaryMatrix, Sample, Smallest};
+use crate::error::Error;
+use crate::search::curve::rows::Rows;
 use crate::search::{Monitor, Settings, Stop};
 use crate::task::FrontTask;
 use crate::tree::{LEAF, Tree};
@@ -74,7 +77,7 @@ pub(super) struct Engine<'a, T, const K: usize> {
     pub max_leaves: u32,
     pub monitor: &'a Monitor<'a>,
     pub weights: Weights<K>,
-    members: Option<Members<'a>>,
+    curves: Option<Curves<'a>>,
     pub plans: Vec<Plan>,
     /// Plan of a leaf of every label.
     leaf_plans: Vec<u32>,
@@ -92,14 +95,16 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         features: &BinaryMatrix,
         settings: &Settings,
         monitor: &'a Monitor<'a>,
-    ) -> Self {
-        Engine {
+    ) -> Result<Self, Error> {
+        let curves = task.curve_statistics();
+        let curves = curves.map(|task| Curves::new(task, features, settings)).transpose()?;
+        Ok(Engine {
             task,
             smallest: settings.smallest(),
             max_leaves: u32::MAX,
             monitor,
             weights: Weights { components: [1.0; K], leaf: 0.0 },
-            members: task.row_leaves().map(|leaves| Members::new(leaves, features)),
+            curves,
             plans: Vec::new(),
             leaf_plans: Vec::new(),
             scratch: Vec::new(),
@@ -107,12 +112,14 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
             bytes: 0,
             least_bytes: 0,
             limit: settings.bytes(),
-        }
+        })
     }
 
     /// The node of all rows.
     pub fn root(&self, sample: Sample) -> Rc<Node> {
-        Rc::new(Node::new(sample, self.members.as_ref()))
+        let curves = self.curves.as_ref();
+        let rows = curves.map_or_else(Rows::default, |curves| curves.all.clone());
+        Rc::new(Node::new(sample, rows, curves))
     }
 
     pub fn set_weights(&mut self, weights: Weights<K>) {
@@ -130,13 +137,13 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
 
     pub fn child(&mut self, node: &Node, c: usize, value: bool) -> Rc<Node> {
         let keep = &mut |bytes| keep(&mut self.bytes, kept(self.limit), bytes);
-        node.child(c, value, self.members.as_ref(), keep)
+        node.child(c, value, self.curves.as_ref(), keep)
     }
 
     /// Sums for trees of at most `depth` ≤ 2.
     pub fn pairs(&mut self, node: &Node, depth: usize) -> Result<Rc<Pairs>, Stop> {
         let keep = &mut |bytes| keep(&mut self.bytes, kept(self.limit), bytes);
-        node.pairs(depth > 1, self.members.as_ref(), self.monitor, self.limit, keep)
+        node.pairs(depth > 1, self.curves.as_ref(), self.monitor, self.limit, keep)
     }
 
     /// Plans and points take memory, too.
@@ -192,12 +199,16 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
             let own = sample.statistics(r).iter().copied().chain([sample.size(r)]);
             record.iter_mut().zip(own).for_each(|(sum, v)| *sum += v);
         }
+        let curves = self.curves.as_ref();
+        let leaves = curves.map(|curves| curves.leaves(sample, &root.rows, tree));
         for (node, record) in records.iter_mut().enumerate() {
             if tree.feature[node] == LEAF {
                 record.resize(sample.channels + 1, 0);
-                if let Some(members) = &self.members {
-                    let leaf = members.leaf(|r| leaf_of[r] == node, record[2] - record[3]);
-                    record[..2].copy_from_slice(&leaf);
+                if let (Some(curves), Some(leaves)) = (curves, &leaves)
+                    && let Some(leaf) = leaves[node]
+                {
+                    let share = record[2] - record[3];
+                    record[..2].copy_from_slice(&curves.statistics(leaf, share));
                 }
             }
         }

@@ -6,6 +6,7 @@
 //! one component with the others within their windows, [`solve_metric`] the best of a measure of
 //! both error rates.
 
+mod curves;
 mod engine;
 mod hull;
 mod limited;
@@ -91,7 +92,7 @@ pub(crate) fn solve_front<T: FrontTask<2>>(
 ) -> Result<Front, Error> {
     settings.check(features.n_rows(), task.events())?;
     let sample = sample(task, features);
-    let mut engine = Engine::new(task, features, settings, monitor);
+    let mut engine = Engine::new(task, features, settings, monitor)?;
     engine.max_leaves = leaf_limit(settings, &sample);
     let root = engine.root(sample);
     let mut stairs = Vec::new();
@@ -136,7 +137,7 @@ pub(crate) fn solve_limited<T: FrontTask<K>, const K: usize>(
     settings.check(features.n_rows(), task.events())?;
     let sample = sample(task, features);
     let (n_distinct_rows, n_columns) = (sample.n_rows(), sample.n_columns());
-    let mut engine = Engine::new(task, features, settings, monitor);
+    let mut engine = Engine::new(task, features, settings, monitor)?;
     engine.max_leaves = leaf_limit(settings, &sample);
     let root = engine.root(sample);
     let (best, verdict) = limited::Search::new(&mut engine, root, settings).run(settings, relaxed);

@@ -1,8 +1,10 @@
 //! A set of rows with the sums of every pair of its columns: all leaves of depth two.
 
-use crate::data::{BinaryMatrix, Sample};
+use super::curves::Curves;
+use crate::data::Sample;
+use crate::search::curve::kernel::Splits;
+use crate::search::curve::rows::Rows;
 use crate::search::{Monitor, Stop};
-use crate::task::RowLeaves;
 use std::cell::OnceCell;
 use std::rc::Rc;
 
@@ -35,53 +37,12 @@ impl<'a> Pace<'a> {
 /// Identity of a set of rows.
 pub(super) type Key = (u128, usize);
 
-/// The caller's rows behind the distinct ones, for leaves that follow from them.
-pub(super) struct Members<'a> {
-    pub leaves: &'a dyn RowLeaves,
-    /// Distinct row that every row of the caller was merged into.
-    distinct: Vec<u32>,
-}
-
-impl<'a> Members<'a> {
-    /// Distinct rows are numbered in the order of their bits, as [`Sample::new`] does.
-    pub fn new(leaves: &'a dyn RowLeaves, features: &BinaryMatrix) -> Self {
-        let mut order: Vec<u32> = (0..features.n_rows() as u32).collect();
-        let row = |r: u32| features.row(r as usize);
-        order.sort_by(|&a, &b| row(a).cmp(row(b)));
-        let mut distinct = vec![0; order.len()];
-        let mut number = 0;
-        for (at, &r) in order.iter().enumerate() {
-            number += u32::from(at > 0 && row(order[at - 1]) != row(r));
-            distinct[r as usize] = number;
-        }
-        Members { leaves, distinct }
-    }
-
-    /// Statistics 0 and 1 of a leaf of the distinct rows that are `inside`.
-    pub fn leaf(&self, inside: impl Fn(usize) -> bool, share: i64) -> [i64; 2] {
-        let of_leaf = |r: &&u32| inside(self.distinct[**r as usize] as usize);
-        let rows: Vec<u32> = self.leaves.order().iter().filter(of_leaf).copied().collect();
-        let mut leaf = [[0; 2]];
-        self.leaves.fill(&rows, &vec![0; rows.len()], &mut leaf, &[share]);
-        leaf[0]
-    }
-
-    /// The caller's rows of a sample in their order, each with its place in the sample.
-    fn of(&self, sample: &Sample) -> (Vec<u32>, Vec<u32>) {
-        let most = self.distinct.iter().max().map_or(0, |&m| m as usize + 1);
-        let mut place = vec![u32::MAX; most];
-        for (at, &id) in sample.ids.iter().enumerate() {
-            place[id as usize] = at as u32;
-        }
-        let of_row = |&r: &u32| (r, place[self.distinct[r as usize] as usize]);
-        self.leaves.order().iter().map(of_row).filter(|(_, at)| *at != u32::MAX).unzip()
-    }
-}
-
 /// Rows of one node of the search, with what is computed of them once.
 pub(super) struct Node {
     pub sample: Sample,
     pub key: Key,
+    /// The same in the order of time, where leaves are curves.
+    pub rows: Rows,
     /// Sums of the statistics over all rows, then their size: numbers of rows and of events.
     pub total: Vec<i64>,
     children: Vec<[OnceCell<Rc<Node>>; 2]>,
@@ -107,24 +68,17 @@ pub(super) struct Pairs {
 const NODE_BYTES: usize = size_of::<Node>() + 12 * 16;
 
 impl Node {
-    pub fn new(sample: Sample, members: Option<&Members>) -> Node {
+    /// `rows` are those of the sample in the order of time, where leaves are `curves`.
+    pub fn new(sample: Sample, rows: Rows, curves: Option<&Curves>) -> Node {
         let mut total = sample.total.clone();
-        if let Some(members) = members {
-            let (rows, _) = members.of(&sample);
-            let mut leaf = [[0; 2]];
-            let share = [total[2] - total[3]];
-            members.leaves.fill(&rows, &vec![0; rows.len()], &mut leaf, &share);
-            total[..2].copy_from_slice(&leaf[0]);
+        if let Some(curves) = curves {
+            let share = total[2] - total[3];
+            total[..2].copy_from_slice(&curves.statistics(curves.leaf(&rows), share));
         }
         total.push(sample.total_size());
         let children = (0..sample.n_columns()).map(|_| Default::default()).collect();
-        Node {
-            key: (sample.key(), sample.n_rows()),
-            sample,
-            total,
-            children,
-            pairs: Default::default(),
-        }
+        let key = (sample.key(), sample.n_rows());
+        Node { key, sample, rows, total, children, pairs: Default::default() }
     }
 
     /// The rows in which column `c` has the value; kept when `keep` allows the memory.
@@ -132,17 +86,20 @@ impl Node {
         &self,
         c: usize,
         value: bool,
-        members: Option<&Members>,
+        curves: Option<&Curves>,
         keep: &mut impl FnMut(usize) -> bool,
     ) -> Rc<Node> {
         let slot = &self.children[c][usize::from(value)];
         if let Some(child) = slot.get() {
             return child.clone();
         }
-        let child = Rc::new(Node::new(self.sample.restrict(c, value), members));
+        let rows = curves.map(|curves| curves.sides(&self.rows, self.sample.columns[c]));
+        let rows = rows.map_or_else(Rows::default, |sides| sides[usize::from(value)].clone());
+        let child = Rc::new(Node::new(self.sample.restrict(c, value), rows, curves));
         // Statistics, bits, counts, events and the number of a row.
         let row = 8 * (child.sample.channels + child.sample.words() + 2) + 4;
-        let bytes = row * child.sample.n_rows() + 64 * child.sample.n_columns() + NODE_BYTES;
+        let rows = row * child.sample.n_rows() + 8 * child.rows.mask.len();
+        let bytes = rows + 64 * child.sample.n_columns() + NODE_BYTES;
         if keep(bytes) {
             slot.get_or_init(|| child.clone());
         }
@@ -154,7 +111,7 @@ impl Node {
     pub fn pairs(
         &self,
         both: bool,
-        members: Option<&Members>,
+        curves: Option<&Curves>,
         monitor: &Monitor,
         limit: usize,
         keep: &mut impl FnMut(usize) -> bool,
@@ -165,12 +122,12 @@ impl Node {
         }
         let n = self.sample.n_columns();
         let two = if both { n * n.saturating_sub(1) / 2 } else { 0 };
-        let cells = if members.is_some() { 8 * two + 4 * n } else { 0 };
+        let cells = if curves.is_some() { 8 * two + 4 * n } else { 0 };
         let bytes = 8 * ((n + two) * (self.sample.channels + 1) + cells);
         if bytes > limit {
             return Err(Stop::Memory);
         }
-        let pairs = Rc::new(Pairs::new(&self.sample, &self.total, both, members, monitor)?);
+        let pairs = Rc::new(Pairs::new(self, both, curves, monitor)?);
         if keep(bytes) {
             slot.get_or_init(|| pairs.clone());
         }
@@ -180,18 +137,18 @@ impl Node {
 
 impl Pairs {
     fn new(
-        sample: &Sample,
-        total: &[i64],
+        node: &Node,
         both: bool,
-        members: Option<&Members>,
+        curves: Option<&Curves>,
         monitor: &Monitor,
     ) -> Result<Pairs, Stop> {
+        let Node { sample, total, .. } = node;
         let (n, record) = (sample.n_columns(), sample.channels + 1);
         let two = if both { n * n.saturating_sub(1) / 2 } else { 0 };
         let pace = &mut Pace::new(monitor);
         let mut pairs = Pairs {
             record,
-            total: total.to_vec(),
+            total: total.clone(),
             one: vec![0; n * record],
             two: vec![0; two * record],
             sides: Vec::new(),
@@ -206,50 +163,50 @@ impl Pairs {
             8 => pairs.accumulate::<8>(sample, pace)?,
             _ => pairs.accumulate_any(sample, pace)?,
         }
-        if let Some(members) = members {
-            pairs.read_rows(sample, members, pace)?;
+        if let Some(curves) = curves {
+            pairs.read_curves(node, curves, pace)?;
         }
         Ok(pairs)
     }
 
-    /// The first two statistics of all sides and cells from the rows; O(columns² · rows).
-    fn read_rows(
-        &mut self,
-        sample: &Sample,
-        members: &Members,
-        pace: &mut Pace,
-    ) -> Result<(), Stop> {
-        let both = !self.two.is_empty();
-        let (rows, places) = members.of(sample);
-        let mut cells = vec![0u8; rows.len()];
+    /// The first two statistics of all sides and cells; O(columns² · rows).
+    fn read_curves(&mut self, node: &Node, curves: &Curves, pace: &mut Pace) -> Result<(), Stop> {
+        let (columns, n) = (&node.sample.columns, node.sample.n_columns());
+        let mut splits = Splits::default();
         let mut record = vec![0; self.record];
-        for f in 0..sample.n_columns() {
-            for (cell, &at) in cells.iter_mut().zip(&places) {
-                *cell = u8::from(sample.get(at as usize, f));
-            }
-            let mut shares = [0; 2];
-            for (value, share) in shares.iter_mut().enumerate() {
+        let steps = node.sample.n_rows() * n.div_ceil(8);
+        pace.spend(steps)?;
+        curves.splits(&node.rows, &mut splits);
+        for f in 0..n {
+            let leaves = curves.of_column(&splits, columns[f]).expect("a column has two sides");
+            let side = |value: usize| {
                 self.sums_of_side(f, value == 1, &mut record);
-                *share = record[2] - record[3];
-            }
-            let mut leaves = [[0; 2]; 2];
-            members.leaves.fill(&rows, &cells, &mut leaves, &shares);
-            self.sides.push(leaves);
-            pace.spend(rows.len())?;
-            for g in 0..if both { f } else { 0 } {
-                pace.spend(rows.len())?;
-                for (cell, &at) in cells.iter_mut().zip(&places) {
-                    let at = at as usize;
-                    *cell = 2 * u8::from(sample.get(at, f)) + u8::from(sample.get(at, g));
+                curves.statistics(leaves[value], record[2] - record[3])
+            };
+            let sides = [0, 1].map(side);
+            self.sides.push(sides);
+        }
+        if self.two.is_empty() {
+            return Ok(());
+        }
+        self.cells = vec![[[0; 2]; 4]; n * n.saturating_sub(1) / 2];
+        for f in 1..n {
+            pace.spend(steps)?;
+            for (a, rows) in curves.sides(&node.rows, columns[f]).iter().enumerate() {
+                curves.splits(rows, &mut splits);
+                for g in 0..f {
+                    let leaves = curves.of_column(&splits, columns[g]);
+                    for b in 0..2 {
+                        self.sums_of_cell(f, a == 1, g, b == 1, &mut record);
+                        let share = record[2] - record[3];
+                        self.cells[f * (f - 1) / 2 + g][2 * a + b] = match leaves {
+                            Some(leaves) => curves.statistics(leaves[b], share),
+                            // The whole side, or nothing.
+                            None if record[self.record - 1] > 0 => self.sides[f][a],
+                            None => [0; 2],
+                        };
+                    }
                 }
-                let mut shares = [0; 4];
-                for (cell, share) in shares.iter_mut().enumerate() {
-                    self.sums_of_cell(f, cell >= 2, g, cell % 2 == 1, &mut record);
-                    *share = record[2] - record[3];
-                }
-                let mut leaves = [[0; 2]; 4];
-                members.leaves.fill(&rows, &cells, &mut leaves, &shares);
-                self.cells.push(leaves);
             }
         }
         Ok(())

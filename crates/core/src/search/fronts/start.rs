@@ -8,10 +8,11 @@ use super::node::Node;
 use super::points::{Bounds, Gathered};
 use crate::data::BinaryMatrix;
 use crate::error::Error;
-use crate::search::{Monitor, Settings, Solution, Stop, solve, solve_brier};
+use crate::search::{Monitor, Settings, Solution, Stop, curve, solve};
 use crate::survival::Observations;
 use crate::task::accuracy::Accuracy;
-use crate::task::brier::{Brier, LeafCurve};
+use crate::task::brier::Brier;
+use crate::task::curve::LeafCurve;
 use crate::task::label_costs::LabelCosts;
 use crate::task::likelihood::Likelihood;
 use crate::task::{ANY, FrontTask};
@@ -60,7 +61,7 @@ pub fn without_fairness<'a>(
     Box::new(move |settings, monitor| {
         if brier {
             let task = Brier::new(&obs, leaf_penalty, LeafCurve::KaplanMeier, None)?;
-            return solve_brier(&task, features, settings, monitor);
+            return curve::solve(&task, features, settings, monitor);
         }
         if prior == 0.0 {
             return solve(&Likelihood::new(&obs, leaf_penalty)?, features, settings, monitor);

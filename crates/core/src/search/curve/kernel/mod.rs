@@ -5,8 +5,8 @@ mod source;
 
 use super::rows::{Rows, Tables};
 use crate::simd::{Backend, Job, RowLanes, Vector, with_token};
-use crate::task::brier::LeafCurve;
 use crate::task::brier::antitonic::Fit;
+use crate::task::curve::LeafCurve;
 use side::{Change, Side, Step};
 use source::{
     Collect, Count, CountColumns, FromRows, FromRuns, Listed, Node, Runs, Source, lane_bits,
@@ -26,6 +26,8 @@ pub struct Splits {
     pub count: Vec<f64>,
     /// Part of the node's floor where it is true.
     pub floor: Vec<f64>,
+    /// Restricted means of both sides, as shares of the horizon; empty without one.
+    pub means: [Vec<f64>; 2],
     scratch: Scratch,
 }
 
@@ -67,7 +69,7 @@ impl Kernel {
     pub fn leaf(&self, tables: &Tables) -> f64 {
         let rows = tables.code.iter().copied().zip(tables.weight.iter().copied());
         match self.curve {
-            LeafCurve::KaplanMeier => tables.kaplan_meier(rows),
+            LeafCurve::KaplanMeier => tables.kaplan_meier(rows).0,
             LeafCurve::BrierOptimal => tables.best_curve(rows),
         }
     }
@@ -88,6 +90,9 @@ impl Kernel {
         let padded = n_columns.next_multiple_of(64);
         for values in [&mut out.yes, &mut out.no, &mut out.count, &mut out.floor] {
             values.resize(padded, 0.0);
+        }
+        if !tables.horizon.is_empty() {
+            out.means.iter_mut().for_each(|values| values.resize(padded, 0.0));
         }
         if n_columns == 0 {
             return;
@@ -246,15 +251,13 @@ fn one_pass<L: RowLanes, const V: usize>(
     } else {
         out.floor[first..first + V * L::N].fill(0.0);
     }
-    match pass.counted {
-        Some(runs) => {
-            let source = FromRuns { runs, first, at: 0 };
-            lanes.run(Walk::<V, _> { source, pass, fits, out });
-        }
-        None => {
-            let source = FromRows { node, first, at: 0 };
-            lanes.run(Walk::<V, _> { source, pass, fits, out });
-        }
+    let runs = pass.counted.map(|runs| FromRuns { runs, first, at: 0 });
+    let rows = FromRows { node, first, at: 0 };
+    match (runs, node.tables.horizon.is_empty()) {
+        (Some(source), true) => lanes.run(Walk::<V, _, false> { source, pass, fits, out }),
+        (Some(source), false) => lanes.run(Walk::<V, _, true> { source, pass, fits, out }),
+        (None, true) => lanes.run(Walk::<V, _, false> { source: rows, pass, fits, out }),
+        (None, false) => lanes.run(Walk::<V, _, true> { source: rows, pass, fits, out }),
     }
 }
 
@@ -337,15 +340,17 @@ impl<L: RowLanes, const V: usize> Job<L> for AddUp<'_, V> {
     }
 }
 
-/// The losses on both sides.
-struct Walk<'a, const V: usize, S> {
+/// The losses on both sides, and where they are wanted the restricted `MEANS`.
+struct Walk<'a, const V: usize, S, const MEANS: bool> {
     source: S,
     pass: Pass<'a>,
     fits: &'a mut Vec<Fit>,
     out: &'a mut Splits,
 }
 
-impl<L: RowLanes, const V: usize, S: Source<L, V> + Copy> Job<L> for Walk<'_, V, S> {
+impl<L: RowLanes, const V: usize, S: Source<L, V> + Copy, const MEANS: bool> Job<L>
+    for Walk<'_, V, S, MEANS>
+{
     type Output = ();
 
     #[inline(always)]
@@ -354,8 +359,11 @@ impl<L: RowLanes, const V: usize, S: Source<L, V> + Copy> Job<L> for Walk<'_, V,
         let (tables, first) = (pass.node.tables, pass.first);
         let weight = weigh::<L, V, S>(lanes, source, pass, out);
         match pass.curve {
-            LeafCurve::KaplanMeier => walk::<L, V, S>(lanes, source, tables, weight, first, out),
+            LeafCurve::KaplanMeier => {
+                walk::<L, V, S, MEANS>(lanes, source, tables, weight, first, out)
+            }
             LeafCurve::BrierOptimal => {
+                assert!(!MEANS, "only Kaplan–Meier curves have restricted means here");
                 fit::<L, V, S>(lanes, source, tables, weight, first, fits, out)
             }
         }
@@ -394,7 +402,7 @@ fn weigh<L: RowLanes, const V: usize, S: Source<L, V>>(
 
 /// The losses of the Kaplan–Meier curves.
 #[inline(always)]
-fn walk<L: RowLanes, const V: usize, S: Source<L, V>>(
+fn walk<L: RowLanes, const V: usize, S: Source<L, V>, const MEANS: bool>(
     lanes: L,
     mut runs: S,
     tables: &Tables,
@@ -406,7 +414,10 @@ fn walk<L: RowLanes, const V: usize, S: Source<L, V>>(
     for v in 0..V {
         others[v] = lanes.splat_real(weight) - at_risk[v];
     }
-    let (mut yes, mut no) = (Side::<L, V>::new(lanes, at_risk), Side::<L, V>::new(lanes, others));
+    // Nobody has left before the first time.
+    let mut rest = if MEANS { tables.horizon[0] } else { 1.0 };
+    let mut yes = Side::<L, V>::new(lanes, at_risk, 1.0 - rest);
+    let mut no = Side::<L, V>::new(lanes, others, 1.0 - rest);
     let mut change = Change::<L, V>::none(lanes);
     let (mut total, mut last) = ([0.0; 3], 0);
     loop {
@@ -434,15 +445,18 @@ fn walk<L: RowLanes, const V: usize, S: Source<L, V>>(
         let at = k.map_or([0.0; 3], |k| {
             [tables.plain[k], tables.censoring[k], tables.inverse_censoring[k]]
         });
+        let next = k.map_or(0.0, |k| if MEANS { tables.horizon[k] } else { 0.0 });
         let step = Step {
             plain: lanes.splat_real(tables.plain[last] - at[0]),
             censoring: lanes.splat_real(tables.censoring[last] - at[1]),
             rest: lanes.splat_real(at[1]),
             inverse_censoring: lanes.splat_real(at[2]),
+            horizon: lanes.splat_real(rest - next),
         };
+        rest = next;
         let any_censored = total[0] > 0.0;
-        no.advance(lanes, step, &change.rest_of(lanes, total), any_censored);
-        yes.advance(lanes, step, &change, any_censored);
+        no.advance::<MEANS>(lanes, step, &change.rest_of(lanes, total), any_censored);
+        yes.advance::<MEANS>(lanes, step, &change, any_censored);
         let Some(k) = k else { break };
         last = k;
         change = Change::none(lanes);
@@ -450,6 +464,11 @@ fn walk<L: RowLanes, const V: usize, S: Source<L, V>>(
     }
     store::<L, V>(&mut out.yes[first..], &yes.loss);
     store::<L, V>(&mut out.no[first..], &no.loss);
+    if MEANS {
+        let [no_means, yes_means] = &mut out.means;
+        store::<L, V>(&mut no_means[first..], &no.mean);
+        store::<L, V>(&mut yes_means[first..], &yes.mean);
+    }
 }
 
 /// The losses of the fitted curves: every run ends a piece on either side of every column.

@@ -11,16 +11,19 @@ pub(super) struct Side<L: RowLanes, const V: usize> {
     pub(super) ratio: [L::Real; V],
     pub(super) happened: [L::Real; V],
     pub(super) loss: [L::Real; V],
+    /// Restricted mean, as a share of the horizon; only where it is asked for.
+    pub(super) mean: [L::Real; V],
 }
 
 /// What all lanes share between two events of the node: Δ and Δ/G integrated, the integral
-/// of 1/G from the later time on, and 1/G there.
+/// of 1/G from the later time on, and 1/G there; the share of the horizon.
 #[derive(Clone, Copy)]
 pub(super) struct Step<L: RowLanes> {
     pub(super) plain: L::Real,
     pub(super) censoring: L::Real,
     pub(super) rest: L::Real,
     pub(super) inverse_censoring: L::Real,
+    pub(super) horizon: L::Real,
 }
 
 /// Sums over the rows between two events and at the second.
@@ -54,19 +57,21 @@ impl<L: RowLanes, const V: usize> Change<L, V> {
 }
 
 impl<L: RowLanes, const V: usize> Side<L, V> {
+    /// Before any event; `mean` of the horizon lies before the first time.
     #[inline(always)]
-    pub(super) fn new(lanes: L, at_risk: [L::Real; V]) -> Self {
+    pub(super) fn new(lanes: L, at_risk: [L::Real; V], mean: f64) -> Self {
         let (zero, one) = (lanes.splat_real(0.0), lanes.splat_real(1.0));
         let mut ratio = [zero; V];
         for v in 0..V {
             ratio[v] = L::reciprocal(L::max_real(at_risk[v], one));
         }
-        Side { at_risk, survival: [one; V], ratio, happened: [zero; V], loss: [zero; V] }
+        let mean = [lanes.splat_real(mean); V];
+        Side { at_risk, survival: [one; V], ratio, happened: [zero; V], loss: [zero; V], mean }
     }
 
     /// Integrates up to the next event, and takes it in.
     #[inline(always)]
-    pub(super) fn advance(
+    pub(super) fn advance<const MEANS: bool>(
         &mut self,
         lanes: L,
         step: Step<L>,
@@ -83,6 +88,9 @@ impl<L: RowLanes, const V: usize> Side<L, V> {
                 q = q + L::mul_add(censored, step.rest, change.minus_rest[v]);
                 n = n - censored;
                 self.ratio[v] = s * L::reciprocal(L::max_real(n, one));
+            }
+            if MEANS {
+                self.mean[v] = L::mul_add(s, step.horizon, self.mean[v]);
             }
             let u = one - s;
             let p = s * s * self.happened[v];
