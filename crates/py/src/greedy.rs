@@ -122,7 +122,7 @@ pub(crate) fn smallest(rows: usize, events: usize) -> Smallest {
 struct Fit<'a> {
     obs: Observations<'a>,
     /// The likelihood criterion; without it log-rank.
-    likelihood: Option<Likelihood<true>>,
+    likelihood: Option<Likelihood>,
     n_columns: usize,
     limits: Limits,
 }

@@ -146,6 +146,16 @@ impl Sample {
         Sample { total: total(&sums, channels), sums, channels, ..self.clone() }
     }
 
+    /// The same rows with other statistics: `of_id` gives those of a row of the first sample.
+    pub fn with_statistics<'a>(
+        &self,
+        channels: usize,
+        of_id: impl Fn(usize) -> &'a [i64],
+    ) -> Sample {
+        let sums: Vec<i64> = self.ids.iter().flat_map(|&id| of_id(id as usize)).copied().collect();
+        Sample { total: total(&sums, channels), sums, channels, ..self.clone() }
+    }
+
     /// Rows and events of row `r`; see [`size`](fn@size).
     #[inline]
     pub fn size(&self, r: usize) -> i64 {

@@ -26,10 +26,9 @@ pub trait Visitor {
     fn visit<T: FreeQuestions + 'static>(self, task: T) -> Self::Output;
 }
 
-/// `name => |problem| task;`, or `|problem| task, if condition => task` where the type depends on
-/// the data.
+/// `name => |problem| task;`
 macro_rules! registry {
-    ($($name:literal => |$p:ident| $task:expr $(, if $when:expr => $other:expr)?;)*) => {
+    ($($name:literal => |$p:ident| $task:expr;)*) => {
         /// Names of the tasks.
         pub const SUMS: &[&str] = &[$($name),*];
 
@@ -42,9 +41,6 @@ macro_rules! registry {
             Ok(Some(match name {
                 $($name => {
                     let $p = problem;
-                    $(if $when {
-                        return Ok(Some(visitor.visit($other?)));
-                    })?
                     visitor.visit($task?)
                 })*
                 _ => return Ok(None),
@@ -54,9 +50,8 @@ macro_rules! registry {
 }
 
 registry! {
-    "likelihood" => |p| Likelihood::new(&p.observations()?, p.leaf_penalty),
-        if p.prior()? != 0.0 =>
-            Likelihood::with_prior(&p.observations()?, p.prior()?, p.leaf_penalty);
+    "likelihood" => |p|
+        Likelihood::with_prior(&p.observations()?, p.prior()?, p.leaf_penalty);
     "accuracy" => |p| {
         let (y, k) = p.labels()?;
         Accuracy::new(&y, k, p.weights()?, p.leaf_penalty, p.max_leaves)

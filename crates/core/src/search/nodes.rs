@@ -234,11 +234,11 @@ pub trait Nodes: Sized {
     /// Of trees: leaves and splits together.
     type Cost: Cost;
     /// Rows.
-    type Node: Sync;
+    type Node;
     /// What is known of all questions of a node, for those below it.
-    type Open: Sync;
+    type Open;
     /// The questions still to be tried, and bounds that become known on the way.
-    type Queue: Send;
+    type Queue;
     /// A question at a node.
     type Split: Copy;
     /// What is kept of a best tree.
@@ -342,7 +342,7 @@ pub trait Nodes: Sized {
 
     /// A split above best trees of its false and its true side.
     fn join(
-        &self,
+        &mut self,
         node: &Self::Node,
         split: &Self::Split,
         trees: [&Self::Subtree; 2],
@@ -350,7 +350,7 @@ pub trait Nodes: Sized {
 }
 
 /// Nodes as the root needs them.
-pub trait Rooted: Nodes + Send {
+pub trait Rooted: Nodes<Node: Sync, Open: Sync, Queue: Send> + Send {
     /// The whole of a best tree of what is kept of it, for an exact `known`.
     fn whole(
         branch: &mut Branch<Self>,

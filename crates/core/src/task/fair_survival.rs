@@ -31,7 +31,7 @@ const NEAR: f64 = 0.05;
 /// Likelihood loss under a limit on the difference of two groups' restricted means.
 #[derive(Clone, Debug)]
 pub struct FairSurvival {
-    likelihood: Likelihood<true>,
+    likelihood: Likelihood,
     /// Events and hazard of the likelihood, share of group 1 and of group 0.
     statistics: Vec<i64>,
     mean: RestrictedMean,

@@ -85,12 +85,12 @@ impl LabelCosts {
         LabelCosts::with_tests(costs, n_labels, weights, leaf_penalty, max_leaves, true)
     }
 
-    /// As [`LabelCosts::of_costs`], beside the costs of tests, `whole` or not.
     /// Cost units per unit of the summed costs.
     pub(super) fn scale(&self) -> f64 {
         self.scale
     }
 
+    /// As [`LabelCosts::of_costs`], beside the costs of tests, `whole` or not.
     pub(super) fn with_tests(
         costs: &[f64],
         n_labels: usize,

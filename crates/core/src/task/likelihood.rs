@@ -24,10 +24,9 @@ pub(super) const MOST_PRICE: i64 = 1 << 56;
 /// Most pseudo-events of a prior.
 pub const MOST_PRIOR: f64 = 1e9;
 
-/// The likelihood task of a sample: channels are events and summed hazard. `PRIOR`: leaves have
-/// a prior, in kernels of their own, so that the others are no slower.
+/// The likelihood task of a sample: channels are events and summed hazard.
 #[derive(Clone, Debug)]
-pub struct Likelihood<const PRIOR: bool = false> {
+pub struct Likelihood {
     statistics: Vec<i64>,
     /// Whether the event of each row was observed.
     event: Vec<bool>,
@@ -64,14 +63,12 @@ pub fn baseline_hazard(obs: &Observations) -> Vec<f64> {
         .collect()
 }
 
-impl Likelihood<false> {
+impl Likelihood {
     /// Prepares the statistics; `leaf_penalty` is per leaf, in the normalised objective.
     pub fn new(obs: &Observations, leaf_penalty: f64) -> Result<Self, Error> {
         Likelihood::prepare(obs, 0.0, leaf_penalty)
     }
-}
 
-impl Likelihood<true> {
     /// As [`Likelihood::new`], where a leaf's hazard ratio has a prior of so many pseudo-events
     /// at one.
     pub fn with_prior(obs: &Observations, prior: f64, leaf_penalty: f64) -> Result<Self, Error> {
@@ -81,9 +78,7 @@ impl Likelihood<true> {
         }
         Likelihood::prepare(obs, prior, leaf_penalty)
     }
-}
 
-impl<const PRIOR: bool> Likelihood<PRIOR> {
     /// Cost units per unit of the summed loss.
     pub(super) fn scale(&self) -> f64 {
         self.scale
@@ -144,7 +139,7 @@ impl<const PRIOR: bool> Likelihood<PRIOR> {
     }
 }
 
-impl<const PRIOR: bool> Likelihood<PRIOR> {
+impl Likelihood {
     /// Units of the summed events per event.
     pub(super) fn events_scale(&self) -> f64 {
         self.events_scale
@@ -196,7 +191,7 @@ fn under_prior(events: f64, hazard: f64, a: f64) -> f64 {
     -(events + a) * ((events - hazard) / (hazard + a)).ln_1p()
 }
 
-impl<const PRIOR: bool> Statistics for Likelihood<PRIOR> {
+impl Statistics for Likelihood {
     #[inline(always)]
     fn channels(&self) -> usize {
         2
@@ -211,7 +206,7 @@ impl<const PRIOR: bool> Statistics for Likelihood<PRIOR> {
     }
 }
 
-impl<const PRIOR: bool> ScalarTask for Likelihood<PRIOR> {
+impl ScalarTask for Likelihood {
     fn leaf_cost(&self, sums: &[i64]) -> i64 {
         if self.prior > 0.0 { self.cost_under_prior(sums) } else { self.part_cost(sums) }
     }
@@ -258,7 +253,7 @@ impl<const PRIOR: bool> ScalarTask for Likelihood<PRIOR> {
     }
 }
 
-impl<const PRIOR: bool> Superadditive for Likelihood<PRIOR> {
+impl Superadditive for Likelihood {
     /// The cost without a prior.
     fn part_cost(&self, sums: &[i64]) -> i64 {
         let [events, hazard] = [sums[0] as f64, sums[1] as f64];
@@ -274,10 +269,10 @@ impl<const PRIOR: bool> Superadditive for Likelihood<PRIOR> {
     }
 }
 
-impl<const PRIOR: bool> Ties for Likelihood<PRIOR> {}
+impl Ties for Likelihood {}
 
-impl<const PRIOR: bool> Questions for Likelihood<PRIOR> {}
-impl<const PRIOR: bool> FreeQuestions for Likelihood<PRIOR> {}
+impl Questions for Likelihood {}
+impl FreeQuestions for Likelihood {}
 
 /// Constants of the loss in lane units.
 #[derive(Clone, Copy)]
@@ -288,7 +283,7 @@ pub struct Constants<R> {
     prior: [R; 3],
 }
 
-impl<const PRIOR: bool> LaneTask for Likelihood<PRIOR> {
+impl LaneTask for Likelihood {
     type State<L: Lanes> = [L::Int; 2];
     type Constants<L: Lanes> = Constants<L::Real>;
 
@@ -359,13 +354,9 @@ impl<const PRIOR: bool> LaneTask for Likelihood<PRIOR> {
     fn lane_constants<L: Lanes>(&self, lanes: L, shift: &[u32]) -> Constants<L::Real> {
         let log_unit = (shift[1] as f64 - shift[0] as f64) * std::f64::consts::LN_2;
         let baseline = (self.total[0] as f64 / self.total[1] as f64).ln() + log_unit;
-        // Asked for again and again: what only a prior needs is left out without one.
-        let [mut events, mut hazard, mut uncharged] = [0.0; 3];
-        if PRIOR {
-            events = self.prior * self.events_scale / power_of_two(shift[0] as i32);
-            hazard = self.prior * self.hazard_scale / power_of_two(shift[1] as i32);
-            uncharged = -events * self.baseline();
-        }
+        let events = self.prior * self.events_scale / power_of_two(shift[0] as i32);
+        let hazard = self.prior * self.hazard_scale / power_of_two(shift[1] as i32);
+        let uncharged = -events * self.baseline();
         let splat = |value| lanes.splat_real(L::R::from_f64(value));
         let prior = [splat(events), splat(hazard), splat(uncharged)];
         Constants { baseline: splat(baseline), prior }
@@ -396,7 +387,8 @@ impl<const PRIOR: bool> LaneTask for Likelihood<PRIOR> {
         state: [L::Int; 2],
     ) -> L::Real {
         let (events, hazard) = (L::to_real(state[0]), L::to_real(state[1]));
-        if !PRIOR {
+        // The same for all leaves, so that the test costs nothing.
+        if self.prior == 0.0 {
             return events * L::ln_ratio(hazard, events, baseline);
         }
         let (events, hazard) = (events + prior[0], hazard + prior[1]);

@@ -276,7 +276,7 @@ impl Nodes for BatchNodes<'_> {
         usize::from(sides[1].sample.n_rows() <= sides[0].sample.n_rows())
     }
 
-    fn join(&self, node: &Node, split: &Split, [no, yes]: [&Arc<Tree>; 2]) -> Arc<Tree> {
+    fn join(&mut self, node: &Node, split: &Split, [no, yes]: [&Arc<Tree>; 2]) -> Arc<Tree> {
         Arc::new(Tree::on(node.sample.columns[split.column], [no, yes]))
     }
 }

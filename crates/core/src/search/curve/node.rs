@@ -238,7 +238,7 @@ impl<'a> Nodes for CurveNodes<'a> {
         usize::from(sides[0].rows.count >= sides[1].rows.count)
     }
 
-    fn join(&self, _node: &Node, split: &Candidate, _trees: [&i32; 2]) -> i32 {
+    fn join(&mut self, _node: &Node, split: &Candidate, _trees: [&i32; 2]) -> i32 {
         split.column as i32
     }
 }

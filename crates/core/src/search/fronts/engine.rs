@@ -1,16 +1,16 @@
-//! Least weighted cost of every subproblem: what the fronts are bounded by.
-//!
-//! For weights w on the components of a cost, min Σ w·cost over the trees of a subproblem is
-//! a total order, separable, and found by plain recursion down to depth two, where the pair
-//! sums hold every leaf. It bounds whatever the front of the subproblem can be good for.
+//! What searches for fronts share: nodes and what is known of them within a memory limit, trees
+//! that share their parts, and the least weighted cost of trees of two levels by pair sums.
 
 use super::curves::Curves;
 use super::node::{Key, Node, Pace, Pairs};
+use super::weighted::SHALLOW;
 use crate::data::{BinaryMatrix, Sample, Smallest};
 use crate::error::Error;
 use crate::search::curve::rows::Rows;
+use crate::search::memo::Memo;
 use crate::search::{Monitor, Settings, Stop};
 use crate::task::FrontTask;
+use crate::task::label_costs::LabelCosts;
 use crate::tree::{LEAF, Tree};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
@@ -18,8 +18,9 @@ use std::rc::Rc;
 /// Bytes of a known subproblem apart from its columns, with its place in a table that is half full.
 const LEAST_BYTES: usize = 256;
 
-/// Share of the memory limit that is left for trees and points.
+/// Shares of the memory limit that are left for trees and points, and for the memo.
 const TREES: usize = 4;
+const MEMO: usize = 4;
 
 /// Weights of the components of a cost, and of every leaf but the first.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -57,13 +58,13 @@ pub(super) struct Point<const K: usize> {
     pub plan: u32,
 }
 
-/// The least weighted cost of a subproblem and a tree that has it.
+/// The least weighted cost of trees of two levels at most, and one that has it.
 #[derive(Clone, Debug)]
 pub(super) struct Least<const K: usize> {
     pub value: f64,
     /// `None` where no tree is allowed.
     pub point: Option<Point<K>>,
-    /// Of subproblems of depth two: the least value of either side of every column.
+    /// The least value of either side of every column.
     pub sides: Vec<[f64; 2]>,
 }
 
@@ -72,6 +73,7 @@ const NO_SPLIT: u32 = u32::MAX;
 
 pub(super) struct Engine<'a, T, const K: usize> {
     pub task: &'a T,
+    pub settings: Settings,
     pub smallest: Smallest,
     /// Most leaves, `u32::MAX` when the depth alone limits them.
     pub max_leaves: u32,
@@ -83,6 +85,15 @@ pub(super) struct Engine<'a, T, const K: usize> {
     leaf_plans: Vec<u32>,
     pub scratch: Vec<[i64; K]>,
     least: FxHashMap<(Key, usize), Rc<Least<K>>>,
+    /// Magnitudes of the components, to scale multipliers and rounding.
+    pub size: [f64; K],
+    /// All rows, once they are there.
+    pub first: Option<Rc<Node>>,
+    /// The present weights as costs of labels, if they are linear and were asked for.
+    pub linear: Option<Rc<LabelCosts>>,
+    /// Of deeper trees.
+    pub memo: Option<Memo<f64, Point<K>>>,
+    pub memo_bytes: usize,
     bytes: usize,
     /// Bytes of `least` among them.
     least_bytes: usize,
@@ -100,6 +111,9 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         let curves = curves.map(|task| Curves::new(task, features, settings)).transpose()?;
         Ok(Engine {
             task,
+            // What is planted is an objective of the whole search, not of weighted ones, whose
+            // leaves have a price and no limit.
+            settings: Settings { planted: None, max_leaves: None, ..settings.clone() },
             smallest: settings.smallest(),
             max_leaves: u32::MAX,
             monitor,
@@ -109,6 +123,11 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
             leaf_plans: Vec::new(),
             scratch: Vec::new(),
             least: FxHashMap::default(),
+            size: [1.0; K],
+            first: None,
+            linear: None,
+            memo: None,
+            memo_bytes: 0,
             bytes: 0,
             least_bytes: 0,
             limit: settings.bytes(),
@@ -116,10 +135,14 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
     }
 
     /// The node of all rows.
-    pub fn root(&self, sample: Sample) -> Rc<Node> {
+    pub fn root(&mut self, sample: Sample) -> Rc<Node> {
         let curves = self.curves.as_ref();
         let rows = curves.map_or_else(Rows::default, |curves| curves.all.clone());
-        Rc::new(Node::new(sample, rows, curves))
+        let root = Rc::new(Node::new(sample, rows, curves));
+        let reach = self.task.reach(&root.total[..root.total.len() - 1]);
+        self.size = reach.map(|(low, high)| (high.max(0) - low.min(0)).max(1) as f64);
+        self.first = Some(root.clone());
+        root
     }
 
     pub fn set_weights(&mut self, weights: Weights<K>) {
@@ -127,7 +150,13 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
             self.least.clear();
             self.bytes -= std::mem::take(&mut self.least_bytes);
             self.weights = weights;
+            (self.memo, self.memo_bytes, self.linear) = (None, 0, None);
         }
+    }
+
+    /// What is known under the present weights of nodes with more than two levels below them.
+    pub fn memo(&mut self) -> Memo<f64, Point<K>> {
+        self.memo.take().unwrap_or_else(|| Memo::new(self.limit / MEMO))
     }
 
     /// Price of a split in weighted cost.
@@ -148,8 +177,14 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
 
     /// Plans and points take memory, too.
     pub fn check(&self, points: usize) -> Result<(), Stop> {
-        let plans = self.plans.len() * size_of::<Plan>() + points * size_of::<Point<K>>();
-        if plans + self.bytes > self.limit { Err(Stop::Memory) } else { self.monitor.check() }
+        let points = points * size_of::<Point<K>>();
+        if points > self.left() { Err(Stop::Memory) } else { self.monitor.check() }
+    }
+
+    /// Bytes that are left of the limit.
+    pub fn left(&self) -> usize {
+        let used = self.plans.len() * size_of::<Plan>() + self.bytes + self.memo_bytes;
+        self.limit.saturating_sub(used)
     }
 
     pub fn plan_leaf(&mut self, label: usize) -> u32 {
@@ -235,7 +270,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
     }
 
     /// A leaf with these sums and its least weighted cost.
-    fn leaf_point(&mut self, record: &[i64]) -> Option<Point<K>> {
+    pub fn leaf_point(&mut self, record: &[i64]) -> Option<Point<K>> {
         let (value, label) = self.leaf(record);
         let cost = *self.scratch.get(label)?;
         value.is_finite().then(|| Point { cost, leaves: 1, plan: self.plan_leaf(label) })
@@ -243,22 +278,31 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
 
     /// A split on column `c` of `node` above two trees.
     pub fn join(&mut self, node: &Node, c: usize, yes: &Point<K>, no: &Point<K>) -> Point<K> {
+        self.join_in(&node.sample, c, yes, no)
+    }
+
+    /// The same on a column of `sample`.
+    pub fn join_in(
+        &mut self,
+        sample: &Sample,
+        c: usize,
+        yes: &Point<K>,
+        no: &Point<K>,
+    ) -> Point<K> {
         Point {
             cost: self.task.combine(&yes.cost, &no.cost),
             leaves: yes.leaves + no.leaves,
-            plan: self.plan_split(&node.sample, c, yes.plan, no.plan),
+            plan: self.plan_split(sample, c, yes.plan, no.plan),
         }
     }
 
-    /// Least weighted cost of the trees of at most `depth` over the rows of `node`.
-    pub fn least(&mut self, node: &Node, depth: usize) -> Result<Rc<Least<K>>, Stop> {
+    /// Least weighted cost of the trees of at most `depth` ≤ 2 over the rows of `node`.
+    pub fn shallow(&mut self, node: &Node, depth: usize) -> Result<Rc<Least<K>>, Stop> {
         let depth = depth.min(node.sample.n_columns());
         if let Some(known) = self.least.get(&(node.key, depth)) {
             return Ok(known.clone());
         }
-        self.monitor.check()?;
-        let least = if depth <= 2 { self.shallow(node, depth)? } else { self.deep(node, depth)? };
-        let least = Rc::new(least);
+        let least = Rc::new(self.by_pairs(node, depth)?);
         let bytes = LEAST_BYTES + size_of::<[f64; 2]>() * least.sides.len();
         if keep(&mut self.bytes, kept(self.limit), bytes) {
             self.least_bytes += bytes;
@@ -270,8 +314,8 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
     /// A tree of low weighted cost: every split is the first of the best tree of two levels below
     /// it, and the last two levels are exact.
     pub fn dive(&mut self, node: &Node, depth: usize) -> Result<Option<Point<K>>, Stop> {
-        let near = self.least(node, depth.min(2))?.point;
-        let Some(point) = near.filter(|_| depth > 2) else { return Ok(near) };
+        let near = self.shallow(node, depth.min(SHALLOW))?.point;
+        let Some(point) = near.filter(|_| depth > SHALLOW) else { return Ok(near) };
         let Plan::Split { feature, .. } = self.plans[point.plan as usize] else { return Ok(near) };
         let Some(c) = node.sample.column_of(feature as usize) else { return Ok(near) };
         let yes = self.child(node, c, true);
@@ -283,35 +327,8 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         Ok(Some(if self.value(&far) < self.value(&point) { far } else { point }))
     }
 
-    fn deep(&mut self, node: &Node, depth: usize) -> Result<Least<K>, Stop> {
-        let point = self.leaf_point(&node.total);
-        let value = point.map_or(f64::INFINITY, |p| self.weights.of(&p.cost));
-        let mut best = Least { value, point, sides: Vec::new() };
-        let mut root: Option<(usize, Rc<Least<K>>, Rc<Least<K>>)> = None;
-        for c in 0..node.sample.n_columns() {
-            let yes = self.child(node, c, true);
-            let yes = self.least(&yes, depth - 1)?;
-            if yes.point.is_none() {
-                continue;
-            }
-            let no = self.child(node, c, false);
-            let no = self.least(&no, depth - 1)?;
-            let value = yes.value + no.value + self.price();
-            if value < best.value {
-                best.value = value;
-                root = Some((c, yes, no));
-            }
-        }
-        if let Some((c, yes, no)) = root
-            && let (Some(yes), Some(no)) = (yes.point, no.point)
-        {
-            best.point = Some(self.join(node, c, &yes, &no));
-        }
-        Ok(best)
-    }
-
-    /// Depth at most two, by the pair sums.
-    fn shallow(&mut self, node: &Node, depth: usize) -> Result<Least<K>, Stop> {
+    /// By the pair sums.
+    fn by_pairs(&mut self, node: &Node, depth: usize) -> Result<Least<K>, Stop> {
         self.monitor.check()?;
         let n = node.sample.n_columns();
         let point = self.leaf_point(&node.total);
@@ -468,13 +485,13 @@ impl Linear {
 }
 
 #[inline(always)]
-fn product(form: &[f64], sums: &[i64]) -> f64 {
+pub(super) fn product(form: &[f64], sums: &[i64]) -> f64 {
     form.iter().zip(sums).map(|(a, &s)| a * s as f64).sum()
 }
 
 /// Bytes of a memory limit that what is known of nodes may take.
 fn kept(limit: usize) -> usize {
-    limit - limit / TREES
+    limit - limit / TREES - limit / MEMO
 }
 
 fn keep(used: &mut usize, limit: usize, bytes: usize) -> bool {

@@ -7,7 +7,7 @@
 
 use super::engine::{Engine, Point, Weights};
 use super::node::{Node, Pace};
-use super::points::Bounds;
+use super::points::{Bounds, above};
 use super::start::Relaxation;
 use super::whole::columns;
 use crate::search::certificate::{Certificate, Verdict};
@@ -41,8 +41,6 @@ pub(super) struct Search<'a, 'e, T, const K: usize> {
     certificate: Certificate<'a>,
     /// Whether leaves can be labelled in several ways.
     labelled: bool,
-    /// Magnitudes of the components, to scale multipliers and rounding.
-    size: [f64; K],
     weights: Weights<K>,
 }
 
@@ -50,7 +48,6 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
     pub fn new(engine: &'e mut Engine<'a, T, K>, root: Rc<Node>, settings: &Settings) -> Self {
         let (task, sample) = (engine.task, &root.sample);
         let reach = task.reach(&root.total[..root.total.len() - 1]);
-        let size = reach.map(|(low, high)| (high.max(0) - low.min(0)).max(1) as f64);
         let mut weights = Weights { components: [0.0; K], leaf: 0.0 };
         weights.components[0] = 1.0;
         let mut candidates = Vec::new();
@@ -77,7 +74,6 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
             engine,
             root,
             lower,
-            size,
             weights,
         }
     }
@@ -211,12 +207,6 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         sides + leaves
     }
 
-    /// More than rounding can change a weighted cost.
-    fn rounding(&self, weights: &Weights<K>) -> f64 {
-        let sizes = weights.components.iter().zip(&self.size).map(|(w, s)| w.abs() * s);
-        1e-11 * (sizes.sum::<f64>() + weights.leaf * 1024.0)
-    }
-
     /// How far a point is beyond each limit, in units of its size; 0 within.
     fn excess(&self, point: &Point<K>) -> ([f64; K], f64) {
         let mut excess = [0.0; K];
@@ -224,7 +214,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
             let (low, high) = self.window[k];
             let c = point.cost[k];
             let beyond = if c > high { c - high } else { c.min(low) - low };
-            excess[k] = beyond as f64 / self.size[k];
+            excess[k] = beyond as f64 / self.engine.size[k];
         }
         let most = self.engine.max_leaves;
         let leaves = point.leaves.saturating_sub(most);
@@ -250,9 +240,9 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
             if outside == weights && inside.is_none() {
                 let (excess, leaves) = self.excess(&point);
                 let norm = (excess.iter().map(|e| e * e).sum::<f64>() + leaves * leaves).sqrt();
-                let length = step * self.size[0] / norm;
+                let length = step * self.engine.size[0] / norm;
                 for k in 1..K {
-                    weights.components[k] += length * excess[k] / self.size[k];
+                    weights.components[k] += length * excess[k] / self.engine.size[k];
                 }
                 weights.leaf += length * leaves / f64::from(self.engine.max_leaves.min(1024));
                 step *= 4.0;
@@ -287,14 +277,14 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
     fn evaluate(&mut self, weights: Weights<K>) -> Result<(Option<Point<K>>, f64), Stop> {
         self.engine.set_weights(weights);
         let root = self.root.clone();
-        let least = self.engine.least(&root, self.depth)?;
-        self.offer(least.point);
-        if let Some(point) = least.point.filter(|point| self.labelled && !self.admits(point)) {
+        let least = self.engine.least(&root, self.depth, f64::INFINITY)?;
+        self.offer(least.tree);
+        if let Some(point) = least.tree.filter(|point| self.labelled && !self.admits(point)) {
             let (tree, _) = self.engine.tree(point.plan);
             self.offer_labellings(&tree)?;
         }
-        let bound = least.value - self.allowance(&weights) - self.rounding(&weights);
-        Ok((least.point, bound))
+        let bound = least.value - self.allowance(&weights) - self.engine.rounding();
+        Ok((least.tree, bound))
     }
 
     /// Improves the multipliers, and with them the bound on component 0.
@@ -325,7 +315,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
             }
             let length = step * (target - bound).max(1.0) / norm;
             for k in 1..K {
-                weights.components[k] += length * excess[k] / self.size[k];
+                weights.components[k] += length * excess[k] / self.engine.size[k];
             }
             weights.leaf += length * leaves / f64::from(self.engine.max_leaves.min(1024));
         }
@@ -355,7 +345,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         for _ in 0..ROUNDS {
             slope = match &inside {
                 Some(p) => (p.cost[0] - outside.cost[0]) as f64 / (beyond(&outside) - beyond(p)),
-                None if slope == 0.0 => self.size[0] / self.size[side],
+                None if slope == 0.0 => self.engine.size[0] / self.engine.size[side],
                 None => 4.0 * slope,
             };
             weights.components[side] = sign * slope;
@@ -370,7 +360,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
             }
             let line = outside.cost[0] as f64 + slope * sign * outside.cost[side] as f64;
             let value = self.engine.value(&point);
-            let settled = inside.is_some() && value >= line - self.rounding(&weights);
+            let settled = inside.is_some() && value >= line - self.engine.rounding();
             if beyond(&point) > 0.0 {
                 outside = point;
             } else {
@@ -388,13 +378,13 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         let weights = self.weights;
         self.engine.set_weights(weights);
         let root = self.root.clone();
-        let (extra, rounding) = (self.allowance(&weights), self.rounding(&weights));
+        let (extra, rounding) = (self.allowance(&weights), self.engine.rounding());
         let grain = self.engine.task.grain();
         let limit = |best: &Option<Point<K>>| {
             let most = best.as_ref().map_or(most, |b| b.cost[0].saturating_sub(grain));
             (most, most as f64 + extra + rounding)
         };
-        let order = columns(self.engine, &root, self.depth)?;
+        let order = columns(self.engine, &root, self.depth, above(limit(&self.best).1))?;
         for (value, c) in order {
             let (most, within) = limit(&self.best);
             if value > within {

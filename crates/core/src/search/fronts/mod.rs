@@ -15,6 +15,7 @@ mod node;
 mod points;
 mod start;
 mod ties;
+mod weighted;
 mod whole;
 
 pub(crate) use metric::{Metric, solve_metric};

@@ -3,8 +3,10 @@
 
 use super::engine::{Engine, Point};
 use super::node::{Node, Pace, Pairs};
+use super::weighted::SHALLOW;
 use crate::search::Stop;
 use crate::task::FrontTask;
+use std::rc::Rc;
 
 /// What a point of a subproblem must satisfy to be part of an answer.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +36,11 @@ impl<const K: usize> Bounds<K> {
     pub fn admit(&self, cost: &[i64; K], leaves: u32) -> bool {
         leaves <= self.leaves && cost.iter().zip(&self.window).all(|(c, (l, h))| l <= c && c <= h)
     }
+}
+
+/// What a search must reach to show that a value is above another, however sums are rounded.
+pub(super) fn above(value: f64) -> f64 {
+    value + 1e-12 * value.abs()
 }
 
 /// A split whose plan is made only if its point is kept: column, plans of both sides.
@@ -68,7 +75,7 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
     /// by ascending weighted cost.
     pub fn points(
         &mut self,
-        node: &Node,
+        node: &Rc<Node>,
         depth: usize,
         bounds: &Bounds<K>,
     ) -> Result<Vec<Point<K>>, Stop> {
@@ -77,27 +84,15 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
         if depth == 0 || bounds.leaves < 2 {
             return Ok(found);
         }
-        let least = self.least(node, depth)?;
-        if least.value > bounds.value {
+        if self.least(node, depth, above(bounds.value))?.value > bounds.value {
             return Ok(found);
         }
         self.check(found.len())?;
         let mut gathered = Gathered::new(found);
-        let pairs = if depth <= 2 { Some(self.pairs(node, depth)?) } else { None };
         for c in 0..node.sample.n_columns() {
-            let sides = match &pairs {
-                Some(pairs) => {
-                    if least.sides[c][0] + least.sides[c][1] + self.price() > bounds.value {
-                        continue;
-                    }
-                    self.side_points(node, pairs, c, depth, &least.sides[c], bounds)?
-                }
-                None => match self.child_points(node, c, depth, bounds)? {
-                    Some(sides) => sides,
-                    None => continue,
-                },
-            };
-            self.combine(node, c, &sides, bounds, &mut gathered)?;
+            if let Some(sides) = self.child_points(node, c, depth, bounds)? {
+                self.combine(node, c, &sides, bounds, &mut gathered)?;
+            }
         }
         self.settle(node, &mut gathered)?;
         Ok(gathered.points)
@@ -129,13 +124,13 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
     /// Points of both children of a split on column `c`; `None` when they cannot matter.
     pub fn child_points(
         &mut self,
-        node: &Node,
+        node: &Rc<Node>,
         c: usize,
         depth: usize,
         bounds: &Bounds<K>,
     ) -> Result<Option<[Vec<Point<K>>; 2]>, Stop> {
-        if depth <= 2 {
-            let sides = self.least(node, depth)?.sides[c];
+        if depth <= SHALLOW {
+            let sides = self.shallow(node, depth)?.sides[c];
             if sides[0] + sides[1] + self.price() > bounds.value {
                 return Ok(None);
             }
@@ -143,8 +138,10 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
             return self.side_points(node, &pairs, c, depth, &sides, bounds).map(Some);
         }
         let sides = [self.child(node, c, false), self.child(node, c, true)];
-        let (no, yes) = (self.least(&sides[0], depth - 1)?, self.least(&sides[1], depth - 1)?);
         let price = self.price();
+        let left = above(bounds.value) - price;
+        let yes = self.least(&sides[1], depth - 1, left - self.floor(&sides[0]))?;
+        let no = self.least(&sides[0], depth - 1, left - yes.value)?;
         if no.value + yes.value + price > bounds.value {
             return Ok(None);
         }

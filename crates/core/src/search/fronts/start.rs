@@ -63,9 +63,6 @@ pub fn without_fairness<'a>(
             let task = Brier::new(&obs, leaf_penalty, LeafCurve::KaplanMeier, None)?;
             return curve::solve(&task, features, settings, monitor);
         }
-        if prior == 0.0 {
-            return solve(&Likelihood::new(&obs, leaf_penalty)?, features, settings, monitor);
-        }
         solve(&Likelihood::with_prior(&obs, prior, leaf_penalty)?, features, settings, monitor)
     })
 }

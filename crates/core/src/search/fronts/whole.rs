@@ -7,7 +7,8 @@
 
 use super::engine::{Engine, Point, Weights};
 use super::node::{Node, Pace};
-use super::points::Bounds;
+use super::points::{Bounds, above};
+use super::weighted::SHALLOW;
 use crate::search::Stop;
 use crate::task::{ANY, FrontTask};
 use std::rc::Rc;
@@ -35,7 +36,7 @@ pub(super) fn front<T: FrontTask<2>>(
     if engine.max_leaves != u32::MAX {
         // Supported points of the relaxed problem may have too many leaves: list everything.
         engine.set_weights(Weights { components: [1.0; 2], leaf: 0.0 });
-        let columns = columns(engine, root, depth)?;
+        let columns = columns(engine, root, depth, f64::INFINITY)?;
         for (_, c) in columns {
             if let Some([yes, no]) = engine.child_points(root, c, depth, &everything)? {
                 insert_pairs(engine, root, c, [&yes, &no], &everything, stairs)?;
@@ -82,12 +83,12 @@ fn below<T: FrontTask<2>>(
 ) -> Result<Option<Point<2>>, Stop> {
     let Some(weights) = chord(p, q) else { return Ok(None) };
     engine.set_weights(weights);
-    let least = engine.least(root, depth)?;
+    let least = engine.least(root, depth, f64::INFINITY)?;
     let exact = |c: &[i64; 2]| {
         let (a, b) = (q.cost[0] - p.cost[0], p.cost[1] - q.cost[1]);
         i128::from(c[0]) * i128::from(b) + i128::from(c[1]) * i128::from(a)
     };
-    Ok(least.point.filter(|z| exact(&z.cost) < exact(&p.cost)))
+    Ok(least.tree.filter(|z| exact(&z.cost) < exact(&p.cost)))
 }
 
 /// Points strictly between two neighbouring supported ones.
@@ -105,9 +106,7 @@ fn between<T: FrontTask<2>>(
     }
     let weights = Weights { components: [b as f64, a as f64], leaf: 0.0 };
     engine.set_weights(weights);
-    let columns = columns(engine, root, depth)?;
-    let all = engine.task.reach(&root.total[..root.total.len() - 1]).map(|(_, high)| high);
-    let rounding = 1e-12 * weights.of(&all).abs();
+    let rounding = engine.rounding();
     // Whatever no known point dominates lies under an inner corner of the stairs.
     let highest = |stairs: &Stairs| {
         let steps = stairs.iter().filter(|s| p[0] <= s.cost[0] && s.cost[0] <= q[0]);
@@ -116,6 +115,7 @@ fn between<T: FrontTask<2>>(
         steps.windows(2).map(corner).fold(f64::NEG_INFINITY, f64::max) + rounding
     };
     let window = [(ANY.0, q[0] - 1), (ANY.0, p[1] - 1)];
+    let columns = columns(engine, root, depth, above(highest(stairs)))?;
     for (value, c) in columns {
         let bounds = Bounds { value: highest(stairs), window, leaves: engine.max_leaves };
         if value > bounds.value {
@@ -128,26 +128,27 @@ fn between<T: FrontTask<2>>(
     Ok(())
 }
 
-/// Columns of the root by the least weighted cost of a tree that starts with them.
+/// Columns of the root by the least weighted cost of a tree that starts with them; what is above
+/// `within` is only bounded by it.
 pub(super) fn columns<T: FrontTask<K>, const K: usize>(
     engine: &mut Engine<T, K>,
     root: &Rc<Node>,
     depth: usize,
+    within: f64,
 ) -> Result<Vec<(f64, usize)>, Stop> {
     let (n, price) = (root.sample.n_columns(), engine.price());
     let mut order = Vec::with_capacity(n);
-    if depth <= 2 {
-        let sides = &engine.least(root, depth)?.sides;
+    if depth <= SHALLOW {
+        let sides = &engine.shallow(root, depth)?.sides;
         order.extend(sides.iter().enumerate().map(|(c, [no, yes])| (no + yes + price, c)));
     } else {
         for c in 0..n {
             engine.monitor.check()?;
-            let mut value = price;
-            for side in [false, true] {
-                let child = engine.child(root, c, side);
-                value += engine.least(&child, depth - 1)?.value;
-            }
-            order.push((value, c));
+            let [no, yes] = [false, true].map(|side| engine.child(root, c, side));
+            let left = within - price;
+            let yes = engine.least(&yes, depth - 1, left - engine.floor(&no))?.value;
+            let no = engine.least(&no, depth - 1, left - yes)?.value;
+            order.push((yes + no + price, c));
         }
     }
     order.sort_by(|a, b| a.0.total_cmp(&b.0));

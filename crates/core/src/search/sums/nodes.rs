@@ -441,7 +441,7 @@ impl<'a, T: LaneTask> Nodes for SumNodes<'a, T> {
         }
     }
 
-    fn join(&self, node: &Node, split: &Split, [no, yes]: [&Arc<Tree>; 2]) -> Arc<Tree> {
+    fn join(&mut self, node: &Node, split: &Split, [no, yes]: [&Arc<Tree>; 2]) -> Arc<Tree> {
         Arc::new(Tree::on(node.sample.columns[split.column], [no, yes]))
     }
 }

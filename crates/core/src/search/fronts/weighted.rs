@@ -1,0 +1,316 @@
+//! Least weighted cost of the trees of a subproblem: what fronts are bounded by.
+//!
+//! For weights w on the components of a cost, min Σ w·cost is a total order and separable. Down
+//! to depth two the pair sums hold every leaf. Deeper trees are found by branch and bound; where
+//! the weighted costs of labels are linear in the sums, above lattices.
+
+use super::engine::{Engine, Point, Weights};
+use super::node::Node;
+use crate::data::Sample;
+use crate::search::branch::Branch;
+use crate::search::lattice::{self, Found};
+use crate::search::memo::Kept;
+use crate::search::nodes::{Allowed, Cost, InOrder, Known, Look, Nodes, Parent};
+use crate::search::{Precision, Stop};
+use crate::task::fixed::power_of_two;
+use crate::task::label_costs::LabelCosts;
+use crate::task::{FrontTask, Statistics};
+use crate::tree::{LEAF, Tree};
+use std::rc::Rc;
+
+/// Depth that the pair sums of a node suffice for.
+pub(super) const SHALLOW: usize = 2;
+
+impl<const K: usize> Kept for Point<K> {
+    fn bytes(&self) -> usize {
+        0
+    }
+}
+
+/// Nodes under weights.
+pub(super) struct Weighted<'e, 'a, T, const K: usize> {
+    engine: &'e mut Engine<'a, T, K>,
+}
+
+/// Rows, and what weights make of them.
+pub(super) struct At<const K: usize> {
+    rows: Rc<Node>,
+    leaf: Known<f64, Point<K>>,
+    /// No tree costs less.
+    floor: f64,
+}
+
+/// A column to split on.
+#[derive(Clone, Copy)]
+pub(super) struct Split {
+    column: usize,
+    /// Floors of the false and the true side.
+    floors: [f64; 2],
+    bound: f64,
+}
+
+impl<T: FrontTask<K>, const K: usize> Nodes for Weighted<'_, '_, T, K> {
+    type Cost = f64;
+    type Node = At<K>;
+    /// The best tree of two levels.
+    type Open = Known<f64, Point<K>>;
+    type Queue = InOrder<Split>;
+    type Split = Split;
+    type Subtree = Point<K>;
+
+    const ALL_SIZES: bool = false;
+
+    fn leaf(&self, node: &At<K>) -> Known<f64, Point<K>> {
+        node.leaf.clone()
+    }
+
+    fn useful(&self, node: &At<K>, allowed: Allowed) -> Allowed {
+        let size = node.rows.total[node.rows.total.len() - 1];
+        let splits = self.engine.smallest.allows_split(size);
+        allowed.at_most(if splits { node.rows.sample.n_columns() } else { 0 }, usize::MAX)
+    }
+
+    fn bound(&self, node: &At<K>) -> f64 {
+        node.floor
+    }
+
+    fn key(&self, node: &At<K>) -> u128 {
+        node.rows.key.0
+    }
+
+    fn look(
+        &mut self,
+        node: &At<K>,
+        _parent: Option<Parent<Self>>,
+        allowed: Allowed,
+        _cut: f64,
+    ) -> Result<Look<Self>, Stop> {
+        let engine = &mut *self.engine;
+        engine.check(0)?;
+        let deep = allowed.depth > SHALLOW;
+        if deep && let Some(known) = engine.by_lattice(&node.rows, allowed.depth)? {
+            return Ok(Look::solved(known));
+        }
+        let near = engine.shallow(&node.rows, allowed.depth.min(SHALLOW))?;
+        let known = Known { value: near.value, tree: near.point };
+        if !deep {
+            return Ok(Look::solved(known));
+        }
+        let (floors, price) = (engine.floors(&node.rows)?, engine.price());
+        let sum = |sides: &[f64; 2]| sides[0] + sides[1] + price;
+        let mut splits: Vec<(f64, Split)> = Vec::with_capacity(floors.len());
+        for (column, (floors, near)) in floors.into_iter().zip(&near.sides).enumerate() {
+            splits.push((sum(near), Split { column, floors, bound: sum(&floors) }));
+        }
+        splits.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let splits = splits.into_iter().map(|(_, split)| split).collect();
+        Ok(Look::Open(known, InOrder::new(splits)))
+    }
+
+    fn first(&self, _node: &At<K>, near: &Known<f64, Point<K>>) -> Known<f64, Point<K>> {
+        near.clone()
+    }
+
+    fn next(&self, _near: &Known<f64, Point<K>>, queue: &mut InOrder<Split>) -> Option<Split> {
+        queue.next()
+    }
+
+    fn still_open(&self, queue: &InOrder<Split>) -> f64 {
+        queue.least(|split| split.bound)
+    }
+
+    fn done(&self, queue: &InOrder<Split>) -> f64 {
+        queue.done()
+    }
+
+    fn bound_of(&self, split: &Split) -> f64 {
+        split.bound
+    }
+
+    fn price(&self, _split: &Split) -> f64 {
+        self.engine.price()
+    }
+
+    fn sides(
+        &mut self,
+        node: &At<K>,
+        _near: &Known<f64, Point<K>>,
+        split: &Split,
+    ) -> Result<[At<K>; 2], Stop> {
+        Ok([false, true].map(|value| {
+            let rows = self.engine.child(&node.rows, split.column, value);
+            self.engine.at(&rows, split.floors[usize::from(value)])
+        }))
+    }
+
+    /// The true side has no more rows, and may already rule the column out.
+    fn first_side(&self, _sides: &[At<K>; 2]) -> usize {
+        1
+    }
+
+    fn join(&mut self, node: &At<K>, split: &Split, [no, yes]: [&Point<K>; 2]) -> Point<K> {
+        self.engine.join(&node.rows, split.column, yes, no)
+    }
+}
+
+impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
+    /// Least weighted cost of the trees of at most `depth` over the rows of `node`, and one that
+    /// has it; only bounded by `cut` where it is no less.
+    pub fn least(
+        &mut self,
+        node: &Rc<Node>,
+        depth: usize,
+        cut: f64,
+    ) -> Result<Known<f64, Point<K>>, Stop> {
+        let depth = depth.min(node.sample.n_columns());
+        if depth <= SHALLOW {
+            let least = self.shallow(node, depth)?;
+            return Ok(Known { value: least.value, tree: least.point });
+        }
+        let floor = self.floor(node);
+        let (at, monitor) = (self.at(node, floor), self.monitor);
+        let memo = self.memo();
+        let mut branch = Branch { nodes: Weighted { engine: self }, memo: Some(&memo), monitor };
+        let known = branch.solve(&at, None, Allowed::of(depth, usize::MAX), cut);
+        self.memo_bytes = memo.bytes();
+        self.memo = Some(memo);
+        known
+    }
+
+    /// The same by one lattice, where that is possible and fits.
+    fn by_lattice(
+        &mut self,
+        node: &Node,
+        depth: usize,
+    ) -> Result<Option<Known<f64, Point<K>>>, Stop> {
+        let Some(task) = self.linear() else { return Ok(None) };
+        let channels = lattice::channels(&*task, &self.settings);
+        let bytes = |precision| {
+            let threads = self.settings.threads();
+            lattice::bytes(&node.sample, depth, channels, threads, precision)
+        };
+        let fits = depth <= lattice::MAX_DEPTH.min(self.settings.lattice_depth)
+            && lattice::fits_channels(channels)
+            && bytes(Precision::Double) <= self.left();
+        if !fits {
+            return Ok(None);
+        }
+        let width = task.channels();
+        let of_id = |id: usize| &task.statistics()[id * width..(id + 1) * width];
+        let sample = node.sample.with_statistics(width, of_id);
+        let (all, settings) = ([usize::MAX], &self.settings);
+        let solved = lattice::solve(&*task, &sample, depth, &all, i64::MAX, settings, self.monitor);
+        let Found { tree, .. } = &solved?.found[0];
+        let records = self.leaf_records(node, tree);
+        let point = self.best_labelled(&node.sample, tree, 0, &records);
+        let value = point.map_or(f64::MOST, |point| self.value(&point));
+        Ok(Some(Known { value, tree: point }))
+    }
+
+    /// The present weights as costs of labels of the distinct rows, if they are linear.
+    fn linear(&mut self) -> Option<Rc<LabelCosts>> {
+        if let Some(known) = &self.linear {
+            return Some(known.clone());
+        }
+        let forms = self.task.linear(&self.weights.components)?;
+        let root = self.first.clone()?;
+        let sample: &Sample = &root.sample;
+        let mut costs = Vec::with_capacity(forms.len() * sample.n_rows());
+        for r in 0..sample.n_rows() {
+            let of_row = |form: &Vec<f64>| super::engine::product(form, sample.statistics(r));
+            let least = least_of(&forms, sample.statistics(r));
+            // The same less for every label changes no order.
+            costs.extend(forms.iter().map(|form| of_row(form) - least));
+        }
+        let (price, most) = (self.price() / sample.n_rows() as f64, self.settings.most_leaves());
+        let task = LabelCosts::of_costs(&costs, forms.len(), None, price, most).ok()?;
+        self.linear = Some(Rc::new(task));
+        self.linear.clone()
+    }
+
+    /// A tree with the labels of least weighted cost; the records are the sums of its leaves.
+    fn best_labelled(
+        &mut self,
+        sample: &Sample,
+        tree: &Tree,
+        node: usize,
+        records: &[Vec<i64>],
+    ) -> Option<Point<K>> {
+        if tree.feature[node] == LEAF {
+            return self.leaf_point(&records[node]);
+        }
+        let c = sample.column_of(tree.feature[node] as usize)?;
+        let (mut yes, mut no) = (tree.left[node] as usize, tree.right[node] as usize);
+        if sample.columns[c].flipped {
+            (yes, no) = (no, yes);
+        }
+        let yes = self.best_labelled(sample, tree, yes, records)?;
+        let no = self.best_labelled(sample, tree, no, records)?;
+        Some(self.join_in(sample, c, &yes, &no))
+    }
+
+    fn at(&mut self, rows: &Rc<Node>, floor: f64) -> At<K> {
+        let point = self.leaf_point(&rows.total);
+        let value = point.map_or(f64::MOST, |p| self.weights.of(&p.cost));
+        At { rows: rows.clone(), leaf: Known { value, tree: point }, floor }
+    }
+
+    /// More than rounding can change the least weighted cost: sums of real numbers, and where
+    /// labels cost linear forms those of the rows, in units of 2^−44 of their sum over all labels.
+    pub fn rounding(&self) -> f64 {
+        let rows = self.first.as_ref().map_or(0, |root| root.sample.n_rows());
+        let labels = self.task.linear(&self.weights.components).map_or(0, |forms| forms.len());
+        let sizes = self.weights.components.iter().zip(&self.size).map(|(w, s)| w.abs() * s);
+        let size = sizes.sum::<f64>() + self.weights.leaf * 1024.0;
+        (1e-11 + (rows * labels) as f64 * power_of_two(-42)) * size
+    }
+
+    /// No tree over the rows of `node` has a smaller weighted cost, but for rounding.
+    pub fn floor(&self, node: &Node) -> f64 {
+        match self.task.linear(&self.weights.components) {
+            Some(forms) => {
+                let sample = &node.sample;
+                (0..sample.n_rows()).map(|r| least_of(&forms, sample.statistics(r))).sum()
+            }
+            None => self.lowest(&node.total),
+        }
+    }
+
+    /// Floors of the false and the true side of every column.
+    fn floors(&mut self, node: &Node) -> Result<Vec<[f64; 2]>, Stop> {
+        let sample = &node.sample;
+        let Some(forms) = self.task.linear(&self.weights.components) else {
+            let pairs = self.pairs(node, SHALLOW)?;
+            let mut record = vec![0; node.total.len()];
+            let mut side = |c: usize, value: bool| {
+                pairs.side(c, value, &mut record);
+                self.lowest(&record)
+            };
+            return Ok((0..sample.n_columns()).map(|c| [side(c, false), side(c, true)]).collect());
+        };
+        // Where labels cost linear forms, no tree tells more rows apart than differ.
+        let (mut all, mut yes) = (0.0, vec![0.0; sample.n_columns()]);
+        for r in 0..sample.n_rows() {
+            let least = least_of(&forms, sample.statistics(r));
+            all += least;
+            sample.true_columns(r).for_each(|c| yes[c] += least);
+        }
+        Ok(yes.into_iter().map(|yes| [all - yes, yes]).collect())
+    }
+
+    /// Least weighted cost in the range of what rows with these sums (size last) can cost.
+    fn lowest(&self, record: &[i64]) -> f64 {
+        let reach = self.task.reach(&record[..record.len() - 1]);
+        let Weights { components, .. } = &self.weights;
+        let least = |(w, (low, high)): (&f64, (i64, i64))| {
+            if *w == 0.0 { 0.0 } else { (w * low as f64).min(w * high as f64) }
+        };
+        components.iter().zip(reach).map(least).sum()
+    }
+}
+
+/// The least of linear forms.
+fn least_of(forms: &[Vec<f64>], sums: &[i64]) -> f64 {
+    let values = forms.iter().map(|form| super::engine::product(form, sums));
+    values.fold(f64::INFINITY, f64::min)
+}
