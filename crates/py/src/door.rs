@@ -5,7 +5,7 @@
 //! functions; see `own`.
 
 use crate::columns::Data;
-use crate::limits::{Limits, parse};
+use crate::limits::{Arguments, parse};
 use crate::own::{OWN, OwnTask};
 use crate::run::{run, to_py};
 use crate::solution::{
@@ -65,10 +65,10 @@ fn ask<R: Send>(
 /// The problem of these columns.
 pub(crate) fn problem<'a>(
     data: &'a Data<'_>,
-    limits: &Limits,
+    limits: &Arguments,
     (n_rows, n_features): (usize, usize),
 ) -> PyResult<Problem<'a>> {
-    let (leaf_penalty, max_leaves) = (limits.leaf_penalty, limits.most_leaves());
+    let (leaf_penalty, max_leaves) = (limits.leaf_penalty, limits.limits().most_leaves());
     Ok(Problem { columns: data.columns()?, n_rows, n_features, leaf_penalty, max_leaves })
 }
 

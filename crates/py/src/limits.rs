@@ -1,6 +1,6 @@
 //! Settings of a search from Python, parsed once.
 
-use bristlecone_core::search::{Precision, Settings};
+use bristlecone_core::search::{Limits, Precision, Resources, Settings, Switches};
 use bristlecone_core::simd::Backend;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -16,7 +16,7 @@ pub fn backends() -> Vec<&'static str> {
 /// Keyword arguments common to all searches.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub(crate) struct Limits {
+pub(crate) struct Arguments {
     pub(crate) max_depth: usize,
     pub(crate) max_leaf_nodes: Option<usize>,
     pub(crate) min_samples_leaf: usize,
@@ -55,46 +55,43 @@ const LIMITS: [&str; 9] = [
     "options",
 ];
 
-impl Limits {
-    /// Most leaves of any allowed tree.
-    pub(crate) fn most_leaves(&self) -> usize {
-        let (max_depth, max_leaves) = (self.max_depth, self.max_leaf_nodes);
-        Settings { max_depth, max_leaves, ..Settings::default() }.most_leaves()
-    }
-
-    pub(crate) fn settings(&self, py: Python<'_>) -> PyResult<Settings> {
-        let mut settings = Settings {
+impl Arguments {
+    /// Which trees are allowed.
+    pub(crate) fn limits(&self) -> Limits {
+        Limits {
             max_depth: self.max_depth,
             max_leaves: self.max_leaf_nodes,
             min_leaf: self.min_samples_leaf,
             min_events: self.min_events_leaf,
-            n_threads: self.n_threads,
-            memory_limit: self.memory_limit,
-            ..Settings::default()
-        };
-        let Some(options) = &self.options else { return Ok(settings) };
-        for (key, value) in options.bind(py) {
+        }
+    }
+
+    pub(crate) fn settings(&self, py: Python<'_>) -> PyResult<Settings> {
+        let Arguments { n_threads, memory_limit, .. } = *self;
+        let (limits, resources) = (self.limits(), Resources { n_threads, memory_limit });
+        let mut switches = Switches::default();
+        for (key, value) in self.options.iter().flat_map(|options| options.bind(py)) {
             match key.extract::<String>()?.as_str() {
-                "backend" => settings.backend = Some(backend(&value.extract::<String>()?)?),
+                "backend" => switches.backend = Some(backend(&value.extract::<String>()?)?),
                 "precision" => {
-                    settings.precision = match value.extract::<String>()?.as_str() {
+                    switches.precision = match value.extract::<String>()?.as_str() {
                         "single" => Some(Precision::Single),
                         "double" => Some(Precision::Double),
                         other => return Err(PyValueError::new_err(format!("precision: {other}"))),
                     }
                 }
-                "equivalent_points" => settings.equivalent_points = value.extract()?,
-                "lattice_depth" => settings.lattice_depth = value.extract()?,
-                "relax_leaves" => settings.relax_leaves = value.extract()?,
-                "look_ahead" => settings.look_ahead = value.extract()?,
-                "cache" => settings.cache = value.extract()?,
-                "trivial_bound" => settings.trivial_bound = value.extract()?,
-                "cells_per_thread" => settings.cells_per_thread = value.extract()?,
-                "planted" => settings.planted = value.extract()?,
+                "equivalent_points" => switches.equivalent_points = value.extract()?,
+                "lattice_depth" => switches.lattice_depth = value.extract()?,
+                "relax_leaves" => switches.relax_leaves = value.extract()?,
+                "look_ahead" => switches.look_ahead = value.extract()?,
+                "cache" => switches.cache = value.extract()?,
+                "trivial_bound" => switches.trivial_bound = value.extract()?,
+                "cells_per_thread" => switches.cells_per_thread = value.extract()?,
+                "planted" => switches.planted = value.extract()?,
                 other => return Err(PyValueError::new_err(format!("unknown option {other:?}"))),
             }
         }
-        Ok(settings)
+        Ok(Settings { limits, resources, switches })
     }
 }
 
@@ -104,7 +101,7 @@ fn backend(name: &str) -> PyResult<Backend> {
     })
 }
 
-pub(crate) fn parse(limits: Option<&Bound<'_, PyDict>>) -> PyResult<Limits> {
+pub(crate) fn parse(limits: Option<&Bound<'_, PyDict>>) -> PyResult<Arguments> {
     let limits = limits.ok_or_else(|| PyValueError::new_err("the limits are missing"))?;
     if let Some(unknown) = limits
         .keys()
@@ -113,7 +110,7 @@ pub(crate) fn parse(limits: Option<&Bound<'_, PyDict>>) -> PyResult<Limits> {
     {
         return Err(PyValueError::new_err(format!("unknown limit {unknown}")));
     }
-    let limits: Limits = limits.extract()?;
+    let limits: Arguments = limits.extract()?;
     if !limits.leaf_penalty.is_finite() || limits.leaf_penalty < 0.0 {
         return Err(PyValueError::new_err("leaf_penalty must be a number >= 0"));
     }

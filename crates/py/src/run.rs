@@ -1,7 +1,7 @@
 //! Long calls of the core: the GIL released, Ctrl-C honoured, progress told, panics turned into
 //! exceptions.
 
-use crate::limits::Limits;
+use crate::limits::Arguments;
 use bristlecone_core::error::Error as CoreError;
 use bristlecone_core::search::{Monitor, Settings, TracePoint};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
@@ -88,7 +88,7 @@ impl Signals {
 /// A callback that raises ends the search.
 pub(crate) fn run<R: Send>(
     py: Python<'_>,
-    limits: &Limits,
+    limits: &Arguments,
     callback: Option<Py<PyAny>>,
     search: impl FnOnce(&Settings, &Monitor) -> Result<R, CoreError> + Send,
 ) -> PyResult<R> {

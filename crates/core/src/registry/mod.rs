@@ -171,7 +171,7 @@ impl Prepared<'_> {
 
     /// Refuses switches that would do nothing.
     fn check(&self, settings: &Settings) -> Result<(), Error> {
-        let unread = settings.switched().find(|name| !self.switches().contains(name));
+        let unread = settings.switches.changed().find(|name| !self.switches().contains(name));
         unread.map_or(Ok(()), |name| {
             Err(Error::invalid("options", format!("{name:?} is no switch of this search")))
         })
@@ -314,9 +314,9 @@ mod tests {
         let monitor = Monitor::new(None, &|| false);
         let solve =
             |settings| task.solve(&features, &settings, &monitor).map_err(|e| e.to_string());
-        let read = solve(Settings { cache: false, ..Settings::default() });
+        let read = solve(Settings::default().with_switches(|s| s.cache = false));
         assert_eq!(read.map(|solution| solution.objective), Ok(0.0));
-        let unread = solve(Settings { look_ahead: false, ..Settings::default() });
+        let unread = solve(Settings::default().with_switches(|s| s.look_ahead = false));
         assert_eq!(
             unread.err(),
             Some("options: \"look_ahead\" is no switch of this search".into())

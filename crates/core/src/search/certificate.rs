@@ -33,7 +33,7 @@ impl<'a> Certificate<'a> {
     /// No tree is below `least`, and none is known.
     pub fn new(monitor: &'a Monitor<'a>, settings: &Settings, least: f64) -> Self {
         let (objective, trace) = (f64::INFINITY, Vec::new());
-        let (planted, trusts_reference) = (settings.planted, false);
+        let (planted, trusts_reference) = (settings.switches.planted, false);
         Certificate { monitor, least, objective, lower: least, trace, planted, trusts_reference }
     }
 
@@ -179,7 +179,7 @@ mod tests {
     #[should_panic(expected = "was pruned")]
     fn a_planted_tree_must_not_be_missed() {
         let monitor = Monitor::new(None, &|| false);
-        let settings = Settings { planted: Some(0.5), ..Settings::default() };
+        let settings = Settings::default().with_switches(|s| s.planted = Some(0.5));
         let mut certificate = Certificate::new(&monitor, &settings, 0.0);
         certificate.improve(1.0);
         certificate.close();

@@ -46,7 +46,7 @@ fn far(bytes: usize) -> f64 {
 
 /// Forecast for trees of the depth of the settings, before any pruning; O(rows + depth).
 pub fn forecast<T: LaneTask>(task: &T, sample: &Sample, settings: &Settings) -> Forecast {
-    Work::new(task, sample, settings).to_depth(settings.max_depth)
+    Work::new(task, sample, settings).to_depth(settings.limits.max_depth)
 }
 
 /// What searches to any depth would take.
@@ -68,15 +68,15 @@ pub struct Work<'a, T> {
 impl<'a, T: LaneTask> Work<'a, T> {
     /// Counts; O(rows).
     pub fn new(task: &'a T, sample: &'a Sample, settings: &'a Settings) -> Self {
-        let mut useful = sample.n_columns().min(settings.most_leaves().saturating_sub(1));
+        let mut useful = sample.n_columns().min(settings.limits.most_leaves().saturating_sub(1));
         if task.split_price() > task.tie_price() {
             // No more splits than could pay for themselves; see `Branch`.
             let rows = (0..sample.n_rows()).map(|r| task.part_cost(sample.statistics(r)));
             let gain = task.leaf_cost(&sample.total).saturating_sub(rows.sum());
             useful = useful.min(usize::try_from(gain / task.split_price()).unwrap_or(0));
         }
-        let deepest = settings.lattice_depth.clamp(1, lattice::MAX_DEPTH);
-        let deepest = deepest.min(useful).min(settings.max_depth);
+        let deepest = settings.switches.lattice_depth.clamp(1, lattice::MAX_DEPTH);
+        let deepest = deepest.min(useful).min(settings.limits.max_depth);
         let precision = lattice::choose_precision(task, sample, deepest, settings);
         Work { task, sample, settings, useful, trues: true_columns(sample), precision }
     }
@@ -93,7 +93,7 @@ impl<'a, T: LaneTask> Work<'a, T> {
         let channels = lattice::channels(task, settings);
         let limit = settings.bytes();
         let n_threads = settings.threads();
-        let deepest = settings.lattice_depth.clamp(1, lattice::MAX_DEPTH).min(depth);
+        let deepest = settings.switches.lattice_depth.clamp(1, lattice::MAX_DEPTH).min(depth);
         let bytes = |d: usize| lattice::bytes(sample, d, channels, n_threads, precision);
         let reach = (1..=deepest).rev().find(|&d| bytes(d) <= limit).unwrap_or(depth.min(1));
         let backend = settings.backend();
@@ -155,11 +155,13 @@ mod tests {
         let labels = [0, 1, 1, 0, 1, 0, 0, 1];
         let task = Accuracy::new(&labels, 2, None, 0.0, 4).unwrap();
         let sample = Sample::new(&matrix, task.statistics(), 2);
-        let settings = Settings { max_depth: 2, ..Settings::default() };
+        let settings = Settings::default().with_limits(|s| s.max_depth = 2);
         let forecast = forecast(&task, &sample, &settings);
         assert_eq!(forecast.cells, 3.0 * 4.0);
         assert_eq!(forecast.row_visits, 12.0);
-        let deep = Settings { max_depth: 3, lattice_depth: 2, ..Settings::default() };
+        let deep = Settings::default()
+            .with_limits(|s| s.max_depth = 3)
+            .with_switches(|s| s.lattice_depth = 2);
         // Six lattices of the two other columns.
         assert_eq!(super::forecast(&task, &sample, &deep).cells, 6.0 * 4.0);
     }

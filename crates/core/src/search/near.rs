@@ -54,11 +54,11 @@ pub(super) fn near_optimal<N: Listed>(
     objective: impl Fn(&Tree) -> f64,
 ) -> Near {
     let &Nearness { cut, worst, limit } = nearness;
-    let most = if settings.max_leaves.is_some() { MOST.max(limit) } else { limit };
+    let most = if settings.limits.max_leaves.is_some() { MOST.max(limit) } else { limit };
     let most = most.saturating_add(1);
     let mut all = Enumeration { branch, most, complete: true };
     loop {
-        let mut found = match all.trees(root, settings.allowed(), cut) {
+        let mut found = match all.trees(root, settings.limits.allowed(), cut) {
             Ok(found) => found,
             Err(stop) => return Near::stopped(first, Status::from(stop)),
         };

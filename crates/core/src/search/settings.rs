@@ -11,9 +11,9 @@ use std::sync::LazyLock;
 /// Bytes of tables and memos without a memory limit.
 pub const DEFAULT_BYTES: usize = 600 << 20;
 
-/// Which trees are allowed, and how to search. Checked by [`Settings::check`].
+/// Which trees are allowed.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct Limits {
     /// Longest path in splits; a single leaf has depth 0.
     pub max_depth: usize,
     /// Most leaves; `None` for as many as the depth allows.
@@ -22,10 +22,20 @@ pub struct Settings {
     pub min_leaf: usize,
     /// Fewest rows with an event per leaf, for tasks that have events.
     pub min_events: usize,
-    /// Threads to use.
+}
+
+/// What a search may use; how long it may take the [`Monitor`](super::Monitor) knows.
+#[derive(Clone, Debug)]
+pub struct Resources {
+    /// Threads.
     pub n_threads: usize,
-    /// Bytes the search's tables may take.
+    /// Bytes of the search's tables.
     pub memory_limit: Option<usize>,
+}
+
+/// How to search: no switch changes an optimum.
+#[derive(Clone, Debug)]
+pub struct Switches {
     /// Instruction set; `None` for the fastest of this machine.
     pub backend: Option<Backend>,
     /// Lane width; `None` chooses by the task's error bound.
@@ -50,15 +60,32 @@ pub struct Settings {
     pub planted: Option<f64>,
 }
 
-impl Default for Settings {
+/// What a search is told besides its task and its data.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// Which trees are allowed.
+    pub limits: Limits,
+    /// What may be used.
+    pub resources: Resources,
+    /// How to search.
+    pub switches: Switches,
+}
+
+impl Default for Limits {
     fn default() -> Self {
-        Settings {
-            max_depth: 3,
-            max_leaves: None,
-            min_leaf: 1,
-            min_events: 0,
-            n_threads: 1,
-            memory_limit: None,
+        Limits { max_depth: 3, max_leaves: None, min_leaf: 1, min_events: 0 }
+    }
+}
+
+impl Default for Resources {
+    fn default() -> Self {
+        Resources { n_threads: 1, memory_limit: None }
+    }
+}
+
+impl Default for Switches {
+    fn default() -> Self {
+        Switches {
             backend: None,
             precision: None,
             trivial_bound: true,
@@ -73,7 +100,7 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl Limits {
     /// Smallest leaf.
     pub fn smallest(&self) -> Smallest {
         let whole = |least: usize| i64::try_from(least).unwrap_or(i64::MAX);
@@ -90,11 +117,6 @@ impl Settings {
         self.min_leaf <= 1 && self.min_events == 0
     }
 
-    /// Bytes that tables and memos of a search may take together, whatever the engine.
-    pub fn bytes(&self) -> usize {
-        self.memory_limit.unwrap_or(DEFAULT_BYTES)
-    }
-
     /// What a tree may have.
     pub(super) fn allowed(&self) -> Allowed {
         Allowed::of(self.max_depth, self.max_leaves.unwrap_or(usize::MAX))
@@ -105,7 +127,7 @@ impl Settings {
         full_leaves(self.max_depth).min(self.max_leaves.unwrap_or(usize::MAX))
     }
 
-    /// Rejects impossible settings for `n_rows` rows with these events.
+    /// Rejects what is impossible for `n_rows` rows with these events.
     pub fn check(&self, n_rows: usize, events: &[bool]) -> Result<(), Error> {
         let invalid = |name, reason: &str| Err(Error::invalid(name, reason));
         if n_rows == 0 {
@@ -125,10 +147,12 @@ impl Settings {
         }
         Ok(())
     }
+}
 
-    /// Names of the switches that are not as they are by default.
-    pub fn switched(&self) -> impl Iterator<Item = &'static str> {
-        let default = Settings::default();
+impl Switches {
+    /// Names of those that are not as they are by default.
+    pub fn changed(&self) -> impl Iterator<Item = &'static str> {
+        let default = Switches::default();
         let all = [
             ("backend", self.backend.is_some()),
             ("precision", self.precision.is_some()),
@@ -143,10 +167,38 @@ impl Settings {
         ];
         all.into_iter().filter(|&(_, switched)| switched).map(|(name, _)| name)
     }
+}
+
+impl Settings {
+    /// The same with other limits.
+    pub fn with_limits(&self, change: impl FnOnce(&mut Limits)) -> Settings {
+        let mut settings = self.clone();
+        change(&mut settings.limits);
+        settings
+    }
+
+    /// The same with other resources.
+    pub fn with_resources(&self, change: impl FnOnce(&mut Resources)) -> Settings {
+        let mut settings = self.clone();
+        change(&mut settings.resources);
+        settings
+    }
+
+    /// The same with other switches.
+    pub fn with_switches(&self, change: impl FnOnce(&mut Switches)) -> Settings {
+        let mut settings = self.clone();
+        change(&mut settings.switches);
+        settings
+    }
+
+    /// Bytes that tables and memos of a search may take together, whatever the engine.
+    pub fn bytes(&self) -> usize {
+        self.resources.memory_limit.unwrap_or(DEFAULT_BYTES)
+    }
 
     /// Instruction set to use.
     pub fn backend(&self) -> Backend {
-        self.backend.unwrap_or_else(Backend::best)
+        self.switches.backend.unwrap_or_else(Backend::best)
     }
 
     /// Threads to run: those asked for, but no more than the machine has.
@@ -154,8 +206,8 @@ impl Settings {
         // Asking takes as long as a small lattice.
         static CORES: LazyLock<usize> =
             LazyLock::new(|| std::thread::available_parallelism().map_or(1, NonZero::get));
-        let most = if self.cells_per_thread.is_some() { usize::MAX } else { *CORES };
-        self.n_threads.clamp(1, most)
+        let most = if self.switches.cells_per_thread.is_some() { usize::MAX } else { *CORES };
+        self.resources.n_threads.clamp(1, most)
     }
 }
 

@@ -144,7 +144,12 @@ impl Case {
     pub fn settings(&self) -> Settings {
         let Limits { max_depth, max_leaves, min_leaf } = self.question.limits;
         let min_events = self.question.min_events;
-        Settings { max_depth, max_leaves, min_leaf, min_events, ..Settings::default() }
+        Settings::default().with_limits(|s| {
+            s.max_depth = max_depth;
+            s.max_leaves = max_leaves;
+            s.min_leaf = min_leaf;
+            s.min_events = min_events;
+        })
     }
 
     /// The rows and features named, in that order.
@@ -193,7 +198,7 @@ impl Case {
             n_rows: self.instance.rows().len(),
             n_features: self.instance.n_features(),
             leaf_penalty: self.question.leaf_penalty,
-            max_leaves: self.settings().most_leaves(),
+            max_leaves: self.settings().limits.most_leaves(),
         }
     }
 

@@ -60,7 +60,10 @@ fn lattices_of_any_size_give_one_tree() {
             for backend in Backend::available() {
                 for precision in [Precision::Single, Precision::Double] {
                     let (backend, precision) = (Some(backend), Some(precision));
-                    let settings = Settings { backend, precision, ..case.settings() };
+                    let settings = case.settings().with_switches(|s| {
+                        s.backend = backend;
+                        s.precision = precision;
+                    });
                     found.push(optimal(&case, settings));
                 }
             }
@@ -89,7 +92,7 @@ fn curve_searches_of_any_size_give_one_objective() {
         case.question.limits.min_leaf = random.pick(&[1, 3]).min(n);
         for curve in ["kaplan-meier", "brier-optimal"] {
             case.question.parameters.curve = curve;
-            let with = |backend| Settings { backend: Some(backend), ..case.settings() };
+            let with = |backend| case.settings().with_switches(|s| s.backend = Some(backend));
             let objective = |backend| optimal(&case, with(backend)).objective;
             let objectives: Vec<f64> = Backend::available().map(objective).collect();
             let same = |other: &f64| (other - objectives[0]).abs() <= 1e-12;
@@ -116,7 +119,8 @@ fn prices_that_round_in_single_lanes_do_not_hide_the_optimum() {
         let price = price * (0.98 + 0.04 * random.unit()) / instance.sample.total_weight();
         let case = Case::new(&instance, &question("accuracy", 3, price));
         let [single, double] = [Precision::Single, Precision::Double].map(|precision| {
-            optimal(&case, Settings { precision: Some(precision), ..case.settings() }).objective
+            optimal(&case, case.settings().with_switches(|s| s.precision = Some(precision)))
+                .objective
         });
         assert!((single - double).abs() <= 1e-12, "seed {seed}: {single} instead of {double}");
     }

@@ -97,7 +97,7 @@ fn every_leaf_budget_equals_the_oracle() {
     for_each(&tasks::one_tree(), 50 * SCALE, |case| {
         let limits = Limits { max_leaves: None, ..case.question.limits.clone() };
         for (k, &optimum) in case.by_leaves(&limits).iter().enumerate() {
-            let settings = Settings { max_leaves: Some(k + 1), ..case.settings() };
+            let settings = case.settings().with_limits(|s| s.max_leaves = Some(k + 1));
             let answer = case.solve(&settings)?;
             agree(&format!("with {} leaves", k + 1), answer.objective, optimum, CERTIFIED)?;
             let leaves = answer.n_leaves();
@@ -131,7 +131,7 @@ fn the_size_path_equals_the_oracle_at_every_number_of_leaves() {
 
 /// Settings of one lattice, and where there are lattices, of branching above them.
 fn with_and_without_branching(case: &Case) -> Vec<Settings> {
-    let branching = Settings { lattice_depth: 2, ..case.settings() };
+    let branching = case.settings().with_switches(|s| s.lattice_depth = 2);
     let lattices = case.entry().switches.contains(&"lattice_depth");
     [case.settings()].into_iter().chain(lattices.then_some(branching)).collect()
 }
@@ -147,7 +147,8 @@ fn ties_go_to_the_fewest_leaves() {
         let errors = |leaf: &[usize]| misclassified(leaf, labels, &sample.weight);
         let best = best_tree(features, &case.instance.rows(), &case.question.limits, errors);
         let (_, fewest) = best.ok_or("no tree")?;
-        let leaves = case.solve(&Settings { trivial_bound: false, ..case.settings() })?.n_leaves();
+        let leaves =
+            case.solve(&case.settings().with_switches(|s| s.trivial_bound = false))?.n_leaves();
         ensure(leaves == fewest.n_leaves(), || {
             format!("{leaves} leaves instead of {}", fewest.n_leaves())
         })

@@ -48,7 +48,9 @@ fn backends_agree_bit_for_bit_on_lattices_of_any_size() {
             let case = case(&instance, max_depth % 2, 0.001);
             let solve = |backend| {
                 let backend = Some(backend);
-                let settings = Settings { max_depth, backend, ..Settings::default() };
+                let settings = Settings::default()
+                    .with_limits(|s| s.max_depth = max_depth)
+                    .with_switches(|s| s.backend = backend);
                 let found = case.solve(&settings).expect("a tree");
                 (found.tree, found.objective.to_bits(), found.lower_bound.to_bits(), found.nodes)
             };
@@ -64,10 +66,12 @@ fn a_search_without_time_has_no_bound_but_the_users() {
     for (user, User { bound, .. }) in USERS.iter().enumerate().take(3) {
         let case = case(&instance, user, 0.001);
         let optimum = |max_depth| {
-            let settings = Settings { max_depth, ..Settings::default() };
+            let settings = Settings::default().with_limits(|s| s.max_depth = max_depth);
             case.solve(&settings).expect("a tree").objective
         };
-        let settings = Settings { max_depth: 7, lattice_depth: 2, ..Settings::default() };
+        let settings = Settings::default()
+            .with_limits(|s| s.max_depth = 7)
+            .with_switches(|s| s.lattice_depth = 2);
         let monitor = Monitor::new(Some(Duration::ZERO), &|| false);
         let found = case.on(&settings, &monitor).unwrap();
         assert_eq!(found.status, Status::TimeLimit);

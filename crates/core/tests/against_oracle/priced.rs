@@ -1,6 +1,6 @@
 //! Questions that cost, where lanes lose their prices and where prices lead the way.
 
-use bristlecone_core::search::{Precision, Settings};
+use bristlecone_core::search::Precision;
 use bristlecone_oracle::instances::Instance;
 
 use crate::harness::{Case, Question, SCALE, Until, ensure, for_each_of};
@@ -19,7 +19,7 @@ fn costs_beyond_the_mantissa_of_single_lanes_equal_the_oracle() {
         cost.iter_mut().chain(discount).for_each(|price| *price *= LARGE);
         let optimum = large.optimum();
         for precision in [None, Some(Precision::Single), Some(Precision::Double)] {
-            let settings = Settings { precision, ..large.settings() };
+            let settings = large.settings().with_switches(|s| s.precision = precision);
             let status = stopped(&large, &settings, optimum, Until::End)?;
             ensure(status.is_none(), || format!("{status:?}"))?;
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use bristlecone_core::registry;
-use bristlecone_core::search::{Settings, Status};
+use bristlecone_core::search::Status;
 use bristlecone_oracle::Limits;
 
 use crate::harness::{Case, SCALE, Size, Until, ensure, for_each, for_each_of};
@@ -48,10 +48,13 @@ fn an_interrupted_search_gives_a_tree_and_a_bound() {
         let has = |switch| case.entry().switches.contains(&switch);
         let mut all = vec![base.clone()];
         if has("lattice_depth") {
-            all.push(Settings { lattice_depth: 2, ..base.clone() });
+            all.push(base.with_switches(|s| s.lattice_depth = 2));
         }
         if has("relax_leaves") {
-            all.push(Settings { lattice_depth: 2, relax_leaves: true, ..base.clone() });
+            all.push(base.with_switches(|s| {
+                s.lattice_depth = 2;
+                s.relax_leaves = true;
+            }));
         }
         for patience in [0, 1, 2, 5, 10, 30, 100] {
             for settings in &all {
@@ -74,7 +77,7 @@ fn an_interrupted_size_path_gives_trees_and_bounds() {
     let check = |case: &Case| {
         let optima = case.by_leaves(&case.question.limits);
         let lattices = case.entry().switches.contains(&"lattice_depth");
-        let branching = Settings { lattice_depth: 2, ..case.settings() };
+        let branching = case.settings().with_switches(|s| s.lattice_depth = 2);
         let settings = if lattices { branching } else { case.settings() };
         for patience in [0, 2, 10, 30] {
             let path = case.path(&settings, Until::Asked(patience))?;
@@ -102,7 +105,7 @@ fn a_search_short_of_memory_gives_a_tree_and_a_bound() {
     let check = |case: &Case| {
         let optimum = case.optimum();
         for bytes in [0, 1_000, 3_000, 10_000, 30_000, 100_000] {
-            let settings = Settings { memory_limit: Some(bytes), ..case.settings() };
+            let settings = case.settings().with_resources(|s| s.memory_limit = Some(bytes));
             let status = stopped(case, &settings, optimum, Until::End)?;
             ensure(status.is_none_or(|s| s == Status::MemoryLimit), || format!("{status:?}"))?;
             short.count(case, status.is_some());
@@ -120,7 +123,10 @@ fn the_bound_moves_where_first_questions_are_taken_one_by_one() {
     for_each_of(registry::SUMS, 9 * SCALE, (60, 12, &[4]), |case| {
         let mut case = case.clone();
         (case.question.min_events, case.question.parameters.prior) = (0, 0.0);
-        let settings = Settings { lattice_depth: 2, relax_leaves: true, ..case.settings() };
+        let settings = case.settings().with_switches(|s| {
+            s.lattice_depth = 2;
+            s.relax_leaves = true;
+        });
         let answer = case.solve(&settings)?;
         let first = answer.trace[0].lower_bound;
         let last = answer.trace[answer.trace.len() - 1].objective;
@@ -147,7 +153,7 @@ fn a_planted_optimum_survives_and_a_planted_impossibility_panics() {
         let optimum = case.optimum();
         for settings in same_objective(&case.entry(), &case.settings()) {
             let planted = |objective: f64| {
-                let settings = Settings { planted: Some(objective), ..settings.clone() };
+                let settings = settings.with_switches(|s| s.planted = Some(objective));
                 catch_unwind(AssertUnwindSafe(|| case.solve(&settings)))
             };
             planted(optimum).map_err(|_| format!("missed with {settings:?}"))??;

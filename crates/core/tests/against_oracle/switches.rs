@@ -17,7 +17,14 @@ fn kernels(base: &Settings, precision: Option<Precision>) -> Vec<Settings> {
         for n_threads in [1, 3] {
             let cells_per_thread = Some(64);
             let backend = Some(backend);
-            all.push(Settings { backend, precision, n_threads, cells_per_thread, ..base.clone() });
+            all.push(
+                base.with_switches(|s| {
+                    s.backend = backend;
+                    s.precision = precision;
+                    s.cells_per_thread = cells_per_thread;
+                })
+                .with_resources(|s| s.n_threads = n_threads),
+            );
         }
     }
     all
@@ -37,27 +44,27 @@ pub fn same_objective(entry: &Entry, base: &Settings) -> Vec<Settings> {
                 all.extend(precisions.iter().flat_map(|&p| kernels(&base(), p)));
             }
             "cells_per_thread" | "precision" => assert!(has("backend")),
-            "trivial_bound" => all.push(Settings { trivial_bound: false, ..base() }),
-            "equivalent_points" => all.push(Settings { equivalent_points: false, ..base() }),
-            "look_ahead" => all.push(Settings { look_ahead: false, ..base() }),
-            "relax_leaves" => all.push(Settings { relax_leaves: true, ..base() }),
+            "trivial_bound" => all.push(base().with_switches(|s| s.trivial_bound = false)),
+            "equivalent_points" => all.push(base().with_switches(|s| s.equivalent_points = false)),
+            "look_ahead" => all.push(base().with_switches(|s| s.look_ahead = false)),
+            "relax_leaves" => all.push(base().with_switches(|s| s.relax_leaves = true)),
             "cache" => {
-                all.push(Settings { cache: false, ..base() });
+                all.push(base().with_switches(|s| s.cache = false));
                 if !has("lattice_depth") {
-                    all.push(Settings { memory_limit: Some(1 << 18), ..base() });
+                    all.push(base().with_resources(|s| s.memory_limit = Some(1 << 18)));
                 }
             }
             // Branching where a lattice would do, down to single splits; with and without bounds.
             "lattice_depth" => {
                 for lattice_depth in [1, 2, 3] {
-                    let base = || Settings { lattice_depth, ..base() };
+                    let base = || base().with_switches(|s| s.lattice_depth = lattice_depth);
                     all.push(base());
-                    all.push(Settings { cache: false, ..base() });
+                    all.push(base().with_switches(|s| s.cache = false));
                     if has("relax_leaves") {
-                        all.push(Settings { relax_leaves: true, ..base() });
+                        all.push(base().with_switches(|s| s.relax_leaves = true));
                     }
                     if has("equivalent_points") {
-                        all.push(Settings { equivalent_points: false, ..base() });
+                        all.push(base().with_switches(|s| s.equivalent_points = false));
                     }
                 }
             }

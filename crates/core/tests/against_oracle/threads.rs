@@ -40,9 +40,14 @@ impl Ran {
             for &precision in if has_lanes { &lanes[..] } else { &[None] } {
                 let on = |n_threads| {
                     let (backend, cells_per_thread) = (Some(backend), Some(1));
-                    let lanes = Settings { backend, precision, ..base.clone() };
+                    let lanes = base.with_switches(|s| {
+                        s.backend = backend;
+                        s.precision = precision;
+                    });
                     let watch = Watch::default();
-                    let settings = Settings { n_threads, cells_per_thread, ..lanes };
+                    let settings = lanes
+                        .with_resources(|s| s.n_threads = n_threads)
+                        .with_switches(|s| s.cells_per_thread = cells_per_thread);
                     let answer = search(&settings, &Monitor::new(None, &|| watch.look()));
                     Ok::<_, String>((answer.map_err(|e| e.to_string())?, watch.threads()))
                 };
@@ -90,7 +95,7 @@ fn threads_do_not_change_a_search() {
             // With one lattice, and with branching above lattices.
             let mut all = vec![base.clone()];
             if case.entry().switches.contains(&"lattice_depth") {
-                all.push(Settings { lattice_depth: base.max_depth - 1, ..base });
+                all.push(base.with_switches(|s| s.lattice_depth = base.limits.max_depth - 1));
             }
             all.iter().try_for_each(|base| {
                 ran.give_one_answer(case, base, |settings, monitor| {

@@ -16,11 +16,11 @@ pub fn forecast(
     settings: &Settings,
 ) -> (Forecast, Sample) {
     let sample = Sample::new(features, &statistics.values, statistics.channels);
-    let most = settings.most_leaves();
-    let depth = settings.max_depth.min(sample.n_columns()).min(most.saturating_sub(1));
+    let most = settings.limits.most_leaves();
+    let depth = settings.limits.max_depth.min(sample.n_columns()).min(most.saturating_sub(1));
     let (limit, threads) = (settings.bytes(), settings.threads());
     let bytes = |d: usize| lattice::bytes(&sample, d, most, threads);
-    let deepest = settings.lattice_depth.clamp(1, lattice::MAX_DEPTH).min(depth);
+    let deepest = settings.switches.lattice_depth.clamp(1, lattice::MAX_DEPTH).min(depth);
     let reach = (1..=deepest).rev().find(|&d| bytes(d) <= limit).unwrap_or(depth.min(1));
     let (cells, row_visits) = work(&true_columns(&sample), sample.n_columns(), depth, reach);
     let row_seconds = row_visits * VISIT * 1e-9 / threads as f64;

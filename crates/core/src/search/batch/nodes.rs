@@ -102,7 +102,7 @@ impl<'a> BatchNodes<'a> {
         let left = self.settings.bytes().saturating_sub(self.problem.remembered());
         let threads = self.settings.threads();
         let fits = |d: &usize| lattice::bytes(sample, *d, most_leaves, threads) <= left;
-        let deepest = self.settings.lattice_depth.clamp(1, lattice::MAX_DEPTH);
+        let deepest = self.settings.switches.lattice_depth.clamp(1, lattice::MAX_DEPTH);
         (1..=deepest).rev().find(fits).unwrap_or(0)
     }
 

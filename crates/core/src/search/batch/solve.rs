@@ -28,7 +28,7 @@ pub fn solve(
     settings: &Settings,
     monitor: &Monitor,
 ) -> Result<Solution, Error> {
-    settings.check(features.n_rows(), &[])?;
+    settings.limits.check(features.n_rows(), &[])?;
     let sample = Sample::new(features, &statistics.values, statistics.channels);
     let (n_distinct_rows, n_columns) = (sample.n_rows(), sample.n_columns());
     let problem = Problem {
@@ -36,8 +36,8 @@ pub fn solve(
         statistics,
         weight,
         penalty: leaf_penalty * weight,
-        min_leaf: settings.min_leaf as i64,
-        memo: settings.cache.then(|| Memo::new(settings.bytes() / MEMO)),
+        min_leaf: settings.limits.min_leaf as i64,
+        memo: settings.switches.cache.then(|| Memo::new(settings.bytes() / MEMO)),
         differs: AtomicBool::new(false),
     };
     let nodes = BatchNodes::new(&problem, settings, monitor);
@@ -74,12 +74,12 @@ fn run(
     settings: &Settings,
 ) -> Result<(), Stop> {
     search.record();
-    let allowed = settings.allowed();
+    let allowed = settings.limits.allowed();
     if allowed.depth > 1 {
         let Found { cost, tree } = branch.nodes.greedy(root, allowed)?;
         search.offer(cost, tree);
     }
-    if settings.trivial_bound {
+    if settings.switches.trivial_bound {
         for depth in [2, 3].into_iter().filter(|&d| d < allowed.depth) {
             if allowed.depth > depth + 1 && allowed.is_full() {
                 let Found { cost, tree } = branch.nodes.dive(root, allowed.depth, depth)?;

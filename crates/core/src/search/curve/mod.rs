@@ -50,7 +50,7 @@ pub fn solve(
 
 /// The best tree with at most k leaves for k = 1, 2, …, each with its own bound and status.
 ///
-/// The numbers of leaves end at `settings.max_leaves`, at what the depth allows, or at the
+/// The numbers of leaves end at `settings.limits.max_leaves`, at what the depth allows, or at the
 /// number of distinct rows.
 pub fn solve_path(
     task: &dyn ScalarCurveTask,
@@ -59,10 +59,10 @@ pub fn solve_path(
     monitor: &Monitor,
 ) -> Result<Vec<Solution>, Error> {
     let prepared = Prepared::new(task, features, settings)?;
-    let most = settings.most_leaves().min(prepared.tables.n_groups).max(1);
+    let most = settings.limits.most_leaves().min(prepared.tables.n_groups).max(1);
     let mut path: Vec<Solution> = Vec::new();
     for k in 1..=most {
-        let settings = Settings { max_leaves: Some(k), ..settings.clone() };
+        let settings = settings.with_limits(|s| s.max_leaves = Some(k));
         path.push(prepared.solve(&settings, monitor, path.last())?.0);
     }
     Ok(path)
@@ -101,12 +101,13 @@ impl<'a> Prepared<'a> {
         features: &'a BinaryMatrix,
         settings: &Settings,
     ) -> Result<Self, Error> {
-        settings.check(features.n_rows(), &task.timeline().event)?;
+        settings.limits.check(features.n_rows(), &task.timeline().event)?;
         let backend = settings.backend();
-        let kernel = Kernel { backend, curve: task.curve(), min_leaf: settings.least_rows() };
+        let kernel =
+            Kernel { backend, curve: task.curve(), min_leaf: settings.limits.least_rows() };
         let (rows, tables) =
-            Tables::new(task, features, settings.equivalent_points, task.reference())?;
-        let memo = settings.cache.then(|| MemoOf::<CurveNodes>::new(settings.bytes()));
+            Tables::new(task, features, settings.switches.equivalent_points, task.reference())?;
+        let memo = settings.switches.cache.then(|| MemoOf::<CurveNodes>::new(settings.bytes()));
         let root = Node { rows, leaf: kernel.leaf(&tables) };
         let slack = task.slack().max(SLACK);
         Ok(Prepared { task, features, root, tables, memo, kernel, slack })
@@ -169,7 +170,7 @@ impl<'a> Prepared<'a> {
     ) -> Result<(), Stop> {
         let (root, proves) = (&self.root, self.task.reference().is_none());
         let mut branch = self.branch(settings, monitor);
-        let allowed = branch.nodes.useful(root, settings.allowed());
+        let allowed = branch.nodes.useful(root, settings.limits.allowed());
         let free = branch.nodes.bound_of(root.leaf, self.tables.free_floor, root.rows.count);
         search.lower = free.min(search.best.0);
         search.record();

@@ -51,7 +51,7 @@ pub fn alternatives(
     let branch = prepared.branch(settings, monitor);
     let objective = |tree: &Tree| prepared.objective(0.0, tree);
     let mut walk = Walk { branch, tree, found: Vec::new(), objective };
-    match walk.from(0, &prepared.root, settings.allowed()) {
+    match walk.from(0, &prepared.root, settings.limits.allowed()) {
         Ok(()) => Ok((walk.found, None)),
         Err(End::Stop(stop)) => Ok((walk.found, Some(stop))),
         Err(End::Error(error)) => Err(error),

@@ -70,8 +70,8 @@ impl<'a> CurveNodes<'a> {
 
     /// Lower bound of rows: a leaf, or the floor and two leaves at least.
     pub fn bound_of(&self, leaf: f64, floor: f64, count: f64) -> f64 {
-        let leaves = if self.settings.look_ahead { 2.0 } else { 1.0 };
-        let split = if count >= 2.0 * self.settings.least_rows() as f64 {
+        let leaves = if self.settings.switches.look_ahead { 2.0 } else { 1.0 };
+        let split = if count >= 2.0 * self.settings.limits.least_rows() as f64 {
             floor + leaves * self.price
         } else {
             f64::INFINITY
@@ -81,13 +81,13 @@ impl<'a> CurveNodes<'a> {
 
     /// Whether both sides of a split have the events that a leaf needs.
     fn allows_events(&self, rows: &Rows, column: usize) -> bool {
-        let least = self.settings.min_events as u64;
+        let least = self.settings.limits.min_events as u64;
         least == 0 || self.tables.events(rows, column).into_iter().all(|events| events >= least)
     }
 
     /// The best tree of one split, or the leaf.
     fn best_single(&self, node: &Node, splits: &Splits) -> Known<f64, i32> {
-        let (rows, least) = (&node.rows, self.settings.least_rows() as f64);
+        let (rows, least) = (&node.rows, self.settings.limits.least_rows() as f64);
         let mut best = self.leaf(node);
         for (lane, &column) in splits.columns.iter().enumerate() {
             let value = splits.yes[lane] + splits.no[lane] + 2.0 * self.price;
@@ -102,7 +102,7 @@ impl<'a> CurveNodes<'a> {
 
     /// Columns that split the node into two allowed leaves, the best single split first.
     fn candidates(&self, rows: &Rows, splits: &Splits) -> Vec<Candidate> {
-        let least = self.settings.least_rows() as f64;
+        let least = self.settings.limits.least_rows() as f64;
         let of_lane = |(lane, &column): (usize, &usize)| {
             let count = splits.count[lane];
             let too_few = count < least || rows.count - count < least;
@@ -152,9 +152,9 @@ impl<'a> Nodes for CurveNodes<'a> {
     #[inline]
     fn useful(&self, node: &Node, allowed: Allowed) -> Allowed {
         let Rows { count, floor, .. } = node.rows;
-        let by_rows = (count / self.settings.least_rows() as f64) as usize;
+        let by_rows = (count / self.settings.limits.least_rows() as f64) as usize;
         let mut leaves = by_rows.max(1);
-        if self.price > 0.0 && self.settings.look_ahead {
+        if self.price > 0.0 && self.settings.switches.look_ahead {
             // A NaN or infinite quotient saturates.
             let splits = ((node.leaf - floor + self.slack) / self.price) as usize;
             leaves = leaves.min(splits.saturating_add(1));

@@ -113,8 +113,10 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
             task,
             // What is planted is an objective of the whole search, not of weighted ones, whose
             // leaves have a price and no limit.
-            settings: Settings { planted: None, max_leaves: None, ..settings.clone() },
-            smallest: settings.smallest(),
+            settings: settings
+                .with_switches(|s| s.planted = None)
+                .with_limits(|s| s.max_leaves = None),
+            smallest: settings.limits.smallest(),
             max_leaves: u32::MAX,
             monitor,
             weights: Weights { components: [1.0; K], leaf: 0.0 },

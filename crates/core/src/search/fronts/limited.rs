@@ -85,7 +85,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
     }
 
     fn search(&mut self, settings: &Settings, relaxed: &Relaxation) -> Result<(), Stop> {
-        let deepest = settings.max_depth.min(self.root.sample.n_columns());
+        let deepest = settings.limits.max_depth.min(self.root.sample.n_columns());
         let leaf = Bounds { value: f64::INFINITY, window: self.window, leaves: 1 };
         let root = self.root.clone();
         for point in self.engine.points(&root, 0, &leaf)? {

@@ -122,7 +122,7 @@ pub fn solve_metric(
     settings: &Settings,
     monitor: &Monitor,
 ) -> Result<Front, Error> {
-    settings.check(features.n_rows(), &[])?;
+    settings.limits.check(features.n_rows(), &[])?;
     let mut total = [0.0; 2];
     for (i, &p) in positive.iter().enumerate() {
         total[usize::from(p)] += weights.map_or(1.0, |w| w[i]);
@@ -152,7 +152,7 @@ pub fn solve_metric(
     search.meet(leaf(1));
     search.certificate.record();
     // What is planted is an objective of this search, not of the weighted ones.
-    let weighted = Settings { planted: None, ..settings.clone() };
+    let weighted = settings.with_switches(|s| s.planted = None);
     let stop = match search.penalised(&weighted) {
         Ok(()) => {
             search.certificate.close();
@@ -195,18 +195,18 @@ impl Search<'_> {
         if self.penalty == 0.0 {
             return Ok(());
         }
-        for leaves in 2..=settings.most_leaves() {
+        for leaves in 2..=settings.limits.most_leaves() {
             if highest - self.penalty * leaves as f64 <= self.best_score() + CLOSE {
                 break;
             }
             let range = Range { leaves, rest: highest - self.penalty * (leaves + 1) as f64 };
-            let settings = Settings { max_leaves: Some(leaves), ..settings.clone() };
+            let settings = settings.with_limits(|s| s.max_leaves = Some(leaves));
             self.hull(&settings, range, lines.clone())?;
         }
         Ok(())
     }
 
-    /// Searches for trees of at most `settings.max_leaves` leaves until none of the range can
+    /// Searches for trees of at most `settings.limits.max_leaves` leaves until none of the range can
     /// score more than the best, or none measures more than the best met here. Returns the
     /// largest measure there can be, and lines that hold for any allowed tree.
     ///
@@ -304,7 +304,7 @@ impl Search<'_> {
         let of_row = |(i, &p): (usize, &bool)| weight(i) * if p { b } else { a };
         let weights: Vec<f64> = self.positive.iter().enumerate().map(of_row).collect();
         let labels: Vec<usize> = self.positive.iter().map(|&p| usize::from(p)).collect();
-        let most_leaves = settings.most_leaves();
+        let most_leaves = settings.limits.most_leaves();
         let task = Accuracy::new(&labels, 2, Some(&weights), 0.0, most_leaves).map_err(refused)?;
         let total = a * self.total[0] + b * self.total[1];
         let rounding = hull.rounding([a, b], false);

@@ -65,9 +65,9 @@ pub struct Front {
 
 /// Most leaves where that is fewer than the depth allows.
 fn leaf_limit(settings: &Settings, sample: &Sample) -> u32 {
-    let depth = settings.max_depth.min(sample.n_columns());
+    let depth = settings.limits.max_depth.min(sample.n_columns());
     let full = 1usize.checked_shl(depth as u32).unwrap_or(usize::MAX).min(sample.n_rows());
-    settings.max_leaves.filter(|&l| l < full).map_or(u32::MAX, |l| l as u32)
+    settings.limits.max_leaves.filter(|&l| l < full).map_or(u32::MAX, |l| l as u32)
 }
 
 /// The distinct rows with the task's statistics.
@@ -91,13 +91,13 @@ pub(crate) fn solve_front<T: FrontTask<2>>(
     settings: &Settings,
     monitor: &Monitor,
 ) -> Result<Front, Error> {
-    settings.check(features.n_rows(), task.events())?;
+    settings.limits.check(features.n_rows(), task.events())?;
     let sample = sample(task, features);
     let mut engine = Engine::new(task, features, settings, monitor)?;
     engine.max_leaves = leaf_limit(settings, &sample);
     let root = engine.root(sample);
     let mut stairs = Vec::new();
-    let depth = settings.max_depth.min(root.sample.n_columns());
+    let depth = settings.limits.max_depth.min(root.sample.n_columns());
     let mut solved = Ok(());
     // Shallow fronts take little time and are there when a limit ends the search.
     for depth in depth.min(1)..=depth {
@@ -135,7 +135,7 @@ pub(crate) fn solve_limited<T: FrontTask<K>, const K: usize>(
     settings: &Settings,
     monitor: &Monitor,
 ) -> Result<Front, Error> {
-    settings.check(features.n_rows(), task.events())?;
+    settings.limits.check(features.n_rows(), task.events())?;
     let sample = sample(task, features);
     let (n_distinct_rows, n_columns) = (sample.n_rows(), sample.n_columns());
     let mut engine = Engine::new(task, features, settings, monitor)?;

@@ -30,7 +30,7 @@ pub fn without_parity<'a>(
 ) -> Box<Relaxation<'a>> {
     Box::new(move |settings, monitor| {
         let labels: Vec<usize> = positive.iter().map(|&p| usize::from(p)).collect();
-        let task = Accuracy::new(&labels, 2, weights, leaf_penalty, settings.most_leaves())?;
+        let task = Accuracy::new(&labels, 2, weights, leaf_penalty, settings.limits.most_leaves())?;
         solve(&task, features, settings, monitor)
     })
 }
@@ -44,7 +44,7 @@ pub fn without_capacity<'a>(
     features: &'a BinaryMatrix,
 ) -> Box<Relaxation<'a>> {
     Box::new(move |settings, monitor| {
-        let most_leaves = settings.most_leaves();
+        let most_leaves = settings.limits.most_leaves();
         let task = LabelCosts::of_costs(costs, n_labels, weights, leaf_penalty, most_leaves)?;
         solve(&task, features, settings, monitor)
     })

@@ -189,7 +189,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
             let threads = self.settings.threads();
             lattice::bytes(&node.sample, depth, channels, threads, precision)
         };
-        let fits = depth <= lattice::MAX_DEPTH.min(self.settings.lattice_depth)
+        let fits = depth <= lattice::MAX_DEPTH.min(self.settings.switches.lattice_depth)
             && lattice::fits_channels(channels)
             && bytes(Precision::Double) <= self.left();
         if !fits {
@@ -222,7 +222,8 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
             // The same less for every label changes no order.
             costs.extend(forms.iter().map(|form| of_row(form) - least));
         }
-        let (price, most) = (self.price() / sample.n_rows() as f64, self.settings.most_leaves());
+        let (price, most) =
+            (self.price() / sample.n_rows() as f64, self.settings.limits.most_leaves());
         let task = LabelCosts::of_costs(&costs, forms.len(), None, price, most).ok()?;
         self.linear = Some(Rc::new(task));
         self.linear.clone()

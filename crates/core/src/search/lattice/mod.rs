@@ -40,7 +40,7 @@ pub fn fits_channels(channels: usize) -> bool {
 
 /// The minima that leaves have to be checked for: fewer rows than events need no check.
 fn counted<T: LaneTask>(settings: &Settings) -> Smallest {
-    let Smallest { rows, events } = settings.smallest();
+    let Smallest { rows, events } = settings.limits.smallest();
     // With prices a test that parts nothing is not idle: it may make others cheaper.
     let any = if T::PRICED { 0 } else { 1 };
     Smallest { rows: if rows > any.max(events) { rows } else { 0 }, events }
@@ -129,7 +129,7 @@ pub fn choose_precision<T: LaneTask>(
     depth: usize,
     settings: &Settings,
 ) -> Precision {
-    if let Some(precision) = settings.precision {
+    if let Some(precision) = settings.switches.precision {
         return precision;
     }
     let error = |single: bool, roundoff: f64, ln_error: f64| {
@@ -292,7 +292,7 @@ fn cells(n_columns: usize, depth: usize) -> usize {
 
 /// Threads worth starting for a lattice of so many columns.
 pub fn useful_threads(n_columns: usize, depth: usize, settings: &Settings) -> usize {
-    let worth_one = settings.cells_per_thread.unwrap_or(CELLS_PER_THREAD).max(1);
+    let worth_one = settings.switches.cells_per_thread.unwrap_or(CELLS_PER_THREAD).max(1);
     settings.threads().min(cells(n_columns, depth) / worth_one).max(1)
 }
 
@@ -330,7 +330,7 @@ fn build<T: LaneTask, I: LaneInt, R: LaneReal>(
     let price = task.split_price() as f64 / task.lane_unit(&shift);
     let rates = if T::PRICED { rates(task, sample) } else { Rates::default() };
     let of_task = task.channels();
-    let (counted, smallest) = (counted::<T>(settings), settings.smallest());
+    let (counted, smallest) = (counted::<T>(settings), settings.limits.smallest());
     problem_of(sample, depth, budgets, of_task, shift, price, rates, counted, smallest)
 }
 

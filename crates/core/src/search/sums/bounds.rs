@@ -28,8 +28,8 @@ impl<'a, T: LaneTask> RowBounds<'a, T> {
         let rows = || (0..sample.n_rows()).map(|r| sample.statistics(r));
         RowBounds {
             task,
-            enabled: settings.equivalent_points,
-            any_leaves: settings.any_leaves(),
+            enabled: settings.switches.equivalent_points,
+            any_leaves: settings.limits.any_leaves(),
             row_costs: rows().map(|row| task.part_cost(row) - task.cost_rounding()).collect(),
             worst_costs: rows().map(|row| task.worst_cost(row)).collect(),
         }
@@ -208,7 +208,7 @@ mod tests {
         let column = |feature| sample.column_of(feature).unwrap();
         let rises = bounds.exchange(&sample, column(0)).unwrap();
         assert_eq!((rises[column(0)], rises[column(1)]), (0, 2 * error));
-        let rows = Settings { min_leaf: 2, ..settings };
+        let rows = settings.with_limits(|s| s.min_leaf = 2);
         assert!(RowBounds::new(&task, &sample, &rows).exchange(&sample, 0).is_none());
     }
 }

@@ -46,7 +46,7 @@ impl<'a, T: LaneTask> Problem<'a, T> {
     /// For nodes whose rows are among those of `sample`.
     fn new(task: &'a T, sample: &Sample, settings: &Settings, monitor: &'a Monitor<'a>) -> Self {
         let bounds = RowBounds::new(task, sample, settings);
-        let memo = settings.cache.then(|| Memo::new(settings.bytes() / MEMO));
+        let memo = settings.switches.cache.then(|| Memo::new(settings.bytes() / MEMO));
         Problem { task, monitor, bounds, memo }
     }
 
@@ -66,7 +66,7 @@ fn sample<T: LaneTask>(
     features: &BinaryMatrix,
     settings: &Settings,
 ) -> Result<Sample, Error> {
-    settings.check(features.n_rows(), task.events())?;
+    settings.limits.check(features.n_rows(), task.events())?;
     if !lattice::fits_channels(task.channels()) {
         return Err(Error::invalid("y", "too many classes for this search (32 at most)"));
     }

@@ -70,7 +70,7 @@ pub fn alternatives<T: FreeQuestions>(
     monitor: &Monitor,
     tree: &Tree,
 ) -> Result<(Vec<Alternative>, Option<Stop>), Error> {
-    settings.check(features.n_rows(), task.events())?;
+    settings.limits.check(features.n_rows(), task.events())?;
     tree.check(features.n_features())?;
     let objective = |tree: &Tree| task.objective(&tree.partition(features), tree.n_leaves());
     let mut found = Vec::new();
@@ -79,8 +79,9 @@ pub fn alternatives<T: FreeQuestions>(
         let problem = Problem::new(task, &sample, settings, monitor);
         let mut branch = problem.branch(settings);
         let others = tree.n_leaves() - place.n_leaves;
-        let leaves = settings.max_leaves.map_or(usize::MAX, |most| most.saturating_sub(others));
-        let depth = settings.max_depth.saturating_sub(place.depth);
+        let leaves =
+            settings.limits.max_leaves.map_or(usize::MAX, |most| most.saturating_sub(others));
+        let depth = settings.limits.max_depth.saturating_sub(place.depth);
         let add = |feature: usize, below: &Tree| {
             let whole = tree.with_subtree(place.node, below);
             let (objective, n_leaves) = (objective(&whole), whole.n_leaves());

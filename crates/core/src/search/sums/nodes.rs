@@ -92,7 +92,7 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
     /// A node of these rows.
     pub fn node(&self, sample: Sample) -> Node {
         let Problem { task, bounds, .. } = self.problem;
-        let allowed = self.settings.smallest().allows_leaf(sample.total_size());
+        let allowed = self.settings.limits.smallest().allows_leaf(sample.total_size());
         let leaf = if allowed { task.leaf_cost(&sample.total) } else { i64::MAX };
         Node { leaf, finest: bounds.finest(&sample), rows: sample.key(), sample }
     }
@@ -104,7 +104,7 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
         let used = memo.as_ref().map_or(0, branch::MemoOf::<Self>::bytes);
         let left = settings.bytes().saturating_sub(used);
         let (channels, n_threads) = (lattice::channels(*task, settings), settings.threads());
-        let deepest = settings.lattice_depth.clamp(1, lattice::MAX_DEPTH);
+        let deepest = settings.switches.lattice_depth.clamp(1, lattice::MAX_DEPTH);
         let precision = lattice::choose_precision(*task, sample, deepest, settings);
         let fits = |d: &usize| lattice::bytes(sample, *d, channels, n_threads, precision) <= left;
         (1..=deepest).rev().find(fits).unwrap_or(0)
@@ -184,8 +184,8 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
 
     /// Whether the bounds of one question's sides hold for the sides of others.
     fn hands_on(&self) -> bool {
-        let any_leaves = self.settings.any_leaves() || self.settings.relax_leaves;
-        any_leaves && !T::PRICED && self.settings.equivalent_points
+        let any_leaves = self.settings.limits.any_leaves() || self.settings.switches.relax_leaves;
+        any_leaves && !T::PRICED && self.settings.switches.equivalent_points
     }
 
     fn subsets(&self, sample: &Sample, allowed: Allowed) -> Subsets {
@@ -201,7 +201,10 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
         if allowed.depth > self.lattice_depth(sample) {
             return Ok(node.finest);
         }
-        let settings = &Settings { min_leaf: 1, min_events: 0, ..self.settings.clone() };
+        let settings = &self.settings.with_limits(|s| {
+            s.min_leaf = 1;
+            s.min_events = 0;
+        });
         let budget = if allowed.is_full() { usize::MAX } else { allowed.leaves };
         let Problem { task, monitor, .. } = self.problem;
         // Nothing needs to be found, only bounded.
@@ -213,7 +216,7 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
     /// Bounds on trees of any depth from one lattice: of all, and with each column at the root.
     fn relaxed(&self, sample: &Sample, reach: usize) -> Result<Option<(i64, Vec<i64>)>, Stop> {
         let Problem { task, monitor, .. } = self.problem;
-        let bounded = self.settings.equivalent_points && task.split_price() > 0;
+        let bounded = self.settings.switches.equivalent_points && task.split_price() > 0;
         let Some(relaxed) = task.relaxed().filter(|_| bounded && reach > 1) else {
             return Ok(None);
         };
@@ -265,7 +268,7 @@ impl<'a, T: LaneTask> Nodes for SumNodes<'a, T> {
     fn useful(&self, node: &Node, allowed: Allowed) -> Allowed {
         let mut depth = node.sample.n_columns();
         let price = self.problem.task.split_price();
-        if price > 0 && node.leaf < i64::MAX && self.settings.equivalent_points {
+        if price > 0 && node.leaf < i64::MAX && self.settings.switches.equivalent_points {
             depth = depth.min(usize::try_from((node.leaf - node.finest) / price).unwrap_or(0));
         }
         allowed.at_most(depth, usize::MAX)
@@ -396,7 +399,7 @@ impl<'a, T: LaneTask> Nodes for SumNodes<'a, T> {
         allowed: Allowed,
         cut: i64,
     ) -> Result<Option<[i64; 2]>, Stop> {
-        if open.subsets.is_none() || self.settings.any_leaves() {
+        if open.subsets.is_none() || self.settings.limits.any_leaves() {
             return Ok(None);
         }
         let mut bounds = split.sides;

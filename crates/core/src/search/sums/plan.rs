@@ -117,9 +117,10 @@ impl<'a, T: LaneTask> Plan<'a, T> {
     /// taken one by one, so that what is proven of them counts.
     pub fn settings(&self, settings: &Settings) -> Settings {
         let mut settings = settings.clone();
-        settings.relax_leaves |= self.is_long();
+        settings.switches.relax_leaves |= self.is_long();
         if self.max_depth >= 3 && self.seconds > 1.2 * self.monitor.remaining() {
-            settings.lattice_depth = settings.lattice_depth.min(self.max_depth - 1);
+            settings.switches.lattice_depth =
+                settings.switches.lattice_depth.min(self.max_depth - 1);
         }
         settings
     }

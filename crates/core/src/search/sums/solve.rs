@@ -24,7 +24,7 @@ pub fn solve<T: LaneTask>(
     let rows = sample(task, features, settings)?;
     let about = About::new(task, &rows, settings, monitor);
     let problem = Problem::new(task, &rows, settings, monitor);
-    let scale = SumScale::new(task, features, &rows, settings.most_leaves());
+    let scale = SumScale::new(task, features, &rows, settings.limits.most_leaves());
     let best = (task.leaf_cost(&rows.total), Tree::leaf());
     let root = SumNodes::new(&problem, settings).node(rows);
     let lower = root.floor().min(best.0);
@@ -39,7 +39,7 @@ pub fn solve<T: LaneTask>(
 /// The best tree with at most k leaves for k = 1, 2, …, from one search; each with its own
 /// bound and status.
 ///
-/// The numbers of leaves end at `settings.max_leaves`, at what the depth allows, or at the
+/// The numbers of leaves end at `settings.limits.max_leaves`, at what the depth allows, or at the
 /// number of distinct rows.
 pub fn solve_path<T: LaneTask>(
     task: &T,
@@ -50,7 +50,7 @@ pub fn solve_path<T: LaneTask>(
     let rows = sample(task, features, settings)?;
     let about = About::new(task, &rows, settings, monitor);
     let problem = Problem::new(task, &rows, settings, monitor);
-    let most = settings.most_leaves().min(rows.n_rows()).max(1);
+    let most = settings.limits.most_leaves().min(rows.n_rows()).max(1);
     let scales: Vec<SumScale<T>> =
         (1..=most).map(|k| SumScale::new(task, features, &rows, k)).collect();
     let leaf = (task.leaf_cost(&rows.total), Tree::leaf());
@@ -64,12 +64,13 @@ pub fn solve_path<T: LaneTask>(
     branch.nodes.all_sizes = true;
     // Trees of k leaves have depth k − 1 at most: shallow lattices prove the first entries,
     // and are there when a limit ends the deeper search.
-    let shallow = (1..settings.max_depth.min(lattice::MAX_DEPTH)).take_while(|&d| d + 1 < most);
+    let shallow =
+        (1..settings.limits.max_depth.min(lattice::MAX_DEPTH)).take_while(|&d| d + 1 < most);
     let mut stop = None;
-    for depth in shallow.chain([settings.max_depth]) {
+    for depth in shallow.chain([settings.limits.max_depth]) {
         // The largest first: with it a lattice tells of all others.
         for (k, search) in path.iter_mut().enumerate().map(|(at, s)| (at + 1, s)).rev() {
-            let last = k <= depth + 1 || depth == settings.max_depth;
+            let last = k <= depth + 1 || depth == settings.limits.max_depth;
             if !search.is_closed() && stop.is_none() {
                 let allowed = Allowed::of(depth, k);
                 stop = search.at_root(from_mut(&mut branch), &root, allowed, last).err();
@@ -101,7 +102,7 @@ impl<'a> About<'a> {
         settings: &Settings,
         monitor: &'a Monitor<'a>,
     ) -> Self {
-        let depth = settings.max_depth.min(lattice::MAX_DEPTH);
+        let depth = settings.limits.max_depth.min(lattice::MAX_DEPTH);
         let precision = lattice::choose_precision(task, rows, depth, settings);
         let kernel = format!("{}-{precision:?}", settings.backend().name()).to_lowercase();
         let (n_distinct_rows, n_columns) = (rows.n_rows(), rows.n_columns());
@@ -138,7 +139,7 @@ impl<'a, T: LaneTask> Run<'a, T> {
         let Run { problem, settings, root, .. } = *self;
         let Problem { task, monitor, .. } = *problem;
         let sample = &root.sample;
-        let allowed = settings.allowed();
+        let allowed = settings.limits.allowed();
         if self.search.best.0 <= self.search.lower.saturating_add(task.split_price()) {
             self.search.close();
             return Ok(());
@@ -164,9 +165,9 @@ impl<'a, T: LaneTask> Run<'a, T> {
         for levels in (2..=exact).filter(|_| allowed.is_full()) {
             self.offer(greedy(levels));
         }
-        if plan.affords_bound() && settings.equivalent_points {
+        if plan.affords_bound() && settings.switches.equivalent_points {
             let row_cost = |id| problem.bounds.row_cost(id);
-            let bound = groups::bound(task, sample, settings.most_leaves(), row_cost);
+            let bound = groups::bound(task, sample, settings.limits.most_leaves(), row_cost);
             self.search.raise(bound.unwrap_or(i64::MIN));
         }
         self.in_order(allowed, &plan)
@@ -178,7 +179,7 @@ impl<'a, T: LaneTask> Run<'a, T> {
         let Run { problem, settings, root, .. } = *self;
         let mut branch = problem.branch(settings);
         let mut depth = 2;
-        if settings.trivial_bound && allowed.depth > 3 {
+        if settings.switches.trivial_bound && allowed.depth > 3 {
             depth = self.few_leaves(&mut branch, allowed)?;
             if self.search.is_closed() {
                 return Ok(());

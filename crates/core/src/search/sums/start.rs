@@ -88,7 +88,7 @@ fn grow<T: LaneTask>(
 ) -> Result<(), Stop> {
     let (channels, n) = (sample.channels, sample.n_columns());
     let width = channels + 1;
-    let smallest = settings.smallest();
+    let smallest = settings.limits.smallest();
     let cost = |sums: &[i64]| {
         let allowed = smallest.allows_leaf(sums[channels]);
         if allowed { task.leaf_cost(&sums[..channels]) } else { i64::MAX }
