@@ -256,14 +256,16 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         At { rows: rows.clone(), leaf: Known { value, tree: point }, floor }
     }
 
-    /// More than rounding can change the least weighted cost: sums of real numbers, and where
-    /// labels cost linear forms those of the rows, in units of 2^−44 of their sum over all labels.
+    /// More than rounding can change the least weighted cost: a few units for every leaf or row
+    /// that is added up, and where labels cost linear forms those of the rows, which are rounded to
+    /// 2^−42 of their sum over all labels. See docs/maths/fronts.md.
     pub fn rounding(&self) -> f64 {
         let rows = self.first.as_ref().map_or(0, |root| root.sample.n_rows());
         let labels = self.task.linear(&self.weights.components).map_or(0, |forms| forms.len());
         let sizes = self.weights.components.iter().zip(&self.size).map(|(w, s)| w.abs() * s);
         let size = sizes.sum::<f64>() + self.weights.leaf * 1024.0;
-        (1e-11 + (rows * labels) as f64 * power_of_two(-42)) * size
+        let (sums, costs) = ((4 * rows + 64) as f64, (rows * labels) as f64);
+        (sums * power_of_two(-53) + costs * power_of_two(-41)) * size
     }
 
     /// No tree over the rows of `node` has a smaller weighted cost, but for rounding.
