@@ -5,6 +5,7 @@
 //! the way; every better tree has a weighted cost within that gap, so that only the points
 //! of subproblems within the gap have to be listed. See docs/maths/fronts.md.
 
+use super::cheapest::Cheapest;
 use super::engine::{Engine, Point, Weights};
 use super::node::{Node, Pace};
 use super::points::{Bounds, above};
@@ -20,7 +21,7 @@ use std::rc::Rc;
 const ROUNDS: usize = 40;
 
 /// Depth up to which the search by fronts takes less time than the one without limits saves.
-const SHALLOW: usize = 2;
+const QUICK: usize = 2;
 
 /// First trees that are looked for, and the share of the time that they may take.
 const STARTS: (usize, f64) = (12, 0.3);
@@ -93,14 +94,14 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         }
         self.tell();
         for depth in deepest.min(1)..=deepest {
-            if depth == SHALLOW && deepest > SHALLOW {
+            if depth == QUICK && deepest > QUICK {
                 match self.start(deepest) {
                     // The search may do with less.
                     Ok(()) | Err(Stop::Memory) => {}
                     Err(stop) => return Err(stop),
                 }
             }
-            if depth == SHALLOW + 1 {
+            if depth == QUICK + 1 {
                 self.relax(settings, relaxed)?;
             }
             if self.best.is_some_and(|best| best.cost[0] <= self.lower) {
@@ -111,7 +112,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
             let most = self.worst.saturating_add(self.engine.task.price().saturating_mul(splits));
             let solved = self.bound(most).and_then(|()| self.list(most));
             // What is too large for fronts may not be for the search without limits.
-            if let (Err(Stop::Memory), true) = (solved, depth <= SHALLOW) {
+            if let (Err(Stop::Memory), true) = (solved, depth <= QUICK) {
                 self.relax(settings, relaxed)?;
             }
             solved?;
@@ -414,33 +415,52 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         slack: f64,
     ) -> Result<(), Stop> {
         let mut pace = Pace::new(self.engine.monitor);
-        let (task, grain) = (self.engine.task, self.engine.task.grain());
-        let of_no: Vec<f64> = no.iter().map(|p| self.engine.value(p)).collect();
         let price = self.engine.price();
-        let mut window = self.window;
-        let mut within = f64::INFINITY;
-        if let Some(best) = &self.best {
-            window[0].1 = best.cost[0] - grain;
-            within = window[0].1 as f64 + slack;
-        }
+        let Some(least) = no.first().map(|p| self.engine.value(p)) else { return Ok(()) };
+        // With one window the best partner is the cheapest of an interval.
+        let one = K == 2 && self.engine.max_leaves == u32::MAX;
+        let cheapest = one.then(|| Cheapest::new(no));
         for a in yes {
             let value = self.engine.value(a) + price;
-            for (b, of_b) in no.iter().zip(&of_no) {
-                if value + of_b > within {
+            if value + least > self.within(slack) {
+                break;
+            }
+            if let Some(cheapest) = &cheapest {
+                pace.spend(32)?;
+                let (low, high) = self.window[1];
+                let partner = cheapest.within(low - a.cost[1], high - a.cost[1]);
+                partner.into_iter().for_each(|at| self.offer_pair(root, c, a, &no[at]));
+                continue;
+            }
+            for b in no {
+                if value + self.engine.value(b) > self.within(slack) {
                     break;
                 }
                 pace.spend(1)?;
-                let cost = task.combine(&a.cost, &b.cost);
-                let bounds = Bounds { value: within, window, leaves: self.engine.max_leaves };
-                if bounds.admit(&cost, a.leaves + b.leaves) {
-                    self.best = Some(self.engine.join(root, c, a, b));
-                    self.tell();
-                    window[0].1 = cost[0] - grain;
-                    within = window[0].1 as f64 + slack;
-                }
+                self.offer_pair(root, c, a, b);
             }
         }
         Ok(())
+    }
+
+    /// Weighted cost that a tree better than the best one can have.
+    fn within(&self, slack: f64) -> f64 {
+        let grain = self.engine.task.grain();
+        self.best.map_or(f64::INFINITY, |best| (best.cost[0] - grain) as f64 + slack)
+    }
+
+    /// Takes a split on column `c` above two points if it is admissible and better.
+    fn offer_pair(&mut self, root: &Node, c: usize, yes: &Point<K>, no: &Point<K>) {
+        let cost = self.engine.task.combine(&yes.cost, &no.cost);
+        let mut window = self.window;
+        if let Some(best) = &self.best {
+            window[0].1 = best.cost[0] - self.engine.task.grain();
+        }
+        let bounds = Bounds { value: f64::INFINITY, window, leaves: self.engine.max_leaves };
+        if bounds.admit(&cost, yes.leaves + no.leaves) {
+            self.best = Some(self.engine.join(root, c, yes, no));
+            self.tell();
+        }
     }
 }
 

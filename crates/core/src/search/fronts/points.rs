@@ -98,8 +98,15 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
         Ok(gathered.points)
     }
 
-    /// Drops the dominated points and makes the plans of the others.
+    /// Drops the dominated points and makes the plans of the others, by ascending weighted cost.
     pub fn settle(&mut self, node: &Node, gathered: &mut Gathered<K>) -> Result<(), Stop> {
+        self.sift(node, gathered)?;
+        self.by_value(&mut gathered.points);
+        Ok(())
+    }
+
+    /// Drops the dominated points and makes the plans of the others.
+    fn sift(&mut self, node: &Node, gathered: &mut Gathered<K>) -> Result<(), Stop> {
         self.nondominated(&mut gathered.points)?;
         for point in &mut gathered.points {
             if point.plan & DRAFT != 0 {
@@ -111,10 +118,10 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
         Ok(())
     }
 
-    /// Settles when many points have been gathered.
+    /// Sifts when many points have been gathered.
     fn thin(&mut self, node: &Node, gathered: &mut Gathered<K>) -> Result<(), Stop> {
         if gathered.points.len() > gathered.batch {
-            self.settle(node, gathered)?;
+            self.sift(node, gathered)?;
             gathered.batch = BATCH.max(2 * gathered.points.len());
             self.check(gathered.points.len())?;
         }
@@ -166,6 +173,7 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
         let mut found = Vec::new();
         self.offer_leaf(record, bounds, &mut found);
         self.nondominated(&mut found)?;
+        self.by_value(&mut found);
         Ok(found)
     }
 
@@ -290,9 +298,8 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
         self.weights.of(&point.cost) + self.weights.leaf * f64::from(point.leaves - 1)
     }
 
-    /// Keeps the points that no other dominates, by ascending weighted cost; of equal ones
-    /// the one with fewest leaves.
-    pub fn nondominated(&self, points: &mut Vec<Point<K>>) -> Result<(), Stop> {
+    /// Keeps the points that no other dominates; of equal ones the one with fewest leaves.
+    fn nondominated(&self, points: &mut Vec<Point<K>>) -> Result<(), Stop> {
         let budget = self.max_leaves != u32::MAX;
         if K == 2 && !budget {
             points.sort_unstable_by_key(|p| (p.cost[1], p.cost[0], p.leaves));
@@ -323,10 +330,16 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
             });
             stopped?;
         }
-        points.sort_by(|a, b| {
-            let by_value = self.value(a).total_cmp(&self.value(b));
-            by_value.then(a.cost.cmp(&b.cost)).then(a.leaves.cmp(&b.leaves))
-        });
         Ok(())
+    }
+
+    /// Sorts points by ascending weighted cost.
+    fn by_value(&self, points: &mut Vec<Point<K>>) {
+        let mut keyed: Vec<(f64, Point<K>)> =
+            points.drain(..).map(|p| (self.value(&p), p)).collect();
+        keyed.sort_unstable_by(|(x, p), (y, q)| {
+            x.total_cmp(y).then(p.cost.cmp(&q.cost)).then(p.leaves.cmp(&q.leaves))
+        });
+        points.extend(keyed.into_iter().map(|(_, point)| point));
     }
 }
