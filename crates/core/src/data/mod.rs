@@ -12,6 +12,16 @@ pub use transpose::column_bitsets;
 
 use crate::error::Error;
 
+/// Places of the ones of a bitset, ascending.
+#[inline]
+pub fn ones(words: &[u64]) -> impl Iterator<Item = usize> + Clone + '_ {
+    words.iter().enumerate().flat_map(|(w, &word)| {
+        let next = |rest: &u64| Some(rest & (rest - 1)).filter(|&rest| rest != 0);
+        let words = std::iter::successors(Some(word).filter(|&word| word != 0), next);
+        words.map(move |rest| w * 64 + rest.trailing_zeros() as usize)
+    })
+}
+
 /// A dense 0/1 matrix, row-major, one bit per entry.
 #[derive(Clone, Debug)]
 pub struct BinaryMatrix {

@@ -1,6 +1,7 @@
 //! The data as the search sees them: distinct rows, useful columns, summed statistics.
 
-use super::{BinaryMatrix, column_bitsets, random_number, size};
+use super::{BinaryMatrix, column_bitsets, ones, random_number, size};
+use crate::tree::Tree;
 use rustc_hash::FxHashSet;
 
 /// A column of a [`Sample`] and where it comes from.
@@ -204,14 +205,18 @@ impl Sample {
         self.columns.binary_search_by_key(&feature, |column| column.feature).ok()
     }
 
+    /// What a split of a tree asks of these rows: the column, and the nodes for the rows where it
+    /// is false and where it is true. `None` where the feature tells none of them apart.
+    pub fn split_of(&self, tree: &Tree, node: usize) -> Option<(usize, [usize; 2])> {
+        let c = self.column_of(tree.feature[node] as usize)?;
+        let (with, without) = (tree.left[node] as usize, tree.right[node] as usize);
+        Some((c, if self.columns[c].flipped { [with, without] } else { [without, with] }))
+    }
+
     /// Columns that are true in row `r`.
     #[inline]
     pub fn true_columns(&self, r: usize) -> impl Iterator<Item = usize> + '_ {
-        self.row(r).iter().enumerate().flat_map(|(w, &word)| {
-            let next = |rest: &u64| Some(rest & (rest - 1)).filter(|&rest| rest != 0);
-            let words = std::iter::successors(Some(word).filter(|&word| word != 0), next);
-            words.map(move |rest| w * 64 + rest.trailing_zeros() as usize)
-        })
+        ones(self.row(r))
     }
 
     /// Statistics of row `r`.

@@ -4,7 +4,7 @@
 //! rows of the node; one pass serves a block of thresholds. See docs/maths/brier.md.
 
 use super::{Criterion, Interrupted, columns::Entry};
-use crate::survival::timeline::Timeline;
+use crate::survival::timeline::{Code, Timeline};
 use crate::task::brier::antitonic::Fit;
 use crate::task::curve::{LeafCurve, ScalarCurveTask};
 
@@ -22,8 +22,7 @@ pub(super) struct BrierScore<'a> {
     timeline: &'a Timeline,
     curve: LeafCurve,
     price: i64,
-    /// Twice the index of the time, plus one for a censoring.
-    codes: Vec<u32>,
+    codes: Vec<Code>,
     /// Whole-numbered weights.
     weights: Vec<f64>,
     integrals: (Vec<f64>, Vec<f64>),
@@ -59,12 +58,10 @@ impl Leaf {
 impl<'a> BrierScore<'a> {
     /// The criterion, and the caller's rows in the order in which it reads them.
     pub fn new(task: &'a (impl ScalarCurveTask + ?Sized)) -> (Self, Vec<u32>) {
-        let timeline @ Timeline { event, weight, .. } = task.timeline();
-        let scale = timeline.weight_scale();
-        let code = |i: usize| 2 * timeline.time_index(i) as u32 + u32::from(!event[i]);
-        let weight = |i: usize| (weight[i] * scale).round();
-        let mut keyed: Vec<(u32, f64, u32)> =
-            (0..timeline.n_rows()).map(|i| (code(i), weight(i), i as u32)).collect();
+        let (timeline, weights) = (task.timeline(), task.timeline().whole_weights());
+        let keyed = weights.into_iter().enumerate();
+        let mut keyed: Vec<(Code, f64, u32)> =
+            keyed.map(|(i, weight)| (timeline.code(i), weight, i as u32)).collect();
         // No sum over rows depends on the order in which the caller has them.
         keyed.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
         let weights: Vec<f64> = keyed.iter().map(|row| row.1).collect();

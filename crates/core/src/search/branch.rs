@@ -5,7 +5,7 @@
 //! others are the sum of their sides. Only what costs less than a cut is looked for.
 
 use super::memo::Memo;
-use super::nodes::{Allowed, Below, Cost, Known, KnownOf, Look, Nodes, Parent};
+use super::nodes::{Allowed, Below, Bounded, Cost, Known, KnownOf, Look, Nodes, Parent, Pending};
 use super::{Monitor, Stop};
 
 /// Nodes met, by rows and by what may be spent on them.
@@ -105,9 +105,9 @@ impl<'a, N: Nodes> Branch<'a, N> {
         let mut best = self.nodes.first(node, open);
         // Of all trees but the best.
         let mut least = N::Cost::MOST;
-        while let Some(split) = self.nodes.next(open, queue) {
+        while let Some(split) = queue.next(open) {
             let limit = best.value.lesser(cut);
-            let bound = self.nodes.bound_of(&split);
+            let bound = split.bound();
             if bound >= limit.minus(slack) {
                 least = least.lesser(bound);
                 continue;

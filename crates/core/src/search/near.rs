@@ -1,7 +1,7 @@
 //! Every tree that is nearly as good as the best one.
 
 use super::branch::Branch;
-use super::nodes::{Allowed, Cost, Listed};
+use super::nodes::{Allowed, Bounded, Cost, Listed};
 use super::{Settings, Solution, Status, Stop};
 use crate::tree::Tree;
 use rustc_hash::FxHashSet;
@@ -121,7 +121,7 @@ impl<N: Listed> Enumeration<'_, '_, N> {
             if !self.complete {
                 break;
             }
-            if self.branch.nodes.bound_of(&split) > cut {
+            if split.bound() > cut {
                 continue;
             }
             let sides = self.branch.nodes.sides(node, &open, &split)?;

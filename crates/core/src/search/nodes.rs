@@ -191,32 +191,49 @@ pub fn kept<C>(known: &Known<C, Arc<Tree>>) -> Tree {
     Tree::clone(known.tree.as_ref().expect("the tree of an exact value"))
 }
 
+/// A question that no tree with it at the root costs less than.
+pub trait Bounded<C>: Copy {
+    /// Their bound.
+    fn bound(&self) -> C;
+}
+
+/// Questions `S` still to be tried at a node that is known as `O`.
+pub trait Pending<O, S, C> {
+    /// Takes the next.
+    fn next(&mut self, open: &O) -> Option<S>;
+
+    /// No tree with one that was not taken costs less; [`Cost::MOST`] without any.
+    fn still_open(&self) -> C;
+
+    /// Share of those that were taken.
+    fn done(&self) -> f64;
+}
+
 /// Questions in a fixed order, and the next of them.
 pub struct InOrder<S> {
     splits: Vec<S>,
     next: usize,
 }
 
-impl<S: Copy> InOrder<S> {
+impl<S> InOrder<S> {
     /// From the first on.
     pub fn new(splits: Vec<S>) -> Self {
         InOrder { splits, next: 0 }
     }
+}
 
-    /// Takes the next.
-    pub fn next(&mut self) -> Option<S> {
+impl<O, S: Bounded<C>, C: Cost> Pending<O, S, C> for InOrder<S> {
+    fn next(&mut self, _open: &O) -> Option<S> {
         let next = self.splits.get(self.next).copied();
         self.next += usize::from(next.is_some());
         next
     }
 
-    /// Least bound of those that were not taken.
-    pub fn least(&self, bound: impl Fn(&S) -> f64) -> f64 {
-        self.splits[self.next..].iter().map(bound).fold(f64::INFINITY, f64::min)
+    fn still_open(&self) -> C {
+        self.splits[self.next..].iter().map(S::bound).fold(C::MOST, C::lesser)
     }
 
-    /// Share of those that were taken.
-    pub fn done(&self) -> f64 {
+    fn done(&self) -> f64 {
         self.next as f64 / self.splits.len().max(1) as f64
     }
 }
@@ -238,9 +255,9 @@ pub trait Nodes: Sized {
     /// What is known of all questions of a node, for those below it.
     type Open;
     /// The questions still to be tried, and bounds that become known on the way.
-    type Queue;
+    type Queue: Pending<Self::Open, Self::Split, Self::Cost>;
     /// A question at a node.
-    type Split: Copy;
+    type Split: Bounded<Self::Cost>;
     /// What is kept of a best tree.
     type Subtree: Kept;
 
@@ -278,18 +295,6 @@ pub trait Nodes: Sized {
     fn first(&self, node: &Self::Node, _open: &Self::Open) -> KnownOf<Self> {
         self.leaf(node)
     }
-
-    /// Takes the next question from the queue.
-    fn next(&self, open: &Self::Open, queue: &mut Self::Queue) -> Option<Self::Split>;
-
-    /// No tree with a question still in the queue costs less; [`Cost::MOST`] when it is empty.
-    fn still_open(&self, queue: &Self::Queue) -> Self::Cost;
-
-    /// Share of the questions that were taken from the queue.
-    fn done(&self, queue: &Self::Queue) -> f64;
-
-    /// No tree with this question at the root costs less.
-    fn bound_of(&self, split: &Self::Split) -> Self::Cost;
 
     /// Price of the split itself.
     fn price(&self, split: &Self::Split) -> Self::Cost;

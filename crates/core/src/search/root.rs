@@ -2,7 +2,7 @@
 
 use super::branch::Branch;
 use super::certificate::{Certificate, Verdict};
-use super::nodes::{Allowed, Cost, Look, Rooted};
+use super::nodes::{Allowed, Bounded, Cost, Look, Pending, Rooted};
 use super::{Monitor, Settings, Stop};
 use crate::tree::Tree;
 use std::sync::Mutex;
@@ -179,7 +179,7 @@ impl<'a, C: Cost> Search<'a, C> {
                         let queue = &mut shared.queue;
                         branch.nodes.learn(node, &open, queue, &split, &below, allowed);
                         if last {
-                            monitor.advance(branch.nodes.done(queue));
+                            monitor.advance(queue.done());
                         }
                         shared.running.retain(|&(at, _)| at != turn);
                         shared.least = shared.least.lesser(below.known.value);
@@ -187,7 +187,7 @@ impl<'a, C: Cost> Search<'a, C> {
                             shared.offer(below.known.value, tree, turn);
                         }
                         if last {
-                            shared.raise(&branch.nodes);
+                            shared.raise();
                         }
                     }
                 }
@@ -244,7 +244,7 @@ impl<N: Rooted> Shared<'_, '_, N> {
     fn job(&mut self, nodes: &N, open: &N::Open) -> Option<Job<N>> {
         let slack = nodes.slack();
         while self.stop.is_none() {
-            let split = nodes.next(open, &mut self.queue)?;
+            let split = self.queue.next(open)?;
             let turn = self.turn;
             self.turn += 1;
             // Ties with a tree whose question came later are still looked at, so that the tree
@@ -252,7 +252,7 @@ impl<N: Rooted> Shared<'_, '_, N> {
             let best = self.search.best.0;
             let later = self.place.is_some_and(|place| place > turn);
             let cut = if later { best.plus(slack).plus(slack).plus(N::Cost::UNIT) } else { best };
-            let bound = nodes.bound_of(&split);
+            let bound = split.bound();
             if bound < cut.minus(slack) {
                 self.running.push((turn, bound));
                 return Some(Job { split, turn, cut });
@@ -279,8 +279,8 @@ impl<N: Rooted> Shared<'_, '_, N> {
     }
 
     /// What is proven of all questions.
-    fn raise(&mut self, nodes: &N) {
-        let still_open = nodes.still_open(&self.queue).lesser(self.least);
+    fn raise(&mut self) {
+        let still_open = self.queue.still_open().lesser(self.least);
         let lower = self.running.iter().fold(still_open, |least, &(_, bound)| least.lesser(bound));
         self.search.raise(lower);
     }

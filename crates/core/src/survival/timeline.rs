@@ -6,6 +6,10 @@ use crate::error::Error;
 /// Largest total weight in whole numbers: f64 adds them exactly.
 const MAX_TOTAL: f64 = (1u64 << 51) as f64;
 
+/// A row's place in time: twice the index of its time, plus one for a censoring, so that the
+/// events of a time come before its censorings.
+pub type Code = u32;
+
 /// Rows, the distinct times of those with a weight, and the censoring distribution G there.
 #[derive(Clone, Debug)]
 pub struct Timeline {
@@ -103,6 +107,17 @@ impl Timeline {
     /// weight).
     pub fn time_index(&self, i: usize) -> usize {
         self.grid.partition_point(|&u| u <= self.time[i]).saturating_sub(1)
+    }
+
+    /// Place in time of row `i`.
+    pub fn code(&self, i: usize) -> Code {
+        2 * self.time_index(i) as Code + Code::from(!self.event[i])
+    }
+
+    /// Weights as whole numbers of units, [`Timeline::weight_scale`] of which weigh one.
+    pub fn whole_weights(&self) -> Vec<f64> {
+        let scale = self.weight_scale();
+        self.weight.iter().map(|weight| (weight * scale).round()).collect()
     }
 
     /// For every time of the grid: the time from it to the end, and its integral of 1/G, both

@@ -6,7 +6,9 @@ use super::lattice;
 use super::{CERTIFICATE, Found, Problem};
 use crate::data::Sample;
 use crate::search::branch::Branch;
-use crate::search::nodes::{Allowed, InOrder, Known, KnownOf, Look, Nodes, Parent, Rooted, kept};
+use crate::search::nodes::{
+    Allowed, Bounded, InOrder, Known, KnownOf, Look, Nodes, Parent, Rooted, kept,
+};
 use crate::search::{Monitor, Settings, Stop};
 use crate::tree::Tree;
 use std::sync::Arc;
@@ -54,6 +56,13 @@ pub struct Split {
     column: usize,
     price: f64,
     bound: f64,
+}
+
+impl Bounded<f64> for Split {
+    #[inline]
+    fn bound(&self) -> f64 {
+        self.bound
+    }
 }
 
 impl<'a> BatchNodes<'a> {
@@ -245,22 +254,6 @@ impl Nodes for BatchNodes<'_> {
             splits.sort_by(|a, b| values[a.column].total_cmp(&values[b.column]));
         }
         Ok(Look::Open(Open { sides }, InOrder::new(splits)))
-    }
-
-    fn next(&self, _open: &Open, queue: &mut InOrder<Split>) -> Option<Split> {
-        queue.next()
-    }
-
-    fn still_open(&self, queue: &InOrder<Split>) -> f64 {
-        queue.least(|split| split.bound)
-    }
-
-    fn done(&self, queue: &InOrder<Split>) -> f64 {
-        queue.done()
-    }
-
-    fn bound_of(&self, split: &Split) -> f64 {
-        split.bound
     }
 
     fn price(&self, split: &Split) -> f64 {

@@ -3,7 +3,9 @@
 use super::kernel::{self, Kernel, Splits};
 use super::rows::{Rows, Tables};
 use crate::search::branch::Branch;
-use crate::search::nodes::{Allowed, InOrder, Known, KnownOf, Listed, Look, Nodes, Parent, Rooted};
+use crate::search::nodes::{
+    Allowed, Bounded, InOrder, Known, KnownOf, Listed, Look, Nodes, Parent, Rooted,
+};
 use crate::search::{Monitor, Settings, Stop};
 use crate::tree::Tree;
 
@@ -192,23 +194,6 @@ impl<'a> Nodes for CurveNodes<'a> {
         open.first.clone()
     }
 
-    fn next(&self, _open: &Open, queue: &mut InOrder<Candidate>) -> Option<Candidate> {
-        queue.next()
-    }
-
-    fn still_open(&self, queue: &InOrder<Candidate>) -> f64 {
-        queue.least(|candidate| candidate.bound)
-    }
-
-    fn done(&self, queue: &InOrder<Candidate>) -> f64 {
-        queue.done()
-    }
-
-    #[inline]
-    fn bound_of(&self, split: &Candidate) -> f64 {
-        split.bound
-    }
-
     /// Leaves have a price, splits none.
     fn price(&self, _split: &Candidate) -> f64 {
         0.0
@@ -355,4 +340,11 @@ pub struct Candidate {
     pub leaves: f64,
     /// Lower bound on the cost of all trees with it at the root.
     pub bound: f64,
+}
+
+impl Bounded<f64> for Candidate {
+    #[inline]
+    fn bound(&self) -> f64 {
+        self.bound
+    }
 }

@@ -1,13 +1,10 @@
 //! Rows of a node in the order of time, and what is the same for all nodes.
 
-use crate::data::{BinaryMatrix, Column, Sample, column_bitsets, random_number};
+use crate::data::{BinaryMatrix, Column, Sample, column_bitsets, ones, random_number};
 use crate::error::Error;
+use crate::survival::timeline::Code;
 use crate::task::brier::antitonic::Fit;
 use crate::task::curve::CurveTask;
-
-/// A row's place in time: twice the index of its time, plus one for a censoring, so that the
-/// events of a time come before its censorings.
-pub type Code = u32;
 
 /// Distinct rows of a node, as a set of rows of the tables.
 #[derive(Clone, Debug, Default)]
@@ -25,11 +22,7 @@ pub struct Rows {
 impl Rows {
     /// The rows of the tables, ascending.
     pub fn ids(&self) -> impl Iterator<Item = usize> + Clone + '_ {
-        self.mask.iter().enumerate().flat_map(|(w, &word)| {
-            let next = |rest: &u64| Some(rest & (rest - 1)).filter(|&rest| rest != 0);
-            let words = std::iter::successors(Some(word).filter(|&word| word != 0), next);
-            words.map(move |rest| 64 * w + rest.trailing_zeros() as usize)
-        })
+        ones(&self.mask)
     }
 
     /// The rows where column `c` is true, and those where it is false; `count` and `floor`
@@ -140,12 +133,9 @@ impl Tables {
         }
         let columns = Sample::new(features, &[], 0).columns;
         let words = columns.len().div_ceil(64).max(1);
-        let scale = timeline.weight_scale();
         let bits = packed_rows(features, &columns);
-        let code = |r: usize| 2 * timeline.time_index(r) as Code + Code::from(!timeline.event[r]);
-        let codes: Vec<Code> = (0..n).map(code).collect();
-        let weights: Vec<f64> =
-            timeline.weight.iter().map(|weight| (weight * scale).round()).collect();
+        let codes: Vec<Code> = (0..n).map(|r| timeline.code(r)).collect();
+        let weights = timeline.whole_weights();
         let packed = |r: u32| &bits[r as usize * words..(r as usize + 1) * words];
         let mut order: Vec<u32> = (0..n as u32).collect();
         order.sort_unstable_by(|&r, &s| {
@@ -262,7 +252,9 @@ impl Tables {
                 tables.events[bit][id / 64] |= 1 << (id % 64);
             }
         }
-        if scale == 1.0 && of_run.iter().all(|&weight| weight <= f64::from(u16::MAX)) {
+        if timeline.weight_scale() == 1.0
+            && of_run.iter().all(|&weight| weight <= f64::from(u16::MAX))
+        {
             tables.small_weight = Some(tables.weight.iter().map(|&w| w as u16).collect());
             tables.histograms = n_distinct >= ROWS_PER_TIME * timeline.grid.len();
             tables.countable = !weighted && total <= f64::from(u16::MAX);

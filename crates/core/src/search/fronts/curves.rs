@@ -7,7 +7,7 @@ use crate::search::Settings;
 use crate::search::curve::kernel::{Kernel, Splits};
 use crate::search::curve::rows::{Rows, Tables};
 use crate::task::curve::CurveStatistics;
-use crate::tree::Tree;
+use crate::tree::{LEAF, Tree};
 
 /// Rows in the order of time, and what leaves make of them.
 pub(super) struct Curves<'a> {
@@ -83,19 +83,14 @@ impl<'a> Curves<'a> {
         let mut leaves = vec![None; tree.n_nodes()];
         let mut open = vec![(0, rows.clone())];
         while let Some((node, rows)) = open.pop() {
-            let Ok(feature) = usize::try_from(tree.feature[node]) else {
+            if tree.feature[node] == LEAF {
                 leaves[node] = Some(self.leaf(&rows));
-                continue;
-            };
-            // Where a feature tells no rows apart it is as if it were false.
-            let Some(c) = sample.column_of(feature) else {
+            } else if let Some((c, nodes)) = sample.split_of(tree, node) {
+                open.extend(nodes.into_iter().zip(self.sides(&rows, sample.columns[c])));
+            } else {
+                // Where a feature tells no rows apart it is as if it were false.
                 open.push((tree.right[node] as usize, rows));
-                continue;
-            };
-            let [no, yes] = self.sides(&rows, sample.columns[c]);
-            let (with, without) = if sample.columns[c].flipped { (no, yes) } else { (yes, no) };
-            open.push((tree.left[node] as usize, with));
-            open.push((tree.right[node] as usize, without));
+            }
         }
         leaves
     }

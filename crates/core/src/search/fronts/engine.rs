@@ -89,7 +89,9 @@ pub(super) struct Engine<'a, T, const K: usize> {
     pub size: [f64; K],
     /// All rows, once they are there.
     pub first: Option<Rc<Node>>,
-    /// The present weights as costs of labels, if they are linear and were asked for.
+    /// The weighted costs of labels as linear forms, where they are.
+    pub forms: Option<Vec<Vec<f64>>>,
+    /// The same as a task, if it was asked for.
     pub linear: Option<Rc<LabelCosts>>,
     /// Of deeper trees.
     pub memo: Option<Memo<f64, Point<K>>>,
@@ -109,6 +111,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
     ) -> Result<Self, Error> {
         let curves = task.curve_statistics();
         let curves = curves.map(|task| Curves::new(task, features, settings)).transpose()?;
+        let weights = Weights { components: [1.0; K], leaf: 0.0 };
         Ok(Engine {
             task,
             // What is planted is an objective of the whole search, not of weighted ones, whose
@@ -119,7 +122,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
             smallest: settings.limits.smallest(),
             max_leaves: u32::MAX,
             monitor,
-            weights: Weights { components: [1.0; K], leaf: 0.0 },
+            weights,
             curves,
             plans: Vec::new(),
             leaf_plans: Vec::new(),
@@ -127,6 +130,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
             least: FxHashMap::default(),
             size: [1.0; K],
             first: None,
+            forms: task.linear(&weights.components),
             linear: None,
             memo: None,
             memo_bytes: 0,
@@ -152,6 +156,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
             self.least.clear();
             self.bytes -= std::mem::take(&mut self.least_bytes);
             self.weights = weights;
+            self.forms = self.task.linear(&weights.components);
             (self.memo, self.memo_bytes, self.linear) = (None, 0, None);
         }
     }
@@ -278,19 +283,8 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         value.is_finite().then(|| Point { cost, leaves: 1, plan: self.plan_leaf(label) })
     }
 
-    /// A split on column `c` of `node` above two trees.
-    pub fn join(&mut self, node: &Node, c: usize, yes: &Point<K>, no: &Point<K>) -> Point<K> {
-        self.join_in(&node.sample, c, yes, no)
-    }
-
-    /// The same on a column of `sample`.
-    pub fn join_in(
-        &mut self,
-        sample: &Sample,
-        c: usize,
-        yes: &Point<K>,
-        no: &Point<K>,
-    ) -> Point<K> {
+    /// A split on column `c` of `sample` above two trees.
+    pub fn join(&mut self, sample: &Sample, c: usize, yes: &Point<K>, no: &Point<K>) -> Point<K> {
         Point {
             cost: self.task.combine(&yes.cost, &no.cost),
             leaves: yes.leaves + no.leaves,
@@ -325,7 +319,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         let no = self.child(node, c, false);
         let no = self.dive(&no, depth - 1)?;
         let (Some(yes), Some(no)) = (yes, no) else { return Ok(near) };
-        let far = self.join(node, c, &yes, &no);
+        let far = self.join(&node.sample, c, &yes, &no);
         Ok(Some(if self.value(&far) < self.value(&point) { far } else { point }))
     }
 
@@ -367,7 +361,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
             let no = self.side_point(node, &pairs, f, false, choice[f][0]);
             let yes = self.side_point(node, &pairs, f, true, choice[f][1]);
             if let (Some(yes), Some(no)) = (yes, no) {
-                best.point = Some(self.join(node, f, &yes, &no));
+                best.point = Some(self.join(&node.sample, f, &yes, &no));
             }
         }
         Ok(best)
@@ -382,7 +376,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
     ) -> Result<(), Stop> {
         let mut pace = Pace::new(self.monitor);
         let price = self.price();
-        let linear = self.task.linear(&self.weights.components);
+        let linear = self.forms.clone();
         let linear = linear.map(|forms| Linear::new(forms, pairs, sides.len(), self.smallest));
         let mut record = vec![0i64; pairs.total().len()];
         for f in 1..sides.len() {
@@ -436,7 +430,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         let yes = self.leaf_point(&record)?;
         pairs.cell(f, value, g, false, &mut record);
         let no = self.leaf_point(&record)?;
-        Some(self.join(node, g, &yes, &no))
+        Some(self.join(&node.sample, g, &yes, &no))
     }
 }
 

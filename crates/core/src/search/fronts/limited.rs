@@ -458,7 +458,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         }
         let bounds = Bounds { value: f64::INFINITY, window, leaves: self.engine.max_leaves };
         if bounds.admit(&cost, yes.leaves + no.leaves) {
-            self.best = Some(self.engine.join(root, c, yes, no));
+            self.best = Some(self.engine.join(&root.sample, c, yes, no));
             self.tell();
         }
     }

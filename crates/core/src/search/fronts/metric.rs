@@ -206,8 +206,8 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Searches for trees of at most `settings.limits.max_leaves` leaves until none of the range can
-    /// score more than the best, or none measures more than the best met here. Returns the
+    /// Searches for trees of at most `max_leaves` of the limits until none of the range can score
+    /// more than the best, or none measures more than the best met here. Returns the
     /// largest measure there can be, and lines that hold for any allowed tree.
     ///
     /// Every step makes a corner, or closes a gap, or tries the slope at a better corner; all of

@@ -22,6 +22,7 @@ mod whole;
 pub(crate) use metric::{Metric, solve_metric};
 pub(crate) use start::{Relaxation, without_capacity, without_fairness, without_parity};
 
+use super::nodes::full_leaves;
 use super::{Monitor, Settings, Status, TracePoint};
 use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
@@ -67,7 +68,7 @@ pub struct Front {
 /// Most leaves where that is fewer than the depth allows.
 fn leaf_limit(settings: &Settings, sample: &Sample) -> u32 {
     let depth = settings.limits.max_depth.min(sample.n_columns());
-    let full = 1usize.checked_shl(depth as u32).unwrap_or(usize::MAX).min(sample.n_rows());
+    let full = full_leaves(depth).min(sample.n_rows());
     settings.limits.max_leaves.filter(|&l| l < full).map_or(u32::MAX, |l| l as u32)
 }
 

@@ -93,8 +93,8 @@ impl Node {
         if let Some(child) = slot.get() {
             return child.clone();
         }
-        let rows = curves.map(|curves| curves.sides(&self.rows, self.sample.columns[c]));
-        let rows = rows.map_or_else(Rows::default, |sides| sides[usize::from(value)].clone());
+        let sides = curves.map(|curves| curves.sides(&self.rows, self.sample.columns[c]));
+        let rows = sides.map_or_else(Rows::default, |[no, yes]| if value { yes } else { no });
         let child = Rc::new(Node::new(self.sample.restrict(c, value), rows, curves));
         // Statistics, bits, counts, events and the number of a row.
         let row = 8 * (child.sample.channels + child.sample.words() + 2) + 4;

@@ -146,16 +146,15 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
         }
         let sides = [self.child(node, c, false), self.child(node, c, true)];
         let price = self.price();
-        let left = above(bounds.value) - price;
-        let yes = self.least(&sides[1], depth - 1, left - self.floor(&sides[0]))?;
-        let no = self.least(&sides[0], depth - 1, left - yes.value)?;
-        if no.value + yes.value + price > bounds.value {
+        let [no, yes] = &sides;
+        let [no, yes] = self.least_of_sides([no, yes], depth - 1, above(bounds.value))?;
+        if no + yes + price > bounds.value {
             return Ok(None);
         }
         let reach = |side: &Node| self.task.reach(&side.total[..side.total.len() - 1]);
         let task_price = self.task.price();
-        let of_yes = bounds.beside(no.value + price, task_price, &reach(&sides[0]));
-        let of_no = bounds.beside(yes.value + price, task_price, &reach(&sides[1]));
+        let of_yes = bounds.beside(no + price, task_price, &reach(&sides[0]));
+        let of_no = bounds.beside(yes + price, task_price, &reach(&sides[1]));
         let yes = self.points(&sides[1], depth - 1, &of_yes)?;
         if yes.is_empty() {
             return Ok(None);

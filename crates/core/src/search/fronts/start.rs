@@ -88,13 +88,9 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
         if tree.feature[node] == LEAF {
             return self.leaf_points(&records[node], &all);
         }
-        let Some(c) = root.sample.column_of(tree.feature[node] as usize) else {
+        let Some((c, [no, yes])) = root.sample.split_of(tree, node) else {
             return Ok(Vec::new());
         };
-        let (mut yes, mut no) = (tree.left[node] as usize, tree.right[node] as usize);
-        if root.sample.columns[c].flipped {
-            (yes, no) = (no, yes);
-        }
         let sides = [
             self.labellings_at(root, tree, yes, records)?,
             self.labellings_at(root, tree, no, records)?,

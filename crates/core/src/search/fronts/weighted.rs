@@ -4,13 +4,13 @@
 //! to depth two the pair sums hold every leaf. Deeper trees are found by branch and bound; where
 //! the weighted costs of labels are linear in the sums, above lattices.
 
-use super::engine::{Engine, Point, Weights};
+use super::engine::{Engine, Point, Weights, product};
 use super::node::Node;
 use crate::data::Sample;
 use crate::search::branch::Branch;
 use crate::search::lattice::{self, Found};
 use crate::search::memo::Kept;
-use crate::search::nodes::{Allowed, Cost, InOrder, Known, Look, Nodes, Parent};
+use crate::search::nodes::{Allowed, Bounded, Cost, InOrder, Known, Look, Nodes, Parent};
 use crate::search::{Precision, Stop};
 use crate::task::fixed::power_of_two;
 use crate::task::label_costs::LabelCosts;
@@ -47,6 +47,12 @@ pub(super) struct Split {
     /// Floors of the false and the true side.
     floors: [f64; 2],
     bound: f64,
+}
+
+impl Bounded<f64> for Split {
+    fn bound(&self) -> f64 {
+        self.bound
+    }
 }
 
 impl<T: FrontTask<K>, const K: usize> Nodes for Weighted<'_, '_, T, K> {
@@ -111,22 +117,6 @@ impl<T: FrontTask<K>, const K: usize> Nodes for Weighted<'_, '_, T, K> {
         near.clone()
     }
 
-    fn next(&self, _near: &Known<f64, Point<K>>, queue: &mut InOrder<Split>) -> Option<Split> {
-        queue.next()
-    }
-
-    fn still_open(&self, queue: &InOrder<Split>) -> f64 {
-        queue.least(|split| split.bound)
-    }
-
-    fn done(&self, queue: &InOrder<Split>) -> f64 {
-        queue.done()
-    }
-
-    fn bound_of(&self, split: &Split) -> f64 {
-        split.bound
-    }
-
     fn price(&self, _split: &Split) -> f64 {
         self.engine.price()
     }
@@ -149,7 +139,7 @@ impl<T: FrontTask<K>, const K: usize> Nodes for Weighted<'_, '_, T, K> {
     }
 
     fn join(&mut self, node: &At<K>, split: &Split, [no, yes]: [&Point<K>; 2]) -> Point<K> {
-        self.engine.join(&node.rows, split.column, yes, no)
+        self.engine.join(&node.rows.sample, split.column, yes, no)
     }
 }
 
@@ -177,7 +167,23 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         known
     }
 
-    /// The same by one lattice, where that is possible and fits.
+    /// Least weighted costs of the false and the true side of a split; what together is above
+    /// `within` is only bounded by it.
+    pub fn least_of_sides(
+        &mut self,
+        [no, yes]: [&Rc<Node>; 2],
+        depth: usize,
+        within: f64,
+    ) -> Result<[f64; 2], Stop> {
+        let left = within - self.price();
+        // Pair sums do without a cut.
+        let floor = if depth > SHALLOW { self.floor(no) } else { 0.0 };
+        let yes = self.least(yes, depth, left - floor)?.value;
+        let no = self.least(no, depth, left - yes)?.value;
+        Ok([no, yes])
+    }
+
+    /// The least weighted cost by one lattice, where that is possible and fits.
     fn by_lattice(
         &mut self,
         node: &Node,
@@ -212,15 +218,17 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         if let Some(known) = &self.linear {
             return Some(known.clone());
         }
-        let forms = self.task.linear(&self.weights.components)?;
-        let root = self.first.clone()?;
-        let sample: &Sample = &root.sample;
+        let (forms, root) = (self.forms.as_ref()?, self.first.as_ref()?);
+        let sample = &root.sample;
         let mut costs = Vec::with_capacity(forms.len() * sample.n_rows());
         for r in 0..sample.n_rows() {
-            let of_row = |form: &Vec<f64>| super::engine::product(form, sample.statistics(r));
-            let least = least_of(&forms, sample.statistics(r));
+            let of_row = forms.iter().map(|form| product(form, sample.statistics(r)));
+            costs.extend(of_row);
+        }
+        for of_row in costs.chunks_exact_mut(forms.len()) {
             // The same less for every label changes no order.
-            costs.extend(forms.iter().map(|form| of_row(form) - least));
+            let least = of_row.iter().copied().fold(f64::INFINITY, f64::min);
+            of_row.iter_mut().for_each(|cost| *cost -= least);
         }
         let (price, most) =
             (self.price() / sample.n_rows() as f64, self.settings.limits.most_leaves());
@@ -240,14 +248,10 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         if tree.feature[node] == LEAF {
             return self.leaf_point(&records[node]);
         }
-        let c = sample.column_of(tree.feature[node] as usize)?;
-        let (mut yes, mut no) = (tree.left[node] as usize, tree.right[node] as usize);
-        if sample.columns[c].flipped {
-            (yes, no) = (no, yes);
-        }
+        let (c, [no, yes]) = sample.split_of(tree, node)?;
         let yes = self.best_labelled(sample, tree, yes, records)?;
         let no = self.best_labelled(sample, tree, no, records)?;
-        Some(self.join_in(sample, c, &yes, &no))
+        Some(self.join(sample, c, &yes, &no))
     }
 
     fn at(&mut self, rows: &Rc<Node>, floor: f64) -> At<K> {
@@ -261,7 +265,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
     /// 2^−42 of their sum over all labels. See docs/maths/fronts.md.
     pub fn rounding(&self) -> f64 {
         let rows = self.first.as_ref().map_or(0, |root| root.sample.n_rows());
-        let labels = self.task.linear(&self.weights.components).map_or(0, |forms| forms.len());
+        let labels = self.forms.as_ref().map_or(0, Vec::len);
         let sizes = self.weights.components.iter().zip(&self.size).map(|(w, s)| w.abs() * s);
         let size = sizes.sum::<f64>() + self.weights.leaf * 1024.0;
         let (sums, costs) = ((4 * rows + 64) as f64, (rows * labels) as f64);
@@ -270,10 +274,10 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
 
     /// No tree over the rows of `node` has a smaller weighted cost, but for rounding.
     pub fn floor(&self, node: &Node) -> f64 {
-        match self.task.linear(&self.weights.components) {
+        match &self.forms {
             Some(forms) => {
                 let sample = &node.sample;
-                (0..sample.n_rows()).map(|r| least_of(&forms, sample.statistics(r))).sum()
+                (0..sample.n_rows()).map(|r| least_of(forms, sample.statistics(r))).sum()
             }
             None => self.lowest(&node.total),
         }
@@ -282,7 +286,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
     /// Floors of the false and the true side of every column.
     fn floors(&mut self, node: &Node) -> Result<Vec<[f64; 2]>, Stop> {
         let sample = &node.sample;
-        let Some(forms) = self.task.linear(&self.weights.components) else {
+        let Some(forms) = &self.forms else {
             let pairs = self.pairs(node, SHALLOW)?;
             let mut record = vec![0; node.total.len()];
             let mut side = |c: usize, value: bool| {
@@ -294,7 +298,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         // Where labels cost linear forms, no tree tells more rows apart than differ.
         let (mut all, mut yes) = (0.0, vec![0.0; sample.n_columns()]);
         for r in 0..sample.n_rows() {
-            let least = least_of(&forms, sample.statistics(r));
+            let least = least_of(forms, sample.statistics(r));
             all += least;
             sample.true_columns(r).for_each(|c| yes[c] += least);
         }
@@ -314,6 +318,6 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
 
 /// The least of linear forms.
 fn least_of(forms: &[Vec<f64>], sums: &[i64]) -> f64 {
-    let values = forms.iter().map(|form| super::engine::product(form, sums));
+    let values = forms.iter().map(|form| product(form, sums));
     values.fold(f64::INFINITY, f64::min)
 }

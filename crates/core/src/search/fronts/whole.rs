@@ -145,9 +145,7 @@ pub(super) fn columns<T: FrontTask<K>, const K: usize>(
         for c in 0..n {
             engine.monitor.check()?;
             let [no, yes] = [false, true].map(|side| engine.child(root, c, side));
-            let left = within - price;
-            let yes = engine.least(&yes, depth - 1, left - engine.floor(&no))?.value;
-            let no = engine.least(&no, depth - 1, left - yes)?.value;
+            let [no, yes] = engine.least_of_sides([&no, &yes], depth - 1, within)?;
             order.push((yes + no + price, c));
         }
     }
@@ -173,7 +171,7 @@ fn insert_pairs<T: FrontTask<2>>(
         for b in &no[..within] {
             let cost = engine.task.combine(&a.cost, &b.cost);
             if bounds.admit(&cost, a.leaves + b.leaves) && is_new(stairs, &cost) {
-                let point = engine.join(root, c, a, b);
+                let point = engine.join(&root.sample, c, a, b);
                 insert(stairs, point);
             }
         }

@@ -8,7 +8,8 @@ use crate::search::Stop;
 use crate::search::branch::Branch;
 use crate::search::lattice::{self, Found};
 use crate::search::nodes::{
-    Allowed, Below, Cost, Known, KnownOf, Listed, Look, Nodes, Parent, Rooted, full_leaves, kept,
+    Allowed, Below, Bounded, Cost, Known, KnownOf, Listed, Look, Nodes, Parent, Pending, Rooted,
+    full_leaves, kept,
 };
 use crate::search::{Settings, branch};
 use crate::task::LaneTask;
@@ -71,6 +72,41 @@ pub struct Split {
     price: i64,
     bound: i64,
     sides: [i64; 2],
+}
+
+impl Bounded<i64> for Split {
+    #[inline]
+    fn bound(&self) -> i64 {
+        self.bound
+    }
+}
+
+impl Pending<Open, Split, i64> for Queue {
+    fn next(&mut self, open: &Open) -> Option<Split> {
+        let Queue { order, open: bounds, sides, next } = self;
+        if *next == order.len() {
+            return None;
+        }
+        if let Some(subsets) = open.subsets.as_ref().filter(|_| *next % 2 == 1) {
+            // The question that holds the bound down, an even one among several.
+            let rank = |&k: &usize| (bounds[k], Reverse(subsets.ones(order[k])));
+            let least = (*next..order.len()).min_by_key(rank).expect("not empty");
+            order[*next..=least].rotate_right(1);
+            bounds[*next..=least].rotate_right(1);
+        }
+        let column = order[*next];
+        let bound = std::mem::replace(&mut bounds[*next], i64::MAX);
+        *next += 1;
+        Some(Split { column, price: open.prices[column], bound, sides: sides[column] })
+    }
+
+    fn still_open(&self) -> i64 {
+        self.open.iter().copied().min().unwrap_or(i64::MAX)
+    }
+
+    fn done(&self) -> f64 {
+        self.next as f64 / self.order.len().max(1) as f64
+    }
 }
 
 fn add(sides: [i64; 2], price: i64) -> i64 {
@@ -341,36 +377,6 @@ impl<'a, T: LaneTask> Nodes for SumNodes<'a, T> {
         let subsets = self.hands_on().then(|| self.subsets(sample, allowed));
         let queue = Queue { order, open, sides, next: 0 };
         Ok(Look::Open(Open { prices, subsets }, queue))
-    }
-
-    fn next(&self, open: &Open, queue: &mut Queue) -> Option<Split> {
-        let Queue { order, open: bounds, sides, next } = queue;
-        if *next == order.len() {
-            return None;
-        }
-        if let Some(subsets) = open.subsets.as_ref().filter(|_| *next % 2 == 1) {
-            // The question that holds the bound down, an even one among several.
-            let rank = |&k: &usize| (bounds[k], Reverse(subsets.ones(order[k])));
-            let least = (*next..order.len()).min_by_key(rank).expect("not empty");
-            order[*next..=least].rotate_right(1);
-            bounds[*next..=least].rotate_right(1);
-        }
-        let column = order[*next];
-        let bound = std::mem::replace(&mut bounds[*next], i64::MAX);
-        *next += 1;
-        Some(Split { column, price: open.prices[column], bound, sides: sides[column] })
-    }
-
-    fn still_open(&self, queue: &Queue) -> i64 {
-        queue.open.iter().copied().min().unwrap_or(i64::MAX)
-    }
-
-    fn done(&self, queue: &Queue) -> f64 {
-        queue.next as f64 / queue.order.len().max(1) as f64
-    }
-
-    fn bound_of(&self, split: &Split) -> i64 {
-        split.bound
     }
 
     fn price(&self, split: &Split) -> i64 {

@@ -1,7 +1,8 @@
 //! Where a pass over a node takes its rows from: one by one, or counted in runs.
 
-use super::super::rows::{Code, Rows, Tables};
+use super::super::rows::{Rows, Tables};
 use crate::simd::{Job, RowLanes, Vector};
+use crate::survival::timeline::Code;
 
 /// Weight of every column in each run of rows with equal [`Code`].
 #[derive(Clone, Debug, Default)]
