@@ -5,7 +5,9 @@
 //! others are the sum of their sides. Only what costs less than a cut is looked for.
 
 use super::memo::Memo;
-use super::nodes::{Allowed, Below, Bounded, Cost, Known, KnownOf, Look, Nodes, Parent, Pending};
+use super::nodes::{
+    Allowed, Below, Bounded, Cost, Known, KnownOf, Look, Nodes, Parent, Pending, Place,
+};
 use super::{Monitor, Stop};
 
 /// Nodes met, by rows and by what may be spent on them.
@@ -103,10 +105,11 @@ impl<'a, N: Nodes> Branch<'a, N> {
     ) -> Result<KnownOf<N>, Stop> {
         let slack = self.nodes.slack();
         let mut best = self.nodes.first(node, open);
+        let mut place = Place::FIRST;
         // Of all trees but the best.
         let mut least = N::Cost::MOST;
-        while let Some(split) = queue.next(open) {
-            let limit = best.value.lesser(cut);
+        while let Some((question, split)) = queue.next(open) {
+            let limit = best.value.plus(tie::<N>(place, question)).lesser(cut);
             let bound = split.bound();
             if bound >= limit.minus(slack) {
                 least = least.lesser(bound);
@@ -115,8 +118,9 @@ impl<'a, N: Nodes> Branch<'a, N> {
             let below = self.below(node, open, &split, allowed, limit)?;
             self.nodes.learn(node, open, queue, &split, &below, allowed);
             let known = below.known;
-            if known.is_exact() && known.value < limit.minus(slack) {
-                best = known;
+            let found = self.place(&known, question).filter(|_| known.value < limit.minus(slack));
+            if let Some(found) = found.filter(|&found| known.value < best.value || found < place) {
+                (best, place) = (known, found);
             } else {
                 least = least.lesser(known.value);
             }
@@ -162,7 +166,8 @@ impl<'a, N: Nodes> Branch<'a, N> {
         allowed: Allowed,
         cut: N::Cost,
     ) -> Result<KnownOf<N>, Stop> {
-        let (mut least, mut cut) = (Known::bound(N::Cost::MOST), cut);
+        let mut least = Known::bound(N::Cost::MOST);
+        let mut place = Place::FIRST;
         let ways = self.ways(sides.nodes, allowed);
         if N::ALL_SIZES && ways.clone().nth(1).is_some() {
             // What is true of as many leaves as either side can use is true of all shares, and a
@@ -173,16 +178,24 @@ impl<'a, N: Nodes> Branch<'a, N> {
                 return Ok(Known::bound(known.value));
             }
         }
-        for share in ways {
-            let known = self.pair(node, sides, share, cut)?;
-            if known.is_exact() && known.value < cut {
-                cut = known.value;
-                least = known;
-            } else if !least.is_exact() {
-                least.value = least.value.lesser(known.value);
+        for (turn, share) in ways.enumerate() {
+            let ties = tie::<N>(place, turn);
+            let limit = if least.is_exact() { least.value.plus(ties).lesser(cut) } else { cut };
+            let known = self.pair(node, sides, share, limit)?;
+            match self.place(&known, turn) {
+                Some(found) if !least.is_exact() || known.value < least.value || found < place => {
+                    (least, place) = (known, found);
+                }
+                None if !least.is_exact() => least.value = least.value.lesser(known.value),
+                _ => {}
             }
         }
         Ok(least)
+    }
+
+    /// Place of a tree that was found, with this question at its root.
+    pub fn place(&self, known: &KnownOf<N>, question: usize) -> Option<Place> {
+        known.tree.as_ref().map(|tree| Place::new(self.nodes.leaves(tree), question))
     }
 
     /// Ways to share the leaves so that none is left over that a side could use; just one where
@@ -257,6 +270,13 @@ impl<'a, N: Nodes> Branch<'a, N> {
         }
         Ok(best)
     }
+}
+
+/// What a tree with this question may cost more than less than the best one, which is at `place`,
+/// where it would come before it at the same cost.
+#[inline]
+fn tie<N: Nodes>(place: Place, question: usize) -> N::Cost {
+    if place.may_follow(question) { N::Cost::UNIT } else { N::Cost::NONE }
 }
 
 impl<N: Nodes> Sides<'_, N> {

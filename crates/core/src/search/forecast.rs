@@ -88,11 +88,15 @@ impl<'a, T: LaneTask> Work<'a, T> {
 
     /// Of a search to this depth.
     pub fn to_depth(&self, depth: usize) -> Forecast {
+        self.on_threads(depth, self.settings.threads())
+    }
+
+    /// Of a search to this depth on so many threads.
+    pub fn on_threads(&self, depth: usize, n_threads: usize) -> Forecast {
         let Work { task, sample, settings, precision, .. } = *self;
         let depth = depth.min(self.useful);
         let channels = lattice::channels(task, settings);
         let limit = settings.bytes();
-        let n_threads = settings.threads();
         let deepest = settings.switches.lattice_depth.clamp(1, lattice::MAX_DEPTH).min(depth);
         let bytes = |d: usize| lattice::bytes(sample, d, channels, n_threads, precision);
         let reach = (1..=deepest).rev().find(|&d| bytes(d) <= limit).unwrap_or(depth.min(1));
@@ -101,7 +105,11 @@ impl<'a, T: LaneTask> Work<'a, T> {
         let visit = visit * far(lattice::row_bytes(sample, channels, precision));
         let (cells, row_visits) = work(&self.trues, sample.n_columns(), depth, reach);
         let rows = sample.counts.iter().sum::<i64>() as f64;
-        let threads = lattice::useful_threads(sample.n_columns(), reach, settings) as f64;
+        // Above lattices every thread has questions of its own.
+        let threads = match depth > reach {
+            true => n_threads.min(sample.n_columns()),
+            false => lattice::useful_threads(|| cells + row_visits, settings).min(n_threads),
+        } as f64;
         let row_seconds = row_visits * visit * 1e-9 / threads + rows * PER_ROW;
         let seconds = cells * cell * 1e-9 / threads + row_seconds;
         // Hopeless depths overflow, and an overflow times nothing is not a number.

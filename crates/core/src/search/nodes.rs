@@ -197,10 +197,34 @@ pub trait Bounded<C>: Copy {
     fn bound(&self) -> C;
 }
 
+/// Where a tree comes among those that cost the same: fewer leaves first, then the question at the
+/// root, so that the tree that is kept depends neither on cuts and bounds nor on threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    leaves: usize,
+    question: usize,
+}
+
+impl Place {
+    /// Before all others: that of a leaf.
+    pub const FIRST: Place = Place { leaves: 0, question: 0 };
+
+    /// Of a tree with so many leaves, or any number of them, with this question at the root.
+    pub fn new(leaves: usize, question: usize) -> Place {
+        Place { leaves, question }
+    }
+
+    /// Whether a tree with this question may come before.
+    #[inline]
+    pub fn may_follow(self, question: usize) -> bool {
+        Place { leaves: self.leaves.min(2), question } < self
+    }
+}
+
 /// Questions `S` still to be tried at a node that is known as `O`.
 pub trait Pending<O, S, C> {
-    /// Takes the next.
-    fn next(&mut self, open: &O) -> Option<S>;
+    /// Takes the next, with a number that tells equally good questions apart, whichever is first.
+    fn next(&mut self, open: &O) -> Option<(usize, S)>;
 
     /// No tree with one that was not taken costs less; [`Cost::MOST`] without any.
     fn still_open(&self) -> C;
@@ -223,10 +247,12 @@ impl<S> InOrder<S> {
 }
 
 impl<O, S: Bounded<C>, C: Cost> Pending<O, S, C> for InOrder<S> {
-    fn next(&mut self, _open: &O) -> Option<S> {
-        let next = self.splits.get(self.next).copied();
-        self.next += usize::from(next.is_some());
-        next
+    #[inline]
+    fn next(&mut self, _open: &O) -> Option<(usize, S)> {
+        let at = self.next;
+        let split = self.splits.get(at).copied()?;
+        self.next += 1;
+        Some((at, split))
     }
 
     fn still_open(&self) -> C {
@@ -345,6 +371,12 @@ pub trait Nodes: Sized {
     ) {
     }
 
+    /// Leaves of a best tree; 0 where trees that cost the same have equally many, or any number
+    /// will do.
+    fn leaves(&self, _tree: &Self::Subtree) -> usize {
+        0
+    }
+
     /// A split above best trees of its false and its true side.
     fn join(
         &mut self,
@@ -356,6 +388,10 @@ pub trait Nodes: Sized {
 
 /// Nodes as the root needs them.
 pub trait Rooted: Nodes<Node: Sync, Open: Sync, Queue: Send> + Send {
+    /// As other threads see the nodes that take questions of this one in turn; with none of them
+    /// one thread takes all questions, and may use more for each.
+    fn workers(&self, node: &Self::Node, allowed: Allowed) -> Vec<Self>;
+
     /// The whole of a best tree of what is kept of it, for an exact `known`.
     fn whole(
         branch: &mut Branch<Self>,

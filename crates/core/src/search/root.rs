@@ -2,7 +2,7 @@
 
 use super::branch::Branch;
 use super::certificate::{Certificate, Verdict};
-use super::nodes::{Allowed, Bounded, Cost, Look, Pending, Rooted};
+use super::nodes::{Allowed, Bounded, Cost, Look, Pending, Place, Rooted};
 use super::{Monitor, Settings, Stop};
 use crate::tree::Tree;
 use std::sync::Mutex;
@@ -112,17 +112,16 @@ impl<'a, C: Cost> Search<'a, C> {
         (self.best.1, self.certificate.finish(stop))
     }
 
-    /// Every question at the root in turn, for trees that are better than the best one; each of
-    /// the branches has a thread. Bounds count where no other search follows: where this one is
-    /// the `last`.
+    /// Every question at the root in turn, for trees that are better than the best one, on as many
+    /// threads as [`Rooted::workers`] says. Bounds count where no other search follows: where this
+    /// one is the `last`.
     pub fn at_root<N: Rooted<Cost = C>>(
         &mut self,
-        branches: &mut [Branch<N>],
+        branch: &mut Branch<N>,
         node: &N::Node,
         allowed: Allowed,
         last: bool,
     ) -> Result<(), Stop> {
-        let branch = branches.first_mut().expect("a thread");
         let allowed = branch.nodes.useful(node, allowed);
         let ties = self.best.0.plus(self.ties);
         let look = match branch.known(node, allowed, ties) {
@@ -149,10 +148,9 @@ impl<'a, C: Cost> Search<'a, C> {
             let tree = N::whole(branch, node, allowed, &first)?;
             self.offer(first.value, tree);
         }
-        let monitor = branch.monitor;
+        let (monitor, memo) = (branch.monitor, branch.memo);
         let shared = Mutex::new(Shared {
             queue,
-            turn: 0,
             place: None,
             running: Vec::new(),
             least: C::MOST,
@@ -165,12 +163,15 @@ impl<'a, C: Cost> Search<'a, C> {
                     let mut shared = shared.lock().expect("no panic while locked");
                     shared.job(&branch.nodes, &open)
                 };
-                let Some(Job { split, turn, cut }) = job else { return };
+                let Some(Job { split, question, cut }) = job else { return };
                 let found = branch.below(node, &open, &split, allowed, cut).and_then(|below| {
                     let known = &below.known;
                     let better = known.is_exact() && known.value < cut.minus(slack);
-                    let tree = better.then(|| N::whole(branch, node, allowed, known));
-                    Ok((tree.transpose()?, below))
+                    let place = branch.place(known, question).filter(|_| better);
+                    let found = place.map(|place| {
+                        N::whole(branch, node, allowed, known).map(|tree| (place, tree))
+                    });
+                    Ok((found.transpose()?, below))
                 });
                 let mut shared = shared.lock().expect("no panic while locked");
                 match found {
@@ -181,10 +182,10 @@ impl<'a, C: Cost> Search<'a, C> {
                         if last {
                             monitor.advance(queue.done());
                         }
-                        shared.running.retain(|&(at, _)| at != turn);
+                        shared.running.retain(|&(at, _)| at != question);
                         shared.least = shared.least.lesser(below.known.value);
-                        if let Some(tree) = tree {
-                            shared.offer(below.known.value, tree, turn);
+                        if let Some((place, tree)) = tree {
+                            shared.offer(below.known.value, tree, place);
                         }
                         if last {
                             shared.raise();
@@ -193,18 +194,19 @@ impl<'a, C: Cost> Search<'a, C> {
                 }
             }
         };
-        if let [branch] = branches {
+        let workers = branch.nodes.workers(node, allowed);
+        if workers.len() < 2 {
             work(branch);
         } else {
             std::thread::scope(|scope| {
-                for branch in branches.iter_mut() {
-                    let work = &work;
-                    scope.spawn(move || work(branch));
+                for nodes in workers {
+                    let (work, mut branch) = (&work, Branch { nodes, memo, monitor });
+                    scope.spawn(move || work(&mut branch));
                 }
             });
         }
         let stop = shared.into_inner().expect("no panic while locked").stop;
-        branches[0].nodes.close(open);
+        branch.nodes.close(open);
         match stop {
             Some(stop) => Err(stop),
             None => {
@@ -220,11 +222,9 @@ impl<'a, C: Cost> Search<'a, C> {
 /// What the threads at the root share.
 struct Shared<'a, 'b, N: Rooted> {
     queue: N::Queue,
-    /// Questions taken from it.
-    turn: usize,
-    /// Turn of the question at the root of the best tree, if it was found here.
-    place: Option<usize>,
-    /// Turns and bounds of questions that threads are at.
+    /// Place of the best tree, if it was found here.
+    place: Option<Place>,
+    /// Numbers and bounds of questions that threads are at.
     running: Vec<(usize, N::Cost)>,
     /// No tree with one of the other questions taken costs less.
     least: N::Cost,
@@ -235,7 +235,7 @@ struct Shared<'a, 'b, N: Rooted> {
 /// A question for a thread.
 struct Job<N: Rooted> {
     split: N::Split,
-    turn: usize,
+    question: usize,
     cut: N::Cost,
 }
 
@@ -244,36 +244,34 @@ impl<N: Rooted> Shared<'_, '_, N> {
     fn job(&mut self, nodes: &N, open: &N::Open) -> Option<Job<N>> {
         let slack = nodes.slack();
         while self.stop.is_none() {
-            let split = self.queue.next(open)?;
-            let turn = self.turn;
-            self.turn += 1;
-            // Ties with a tree whose question came later are still looked at, so that the tree
-            // does not depend on which thread was first.
+            let (question, split) = self.queue.next(open)?;
+            // Ties with a tree that would come later are still looked at, so that the tree does
+            // not depend on which thread was first.
             let best = self.search.best.0;
-            let later = self.place.is_some_and(|place| place > turn);
-            let cut = if later { best.plus(slack).plus(slack).plus(N::Cost::UNIT) } else { best };
+            let ties = self.place.is_some_and(|place| place.may_follow(question));
+            let cut = if ties { best.plus(slack).plus(slack).plus(N::Cost::UNIT) } else { best };
             let bound = split.bound();
             if bound < cut.minus(slack) {
-                self.running.push((turn, bound));
-                return Some(Job { split, turn, cut });
+                self.running.push((question, bound));
+                return Some(Job { split, question, cut });
             }
             self.least = self.least.lesser(bound);
         }
         None
     }
 
-    /// Takes a tree that is better, or as good with a question that came earlier.
-    fn offer(&mut self, cost: N::Cost, tree: Tree, turn: usize) {
+    /// Takes a tree that is better, or as good and comes before.
+    fn offer(&mut self, cost: N::Cost, tree: Tree, found: Place) {
         let (best, slack) = (self.search.best.0, self.search.slack);
         let as_good = cost <= best.plus(slack).plus(slack);
         let better = match self.place {
-            Some(place) if turn < place => as_good,
+            Some(place) if found < place => as_good,
             Some(_) => cost.plus(slack).plus(slack) < best,
             None => cost < best.minus(slack),
         };
         if better {
             self.search.best = (cost, tree);
-            self.place = Some(turn);
+            self.place = Some(found);
             self.search.record();
         }
     }

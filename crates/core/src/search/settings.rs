@@ -201,6 +201,20 @@ impl Settings {
         self.switches.backend.unwrap_or_else(Backend::best)
     }
 
+    /// Those of each of the threads that take questions at the root, as many as have room for a
+    /// lattice of `reach` levels and `each` bytes; the threads that are left help them with these.
+    pub fn shared(&self, reach: usize, each: usize, room: usize) -> Vec<Settings> {
+        let n_threads = self.threads();
+        let workers = n_threads.min(room / each.max(1));
+        if workers < 2 {
+            return Vec::new();
+        }
+        let of_each = self
+            .with_resources(|s| s.n_threads = n_threads / workers)
+            .with_switches(|s| s.lattice_depth = s.lattice_depth.min(reach));
+        vec![of_each; workers]
+    }
+
     /// Threads to run: those asked for, but no more than the machine has.
     pub fn threads(&self) -> usize {
         // Asking takes as long as a small lattice.

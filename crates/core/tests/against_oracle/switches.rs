@@ -110,6 +110,18 @@ fn threads_do_not_change_a_deep_tree() {
 }
 
 #[test]
+fn neither_lattices_nor_bounds_change_the_tree() {
+    // Without first trees, which stay where none is better.
+    let check = |case: &Case| {
+        let base = case.settings().with_switches(|s| s.trivial_bound = false);
+        let all = same_objective(&case.entry(), &base);
+        give_one_tree(case, &[&[base], &all[..]].concat())
+    };
+    for_each(&tasks::of_cells(), 60 * SCALE, check);
+    for_each_of(&tasks::of_cells(), 6 * SCALE, (40, 6, &[2, 3, 4]), check);
+}
+
+#[test]
 fn no_switch_changes_the_objective() {
     let check = |case: &Case| {
         let reference = case.solve(&case.settings())?;

@@ -32,6 +32,11 @@ pub fn sums() -> Vec<&'static str> {
     entries().into_iter().filter(of_cells).map(|entry| entry.name).collect()
 }
 
+/// Those of them that do not come from outside.
+pub fn of_cells() -> Vec<&'static str> {
+    sums().into_iter().filter(|&name| name != OUTSIDE).collect()
+}
+
 /// The tasks whose answer is one tree: all but that of a whole front.
 pub fn one_tree() -> Vec<&'static str> {
     let all = entries().into_iter().map(|entry| entry.name);

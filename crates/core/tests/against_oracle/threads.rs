@@ -10,12 +10,30 @@ use crate::harness::{Answer, Case, SCALE, Size, ensure, for_each_of};
 use crate::tasks;
 use crate::watch::Watch;
 
-/// Everything that a search tells but for the time it took, bits for numbers. Where nodes of one
-/// kind are branched on all along, threads meet trees in another order.
-fn told(case: &Case, answer: &Answer) -> impl PartialEq + std::fmt::Debug + use<> {
+/// What threads share.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum By {
+    /// The cells of every lattice.
+    Cells,
+    /// The questions at the root.
+    Questions,
+}
+
+impl By {
+    fn cells_per_thread(self) -> usize {
+        if self == By::Cells { 1 } else { usize::MAX }
+    }
+}
+
+/// Everything that a search tells but for the time it took, bits for numbers. Where threads take
+/// questions, they meet trees in another order.
+fn told(case: &Case, by: By, answer: &Answer) -> impl PartialEq + std::fmt::Debug + use<> {
     let point = |objective: f64, bound: f64, nodes| (objective.to_bits(), bound.to_bits(), nodes);
     let end = point(answer.objective, answer.lower_bound, 0);
-    let on_the_way: Vec<_> = match tasks::sums().contains(&case.question.task) {
+    // Lattices of a single column have too few cells.
+    let shares_cells = by == By::Cells && answer.n_columns > 2;
+    let in_one_order = shares_cells && tasks::of_cells().contains(&case.question.task);
+    let on_the_way: Vec<_> = match in_one_order {
         true => answer.trace.iter().map(|p| point(p.objective, p.lower_bound, p.nodes)).collect(),
         false => vec![],
     };
@@ -32,6 +50,7 @@ impl Ran {
         &self,
         case: &Case,
         base: &Settings,
+        by: By,
         search: impl Fn(&Settings, &Monitor) -> Result<T, Error>,
     ) -> Result<(), String> {
         let lanes = [Some(Precision::Single), Some(Precision::Double)];
@@ -39,7 +58,7 @@ impl Ran {
         for backend in Backend::available() {
             for &precision in if has_lanes { &lanes[..] } else { &[None] } {
                 let on = |n_threads| {
-                    let (backend, cells_per_thread) = (Some(backend), Some(1));
+                    let (backend, cells_per_thread) = (Some(backend), Some(by.cells_per_thread()));
                     let lanes = base.with_switches(|s| {
                         s.backend = backend;
                         s.precision = precision;
@@ -73,6 +92,19 @@ impl Ran {
     }
 }
 
+impl Case {
+    /// One lattice, and branching above lattices, with what threads are to share.
+    fn shared(&self) -> Vec<(Settings, By)> {
+        let base = self.settings();
+        let mut all = vec![(base.clone(), By::Cells)];
+        if self.entry().switches.contains(&"lattice_depth") {
+            let branching = base.with_switches(|s| s.lattice_depth = base.limits.max_depth - 1);
+            all.extend([By::Cells, By::Questions].map(|by| (branching.clone(), by)));
+        }
+        all
+    }
+}
+
 /// Searches by Brier score are often done before a second thread begins.
 fn runs(task: &str) -> u64 {
     match task {
@@ -91,15 +123,10 @@ fn threads_do_not_change_a_search() {
             false => (40, 6, &[3, 4, 5]),
         };
         for_each_of(&[task], runs(task).div_ceil(2).max(4), size, |case| {
-            let base = case.settings();
             // With one lattice, and with branching above lattices.
-            let mut all = vec![base.clone()];
-            if case.entry().switches.contains(&"lattice_depth") {
-                all.push(base.with_switches(|s| s.lattice_depth = base.limits.max_depth - 1));
-            }
-            all.iter().try_for_each(|base| {
-                ran.give_one_answer(case, base, |settings, monitor| {
-                    Ok(told(case, &case.on(settings, monitor)?))
+            case.shared().iter().try_for_each(|(base, by)| {
+                ran.give_one_answer(case, base, *by, |settings, monitor| {
+                    Ok(told(case, *by, &case.on(settings, monitor)?))
                 })
             })
         });
@@ -108,13 +135,32 @@ fn threads_do_not_change_a_search() {
 }
 
 #[test]
+fn threads_that_share_questions_do_not_change_a_search() {
+    for task in tasks::sums() {
+        let ran = Ran::default();
+        for_each_of(&[task], runs(task) * 4, (40, 6, &[3, 4, 5, 6]), |case| {
+            // Few levels in a lattice: many questions, and ties among them.
+            [1, 2, 3].into_iter().try_for_each(|lattice_depth| {
+                let base = case.settings().with_switches(|s| s.lattice_depth = lattice_depth);
+                ran.give_one_answer(case, &base, By::Questions, |settings, monitor| {
+                    Ok(told(case, By::Questions, &case.on(settings, monitor)?))
+                })
+            })
+        });
+        ran.assert_often(task, SCALE);
+    }
+}
+
+#[test]
 fn threads_do_not_change_a_size_path() {
     for task in tasks::tasks_with("path") {
         let ran = Ran::default();
         for_each_of(&[task], runs(task).div_ceil(3).max(4), (40, 6, &[3, 4, 5]), |case| {
-            ran.give_one_answer(case, &case.settings(), |settings, monitor| {
-                let path = case.path_on(settings, monitor)?;
-                Ok(path.iter().map(|answer| told(case, answer)).collect::<Vec<_>>())
+            case.shared().iter().try_for_each(|(base, by)| {
+                ran.give_one_answer(case, base, *by, |settings, monitor| {
+                    let path = case.path_on(settings, monitor)?;
+                    Ok(path.iter().map(|answer| told(case, *by, answer)).collect::<Vec<_>>())
+                })
             })
         });
         ran.assert_often(task, SCALE / 10);

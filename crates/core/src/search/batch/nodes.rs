@@ -25,6 +25,8 @@ pub struct BatchNodes<'a> {
     problem: &'a Problem<'a>,
     settings: Settings,
     monitor: &'a Monitor<'a>,
+    /// Costs that differ by no more are ties.
+    pub slack: f64,
 }
 
 /// What is known of a node before any search.
@@ -67,7 +69,7 @@ impl Bounded<f64> for Split {
 
 impl<'a> BatchNodes<'a> {
     pub fn new(problem: &'a Problem<'a>, settings: &Settings, monitor: &'a Monitor<'a>) -> Self {
-        BatchNodes { problem, settings: settings.clone(), monitor }
+        BatchNodes { problem, settings: settings.clone(), monitor, slack: 0.0 }
     }
 
     /// Leaf cost, price and bound of many sets of rows.
@@ -108,11 +110,15 @@ impl<'a> BatchNodes<'a> {
 
     /// Deepest lattice on this sample that the memory limit allows.
     fn lattice_depth(&self, sample: &Sample, most_leaves: usize) -> usize {
-        let left = self.settings.bytes().saturating_sub(self.problem.remembered());
-        let threads = self.settings.threads();
+        let (left, threads) = (self.room(), self.settings.threads());
         let fits = |d: &usize| lattice::bytes(sample, *d, most_leaves, threads) <= left;
         let deepest = self.settings.switches.lattice_depth.clamp(1, lattice::MAX_DEPTH);
         (1..=deepest).rev().find(fits).unwrap_or(0)
+    }
+
+    /// Bytes that the nodes met leave to lattices.
+    fn room(&self) -> usize {
+        self.settings.bytes().saturating_sub(self.problem.remembered())
     }
 
     fn lattice(
@@ -204,6 +210,10 @@ impl Nodes for BatchNodes<'_> {
 
     const ALL_SIZES: bool = true;
 
+    fn slack(&self) -> f64 {
+        self.slack
+    }
+
     fn leaf(&self, node: &Node) -> Known<f64, Arc<Tree>> {
         Known::exact(node.prior.leaf, Arc::new(Tree::leaf()))
     }
@@ -275,6 +285,16 @@ impl Nodes for BatchNodes<'_> {
 }
 
 impl Rooted for BatchNodes<'_> {
+    fn workers(&self, node: &Node, allowed: Allowed) -> Vec<Self> {
+        let (sample, full) = (&node.sample, allowed.is_full());
+        let most_leaves = if full { usize::MAX } else { allowed.leaves };
+        let reach = self.lattice_depth(sample, most_leaves).min(allowed.depth - 1);
+        let each = lattice::bytes(sample, reach, most_leaves, 1);
+        let shared = self.settings.shared(reach, each, self.room());
+        let worker = |settings| BatchNodes { settings, ..*self };
+        shared.into_iter().map(worker).collect()
+    }
+
     fn whole(
         _branch: &mut Branch<Self>,
         _node: &Node,

@@ -9,11 +9,14 @@ use crate::search::memo::Memo;
 use crate::search::root::{Scale, Search};
 use crate::search::{Monitor, Settings, Solution, Stop};
 use crate::tree::Tree;
-use std::slice::from_mut;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Share of the memory limit that nodes met may take; the rest is for lattices.
 const MEMO: usize = 4;
+
+/// Costs that are apart by this share of that of all rows as a leaf, or less, are ties: rounding of
+/// the same sums in another order is less, what is certified far more.
+const TIES: f64 = 1e-13;
 
 /// The best tree for `task` over `features`, or on a limit the best found and a bound.
 ///
@@ -40,12 +43,16 @@ pub fn solve(
         memo: settings.switches.cache.then(|| Memo::new(settings.bytes() / MEMO)),
         differs: AtomicBool::new(false),
     };
-    let nodes = BatchNodes::new(&problem, settings, monitor);
+    let mut nodes = BatchNodes::new(&problem, settings, monitor);
     let root = nodes.node(sample);
     let prior = root.as_ref().map_or(f64::NEG_INFINITY, |root| root.prior.lower);
     let leaf = root.as_ref().map_or(f64::INFINITY, |root| root.prior.leaf);
+    if leaf < f64::INFINITY {
+        nodes.slack = TIES * (leaf + problem.penalty).abs();
+    }
     let scale = BatchScale { problem: &problem, prior };
-    let mut search = Search::new(&scale, settings, monitor, (leaf, Tree::leaf()), prior);
+    let mut search =
+        Search::new(&scale, settings, monitor, (leaf, Tree::leaf()), prior).with_slack(nodes.slack);
     let mut branch = Branch { nodes, memo: problem.memo.as_ref(), monitor };
     let stop = root.and_then(|root| run(&mut search, &mut branch, &root, settings)).err();
     if problem.differs.load(Ordering::Relaxed) {
@@ -86,13 +93,13 @@ fn run(
                 search.offer(cost, tree);
             }
             let shallower = allowed.at_most(depth, usize::MAX);
-            search.at_root(from_mut(branch), root, shallower, false)?;
+            search.at_root(branch, root, shallower, false)?;
             if search.is_closed() {
                 return Ok(());
             }
         }
     }
-    search.at_root(from_mut(branch), root, allowed, true)
+    search.at_root(branch, root, allowed, true)
 }
 
 /// Costs as objectives.

@@ -188,14 +188,12 @@ impl<'a> Prepared<'a> {
             let (value, tree) = greedy(&mut branch, root, allowed, exact);
             search.offer(value, tree);
         }
-        let others = (1..settings.threads()).map(|_| self.branch(settings, monitor));
-        let mut branches: Vec<_> = std::iter::once(branch).chain(others).collect();
         // Shallower trees cost little, and the best of them rules out much that is deeper.
         for depth in 2..allowed.depth.min(DEEPENING) {
             let allowed = allowed.at_most(depth, usize::MAX);
-            search.at_root(&mut branches, root, allowed, false)?;
+            search.at_root(&mut branch, root, allowed, false)?;
         }
         // Bounds that rest on the reference model are not bounds on the optimum.
-        search.at_root(&mut branches, root, allowed, proves)
+        search.at_root(&mut branch, root, allowed, proves)
     }
 }

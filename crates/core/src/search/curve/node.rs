@@ -229,6 +229,13 @@ impl<'a> Nodes for CurveNodes<'a> {
 }
 
 impl Rooted for CurveNodes<'_> {
+    fn workers(&self, _node: &Node, _allowed: Allowed) -> Vec<Self> {
+        let CurveNodes { tables, settings, monitor, kernel, price, slack, .. } = *self;
+        let n_threads = if settings.threads() < 2 { 0 } else { settings.threads() };
+        let worker = |_| CurveNodes::new(tables, settings, monitor, kernel, (price, slack));
+        (0..n_threads).map(worker).collect()
+    }
+
     fn whole(
         branch: &mut Branch<Self>,
         node: &Node,

@@ -3,6 +3,7 @@
 
 use super::curves::Curves;
 use super::node::{Key, Node, Pace, Pairs};
+use super::triangle;
 use super::weighted::SHALLOW;
 use crate::data::{BinaryMatrix, Sample, Smallest};
 use crate::error::Error;
@@ -68,6 +69,12 @@ pub(super) struct Least<const K: usize> {
     pub sides: Vec<[f64; 2]>,
 }
 
+/// Least weighted costs of the four leaves of two splits, `[value of one][value of the other]`.
+type Cells = [[f64; 2]; 2];
+
+/// Steps, of a nanosecond or so, that a leaf takes.
+const LEAF_STEPS: usize = 100;
+
 /// A choice for one side of a split at depth two: a leaf, or a split on a column.
 const NO_SPLIT: u32 = u32::MAX;
 
@@ -84,6 +91,8 @@ pub(super) struct Engine<'a, T, const K: usize> {
     /// Plan of a leaf of every label.
     leaf_plans: Vec<u32>,
     pub scratch: Vec<[i64; K]>,
+    /// Least weighted costs of the leaves of every pair of columns.
+    cells: Vec<Cells>,
     least: FxHashMap<(Key, usize), Rc<Least<K>>>,
     /// Magnitudes of the components, to scale multipliers and rounding.
     pub size: [f64; K],
@@ -127,6 +136,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
             plans: Vec::new(),
             leaf_plans: Vec::new(),
             scratch: Vec::new(),
+            cells: Vec::new(),
             least: FxHashMap::default(),
             size: [1.0; K],
             first: None,
@@ -260,20 +270,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
     /// Least weighted cost of a leaf with these sums (size last), and its label.
     #[inline(always)]
     fn leaf(&mut self, record: &[i64]) -> (f64, usize) {
-        let (size, sums) = record.split_last().expect("a size");
-        if !self.smallest.allows_leaf(*size) {
-            return (f64::INFINITY, 0);
-        }
-        self.scratch.clear();
-        self.task.leaf_candidates(sums, &mut self.scratch);
-        let mut least = (f64::INFINITY, 0);
-        for (label, cost) in self.scratch.iter().enumerate() {
-            let value = self.weights.of(cost);
-            if value < least.0 {
-                least = (value, label);
-            }
-        }
-        least
+        least_leaf(self.task, &self.weights, self.smallest, record, &mut self.scratch)
     }
 
     /// A leaf with these sums and its least weighted cost.
@@ -378,22 +375,15 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         let price = self.price();
         let linear = self.forms.clone();
         let linear = linear.map(|forms| Linear::new(forms, pairs, sides.len(), self.smallest));
-        let mut record = vec![0i64; pairs.total().len()];
+        if linear.is_none() {
+            self.fill_cells(pairs, sides.len())?;
+        }
         for f in 1..sides.len() {
             pace.spend(8 * f)?;
             for g in 0..f {
                 let cells = match &linear {
                     Some(linear) => linear.cells(pairs, f, g),
-                    None => {
-                        let mut cells = [[0.0; 2]; 2];
-                        for (a, row) in cells.iter_mut().enumerate() {
-                            for (b, cell) in row.iter_mut().enumerate() {
-                                pairs.cell(f, a == 1, g, b == 1, &mut record);
-                                *cell = self.leaf(&record).0;
-                            }
-                        }
-                        cells
-                    }
+                    None => self.cells[f * (f - 1) / 2 + g],
                 };
                 let mut offer = |f: usize, a: usize, g: usize, value: f64| {
                     if value < sides[f][a] {
@@ -409,6 +399,29 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
             self.monitor.count(4 * f as u64);
         }
         Ok(())
+    }
+
+    /// Leaves of all pairs of columns, one by one.
+    fn fill_cells(&mut self, pairs: &Pairs, n_columns: usize) -> Result<(), Stop> {
+        let Engine { task, weights, smallest, monitor, .. } = *self;
+        let n_pairs = n_columns * n_columns.saturating_sub(1) / 2;
+        self.cells.clear();
+        self.cells.resize(n_pairs, Cells::default());
+        let n_threads = triangle::useful_threads(4 * LEAF_STEPS * n_pairs, &self.settings);
+        let state = || (vec![0i64; pairs.total().len()], Vec::new(), Pace::new(monitor));
+        triangle::fill_rows(&mut self.cells, n_threads, state, |state, f, row| {
+            let (record, scratch, pace) = state;
+            pace.spend(4 * LEAF_STEPS * f)?;
+            for (g, cells) in row.iter_mut().enumerate() {
+                for (a, cells) in cells.iter_mut().enumerate() {
+                    for (b, cell) in cells.iter_mut().enumerate() {
+                        pairs.cell(f, a == 1, g, b == 1, record);
+                        *cell = least_leaf(task, &weights, smallest, record, scratch).0;
+                    }
+                }
+            }
+            Ok(())
+        })
     }
 
     /// The tree that `choice` names for one side of column `f`.
@@ -434,6 +447,31 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
     }
 }
 
+/// Least weighted cost of a leaf with these sums (size last), and its label.
+#[inline(always)]
+fn least_leaf<T: FrontTask<K>, const K: usize>(
+    task: &T,
+    weights: &Weights<K>,
+    smallest: Smallest,
+    record: &[i64],
+    scratch: &mut Vec<[i64; K]>,
+) -> (f64, usize) {
+    let (size, sums) = record.split_last().expect("a size");
+    if !smallest.allows_leaf(*size) {
+        return (f64::INFINITY, 0);
+    }
+    scratch.clear();
+    task.leaf_candidates(sums, scratch);
+    let mut least = (f64::INFINITY, 0);
+    for (label, cost) in scratch.iter().enumerate() {
+        let value = weights.of(cost);
+        if value < least.0 {
+            least = (value, label);
+        }
+    }
+    least
+}
+
 /// Leaves whose weighted costs are linear in the sums: the cells of a pair follow from one
 /// product per label.
 struct Linear {
@@ -454,7 +492,7 @@ impl Linear {
 
     /// Least weighted cost of the leaves `[value of f][value of g]`.
     #[inline(always)]
-    fn cells(&self, pairs: &Pairs, f: usize, g: usize) -> [[f64; 2]; 2] {
+    fn cells(&self, pairs: &Pairs, f: usize, g: usize) -> Cells {
         let (labels, both) = (self.forms.len(), pairs.two(f, g));
         let mut cells = [[f64::INFINITY; 2]; 2];
         for (k, form) in self.forms.iter().enumerate() {

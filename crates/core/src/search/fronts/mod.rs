@@ -16,6 +16,7 @@ mod node;
 mod points;
 mod start;
 mod ties;
+mod triangle;
 mod weighted;
 mod whole;
 

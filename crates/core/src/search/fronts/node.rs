@@ -1,6 +1,7 @@
 //! A set of rows with the sums of every pair of its columns: all leaves of depth two.
 
 use super::curves::Curves;
+use super::triangle;
 use crate::data::Sample;
 use crate::search::curve::kernel::Splits;
 use crate::search::curve::rows::Rows;
@@ -12,6 +13,7 @@ use std::rc::Rc;
 const STRIDE: usize = 1 << 16;
 
 /// Looks at the monitor as work is done.
+#[derive(Clone)]
 pub(super) struct Pace<'a> {
     monitor: &'a Monitor<'a>,
     work: usize,
@@ -189,26 +191,36 @@ impl Pairs {
         if self.two.is_empty() {
             return Ok(());
         }
-        self.cells = vec![[[0; 2]; 4]; n * n.saturating_sub(1) / 2];
-        for f in 1..n {
-            pace.spend(steps)?;
-            for (a, rows) in curves.sides(&node.rows, columns[f]).iter().enumerate() {
-                curves.splits(rows, &mut splits);
-                for g in 0..f {
-                    let leaves = curves.of_column(&splits, columns[g]);
-                    for b in 0..2 {
-                        self.sums_of_cell(f, a == 1, g, b == 1, &mut record);
-                        let share = record[2] - record[3];
-                        self.cells[f * (f - 1) / 2 + g][2 * a + b] = match leaves {
-                            Some(leaves) => curves.statistics(leaves[b], share),
-                            // The whole side, or nothing.
-                            None if record[self.record - 1] > 0 => self.sides[f][a],
-                            None => [0; 2],
-                        };
+        let mut cells = vec![[[0; 2]; 4]; n * n.saturating_sub(1) / 2];
+        let state = || (Splits::default(), vec![0; self.record], pace.clone());
+        let (all, columns) = (&node.rows, &node.sample.columns);
+        triangle::fill_rows(
+            &mut cells,
+            curves.useful_threads(n * steps),
+            state,
+            |state, f, row| {
+                let (splits, record, pace) = state;
+                pace.spend(steps)?;
+                for (a, rows) in curves.sides(all, columns[f]).iter().enumerate() {
+                    curves.splits(rows, splits);
+                    for (g, cells) in row.iter_mut().enumerate() {
+                        let leaves = curves.of_column(splits, columns[g]);
+                        for b in 0..2 {
+                            self.sums_of_cell(f, a == 1, g, b == 1, record);
+                            let share = record[2] - record[3];
+                            cells[2 * a + b] = match leaves {
+                                Some(leaves) => curves.statistics(leaves[b], share),
+                                // The whole side, or nothing.
+                                None if record[self.record - 1] > 0 => self.sides[f][a],
+                                None => [0; 2],
+                            };
+                        }
                     }
                 }
-            }
-        }
+                Ok(())
+            },
+        )?;
+        self.cells = cells;
         Ok(())
     }
 

@@ -19,6 +19,7 @@ pub(super) mod sums;
 pub use refine::Found;
 
 use crate::data::{Sample, Smallest};
+use crate::search::forecast::{true_columns, work};
 use crate::search::{Monitor, Precision, Settings, Stop};
 use crate::simd::{Backend, LaneInt, LaneReal};
 use crate::task::{LaneError, LaneTask};
@@ -182,7 +183,7 @@ fn solve_with<T: LaneTask, I: LaneInt, R: LaneReal>(
     let cells = |shared: &Shared<I, R>, worker: &mut Worker<I, R>| {
         (passes.cells)(backend, task, shared, worker)
     };
-    let n_threads = useful_threads(sample.n_columns(), depth, settings);
+    let n_threads = useful_threads(|| effort(sample, depth), settings);
     let best = run(&mut problem, backend, passes.sums, &cells, n_threads, monitor)?;
     let error = lane_error(task, &problem, sample);
     let unit = task.lane_unit(&problem.shift);
@@ -290,10 +291,17 @@ fn cells(n_columns: usize, depth: usize) -> usize {
     (0..depth).fold(1, itemsets).saturating_mul(1 << depth)
 }
 
-/// Threads worth starting for a lattice of so many columns.
-pub fn useful_threads(n_columns: usize, depth: usize, settings: &Settings) -> usize {
+/// Cells of a lattice and visits of rows, each of which takes about as long; O(rows).
+pub fn effort(sample: &Sample, depth: usize) -> f64 {
+    let (cells, visits) = work(&true_columns(sample), sample.n_columns(), depth, depth);
+    cells + visits
+}
+
+/// Threads worth starting for a lattice of so much effort.
+pub fn useful_threads(effort: impl Fn() -> f64, settings: &Settings) -> usize {
     let worth_one = settings.switches.cells_per_thread.unwrap_or(CELLS_PER_THREAD).max(1);
-    settings.threads().min(cells(n_columns, depth) / worth_one).max(1)
+    let n_threads = settings.threads();
+    if n_threads < 2 { 1 } else { n_threads.min((effort() / worth_one as f64) as usize).max(1) }
 }
 
 /// Error bound in lane units: the task's, with that of adding prices.

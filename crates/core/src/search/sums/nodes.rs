@@ -82,7 +82,8 @@ impl Bounded<i64> for Split {
 }
 
 impl Pending<Open, Split, i64> for Queue {
-    fn next(&mut self, open: &Open) -> Option<Split> {
+    /// Equally good questions are told apart by their columns, as a lattice does.
+    fn next(&mut self, open: &Open) -> Option<(usize, Split)> {
         let Queue { order, open: bounds, sides, next } = self;
         if *next == order.len() {
             return None;
@@ -97,7 +98,8 @@ impl Pending<Open, Split, i64> for Queue {
         let column = order[*next];
         let bound = std::mem::replace(&mut bounds[*next], i64::MAX);
         *next += 1;
-        Some(Split { column, price: open.prices[column], bound, sides: sides[column] })
+        let split = Split { column, price: open.prices[column], bound, sides: sides[column] };
+        Some((column, split))
     }
 
     fn still_open(&self) -> i64 {
@@ -135,15 +137,24 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
 
     /// Deepest lattice on these rows that the memory limit allows.
     pub fn lattice_depth(&self, sample: &Sample) -> usize {
-        let Problem { task, memo, .. } = self.problem;
-        let settings = &self.settings;
-        let used = memo.as_ref().map_or(0, branch::MemoOf::<Self>::bytes);
-        let left = settings.bytes().saturating_sub(used);
-        let (channels, n_threads) = (lattice::channels(*task, settings), settings.threads());
+        let (settings, left) = (&self.settings, self.room());
         let deepest = settings.switches.lattice_depth.clamp(1, lattice::MAX_DEPTH);
-        let precision = lattice::choose_precision(*task, sample, deepest, settings);
-        let fits = |d: &usize| lattice::bytes(sample, *d, channels, n_threads, precision) <= left;
+        let fits = |d: &usize| self.lattice_bytes(sample, *d, settings.threads()) <= left;
         (1..=deepest).rev().find(fits).unwrap_or(0)
+    }
+
+    /// Bytes of a lattice on these rows.
+    fn lattice_bytes(&self, sample: &Sample, depth: usize, n_threads: usize) -> usize {
+        let (task, settings) = (self.problem.task, &self.settings);
+        let deepest = settings.switches.lattice_depth.clamp(1, lattice::MAX_DEPTH);
+        let precision = lattice::choose_precision(task, sample, deepest, settings);
+        lattice::bytes(sample, depth, lattice::channels(task, settings), n_threads, precision)
+    }
+
+    /// Bytes that the nodes met leave to lattices.
+    fn room(&self) -> usize {
+        let used = self.problem.memo.as_ref().map_or(0, branch::MemoOf::<Self>::bytes);
+        self.settings.bytes().saturating_sub(used)
     }
 
     /// The best trees of one lattice.
@@ -450,12 +461,29 @@ impl<'a, T: LaneTask> Nodes for SumNodes<'a, T> {
         }
     }
 
+    fn leaves(&self, tree: &Arc<Tree>) -> usize {
+        if self.problem.task.orders_sizes() { 0 } else { tree.n_leaves() }
+    }
+
     fn join(&mut self, node: &Node, split: &Split, [no, yes]: [&Arc<Tree>; 2]) -> Arc<Tree> {
         Arc::new(Tree::on(node.sample.columns[split.column], [no, yes]))
     }
 }
 
 impl<T: LaneTask> Rooted for SumNodes<'_, T> {
+    /// None where a switch lets threads share the cells of lattices that have enough.
+    fn workers(&self, node: &Node, allowed: Allowed) -> Vec<Self> {
+        let (sample, settings) = (&node.sample, &self.settings);
+        let reach = self.lattice_depth(sample).min(allowed.depth - 1);
+        let useful = || lattice::useful_threads(|| lattice::effort(sample, reach), settings);
+        if settings.switches.cells_per_thread.is_some() && useful() == settings.threads() {
+            return Vec::new();
+        }
+        let shared = settings.shared(reach, self.lattice_bytes(sample, reach, 1), self.room());
+        let worker = |settings| SumNodes { settings, ..*self };
+        shared.into_iter().map(worker).collect()
+    }
+
     fn whole(
         _branch: &mut Branch<Self>,
         _node: &Node,

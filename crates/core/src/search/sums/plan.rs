@@ -33,7 +33,8 @@ pub struct Plan<'a, T> {
     work: Work<'a, T>,
     monitor: &'a Monitor<'a>,
     max_depth: usize,
-    /// Seconds to search to the full depth if nothing can be left out.
+    /// Seconds to search to the full depth on one thread if nothing can be left out: what is
+    /// tried before a search, and with it the tree, does not depend on threads.
     seconds: f64,
     /// Whether prices leave out more than a forecast can know.
     priced: bool,
@@ -49,7 +50,7 @@ impl<'a, T: LaneTask> Plan<'a, T> {
         monitor: &'a Monitor<'a>,
     ) -> Self {
         let work = Work::new(task, sample, settings);
-        let seconds = work.to_depth(max_depth).seconds;
+        let seconds = work.on_threads(max_depth, 1).seconds;
         let priced = task.split_price() > task.tie_price() || T::PRICED;
         Plan { work, monitor, max_depth, seconds, priced }
     }
@@ -80,7 +81,7 @@ impl<'a, T: LaneTask> Plan<'a, T> {
 
     /// Whether to look at all trees of this depth before the search to the full one.
     pub fn affords(&self, depth: usize) -> bool {
-        let seconds = self.work.to_depth(depth).seconds;
+        let seconds = self.work.on_threads(depth, 1).seconds;
         match (self.is_pressed(), self.priced) {
             (true, true) => seconds < UNKNOWN * self.monitor.remaining(),
             (true, false) => seconds < 0.9 * self.monitor.remaining(),
@@ -107,7 +108,7 @@ impl<'a, T: LaneTask> Plan<'a, T> {
     /// Three or two levels, where so many lattices of them are a small part of the search.
     fn deepest(&self, lattices: impl Fn(usize) -> usize) -> usize {
         let affords = |depth: &usize| {
-            let seconds = lattices(*depth) as f64 * self.work.to_depth(*depth).seconds;
+            let seconds = lattices(*depth) as f64 * self.work.on_threads(*depth, 1).seconds;
             seconds < START * self.monitor.remaining() && seconds < SHARE * self.seconds
         };
         [3, 2].into_iter().find(affords).unwrap_or(0)

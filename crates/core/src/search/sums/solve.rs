@@ -12,7 +12,6 @@ use crate::search::root::Search;
 use crate::search::{Monitor, Settings, Solution, Stop};
 use crate::task::LaneTask;
 use crate::tree::Tree;
-use std::slice::from_mut;
 
 /// The best tree for `task` over `features`, or on a limit the best found and a bound.
 pub fn solve<T: LaneTask>(
@@ -73,7 +72,7 @@ pub fn solve_path<T: LaneTask>(
             let last = k <= depth + 1 || depth == settings.limits.max_depth;
             if !search.is_closed() && stop.is_none() {
                 let allowed = Allowed::of(depth, k);
-                stop = search.at_root(from_mut(&mut branch), &root, allowed, last).err();
+                stop = search.at_root(&mut branch, &root, allowed, last).err();
             }
         }
         for k in 1..most {
@@ -196,13 +195,13 @@ impl<'a, T: LaneTask> Run<'a, T> {
         }
         for depth in (depth..allowed.depth).take_while(|&depth| plan.affords(depth)) {
             let shallower = allowed.at_most(depth, usize::MAX);
-            self.search.at_root(from_mut(&mut branch), root, shallower, false)?;
+            self.search.at_root(&mut branch, root, shallower, false)?;
             if self.is_settled() {
                 return Ok(());
             }
         }
         branch.nodes = SumNodes::new(problem, &plan.settings(settings));
-        self.search.at_root(from_mut(&mut branch), root, allowed, true)
+        self.search.at_root(&mut branch, root, allowed, true)
     }
 
     /// Lattices of trees of less depth while one of few leaves may be as good as any; the depth
