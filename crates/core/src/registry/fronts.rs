@@ -8,6 +8,7 @@ use crate::search::fronts::{
     without_parity,
 };
 use crate::search::{Monitor, Settings};
+use crate::task::Statistics;
 use crate::task::capacity::Capacity;
 use crate::task::confusion::Confusion;
 use crate::task::fair_brier::FairBrier;
@@ -53,13 +54,16 @@ fn confusion<'a>(p: &Problem<'a>) -> Result<FrontSearch<'a>, Error> {
         return Err(Error::invalid("leaf_penalty", "a front has no penalty"));
     }
     let task = Confusion::new(&p.binary("labels")?, p.weights()?)?;
-    Ok(Box::new(move |x, s, m| solve_front(&task, x, s, m)))
+    Ok(Box::new(move |x, s, m| solve_front(&task, x, &s.checked(x.n_rows(), task.events())?, m)))
 }
 
 /// A measure of both error rates.
 fn metric<'a>(p: &Problem<'a>, metric: Metric) -> Result<FrontSearch<'a>, Error> {
     let (labels, weights, penalty) = (p.binary("labels")?, p.weights()?, p.leaf_penalty);
-    Ok(Box::new(move |x, s, m| solve_metric(metric, &labels, weights, penalty, x, s, m)))
+    Ok(Box::new(move |x, s, m| {
+        let settings = s.checked(x.n_rows(), &[])?;
+        solve_metric(metric, &labels, weights, penalty, x, &settings, m)
+    }))
 }
 
 /// Errors, where two groups are treated alike.
@@ -69,7 +73,7 @@ fn parity<'a>(p: &Problem<'a>, criterion: Criterion) -> Result<FrontSearch<'a>, 
     let task = Parity::new(criterion, &labels, &group, weights, delta, penalty)?;
     Ok(Box::new(move |x, s, m| {
         let relaxed = without_parity(&labels, weights, penalty, x);
-        solve_limited(&task, &*relaxed, x, s, m)
+        solve_limited(&task, &*relaxed, x, &s.checked(x.n_rows(), task.events())?, m)
     }))
 }
 
@@ -104,7 +108,7 @@ fn limited<'a, const K: usize>(
     let task = Capacity::<K>::new(costs, capacity, weights, penalty)?;
     Ok(Box::new(move |x, s, m| {
         let relaxed = without_capacity(costs, capacity.len(), weights, penalty, x);
-        solve_limited(&task, &*relaxed, x, s, m)
+        solve_limited(&task, &*relaxed, x, &s.checked(x.n_rows(), task.events())?, m)
     }))
 }
 
@@ -124,7 +128,7 @@ fn fair_likelihood<'a>(p: &Problem<'a>) -> Result<FrontSearch<'a>, Error> {
     let task = FairSurvival::new(&obs, &group, delta, tau, prior, penalty)?;
     Ok(Box::new(move |x, s, m| {
         let relaxed = without_fairness(obs, false, prior, penalty, x);
-        solve_limited(&task, &*relaxed, x, s, m)
+        solve_limited(&task, &*relaxed, x, &s.checked(x.n_rows(), task.events())?, m)
     }))
 }
 
@@ -135,6 +139,6 @@ fn fair_brier<'a>(p: &Problem<'a>) -> Result<FrontSearch<'a>, Error> {
     let task = FairBrier::new(&obs, &group, delta, tau, penalty)?;
     Ok(Box::new(move |x, s, m| {
         let relaxed = without_fairness(obs, true, 0.0, penalty, x);
-        solve_limited(&task, &*relaxed, x, s, m)
+        solve_limited(&task, &*relaxed, x, &s.checked(x.n_rows(), task.events())?, m)
     }))
 }

@@ -15,7 +15,9 @@ use crate::error::Error;
 use crate::greedy::{Grown, Limits, subtree_by_curve};
 use crate::search::batch::{self, BatchTask, Statistics};
 use crate::search::fronts::Front;
-use crate::search::{Alternative, Forecast, Monitor, Near, Settings, Solution, Stop, curve};
+use crate::search::{
+    Alternative, Checked, Forecast, Monitor, Near, Settings, Solution, Stop, curve,
+};
 use crate::task::brier::Brier;
 use crate::task::curve::{LeafCurve, ScalarCurveTask};
 use crate::task::priced::Priced;
@@ -158,6 +160,11 @@ fn without<T>(what: &str) -> Result<T, Error> {
     Err(Error::invalid("task", format!("has no {what}")))
 }
 
+/// The settings of a search over the rows of a curve task.
+fn of_curve(task: &dyn ScalarCurveTask, x: &BinaryMatrix, s: &Settings) -> Result<Checked, Error> {
+    s.checked(x.n_rows(), &task.timeline().event)
+}
+
 impl Prepared<'_> {
     /// Switches that the searches of this family read.
     fn switches(&self) -> &'static [&'static str] {
@@ -183,9 +190,10 @@ impl Prepared<'_> {
         match self {
             Prepared::Sum(task) => task.solve(x, s, m),
             Prepared::Priced(task) => SumSearch::solve(&**task, x, s, m),
-            Prepared::Curve(task) => curve::solve(&**task, x, s, m),
+            Prepared::Curve(task) => curve::solve(&**task, x, &of_curve(&**task, x, s)?, m),
             Prepared::Outside(Outside { task, statistics, total_weight, leaf_penalty }) => {
-                batch::solve(*task, x, statistics, *total_weight, *leaf_penalty, s, m)
+                let settings = &s.checked(x.n_rows(), &[])?;
+                batch::solve(*task, x, statistics, *total_weight, *leaf_penalty, settings, m)
             }
             Prepared::Front(_) => without("best tree but that of a front"),
         }
@@ -202,7 +210,7 @@ impl Prepared<'_> {
         match self {
             Prepared::Sum(task) => task.path(x, s, m),
             Prepared::Priced(task) => task.path(x, s, m),
-            Prepared::Curve(task) => curve::solve_path(&**task, x, s, m),
+            Prepared::Curve(task) => curve::solve_path(&**task, x, &of_curve(&**task, x, s)?, m),
             Prepared::Outside(_) | Prepared::Front(_) => without("search for all sizes"),
         }
     }
@@ -234,7 +242,9 @@ impl Prepared<'_> {
         self.check(s)?;
         match self {
             Prepared::Sum(task) => task.near_optimal(x, s, m, most),
-            Prepared::Curve(task) => curve::near_optimal(&**task, x, s, m, most),
+            Prepared::Curve(task) => {
+                curve::near_optimal(&**task, x, &of_curve(&**task, x, s)?, m, most)
+            }
             _ => without("list of trees near the optimum"),
         }
     }
@@ -250,7 +260,9 @@ impl Prepared<'_> {
         self.check(s)?;
         match self {
             Prepared::Sum(task) => task.alternatives(x, s, m, tree),
-            Prepared::Curve(task) => curve::alternatives(&**task, x, s, m, tree),
+            Prepared::Curve(task) => {
+                curve::alternatives(&**task, x, &of_curve(&**task, x, s)?, m, tree)
+            }
             _ => without("list of alternatives"),
         }
     }

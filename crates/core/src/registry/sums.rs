@@ -93,10 +93,10 @@ pub trait SumSearch {
 
 impl<T: LaneTask> SumSearch for T {
     fn solve(&self, x: &BinaryMatrix, s: &Settings, m: &Monitor) -> Result<Solution, Error> {
-        solve(self, x, s, m)
+        solve(self, x, &s.checked(x.n_rows(), self.events())?, m)
     }
     fn path(&self, x: &BinaryMatrix, s: &Settings, m: &Monitor) -> Result<Vec<Solution>, Error> {
-        solve_path(self, x, s, m)
+        solve_path(self, x, &s.checked(x.n_rows(), self.events())?, m)
     }
     fn forecast(&self, x: &BinaryMatrix, s: &Settings) -> (Forecast, Sample) {
         let sample = distinct_rows(self, x);
@@ -140,7 +140,7 @@ impl<T: FreeQuestions> ManyTrees for T {
         m: &Monitor,
         most: (f64, usize),
     ) -> Result<Near, Error> {
-        near_optimal(self, x, s, m, most)
+        near_optimal(self, x, &s.checked(x.n_rows(), self.events())?, m, most)
     }
     fn alternatives(
         &self,
@@ -149,7 +149,7 @@ impl<T: FreeQuestions> ManyTrees for T {
         m: &Monitor,
         tree: &Tree,
     ) -> Result<(Vec<Alternative>, Option<Stop>), Error> {
-        alternatives(self, x, s, m, tree)
+        alternatives(self, x, &s.checked(x.n_rows(), self.events())?, m, tree)
     }
 }
 

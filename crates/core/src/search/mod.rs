@@ -19,7 +19,7 @@ pub use forecast::Forecast;
 pub(crate) use forecast::forecast;
 pub use monitor::{Monitor, Stop};
 pub use near::Near;
-pub use settings::{DEFAULT_BYTES, Limits, Precision, Resources, Settings, Switches};
+pub use settings::{Checked, DEFAULT_BYTES, Limits, Precision, Resources, Settings, Switches};
 pub(crate) use sums::{PATIENCE, alternatives, distinct_rows, near_optimal, solve, solve_path};
 
 use crate::tree::Tree;

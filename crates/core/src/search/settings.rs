@@ -6,6 +6,7 @@ use crate::data::Smallest;
 use crate::error::Error;
 use crate::simd::Backend;
 use std::num::NonZero;
+use std::ops::Deref;
 use std::sync::LazyLock;
 
 /// Bytes of tables and memos without a memory limit.
@@ -128,7 +129,7 @@ impl Limits {
     }
 
     /// Rejects what is impossible for `n_rows` rows with these events.
-    pub fn check(&self, n_rows: usize, events: &[bool]) -> Result<(), Error> {
+    fn check(&self, n_rows: usize, events: &[bool]) -> Result<(), Error> {
         let invalid = |name, reason: &str| Err(Error::invalid(name, reason));
         if n_rows == 0 {
             return invalid("X", "there are no rows");
@@ -169,7 +170,28 @@ impl Switches {
     }
 }
 
+/// Settings whose limits are possible for the rows of a search: what every search asks for.
+#[derive(Clone, Debug)]
+pub struct Checked(Settings);
+
+impl Deref for Checked {
+    type Target = Settings;
+
+    fn deref(&self) -> &Settings {
+        &self.0
+    }
+}
+
 impl Settings {
+    /// For a search of so many rows with these events, or with none.
+    ///
+    /// # Errors
+    /// Names the limit that no tree over these rows keeps.
+    pub fn checked(&self, n_rows: usize, events: &[bool]) -> Result<Checked, Error> {
+        self.limits.check(n_rows, events)?;
+        Ok(Checked(self.clone()))
+    }
+
     /// The same with other limits.
     pub fn with_limits(&self, change: impl FnOnce(&mut Limits)) -> Settings {
         let mut settings = self.clone();

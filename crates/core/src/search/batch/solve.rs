@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::search::branch::Branch;
 use crate::search::memo::Memo;
 use crate::search::root::{Scale, Search};
-use crate::search::{Monitor, Settings, Solution, Stop};
+use crate::search::{Checked, Monitor, Settings, Solution, Stop};
 use crate::tree::Tree;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -28,10 +28,9 @@ pub fn solve(
     statistics: &Statistics,
     weight: f64,
     leaf_penalty: f64,
-    settings: &Settings,
+    settings: &Checked,
     monitor: &Monitor,
 ) -> Result<Solution, Error> {
-    settings.limits.check(features.n_rows(), &[])?;
     let sample = Sample::new(features, &statistics.values, statistics.channels);
     let (n_distinct_rows, n_columns) = (sample.n_rows(), sample.n_columns());
     let problem = Problem {

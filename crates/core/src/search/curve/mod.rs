@@ -14,7 +14,7 @@ pub use neighbours::{alternatives, near_optimal};
 use super::branch::{Branch, MemoOf};
 use super::nodes::Nodes;
 use super::root::{Scale, Search};
-use super::{Monitor, Settings, Solution, Stop};
+use super::{Checked, Monitor, Settings, Solution, Stop};
 use crate::data::BinaryMatrix;
 use crate::error::Error;
 use crate::task::curve::ScalarCurveTask;
@@ -42,7 +42,7 @@ const ROUNDING: f64 = 1e-11;
 pub fn solve(
     task: &dyn ScalarCurveTask,
     features: &BinaryMatrix,
-    settings: &Settings,
+    settings: &Checked,
     monitor: &Monitor,
 ) -> Result<Solution, Error> {
     Ok(Prepared::new(task, features, settings)?.solve(settings, monitor, None)?.0)
@@ -55,7 +55,7 @@ pub fn solve(
 pub fn solve_path(
     task: &dyn ScalarCurveTask,
     features: &BinaryMatrix,
-    settings: &Settings,
+    settings: &Checked,
     monitor: &Monitor,
 ) -> Result<Vec<Solution>, Error> {
     let prepared = Prepared::new(task, features, settings)?;
@@ -99,9 +99,8 @@ impl<'a> Prepared<'a> {
     pub fn new(
         task: &'a dyn ScalarCurveTask,
         features: &'a BinaryMatrix,
-        settings: &Settings,
+        settings: &Checked,
     ) -> Result<Self, Error> {
-        settings.limits.check(features.n_rows(), &task.timeline().event)?;
         let backend = settings.backend();
         let kernel =
             Kernel { backend, curve: task.curve(), min_leaf: settings.limits.least_rows() };

@@ -8,7 +8,7 @@ use crate::search::branch::Branch;
 use crate::search::near::{self, Near, Nearness, TOLERANCE};
 use crate::search::nodes::{Allowed, Listed, Nodes};
 use crate::search::root::Scale;
-use crate::search::{Alternative, Monitor, Settings, Status, Stop};
+use crate::search::{Alternative, Checked, Monitor, Status, Stop};
 use crate::task::curve::ScalarCurveTask;
 use crate::tree::{LEAF, Tree};
 use rustc_hash::FxHashSet;
@@ -21,7 +21,7 @@ use rustc_hash::FxHashSet;
 pub fn near_optimal(
     task: &dyn ScalarCurveTask,
     features: &BinaryMatrix,
-    settings: &Settings,
+    settings: &Checked,
     monitor: &Monitor,
     (slack, limit): (f64, usize),
 ) -> Result<Near, Error> {
@@ -42,7 +42,7 @@ pub fn near_optimal(
 pub fn alternatives(
     task: &dyn ScalarCurveTask,
     features: &BinaryMatrix,
-    settings: &Settings,
+    settings: &Checked,
     monitor: &Monitor,
     tree: &Tree,
 ) -> Result<(Vec<Alternative>, Option<Stop>), Error> {

@@ -12,7 +12,7 @@ use super::{Front, FrontPoint};
 use crate::data::BinaryMatrix;
 use crate::error::Error;
 use crate::search::certificate::Certificate;
-use crate::search::{Monitor, Settings, Status, Stop, TracePoint, solve};
+use crate::search::{Checked, Monitor, Settings, Status, Stop, TracePoint, solve};
 use crate::task::accuracy::Accuracy;
 use crate::tree::{LEAF, Tree};
 use std::sync::Mutex;
@@ -119,10 +119,9 @@ pub fn solve_metric(
     weights: Option<&[f64]>,
     leaf_penalty: f64,
     features: &BinaryMatrix,
-    settings: &Settings,
+    settings: &Checked,
     monitor: &Monitor,
 ) -> Result<Front, Error> {
-    settings.limits.check(features.n_rows(), &[])?;
     let mut total = [0.0; 2];
     for (i, &p) in positive.iter().enumerate() {
         total[usize::from(p)] += weights.map_or(1.0, |w| w[i]);
@@ -326,7 +325,8 @@ impl Search<'_> {
             };
             let stopped = || monitor.check().is_err();
             let inner = monitor.within(&stopped).with_progress(&progress);
-            let solution = solve(&task, self.features, settings, &inner).map_err(refused)?;
+            let settings = settings.checked(self.features.n_rows(), &[]).map_err(refused)?;
+            let solution = solve(&task, self.features, &settings, &inner).map_err(refused)?;
             monitor.count(inner.nodes());
             solution
         };

@@ -24,7 +24,7 @@ pub(crate) use metric::{Metric, solve_metric};
 pub(crate) use start::{Relaxation, without_capacity, without_fairness, without_parity};
 
 use super::nodes::full_leaves;
-use super::{Monitor, Settings, Status, TracePoint};
+use super::{Checked, Monitor, Settings, Status, TracePoint};
 use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
 use crate::task::FrontTask;
@@ -91,10 +91,9 @@ fn point<T: FrontTask<K>, const K: usize>(engine: &Engine<T, K>, point: &Point<K
 pub(crate) fn solve_front<T: FrontTask<2>>(
     task: &T,
     features: &BinaryMatrix,
-    settings: &Settings,
+    settings: &Checked,
     monitor: &Monitor,
 ) -> Result<Front, Error> {
-    settings.limits.check(features.n_rows(), task.events())?;
     let sample = sample(task, features);
     let mut engine = Engine::new(task, features, settings, monitor)?;
     engine.max_leaves = leaf_limit(settings, &sample);
@@ -135,10 +134,9 @@ pub(crate) fn solve_limited<T: FrontTask<K>, const K: usize>(
     task: &T,
     relaxed: &Relaxation,
     features: &BinaryMatrix,
-    settings: &Settings,
+    settings: &Checked,
     monitor: &Monitor,
 ) -> Result<Front, Error> {
-    settings.limits.check(features.n_rows(), task.events())?;
     let sample = sample(task, features);
     let (n_distinct_rows, n_columns) = (sample.n_rows(), sample.n_columns());
     let mut engine = Engine::new(task, features, settings, monitor)?;

@@ -12,10 +12,10 @@ use crate::search::{Monitor, Settings, Solution, Stop, curve, solve};
 use crate::survival::Observations;
 use crate::task::accuracy::Accuracy;
 use crate::task::brier::Brier;
-use crate::task::curve::LeafCurve;
+use crate::task::curve::{CurveTask, LeafCurve};
 use crate::task::label_costs::LabelCosts;
 use crate::task::likelihood::Likelihood;
-use crate::task::{ANY, FrontTask};
+use crate::task::{ANY, FrontTask, Statistics};
 use crate::tree::{LEAF, Tree};
 
 /// The best tree without the limits, in the same objective.
@@ -31,7 +31,7 @@ pub fn without_parity<'a>(
     Box::new(move |settings, monitor| {
         let labels: Vec<usize> = positive.iter().map(|&p| usize::from(p)).collect();
         let task = Accuracy::new(&labels, 2, weights, leaf_penalty, settings.limits.most_leaves())?;
-        solve(&task, features, settings, monitor)
+        solve(&task, features, &settings.checked(features.n_rows(), task.events())?, monitor)
     })
 }
 
@@ -46,7 +46,7 @@ pub fn without_capacity<'a>(
     Box::new(move |settings, monitor| {
         let most_leaves = settings.limits.most_leaves();
         let task = LabelCosts::of_costs(costs, n_labels, weights, leaf_penalty, most_leaves)?;
-        solve(&task, features, settings, monitor)
+        solve(&task, features, &settings.checked(features.n_rows(), task.events())?, monitor)
     })
 }
 
@@ -61,9 +61,12 @@ pub fn without_fairness<'a>(
     Box::new(move |settings, monitor| {
         if brier {
             let task = Brier::new(&obs, leaf_penalty, LeafCurve::KaplanMeier, None)?;
-            return curve::solve(&task, features, settings, monitor);
+            let events = &task.timeline().event;
+            let settings = settings.checked(features.n_rows(), events)?;
+            return curve::solve(&task, features, &settings, monitor);
         }
-        solve(&Likelihood::with_prior(&obs, prior, leaf_penalty)?, features, settings, monitor)
+        let task = Likelihood::with_prior(&obs, prior, leaf_penalty)?;
+        solve(&task, features, &settings.checked(features.n_rows(), task.events())?, monitor)
     })
 }
 

@@ -60,13 +60,8 @@ impl<'a, T: LaneTask> Problem<'a, T> {
 /// The rows of a search.
 ///
 /// # Errors
-/// For settings that no tree has, and for more channels than a lattice has.
-fn sample<T: LaneTask>(
-    task: &T,
-    features: &BinaryMatrix,
-    settings: &Settings,
-) -> Result<Sample, Error> {
-    settings.limits.check(features.n_rows(), task.events())?;
+/// For more channels than a lattice has.
+fn sample<T: LaneTask>(task: &T, features: &BinaryMatrix) -> Result<Sample, Error> {
     if !lattice::fits_channels(task.channels()) {
         return Err(Error::invalid("y", "too many classes for this search (32 at most)"));
     }

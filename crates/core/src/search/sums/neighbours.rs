@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::search::branch::Branch;
 use crate::search::near::{self, Near, Nearness, TOLERANCE};
 use crate::search::nodes::{Allowed, Cost, Listed};
-use crate::search::{Alternative, Monitor, Settings, Status, Stop};
+use crate::search::{Alternative, Checked, Monitor, Status, Stop};
 use crate::task::{FreeQuestions, LaneTask};
 use crate::tree::Tree;
 
@@ -18,7 +18,7 @@ use crate::tree::Tree;
 pub fn near_optimal<T: FreeQuestions>(
     task: &T,
     features: &BinaryMatrix,
-    settings: &Settings,
+    settings: &Checked,
     monitor: &Monitor,
     (slack, limit): (f64, usize),
 ) -> Result<Near, Error> {
@@ -27,7 +27,7 @@ pub fn near_optimal<T: FreeQuestions>(
         let status = first.status;
         return Ok(Near::stopped(first, status));
     }
-    let rows = sample(task, features, settings)?;
+    let rows = sample(task, features)?;
     // Costs are linear in the objective; ties are told apart by a price, of either sign, that is
     // none.
     let unit = (task.objective_of_cost(1 << 40) - task.objective_of_cost(0)) / (1u64 << 40) as f64;
@@ -66,11 +66,10 @@ fn cost<T: LaneTask>(task: &T, features: &BinaryMatrix, tree: &Tree) -> i64 {
 pub fn alternatives<T: FreeQuestions>(
     task: &T,
     features: &BinaryMatrix,
-    settings: &Settings,
+    settings: &Checked,
     monitor: &Monitor,
     tree: &Tree,
 ) -> Result<(Vec<Alternative>, Option<Stop>), Error> {
-    settings.limits.check(features.n_rows(), task.events())?;
     tree.check(features.n_features())?;
     let objective = |tree: &Tree| task.objective(&tree.partition(features), tree.n_leaves());
     let mut found = Vec::new();

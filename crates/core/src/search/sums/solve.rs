@@ -9,7 +9,7 @@ use crate::search::branch::Branch;
 use crate::search::lattice::{self, Found};
 use crate::search::nodes::{Allowed, Nodes};
 use crate::search::root::Search;
-use crate::search::{Monitor, Settings, Solution, Stop};
+use crate::search::{Checked, Monitor, Settings, Solution, Stop};
 use crate::task::LaneTask;
 use crate::tree::Tree;
 
@@ -17,10 +17,10 @@ use crate::tree::Tree;
 pub fn solve<T: LaneTask>(
     task: &T,
     features: &BinaryMatrix,
-    settings: &Settings,
+    settings: &Checked,
     monitor: &Monitor,
 ) -> Result<Solution, Error> {
-    let rows = sample(task, features, settings)?;
+    let rows = sample(task, features)?;
     let about = About::new(task, &rows, settings, monitor);
     let problem = Problem::new(task, &rows, settings, monitor);
     let scale = SumScale::new(task, features, &rows, settings.limits.most_leaves());
@@ -43,10 +43,10 @@ pub fn solve<T: LaneTask>(
 pub fn solve_path<T: LaneTask>(
     task: &T,
     features: &BinaryMatrix,
-    settings: &Settings,
+    settings: &Checked,
     monitor: &Monitor,
 ) -> Result<Vec<Solution>, Error> {
-    let rows = sample(task, features, settings)?;
+    let rows = sample(task, features)?;
     let about = About::new(task, &rows, settings, monitor);
     let problem = Problem::new(task, &rows, settings, monitor);
     let most = settings.limits.most_leaves().min(rows.n_rows()).max(1);
