@@ -9,7 +9,7 @@ use bristlecone_core::simd::Backend;
 use bristlecone_oracle::instances::{Instance, Random};
 
 use crate::harness::{Case, Question, matrix};
-use crate::own::{USERS, User, statistics};
+use crate::own::{Cost, USERS, User, statistics};
 use crate::tasks::OUTSIDE;
 
 /// Rows of random features and costs.
@@ -79,6 +79,25 @@ fn a_search_without_time_has_no_bound_but_the_users() {
         assert_eq!(found.lower_bound == f64::NEG_INFINITY, bound.is_none());
         assert!(found.lower_bound < optimum(3));
         assert!(found.objective <= optimum(0));
+    }
+}
+
+#[test]
+fn ties_are_small_beside_the_best_tree_not_only_beside_a_leaf() {
+    // All rows as one leaf cost 1e13 times what trees differ by.
+    let leaf: Cost = |s| if s[0] > 30.0 { 1e13 } else { 2.0 + (s[1] * 3.0 + s[0]).sin() };
+    let task = User { leaf, split: None, bound: Some(|_| 0.0) };
+    for seed in 0..20 {
+        let instance = random(seed, 60, 6);
+        let [by_lattice, branching] = [4, 1].map(|lattice_depth| {
+            let settings = Settings::default()
+                .with_limits(|s| s.max_depth = 4)
+                .with_switches(|s| s.lattice_depth = lattice_depth);
+            solve(&task, &instance, &settings)
+        });
+        assert_eq!((by_lattice.status, branching.status), (Status::Optimal, Status::Optimal));
+        let off = (by_lattice.objective - branching.objective).abs();
+        assert!(off <= 1e-9, "{seed}: {off}");
     }
 }
 

@@ -15,8 +15,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const MEMO: usize = 4;
 
 /// Costs that are apart by this share of that of all rows as a leaf, or less, are ties: rounding of
-/// the same sums in another order is less, what is certified far more.
+/// the same sums in another order is less.
 const TIES: f64 = 1e-13;
+
+/// The most that ties may be apart, as a share of what is certified: every node adds its own.
+const TIED: f64 = 1e-3;
 
 /// The best tree for `task` over `features`, or on a limit the best found and a bound.
 ///
@@ -47,7 +50,8 @@ pub fn solve(
     let prior = root.as_ref().map_or(f64::NEG_INFINITY, |root| root.prior.lower);
     let leaf = root.as_ref().map_or(f64::INFINITY, |root| root.prior.leaf);
     if leaf < f64::INFINITY {
-        nodes.slack = TIES * (leaf + problem.penalty).abs();
+        let rounding = TIES * (leaf + problem.penalty).abs();
+        nodes.slack = rounding.min(TIED * CERTIFICATE * weight);
     }
     let scale = BatchScale { problem: &problem, prior };
     let mut search =
