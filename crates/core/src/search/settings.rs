@@ -9,6 +9,9 @@ use std::num::NonZero;
 use std::ops::Deref;
 use std::sync::LazyLock;
 
+/// Share of the memory limit that nodes met may take where there are lattices, which have the rest.
+pub const MEMO: usize = 4;
+
 /// Bytes of tables and memos without a memory limit.
 pub const DEFAULT_BYTES: usize = 600 << 20;
 
@@ -223,10 +226,11 @@ impl Settings {
         self.switches.backend.unwrap_or_else(Backend::best)
     }
 
-    /// Those of each of the threads that take questions at the root, as many as have room for a
-    /// lattice of `reach` levels and `each` bytes; the threads that are left help them with these.
-    pub fn shared(&self, reach: usize, each: usize, room: usize) -> Vec<Settings> {
-        let n_threads = self.threads();
+    /// Those of each of the threads that take questions at the root, as many as have room beside a
+    /// full memo for a lattice of `reach` levels and `each` bytes; the threads that are left help
+    /// them with these.
+    pub fn shared(&self, reach: usize, each: usize) -> Vec<Settings> {
+        let (n_threads, room) = (self.threads(), self.bytes() - self.bytes() / MEMO);
         let workers = n_threads.min(room / each.max(1));
         if workers < 2 {
             return Vec::new();

@@ -290,7 +290,7 @@ impl Rooted for BatchNodes<'_> {
         let most_leaves = if full { usize::MAX } else { allowed.leaves };
         let reach = self.lattice_depth(sample, most_leaves).min(allowed.depth - 1);
         let each = lattice::bytes(sample, reach, most_leaves, 1);
-        let shared = self.settings.shared(reach, each, self.room());
+        let shared = self.settings.shared(reach, each);
         let worker = |settings| BatchNodes { settings, ..*self };
         shared.into_iter().map(worker).collect()
     }

@@ -7,12 +7,10 @@ use crate::error::Error;
 use crate::search::branch::Branch;
 use crate::search::memo::Memo;
 use crate::search::root::{Scale, Search};
+use crate::search::settings::MEMO;
 use crate::search::{Checked, Monitor, Settings, Solution, Stop};
 use crate::tree::Tree;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// Share of the memory limit that nodes met may take; the rest is for lattices.
-const MEMO: usize = 4;
 
 /// Costs that are apart by this share of that of all rows as a leaf, or less, are ties: rounding of
 /// the same sums in another order is less.

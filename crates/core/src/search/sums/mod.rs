@@ -22,6 +22,7 @@ use super::branch::Branch;
 use super::lattice;
 use super::memo::Memo;
 use super::root::Scale;
+use super::settings::MEMO;
 use super::{Monitor, Settings};
 use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
@@ -30,9 +31,6 @@ use crate::tree::Tree;
 use bounds::RowBounds;
 use nodes::SumNodes;
 use std::sync::Arc;
-
-/// Share of the memory limit that nodes met may take; the rest is for lattices.
-const MEMO: usize = 4;
 
 /// Data in the form that searches share.
 pub struct Problem<'a, T> {

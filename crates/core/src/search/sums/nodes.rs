@@ -479,7 +479,7 @@ impl<T: LaneTask> Rooted for SumNodes<'_, T> {
         if settings.switches.cells_per_thread.is_some() && useful() == settings.threads() {
             return Vec::new();
         }
-        let shared = settings.shared(reach, self.lattice_bytes(sample, reach, 1), self.room());
+        let shared = settings.shared(reach, self.lattice_bytes(sample, reach, 1));
         let worker = |settings| SumNodes { settings, ..*self };
         shared.into_iter().map(worker).collect()
     }
