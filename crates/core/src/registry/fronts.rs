@@ -7,7 +7,7 @@ use crate::search::fronts::{
     Front, Metric, solve_front, solve_limited, solve_metric, without_capacity, without_fairness,
     without_parity,
 };
-use crate::search::{Monitor, Settings};
+use crate::search::{Checked, Monitor};
 use crate::task::Statistics;
 use crate::task::capacity::Capacity;
 use crate::task::confusion::Confusion;
@@ -16,8 +16,25 @@ use crate::task::fair_survival::FairSurvival;
 use crate::task::parity::{Criterion, Parity};
 
 /// A search that has everything but its features and limits.
-pub type FrontSearch<'a> =
-    Box<dyn Fn(&BinaryMatrix, &Settings, &Monitor) -> Result<Front, Error> + 'a>;
+pub struct FrontSearch<'a> {
+    /// Whether the event of every row was observed; empty where there are none.
+    pub(super) events: Vec<bool>,
+    /// The search.
+    pub(super) search: Box<Search<'a>>,
+}
+
+/// The search of a front over features, within limits.
+type Search<'a> = dyn Fn(&BinaryMatrix, &Checked, &Monitor) -> Result<Front, Error> + 'a;
+
+impl<'a> FrontSearch<'a> {
+    /// For a task with these events, or with none.
+    fn new(
+        events: Vec<bool>,
+        search: impl Fn(&BinaryMatrix, &Checked, &Monitor) -> Result<Front, Error> + 'a,
+    ) -> Result<Self, Error> {
+        Ok(FrontSearch { events, search: Box::new(search) })
+    }
+}
 
 /// What a line of the registry is: it prepares the search.
 type Prepare = for<'a> fn(&Problem<'a>) -> Result<FrontSearch<'a>, Error>;
@@ -54,16 +71,15 @@ fn confusion<'a>(p: &Problem<'a>) -> Result<FrontSearch<'a>, Error> {
         return Err(Error::invalid("leaf_penalty", "a front has no penalty"));
     }
     let task = Confusion::new(&p.binary("labels")?, p.weights()?)?;
-    Ok(Box::new(move |x, s, m| solve_front(&task, x, &s.checked(x.n_rows(), task.events())?, m)))
+    FrontSearch::new(Vec::new(), move |x, s, m| solve_front(&task, x, s, m))
 }
 
 /// A measure of both error rates.
 fn metric<'a>(p: &Problem<'a>, metric: Metric) -> Result<FrontSearch<'a>, Error> {
     let (labels, weights, penalty) = (p.binary("labels")?, p.weights()?, p.leaf_penalty);
-    Ok(Box::new(move |x, s, m| {
-        let settings = s.checked(x.n_rows(), &[])?;
-        solve_metric(metric, &labels, weights, penalty, x, &settings, m)
-    }))
+    FrontSearch::new(Vec::new(), move |x, s, m| {
+        solve_metric(metric, &labels, weights, penalty, x, s, m)
+    })
 }
 
 /// Errors, where two groups are treated alike.
@@ -71,10 +87,10 @@ fn parity<'a>(p: &Problem<'a>, criterion: Criterion) -> Result<FrontSearch<'a>, 
     let (labels, weights, penalty) = (p.binary("labels")?, p.weights()?, p.leaf_penalty);
     let (group, delta) = (p.binary("group")?, p.amount("delta")?);
     let task = Parity::new(criterion, &labels, &group, weights, delta, penalty)?;
-    Ok(Box::new(move |x, s, m| {
+    FrontSearch::new(Vec::new(), move |x, s, m| {
         let relaxed = without_parity(&labels, weights, penalty, x);
-        solve_limited(&task, &*relaxed, x, &s.checked(x.n_rows(), task.events())?, m)
-    }))
+        solve_limited(&task, &*relaxed, x, s, m)
+    })
 }
 
 /// Costs of labels, of which some may be given to so many rows only.
@@ -106,10 +122,10 @@ fn limited<'a, const K: usize>(
 ) -> Result<FrontSearch<'a>, Error> {
     let (weights, penalty) = (p.weights()?, p.leaf_penalty);
     let task = Capacity::<K>::new(costs, capacity, weights, penalty)?;
-    Ok(Box::new(move |x, s, m| {
+    FrontSearch::new(Vec::new(), move |x, s, m| {
         let relaxed = without_capacity(costs, capacity.len(), weights, penalty, x);
-        solve_limited(&task, &*relaxed, x, &s.checked(x.n_rows(), task.events())?, m)
-    }))
+        solve_limited(&task, &*relaxed, x, s, m)
+    })
 }
 
 /// Group, largest difference and end of the restricted mean of fair survival trees.
@@ -126,10 +142,11 @@ fn fair_likelihood<'a>(p: &Problem<'a>) -> Result<FrontSearch<'a>, Error> {
     let (obs, prior, penalty) = (p.observations()?, p.prior()?, p.leaf_penalty);
     let (group, delta, tau) = fairness(p)?;
     let task = FairSurvival::new(&obs, &group, delta, tau, prior, penalty)?;
-    Ok(Box::new(move |x, s, m| {
+    let events = task.events().to_vec();
+    FrontSearch::new(events, move |x, s, m| {
         let relaxed = without_fairness(obs, false, prior, penalty, x);
-        solve_limited(&task, &*relaxed, x, &s.checked(x.n_rows(), task.events())?, m)
-    }))
+        solve_limited(&task, &*relaxed, x, s, m)
+    })
 }
 
 /// Brier score, where two groups are predicted to live as long.
@@ -137,8 +154,9 @@ fn fair_brier<'a>(p: &Problem<'a>) -> Result<FrontSearch<'a>, Error> {
     let (obs, penalty) = (p.observations()?, p.leaf_penalty);
     let (group, delta, tau) = fairness(p)?;
     let task = FairBrier::new(&obs, &group, delta, tau, penalty)?;
-    Ok(Box::new(move |x, s, m| {
+    let events = task.events().to_vec();
+    FrontSearch::new(events, move |x, s, m| {
         let relaxed = without_fairness(obs, true, 0.0, penalty, x);
-        solve_limited(&task, &*relaxed, x, &s.checked(x.n_rows(), task.events())?, m)
-    }))
+        solve_limited(&task, &*relaxed, x, s, m)
+    })
 }

@@ -160,11 +160,6 @@ fn without<T>(what: &str) -> Result<T, Error> {
     Err(Error::invalid("task", format!("has no {what}")))
 }
 
-/// The settings of a search over the rows of a curve task.
-fn of_curve(task: &dyn ScalarCurveTask, x: &BinaryMatrix, s: &Settings) -> Result<Checked, Error> {
-    s.checked(x.n_rows(), &task.timeline().event)
-}
-
 impl Prepared<'_> {
     /// Switches that the searches of this family read.
     fn switches(&self) -> &'static [&'static str] {
@@ -184,16 +179,32 @@ impl Prepared<'_> {
         })
     }
 
+    /// Whether the event of every row was observed; empty where there are none.
+    fn events(&self) -> &[bool] {
+        match self {
+            Prepared::Sum(task) => task.events(),
+            Prepared::Priced(task) => SumSearch::events(&**task),
+            Prepared::Curve(task) => &task.timeline().event,
+            Prepared::Outside(_) => &[],
+            Prepared::Front(front) => &front.events,
+        }
+    }
+
+    /// Settings that say nothing in vain: neither switches nor, for these rows, limits.
+    fn checked(&self, x: &BinaryMatrix, settings: &Settings) -> Result<Checked, Error> {
+        self.check(settings)?;
+        settings.checked(x.n_rows(), self.events())
+    }
+
     /// The best tree.
     pub fn solve(&self, x: &BinaryMatrix, s: &Settings, m: &Monitor) -> Result<Solution, Error> {
-        self.check(s)?;
+        let s = &self.checked(x, s)?;
         match self {
             Prepared::Sum(task) => task.solve(x, s, m),
             Prepared::Priced(task) => SumSearch::solve(&**task, x, s, m),
-            Prepared::Curve(task) => curve::solve(&**task, x, &of_curve(&**task, x, s)?, m),
+            Prepared::Curve(task) => curve::solve(&**task, x, s, m),
             Prepared::Outside(Outside { task, statistics, total_weight, leaf_penalty }) => {
-                let settings = &s.checked(x.n_rows(), &[])?;
-                batch::solve(*task, x, statistics, *total_weight, *leaf_penalty, settings, m)
+                batch::solve(*task, x, statistics, *total_weight, *leaf_penalty, s, m)
             }
             Prepared::Front(_) => without("best tree but that of a front"),
         }
@@ -206,11 +217,11 @@ impl Prepared<'_> {
         s: &Settings,
         m: &Monitor,
     ) -> Result<Vec<Solution>, Error> {
-        self.check(s)?;
+        let s = &self.checked(x, s)?;
         match self {
             Prepared::Sum(task) => task.path(x, s, m),
             Prepared::Priced(task) => task.path(x, s, m),
-            Prepared::Curve(task) => curve::solve_path(&**task, x, &of_curve(&**task, x, s)?, m),
+            Prepared::Curve(task) => curve::solve_path(&**task, x, s, m),
             Prepared::Outside(_) | Prepared::Front(_) => without("search for all sizes"),
         }
     }
@@ -239,12 +250,10 @@ impl Prepared<'_> {
         m: &Monitor,
         most: (f64, usize),
     ) -> Result<Near, Error> {
-        self.check(s)?;
+        let s = &self.checked(x, s)?;
         match self {
             Prepared::Sum(task) => task.near_optimal(x, s, m, most),
-            Prepared::Curve(task) => {
-                curve::near_optimal(&**task, x, &of_curve(&**task, x, s)?, m, most)
-            }
+            Prepared::Curve(task) => curve::near_optimal(&**task, x, s, m, most),
             _ => without("list of trees near the optimum"),
         }
     }
@@ -257,21 +266,19 @@ impl Prepared<'_> {
         m: &Monitor,
         tree: &Tree,
     ) -> Result<(Vec<Alternative>, Option<Stop>), Error> {
-        self.check(s)?;
+        let s = &self.checked(x, s)?;
         match self {
             Prepared::Sum(task) => task.alternatives(x, s, m, tree),
-            Prepared::Curve(task) => {
-                curve::alternatives(&**task, x, &of_curve(&**task, x, s)?, m, tree)
-            }
+            Prepared::Curve(task) => curve::alternatives(&**task, x, s, m, tree),
             _ => without("list of alternatives"),
         }
     }
 
     /// The front, or the one tree of it that was asked for.
     pub fn front(&self, x: &BinaryMatrix, s: &Settings, m: &Monitor) -> Result<Front, Error> {
-        self.check(s)?;
+        let s = &self.checked(x, s)?;
         match self {
-            Prepared::Front(search) => search(x, s, m),
+            Prepared::Front(front) => (front.search)(x, s, m),
             _ => without("front"),
         }
     }

@@ -5,8 +5,8 @@ use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
 use crate::greedy::{Grown, Limits, subtree_by_costs};
 use crate::search::{
-    Alternative, Forecast, Monitor, Near, Settings, Solution, Stop, alternatives, distinct_rows,
-    forecast, near_optimal, solve, solve_path,
+    Alternative, Checked, Forecast, Monitor, Near, Settings, Solution, Stop, alternatives,
+    distinct_rows, forecast, near_optimal, solve, solve_path,
 };
 use crate::task::accuracy::Accuracy;
 use crate::task::balanced_accuracy::balanced_accuracy;
@@ -15,7 +15,7 @@ use crate::task::gini::gini;
 use crate::task::label_costs::LabelCosts;
 use crate::task::likelihood::Likelihood;
 use crate::task::regression::Regression;
-use crate::task::{FreeQuestions, LaneTask};
+use crate::task::{FreeQuestions, LaneTask, Statistics};
 use crate::tree::Tree;
 
 /// What to do with a task, whatever its type.
@@ -79,8 +79,9 @@ registry! {
 /// The searches for a task of any type; see the functions of [`crate::search`] by these names.
 #[allow(missing_docs, reason = "documented there")]
 pub trait SumSearch {
-    fn solve(&self, x: &BinaryMatrix, s: &Settings, m: &Monitor) -> Result<Solution, Error>;
-    fn path(&self, x: &BinaryMatrix, s: &Settings, m: &Monitor) -> Result<Vec<Solution>, Error>;
+    fn events(&self) -> &[bool];
+    fn solve(&self, x: &BinaryMatrix, s: &Checked, m: &Monitor) -> Result<Solution, Error>;
+    fn path(&self, x: &BinaryMatrix, s: &Checked, m: &Monitor) -> Result<Vec<Solution>, Error>;
     fn forecast(&self, x: &BinaryMatrix, s: &Settings) -> (Forecast, Sample);
     fn greedy_cuts(
         &self,
@@ -92,11 +93,14 @@ pub trait SumSearch {
 }
 
 impl<T: LaneTask> SumSearch for T {
-    fn solve(&self, x: &BinaryMatrix, s: &Settings, m: &Monitor) -> Result<Solution, Error> {
-        solve(self, x, &s.checked(x.n_rows(), self.events())?, m)
+    fn events(&self) -> &[bool] {
+        Statistics::events(self)
     }
-    fn path(&self, x: &BinaryMatrix, s: &Settings, m: &Monitor) -> Result<Vec<Solution>, Error> {
-        solve_path(self, x, &s.checked(x.n_rows(), self.events())?, m)
+    fn solve(&self, x: &BinaryMatrix, s: &Checked, m: &Monitor) -> Result<Solution, Error> {
+        solve(self, x, s, m)
+    }
+    fn path(&self, x: &BinaryMatrix, s: &Checked, m: &Monitor) -> Result<Vec<Solution>, Error> {
+        solve_path(self, x, s, m)
     }
     fn forecast(&self, x: &BinaryMatrix, s: &Settings) -> (Forecast, Sample) {
         let sample = distinct_rows(self, x);
@@ -119,14 +123,14 @@ pub trait ManyTrees: SumSearch {
     fn near_optimal(
         &self,
         x: &BinaryMatrix,
-        s: &Settings,
+        s: &Checked,
         m: &Monitor,
         most: (f64, usize),
     ) -> Result<Near, Error>;
     fn alternatives(
         &self,
         x: &BinaryMatrix,
-        s: &Settings,
+        s: &Checked,
         m: &Monitor,
         tree: &Tree,
     ) -> Result<(Vec<Alternative>, Option<Stop>), Error>;
@@ -136,20 +140,20 @@ impl<T: FreeQuestions> ManyTrees for T {
     fn near_optimal(
         &self,
         x: &BinaryMatrix,
-        s: &Settings,
+        s: &Checked,
         m: &Monitor,
         most: (f64, usize),
     ) -> Result<Near, Error> {
-        near_optimal(self, x, &s.checked(x.n_rows(), self.events())?, m, most)
+        near_optimal(self, x, s, m, most)
     }
     fn alternatives(
         &self,
         x: &BinaryMatrix,
-        s: &Settings,
+        s: &Checked,
         m: &Monitor,
         tree: &Tree,
     ) -> Result<(Vec<Alternative>, Option<Stop>), Error> {
-        alternatives(self, x, &s.checked(x.n_rows(), self.events())?, m, tree)
+        alternatives(self, x, s, m, tree)
     }
 }
 

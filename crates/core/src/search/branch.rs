@@ -109,7 +109,7 @@ impl<'a, N: Nodes> Branch<'a, N> {
         // Of all trees but the best.
         let mut least = N::Cost::MOST;
         while let Some((question, split)) = queue.next(open) {
-            let limit = best.value.plus(tie::<N>(place, question)).lesser(cut);
+            let limit = best.value.plus(place.tie(question)).lesser(cut);
             let bound = split.bound();
             if bound >= limit.minus(slack) {
                 least = least.lesser(bound);
@@ -179,8 +179,10 @@ impl<'a, N: Nodes> Branch<'a, N> {
             }
         }
         for (turn, share) in ways.enumerate() {
-            let ties = tie::<N>(place, turn);
-            let limit = if least.is_exact() { least.value.plus(ties).lesser(cut) } else { cut };
+            let limit = match least.is_exact() {
+                true => least.value.plus(place.tie(turn)).lesser(cut),
+                false => cut,
+            };
             let known = self.pair(node, sides, share, limit)?;
             match self.place(&known, turn) {
                 Some(found) if !least.is_exact() || known.value < least.value || found < place => {
@@ -270,13 +272,6 @@ impl<'a, N: Nodes> Branch<'a, N> {
         }
         Ok(best)
     }
-}
-
-/// What a tree with this question may cost more than less than the best one, which is at `place`,
-/// where it would come before it at the same cost.
-#[inline]
-fn tie<N: Nodes>(place: Place, question: usize) -> N::Cost {
-    if place.may_follow(question) { N::Cost::UNIT } else { N::Cost::NONE }
 }
 
 impl<N: Nodes> Sides<'_, N> {

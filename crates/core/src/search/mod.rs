@@ -14,6 +14,7 @@ mod nodes;
 mod root;
 mod settings;
 mod sums;
+mod threads;
 
 pub use forecast::Forecast;
 pub(crate) use forecast::forecast;

@@ -219,6 +219,13 @@ impl Place {
     pub fn may_follow(self, question: usize) -> bool {
         Place { leaves: self.leaves.min(2), question } < self
     }
+
+    /// What the best tree's cost is raised by for trees with this question: a unit where one that
+    /// costs the same may come before.
+    #[inline]
+    pub fn tie<C: Cost>(self, question: usize) -> C {
+        if self.may_follow(question) { C::UNIT } else { C::NONE }
+    }
 }
 
 /// Questions `S` still to be tried at a node that is known as `O`.

@@ -166,7 +166,7 @@ impl<'a, C: Cost> Search<'a, C> {
                 let Some(Job { split, question, cut }) = job else { return };
                 let found = branch.below(node, &open, &split, allowed, cut).and_then(|below| {
                     let known = &below.known;
-                    let better = known.is_exact() && known.value < cut.minus(slack);
+                    let better = known.value < cut.minus(slack);
                     let place = branch.place(known, question).filter(|_| better);
                     let found = place.map(|place| {
                         N::whole(branch, node, allowed, known).map(|tree| (place, tree))

@@ -10,7 +10,7 @@ use std::ops::Deref;
 use std::sync::LazyLock;
 
 /// Share of the memory limit that nodes met may take where there are lattices, which have the rest.
-pub const MEMO: usize = 4;
+const MEMO: usize = 4;
 
 /// Bytes of tables and memos without a memory limit.
 pub const DEFAULT_BYTES: usize = 600 << 20;
@@ -221,6 +221,11 @@ impl Settings {
         self.resources.memory_limit.unwrap_or(DEFAULT_BYTES)
     }
 
+    /// Bytes of these that nodes met may take.
+    pub fn memo_bytes(&self) -> usize {
+        self.bytes() / MEMO
+    }
+
     /// Instruction set to use.
     pub fn backend(&self) -> Backend {
         self.switches.backend.unwrap_or_else(Backend::best)
@@ -230,7 +235,7 @@ impl Settings {
     /// full memo for a lattice of `reach` levels and `each` bytes; the threads that are left help
     /// them with these.
     pub fn shared(&self, reach: usize, each: usize) -> Vec<Settings> {
-        let (n_threads, room) = (self.threads(), self.bytes() - self.bytes() / MEMO);
+        let (n_threads, room) = (self.threads(), self.bytes() - self.memo_bytes());
         let workers = n_threads.min(room / each.max(1));
         if workers < 2 {
             return Vec::new();

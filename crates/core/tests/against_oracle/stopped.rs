@@ -49,6 +49,12 @@ fn an_interrupted_search_gives_a_tree_and_a_bound() {
         let mut all = vec![base.clone()];
         if has("lattice_depth") {
             all.push(base.with_switches(|s| s.lattice_depth = 2));
+            // Threads that share the questions at the root.
+            let branching = base.with_switches(|s| {
+                s.lattice_depth = 1;
+                s.cells_per_thread = Some(usize::MAX);
+            });
+            all.push(branching.with_resources(|s| s.n_threads = 3));
         }
         if has("relax_leaves") {
             all.push(base.with_switches(|s| {

@@ -13,6 +13,7 @@ use crate::search::lattice::accumulate::Rows;
 use crate::search::lattice::budgets::{Combination, leaf_budgets};
 use crate::search::lattice::combine::{Best, PREFIX, best_at};
 use crate::search::lattice::geometry::Geometry;
+use crate::search::threads::run_all;
 use crate::search::{Monitor, Settings, Stop};
 use std::sync::atomic::AtomicUsize;
 
@@ -86,23 +87,13 @@ pub fn solve(
         let positions = if level == 1 { 1 } else { lattice.geometry.total(level - 1) };
         let entries = (positions * lattice.slots[level - 1]) << (level - 1);
         let next = AtomicUsize::new(0);
-        let run = || {
-            let mut worker = Worker::new(&lattice, level, entries);
-            passes::sweep(backend, &lattice, level, &next, monitor, &mut worker)?;
-            Ok(worker.above)
-        };
         let threads = if level == 1 { 1 } else { settings.threads() };
-        let tables = std::thread::scope(|scope| {
-            let others: Vec<_> = (1..threads).map(|_| scope.spawn(run)).collect();
-            let mut tables = vec![run()];
-            tables.extend(
-                others
-                    .into_iter()
-                    .map(|h| h.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))),
-            );
-            tables.into_iter().collect::<Result<Vec<Best<f64>>, Stop>>()
+        let mut workers: Vec<Worker> =
+            (0..threads).map(|_| Worker::new(&lattice, level, entries)).collect();
+        run_all(&mut workers, &|worker| {
+            passes::sweep(backend, &lattice, level, &next, monitor, worker)
         })?;
-        let merged = tables.into_iter().reduce(|mut a, b| {
+        let merged = workers.into_iter().map(|worker| worker.above).reduce(|mut a, b| {
             a.0.iter_mut().zip(b.0).for_each(|(a, b)| *a = a.min(b));
             a
         });

@@ -7,7 +7,6 @@ use crate::error::Error;
 use crate::search::branch::Branch;
 use crate::search::memo::Memo;
 use crate::search::root::{Scale, Search};
-use crate::search::settings::MEMO;
 use crate::search::{Checked, Monitor, Settings, Solution, Stop};
 use crate::tree::Tree;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,7 +39,7 @@ pub fn solve(
         weight,
         penalty: leaf_penalty * weight,
         min_leaf: settings.limits.min_leaf as i64,
-        memo: settings.switches.cache.then(|| Memo::new(settings.bytes() / MEMO)),
+        memo: settings.switches.cache.then(|| Memo::new(settings.memo_bytes())),
         differs: AtomicBool::new(false),
     };
     let mut nodes = BatchNodes::new(&problem, settings, monitor);

@@ -383,7 +383,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
             for g in 0..f {
                 let cells = match &linear {
                     Some(linear) => linear.cells(pairs, f, g),
-                    None => self.cells[f * (f - 1) / 2 + g],
+                    None => self.cells[triangle::place(f, g)],
                 };
                 let mut offer = |f: usize, a: usize, g: usize, value: f64| {
                     if value < sides[f][a] {
@@ -404,7 +404,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
     /// Leaves of all pairs of columns, one by one.
     fn fill_cells(&mut self, pairs: &Pairs, n_columns: usize) -> Result<(), Stop> {
         let Engine { task, weights, smallest, monitor, .. } = *self;
-        let n_pairs = n_columns * n_columns.saturating_sub(1) / 2;
+        let n_pairs = triangle::pairs(n_columns);
         self.cells.clear();
         self.cells.resize(n_pairs, Cells::default());
         let n_threads = triangle::useful_threads(4 * LEAF_STEPS * n_pairs, &self.settings);

@@ -12,7 +12,7 @@ use super::points::{Bounds, above};
 use super::start::Relaxation;
 use super::whole::columns;
 use crate::search::certificate::{Certificate, Verdict};
-use crate::search::{Settings, Status, Stop};
+use crate::search::{Checked, Settings, Status, Stop};
 use crate::task::{ANY, FrontTask};
 use crate::tree::Tree;
 use std::rc::Rc;
@@ -80,12 +80,12 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
     }
 
     /// The best tree of the depth of the settings, and what is known of it.
-    pub fn run(mut self, settings: &Settings, relaxed: &Relaxation) -> (Option<Point<K>>, Verdict) {
+    pub fn run(mut self, settings: &Checked, relaxed: &Relaxation) -> (Option<Point<K>>, Verdict) {
         let stop = self.search(settings, relaxed).err();
         (self.best, self.certificate.finish(stop))
     }
 
-    fn search(&mut self, settings: &Settings, relaxed: &Relaxation) -> Result<(), Stop> {
+    fn search(&mut self, settings: &Checked, relaxed: &Relaxation) -> Result<(), Stop> {
         let deepest = settings.limits.max_depth.min(self.root.sample.n_columns());
         let leaf = Bounds { value: f64::INFINITY, window: self.window, leaves: 1 };
         let root = self.root.clone();
@@ -146,7 +146,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
     }
 
     /// Takes over bound and tree of the search without limits.
-    fn relax(&mut self, settings: &Settings, relaxed: &Relaxation) -> Result<(), Stop> {
+    fn relax(&mut self, settings: &Checked, relaxed: &Relaxation) -> Result<(), Stop> {
         let (task, monitor) = (self.engine.task, self.engine.monitor);
         let stopped = || monitor.check().is_err();
         let inner = monitor.within(&stopped);

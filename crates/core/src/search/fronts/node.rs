@@ -123,7 +123,7 @@ impl Node {
             return Ok(pairs.clone());
         }
         let n = self.sample.n_columns();
-        let two = if both { n * n.saturating_sub(1) / 2 } else { 0 };
+        let two = if both { triangle::pairs(n) } else { 0 };
         let cells = if curves.is_some() { 8 * two + 4 * n } else { 0 };
         let bytes = 8 * ((n + two) * (self.sample.channels + 1) + cells);
         if bytes > limit {
@@ -146,7 +146,7 @@ impl Pairs {
     ) -> Result<Pairs, Stop> {
         let Node { sample, total, .. } = node;
         let (n, record) = (sample.n_columns(), sample.channels + 1);
-        let two = if both { n * n.saturating_sub(1) / 2 } else { 0 };
+        let two = if both { triangle::pairs(n) } else { 0 };
         let pace = &mut Pace::new(monitor);
         let mut pairs = Pairs {
             record,
@@ -191,7 +191,7 @@ impl Pairs {
         if self.two.is_empty() {
             return Ok(());
         }
-        let mut cells = vec![[[0; 2]; 4]; n * n.saturating_sub(1) / 2];
+        let mut cells = vec![[[0; 2]; 4]; triangle::pairs(n)];
         let state = || (Splits::default(), vec![0; self.record], pace.clone());
         let (all, columns) = (&node.rows, &node.sample.columns);
         triangle::fill_rows(
@@ -234,14 +234,15 @@ impl Pairs {
         for r in 0..sample.n_rows() {
             record[..R - 1].copy_from_slice(sample.statistics(r));
             record[R - 1] = sample.size(r);
-            true_columns(sample, r, &mut columns);
+            columns.clear();
+            columns.extend(sample.true_columns(r));
             for (i, &f) in columns.iter().enumerate() {
                 add(&mut one[f], &record);
                 pace.spend(i + 1)?;
                 if !both {
                     continue;
                 }
-                let row = &mut two[f * f.saturating_sub(1) / 2..];
+                let row = &mut two[triangle::pairs(f)..];
                 for &g in &columns[..i] {
                     add(&mut row[g], &record);
                 }
@@ -258,12 +259,13 @@ impl Pairs {
         for r in 0..sample.n_rows() {
             record[..size - 1].copy_from_slice(sample.statistics(r));
             record[size - 1] = sample.size(r);
-            true_columns(sample, r, &mut columns);
+            columns.clear();
+            columns.extend(sample.true_columns(r));
             for (i, &f) in columns.iter().enumerate() {
                 add(&mut self.one[f * size..(f + 1) * size], &record);
                 pace.spend(size * (i + 1))?;
                 for &g in &columns[..if both { i } else { 0 }] {
-                    let at = (f * (f - 1) / 2 + g) * size;
+                    let at = triangle::place(f, g) * size;
                     add(&mut self.two[at..at + size], &record);
                 }
             }
@@ -285,7 +287,7 @@ impl Pairs {
     #[inline(always)]
     pub fn two(&self, f: usize, g: usize) -> &[i64] {
         let (f, g) = if f > g { (f, g) } else { (g, f) };
-        let at = (f * (f - 1) / 2 + g) * self.record;
+        let at = triangle::place(f, g) * self.record;
         &self.two[at..at + self.record]
     }
 
@@ -317,7 +319,7 @@ impl Pairs {
             let ((f, a), (g, b)) =
                 if f > g { ((f, f_value), (g, g_value)) } else { ((g, g_value), (f, f_value)) };
             let cell = 2 * usize::from(a) + usize::from(b);
-            out[..2].copy_from_slice(&self.cells[f * (f - 1) / 2 + g][cell]);
+            out[..2].copy_from_slice(&self.cells[triangle::place(f, g)][cell]);
         }
     }
 
@@ -335,17 +337,6 @@ impl Pairs {
                     *o = t - a - b + ab;
                 }
             }
-        }
-    }
-}
-
-fn true_columns(sample: &Sample, r: usize, out: &mut Vec<usize>) {
-    out.clear();
-    for (w, &word) in sample.row(r).iter().enumerate() {
-        let mut rest = word;
-        while rest != 0 {
-            out.push(w * 64 + rest.trailing_zeros() as usize);
-            rest &= rest - 1;
         }
     }
 }

@@ -8,18 +8,18 @@ use super::node::Node;
 use super::points::{Bounds, Gathered};
 use crate::data::BinaryMatrix;
 use crate::error::Error;
-use crate::search::{Monitor, Settings, Solution, Stop, curve, solve};
+use crate::search::{Checked, Monitor, Solution, Stop, curve, solve};
 use crate::survival::Observations;
 use crate::task::accuracy::Accuracy;
 use crate::task::brier::Brier;
-use crate::task::curve::{CurveTask, LeafCurve};
+use crate::task::curve::LeafCurve;
 use crate::task::label_costs::LabelCosts;
 use crate::task::likelihood::Likelihood;
-use crate::task::{ANY, FrontTask, Statistics};
+use crate::task::{ANY, FrontTask};
 use crate::tree::{LEAF, Tree};
 
 /// The best tree without the limits, in the same objective.
-pub type Relaxation<'a> = dyn Fn(&Settings, &Monitor) -> Result<Solution, Error> + 'a;
+pub type Relaxation<'a> = dyn Fn(&Checked, &Monitor) -> Result<Solution, Error> + 'a;
 
 /// What [`Parity`](crate::task::parity::Parity) is without its limit.
 pub fn without_parity<'a>(
@@ -31,7 +31,7 @@ pub fn without_parity<'a>(
     Box::new(move |settings, monitor| {
         let labels: Vec<usize> = positive.iter().map(|&p| usize::from(p)).collect();
         let task = Accuracy::new(&labels, 2, weights, leaf_penalty, settings.limits.most_leaves())?;
-        solve(&task, features, &settings.checked(features.n_rows(), task.events())?, monitor)
+        solve(&task, features, settings, monitor)
     })
 }
 
@@ -46,7 +46,7 @@ pub fn without_capacity<'a>(
     Box::new(move |settings, monitor| {
         let most_leaves = settings.limits.most_leaves();
         let task = LabelCosts::of_costs(costs, n_labels, weights, leaf_penalty, most_leaves)?;
-        solve(&task, features, &settings.checked(features.n_rows(), task.events())?, monitor)
+        solve(&task, features, settings, monitor)
     })
 }
 
@@ -61,12 +61,9 @@ pub fn without_fairness<'a>(
     Box::new(move |settings, monitor| {
         if brier {
             let task = Brier::new(&obs, leaf_penalty, LeafCurve::KaplanMeier, None)?;
-            let events = &task.timeline().event;
-            let settings = settings.checked(features.n_rows(), events)?;
-            return curve::solve(&task, features, &settings, monitor);
+            return curve::solve(&task, features, settings, monitor);
         }
-        let task = Likelihood::with_prior(&obs, prior, leaf_penalty)?;
-        solve(&task, features, &settings.checked(features.n_rows(), task.events())?, monitor)
+        solve(&Likelihood::with_prior(&obs, prior, leaf_penalty)?, features, settings, monitor)
     })
 }
 

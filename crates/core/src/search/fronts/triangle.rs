@@ -1,23 +1,34 @@
 //! Tables with a value for every pair of columns, filled by several threads.
 
+use crate::search::threads::{self, run_all};
 use crate::search::{Settings, Stop};
 use std::sync::Mutex;
 
 /// Steps, of a nanosecond or so, that are worth a thread of their own.
 const STEPS_PER_THREAD: usize = 1 << 17;
 
+/// Number of pairs.
+pub fn pairs(n_columns: usize) -> usize {
+    n_columns * n_columns.saturating_sub(1) / 2
+}
+
+/// Place of the pair of `f` and a column `g` before it.
+#[inline(always)]
+pub fn place(f: usize, g: usize) -> usize {
+    pairs(f) + g
+}
+
 /// Threads worth starting for so many steps.
 pub fn useful_threads(steps: usize, settings: &Settings) -> usize {
-    let worth_one = settings.switches.cells_per_thread.unwrap_or(STEPS_PER_THREAD).max(1);
-    settings.threads().min(steps / worth_one).max(1)
+    threads::useful_threads(|| steps as f64, STEPS_PER_THREAD, settings)
 }
 
 /// Lets `fill` write the row of every column, with one value for each of the columns before; every
 /// thread has a state of its own.
-pub fn fill_rows<V: Send, S>(
+pub fn fill_rows<V: Send, S: Send>(
     mut table: &mut [V],
     n_threads: usize,
-    state: impl Fn() -> S + Sync,
+    state: impl Fn() -> S,
     fill: impl Fn(&mut S, usize, &mut [V]) -> Result<(), Stop> + Sync,
 ) -> Result<(), Stop> {
     let mut rows = Vec::new();
@@ -29,20 +40,12 @@ pub fn fill_rows<V: Send, S>(
     // The longest first.
     let rows = Mutex::new(rows.into_iter().enumerate());
     let next = || rows.lock().expect("no panic while locked").next_back();
-    let work = || {
-        let mut state = state();
+    let mut states: Vec<S> = (0..n_threads).map(|_| state()).collect();
+    run_all(&mut states, &|state| {
         while let Some((before, row)) = next() {
-            fill(&mut state, before + 1, row)?;
+            fill(state, before + 1, row)?;
         }
         Ok(())
-    };
-    std::thread::scope(|scope| {
-        let others: Vec<_> = (1..n_threads).map(|_| scope.spawn(work)).collect();
-        let own = work();
-        others
-            .into_iter()
-            .map(|h| h.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .fold(own, Result::and)
     })
 }
 
@@ -53,7 +56,7 @@ mod tests {
     #[test]
     fn every_pair_is_written_once_on_any_number_of_threads() {
         for n_threads in [1, 2, 5] {
-            let mut table = vec![0usize; 9 * 8 / 2];
+            let mut table = vec![0usize; pairs(9)];
             let fill = |_: &mut (), f: usize, row: &mut [usize]| {
                 row.iter_mut().enumerate().for_each(|(g, value)| *value += 10 * f + g);
                 Ok(())

@@ -20,6 +20,7 @@ pub use refine::Found;
 
 use crate::data::{Sample, Smallest};
 use crate::search::forecast::{true_columns, work};
+use crate::search::threads::{self, run_all};
 use crate::search::{Monitor, Precision, Settings, Stop};
 use crate::simd::{Backend, LaneInt, LaneReal};
 use crate::task::{LaneError, LaneTask};
@@ -245,23 +246,6 @@ fn run<I: LaneInt, R: LaneReal>(
     Ok(best)
 }
 
-/// Runs a pass on every worker, on as many threads.
-fn run_all<W: Send>(
-    workers: &mut [W],
-    pass: &(dyn Fn(&mut W) -> Result<(), Stop> + Sync),
-) -> Result<(), Stop> {
-    let (first, others) = workers.split_first_mut().expect("at least one thread");
-    std::thread::scope(|scope| {
-        let handles: Vec<_> =
-            others.iter_mut().map(|worker| scope.spawn(move || pass(worker))).collect();
-        let own = pass(first);
-        handles
-            .into_iter()
-            .map(|h| h.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .fold(own, Result::and)
-    })
-}
-
 /// Takes the minimum with every other table, entry by entry, on as many threads.
 fn merge<R: LaneReal>(table: &mut [R], others: Vec<&[R]>) {
     if others.is_empty() {
@@ -299,9 +283,7 @@ pub fn effort(sample: &Sample, depth: usize) -> f64 {
 
 /// Threads worth starting for a lattice of so much effort.
 pub fn useful_threads(effort: impl Fn() -> f64, settings: &Settings) -> usize {
-    let worth_one = settings.switches.cells_per_thread.unwrap_or(CELLS_PER_THREAD).max(1);
-    let n_threads = settings.threads();
-    if n_threads < 2 { 1 } else { n_threads.min((effort() / worth_one as f64) as usize).max(1) }
+    threads::useful_threads(effort, CELLS_PER_THREAD, settings)
 }
 
 /// Error bound in lane units: the task's, with that of adding prices.

@@ -22,7 +22,6 @@ use super::branch::Branch;
 use super::lattice;
 use super::memo::Memo;
 use super::root::Scale;
-use super::settings::MEMO;
 use super::{Monitor, Settings};
 use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
@@ -44,7 +43,7 @@ impl<'a, T: LaneTask> Problem<'a, T> {
     /// For nodes whose rows are among those of `sample`.
     fn new(task: &'a T, sample: &Sample, settings: &Settings, monitor: &'a Monitor<'a>) -> Self {
         let bounds = RowBounds::new(task, sample, settings);
-        let memo = settings.switches.cache.then(|| Memo::new(settings.bytes() / MEMO));
+        let memo = settings.switches.cache.then(|| Memo::new(settings.memo_bytes()));
         Problem { task, monitor, bounds, memo }
     }
 

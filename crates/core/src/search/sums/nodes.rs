@@ -139,16 +139,18 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
     pub fn lattice_depth(&self, sample: &Sample) -> usize {
         let (settings, left) = (&self.settings, self.room());
         let deepest = settings.switches.lattice_depth.clamp(1, lattice::MAX_DEPTH);
-        let fits = |d: &usize| self.lattice_bytes(sample, *d, settings.threads()) <= left;
+        let bytes = self.lattice_bytes(sample);
+        let fits = |d: &usize| bytes(*d, settings.threads()) <= left;
         (1..=deepest).rev().find(fits).unwrap_or(0)
     }
 
-    /// Bytes of a lattice on these rows.
-    fn lattice_bytes(&self, sample: &Sample, depth: usize, n_threads: usize) -> usize {
+    /// Bytes of lattices on these rows, by depth and threads; O(rows).
+    fn lattice_bytes(&self, sample: &Sample) -> impl Fn(usize, usize) -> usize {
         let (task, settings) = (self.problem.task, &self.settings);
         let deepest = settings.switches.lattice_depth.clamp(1, lattice::MAX_DEPTH);
         let precision = lattice::choose_precision(task, sample, deepest, settings);
-        lattice::bytes(sample, depth, lattice::channels(task, settings), n_threads, precision)
+        let channels = lattice::channels(task, settings);
+        move |depth, n_threads| lattice::bytes(sample, depth, channels, n_threads, precision)
     }
 
     /// Bytes that the nodes met leave to lattices.
@@ -479,7 +481,7 @@ impl<T: LaneTask> Rooted for SumNodes<'_, T> {
         if settings.switches.cells_per_thread.is_some() && useful() == settings.threads() {
             return Vec::new();
         }
-        let shared = settings.shared(reach, self.lattice_bytes(sample, reach, 1));
+        let shared = settings.shared(reach, self.lattice_bytes(sample)(reach, 1));
         let worker = |settings| SumNodes { settings, ..*self };
         shared.into_iter().map(worker).collect()
     }
