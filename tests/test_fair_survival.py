@@ -9,12 +9,14 @@ import pytest
 from papers import PAPERS
 
 from bristlecone import (
+    BinaryEncoder,
     InvalidParameterError,
     OptimalSurvivalTree,
     RmstParity,
     SearchLimitWarning,
 )
 from bristlecone.curves import rmst
+from bristlecone.datasets import load
 from bristlecone.leaves.brier import brier_score_of
 
 
@@ -163,6 +165,15 @@ def test_a_stopped_search_is_fair_and_says_how_far_it_got():
         model.fit(X, y, sensitive=group)
     assert model.status_ == "time_limit" and model.gap_ > 0
     assert abs(np.diff(model.group_rmst_)[0]) <= 0.2 + 1e-9
+
+
+def test_a_first_tree_far_from_the_best_is_no_reason_to_list_all_between():
+    # The first tree leaves ten times the gap of the best: millions of subtrees, most of 600 MiB.
+    study = load("whas500")
+    X = BinaryEncoder(n_thresholds=3).fit_transform(study.X, study.y)
+    model = OptimalSurvivalTree(max_depth=4, memory_limit=64 << 20, fairness=RmstParity(20.0))
+    model.fit(X, study.y, sensitive=study.X["gender"])
+    assert model.status_ == "optimal"
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,13 @@ const ROUNDS: usize = 40;
 /// Depth up to which the search by fronts takes less time than the one without limits saves.
 const QUICK: usize = 2;
 
+/// Part of the gap that is listed first, and how much more of it each next time: after few points,
+/// and after many.
+const FIRST_PART: f64 = 1.0 / 256.0;
+const NEXT_PART: [f64; 2] = [4.0, 1.5];
+const FEW_POINTS: usize = 1 << 9;
+const NEARLY_ALL: f64 = 2.0 / 3.0;
+
 /// First trees that are looked for, and the share of the time that they may take.
 const STARTS: (usize, f64) = (12, 0.3);
 
@@ -374,35 +381,57 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         Ok(())
     }
 
-    /// Lists what lies between the bound and the best tree known.
+    /// Lists what lies between the bound and the best tree known, from the bound upwards: the
+    /// number of points grows fast with the part of the gap, and a better tree leaves less of it.
     fn list(&mut self, most: i64) -> Result<(), Stop> {
         let weights = self.weights;
         self.engine.set_weights(weights);
         let root = self.root.clone();
-        let (extra, rounding) = (self.allowance(&weights), self.engine.rounding());
-        let grain = self.engine.task.grain();
-        let limit = |best: &Option<Point<K>>| {
-            let most = best.as_ref().map_or(most, |b| b.cost[0].saturating_sub(grain));
-            (most, most as f64 + extra + rounding)
-        };
-        let order = columns(self.engine, &root, self.depth, above(limit(&self.best).1))?;
-        for (value, c) in order {
-            let (most, within) = limit(&self.best);
+        let lowest = self.engine.least(&root, self.depth, f64::INFINITY)?.value;
+        let extra = self.allowance(&weights) + self.engine.rounding();
+        let mut part = FIRST_PART * (self.within(most, extra) - lowest);
+        while lowest <= self.within(most, extra) {
+            let listed = lowest + part;
+            let n_points = self.list_up_to(listed, most, extra)?;
+            let left = self.within(most, extra) - lowest;
+            if part >= left {
+                break;
+            }
+            // What is not met yet has a larger weighted cost.
+            self.raise(whole(listed - extra));
+            part *= NEXT_PART[usize::from(n_points > FEW_POINTS)];
+            if part > NEARLY_ALL * left {
+                part = left;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lists what has a weighted cost of `reach` at most, and counts the points below the root.
+    fn list_up_to(&mut self, reach: f64, most: i64, extra: f64) -> Result<usize, Stop> {
+        let root = self.root.clone();
+        let mut n_points = 0;
+        let cut = above(reach.min(self.within(most, extra)));
+        for (value, c) in columns(self.engine, &root, self.depth, cut)? {
+            let within = reach.min(self.within(most, extra));
             if value > within {
                 break;
             }
-            self.raise(whole(value - extra - rounding).min(most + 1));
+            self.raise(whole(value - extra));
             let mut window = self.window;
-            window[0].1 = most;
+            window[0].1 = self.most(most);
             let bounds = Bounds { value: within, window, leaves: self.engine.max_leaves };
             if bounds.leaves < 2 {
                 break;
             }
             if let Some([yes, no]) = self.engine.child_points(&root, c, self.depth, &bounds)? {
-                self.best_pair(&root, c, &yes, &no, extra + rounding)?;
+                n_points += yes.len() + no.len();
+                self.best_pair(&root, c, &yes, &no, |search| {
+                    reach.min(search.within(most, extra))
+                })?;
             }
         }
-        Ok(())
+        Ok(n_points)
     }
 
     /// The best admissible pair of points of two children, both by ascending weighted cost.
@@ -412,7 +441,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         c: usize,
         yes: &[Point<K>],
         no: &[Point<K>],
-        slack: f64,
+        within: impl Fn(&Self) -> f64,
     ) -> Result<(), Stop> {
         let mut pace = Pace::new(self.engine.monitor);
         let price = self.engine.price();
@@ -422,7 +451,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         let cheapest = one.then(|| Cheapest::new(no));
         for a in yes {
             let value = self.engine.value(a) + price;
-            if value + least > self.within(slack) {
+            if value + least > within(self) {
                 break;
             }
             if let Some(cheapest) = &cheapest {
@@ -433,7 +462,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
                 continue;
             }
             for b in no {
-                if value + self.engine.value(b) > self.within(slack) {
+                if value + self.engine.value(b) > within(self) {
                     break;
                 }
                 pace.spend(1)?;
@@ -443,19 +472,22 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         Ok(())
     }
 
-    /// Weighted cost that a tree better than the best one can have.
-    fn within(&self, slack: f64) -> f64 {
+    /// Component 0 of a tree better than the best one; `most` where there is none.
+    fn most(&self, most: i64) -> i64 {
         let grain = self.engine.task.grain();
-        self.best.map_or(f64::INFINITY, |best| (best.cost[0] - grain) as f64 + slack)
+        self.best.map_or(most, |best| best.cost[0].saturating_sub(grain))
+    }
+
+    /// Weighted cost that such a tree can have.
+    fn within(&self, most: i64, extra: f64) -> f64 {
+        self.most(most) as f64 + extra
     }
 
     /// Takes a split on column `c` above two points if it is admissible and better.
     fn offer_pair(&mut self, root: &Node, c: usize, yes: &Point<K>, no: &Point<K>) {
         let cost = self.engine.task.combine(&yes.cost, &no.cost);
         let mut window = self.window;
-        if let Some(best) = &self.best {
-            window[0].1 = best.cost[0] - self.engine.task.grain();
-        }
+        window[0].1 = self.most(window[0].1);
         let bounds = Bounds { value: f64::INFINITY, window, leaves: self.engine.max_leaves };
         if bounds.admit(&cost, yes.leaves + no.leaves) {
             self.best = Some(self.engine.join(&root.sample, c, yes, no));
