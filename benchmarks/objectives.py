@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks import label_objectives
+from benchmarks import fair_survival, label_objectives
 from benchmarks.adapters import Outcome
 from benchmarks.problems import Problem
 
@@ -87,8 +87,20 @@ def _of_leaves(loss: Callable[[Problem, np.ndarray], float]) -> Objective:
     return lambda problem, outcome: loss(problem, outcome.leaves)
 
 
+def _fair(loss: Callable[[Problem, np.ndarray], float], curve: fair_survival.Curve) -> Objective:
+    """Return the loss of the leaves, inf where the groups differ by more than the limit."""
+
+    def fair(problem: Problem, outcome: Outcome) -> float:
+        fits = fair_survival.within_limit(problem.target, outcome.leaves, curve)
+        return loss(problem, outcome.leaves) if fits else float("inf")
+
+    return fair
+
+
 OBJECTIVES: dict[str, Objective] = {
     "likelihood": _of_leaves(likelihood),
     "brier": _of_leaves(brier),
+    "fair-likelihood": _fair(likelihood, fair_survival.proportional),
+    "fair-brier": _fair(brier, fair_survival.kaplan_meier),
     **label_objectives.OBJECTIVES,
 }

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from benchmarks import label_data
+from benchmarks import fair_survival, label_data
 
 # Features, event, time.
 Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -33,8 +33,8 @@ class Problem:
     X : ndarray of shape (n, F)
         uint8 of 0 and 1, or float64 for problems with numeric features.
     target : dict of str to ndarray
-        "event" (bool) and "time" (float64), of shape (n,), for survival problems; what
-        `label_data` returns for the others.
+        "event" (bool) and "time" (float64), of shape (n,), for survival problems, with "group" and
+        "limit" where groups may differ little; what `label_data` returns for the others.
     """
 
     name: str
@@ -81,6 +81,8 @@ def build(name: str) -> Problem:
     if source in label_data.SOURCES:
         X, target = label_data.SOURCES[source](**definition)
         return Problem(name, X, target)
+    if source == "packaged":
+        return Problem(name, *fair_survival.packaged(**definition))
     X, event, time = SOURCES[source](**definition)
     target = {"event": event.astype(bool), "time": time.astype(np.float64)}
     return Problem(name, np.ascontiguousarray(X), target)

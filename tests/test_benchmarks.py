@@ -96,6 +96,22 @@ def test_brier_loss_is_that_of_the_definition(monkeypatch):
         assert brier(one, leaves) == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.parametrize("objective", ["fair-likelihood", "fair-brier"])
+def test_fair_trees_are_scored_by_their_leaves_and_curves(objective, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT)
+    from benchmarks.adapters import Setting, adapter
+    from benchmarks.objectives import OBJECTIVES
+    from benchmarks.problems import Problem, build
+
+    problem = build("fair-lung-20")
+    trained = adapter("bristlecone")(problem, Setting(objective, 2), "2-threads")
+    trained.fit()
+    outcome = trained.outcome()
+    assert OBJECTIVES[objective](problem, outcome) == pytest.approx(outcome.objective, abs=1e-9)
+    strict = Problem("strict", problem.X, problem.target | {"limit": np.array([1e-6])})
+    assert OBJECTIVES[objective](strict, outcome) == np.inf
+
+
 def test_penalties_are_those_of_the_paper(monkeypatch):
     monkeypatch.syspath_prepend(ROOT)
     from benchmarks.objectives import own_penalty, published_penalty

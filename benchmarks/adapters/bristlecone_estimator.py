@@ -1,4 +1,7 @@
-"""`OptimalSurvivalTree` as a user calls it: validation, search and leaf curves in the clock."""
+"""`OptimalSurvivalTree` as a user calls it: validation, search and leaf curves in the clock.
+
+The variant is a number of threads, as in "2-threads".
+"""
 
 from __future__ import annotations
 
@@ -14,20 +17,27 @@ PAPERS = {"min_events_leaf": None, "prior": 0.0, "shrinkage": 0.0}
 
 
 class Adapter:
-    """The estimator on a boolean matrix, one thread."""
+    """The estimator on a boolean matrix."""
 
     version = bristlecone.__version__
 
     def __init__(self, problem: Problem, setting: Setting, variant: str) -> None:
-        if variant:
-            raise ValueError(f"the estimators have no variants, got {variant!r}")
+        threads, _, unit = variant.partition("-")
+        if variant and unit != "threads":
+            raise ValueError(f"variants of the estimators are threads, got {variant!r}")
+        self._n_jobs = int(threads or 1)
         self._X = problem.X.astype(bool)
         self._prepare(problem, setting)
 
     def _prepare(self, problem: Problem, setting: Setting) -> None:
-        self._blank: Any = bristlecone.OptimalSurvivalTree(n_jobs=1, **PAPERS, **vars(setting))
-        self._y: Any = (problem.target["event"], problem.target["time"])
+        target = problem.target
+        given = vars(setting) | {"objective": setting.objective.removeprefix("fair-")}
         self._extra: dict[str, Any] = {}
+        if "limit" in target:
+            given["fairness"] = bristlecone.RmstParity(float(target["limit"][0]))
+            self._extra["sensitive"] = target["group"]
+        self._blank: Any = bristlecone.OptimalSurvivalTree(n_jobs=self._n_jobs, **PAPERS, **given)
+        self._y: Any = (target["event"], target["time"])
 
     def fit(self) -> None:
         """Train; what an earlier fit left is not used."""

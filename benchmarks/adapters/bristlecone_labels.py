@@ -16,7 +16,7 @@ from benchmarks.problems import Problem
 
 
 class Adapter(bristlecone_estimator.Adapter):
-    """The estimator of the objective on a boolean matrix, one thread."""
+    """The estimator of the objective on a boolean matrix."""
 
     def _prepare(self, problem: Problem, setting: Setting) -> None:
         make, self._y, self._extra = ESTIMATORS[setting.objective](problem)
@@ -28,7 +28,7 @@ class Adapter(bristlecone_estimator.Adapter):
             min_samples_leaf=setting.min_samples_leaf,
             time_limit=setting.time_limit,
             encoder=encoder,
-            n_jobs=1,
+            n_jobs=self._n_jobs,
         )
 
     def outcome(self) -> Outcome:

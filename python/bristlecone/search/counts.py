@@ -23,6 +23,9 @@ _CURVE, _PAIR, _CELL = 1e-9, 4e-9, 2e-8
 # Weighted searches that a measure takes, and a search under limits.
 _OF_MEASURE, _OF_LIMITS = 10, 5
 
+# Share of a search under limits that threads do not share.
+_SERIAL = 0.2
+
 
 def curve_forecast(features: NDArray[np.uint8], **settings: Any) -> dict[str, float]:
     """Forecast of a search whose leaves need their rows in the order of time.
@@ -54,8 +57,10 @@ def limited_forecast(features: NDArray[np.uint8], **settings: Any) -> dict[str, 
     # Each level halves the rows of a node and has two nodes per question; the order of the
     # questions above does not matter.
     nodes = above * _log(n_features) - math.lgamma(above + 1)
-    rows = _OF_LIMITS * _PAIR * pairs * _exp(nodes)
-    seconds = rows + _OF_LIMITS * _CELL * n_features**2 / 2 * _exp(nodes + above * math.log(2))
+    left = _SERIAL + (1.0 - _SERIAL) / max(1, settings["n_threads"])
+    rows = left * _OF_LIMITS * _PAIR * pairs * _exp(nodes)
+    cells = left * _OF_LIMITS * _CELL * n_features**2 / 2 * _exp(nodes + above * math.log(2))
+    seconds = rows + cells
     size = 32.0 * n_features**2 + 16.0 * counts["n_distinct_rows"]
     return {**counts, "seconds": seconds, "row_seconds": rows, "bytes": size}
 

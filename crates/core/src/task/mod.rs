@@ -329,7 +329,7 @@ pub trait FrontTask<const K: usize>: Task<Cost = [i64; K]> {
     fn exact(&self, k: usize) -> bool;
 
     /// Interval that the component totals of any tree over rows with these sums lie in,
-    /// prices left out.
+    /// prices left out; nothing follows from statistics that are a curve's.
     fn reach(&self, sums: &[i64]) -> [(i64, i64); K];
 
     /// Units of every component per unit of what users see.
@@ -363,8 +363,8 @@ pub trait FrontTask<const K: usize>: Task<Cost = [i64; K]> {
         None
     }
 
-    /// The weighted cost of every label as a linear form: a factor per channel. `None` when
-    /// candidates are not linear in the sums.
+    /// The weighted cost of every label as a linear form: a factor per channel. `None`, whatever
+    /// the weights, when candidates are not linear in the sums; a leaf has one label then.
     fn linear(&self, _weights: &[f64; K]) -> Option<Vec<Vec<f64>>> {
         None
     }

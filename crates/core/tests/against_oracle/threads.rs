@@ -118,10 +118,8 @@ fn runs(task: &str) -> u64 {
 fn threads_do_not_change_a_search() {
     for task in tasks::one_tree() {
         let ran = Ran::default();
-        let size: Size = match tasks::tasks_with("front").contains(&task) {
-            true => (30, 6, &[3, 4]),
-            false => (40, 6, &[3, 4, 5]),
-        };
+        let rows = if tasks::tasks_with("front").contains(&task) { 30 } else { 40 };
+        let size: Size = (rows, 6, &[3, 4, 5]);
         for_each_of(&[task], runs(task).div_ceil(2).max(4), size, |case| {
             // With one lattice, and with branching above lattices.
             case.shared().iter().try_for_each(|(base, by)| {

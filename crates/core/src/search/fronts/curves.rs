@@ -1,7 +1,6 @@
 //! Leaves whose first two statistics are those of a survival curve: a node's rows in the order of
 //! time, beside its distinct rows.
 
-use super::triangle;
 use crate::data::{BinaryMatrix, Column, Sample};
 use crate::error::Error;
 use crate::search::Settings;
@@ -15,7 +14,6 @@ pub(super) struct Curves<'a> {
     task: &'a dyn CurveStatistics,
     tables: Tables,
     kernel: Kernel,
-    settings: Settings,
     /// All rows.
     pub all: Rows,
 }
@@ -32,12 +30,7 @@ impl<'a> Curves<'a> {
         let (all, tables) = Tables::new(task, features, false, None)?;
         // Cells too small for a leaf are not left out: they are beside some that are not.
         let kernel = Kernel { backend: settings.backend(), curve: task.curve(), min_leaf: 1 };
-        Ok(Curves { task, tables, kernel, settings: settings.clone(), all })
-    }
-
-    /// Threads worth starting for so many steps.
-    pub fn useful_threads(&self, steps: usize) -> usize {
-        triangle::useful_threads(steps, &self.settings)
+        Ok(Curves { task, tables, kernel, all })
     }
 
     /// Statistics 0 and 1 of a leaf, where the statistics 2 and 3 differ by `share`.

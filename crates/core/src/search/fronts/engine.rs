@@ -1,23 +1,31 @@
 //! What searches for fronts share: nodes and what is known of them within a memory limit, trees
-//! that share their parts, and the least weighted cost of trees of two levels by pair sums.
+//! that share their parts, and what threads find ahead of the search.
 
 use super::curves::Curves;
-use super::node::{Key, Node, Pace, Pairs};
+use super::leaves::{Budget, Leaves};
+use super::node::{Node, Place};
+use super::pairs::{LEAF_STEPS, Pairs};
+use super::shallow::{Least, SHALLOW, Shallow, Small};
 use super::triangle;
-use super::weighted::SHALLOW;
-use crate::data::{BinaryMatrix, Sample, Smallest};
+use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
 use crate::search::curve::rows::Rows;
 use crate::search::memo::Memo;
+use crate::search::threads::run_all;
 use crate::search::{Monitor, Settings, Stop};
 use crate::task::FrontTask;
 use crate::task::label_costs::LabelCosts;
 use crate::tree::{LEAF, Tree};
-use rustc_hash::FxHashMap;
-use std::rc::Rc;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 
-/// Bytes of a known subproblem apart from its columns, with its place in a table that is half full.
-const LEAST_BYTES: usize = 256;
+/// Bytes of what is known of a node apart from its columns, with its place in a table that is half
+/// full and the boxes of a tree.
+const NEAR_BYTES: usize = 544;
+
+/// Of a lock.
+const CALM: &str = "no panic while locked";
 
 /// Shares of the memory limit that are left for trees and points, and for the memo.
 const TREES: usize = 4;
@@ -34,6 +42,19 @@ impl<const K: usize> Weights<K> {
     #[inline(always)]
     pub fn of(&self, cost: &[i64; K]) -> f64 {
         cost.iter().zip(&self.components).map(|(&c, w)| c as f64 * w).sum()
+    }
+
+    /// The least of some costs and its place.
+    #[inline(always)]
+    pub fn least(&self, costs: &[[i64; K]]) -> Option<(f64, usize)> {
+        let mut least = None;
+        for (place, cost) in costs.iter().enumerate() {
+            let value = self.of(cost);
+            if value < least.map_or(f64::INFINITY, |(least, _)| least) {
+                least = Some((value, place));
+            }
+        }
+        least
     }
 }
 
@@ -59,56 +80,40 @@ pub(super) struct Point<const K: usize> {
     pub plan: u32,
 }
 
-/// The least weighted cost of trees of two levels at most, and one that has it.
-#[derive(Clone, Debug)]
-pub(super) struct Least<const K: usize> {
-    pub value: f64,
-    /// `None` where no tree is allowed.
-    pub point: Option<Point<K>>,
-    /// The least value of either side of every column.
-    pub sides: Vec<[f64; 2]>,
-}
+/// What a thread found of nodes.
+type Found<const K: usize> = Vec<(Place, Arc<Least<K>>)>;
 
-/// Least weighted costs of the four leaves of two splits, `[value of one][value of the other]`.
-type Cells = [[f64; 2]; 2];
-
-/// Steps, of a nanosecond or so, that a leaf takes.
-const LEAF_STEPS: usize = 100;
-
-/// A choice for one side of a split at depth two: a leaf, or a split on a column.
-const NO_SPLIT: u32 = u32::MAX;
+/// What is known of a node down to two levels: the plan is that of the tree.
+type Near<const K: usize> = (Arc<Least<K>>, Option<Point<K>>);
 
 pub(super) struct Engine<'a, T, const K: usize> {
     pub task: &'a T,
     pub settings: Settings,
-    pub smallest: Smallest,
     /// Most leaves, `u32::MAX` when the depth alone limits them.
     pub max_leaves: u32,
     pub monitor: &'a Monitor<'a>,
     pub weights: Weights<K>,
-    curves: Option<Curves<'a>>,
+    pub leaves: Leaves<'a, T, K>,
     pub plans: Vec<Plan>,
     /// Plan of a leaf of every label.
     leaf_plans: Vec<u32>,
     pub scratch: Vec<[i64; K]>,
-    /// Least weighted costs of the leaves of every pair of columns.
-    cells: Vec<Cells>,
-    least: FxHashMap<(Key, usize), Rc<Least<K>>>,
+    near: FxHashMap<Place, Near<K>>,
     /// Magnitudes of the components, to scale multipliers and rounding.
     pub size: [f64; K],
     /// All rows, once they are there.
-    pub first: Option<Rc<Node>>,
+    pub first: Option<Arc<Node<K>>>,
     /// The weighted costs of labels as linear forms, where they are.
     pub forms: Option<Vec<Vec<f64>>>,
     /// The same as a task, if it was asked for.
-    pub linear: Option<Rc<LabelCosts>>,
+    pub linear: Option<Arc<LabelCosts>>,
     /// Of deeper trees.
     pub memo: Option<Memo<f64, Point<K>>>,
     pub memo_bytes: usize,
-    bytes: usize,
-    /// Bytes of `least` among them.
-    least_bytes: usize,
-    limit: usize,
+    /// Of nodes, and of what is known of them.
+    budget: Budget,
+    /// Bytes of `near` among them.
+    near_bytes: usize,
 }
 
 impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
@@ -121,6 +126,9 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         let curves = task.curve_statistics();
         let curves = curves.map(|task| Curves::new(task, features, settings)).transpose()?;
         let weights = Weights { components: [1.0; K], leaf: 0.0 };
+        let forms = task.linear(&weights.components);
+        let (smallest, linear) = (settings.limits.smallest(), forms.is_some());
+        let limit = settings.bytes();
         Ok(Engine {
             task,
             // What is planted is an objective of the whole search, not of weighted ones, whose
@@ -128,33 +136,30 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
             settings: settings
                 .with_switches(|s| s.planted = None)
                 .with_limits(|s| s.max_leaves = None),
-            smallest: settings.limits.smallest(),
             max_leaves: u32::MAX,
             monitor,
             weights,
-            curves,
+            leaves: Leaves { task, smallest, curves, linear },
             plans: Vec::new(),
             leaf_plans: Vec::new(),
             scratch: Vec::new(),
-            cells: Vec::new(),
-            least: FxHashMap::default(),
+            near: FxHashMap::default(),
             size: [1.0; K],
             first: None,
-            forms: task.linear(&weights.components),
+            forms,
             linear: None,
             memo: None,
             memo_bytes: 0,
-            bytes: 0,
-            least_bytes: 0,
-            limit: settings.bytes(),
+            budget: Budget::new(limit - limit / TREES - limit / MEMO),
+            near_bytes: 0,
         })
     }
 
     /// The node of all rows.
-    pub fn root(&mut self, sample: Sample) -> Rc<Node> {
-        let curves = self.curves.as_ref();
+    pub fn root(&mut self, sample: Sample) -> Arc<Node<K>> {
+        let curves = self.leaves.curves.as_ref();
         let rows = curves.map_or_else(Rows::default, |curves| curves.all.clone());
-        let root = Rc::new(Node::new(sample, rows, curves));
+        let root = Arc::new(Node::new(sample, rows, curves));
         let reach = self.task.reach(&root.total[..root.total.len() - 1]);
         self.size = reach.map(|(low, high)| (high.max(0) - low.min(0)).max(1) as f64);
         self.first = Some(root.clone());
@@ -163,8 +168,8 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
 
     pub fn set_weights(&mut self, weights: Weights<K>) {
         if weights != self.weights {
-            self.least.clear();
-            self.bytes -= std::mem::take(&mut self.least_bytes);
+            self.near.clear();
+            self.budget.give_back(std::mem::take(&mut self.near_bytes));
             self.weights = weights;
             self.forms = self.task.linear(&weights.components);
             (self.memo, self.memo_bytes, self.linear) = (None, 0, None);
@@ -173,7 +178,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
 
     /// What is known under the present weights of nodes with more than two levels below them.
     pub fn memo(&mut self) -> Memo<f64, Point<K>> {
-        self.memo.take().unwrap_or_else(|| Memo::new(self.limit / MEMO))
+        self.memo.take().unwrap_or_else(|| Memo::new(self.settings.bytes() / MEMO))
     }
 
     /// Price of a split in weighted cost.
@@ -181,15 +186,13 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         self.weights.components[0] * self.task.price() as f64 + self.weights.leaf
     }
 
-    pub fn child(&mut self, node: &Node, c: usize, value: bool) -> Rc<Node> {
-        let keep = &mut |bytes| keep(&mut self.bytes, kept(self.limit), bytes);
-        node.child(c, value, self.curves.as_ref(), keep)
+    pub fn child(&self, node: &Node<K>, c: usize, value: bool) -> Arc<Node<K>> {
+        node.child(c, value, self.leaves.curves.as_ref(), &self.budget)
     }
 
-    /// Sums for trees of at most `depth` ≤ 2.
-    pub fn pairs(&mut self, node: &Node, depth: usize) -> Result<Rc<Pairs>, Stop> {
-        let keep = &mut |bytes| keep(&mut self.bytes, kept(self.limit), bytes);
-        node.pairs(depth > 1, self.curves.as_ref(), self.monitor, self.limit, keep)
+    /// The leaves of trees of at most `depth` ≤ 2.
+    pub fn pairs(&self, node: &Node<K>, depth: usize) -> Result<Arc<Pairs<K>>, Stop> {
+        node.pairs(depth > 1, &self.leaves, &self.settings, self.monitor, &self.budget)
     }
 
     /// Plans and points take memory, too.
@@ -200,8 +203,8 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
 
     /// Bytes that are left of the limit.
     pub fn left(&self) -> usize {
-        let used = self.plans.len() * size_of::<Plan>() + self.bytes + self.memo_bytes;
-        self.limit.saturating_sub(used)
+        let plans = self.plans.len() * size_of::<Plan>();
+        self.settings.bytes().saturating_sub(plans + self.budget.used() + self.memo_bytes)
     }
 
     pub fn plan_leaf(&mut self, label: usize) -> u32 {
@@ -233,7 +236,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
     }
 
     /// Sums of every leaf of a tree, the size last; empty at splits.
-    pub fn leaf_records(&self, root: &Node, tree: &Tree) -> Vec<Vec<i64>> {
+    pub fn leaf_records(&self, root: &Node<K>, tree: &Tree) -> Vec<Vec<i64>> {
         let sample = &root.sample;
         let mut records = vec![Vec::new(); tree.n_nodes()];
         let mut leaf_of = Vec::with_capacity(sample.n_rows());
@@ -251,7 +254,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
             let own = sample.statistics(r).iter().copied().chain([sample.size(r)]);
             record.iter_mut().zip(own).for_each(|(sum, v)| *sum += v);
         }
-        let curves = self.curves.as_ref();
+        let curves = self.leaves.curves.as_ref();
         let leaves = curves.map(|curves| curves.leaves(sample, &root.rows, tree));
         for (node, record) in records.iter_mut().enumerate() {
             if tree.feature[node] == LEAF {
@@ -267,17 +270,11 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         records
     }
 
-    /// Least weighted cost of a leaf with these sums (size last), and its label.
-    #[inline(always)]
-    fn leaf(&mut self, record: &[i64]) -> (f64, usize) {
-        least_leaf(self.task, &self.weights, self.smallest, record, &mut self.scratch)
-    }
-
-    /// A leaf with these sums and its least weighted cost.
+    /// A leaf with these sums (size last) and its least weighted cost.
     pub fn leaf_point(&mut self, record: &[i64]) -> Option<Point<K>> {
-        let (value, label) = self.leaf(record);
-        let cost = *self.scratch.get(label)?;
-        value.is_finite().then(|| Point { cost, leaves: 1, plan: self.plan_leaf(label) })
+        self.leaves.costs(record, &mut self.scratch);
+        let (_, label) = self.weights.least(&self.scratch)?;
+        Some(Point { cost: self.scratch[label], leaves: 1, plan: self.plan_leaf(label) })
     }
 
     /// A split on column `c` of `sample` above two trees.
@@ -289,25 +286,146 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         }
     }
 
+    /// Looks at the sides of questions at a node with `depth` left before the search does, on threads
+    /// where that is worth it. Where costs are not linear it will ask for nearly all of them.
+    pub fn look_ahead(
+        &mut self,
+        node: &Node<K>,
+        depth: usize,
+        columns: &[usize],
+    ) -> Result<(), Stop> {
+        let n = node.sample.n_columns();
+        let pairs = triangle::pairs(n);
+        // Nodes below one side; every other one has the rows of one below another side.
+        let nodes = match depth {
+            3 => 1,
+            4 => 1 + n,
+            _ => return Ok(()),
+        };
+        if self.leaves.linear {
+            return Ok(());
+        }
+        let is_near = |&(c, value): &(usize, bool)| {
+            let child = node.kept_child(c, value);
+            child.is_some_and(|child| self.near.contains_key(&child.place(SHALLOW)))
+        };
+        let sides = columns.iter().flat_map(|&c| [(c, false), (c, true)]);
+        let sides: Vec<_> = sides.filter(|side| depth > 3 || !is_near(side)).collect();
+        let accumulated = node.sample.n_rows() * pairs / 8;
+        let steps = |&(c, value): &(usize, bool)| match node.kept_child(c, value) {
+            // Only the weights are new.
+            Some(child) if child.has_pairs() => 16 * pairs,
+            _ => accumulated + 4 * LEAF_STEPS * pairs,
+        };
+        let steps = nodes * sides.iter().map(steps).sum::<usize>();
+        let n_threads = triangle::useful_threads(steps, &self.settings);
+        let room = 2 * nodes * sides.len() * Self::near_bytes(n);
+        if n_threads < 2 || !self.budget.take(room) {
+            return Ok(());
+        }
+        let found = self.look_at(node, depth - 1, &sides, n_threads);
+        self.budget.give_back(room);
+        for (place, least) in found?.into_iter().flatten() {
+            self.remember(place, (least, None));
+        }
+        Ok(())
+    }
+
+    /// What threads find of sides of a node, and of all sides of these if `depth` levels are more
+    /// than pairs suffice for.
+    fn look_at(
+        &self,
+        node: &Node<K>,
+        depth: usize,
+        sides: &[(usize, bool)],
+        n_threads: usize,
+    ) -> Result<Vec<Found<K>>, Stop> {
+        let alone = self.settings.with_resources(|s| s.n_threads = 1);
+        let looks = self.looks(&alone);
+        let (next, met) = (AtomicUsize::new(0), Mutex::new(FxHashSet::default()));
+        let look = |node: &Node<K>, found: &mut Found<K>| {
+            let place = node.place(SHALLOW);
+            let new = !self.near.contains_key(&place) && met.lock().expect(CALM).insert(place);
+            if new {
+                found.push((place, Arc::new(looks.least(node, SHALLOW)?)));
+            }
+            Ok(())
+        };
+        let mut found = vec![Vec::new(); n_threads];
+        run_all(&mut found, &|found| {
+            while let Some(&(c, value)) = sides.get(next.fetch_add(1, Relaxed)) {
+                let child = self.child(node, c, value);
+                look(&child, found)?;
+                let below = if depth > SHALLOW { child.sample.n_columns() } else { 0 };
+                for d in 0..below {
+                    look(&self.child(&child, d, false), found)?;
+                    look(&self.child(&child, d, true), found)?;
+                }
+            }
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// What looks for trees of two levels at most, with these settings.
+    fn looks<'e>(&'e self, settings: &'e Settings) -> Shallow<'e, 'a, T, K> {
+        Shallow {
+            leaves: &self.leaves,
+            weights: self.weights,
+            forms: self.forms.as_deref(),
+            price: self.price(),
+            settings,
+            budget: &self.budget,
+            monitor: self.monitor,
+        }
+    }
+
     /// Least weighted cost of the trees of at most `depth` ≤ 2 over the rows of `node`.
-    pub fn shallow(&mut self, node: &Node, depth: usize) -> Result<Rc<Least<K>>, Stop> {
-        let depth = depth.min(node.sample.n_columns());
-        if let Some(known) = self.least.get(&(node.key, depth)) {
-            return Ok(known.clone());
+    pub fn shallow(&mut self, node: &Node<K>, depth: usize) -> Result<Near<K>, Stop> {
+        let place = node.place(depth);
+        let least = match self.near.get(&place) {
+            Some((least, Some(point))) => return Ok((least.clone(), Some(*point))),
+            Some((least, None)) => least.clone(),
+            None => Arc::new(self.looks(&self.settings).least(node, depth)?),
+        };
+        let point = least.tree.as_ref().map(|tree| self.plant(&node.sample, tree));
+        let near = (least, point);
+        self.remember(place, near.clone());
+        Ok(near)
+    }
+
+    fn remember(&mut self, place: Place, near: Near<K>) {
+        let bytes = Self::near_bytes(near.0.sides.len());
+        if let Some(known) = self.near.get_mut(&place) {
+            *known = near;
+        } else if self.budget.take(bytes) {
+            self.near_bytes += bytes;
+            self.near.insert(place, near);
         }
-        let least = Rc::new(self.by_pairs(node, depth)?);
-        let bytes = LEAST_BYTES + size_of::<[f64; 2]>() * least.sides.len();
-        if keep(&mut self.bytes, kept(self.limit), bytes) {
-            self.least_bytes += bytes;
-            self.least.insert((node.key, depth), least.clone());
+    }
+
+    /// Bytes of what is known of a node with so many columns.
+    fn near_bytes(n_columns: usize) -> usize {
+        NEAR_BYTES + size_of::<[f64; 2]>() * n_columns
+    }
+
+    /// The plan of a tree over the columns of `sample`.
+    fn plant(&mut self, sample: &Sample, tree: &Small<K>) -> Point<K> {
+        match tree {
+            Small::Leaf { cost, label } => {
+                Point { cost: *cost, leaves: 1, plan: self.plan_leaf(*label) }
+            }
+            Small::Split { column, sides } => {
+                let [no, yes] = [0, 1].map(|side| self.plant(sample, &sides[side]));
+                self.join(sample, *column, &yes, &no)
+            }
         }
-        Ok(least)
     }
 
     /// A tree of low weighted cost: every split is the first of the best tree of two levels below
     /// it, and the last two levels are exact.
-    pub fn dive(&mut self, node: &Node, depth: usize) -> Result<Option<Point<K>>, Stop> {
-        let near = self.shallow(node, depth.min(SHALLOW))?.point;
+    pub fn dive(&mut self, node: &Node<K>, depth: usize) -> Result<Option<Point<K>>, Stop> {
+        let (_, near) = self.shallow(node, depth.min(SHALLOW))?;
         let Some(point) = near.filter(|_| depth > SHALLOW) else { return Ok(near) };
         let Plan::Split { feature, .. } = self.plans[point.plan as usize] else { return Ok(near) };
         let Some(c) = node.sample.column_of(feature as usize) else { return Ok(near) };
@@ -319,219 +437,4 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         let far = self.join(&node.sample, c, &yes, &no);
         Ok(Some(if self.value(&far) < self.value(&point) { far } else { point }))
     }
-
-    /// By the pair sums.
-    fn by_pairs(&mut self, node: &Node, depth: usize) -> Result<Least<K>, Stop> {
-        self.monitor.check()?;
-        let n = node.sample.n_columns();
-        let point = self.leaf_point(&node.total);
-        let value = point.map_or(f64::INFINITY, |p| self.weights.of(&p.cost));
-        let mut best = Least { value, point, sides: Vec::new() };
-        let size = node.total[node.total.len() - 1];
-        if depth == 0 || !self.smallest.allows_split(size) {
-            best.sides = vec![[f64::INFINITY; 2]; n];
-            return Ok(best);
-        }
-        let pairs = self.pairs(node, depth)?;
-        let mut record = vec![0i64; node.total.len()];
-        let mut choice = vec![[NO_SPLIT; 2]; n];
-        best.sides = vec![[f64::INFINITY; 2]; n];
-        for f in 0..n {
-            for value in [false, true] {
-                pairs.side(f, value, &mut record);
-                best.sides[f][usize::from(value)] = self.leaf(&record).0;
-            }
-        }
-        if depth == 2 {
-            self.pair_values(&pairs, &mut best.sides, &mut choice)?;
-        }
-        let price = self.price();
-        let mut root = None;
-        for f in 0..n {
-            let value = best.sides[f][0] + best.sides[f][1] + price;
-            if value < best.value {
-                best.value = value;
-                root = Some(f);
-            }
-        }
-        if let Some(f) = root {
-            let no = self.side_point(node, &pairs, f, false, choice[f][0]);
-            let yes = self.side_point(node, &pairs, f, true, choice[f][1]);
-            if let (Some(yes), Some(no)) = (yes, no) {
-                best.point = Some(self.join(&node.sample, f, &yes, &no));
-            }
-        }
-        Ok(best)
-    }
-
-    /// Best second split of either side of every column.
-    fn pair_values(
-        &mut self,
-        pairs: &Pairs,
-        sides: &mut [[f64; 2]],
-        choice: &mut [[u32; 2]],
-    ) -> Result<(), Stop> {
-        let mut pace = Pace::new(self.monitor);
-        let price = self.price();
-        let linear = self.forms.clone();
-        let linear = linear.map(|forms| Linear::new(forms, pairs, sides.len(), self.smallest));
-        if linear.is_none() {
-            self.fill_cells(pairs, sides.len())?;
-        }
-        for f in 1..sides.len() {
-            pace.spend(8 * f)?;
-            for g in 0..f {
-                let cells = match &linear {
-                    Some(linear) => linear.cells(pairs, f, g),
-                    None => self.cells[triangle::place(f, g)],
-                };
-                let mut offer = |f: usize, a: usize, g: usize, value: f64| {
-                    if value < sides[f][a] {
-                        sides[f][a] = value;
-                        choice[f][a] = g as u32;
-                    }
-                };
-                for a in 0..2 {
-                    offer(f, a, g, cells[a][0] + cells[a][1] + price);
-                    offer(g, a, f, cells[0][a] + cells[1][a] + price);
-                }
-            }
-            self.monitor.count(4 * f as u64);
-        }
-        Ok(())
-    }
-
-    /// Leaves of all pairs of columns, one by one.
-    fn fill_cells(&mut self, pairs: &Pairs, n_columns: usize) -> Result<(), Stop> {
-        let Engine { task, weights, smallest, monitor, .. } = *self;
-        let n_pairs = triangle::pairs(n_columns);
-        self.cells.clear();
-        self.cells.resize(n_pairs, Cells::default());
-        let n_threads = triangle::useful_threads(4 * LEAF_STEPS * n_pairs, &self.settings);
-        let state = || (vec![0i64; pairs.total().len()], Vec::new(), Pace::new(monitor));
-        triangle::fill_rows(&mut self.cells, n_threads, state, |state, f, row| {
-            let (record, scratch, pace) = state;
-            pace.spend(4 * LEAF_STEPS * f)?;
-            for (g, cells) in row.iter_mut().enumerate() {
-                for (a, cells) in cells.iter_mut().enumerate() {
-                    for (b, cell) in cells.iter_mut().enumerate() {
-                        pairs.cell(f, a == 1, g, b == 1, record);
-                        *cell = least_leaf(task, &weights, smallest, record, scratch).0;
-                    }
-                }
-            }
-            Ok(())
-        })
-    }
-
-    /// The tree that `choice` names for one side of column `f`.
-    fn side_point(
-        &mut self,
-        node: &Node,
-        pairs: &Pairs,
-        f: usize,
-        value: bool,
-        choice: u32,
-    ) -> Option<Point<K>> {
-        let mut record = vec![0i64; node.total.len()];
-        if choice == NO_SPLIT {
-            pairs.side(f, value, &mut record);
-            return self.leaf_point(&record);
-        }
-        let g = choice as usize;
-        pairs.cell(f, value, g, true, &mut record);
-        let yes = self.leaf_point(&record)?;
-        pairs.cell(f, value, g, false, &mut record);
-        let no = self.leaf_point(&record)?;
-        Some(self.join(&node.sample, g, &yes, &no))
-    }
-}
-
-/// Least weighted cost of a leaf with these sums (size last), and its label.
-#[inline(always)]
-fn least_leaf<T: FrontTask<K>, const K: usize>(
-    task: &T,
-    weights: &Weights<K>,
-    smallest: Smallest,
-    record: &[i64],
-    scratch: &mut Vec<[i64; K]>,
-) -> (f64, usize) {
-    let (size, sums) = record.split_last().expect("a size");
-    if !smallest.allows_leaf(*size) {
-        return (f64::INFINITY, 0);
-    }
-    scratch.clear();
-    task.leaf_candidates(sums, scratch);
-    let mut least = (f64::INFINITY, 0);
-    for (label, cost) in scratch.iter().enumerate() {
-        let value = weights.of(cost);
-        if value < least.0 {
-            least = (value, label);
-        }
-    }
-    least
-}
-
-/// Leaves whose weighted costs are linear in the sums: the cells of a pair follow from one
-/// product per label.
-struct Linear {
-    forms: Vec<Vec<f64>>,
-    /// Value of every label for all rows, and for the rows with each column.
-    total: Vec<f64>,
-    one: Vec<f64>,
-    smallest: Smallest,
-}
-
-impl Linear {
-    fn new(forms: Vec<Vec<f64>>, pairs: &Pairs, n_columns: usize, smallest: Smallest) -> Linear {
-        let of = |sums: &[i64]| forms.iter().map(|form| product(form, sums)).collect::<Vec<f64>>();
-        let (total, one) = (of(pairs.total()), (0..n_columns).flat_map(|f| of(pairs.one(f))));
-        let one = one.collect();
-        Linear { total, one, forms, smallest }
-    }
-
-    /// Least weighted cost of the leaves `[value of f][value of g]`.
-    #[inline(always)]
-    fn cells(&self, pairs: &Pairs, f: usize, g: usize) -> Cells {
-        let (labels, both) = (self.forms.len(), pairs.two(f, g));
-        let mut cells = [[f64::INFINITY; 2]; 2];
-        for (k, form) in self.forms.iter().enumerate() {
-            let ab = product(form, both);
-            let (a, b) = (self.one[f * labels + k], self.one[g * labels + k]);
-            cells[1][1] = cells[1][1].min(ab);
-            cells[1][0] = cells[1][0].min(a - ab);
-            cells[0][1] = cells[0][1].min(b - ab);
-            cells[0][0] = cells[0][0].min(self.total[k] - a - b + ab);
-        }
-        let last = both.len() - 1;
-        let (all, a, b, ab) =
-            (pairs.total()[last], pairs.one(f)[last], pairs.one(g)[last], both[last]);
-        let sizes = [[all - a - b + ab, b - ab], [a - ab, ab]];
-        for (cells, sizes) in cells.iter_mut().zip(sizes) {
-            for (cell, size) in cells.iter_mut().zip(sizes) {
-                if !self.smallest.allows_leaf(size) {
-                    *cell = f64::INFINITY;
-                }
-            }
-        }
-        cells
-    }
-}
-
-#[inline(always)]
-pub(super) fn product(form: &[f64], sums: &[i64]) -> f64 {
-    form.iter().zip(sums).map(|(a, &s)| a * s as f64).sum()
-}
-
-/// Bytes of a memory limit that what is known of nodes may take.
-fn kept(limit: usize) -> usize {
-    limit - limit / TREES - limit / MEMO
-}
-
-fn keep(used: &mut usize, limit: usize, bytes: usize) -> bool {
-    let fits = *used + bytes <= limit;
-    if fits {
-        *used += bytes;
-    }
-    fits
 }

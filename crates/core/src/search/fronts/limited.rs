@@ -15,7 +15,7 @@ use crate::search::certificate::{Certificate, Verdict};
 use crate::search::{Checked, Settings, Status, Stop};
 use crate::task::{ANY, FrontTask};
 use crate::tree::Tree;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// Rounds of improving the multipliers of several limits.
 const ROUNDS: usize = 40;
@@ -36,7 +36,7 @@ const STARTS: (usize, f64) = (12, 0.3);
 /// Looks for the best tree of growing depth.
 pub(super) struct Search<'a, 'e, T, const K: usize> {
     engine: &'e mut Engine<'a, T, K>,
-    root: Rc<Node>,
+    root: Arc<Node<K>>,
     depth: usize,
     /// Whether trees of `depth` are all there are.
     last: bool,
@@ -53,7 +53,7 @@ pub(super) struct Search<'a, 'e, T, const K: usize> {
 }
 
 impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
-    pub fn new(engine: &'e mut Engine<'a, T, K>, root: Rc<Node>, settings: &Settings) -> Self {
+    pub fn new(engine: &'e mut Engine<'a, T, K>, root: Arc<Node<K>>, settings: &Settings) -> Self {
         let (task, sample) = (engine.task, &root.sample);
         let reach = task.reach(&root.total[..root.total.len() - 1]);
         let mut weights = Weights { components: [0.0; K], leaf: 0.0 };
@@ -437,7 +437,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
     /// The best admissible pair of points of two children, both by ascending weighted cost.
     fn best_pair(
         &mut self,
-        root: &Node,
+        root: &Node<K>,
         c: usize,
         yes: &[Point<K>],
         no: &[Point<K>],
@@ -484,7 +484,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
     }
 
     /// Takes a split on column `c` above two points if it is admissible and better.
-    fn offer_pair(&mut self, root: &Node, c: usize, yes: &Point<K>, no: &Point<K>) {
+    fn offer_pair(&mut self, root: &Node<K>, c: usize, yes: &Point<K>, no: &Point<K>) {
         let cost = self.engine.task.combine(&yes.cost, &no.cost);
         let mut window = self.window;
         window[0].1 = self.most(window[0].1);

@@ -2,11 +2,12 @@
 //! within a window, and not dominated by one another.
 
 use super::engine::{Engine, Point};
-use super::node::{Node, Pace, Pairs};
-use super::weighted::SHALLOW;
+use super::node::{Node, Pace};
+use super::pairs::{Pairs, Scratch};
+use super::shallow::SHALLOW;
 use crate::search::Stop;
 use crate::task::FrontTask;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// What a point of a subproblem must satisfy to be part of an answer.
 #[derive(Clone, Copy, Debug)]
@@ -75,7 +76,7 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
     /// by ascending weighted cost.
     pub fn points(
         &mut self,
-        node: &Rc<Node>,
+        node: &Arc<Node<K>>,
         depth: usize,
         bounds: &Bounds<K>,
     ) -> Result<Vec<Point<K>>, Stop> {
@@ -99,14 +100,14 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
     }
 
     /// Drops the dominated points and makes the plans of the others, by ascending weighted cost.
-    pub fn settle(&mut self, node: &Node, gathered: &mut Gathered<K>) -> Result<(), Stop> {
+    pub fn settle(&mut self, node: &Node<K>, gathered: &mut Gathered<K>) -> Result<(), Stop> {
         self.sift(node, gathered)?;
         self.by_value(&mut gathered.points);
         Ok(())
     }
 
     /// Drops the dominated points and makes the plans of the others.
-    fn sift(&mut self, node: &Node, gathered: &mut Gathered<K>) -> Result<(), Stop> {
+    fn sift(&mut self, node: &Node<K>, gathered: &mut Gathered<K>) -> Result<(), Stop> {
         self.nondominated(&mut gathered.points)?;
         for point in &mut gathered.points {
             if point.plan & DRAFT != 0 {
@@ -119,7 +120,7 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
     }
 
     /// Sifts when many points have been gathered.
-    fn thin(&mut self, node: &Node, gathered: &mut Gathered<K>) -> Result<(), Stop> {
+    fn thin(&mut self, node: &Node<K>, gathered: &mut Gathered<K>) -> Result<(), Stop> {
         if gathered.points.len() > gathered.batch {
             self.sift(node, gathered)?;
             gathered.batch = BATCH.max(2 * gathered.points.len());
@@ -131,13 +132,13 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
     /// Points of both children of a split on column `c`; `None` when they cannot matter.
     pub fn child_points(
         &mut self,
-        node: &Rc<Node>,
+        node: &Arc<Node<K>>,
         c: usize,
         depth: usize,
         bounds: &Bounds<K>,
     ) -> Result<Option<[Vec<Point<K>>; 2]>, Stop> {
         if depth <= SHALLOW {
-            let sides = self.shallow(node, depth)?.sides[c];
+            let sides = self.shallow(node, depth)?.0.sides[c];
             if sides[0] + sides[1] + self.price() > bounds.value {
                 return Ok(None);
             }
@@ -151,7 +152,7 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
         if no + yes + price > bounds.value {
             return Ok(None);
         }
-        let reach = |side: &Node| self.task.reach(&side.total[..side.total.len() - 1]);
+        let reach = |side: &Node<K>| self.task.reach(&side.total[..side.total.len() - 1]);
         let task_price = self.task.price();
         let of_yes = bounds.beside(no + price, task_price, &reach(&sides[0]));
         let of_no = bounds.beside(yes + price, task_price, &reach(&sides[1]));
@@ -170,56 +171,50 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
         bounds: &Bounds<K>,
     ) -> Result<Vec<Point<K>>, Stop> {
         let mut found = Vec::new();
-        self.offer_leaf(record, bounds, &mut found);
+        let mut costs = std::mem::take(&mut self.scratch);
+        self.leaves.costs(record, &mut costs);
+        self.offer_leaf(&costs, bounds, &mut found);
+        self.scratch = costs;
         self.nondominated(&mut found)?;
         self.by_value(&mut found);
         Ok(found)
     }
 
-    fn offer_leaf(&mut self, record: &[i64], bounds: &Bounds<K>, found: &mut Vec<Point<K>>) {
-        let (size, sums) = record.split_last().expect("a size");
-        if !self.smallest.allows_leaf(*size) || bounds.leaves == 0 {
-            return;
-        }
-        let mut candidates = std::mem::take(&mut self.scratch);
-        candidates.clear();
-        self.task.leaf_candidates(sums, &mut candidates);
-        for (label, cost) in candidates.iter().enumerate() {
+    fn offer_leaf(&mut self, costs: &[[i64; K]], bounds: &Bounds<K>, found: &mut Vec<Point<K>>) {
+        for (label, cost) in costs.iter().enumerate() {
             if self.weights.of(cost) <= bounds.value && bounds.admit(cost, 1) {
                 let plan = self.plan_leaf(label);
                 found.push(Point { cost: *cost, leaves: 1, plan });
             }
         }
-        self.scratch = candidates;
     }
 
     /// Points of both sides of column `f` at depth at most two, `least` being the least
     /// value of either (false, true).
     fn side_points(
         &mut self,
-        node: &Node,
-        pairs: &Pairs,
+        node: &Node<K>,
+        pairs: &Pairs<K>,
         f: usize,
         depth: usize,
         least: &[f64; 2],
         bounds: &Bounds<K>,
     ) -> Result<[Vec<Point<K>>; 2], Stop> {
-        let mut records = [vec![0i64; node.total.len()], vec![0i64; node.total.len()]];
-        let channels = node.total.len() - 1;
+        let mut other = node.total.clone();
+        let mut scratch = Scratch::new(node);
         let mut pace = Pace::new(self.monitor);
         let mut sides = [Vec::new(), Vec::new()];
         for (side, value) in sides.iter_mut().zip([true, false]) {
-            let [other, record] = &mut records;
-            pairs.side(f, !value, other);
-            let reach = self.task.reach(&other[..channels]);
+            pairs.side(f, !value, &mut other);
+            let reach = self.task.reach(&other[..other.len() - 1]);
             let beside = least[usize::from(!value)] + self.price();
             let of_side = bounds.beside(beside, self.task.price(), &reach);
             let mut gathered = Gathered::new(Vec::new());
-            pairs.side(f, value, record);
-            self.offer_leaf(record, &of_side, &mut gathered.points);
+            pairs.costs_of_side(&self.leaves, f, value, &mut scratch);
+            self.offer_leaf(&scratch.costs, &of_side, &mut gathered.points);
             if depth > 1 && of_side.leaves > 1 {
                 for g in (0..node.sample.n_columns()).filter(|&g| g != f) {
-                    self.cell_points((pairs, f, value, g), &of_side, record, &mut gathered);
+                    self.cell_points(pairs, (f, value), g, &of_side, &mut scratch, &mut gathered);
                     pace.spend(32)?;
                     self.thin(node, &mut gathered)?;
                 }
@@ -230,24 +225,23 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
         Ok(sides)
     }
 
-    /// Points of one side of column `f` split on `g`.
+    /// Points of one side of a column split on `g`.
     fn cell_points(
         &mut self,
-        (pairs, f, value, g): (&Pairs, usize, bool, usize),
+        pairs: &Pairs<K>,
+        side: (usize, bool),
+        g: usize,
         bounds: &Bounds<K>,
-        record: &mut [i64],
+        scratch: &mut Scratch<K>,
         gathered: &mut Gathered<K>,
     ) {
         let mut cells: [Vec<[i64; K]>; 2] = Default::default();
         let mut least = self.price();
-        for (cell, g_value) in cells.iter_mut().zip([true, false]) {
-            pairs.cell(f, value, g, g_value, record);
-            let (size, sums) = record.split_last().expect("a size");
-            if !self.smallest.allows_leaf(*size) {
-                return;
-            }
-            self.task.leaf_candidates(sums, cell);
-            least += cell.iter().map(|c| self.weights.of(c)).fold(f64::INFINITY, f64::min);
+        for (cell, value) in cells.iter_mut().zip([true, false]) {
+            pairs.costs_of_cell(&self.leaves, side, (g, value), scratch);
+            let Some((value, _)) = self.weights.least(&scratch.costs) else { return };
+            least += value;
+            cell.clone_from(&scratch.costs);
         }
         if least > bounds.value {
             return;
@@ -269,7 +263,7 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
     /// ascending weighted cost.
     pub fn combine(
         &mut self,
-        node: &Node,
+        node: &Node<K>,
         c: usize,
         [yes, no]: &[Vec<Point<K>>; 2],
         bounds: &Bounds<K>,

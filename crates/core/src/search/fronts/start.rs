@@ -72,14 +72,14 @@ const LABELLINGS: usize = 128;
 
 impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
     /// Ways to label the leaves of a tree, by ascending weighted cost; not all of many.
-    pub fn labellings(&mut self, root: &Node, tree: &Tree) -> Result<Vec<Point<K>>, Stop> {
+    pub fn labellings(&mut self, root: &Node<K>, tree: &Tree) -> Result<Vec<Point<K>>, Stop> {
         let records = self.leaf_records(root, tree);
         self.labellings_at(root, tree, 0, &records)
     }
 
     fn labellings_at(
         &mut self,
-        root: &Node,
+        root: &Node<K>,
         tree: &Tree,
         node: usize,
         records: &[Vec<i64>],

@@ -1,11 +1,12 @@
 //! Least weighted cost of the trees of a subproblem: what fronts are bounded by.
 //!
 //! For weights w on the components of a cost, min Σ w·cost is a total order and separable. Down
-//! to depth two the pair sums hold every leaf. Deeper trees are found by branch and bound; where
-//! the weighted costs of labels are linear in the sums, above lattices.
+//! to depth two the pairs of a node hold every leaf. Deeper trees are found by branch and bound;
+//! where the weighted costs of labels are linear in the sums, above lattices.
 
-use super::engine::{Engine, Point, Weights, product};
+use super::engine::{Engine, Point, Weights};
 use super::node::Node;
+use super::shallow::{SHALLOW, product};
 use crate::data::Sample;
 use crate::search::branch::Branch;
 use crate::search::lattice::{self, Found};
@@ -16,10 +17,7 @@ use crate::task::fixed::power_of_two;
 use crate::task::label_costs::LabelCosts;
 use crate::task::{FrontTask, Statistics};
 use crate::tree::{LEAF, Tree};
-use std::rc::Rc;
-
-/// Depth that the pair sums of a node suffice for.
-pub(super) const SHALLOW: usize = 2;
+use std::sync::Arc;
 
 impl<const K: usize> Kept for Point<K> {
     fn bytes(&self) -> usize {
@@ -34,7 +32,7 @@ pub(super) struct Weighted<'e, 'a, T, const K: usize> {
 
 /// Rows, and what weights make of them.
 pub(super) struct At<const K: usize> {
-    rows: Rc<Node>,
+    rows: Arc<Node<K>>,
     leaf: Known<f64, Point<K>>,
     /// No tree costs less.
     floor: f64,
@@ -72,7 +70,7 @@ impl<T: FrontTask<K>, const K: usize> Nodes for Weighted<'_, '_, T, K> {
 
     fn useful(&self, node: &At<K>, allowed: Allowed) -> Allowed {
         let size = node.rows.total[node.rows.total.len() - 1];
-        let splits = self.engine.smallest.allows_split(size);
+        let splits = self.engine.leaves.smallest.allows_split(size);
         allowed.at_most(if splits { node.rows.sample.n_columns() } else { 0 }, usize::MAX)
     }
 
@@ -81,7 +79,7 @@ impl<T: FrontTask<K>, const K: usize> Nodes for Weighted<'_, '_, T, K> {
     }
 
     fn key(&self, node: &At<K>) -> u128 {
-        node.rows.key.0
+        node.rows.key
     }
 
     fn look(
@@ -89,7 +87,7 @@ impl<T: FrontTask<K>, const K: usize> Nodes for Weighted<'_, '_, T, K> {
         node: &At<K>,
         _parent: Option<Parent<Self>>,
         allowed: Allowed,
-        _cut: f64,
+        cut: f64,
     ) -> Result<Look<Self>, Stop> {
         let engine = &mut *self.engine;
         engine.check(0)?;
@@ -97,8 +95,8 @@ impl<T: FrontTask<K>, const K: usize> Nodes for Weighted<'_, '_, T, K> {
         if deep && let Some(known) = engine.by_lattice(&node.rows, allowed.depth)? {
             return Ok(Look::solved(known));
         }
-        let near = engine.shallow(&node.rows, allowed.depth.min(SHALLOW))?;
-        let known = Known { value: near.value, tree: near.point };
+        let (near, tree) = engine.shallow(&node.rows, allowed.depth.min(SHALLOW))?;
+        let known = Known { value: near.value, tree };
         if !deep {
             return Ok(Look::solved(known));
         }
@@ -109,7 +107,10 @@ impl<T: FrontTask<K>, const K: usize> Nodes for Weighted<'_, '_, T, K> {
             splits.push((sum(near), Split { column, floors, bound: sum(&floors) }));
         }
         splits.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let splits = splits.into_iter().map(|(_, split)| split).collect();
+        let splits: Vec<Split> = splits.into_iter().map(|(_, split)| split).collect();
+        let open = splits.iter().filter(|split| split.bound < known.value.min(cut));
+        let columns: Vec<usize> = open.map(|split| split.column).collect();
+        engine.look_ahead(&node.rows, allowed.depth, &columns)?;
         Ok(Look::Open(known, InOrder::new(splits)))
     }
 
@@ -148,14 +149,14 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
     /// has it; only bounded by `cut` where it is no less.
     pub fn least(
         &mut self,
-        node: &Rc<Node>,
+        node: &Arc<Node<K>>,
         depth: usize,
         cut: f64,
     ) -> Result<Known<f64, Point<K>>, Stop> {
         let depth = depth.min(node.sample.n_columns());
         if depth <= SHALLOW {
-            let least = self.shallow(node, depth)?;
-            return Ok(Known { value: least.value, tree: least.point });
+            let (least, tree) = self.shallow(node, depth)?;
+            return Ok(Known { value: least.value, tree });
         }
         let floor = self.floor(node);
         let (at, monitor) = (self.at(node, floor), self.monitor);
@@ -171,12 +172,12 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
     /// `within` is only bounded by it.
     pub fn least_of_sides(
         &mut self,
-        [no, yes]: [&Rc<Node>; 2],
+        [no, yes]: [&Arc<Node<K>>; 2],
         depth: usize,
         within: f64,
     ) -> Result<[f64; 2], Stop> {
         let left = within - self.price();
-        // Pair sums do without a cut.
+        // Pairs do without a cut.
         let floor = if depth > SHALLOW { self.floor(no) } else { 0.0 };
         let yes = self.least(yes, depth, left - floor)?.value;
         let no = self.least(no, depth, left - yes)?.value;
@@ -186,7 +187,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
     /// The least weighted cost by one lattice, where that is possible and fits.
     fn by_lattice(
         &mut self,
-        node: &Node,
+        node: &Node<K>,
         depth: usize,
     ) -> Result<Option<Known<f64, Point<K>>>, Stop> {
         let Some(task) = self.linear() else { return Ok(None) };
@@ -214,7 +215,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
     }
 
     /// The present weights as costs of labels of the distinct rows, if they are linear.
-    fn linear(&mut self) -> Option<Rc<LabelCosts>> {
+    fn linear(&mut self) -> Option<Arc<LabelCosts>> {
         if let Some(known) = &self.linear {
             return Some(known.clone());
         }
@@ -233,7 +234,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         let (price, most) =
             (self.price() / sample.n_rows() as f64, self.settings.limits.most_leaves());
         let task = LabelCosts::of_costs(&costs, forms.len(), None, price, most).ok()?;
-        self.linear = Some(Rc::new(task));
+        self.linear = Some(Arc::new(task));
         self.linear.clone()
     }
 
@@ -254,7 +255,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         Some(self.join(sample, c, &yes, &no))
     }
 
-    fn at(&mut self, rows: &Rc<Node>, floor: f64) -> At<K> {
+    fn at(&mut self, rows: &Arc<Node<K>>, floor: f64) -> At<K> {
         let point = self.leaf_point(&rows.total);
         let value = point.map_or(f64::MOST, |p| self.weights.of(&p.cost));
         At { rows: rows.clone(), leaf: Known { value, tree: point }, floor }
@@ -273,7 +274,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
     }
 
     /// No tree over the rows of `node` has a smaller weighted cost, but for rounding.
-    pub fn floor(&self, node: &Node) -> f64 {
+    pub fn floor(&self, node: &Node<K>) -> f64 {
         match &self.forms {
             Some(forms) => {
                 let sample = &node.sample;
@@ -284,7 +285,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
     }
 
     /// Floors of the false and the true side of every column.
-    fn floors(&mut self, node: &Node) -> Result<Vec<[f64; 2]>, Stop> {
+    fn floors(&mut self, node: &Node<K>) -> Result<Vec<[f64; 2]>, Stop> {
         let sample = &node.sample;
         let Some(forms) = &self.forms else {
             let pairs = self.pairs(node, SHALLOW)?;

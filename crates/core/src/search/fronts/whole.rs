@@ -8,10 +8,10 @@
 use super::engine::{Engine, Point, Weights};
 use super::node::{Node, Pace};
 use super::points::{Bounds, above};
-use super::weighted::SHALLOW;
+use super::shallow::SHALLOW;
 use crate::search::Stop;
 use crate::task::{ANY, FrontTask};
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// The front found so far, by ascending first component.
 pub(super) type Stairs = Vec<Point<2>>;
@@ -20,7 +20,7 @@ pub(super) type Stairs = Vec<Point<2>>;
 /// found when the search must stop.
 pub(super) fn front<T: FrontTask<2>>(
     engine: &mut Engine<T, 2>,
-    root: &Rc<Node>,
+    root: &Arc<Node<2>>,
     depth: usize,
     stairs: &mut Stairs,
 ) -> Result<(), Stop> {
@@ -76,7 +76,7 @@ fn chord(p: &Point<2>, q: &Point<2>) -> Option<Weights<2>> {
 /// The tree furthest below the line through two points, if there is one.
 fn below<T: FrontTask<2>>(
     engine: &mut Engine<T, 2>,
-    root: &Rc<Node>,
+    root: &Arc<Node<2>>,
     depth: usize,
     p: &Point<2>,
     q: &Point<2>,
@@ -94,7 +94,7 @@ fn below<T: FrontTask<2>>(
 /// Points strictly between two neighbouring supported ones.
 fn between<T: FrontTask<2>>(
     engine: &mut Engine<T, 2>,
-    root: &Rc<Node>,
+    root: &Arc<Node<2>>,
     depth: usize,
     p: [i64; 2],
     q: [i64; 2],
@@ -132,15 +132,15 @@ fn between<T: FrontTask<2>>(
 /// `within` is only bounded by it.
 pub(super) fn columns<T: FrontTask<K>, const K: usize>(
     engine: &mut Engine<T, K>,
-    root: &Rc<Node>,
+    root: &Arc<Node<K>>,
     depth: usize,
     within: f64,
 ) -> Result<Vec<(f64, usize)>, Stop> {
     let (n, price) = (root.sample.n_columns(), engine.price());
     let mut order = Vec::with_capacity(n);
     if depth <= SHALLOW {
-        let sides = &engine.shallow(root, depth)?.sides;
-        order.extend(sides.iter().enumerate().map(|(c, [no, yes])| (no + yes + price, c)));
+        let (least, _) = engine.shallow(root, depth)?;
+        order.extend(least.sides.iter().enumerate().map(|(c, [no, yes])| (no + yes + price, c)));
     } else {
         for c in 0..n {
             engine.monitor.check()?;
@@ -156,7 +156,7 @@ pub(super) fn columns<T: FrontTask<K>, const K: usize>(
 /// Inserts the admissible pairs of points of two children.
 fn insert_pairs<T: FrontTask<2>>(
     engine: &mut Engine<T, 2>,
-    root: &Node,
+    root: &Node<2>,
     c: usize,
     [yes, no]: [&[Point<2>]; 2],
     bounds: &Bounds<2>,
