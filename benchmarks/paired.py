@@ -57,6 +57,8 @@ def main(arguments: list[str] | None = None) -> int:
 def compare(name: str, study: dict[str, Any], chosen: argparse.Namespace) -> list[dict[str, Any]]:
     """One row per problem, depth and penalty."""
     rows = []
+    # On one thread, whatever the study compares.
+    library, _, _ = study["libraries"][0].partition(":")
     with tempfile.TemporaryDirectory(prefix="bristlecone-paired-") as folder:
         for problem in study["problems"]:
             path = Path(folder) / f"{problem}.npz"
@@ -66,7 +68,7 @@ def compare(name: str, study: dict[str, Any], chosen: argparse.Namespace) -> lis
             for depth, penalty in settings:
                 job = {
                     "path": str(path),
-                    "library": study["libraries"][0],
+                    "library": library,
                     "variant": "",
                     "cpus": 1,
                     "objective": study["objective"],

@@ -387,12 +387,14 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         let weights = self.weights;
         self.engine.set_weights(weights);
         let root = self.root.clone();
-        let lowest = self.engine.least(&root, self.depth, f64::INFINITY)?.value;
         let extra = self.allowance(&weights) + self.engine.rounding();
-        let mut part = FIRST_PART * (self.within(most, extra) - lowest);
+        let within = self.within(most, extra);
+        let order = columns(self.engine, &root, self.depth, above(within))?;
+        let lowest = order.first().map_or(f64::INFINITY, |&(value, _)| value);
+        let mut part = FIRST_PART * (within - lowest);
         while lowest <= self.within(most, extra) {
             let listed = lowest + part;
-            let n_points = self.list_up_to(listed, most, extra)?;
+            let n_points = self.list_up_to(&order, listed, most, extra)?;
             let left = self.within(most, extra) - lowest;
             if part >= left {
                 break;
@@ -407,12 +409,18 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         Ok(())
     }
 
-    /// Lists what has a weighted cost of `reach` at most, and counts the points below the root.
-    fn list_up_to(&mut self, reach: f64, most: i64, extra: f64) -> Result<usize, Stop> {
+    /// Lists what has a weighted cost of `reach` at most, column by column in this order, and counts
+    /// the points below the root.
+    fn list_up_to(
+        &mut self,
+        order: &[(f64, usize)],
+        reach: f64,
+        most: i64,
+        extra: f64,
+    ) -> Result<usize, Stop> {
         let root = self.root.clone();
         let mut n_points = 0;
-        let cut = above(reach.min(self.within(most, extra)));
-        for (value, c) in columns(self.engine, &root, self.depth, cut)? {
+        for &(value, c) in order {
             let within = reach.min(self.within(most, extra));
             if value > within {
                 break;
