@@ -185,6 +185,13 @@ impl Deref for Checked {
     }
 }
 
+impl Checked {
+    /// The same for a search beside what takes memory already.
+    pub fn within(&self, bytes: usize) -> Checked {
+        Checked(self.with_resources(|s| s.memory_limit = Some(bytes)))
+    }
+}
+
 impl Settings {
     /// For a search of so many rows with these events, or with none.
     ///

@@ -158,7 +158,8 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         let stopped = || monitor.check().is_err();
         let inner = monitor.within(&stopped);
         // What it refuses, this search may still do.
-        let Ok(found) = relaxed(settings, &inner) else { return Ok(()) };
+        let settings = settings.within(self.engine.left());
+        let Ok(found) = relaxed(&settings, &inner) else { return Ok(()) };
         monitor.count(inner.nodes());
         // Both count in fixed point, each in its own.
         let near = |at: f64, share: f64| share * at.abs().max(1.0);
