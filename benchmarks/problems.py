@@ -78,11 +78,8 @@ def build(name: str) -> Problem:
     """
     definition = dict(catalogue()["problems"][name])
     source = definition.pop("source")
-    if source in label_data.SOURCES:
-        X, target = label_data.SOURCES[source](**definition)
-        return Problem(name, X, target)
-    if source == "packaged":
-        return Problem(name, *fair_survival.packaged(**definition))
+    if source in TARGETS:
+        return Problem(name, *TARGETS[source](**definition))
     X, event, time = SOURCES[source](**definition)
     target = {"event": event.astype(bool), "time": time.astype(np.float64)}
     return Problem(name, np.ascontiguousarray(X), target)
@@ -153,6 +150,12 @@ def _exponential(rng: np.random.Generator, log_hazard: np.ndarray) -> tuple[np.n
     censoring = rng.exponential(1.5, size=len(log_hazard))
     return survival <= censoring, np.minimum(survival, censoring)
 
+
+# These return the whole target.
+TARGETS: dict[str, Callable[..., Any]] = {
+    **label_data.SOURCES,
+    "packaged": fair_survival.packaged,
+}
 
 SOURCES: dict[str, Callable[..., Arrays]] = {
     "survset": survset,

@@ -27,9 +27,8 @@ const NEAR_BYTES: usize = 544;
 /// Of a lock.
 const CALM: &str = "no panic while locked";
 
-/// Shares of the memory limit that are left for trees and points, and for the memo.
+/// Share of the memory limit that is left for trees and points.
 const TREES: usize = 4;
-const MEMO: usize = 4;
 
 /// Weights of the components of a cost, and of every leaf but the first.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -150,7 +149,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
             linear: None,
             memo: None,
             memo_bytes: 0,
-            budget: Budget::new(limit - limit / TREES - limit / MEMO),
+            budget: Budget::new(limit - limit / TREES - settings.memo_bytes()),
             near_bytes: 0,
         })
     }
@@ -178,7 +177,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
 
     /// What is known under the present weights of nodes with more than two levels below them.
     pub fn memo(&mut self) -> Memo<f64, Point<K>> {
-        self.memo.take().unwrap_or_else(|| Memo::new(self.settings.bytes() / MEMO))
+        self.memo.take().unwrap_or_else(|| Memo::new(self.settings.memo_bytes()))
     }
 
     /// Price of a split in weighted cost.
@@ -287,30 +286,30 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
     }
 
     /// Looks at the sides of questions at a node with `depth` left before the search does, on threads
-    /// where that is worth it. Where costs are not linear it will ask for nearly all of them.
+    /// where that is worth it: where costs are not linear it will ask for nearly all of them.
     pub fn look_ahead(
         &mut self,
         node: &Node<K>,
         depth: usize,
-        columns: &[usize],
+        columns: impl Iterator<Item = usize>,
     ) -> Result<(), Stop> {
+        if self.leaves.linear || self.settings.threads() < 2 {
+            return Ok(());
+        }
         let n = node.sample.n_columns();
         let pairs = triangle::pairs(n);
         // Nodes below one side; every other one has the rows of one below another side.
-        let nodes = match depth {
-            3 => 1,
-            4 => 1 + n,
+        let nodes = match depth - SHALLOW {
+            1 => 1,
+            2 => 1 + n,
             _ => return Ok(()),
         };
-        if self.leaves.linear {
-            return Ok(());
-        }
         let is_near = |&(c, value): &(usize, bool)| {
             let child = node.kept_child(c, value);
             child.is_some_and(|child| self.near.contains_key(&child.place(SHALLOW)))
         };
-        let sides = columns.iter().flat_map(|&c| [(c, false), (c, true)]);
-        let sides: Vec<_> = sides.filter(|side| depth > 3 || !is_near(side)).collect();
+        let sides = columns.flat_map(|c| [(c, false), (c, true)]);
+        let sides: Vec<_> = sides.filter(|side| nodes > 1 || !is_near(side)).collect();
         let accumulated = node.sample.n_rows() * pairs / 8;
         let steps = |&(c, value): &(usize, bool)| match node.kept_child(c, value) {
             // Only the weights are new.

@@ -24,7 +24,7 @@ const ROUNDS: usize = 40;
 const QUICK: usize = 2;
 
 /// Part of the gap that is listed first, and how much more of it each next time: after few points,
-/// and after many.
+/// and after many. What would be nearly all of it is all of it.
 const FIRST_PART: f64 = 1.0 / 256.0;
 const NEXT_PART: [f64; 2] = [4.0, 1.5];
 const FEW_POINTS: usize = 1 << 9;

@@ -109,8 +109,7 @@ impl<T: FrontTask<K>, const K: usize> Nodes for Weighted<'_, '_, T, K> {
         splits.sort_by(|a, b| a.0.total_cmp(&b.0));
         let splits: Vec<Split> = splits.into_iter().map(|(_, split)| split).collect();
         let open = splits.iter().filter(|split| split.bound < known.value.min(cut));
-        let columns: Vec<usize> = open.map(|split| split.column).collect();
-        engine.look_ahead(&node.rows, allowed.depth, &columns)?;
+        engine.look_ahead(&node.rows, allowed.depth, open.map(|split| split.column))?;
         Ok(Look::Open(known, InOrder::new(splits)))
     }
 
