@@ -1,13 +1,15 @@
 """What searches take of the memory that they are limited to, each in a process of its own.
 
-``python -m benchmarks.memory`` prints, for every family of searches and limit, the largest memory
-of the process beyond what it had before the search; ``--out benchmarks/records`` writes a dated
-record. Linux only: memory is read from /proc.
+``python -m benchmarks.memory`` prints, for every family of searches, limit and number of threads,
+the largest memory of the process beyond what it had before the search; ``--out benchmarks/records``
+writes a dated record. What is read from files, such as the program's own code, is shared and not
+counted. Linux only: memory is read from /proc.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import subprocess
 import sys
@@ -24,22 +26,27 @@ from numpy.typing import NDArray
 from benchmarks.machine import machine
 
 MIB = 1 << 20
-LIMITS = (32, 128)
-SECONDS = 6.0
+LIMITS = (16, 32, 128)
+THREADS = (1, 2)
+SECONDS = 5.0
 
-# Task, rows, features and depth: large enough that all of the limit is of use.
+# Task, rows, features, depth and leaves (0: as many as the depth allows): large enough that all of
+# the limit is of use.
 CASES = (
-    ("likelihood", 3000, 60, 7),
-    ("likelihood", 20_000, 100, 7),
-    ("accuracy", 3000, 60, 7),
-    ("brier", 3000, 60, 7),
-    ("brier", 400, 25, 8),
-    ("confusion", 3000, 60, 7),
-    ("confusion", 600, 40, 5),
-    ("f-measure", 3000, 60, 7),
-    ("demographic-parity", 3000, 60, 7),
-    ("demographic-parity", 600, 40, 5),
-    ("fair-likelihood", 1000, 40, 5),
+    ("likelihood", 300, 60, 7, 0),
+    ("likelihood", 3000, 60, 7, 20),
+    ("likelihood", 3000, 100, 5, 0),
+    ("likelihood", 20_000, 100, 7, 0),
+    ("accuracy", 3000, 60, 7, 0),
+    ("brier", 3000, 60, 7, 0),
+    ("brier", 400, 25, 8, 0),
+    ("confusion", 3000, 60, 7, 0),
+    ("confusion", 600, 40, 5, 0),
+    ("f-measure", 3000, 60, 7, 0),
+    ("demographic-parity", 3000, 60, 7, 0),
+    ("demographic-parity", 600, 40, 5, 0),
+    ("fair-likelihood", 3000, 100, 5, 0),
+    ("fair-brier", 1000, 40, 5, 0),
 )
 
 
@@ -47,19 +54,18 @@ def main(arguments: list[str] | None = None) -> int:
     """Run all cases and print the table; 1 where a limit was exceeded by more than a tenth."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.memory", description=__doc__)
     parser.add_argument("--out", type=Path, help="folder for YYYY-MM-DD-memory.json and .md")
-    parser.add_argument("--case", nargs=5, help=argparse.SUPPRESS)
+    parser.add_argument("--case", nargs=7, help=argparse.SUPPRESS)
     chosen = parser.parse_args(arguments)
     if chosen.case is not None:
         name, *numbers = chosen.case
         print(json.dumps(used(name, *map(int, numbers))))
         return 0
     rows = []
-    for case in CASES:
-        for limit in LIMITS:
-            given = [str(value) for value in (*case, limit)]
-            command = [sys.executable, "-m", "benchmarks.memory", "--case", *given]
-            done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
-            rows.append(json.loads(done.stdout))
+    for case, limit, n_threads in itertools.product(CASES, LIMITS, THREADS):
+        given = [str(value) for value in (*case, limit, n_threads)]
+        command = [sys.executable, "-m", "benchmarks.memory", "--case", *given]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+        rows.append(json.loads(done.stdout))
     text = markdown(rows)
     if chosen.out is not None:
         stem = chosen.out / f"{date.today().isoformat()}-memory"
@@ -70,7 +76,9 @@ def main(arguments: list[str] | None = None) -> int:
     return int(any(row["mib"] > 1.1 * row["limit"] for row in rows))
 
 
-def used(name: str, n_rows: int, n_features: int, depth: int, limit: int) -> dict[str, Any]:
+def used(
+    name: str, n_rows: int, n_features: int, depth: int, leaves: int, limit: int, n_threads: int
+) -> dict[str, Any]:
     """Largest memory of a search beyond what was in use before it."""
     from bristlecone import _core
 
@@ -81,11 +89,11 @@ def used(name: str, n_rows: int, n_features: int, depth: int, limit: int) -> dic
         search = _core.front
     settings = {
         "max_depth": depth,
-        "max_leaf_nodes": None,
+        "max_leaf_nodes": leaves or None,
         "min_samples_leaf": 1,
         "min_events_leaf": 0,
         "leaf_penalty": 0.0,
-        "n_threads": 1,
+        "n_threads": n_threads,
         "time_limit": SECONDS,
         "memory_limit": limit * MIB,
         "options": None,
@@ -101,12 +109,20 @@ def used(name: str, n_rows: int, n_features: int, depth: int, limit: int) -> dic
 
     watcher = threading.Thread(target=watch)
     watcher.start()
-    status = search(name, data, X, **settings).status
-    ended.set()
-    watcher.join()
-    of_rows = f"{n_rows:,} × {n_features}, depth {depth}"
-    mib = round((peak[0] - before) / MIB, 1)
-    return {"task": name, "problem": of_rows, "limit": limit, "mib": mib, "status": status}
+    try:
+        status = search(name, data, X, **settings).status
+    finally:
+        ended.set()
+        watcher.join()
+    problem = f"{n_rows:,} × {n_features}, depth {depth}" + (f", {leaves} leaves" if leaves else "")
+    return {
+        "task": name,
+        "problem": problem,
+        "threads": n_threads,
+        "limit": limit,
+        "mib": round((peak[0] - before) / MIB, 1),
+        "status": status,
+    }
 
 
 def outcome(name: str, rng: np.random.Generator, X: NDArray[np.uint8]) -> dict[str, Any]:
@@ -123,14 +139,15 @@ def outcome(name: str, rng: np.random.Generator, X: NDArray[np.uint8]) -> dict[s
         "confusion": {"labels": labels},
         "f-measure": {"labels": labels, "beta": 1.0},
         "demographic-parity": {"labels": labels, "group": groups, "delta": 0.05},
+        "fair-brier": {**lives, "group": groups, "delta": 0.05, "tau": 1.0},
         "fair-likelihood": {**lives, "group": groups, "delta": 0.05, "prior": 0.0, "tau": 1.0},
     }[name]
 
 
 def resident() -> int:
-    """Bytes of this process that are in memory."""
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    return pages * 4096
+    """Bytes of this process that are in memory and come from no file."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return 1024 * int(status.split("RssAnon:")[1].split()[0])
 
 
 def markdown(rows: list[dict[str, Any]]) -> str:
@@ -140,12 +157,12 @@ def markdown(rows: list[dict[str, Any]]) -> str:
         "",
         f"Largest memory of the process beyond that before the search, {SECONDS:g} seconds each.",
         "",
-        "| task | problem | limit, MiB | used, MiB | of the limit | status |",
-        "| --- | --- | --- | --- | --- | --- |",
+        "| task | problem | threads | limit, MiB | used, MiB | of the limit | status |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for row in rows:
         share = row["mib"] / row["limit"]
-        numbers = f"{row['limit']} | {row['mib']} | {share:.0%}"
+        numbers = f"{row['threads']} | {row['limit']} | {row['mib']} | {share:.0%}"
         lines.append(f"| {row['task']} | {row['problem']} | {numbers} | {row['status']} |")
     return "\n".join(lines) + "\n"
 

@@ -1,6 +1,6 @@
 //! What a search would take, from counts alone.
 
-use super::lattice;
+use super::lattice::{self, Extent};
 use super::{Precision, Settings};
 use crate::data::Sample;
 use crate::simd::{Backend, Kind};
@@ -98,11 +98,15 @@ impl<'a, T: LaneTask> Work<'a, T> {
         let channels = lattice::channels(task, settings);
         let limit = settings.bytes();
         let deepest = settings.switches.lattice_depth.clamp(1, lattice::MAX_DEPTH).min(depth);
-        let bytes = |d: usize| lattice::bytes(sample, d, channels, n_threads, precision);
+        let extent = |depth: usize| {
+            let leaves = settings.limits.allowed().at_most(depth, usize::MAX).budget();
+            Extent { depth, leaves, channels, n_threads, precision }
+        };
+        let bytes = |depth: usize| extent(depth).bytes(sample);
         let reach = (1..=deepest).rev().find(|&d| bytes(d) <= limit).unwrap_or(depth.min(1));
         let backend = settings.backend();
         let (cell, visit) = nanoseconds(backend, precision);
-        let visit = visit * far(lattice::row_bytes(sample, channels, precision));
+        let visit = visit * far(extent(depth).row_bytes(sample));
         let (cells, row_visits) = work(&self.trues, sample.n_columns(), depth, reach);
         let rows = sample.counts.iter().sum::<i64>() as f64;
         // Above lattices every thread has questions of its own.

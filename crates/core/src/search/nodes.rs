@@ -96,6 +96,11 @@ impl Allowed {
         self.leaves >= full_leaves(self.depth)
     }
 
+    /// The leaves as a lattice counts them: `usize::MAX` where the depth alone limits them.
+    pub fn budget(self) -> usize {
+        if self.is_full() { usize::MAX } else { self.leaves }
+    }
+
     /// What one side of a split may use at most.
     pub fn below(self) -> Allowed {
         Allowed { depth: self.depth - 1, leaves: self.leaves - 1 }

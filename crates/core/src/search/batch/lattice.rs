@@ -105,7 +105,8 @@ pub fn solve(
 impl<'a> Lattice<'a> {
     fn new(problem: &'a Problem, sample: &'a Sample, depth: usize, budgets: &[usize]) -> Self {
         let channels = sample.channels + 1;
-        let rows = Rows::new(sample, channels, |r, record| {
+        let mut rows = Rows::default();
+        rows.fill(sample, channels, |r, record: &mut [i64]| {
             record[..sample.channels].copy_from_slice(sample.statistics(r));
             record[sample.channels] = sample.counts[r];
         });

@@ -10,6 +10,7 @@ use super::triangle;
 use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
 use crate::search::curve::rows::Rows;
+use crate::search::lattice::Pool;
 use crate::search::memo::Memo;
 use crate::search::threads::run_all;
 use crate::search::{Monitor, Settings, Stop};
@@ -109,6 +110,8 @@ pub(super) struct Engine<'a, T, const K: usize> {
     /// Of deeper trees.
     pub memo: Option<Memo<f64, Point<K>>>,
     pub memo_bytes: usize,
+    /// Of lattices.
+    pub tables: Pool,
     /// Of nodes, and of what is known of them.
     budget: Budget,
     /// Bytes of `near` among them.
@@ -149,6 +152,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
             linear: None,
             memo: None,
             memo_bytes: 0,
+            tables: Pool::new(limit),
             budget: Budget::new(limit - limit / TREES - settings.memo_bytes()),
             near_bytes: 0,
         })

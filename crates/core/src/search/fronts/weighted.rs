@@ -9,7 +9,7 @@ use super::node::Node;
 use super::shallow::{SHALLOW, product};
 use crate::data::Sample;
 use crate::search::branch::Branch;
-use crate::search::lattice::{self, Found};
+use crate::search::lattice::{self, Extent, Found, Query};
 use crate::search::memo::Kept;
 use crate::search::nodes::{Allowed, Bounded, Cost, InOrder, Known, Look, Nodes, Parent};
 use crate::search::{Precision, Stop};
@@ -190,23 +190,28 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         depth: usize,
     ) -> Result<Option<Known<f64, Point<K>>>, Stop> {
         let Some(task) = self.linear() else { return Ok(None) };
-        let channels = lattice::channels(&*task, &self.settings);
-        let bytes = |precision| {
-            let threads = self.settings.threads();
-            lattice::bytes(&node.sample, depth, channels, threads, precision)
+        let (settings, room) = (&self.settings, self.left());
+        let channels = lattice::channels(&*task, settings);
+        let extent = Extent {
+            depth,
+            leaves: usize::MAX,
+            channels,
+            n_threads: settings.threads(),
+            precision: Precision::Double,
         };
-        let fits = depth <= lattice::MAX_DEPTH.min(self.settings.switches.lattice_depth)
+        let fits = depth <= lattice::MAX_DEPTH.min(settings.switches.lattice_depth)
             && lattice::fits_channels(channels)
-            && bytes(Precision::Double) <= self.left();
+            && extent.bytes(&node.sample) <= room;
         if !fits {
             return Ok(None);
         }
         let width = task.channels();
         let of_id = |id: usize| &task.statistics()[id * width..(id + 1) * width];
         let sample = node.sample.with_statistics(width, of_id);
-        let (all, settings) = ([usize::MAX], &self.settings);
-        let solved = lattice::solve(&*task, &sample, depth, &all, i64::MAX, settings, self.monitor);
-        let Found { tree, .. } = &solved?.found[0];
+        let query = Query::full(depth, i64::MAX);
+        let share = self.tables.share(room);
+        let solved = lattice::solve(&*task, &sample, query, settings, share, self.monitor)?;
+        let Found { tree, .. } = &solved.found[0];
         let records = self.leaf_records(node, tree);
         let point = self.best_labelled(&node.sample, tree, 0, &records);
         let value = point.map_or(f64::MOST, |point| self.value(&point));

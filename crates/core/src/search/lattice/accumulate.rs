@@ -1,5 +1,6 @@
 //! Summing the statistics of the rows of an itemset, one lane per further column.
 
+use super::tables::{refill, room_for};
 use crate::data::{Sample, column_bitsets};
 use crate::simd::{Job, LaneInt, Lanes, Vector};
 
@@ -24,28 +25,33 @@ pub struct Rows<I> {
 }
 
 impl<I: LaneInt> Rows<I> {
-    /// The rows of `sample` over its columns, with the `channels` statistics of row `r` that
-    /// `record(r, _)` writes. O(rows · (channels + columns)).
-    pub fn new(sample: &Sample, channels: usize, mut record: impl FnMut(usize, &mut [I])) -> Self {
-        let (n_rows, n_columns) = (sample.n_rows(), sample.n_columns());
-        let mut out = Rows { channels, n_rows, n_columns, ..Rows::default() };
-        out.stats_words = (channels * size_of::<I>()).div_ceil(8);
-        out.record = out.stats_words + sample.words();
-        out.words = n_rows.div_ceil(64).max(1);
+    /// Replaces `self` by the rows of `sample` over its columns, with the `channels` statistics of
+    /// row `r` that `record(r, _)` writes. O(rows · (channels + columns)).
+    pub fn fill(
+        &mut self,
+        sample: &Sample,
+        channels: usize,
+        mut record: impl FnMut(usize, &mut [I]),
+    ) {
+        (self.n_rows, self.n_columns, self.channels) =
+            (sample.n_rows(), sample.n_columns(), channels);
+        self.stats_words = (channels * size_of::<I>()).div_ceil(8);
+        self.record = self.stats_words + sample.words();
+        self.words = self.n_rows.div_ceil(64).max(1);
         // One spare word: the kernel reads eight bytes from any byte of the columns.
-        out.data = vec![0; n_rows * out.record + 1];
+        refill(&mut self.data, self.n_rows * self.record + 1, 0);
         let mut statistics = vec![I::default(); channels];
-        for (r, into) in out.data.chunks_exact_mut(out.record).take(n_rows).enumerate() {
+        let (words, records) = (self.stats_words, self.data.chunks_exact_mut(self.record));
+        for (r, into) in records.take(self.n_rows).enumerate() {
             record(r, &mut statistics);
             // SAFETY: the record has room for `channels` integers; u64 is aligned for I.
             unsafe {
                 let into = into.as_mut_ptr().cast::<I>();
                 into.copy_from_nonoverlapping(statistics.as_ptr(), channels);
             }
-            into[out.stats_words..].copy_from_slice(sample.row(r));
+            into[words..].copy_from_slice(sample.row(r));
         }
-        out.transpose();
-        out
+        self.transpose();
     }
 
     /// Replaces `self` by the rows of `other` in which column `c` is true.
@@ -54,14 +60,19 @@ impl<I: LaneInt> Rows<I> {
         self.n_columns = other.n_columns;
         self.stats_words = other.stats_words;
         self.record = other.record;
-        self.data.clear();
+        self.n_rows = other.column(c).iter().map(|word| word.count_ones() as usize).sum();
+        self.words = self.n_rows.div_ceil(64).max(1);
+        room_for(&mut self.data, self.n_rows * self.record + 1);
         for_each_bit(other.column(c), other.column(c), |r| {
             self.data.extend_from_slice(&other.data[r * other.record..(r + 1) * other.record]);
         });
-        self.n_rows = self.data.len() / self.record;
-        self.words = self.n_rows.div_ceil(64).max(1);
         self.data.push(0);
         self.transpose();
+    }
+
+    /// Bytes in use, or kept for later.
+    pub fn bytes(&self) -> usize {
+        8 * (self.data.capacity() + self.columns.capacity())
     }
 
     /// Rows in which column `c` is true.
@@ -86,6 +97,7 @@ impl<I: LaneInt> Rows<I> {
     fn transpose(&mut self) {
         let (data, record, at) = (&self.data, self.record, self.stats_words);
         let row = |r: usize| &data[r * record + at..(r + 1) * record];
+        room_for(&mut self.columns, self.n_columns * self.words);
         column_bitsets(self.n_rows, self.n_columns, row, &mut self.columns);
     }
 

@@ -5,6 +5,21 @@ use super::MAX_DEPTH;
 /// Slots of two children, and the slot of the parent that they make.
 pub type Combination = (usize, usize, usize);
 
+/// Budgets of leaves that the best splits of each level are kept for.
+pub fn slots(depth: usize, most_leaves: usize) -> [usize; MAX_DEPTH + 1] {
+    let mut slots = [0; MAX_DEPTH + 1];
+    for (m, slots) in slots.iter_mut().enumerate().take(depth) {
+        *slots = if most_leaves == usize::MAX { 1 } else { cap(depth, most_leaves, m) - 1 };
+    }
+    slots
+}
+
+/// Most leaves of use to an itemset of level `m`, which leaves at least one to each of its m
+/// siblings above.
+fn cap(depth: usize, most_leaves: usize, m: usize) -> usize {
+    (1usize << (depth - m)).min(most_leaves.saturating_sub(m)).max(1)
+}
+
 /// Leaf budgets kept on each level, and how those of two children combine.
 ///
 /// With a free number of leaves there is one slot per level. Otherwise the value slots of
@@ -15,28 +30,20 @@ pub fn leaf_budgets(
     budgets: &[usize],
 ) -> ([Vec<Combination>; MAX_DEPTH + 1], [usize; MAX_DEPTH + 1]) {
     let mut combinations: [Vec<Combination>; MAX_DEPTH + 1] = Default::default();
-    let mut slots = [0; MAX_DEPTH + 1];
     let most = budgets.iter().copied().max().unwrap_or(1);
-    if budgets == [usize::MAX] {
-        for m in 1..=depth {
-            combinations[m] = vec![(0, 0, 0)];
-            slots[m - 1] = 1;
-        }
-        return (combinations, slots);
-    }
-    // An itemset of level m leaves at least one leaf to each of its m siblings above.
-    let cap = |m: usize| (1usize << (depth - m)).min(most.saturating_sub(m)).max(1);
-    for m in 0..depth {
-        slots[m] = cap(m) - 1;
-    }
     for m in 1..=depth {
-        for a in 1..=cap(m) {
-            for b in 1..=cap(m) {
-                if a + b <= cap(m - 1) {
+        if most == usize::MAX {
+            combinations[m] = vec![(0, 0, 0)];
+            continue;
+        }
+        let [above, here] = [m - 1, m].map(|m| cap(depth, most, m));
+        for a in 1..=here {
+            for b in 1..=here {
+                if a + b <= above {
                     combinations[m].push((a - 1, b - 1, a + b - 2));
                 }
             }
         }
     }
-    (combinations, slots)
+    (combinations, slots(depth, most))
 }

@@ -9,21 +9,15 @@ use super::combine::PREFIX;
 /// Lanes of padding behind every row: no vector overruns its row by more.
 pub const PAD: usize = 8;
 
-/// Prefixes and row positions of the levels below the deepest.
-#[derive(Clone, Debug)]
+/// Row positions of the levels below the deepest.
+#[derive(Clone, Debug, Default)]
 pub struct Geometry {
     /// Number of columns.
     pub n: usize,
-    level: [Level; PREFIX],
-    /// Rows of level 4 before those of each pair.
+    totals: [usize; PREFIX],
+    /// Where the rows of level 3 begin for every first column, those of level 4 for every pair.
     triples: Vec<usize>,
-}
-
-#[derive(Clone, Debug, Default)]
-struct Level {
-    /// Position of the first lane of every row.
-    start: Vec<usize>,
-    total: usize,
+    quadruples: Vec<usize>,
 }
 
 /// A row of a level: `at + lane` is the position of a lane.
@@ -38,38 +32,39 @@ pub struct Row {
 }
 
 impl Geometry {
-    /// Lays out the levels up to `levels` (at most [`PREFIX`]) for `n` columns.
+    /// Lays out the levels up to `levels` (at most [`PREFIX`]) for `n` columns; O(n²).
     pub fn new(n: usize, levels: usize) -> Self {
-        let mut level = <[Level; PREFIX]>::default();
-        let firsts: [Box<dyn Iterator<Item = usize>>; PREFIX] = [
-            Box::new(std::iter::once(0)),
-            Box::new(1..=n),
-            Box::new((0..n).flat_map(move |f| f + 2..=n)),
-            Box::new((0..n).flat_map(move |f| (f + 1..n).flat_map(move |g| g + 2..=n))),
-        ];
-        for (level, firsts) in level.iter_mut().zip(firsts).take(levels) {
-            for first in firsts {
-                level.start.push(level.total);
-                level.total += n - first + PAD;
-            }
+        let totals = std::array::from_fn(|m| Geometry::positions(n, m + 1));
+        let mut geometry = Geometry { n, totals, ..Geometry::default() };
+        let mut start = 0;
+        for f in 0..n {
+            geometry.triples.push(start);
+            start += geometry.run(f + 1, n);
         }
-        let mut triples = Vec::new();
-        if levels == PREFIX {
-            let mut before = 0;
-            for g in (0..n).flat_map(|f| f + 1..n) {
-                triples.push(before);
-                before += n - g - 1;
-            }
+        start = 0;
+        let pairs = if levels == PREFIX { n } else { 0 };
+        for g in (0..pairs).flat_map(|f| f + 1..n) {
+            geometry.quadruples.push(start);
+            start += geometry.run(g + 1, n);
         }
-        Geometry { n, level, triples }
+        geometry
     }
 
     /// Positions of level `m`, all rows together.
+    #[inline(always)]
     pub fn total(&self, m: usize) -> usize {
-        self.level[m - 1].total
+        self.totals[m - 1]
     }
 
-    /// The number of rows a level has without laying it out, and its total positions.
+    /// Positions of the rows whose prefixes differ in the last column, which goes from `first` to
+    /// `end`.
+    #[inline(always)]
+    fn run(&self, first: usize, end: usize) -> usize {
+        let rows = end - first;
+        rows * (self.n + PAD - first) - rows * (rows + 1) / 2
+    }
+
+    /// Positions of level `m` of `n` columns, without laying it out.
     pub fn positions(n: usize, m: usize) -> usize {
         match m {
             1 => n + PAD,
@@ -94,14 +89,13 @@ impl Geometry {
     /// The row of the itemsets `prefix ∪ {lane}`.
     #[inline(always)]
     pub fn row(&self, prefix: &[usize]) -> Row {
-        let (index, first) = match *prefix {
+        let (start, first) = match *prefix {
             [] => (0, 0),
-            [f] => (f, f + 1),
-            [f, g] => (self.pair(f, g), g + 1),
-            [f, g, k] => (self.triples[self.pair(f, g)] + (k - g - 1), k + 1),
+            [f] => (self.run(0, f), f + 1),
+            [f, g] => (self.triples[f] + self.run(f + 1, g), g + 1),
+            [f, g, k] => (self.quadruples[self.pair(f, g)] + self.run(g + 1, k), k + 1),
             _ => unreachable!("no level has a longer prefix"),
         };
-        let start = self.level[prefix.len()].start[index];
         Row { start, first, len: self.n - first + PAD }
     }
 }

@@ -6,8 +6,10 @@
 use super::MAX_DEPTH;
 use super::accumulate::{Rows, SPARE_LANES};
 use super::combine::{Best, Problem};
+use super::geometry::Geometry;
 use super::losses::{LossOf, Losses};
 use super::sums::{Sums, View};
+use super::tables::refill;
 use crate::search::{Monitor, Stop};
 use crate::simd::{Backend, Job, LaneInt, LaneReal, Lanes, with_token};
 use crate::task::LaneTask;
@@ -26,17 +28,33 @@ pub struct Worker<I, R> {
     pub above: Best<R>,
 }
 
-impl<I: LaneInt, R: LaneReal> Worker<I, R> {
-    /// A thread's memory for one problem.
-    pub fn new(sums: &Sums<I>, above: Best<R>) -> Self {
-        let stride = sums.geometry.n + SPARE_LANES;
+impl<I: LaneInt, R> Worker<I, R> {
+    /// Bytes of its copies of rows.
+    pub fn row_bytes(&self) -> usize {
+        self.one.1.bytes() + self.two.1.bytes()
+    }
+}
+
+impl<I: LaneInt, R: LaneReal> Default for Worker<I, R> {
+    fn default() -> Self {
         Worker {
-            views: std::array::from_fn(|_| View::root(&sums.geometry, &sums.totals)),
+            views: std::array::from_fn(|_| View::root(&Geometry::default(), &[])),
             one: (usize::MAX, Rows::default()),
             two: ((usize::MAX, usize::MAX), Rows::default()),
-            scratch: vec![I::default(); stride * sums.channels],
-            above,
+            scratch: Vec::new(),
+            above: Best(Vec::new()),
         }
+    }
+}
+
+impl<I: LaneInt, R: LaneReal> Worker<I, R> {
+    /// Makes ready for a problem.
+    pub fn begin(&mut self, sums: &Sums<I>) {
+        self.views[0] = View::root(&sums.geometry, &sums.totals);
+        self.one.0 = usize::MAX;
+        self.two.0 = (usize::MAX, usize::MAX);
+        let stride = sums.geometry.n + SPARE_LANES;
+        refill(&mut self.scratch, stride * sums.channels, I::default());
     }
 
     fn stride(&self, channels: usize) -> usize {

@@ -15,8 +15,10 @@ mod kernels;
 mod losses;
 mod refine;
 pub(super) mod sums;
+mod tables;
 
 pub use refine::Found;
+pub use tables::{Extent, Pool, Share};
 
 use crate::data::{Sample, Smallest};
 use crate::search::forecast::{true_columns, work};
@@ -24,13 +26,13 @@ use crate::search::threads::{self, run_all};
 use crate::search::{Monitor, Precision, Settings, Stop};
 use crate::simd::{Backend, LaneInt, LaneReal};
 use crate::task::{LaneError, LaneTask};
-use accumulate::Rows;
 use budgets::leaf_budgets;
 use combine::{Best, MAX_CHANNELS, Problem, Rates};
 use geometry::Geometry;
 use kernels::{CellsOf, Filling, Passes, Shared, SumsOut, SumsPass, Worker};
 use std::sync::atomic::AtomicUsize;
 use sums::Sums;
+use tables::{Width, refill, room_for};
 
 /// Deepest tree of one lattice.
 pub const MAX_DEPTH: usize = 5;
@@ -54,29 +56,23 @@ pub fn channels<T: LaneTask>(task: &T, settings: &Settings) -> usize {
     task.channels() + 1 + usize::from(rows > 0 && events > 0)
 }
 
-/// Bytes that a lattice takes: its tables and its copies of the rows.
-pub fn bytes(
-    sample: &Sample,
-    depth: usize,
-    channels: usize,
-    n_threads: usize,
-    precision: Precision,
-) -> usize {
-    let n = sample.n_columns();
-    let level = |m: usize| Geometry::positions(n, m);
-    let sums: usize = (1..depth).map(level).sum::<usize>() * channels;
-    let best: usize = (1..depth).map(|m| level(m) << m).sum();
-    let last = if depth > 1 { level(depth - 1) << (depth - 1) } else { 0 };
-    let element = if precision == Precision::Single { 4 } else { 8 };
-    // Each thread may copy the rows.
-    let rows = row_bytes(sample, channels, precision) * (1 + n_threads);
-    element * (sums + best + last * (n_threads - 1)) + rows
+/// What is asked of a lattice.
+#[derive(Clone, Copy, Debug)]
+pub struct Query<'a> {
+    /// Most levels.
+    pub depth: usize,
+    /// Numbers of leaves (`[usize::MAX]`: as many as the depth allows), for each of which the best
+    /// tree is wanted.
+    pub budgets: &'a [usize],
+    /// With one budget, what costs as much or more need not be found, only be bounded by it.
+    pub cutoff: i64,
 }
 
-/// Bytes of the rows of a lattice: a record and two bits per column each.
-pub fn row_bytes(sample: &Sample, channels: usize, precision: Precision) -> usize {
-    let element = if precision == Precision::Single { 4 } else { 8 };
-    sample.n_rows() * (channels * element + 2 * sample.n_columns().div_ceil(64) * 8)
+impl Query<'static> {
+    /// For trees that the depth alone limits.
+    pub fn full(depth: usize, cutoff: i64) -> Self {
+        Query { depth, budgets: &[usize::MAX], cutoff }
+    }
 }
 
 /// What a lattice finds.
@@ -93,31 +89,34 @@ pub struct Solved {
     pub exact: bool,
 }
 
-/// Best trees of depth at most `depth` for each leaf budget in `budgets`
-/// (`usize::MAX`: as many leaves as the depth allows), in exact costs. With one budget, what
-/// costs `cutoff` or more need not be found, only be bounded by it.
+/// Best trees in exact costs.
 pub fn solve<T: LaneTask>(
     task: &T,
     sample: &Sample,
-    depth: usize,
-    budgets: &[usize],
-    cutoff: i64,
+    query: Query,
     settings: &Settings,
+    share: Share,
     monitor: &Monitor,
 ) -> Result<Solved, Stop> {
-    let most_leaves = budgets.iter().copied().max().unwrap_or(1);
-    let depth = depth.min(sample.n_columns()).min(MAX_DEPTH).min(most_leaves - 1);
+    let leaves = query.budgets.iter().copied().max().unwrap_or(1);
+    let depth = query.depth.min(sample.n_columns()).min(MAX_DEPTH).min(leaves - 1);
     let precision = choose_precision(task, sample, depth, settings);
-    match precision {
-        Precision::Single => {
-            let passes = Passes::single();
-            solve_with(task, sample, depth, budgets, cutoff, settings, monitor, passes)
+    let n_threads = useful_threads(|| effort(sample, depth), settings);
+    let channels = channels(task, settings);
+    let extent = Extent { depth, leaves, channels, n_threads, precision };
+    share.lend(extent, sample, |tables, room| {
+        let query = Query { depth, ..query };
+        let lattice = Lattice { task, sample, query, settings, room, monitor };
+        let tables = tables.iter_mut();
+        match precision {
+            Precision::Single => {
+                lattice.solve(tables.map(|tables| &mut tables.single), Passes::single())
+            }
+            Precision::Double => {
+                lattice.solve(tables.map(|tables| &mut tables.double), Passes::double())
+            }
         }
-        Precision::Double => {
-            let passes = Passes::double();
-            solve_with(task, sample, depth, budgets, cutoff, settings, monitor, passes)
-        }
-    }
+    })
 }
 
 /// Cells up to which double lanes take less than a search among near ties.
@@ -167,50 +166,82 @@ fn shifts(most: i64, sample: &Sample) -> Vec<u32> {
     largest.into_iter().map(|[p, n]| needed(p.max(n))).collect()
 }
 
-/// Runs all phases and refines.
-#[allow(clippy::too_many_arguments)]
-fn solve_with<T: LaneTask, I: LaneInt, R: LaneReal>(
-    task: &T,
-    sample: &Sample,
-    depth: usize,
-    budgets: &[usize],
-    cutoff: i64,
-    settings: &Settings,
-    monitor: &Monitor,
-    passes: Passes<T, I, R>,
-) -> Result<Solved, Stop> {
-    let backend = settings.backend();
-    let mut problem = build(task, sample, depth, budgets, settings);
-    let cells = |shared: &Shared<I, R>, worker: &mut Worker<I, R>| {
-        (passes.cells)(backend, task, shared, worker)
-    };
-    let n_threads = useful_threads(|| effort(sample, depth), settings);
-    let best = run(&mut problem, backend, passes.sums, &cells, n_threads, monitor)?;
-    let error = lane_error(task, &problem, sample);
-    let unit = task.lane_unit(&problem.shift);
-    refine::refine(task, &problem, sample, &best, unit, error, budgets, cutoff, monitor)
+/// One lattice.
+struct Lattice<'a, T> {
+    task: &'a T,
+    sample: &'a Sample,
+    query: Query<'a>,
+    settings: &'a Settings,
+    /// Bytes that its tables leave.
+    room: usize,
+    monitor: &'a Monitor<'a>,
 }
 
-/// Runs all phases: fills the sums of the problem, and finds the best splits of every level.
+impl<T: LaneTask> Lattice<'_, T> {
+    /// Runs all phases, on a thread for each of the tables, and refines.
+    fn solve<'t, I: LaneInt, R: LaneReal>(
+        &self,
+        tables: impl Iterator<Item = &'t mut Width<I, R>>,
+        passes: Passes<T, I, R>,
+    ) -> Result<Solved, Stop> {
+        let Lattice { task, sample, query, settings, room, monitor } = *self;
+        let backend = settings.backend();
+        let mut threads: Vec<&mut Width<I, R>> = tables.collect();
+        let mut problem = self.problem(std::mem::take(&mut threads[0].sums));
+        let cells = |shared: &Shared<I, R>, worker: &mut Worker<I, R>| {
+            (passes.cells)(backend, task, shared, worker)
+        };
+        run(&mut problem, backend, passes.sums, &cells, &mut threads, monitor)?;
+        let (error, unit) = (lane_error(task, &problem, sample), task.lane_unit(&problem.shift));
+        let best = &threads[0].best;
+        let solved =
+            refine::refine(task, &problem, sample, best, unit, error, query, room, monitor);
+        threads[0].sums = problem.sums;
+        solved
+    }
+
+    /// What the kernels read, in the memory of other sums.
+    fn problem<I: LaneInt, R: LaneReal>(&self, sums: Sums<I>) -> Problem<I, R> {
+        let Lattice { task, sample, query, settings, .. } = *self;
+        let shift = shifts(task.max_lane_sum(size_of::<I>() == 4), sample);
+        let (budgets, slots) = leaf_budgets(query.depth, query.budgets);
+        let mut problem = Problem {
+            depth: query.depth,
+            of_task: task.channels(),
+            sums,
+            minima: Vec::new(),
+            smallest: settings.limits.smallest(),
+            price: R::from_f64(task.split_price() as f64 / task.lane_unit(&shift)),
+            shift,
+            budgets,
+            slots,
+            unlimited: query.budgets == [usize::MAX],
+            rates: if T::PRICED { rates(task, sample) } else { Rates::default() },
+        };
+        fill_rows(&mut problem, sample, counted::<T>(settings));
+        problem
+    }
+}
+
+/// Runs all phases: fills the sums of the problem, and finds the best splits of every level in the
+/// tables of the first thread.
 fn run<I: LaneInt, R: LaneReal>(
     problem: &mut Problem<I, R>,
     backend: Backend,
     sums_of: SumsPass<I, R>,
     cells_of: &CellsOf<'_, I, R>,
-    n_threads: usize,
+    threads: &mut [&mut Width<I, R>],
     monitor: &Monitor,
-) -> Result<[Best<R>; MAX_DEPTH], Stop> {
-    let mut best: [Best<R>; MAX_DEPTH] = Default::default();
-    if problem.depth == 0 {
-        return Ok(best);
-    }
+) -> Result<(), Stop> {
     let (depth, everything, nothing) =
         (problem.depth, problem.sums.rows.everything(), Best(Vec::new()));
-    let mut workers: Vec<Worker<I, R>> =
-        (0..n_threads).map(|_| Worker::new(&problem.sums, Best(Vec::new()))).collect();
+    let tables = threads.iter_mut().map(|of| (&mut of.best, &mut of.worker));
+    let (mut best, mut workers): (Vec<_>, Vec<_>) = tables.unzip();
+    workers.iter_mut().for_each(|worker| worker.begin(&problem.sums));
     for m in 1..depth {
+        let mut level = std::mem::take(&mut problem.sums.levels[m - 1]);
         let sums = &problem.sums;
-        let mut level = vec![I::default(); sums.channels * sums.geometry.total(m)];
+        refill(&mut level, sums.channels * sums.geometry.total(m), I::default());
         let filling = Filling {
             sums,
             size: m,
@@ -223,27 +254,31 @@ fn run<I: LaneInt, R: LaneReal>(
         problem.sums.levels[m - 1] = level;
     }
     for level in (1..=depth).rev() {
-        let (above, below) = best.split_at_mut(level);
+        let positions = if level == 1 { 1 } else { problem.sums.geometry.total(level - 1) };
+        let entries = (positions * problem.slots[level - 1]) << (level - 1);
+        for (best, worker) in best.iter_mut().zip(&mut workers) {
+            std::mem::swap(&mut best[level - 1], &mut worker.above);
+            room_for(&mut worker.above.0, entries);
+        }
         let shared = Shared {
             problem,
             size: level,
-            below: if level < depth { &below[0] } else { &nothing },
+            below: best[0].get(level).unwrap_or(&nothing),
             everything: &everything,
             next: AtomicUsize::new(0),
             monitor,
         };
-        let positions = if level == 1 { 1 } else { problem.sums.geometry.total(level - 1) };
-        let entries = (positions * problem.slots[level - 1]) << (level - 1);
         run_all(&mut workers, &|worker| {
-            worker.above.0.clear();
             worker.above.0.resize(entries, R::INFINITY);
             cells_of(&shared, worker)
         })?;
         let (first, others) = workers.split_first_mut().expect("at least one thread");
         merge(&mut first.above.0, others.iter().map(|w| w.above.0.as_slice()).collect());
-        above[level - 1] = std::mem::take(&mut first.above);
+        for (best, worker) in best.iter_mut().zip(&mut workers) {
+            std::mem::swap(&mut best[level - 1], &mut worker.above);
+        }
     }
-    Ok(best)
+    Ok(())
 }
 
 /// Takes the minimum with every other table, entry by entry, on as many threads.
@@ -309,38 +344,13 @@ fn lane_value(exact: i64, shift: u32) -> i64 {
     if shift == 0 { exact } else { (exact + (1 << (shift - 1))) >> shift }
 }
 
-fn build<T: LaneTask, I: LaneInt, R: LaneReal>(
-    task: &T,
-    sample: &Sample,
-    depth: usize,
-    budgets: &[usize],
-    settings: &Settings,
-) -> Problem<I, R> {
-    let shift = shifts(task.max_lane_sum(size_of::<I>() == 4), sample);
-    let price = task.split_price() as f64 / task.lane_unit(&shift);
-    let rates = if T::PRICED { rates(task, sample) } else { Rates::default() };
-    let of_task = task.channels();
-    let (counted, smallest) = (counted::<T>(settings), settings.limits.smallest());
-    problem_of(sample, depth, budgets, of_task, shift, price, rates, counted, smallest)
-}
-
-/// The problem of a task with so many channels, these `shift`s, price of a split and rates.
-#[allow(clippy::too_many_arguments)]
-fn problem_of<I: LaneInt, R: LaneReal>(
-    sample: &Sample,
-    depth: usize,
-    budgets: &[usize],
-    of_task: usize,
-    shift: Vec<u32>,
-    price: f64,
-    rates: Rates<R>,
-    counted: Smallest,
-    smallest: Smallest,
-) -> Problem<I, R> {
-    // What the rows count beyond the channels of the task.
+/// Takes over the rows of a sample, and what they count beyond the channels of the task.
+fn fill_rows<I: LaneInt, R>(problem: &mut Problem<I, R>, sample: &Sample, counted: Smallest) {
+    let Problem { depth, of_task, shift, sums, minima, .. } = problem;
+    let of_task = *of_task;
     let mut further: Vec<&[i64]> = Vec::new();
-    let minima = [(&sample.counts, counted.rows), (&sample.events, counted.events)];
-    let minima = minima.into_iter().filter(|&(_, least)| least > 0).map(|(numbers, least)| {
+    let counts = [(&sample.counts, counted.rows), (&sample.events, counted.events)];
+    for (numbers, least) in counts.into_iter().filter(|&(_, least)| least > 0) {
         let holds = |&c: &usize| {
             let same = |r: usize| sample.statistics(r)[c] == numbers[r];
             shift[c] == 0 && (0..sample.n_rows()).all(same)
@@ -349,14 +359,15 @@ fn problem_of<I: LaneInt, R: LaneReal>(
             further.push(numbers);
             of_task + further.len() - 1
         });
-        (channel, least)
-    });
-    let minima: Vec<(usize, i64)> = minima.collect();
-    let channels = of_task + further.len();
+        minima.push((channel, least));
+    }
+    sums.channels = of_task + further.len();
+    sums.geometry = Geometry::new(sample.n_columns(), (*depth).min(combine::PREFIX));
     // Totals of what the lanes add, not of the exact statistics: differences stay exact.
-    let mut totals = vec![0i64; channels];
-    let rows = Rows::new(sample, channels, |r, record: &mut [I]| {
-        let statistics = sample.statistics(r).iter().zip(&shift).map(|(&v, &s)| lane_value(v, s));
+    let mut totals = vec![0i64; sums.channels];
+    sums.rows.fill(sample, sums.channels, |r, record| {
+        let statistics = sample.statistics(r).iter().zip(&*shift);
+        let statistics = statistics.map(|(&v, &s)| lane_value(v, s));
         let numbers = further.iter().map(|numbers| numbers[r]);
         for ((lane, total), v) in record.iter_mut().zip(&mut totals).zip(statistics.chain(numbers))
         {
@@ -364,27 +375,7 @@ fn problem_of<I: LaneInt, R: LaneReal>(
             *total += v;
         }
     });
-    let unlimited = budgets == [usize::MAX];
-    let (combinations, slots) = leaf_budgets(depth, budgets);
-    Problem {
-        depth,
-        of_task,
-        sums: Sums {
-            geometry: Geometry::new(sample.n_columns(), depth.min(combine::PREFIX)),
-            channels,
-            rows,
-            totals: totals.into_iter().map(I::from_i64).collect(),
-            levels: Default::default(),
-        },
-        minima,
-        smallest,
-        shift,
-        price: R::from_f64(price),
-        budgets: combinations,
-        slots,
-        unlimited,
-        rates,
-    }
+    sums.totals = totals.into_iter().map(I::from_i64).collect();
 }
 
 /// Prices of the columns of a sample, in lane units.

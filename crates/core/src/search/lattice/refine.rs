@@ -7,7 +7,7 @@
 //! first column, so the tree does not depend on backend or threads.
 
 use super::combine::{Best, PREFIX, Problem, best_at};
-use super::{MAX_DEPTH, Solved};
+use super::{MAX_DEPTH, Query, Solved};
 use crate::data::Sample;
 use crate::search::{Monitor, Stop};
 use crate::simd::{LaneInt, LaneReal};
@@ -29,9 +29,16 @@ pub struct Found {
 struct Node {
     cost: i64,
     leaves: u32,
-    /// Column and the subtrees where it is true and false; `None` for a leaf.
-    split: Option<(usize, usize, usize)>,
+    /// Column, `LEAF` for none, and the subtrees where it is true and false.
+    column: u32,
+    sides: [u32; 2],
 }
+
+/// No column, or no subtree: a leaf.
+const LEAF: u32 = u32::MAX;
+
+/// Bytes of a subtree with its place in the memo, while both are moved to twice their room.
+const SUBTREE: usize = 3 * size_of::<Node>() + 4 * size_of::<(u128, u32)>();
 
 /// Columns and required values, ascending in column; unused places are zero.
 type Literals = [(usize, bool); MAX_DEPTH];
@@ -50,11 +57,14 @@ struct Refiner<'a, T, I, R> {
     error: LaneError,
     monitor: &'a Monitor<'a>,
     arena: Vec<Node>,
-    memo: FxHashMap<(Literals, usize, usize), usize>,
+    /// Subtrees by itemset and budget.
+    memo: FxHashMap<u128, u32>,
+    /// Most subtrees of the memo.
+    room: usize,
 }
 
 /// The exact best tree for each leaf budget; or for one budget, where no tree costs less than
-/// `cutoff` or than the leaf, the leaf.
+/// the cutoff or than the leaf, the leaf. Subtrees are remembered in `room` bytes.
 #[allow(clippy::too_many_arguments)]
 pub fn refine<T: LaneTask, I: LaneInt, R: LaneReal>(
     task: &T,
@@ -63,10 +73,11 @@ pub fn refine<T: LaneTask, I: LaneInt, R: LaneReal>(
     best: &[Best<R>; MAX_DEPTH],
     unit: f64,
     error: LaneError,
-    budgets: &[usize],
-    cutoff: i64,
+    query: Query,
+    room: usize,
     monitor: &Monitor,
 ) -> Result<Solved, Stop> {
+    let Query { budgets, cutoff, .. } = query;
     let mut refiner = Refiner {
         task,
         problem,
@@ -77,6 +88,7 @@ pub fn refine<T: LaneTask, I: LaneInt, R: LaneReal>(
         monitor,
         arena: Vec::new(),
         memo: FxHashMap::default(),
+        room: room / SUBTREE,
     };
     let leaf = task.leaf_cost(&sample.total);
     let (root_values, slack) = (refiner.root_values(budgets), refiner.slack(leaf));
@@ -94,7 +106,7 @@ pub fn refine<T: LaneTask, I: LaneInt, R: LaneReal>(
     let mut found = Vec::with_capacity(budgets.len());
     for &budget in budgets {
         let node = refiner.exact(([(0, false); MAX_DEPTH], 0), &rows, budget)?;
-        let cost = refiner.arena[node].cost;
+        let cost = refiner.arena[node as usize].cost;
         found.push(Found { cost, tree: refiner.tree(node) });
     }
     let lower = found.iter().map(|f| f.cost).collect();
@@ -113,10 +125,10 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
     }
 
     /// Exact best tree on the rows of an itemset with at most `budget` leaves.
-    fn exact(&mut self, itemset: Itemset, rows: &[u32], budget: usize) -> Result<usize, Stop> {
+    fn exact(&mut self, itemset: Itemset, rows: &[u32], budget: usize) -> Result<u32, Stop> {
         let remaining = self.problem.depth - itemset.1;
         let budget = budget.min(1 << remaining);
-        let key = (itemset.0, itemset.1, budget);
+        let key = packed(itemset, budget);
         if let Some(&known) = self.memo.get(&key) {
             return Ok(known);
         }
@@ -124,7 +136,7 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
         let smallest = self.problem.smallest;
         let allowed = smallest.allows_leaf(size);
         let cost = if allowed { self.task.leaf_cost(&sums) } else { i64::MAX };
-        let leaf = Node { cost, leaves: 1, split: None };
+        let leaf = Node { cost, leaves: 1, column: LEAF, sides: [LEAF; 2] };
         let useful = budget > 1
             && rows.len() > 1
             && smallest.allows_split(size)
@@ -136,9 +148,12 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
         } else {
             self.best_split(itemset, rows, &sums, budget, leaf)?
         };
+        let place = self.arena.len() as u32;
         self.arena.push(node);
-        self.memo.insert(key, self.arena.len() - 1);
-        Ok(self.arena.len() - 1)
+        if self.memo.len() < self.room {
+            self.memo.insert(key, place);
+        }
+        Ok(place)
     }
 
     /// Best of `leaf` and one split into two leaves.
@@ -179,7 +194,7 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
             let cost = task.combine(&task.leaf_cost(yes), &task.leaf_cost(&no))
                 + self.feature_price(itemset, c, sums);
             if cost < best.cost {
-                best = Node { cost, leaves: 2, split: Some((c, usize::MAX, usize::MAX)) };
+                best = Node { cost, leaves: 2, column: c as u32, sides: [LEAF; 2] };
             }
         }
         best
@@ -233,23 +248,23 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
             if rows_yes.is_empty() || rows_no.is_empty() {
                 continue;
             }
+            let (subtrees, remembered) = (self.arena.len(), self.memo.len());
             let yes = self.exact(with(itemset, c, true), &rows_yes, a)?;
             let no = self.exact(with(itemset, c, false), &rows_no, b)?;
-            let (y, o) = (self.arena[yes], self.arena[no]);
-            if y.cost == i64::MAX || o.cost == i64::MAX {
-                continue;
-            }
-            let split = Node {
-                cost: y.cost + o.cost + price + self.feature_price(itemset, c, sums),
-                leaves: y.leaves + o.leaves,
-                split: Some((c, yes, no)),
-            };
-            if (split.cost, split.leaves) < (best.cost, best.leaves) {
-                best = split;
+            let [y, o] = [yes, no].map(|side| self.arena[side as usize]);
+            let allowed = y.cost < i64::MAX && o.cost < i64::MAX;
+            let price = price + self.feature_price(itemset, c, sums);
+            let cost = if allowed { y.cost + o.cost + price } else { i64::MAX };
+            let leaves = y.leaves + o.leaves;
+            if allowed && (cost, leaves) < (best.cost, best.leaves) {
+                best = Node { cost, leaves, column: c as u32, sides: [yes, no] };
                 // Where equal costs mean equally many leaves, the first column wins.
                 if slack == 0.0 && task.orders_sizes() && best.cost as f64 <= least {
                     break;
                 }
+            } else if self.memo.len() == remembered {
+                // Nothing refers to what was found.
+                self.arena.truncate(subtrees);
             }
         }
         Ok(best)
@@ -359,11 +374,13 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
         (sums, size)
     }
 
-    fn tree(&self, node: usize) -> Tree {
-        let Some((c, yes, no)) = self.arena.get(node).and_then(|n| n.split) else {
+    fn tree(&self, node: u32) -> Tree {
+        let Some(&Node { column, sides: [yes, no], .. }) = self.arena.get(node as usize) else {
             return Tree::leaf();
         };
-        let column = self.sample.columns[c];
+        let Some(&column) = self.sample.columns.get(column as usize) else {
+            return Tree::leaf();
+        };
         let (yes, no) = (self.tree(yes), self.tree(no));
         if column.flipped {
             Tree::split(column.feature, &no, &yes)
@@ -375,6 +392,13 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
 
 fn uses(itemset: Itemset, column: usize) -> bool {
     itemset.0[..itemset.1].iter().any(|&(c, _)| c == column)
+}
+
+/// An itemset and a budget as one number: lattices have less than 2^23 columns, and complete
+/// trees of their depth less than 2^8 leaves.
+fn packed((literals, size): Itemset, budget: usize) -> u128 {
+    let literal = |&(c, value): &(usize, bool)| 2 * c as u128 + u128::from(value) + 1;
+    literals[..size].iter().fold(budget as u128, |key, of| key << 24 | literal(of))
 }
 
 /// The itemset with one more literal, kept ascending.

@@ -7,6 +7,7 @@ use super::geometry::{Geometry, PAD, Row};
 use crate::simd::{Job, LaneInt, Lanes};
 
 /// The rows, and sums over those where all columns of an itemset are true.
+#[derive(Clone, Debug, Default)]
 pub struct Sums<I> {
     pub geometry: Geometry,
     pub channels: usize,

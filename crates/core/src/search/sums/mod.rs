@@ -37,6 +37,7 @@ pub struct Problem<'a, T> {
     monitor: &'a Monitor<'a>,
     bounds: RowBounds<'a, T>,
     memo: Option<Memo<i64, Arc<Tree>>>,
+    tables: lattice::Pool,
 }
 
 impl<'a, T: LaneTask> Problem<'a, T> {
@@ -44,7 +45,8 @@ impl<'a, T: LaneTask> Problem<'a, T> {
     fn new(task: &'a T, sample: &Sample, settings: &Settings, monitor: &'a Monitor<'a>) -> Self {
         let bounds = RowBounds::new(task, sample, settings);
         let memo = settings.switches.cache.then(|| Memo::new(settings.memo_bytes()));
-        Problem { task, monitor, bounds, memo }
+        let tables = lattice::Pool::new(settings.bytes());
+        Problem { task, monitor, bounds, memo, tables }
     }
 
     /// A search over the nodes of these data.

@@ -6,7 +6,7 @@ use super::subsets::Subsets;
 use crate::data::Sample;
 use crate::search::Stop;
 use crate::search::branch::Branch;
-use crate::search::lattice::{self, Found};
+use crate::search::lattice::{self, Extent, Found, Query};
 use crate::search::nodes::{
     Allowed, Below, Bounded, Cost, Known, KnownOf, Listed, Look, Nodes, Parent, Pending, Rooted,
     full_leaves, kept,
@@ -33,6 +33,8 @@ pub struct SumNodes<'a, T> {
     pub problem: &'a Problem<'a, T>,
     /// Settings of the search, whose lattices may run on fewer threads.
     pub settings: Settings,
+    /// Bytes that a lattice of this thread may take at most.
+    share: usize,
     /// Whether a lattice at the root answers for all numbers of leaves, not for one.
     pub all_sizes: bool,
 }
@@ -124,7 +126,8 @@ impl Node {
 
 impl<'a, T: LaneTask> SumNodes<'a, T> {
     pub fn new(problem: &'a Problem<'a, T>, settings: &Settings) -> Self {
-        SumNodes { problem, settings: settings.clone(), all_sizes: false }
+        let (settings, share) = (settings.clone(), settings.bytes());
+        SumNodes { problem, settings, share, all_sizes: false }
     }
 
     /// A node of these rows.
@@ -135,40 +138,45 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
         Node { leaf, finest: bounds.finest(&sample), rows: sample.key(), sample }
     }
 
-    /// Deepest lattice on these rows that the memory limit allows.
-    pub fn lattice_depth(&self, sample: &Sample) -> usize {
-        let (settings, left) = (&self.settings, self.room());
+    /// Deepest lattice on these rows for so many leaves that the memory limit allows.
+    pub fn lattice_depth(&self, sample: &Sample, leaves: usize) -> usize {
+        let (settings, room) = (&self.settings, self.room());
         let deepest = settings.switches.lattice_depth.clamp(1, lattice::MAX_DEPTH);
-        let bytes = self.lattice_bytes(sample);
-        let fits = |d: &usize| bytes(*d, settings.threads()) <= left;
+        let extent = self.extent(sample, leaves);
+        let fits = |&depth: &usize| extent(depth, settings.threads()).bytes(sample) <= room;
         (1..=deepest).rev().find(fits).unwrap_or(0)
     }
 
-    /// Bytes of lattices on these rows, by depth and threads; O(rows).
-    fn lattice_bytes(&self, sample: &Sample) -> impl Fn(usize, usize) -> usize {
+    /// Lattices on these rows, by depth and threads; O(rows).
+    fn extent(&self, sample: &Sample, leaves: usize) -> impl Fn(usize, usize) -> Extent {
         let (task, settings) = (self.problem.task, &self.settings);
         let deepest = settings.switches.lattice_depth.clamp(1, lattice::MAX_DEPTH);
         let precision = lattice::choose_precision(task, sample, deepest, settings);
         let channels = lattice::channels(task, settings);
-        move |depth, n_threads| lattice::bytes(sample, depth, channels, n_threads, precision)
+        move |depth, n_threads| Extent { depth, leaves, channels, n_threads, precision }
     }
 
-    /// Bytes that the nodes met leave to lattices.
+    /// Bytes that the nodes met leave to a lattice.
     fn room(&self) -> usize {
         let used = self.problem.memo.as_ref().map_or(0, branch::MemoOf::<Self>::bytes);
-        self.settings.bytes().saturating_sub(used)
+        self.settings.bytes().saturating_sub(used).min(self.share)
     }
 
     /// The best trees of one lattice.
-    pub fn lattice(
+    pub fn lattice(&self, sample: &Sample, query: Query) -> Result<lattice::Solved, Stop> {
+        self.lattice_of(self.problem.task, sample, query, &self.settings)
+    }
+
+    /// Of another task on the same rows, or with other settings.
+    fn lattice_of<U: LaneTask>(
         &self,
+        task: &U,
         sample: &Sample,
-        depth: usize,
-        budgets: &[usize],
-        cutoff: i64,
+        query: Query,
+        settings: &Settings,
     ) -> Result<lattice::Solved, Stop> {
-        let Problem { task, monitor, .. } = self.problem;
-        lattice::solve(*task, sample, depth, budgets, cutoff, &self.settings, monitor)
+        let Problem { tables, monitor, .. } = self.problem;
+        lattice::solve(task, sample, query, settings, tables.share(self.room()), monitor)
     }
 
     /// Solves a node by one lattice.
@@ -181,11 +189,12 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
     ) -> Result<Look<Self>, Stop> {
         if all_sizes {
             let budgets: Vec<usize> = (1..=allowed.leaves).collect();
-            let found = self.lattice(&node.sample, allowed.depth, &budgets, i64::MAX)?.found;
+            let query = Query { depth: allowed.depth, budgets: &budgets, cutoff: i64::MAX };
+            let found = self.lattice(&node.sample, query)?.found;
             return Ok(Look::of_budgets(found.into_iter().map(|f| (f.cost, f.tree))));
         }
-        let budget = if allowed.is_full() { usize::MAX } else { allowed.leaves };
-        let mut solved = self.lattice(&node.sample, allowed.depth, &[budget], cut)?;
+        let query = Query { depth: allowed.depth, budgets: &[allowed.budget()], cutoff: cut };
+        let mut solved = self.lattice(&node.sample, query)?;
         let Found { cost, tree } = solved.found.remove(0);
         let lower = solved.lower[0];
         let proven = lower >= cost;
@@ -198,8 +207,8 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
 
     /// Greedy tree that chooses each split by the best tree of so many levels below it.
     pub fn dive(&self, sample: &Sample, depth: usize, levels: usize) -> Result<Found, Stop> {
-        let reach = depth.min(levels).min(self.lattice_depth(sample).max(1));
-        let solved = self.lattice(sample, reach, &[usize::MAX], i64::MAX)?;
+        let reach = depth.min(levels).min(self.lattice_depth(sample, usize::MAX).max(1));
+        let solved = self.lattice(sample, Query::full(reach, i64::MAX))?;
         let near = solved.found.into_iter().next().expect("one budget");
         if reach == depth || near.tree.n_nodes() == 1 {
             return Ok(near);
@@ -247,24 +256,22 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
     /// Bound on the trees whose leaves may be of any size.
     fn any_leaves(&self, node: &Node, allowed: Allowed) -> Result<i64, Stop> {
         let sample = &node.sample;
-        if allowed.depth > self.lattice_depth(sample) {
+        let budget = allowed.budget();
+        if allowed.depth > self.lattice_depth(sample, budget) {
             return Ok(node.finest);
         }
         let settings = &self.settings.with_limits(|s| {
             s.min_leaf = 1;
             s.min_events = 0;
         });
-        let budget = if allowed.is_full() { usize::MAX } else { allowed.leaves };
-        let Problem { task, monitor, .. } = self.problem;
         // Nothing needs to be found, only bounded.
-        let (cutoff, depth) = (i64::MIN, allowed.depth);
-        let solved = lattice::solve(*task, sample, depth, &[budget], cutoff, settings, monitor)?;
-        Ok(solved.lower[0])
+        let query = Query { depth: allowed.depth, budgets: &[budget], cutoff: i64::MIN };
+        Ok(self.lattice_of(self.problem.task, sample, query, settings)?.lower[0])
     }
 
     /// Bounds on trees of any depth from one lattice: of all, and with each column at the root.
     fn relaxed(&self, sample: &Sample, reach: usize) -> Result<Option<(i64, Vec<i64>)>, Stop> {
-        let Problem { task, monitor, .. } = self.problem;
+        let task = self.problem.task;
         let bounded = self.settings.switches.equivalent_points && task.split_price() > 0;
         let Some(relaxed) = task.relaxed().filter(|_| bounded && reach > 1) else {
             return Ok(None);
@@ -273,9 +280,8 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
             return Ok(None);
         }
         let sample = sample.with_channel(|record| record.iter().copied().min().unwrap_or(0));
-        let depth = RELAXED_DEPTH.min(reach - 1);
-        let (budgets, cutoff, settings) = ([usize::MAX], i64::MAX, &self.settings);
-        let solved = lattice::solve(&relaxed, &sample, depth, &budgets, cutoff, settings, monitor)?;
+        let query = Query::full(RELAXED_DEPTH.min(reach - 1), i64::MAX);
+        let solved = self.lattice_of(&relaxed, &sample, query, &self.settings)?;
         let columns = match &solved.root_values[..] {
             values @ [_, ..] if solved.exact => {
                 let price = task.split_price();
@@ -288,10 +294,10 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
 
     /// Columns by the value of the best shallow tree with each at the root.
     fn order(&self, sample: &Sample, reach: usize) -> Result<Vec<usize>, Stop> {
-        let depth = reach.min(LOOK_AHEAD);
+        let query = Query::full(reach.min(LOOK_AHEAD), i64::MIN);
         let mut order: Vec<usize> = (0..sample.n_columns()).collect();
         // Only the values are wanted.
-        let values = self.lattice(sample, depth, &[usize::MAX], i64::MIN)?.root_values;
+        let values = self.lattice(sample, query)?.root_values;
         if !values.is_empty() {
             order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
         }
@@ -348,12 +354,13 @@ impl<'a, T: LaneTask> Nodes for SumNodes<'a, T> {
         cut: i64,
     ) -> Result<Look<Self>, Stop> {
         let (sample, depth) = (&node.sample, allowed.depth);
-        let reach = self.lattice_depth(sample);
+        let full = allowed.is_full();
+        let all_sizes = if parent.is_some() { !full } else { self.all_sizes };
+        let leaves = if all_sizes { allowed.leaves } else { allowed.budget() };
+        let reach = self.lattice_depth(sample, leaves);
         if reach == 0 {
             return Err(Stop::Memory);
         }
-        let full = allowed.is_full();
-        let all_sizes = if parent.is_some() { !full } else { self.all_sizes };
         if depth <= reach && (depth < LOOK_AHEAD || !full || all_sizes) {
             return self.by_lattice(node, allowed, all_sizes, cut);
         }
@@ -476,13 +483,15 @@ impl<T: LaneTask> Rooted for SumNodes<'_, T> {
     /// None where a switch lets threads share the cells of lattices that have enough.
     fn workers(&self, node: &Node, allowed: Allowed) -> Vec<Self> {
         let (sample, settings) = (&node.sample, &self.settings);
-        let reach = self.lattice_depth(sample).min(allowed.depth - 1);
+        let reach = self.lattice_depth(sample, allowed.budget()).min(allowed.depth - 1);
         let useful = || lattice::useful_threads(|| lattice::effort(sample, reach), settings);
         if settings.switches.cells_per_thread.is_some() && useful() == settings.threads() {
             return Vec::new();
         }
-        let shared = settings.shared(reach, self.lattice_bytes(sample)(reach, 1));
-        let worker = |settings| SumNodes { settings, ..*self };
+        let each = self.extent(sample, allowed.budget())(reach, 1).bytes(sample);
+        let shared = settings.shared(reach, each);
+        let share = (settings.bytes() - settings.memo_bytes()) / shared.len().max(1);
+        let worker = |settings| SumNodes { settings, share, ..*self };
         shared.into_iter().map(worker).collect()
     }
 

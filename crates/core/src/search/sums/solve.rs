@@ -6,7 +6,7 @@ use super::{Problem, SumNodes, SumScale, groups, sample, start};
 use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
 use crate::search::branch::Branch;
-use crate::search::lattice::{self, Found};
+use crate::search::lattice::{self, Found, Query};
 use crate::search::nodes::{Allowed, Nodes};
 use crate::search::root::Search;
 use crate::search::{Checked, Monitor, Settings, Solution, Stop};
@@ -145,10 +145,10 @@ impl<'a, T: LaneTask> Run<'a, T> {
         }
         let plan = Plan::new(task, sample, settings, allowed.depth, monitor);
         plan.announce();
+        let nodes = problem.branch(settings).nodes;
         let greedy = |exact| {
-            let most = if allowed.is_full() { usize::MAX } else { allowed.leaves };
-            let shape = start::Shape { depth: allowed.depth, leaves: most, exact };
-            start::greedy(task, sample, settings, shape, monitor)
+            let shape = start::Shape { depth: allowed.depth, leaves: allowed.budget(), exact };
+            start::greedy(&nodes, sample, shape)
         };
         if plan.is_instant() {
             let end = self.in_order(allowed, &plan);
@@ -158,8 +158,7 @@ impl<'a, T: LaneTask> Run<'a, T> {
             return end;
         }
         self.offer(greedy(0));
-        let nodes = problem.branch(settings).nodes;
-        let exact = plan.exact_levels().min(nodes.lattice_depth(sample));
+        let exact = plan.exact_levels().min(nodes.lattice_depth(sample, usize::MAX));
         // The fewer levels are done even where the more would not be in time.
         for levels in (2..=exact).filter(|_| allowed.is_full()) {
             self.offer(greedy(levels));
@@ -230,12 +229,12 @@ impl<'a, T: LaneTask> Run<'a, T> {
                     return Ok(depth);
                 }
             }
-            if depth == allowed.depth || depth > branch.nodes.lattice_depth(&root.sample) {
+            let budget = allowed.at_most(depth, usize::MAX).budget();
+            if depth == allowed.depth || depth > branch.nodes.lattice_depth(&root.sample, budget) {
                 return Ok(depth);
             }
-            let shallower = allowed.at_most(depth, usize::MAX);
-            let budget = if shallower.is_full() { usize::MAX } else { shallower.leaves };
-            let mut solved = branch.nodes.lattice(&root.sample, depth, &[budget], best.cost)?;
+            let query = Query { depth, budgets: &[budget], cutoff: best.cost };
+            let mut solved = branch.nodes.lattice(&root.sample, query)?;
             let found = solved.found.remove(0);
             if found.cost < best.cost {
                 best = found;

@@ -3,10 +3,12 @@
 //! Grown breadth-first, so that a stop leaves a tree that is worth having, and pruned exactly:
 //! of all subtrees of the grown tree with the leaves allowed, the cheapest.
 
+use super::Problem;
+use super::nodes::SumNodes;
 use crate::data::Sample;
 use crate::prune::{Costed, Pruned};
-use crate::search::lattice::{self, Found};
-use crate::search::{Monitor, Settings, Stop};
+use crate::search::lattice::{Found, Query};
+use crate::search::{Monitor, Stop};
 use crate::task::LaneTask;
 use crate::tree::Tree;
 use std::collections::VecDeque;
@@ -65,27 +67,21 @@ pub struct Shape {
 /// The greedy tree of this shape; a limit ends it early.
 ///
 /// O(rows · columns · channels) per level, and one lattice of all rows for the exact ones.
-pub fn greedy<T: LaneTask>(
-    task: &T,
-    sample: &Sample,
-    settings: &Settings,
-    shape: Shape,
-    monitor: &Monitor,
-) -> Found {
+pub fn greedy<T: LaneTask>(search: &SumNodes<T>, sample: &Sample, shape: Shape) -> Found {
     let mut nodes = Vec::new();
     // What was grown before a stop is a tree, too.
-    let _ = grow(task, sample, settings, shape, monitor, &mut nodes);
+    let _ = grow(search, sample, shape, &mut nodes);
     prune(sample, &nodes, shape.leaves)
 }
 
 fn grow<T: LaneTask>(
-    task: &T,
+    search: &SumNodes<T>,
     sample: &Sample,
-    settings: &Settings,
     shape: Shape,
-    monitor: &Monitor,
     nodes: &mut Vec<Node>,
 ) -> Result<(), Stop> {
+    let Problem { task, monitor, .. } = *search.problem;
+    let settings = &search.settings;
     let (channels, n) = (sample.channels, sample.n_columns());
     let width = channels + 1;
     let smallest = settings.limits.smallest();
@@ -149,16 +145,8 @@ fn grow<T: LaneTask>(
             for (node, rows) in [(at, &yes_rows), (at + 1, &no_rows)] {
                 if shape.exact > 0 && nodes[node].leaf < i64::MAX {
                     let part = sample.of_rows(rows, tested.clone());
-                    let (budgets, cutoff) = ([usize::MAX], nodes[node].leaf);
-                    let mut solved = lattice::solve(
-                        task,
-                        &part,
-                        shape.exact,
-                        &budgets,
-                        cutoff,
-                        settings,
-                        monitor,
-                    )?;
+                    let query = Query::full(shape.exact, nodes[node].leaf);
+                    let mut solved = search.lattice(&part, query)?;
                     let found = solved.found.remove(0);
                     if found.cost < nodes[node].leaf {
                         nodes[node] =
@@ -229,6 +217,7 @@ fn tree(sample: &Sample, nodes: &[Node], pruned: &Pruned, node: usize, place: us
 mod tests {
     use super::*;
     use crate::data::BinaryMatrix;
+    use crate::search::Settings;
     use crate::task::accuracy::Accuracy;
     use crate::task::{ScalarTask, Statistics};
 
@@ -251,7 +240,9 @@ mod tests {
         let never = || false;
         let monitor = Monitor::new(None, &never);
         let shape = Shape { depth, leaves: most, exact };
-        let found = greedy(&task, &sample, &Settings::default(), shape, &monitor);
+        let settings = Settings::default();
+        let problem = Problem::new(&task, &sample, &settings, &monitor);
+        let found = greedy(&SumNodes::new(&problem, &settings), &sample, shape);
         let partition = found.tree.partition(&matrix);
         let wrong = task.objective(&partition, found.tree.n_leaves()) * n as f64;
         (found.tree.n_leaves(), wrong.round() as i64)

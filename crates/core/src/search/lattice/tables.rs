@@ -1,0 +1,300 @@
+//! What the tables of a lattice take, and where they are kept from one lattice to the next.
+//!
+//! Memory that is freed and asked for again stays with the allocator of the thread that had it,
+//! where no limit counts it. So a search keeps one set of tables for every thread to its end,
+//! whether threads share a lattice or each has its own.
+
+use super::MAX_DEPTH;
+use super::budgets::slots;
+use super::combine::{Best, PREFIX};
+use super::geometry::Geometry;
+use super::kernels::Worker;
+use super::sums::Sums;
+use crate::data::Sample;
+use crate::search::Precision;
+use crate::simd::{LaneInt, LaneReal};
+use std::sync::{Mutex, MutexGuard};
+
+/// What decides how much a lattice takes, besides its rows.
+#[derive(Clone, Copy, Debug)]
+pub struct Extent {
+    pub depth: usize,
+    /// Most leaves; `usize::MAX` where the depth alone limits them.
+    pub leaves: usize,
+    pub channels: usize,
+    pub n_threads: usize,
+    pub precision: Precision,
+}
+
+impl Extent {
+    /// Bytes of a lattice: its tables and its copies of the rows.
+    pub fn bytes(self, sample: &Sample) -> usize {
+        let element = element(self.precision);
+        (0..self.n_threads).map(|thread| self.sizes(sample, thread).bytes(element)).sum()
+    }
+
+    /// Bytes of the rows of a lattice: a record and two bits per column each.
+    pub fn row_bytes(self, sample: &Sample) -> usize {
+        let record = (self.channels * element(self.precision)).next_multiple_of(8);
+        sample.n_rows() * (record + 2 * sample.n_columns().div_ceil(64) * 8)
+    }
+
+    /// Of the tables of one thread. The first has the sums; every other one takes candidates for
+    /// best splits in tables of its own, and each may copy the rows.
+    fn sizes(self, sample: &Sample, thread: usize) -> Sizes {
+        let (depth, n, slots) = (self.depth, sample.n_columns(), slots(self.depth, self.leaves));
+        let positions = |m: usize| if m > 0 { Geometry::positions(n, m) } else { 1 };
+        let of_level =
+            |m: usize, entries: usize| if m < depth { positions(m) * entries } else { 0 };
+        let channels = if thread == 0 { self.channels } else { 0 };
+        Sizes {
+            sums: std::array::from_fn(|m| of_level(m + 1, channels)),
+            best: std::array::from_fn(|m| of_level(m, slots[m] << m)),
+            rows: self.row_bytes(sample) * if thread == 0 { 2 } else { 1 },
+        }
+    }
+}
+
+/// Bytes of an entry.
+fn element(precision: Precision) -> usize {
+    match precision {
+        Precision::Single => 4,
+        Precision::Double => 8,
+    }
+}
+
+/// Entries of tables, and bytes of rows.
+struct Sizes {
+    sums: [usize; PREFIX],
+    best: [usize; MAX_DEPTH],
+    rows: usize,
+}
+
+impl Sizes {
+    fn bytes(&self, element: usize) -> usize {
+        self.sums.iter().chain(&self.best).sum::<usize>() * element + self.rows
+    }
+
+    /// What has room for both.
+    fn or(&self, other: &Sizes) -> Sizes {
+        Sizes {
+            sums: std::array::from_fn(|m| self.sums[m].max(other.sums[m])),
+            best: std::array::from_fn(|m| self.best[m].max(other.best[m])),
+            rows: self.rows.max(other.rows),
+        }
+    }
+}
+
+/// The tables of one thread.
+#[derive(Default)]
+pub struct Tables {
+    pub single: Width<i32, f32>,
+    pub double: Width<i64, f64>,
+}
+
+/// Tables of one width.
+pub struct Width<I, R> {
+    pub sums: Sums<I>,
+    pub best: [Best<R>; MAX_DEPTH],
+    pub worker: Worker<I, R>,
+}
+
+impl<I: LaneInt, R: LaneReal> Default for Width<I, R> {
+    fn default() -> Self {
+        Width { sums: Sums::default(), best: Default::default(), worker: Worker::default() }
+    }
+}
+
+impl<I: LaneInt, R: LaneReal> Width<I, R> {
+    fn sizes(&self) -> Sizes {
+        Sizes {
+            sums: std::array::from_fn(|m| self.sums.levels[m].capacity()),
+            best: std::array::from_fn(|m| self.best[m].0.capacity()),
+            rows: self.sums.rows.bytes() + self.worker.row_bytes(),
+        }
+    }
+}
+
+impl Tables {
+    /// Bytes in use, and once there is room for these sizes of a width.
+    fn bytes(&self, more: Option<(Precision, &Sizes)>) -> usize {
+        let of_width = |precision: Precision, held: Sizes| match more {
+            Some((of, more)) if of == precision => held.or(more).bytes(element(precision)),
+            _ => held.bytes(element(precision)),
+        };
+        of_width(Precision::Single, self.single.sizes())
+            + of_width(Precision::Double, self.double.sizes())
+    }
+}
+
+/// As many tables as threads were at lattices at a time.
+pub struct Pool {
+    idle: Mutex<Vec<Box<Tables>>>,
+    /// Bytes that all of them may take.
+    most: usize,
+}
+
+/// Bytes of a pool for one lattice.
+#[derive(Clone, Copy)]
+pub struct Share<'a> {
+    pool: &'a Pool,
+    most: usize,
+}
+
+impl Pool {
+    /// No tables yet.
+    pub fn new(most: usize) -> Self {
+        Pool { idle: Mutex::default(), most }
+    }
+
+    /// So many bytes of it.
+    pub fn share(&self, most: usize) -> Share<'_> {
+        Share { pool: self, most }
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Box<Tables>>> {
+        self.idle.lock().expect("no panic while locked")
+    }
+
+    /// Tables of so many threads; the others are given back where there is no room for them.
+    fn take(&self, n_threads: usize, most: usize) -> Vec<Box<Tables>> {
+        let mut idle = self.idle();
+        let others = idle.len().saturating_sub(n_threads);
+        let mut tables = idle.split_off(others);
+        if idle.iter().map(|tables| tables.bytes(None)).sum::<usize>() + most > self.most {
+            idle.clear();
+        }
+        tables.resize_with(n_threads, Box::default);
+        tables
+    }
+}
+
+impl Share<'_> {
+    /// Has a lattice solved, in the tables of its threads and with the bytes that these leave.
+    pub fn lend<V>(
+        self,
+        extent: Extent,
+        sample: &Sample,
+        solve: impl FnOnce(&mut [Box<Tables>], usize) -> V,
+    ) -> V {
+        let mut tables = self.pool.take(extent.n_threads, self.most);
+        let mut bytes = 0;
+        for (thread, tables) in tables.iter().enumerate() {
+            bytes += tables.bytes(Some((extent.precision, &extent.sizes(sample, thread))));
+        }
+        if bytes > self.most {
+            // They were for lattices of other shapes.
+            tables.iter_mut().for_each(|tables| **tables = Tables::default());
+            bytes = extent.bytes(sample);
+        }
+        let found = solve(&mut tables, self.most.saturating_sub(bytes));
+        self.pool.idle().append(&mut tables);
+        found
+    }
+}
+
+/// Makes a table of copies of `value`.
+pub fn refill<V: Copy>(table: &mut Vec<V>, len: usize, value: V) {
+    table.clear();
+    if table.capacity() < len {
+        drop(std::mem::take(table));
+        // New pages are zero already.
+        *table = vec![value; len];
+    } else {
+        table.resize(len, value);
+    }
+}
+
+/// Makes an empty table with room for so many. What there is, is given back before more is taken.
+pub fn room_for<V>(table: &mut Vec<V>, len: usize) {
+    table.clear();
+    if table.capacity() < len {
+        drop(std::mem::take(table));
+        table.reserve_exact(len);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::BinaryMatrix;
+    use crate::search::lattice::{Query, channels, solve};
+    use crate::search::{Monitor, Settings};
+    use crate::task::Statistics;
+    use crate::task::accuracy::Accuracy;
+
+    /// Labels and columns that no rule explains.
+    fn instance(n_rows: usize, n_columns: usize) -> (Accuracy, Sample) {
+        let mut state = 7u64;
+        let mut bit = || {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 62 & 1) as u8
+        };
+        let bytes: Vec<u8> = (0..n_rows * n_columns).map(|_| bit()).collect();
+        let labels: Vec<usize> = (0..n_rows).map(|_| usize::from(bit())).collect();
+        let task = Accuracy::new(&labels, 2, None, 0.0, 32).unwrap();
+        let matrix = BinaryMatrix::from_bytes(n_rows, n_columns, &bytes).unwrap();
+        let sample = Sample::new(&matrix, task.statistics(), 2);
+        (task, sample)
+    }
+
+    fn held(pool: &Pool) -> usize {
+        pool.idle().iter().map(|tables| tables.bytes(None)).sum()
+    }
+
+    /// Solves one lattice in the tables of a pool; what it finds, and what it was said to take.
+    fn solved(
+        pool: &Pool,
+        (task, sample): &(Accuracy, Sample),
+        (depth, leaves): (usize, usize),
+        n_threads: usize,
+        precision: Precision,
+        room: usize,
+    ) -> (i64, usize) {
+        let settings = Settings::default().with_resources(|s| s.n_threads = n_threads);
+        let settings = settings.with_switches(|s| {
+            (s.precision, s.cells_per_thread) = (Some(precision), Some(1));
+        });
+        let never = || false;
+        let monitor = Monitor::new(None, &never);
+        let (budgets, share) = ([leaves], pool.share(room));
+        let query = Query { depth, budgets: &budgets, cutoff: i64::MAX };
+        let found = solve(task, sample, query, &settings, share, &monitor).unwrap().found;
+        let channels = channels(task, &settings);
+        let extent = Extent { depth, leaves, channels, n_threads, precision };
+        (found[0].cost, extent.bytes(sample))
+    }
+
+    #[test]
+    fn a_lattice_takes_what_it_says() {
+        let instance = instance(100, 30);
+        let shapes = [(5, usize::MAX), (5, 20), (4, usize::MAX), (4, 9)];
+        for precision in [Precision::Single, Precision::Double] {
+            for (shape, n_threads) in shapes.into_iter().flat_map(|shape| [(shape, 1), (shape, 2)])
+            {
+                let pool = Pool::new(usize::MAX);
+                let (_, said) = solved(&pool, &instance, shape, n_threads, precision, 1 << 30);
+                let held = held(&pool);
+                assert!(held <= said, "{shape:?} {n_threads} {held} {said}");
+                assert!(3 * held >= 2 * said, "{shape:?} {n_threads} {held} {said}");
+            }
+        }
+    }
+
+    #[test]
+    fn tables_of_other_shapes_neither_add_up_nor_change_what_is_found() {
+        let instances = [instance(400, 12), instance(60, 28), instance(200, 20)];
+        let shapes = [(4, usize::MAX), (3, usize::MAX), (4, 6), (5, usize::MAX), (2, usize::MAX)];
+        let (room, pool) = (900 << 10, Pool::new(2000 << 10));
+        for turn in 0..60 {
+            let (instance, shape) = (&instances[turn % 3], shapes[turn * turn % 5]);
+            let n_threads = 1 + turn % 2;
+            let precision = if turn % 7 == 0 { Precision::Double } else { Precision::Single };
+            let of = |pool: &Pool, room| solved(pool, instance, shape, n_threads, precision, room);
+            let (cost, said) = of(&pool, room);
+            assert_eq!(cost, of(&Pool::new(usize::MAX), usize::MAX / 2).0);
+            // More than there is room for is given to those who ask all the same.
+            assert!(held(&pool) <= (2000 << 10).max(room + said), "{turn}");
+        }
+    }
+}
