@@ -40,6 +40,17 @@ const LEAF: u32 = u32::MAX;
 /// Bytes of a subtree with its place in the memo, while both are moved to twice their room.
 const SUBTREE: usize = 3 * size_of::<Node>() + 4 * size_of::<(u128, u32)>();
 
+/// A split as the lanes see it.
+struct Candidate {
+    /// With its price and both sides.
+    value: f64,
+    /// The side where the column is false.
+    of_no: f64,
+    column: usize,
+    /// Leaves of the sides where it is true and false.
+    shares: (usize, usize),
+}
+
 /// Columns and required values, ascending in column; unused places are zero.
 type Literals = [(usize, bool); MAX_DEPTH];
 
@@ -228,20 +239,23 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
             let (yes, no) = (with(itemset, c, true), with(itemset, c, false));
             let price = price + self.feature_price(itemset, c, sums);
             for &(a, b) in &shares {
-                let value = self.lane_value(yes, a) + self.lane_value(no, b) + price as f64;
+                let of_no = self.lane_value(no, b);
+                let value = self.lane_value(yes, a) + of_no + price as f64;
                 least = least.min(value);
-                candidates.push((value, c, a, b));
+                candidates.push(Candidate { value, of_no, column: c, shares: (a, b) });
             }
         }
+        // By value, and by column where that is the same: good trees leave out others.
+        candidates.sort_by(|one, other| one.value.total_cmp(&other.value));
         let slack = self.slack(leaf.cost);
-        let bound = least + slack;
-        let mut best = leaf;
+        let (bound, error) = (least + slack, slack / 2.0);
+        let (mut best, mut place) = (leaf, (0, (0, 0)));
         if slack == 0.0 && best.cost as f64 <= least {
             return Ok(best);
         }
-        for &(value, c, a, b) in &candidates {
-            if value > bound || value.is_infinite() {
-                continue;
+        for Candidate { value, of_no, column: c, shares } in candidates {
+            if value > bound.min(best.cost as f64 + error) || value.is_infinite() {
+                break;
             }
             let (rows_yes, rows_no): (Vec<u32>, Vec<u32>) =
                 rows.iter().partition(|&&r| self.sample.get(r as usize, c));
@@ -249,15 +263,27 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
                 continue;
             }
             let (subtrees, remembered) = (self.arena.len(), self.memo.len());
-            let yes = self.exact(with(itemset, c, true), &rows_yes, a)?;
-            let no = self.exact(with(itemset, c, false), &rows_no, b)?;
-            let [y, o] = [yes, no].map(|side| self.arena[side as usize]);
-            let allowed = y.cost < i64::MAX && o.cost < i64::MAX;
             let price = price + self.feature_price(itemset, c, sums);
-            let cost = if allowed { y.cost + o.cost + price } else { i64::MAX };
-            let leaves = y.leaves + o.leaves;
-            if allowed && (cost, leaves) < (best.cost, best.leaves) {
-                best = Node { cost, leaves, column: c as u32, sides: [yes, no] };
+            let yes = self.exact(with(itemset, c, true), &rows_yes, shares.0)?;
+            let y = self.arena[yes as usize];
+            let hopeless =
+                y.cost == i64::MAX || (y.cost + price) as f64 + of_no > best.cost as f64 + error;
+            let split = if hopeless {
+                None
+            } else {
+                let no = self.exact(with(itemset, c, false), &rows_no, shares.1)?;
+                let o = self.arena[no as usize];
+                let leaves = y.leaves + o.leaves;
+                let cost = if o.cost < i64::MAX { y.cost + o.cost + price } else { i64::MAX };
+                Some(Node { cost, leaves, column: c as u32, sides: [yes, no] })
+            };
+            let at = (c, shares);
+            let better = |split: &Node| {
+                (split.cost, split.leaves, at) < (best.cost, best.leaves, place)
+                    && split.cost < i64::MAX
+            };
+            if let Some(split) = split.filter(better) {
+                (best, place) = (split, at);
                 // Where equal costs mean equally many leaves, the first column wins.
                 if slack == 0.0 && task.orders_sizes() && best.cost as f64 <= least {
                     break;
