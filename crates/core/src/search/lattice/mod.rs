@@ -268,15 +268,18 @@ fn run<I: LaneInt, R: LaneReal>(
             next: AtomicUsize::new(0),
             monitor,
         };
-        run_all(&mut workers, &|worker| {
+        let end = run_all(&mut workers, &|worker| {
             worker.above.0.resize(entries, R::INFINITY);
             cells_of(&shared, worker)
-        })?;
-        let (first, others) = workers.split_first_mut().expect("at least one thread");
-        merge(&mut first.above.0, others.iter().map(|w| w.above.0.as_slice()).collect());
+        });
+        if end.is_ok() {
+            let (first, others) = workers.split_first_mut().expect("at least one thread");
+            merge(&mut first.above.0, others.iter().map(|w| w.above.0.as_slice()).collect());
+        }
         for (best, worker) in best.iter_mut().zip(&mut workers) {
             std::mem::swap(&mut best[level - 1], &mut worker.above);
         }
+        end?;
     }
     Ok(())
 }
