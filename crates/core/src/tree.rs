@@ -179,6 +179,35 @@ impl Tree {
         (0..features.n_rows()).map(|r| number[self.leaf_of(features, r)]).collect()
     }
 
+    /// Nodes that row `r` passes, from the root to its leaf.
+    pub fn path<'a>(
+        &'a self,
+        features: &'a BinaryMatrix,
+        r: usize,
+    ) -> impl Iterator<Item = usize> + 'a {
+        std::iter::successors(Some(0), move |&node| {
+            let feature = self.feature[node];
+            let yes = feature != LEAF && features.get(r, feature as usize);
+            let next = if yes { self.left[node] } else { self.right[node] };
+            (feature != LEAF).then_some(next as usize)
+        })
+    }
+
+    /// All nodes, each with the features tested above it.
+    pub fn nodes_with_tested(&self) -> Vec<(usize, Vec<usize>)> {
+        let (mut nodes, mut waiting) = (Vec::new(), vec![(0usize, Vec::new())]);
+        while let Some((node, tested)) = waiting.pop() {
+            if self.feature[node] != LEAF {
+                let mut below: Vec<usize> = tested.clone();
+                below.push(self.feature[node] as usize);
+                waiting.push((self.left[node] as usize, below.clone()));
+                waiting.push((self.right[node] as usize, below));
+            }
+            nodes.push((node, tested));
+        }
+        nodes
+    }
+
     /// Node that row `r` ends in.
     pub fn leaf_of(&self, features: &BinaryMatrix, r: usize) -> usize {
         let mut node = 0;

@@ -1,18 +1,42 @@
 //! What a search may say of its best tree: the one place where a status is made.
 
-use super::{Monitor, Settings, Status, Stop, TracePoint};
+use super::{Monitor, Settings, Solution, Status, Stop, TracePoint};
 
-/// A tree whose objective is no more than this above that of a planted one, relative to the larger
-/// of 1 and it, is as good.
-const PLANTED: f64 = 1e-9;
+/// Objective and bound meet where they differ by no more than this share of the magnitude.
+pub(super) const MEET: f64 = 1e-9;
 
-/// Objective and bound as a search goes on. Bounds only rise, and none is told above the
+/// An objective, and the size of what it is a sum of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measured {
+    /// The objective of a tree.
+    pub objective: f64,
+    /// Its absolute value, or more where terms of different signs cancel: the mean absolute term
+    /// of the tree's leaves.
+    pub magnitude: f64,
+}
+
+impl Measured {
+    /// Of an objective whose terms have one sign.
+    pub fn plain(objective: f64) -> Measured {
+        Measured { objective, magnitude: objective.abs() }
+    }
+
+    /// Before any tree is known.
+    const NONE: Measured = Measured { objective: f64::INFINITY, magnitude: 0.0 };
+
+    /// Whether this is the least objective, as far as `lower` proves it: to [`MEET`], and exactly
+    /// where the objective is 0.
+    fn meets(self, lower: f64) -> bool {
+        let Measured { objective, magnitude } = self;
+        objective <= lower || objective - lower <= MEET * magnitude
+    }
+}
+
+/// Objective and bound as a search goes on. Bounds only rise, and none is reported above the
 /// objective known at the time.
 pub(super) struct Certificate<'a> {
     monitor: &'a Monitor<'a>,
-    /// What no objective is below but by rounding.
-    least: f64,
-    objective: f64,
+    best: Measured,
     lower: f64,
     trace: Vec<TracePoint>,
     /// Objective of a known tree.
@@ -32,9 +56,17 @@ pub(super) struct Verdict {
 impl<'a> Certificate<'a> {
     /// No tree is below `least`, and none is known.
     pub fn new(monitor: &'a Monitor<'a>, settings: &Settings, least: f64) -> Self {
-        let (objective, trace) = (f64::INFINITY, Vec::new());
         let (planted, trusts_reference) = (settings.switches.planted, false);
-        Certificate { monitor, least, objective, lower: least, trace, planted, trusts_reference }
+        let (best, trace) = (Measured::NONE, Vec::new());
+        Certificate { monitor, best, lower: least, trace, planted, trusts_reference }
+    }
+
+    /// Goes on where another search for the same trees ended.
+    pub fn after(mut self, first: &Solution) -> Self {
+        self.best = Measured::plain(first.objective);
+        self.raise(first.lower_bound);
+        self.trace.clone_from(&first.trace);
+        self
     }
 
     /// Bounds are not of trees that the reference model rules out.
@@ -42,15 +74,17 @@ impl<'a> Certificate<'a> {
         Certificate { trusts_reference, ..self }
     }
 
-    /// A tree of this objective is known.
-    pub fn improve(&mut self, objective: f64) {
-        self.objective = self.objective.min(objective.max(self.least));
+    /// A tree with this objective is known.
+    pub fn improve(&mut self, found: Measured) {
+        if found.objective < self.best.objective {
+            self.best = found;
+        }
     }
 
     /// The tree that will be returned has this objective, which may differ from that of one as
     /// good in its last digits.
-    pub fn settle(&mut self, objective: f64) {
-        self.objective = objective;
+    pub fn settle(&mut self, found: Measured) {
+        self.best = found;
     }
 
     /// No tree is below `lower`; infinite where there is none.
@@ -58,16 +92,16 @@ impl<'a> Certificate<'a> {
         self.lower = self.lower.max(lower);
     }
 
-    /// Everything better than the best tree known is ruled out.
+    /// Everything better than the best tree known is ruled out, exactly.
     pub fn close(&mut self) {
-        self.lower = self.objective;
+        self.lower = self.best.objective;
     }
 
     fn point(&self) -> TracePoint {
         TracePoint {
             seconds: self.monitor.seconds(),
-            objective: self.objective,
-            lower_bound: self.lower.min(self.objective),
+            objective: self.best.objective,
+            lower_bound: self.lower.min(self.best.objective),
             nodes: self.monitor.nodes(),
         }
     }
@@ -91,22 +125,21 @@ impl<'a> Certificate<'a> {
     /// objective and bound meet.
     ///
     /// # Panics
-    /// When a search ended with a gap and without a reason, or missed the planted tree.
+    /// When the search missed the planted tree.
     pub fn finish(mut self, stop: Option<Stop>) -> Verdict {
+        let Measured { objective, magnitude } = self.best;
         let status = match stop {
-            _ if self.lower < self.objective => match stop {
-                Some(stop) => Status::from(stop),
-                None if self.trusts_reference => Status::ReferenceOptimal,
-                None => unreachable!("a search ended with a gap and without a reason"),
-            },
-            _ if self.objective < f64::INFINITY => Status::Optimal,
-            _ => Status::Infeasible,
+            _ if objective == f64::INFINITY && self.lower == f64::INFINITY => Status::Infeasible,
+            _ if objective < f64::INFINITY && self.best.meets(self.lower) => Status::Optimal,
+            Some(stop) => Status::from(stop),
+            None if self.trusts_reference => Status::ReferenceOptimal,
+            None => Status::Unresolved,
         };
         if let (Some(planted), Status::Optimal | Status::Infeasible) = (self.planted, status) {
+            let most = planted + MEET * magnitude.max(1.0);
             assert!(
-                self.objective <= planted + PLANTED * planted.abs().max(1.0),
-                "a tree of objective {planted} was pruned: {} was returned as {}",
-                self.objective,
+                objective < f64::INFINITY && objective <= most,
+                "a tree of objective {planted} was pruned: {objective} was returned as {}",
                 status.name(),
             );
         }
@@ -130,10 +163,10 @@ mod tests {
     #[test]
     fn optimal_means_that_the_bounds_meet() {
         let open = |c: &mut Certificate| {
-            c.improve(2.0);
+            c.improve(Measured::plain(2.0));
             c.raise(1.0);
             c.record();
-            c.improve(3.0);
+            c.improve(Measured::plain(3.0));
             c.raise(0.5);
         };
         let stopped = verdict(open, Some(Stop::Memory));
@@ -155,9 +188,26 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "with a gap")]
-    fn a_gap_without_a_reason_is_an_error() {
-        verdict(|c| c.improve(1.0), None);
+    fn a_gap_without_a_reason_is_one_of_resolution() {
+        let status = |lower: f64, magnitude: f64| {
+            let found = |c: &mut Certificate| {
+                c.improve(Measured { objective: 2.0, magnitude });
+                c.raise(lower);
+            };
+            verdict(found, None).status
+        };
+        assert_eq!(status(2.0 - 1.9e-9, 2.0), Status::Optimal);
+        assert_eq!(status(2.0 - 2.1e-9, 2.0), Status::Unresolved);
+        assert_eq!(status(2.0 - 2.1e-9, 3.0), Status::Optimal);
+        // Nothing is close to 0 but 0.
+        let zero = |c: &mut Certificate| {
+            c.raise(-1e-300);
+            c.improve(Measured::plain(0.0));
+        };
+        let monitor = Monitor::new(None, &|| false);
+        let mut certificate = Certificate::new(&monitor, &Settings::default(), f64::NEG_INFINITY);
+        zero(&mut certificate);
+        assert_eq!(certificate.finish(None).status, Status::Unresolved);
     }
 
     #[test]
@@ -167,11 +217,11 @@ mod tests {
             Certificate::new(&monitor, &Settings::default(), 0.0).trusting_reference(trusts)
         };
         let mut certificate = trusting(true);
-        certificate.improve(1.0);
+        certificate.improve(Measured::plain(1.0));
         let verdict = certificate.finish(None);
         assert_eq!((verdict.status, verdict.lower_bound), (Status::ReferenceOptimal, 0.0));
         let mut stopped = trusting(true);
-        stopped.improve(1.0);
+        stopped.improve(Measured::plain(1.0));
         assert_eq!(stopped.finish(Some(Stop::Time)).status, Status::TimeLimit);
     }
 
@@ -181,7 +231,7 @@ mod tests {
         let monitor = Monitor::new(None, &|| false);
         let settings = Settings::default().with_switches(|s| s.planted = Some(0.5));
         let mut certificate = Certificate::new(&monitor, &settings, 0.0);
-        certificate.improve(1.0);
+        certificate.improve(Measured::plain(1.0));
         certificate.close();
         certificate.finish(None);
     }

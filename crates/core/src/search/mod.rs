@@ -15,11 +15,14 @@ mod root;
 mod settings;
 mod sums;
 mod threads;
+mod wide;
 
+pub use certificate::Measured;
 pub use forecast::Forecast;
 pub(crate) use forecast::forecast;
 pub use monitor::{Monitor, Stop};
 pub use near::Near;
+pub use nodes::Allowed;
 pub use settings::{Checked, DEFAULT_BYTES, Limits, Precision, Resources, Settings, Switches};
 pub(crate) use sums::{PATIENCE, alternatives, distinct_rows, near_optimal, solve, solve_path};
 
@@ -40,6 +43,9 @@ pub enum Status {
     Interrupted,
     /// No allowed tree satisfies the constraints.
     Infeasible,
+    /// The search ended, but its numbers are too coarse for objective and bound to meet: it is done
+    /// again with finer ones, or the caller gets an error.
+    Unresolved,
 }
 
 impl From<Stop> for Status {
@@ -62,6 +68,7 @@ impl Status {
             Status::MemoryLimit => "memory_limit",
             Status::Interrupted => "interrupted",
             Status::Infeasible => "infeasible",
+            Status::Unresolved => "unresolved",
         }
     }
 }

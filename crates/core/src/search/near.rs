@@ -6,9 +6,6 @@ use super::{Settings, Solution, Status, Stop};
 use crate::tree::Tree;
 use rustc_hash::FxHashSet;
 
-/// Objectives this close to the least one, relative to the larger of 1 and it, reach it.
-pub(super) const TOLERANCE: f64 = 1e-9;
-
 /// What a tree costs, and the tree.
 type Costed<C> = (C, Tree);
 

@@ -1,25 +1,31 @@
 //! The root of a search: the best tree so far, what is proven, and the threads.
 
 use super::branch::Branch;
-use super::certificate::{Certificate, Verdict};
+use super::certificate::{Certificate, Measured, Verdict};
 use super::nodes::{Allowed, Bounded, Cost, Look, Pending, Place, Rooted};
-use super::{Monitor, Settings, Stop};
+use super::{Monitor, Settings, Solution, Stop};
 use crate::tree::Tree;
 use std::sync::Mutex;
 
-/// How the costs of a search are told to the caller.
+/// What the costs of a search are worth to the caller.
 pub trait Scale<C>: Sync {
-    /// No objective is below this but by rounding.
+    /// No objective is below this.
     fn least(&self) -> f64 {
         f64::NEG_INFINITY
     }
 
     /// Objective of a tree, and what it costs.
-    fn objective(&self, cost: C, tree: &Tree) -> f64;
+    fn objective(&self, cost: C, tree: &Tree) -> Measured;
 
-    /// The objective that no tree is below if none costs less than `lower`, rounded down by more
-    /// than costs are off.
+    /// The objective that no tree is below if none costs less than `lower`: lowered by what costs
+    /// do not resolve.
     fn bound(&self, lower: C) -> f64;
+
+    /// Whether of any two trees the one that costs less has the lesser objective, so that nothing
+    /// is below a tree that costs least.
+    fn is_exact(&self) -> bool {
+        false
+    }
 }
 
 /// The best tree of a search and a bound on all, as they are known so far.
@@ -60,6 +66,11 @@ impl<'a, C: Cost> Search<'a, C> {
         Search { ties: C::NONE, ..self }
     }
 
+    /// Goes on where another search for the same trees ended.
+    pub fn after(self, first: &Solution) -> Self {
+        Search { certificate: self.certificate.after(first), ..self }
+    }
+
     /// Bounds are not of trees that the reference model rules out.
     pub fn trusting_reference(self, trusts: bool) -> Self {
         Search { certificate: self.certificate.trusting_reference(trusts), ..self }
@@ -92,23 +103,26 @@ impl<'a, C: Cost> Search<'a, C> {
         }
     }
 
-    /// Tells where the search is.
+    /// Reports where the search is.
     pub fn record(&mut self) {
-        let objective = self.scale.objective(self.best.0, &self.best.1);
-        self.certificate.settle(objective);
-        self.certificate.raise(self.scale.bound(self.lower).min(objective));
+        self.measure();
         self.certificate.record();
+    }
+
+    /// Brings objective and bound up to date.
+    fn measure(&mut self) {
+        let found = self.scale.objective(self.best.0, &self.best.1);
+        self.certificate.settle(found);
+        if self.is_closed() && self.scale.is_exact() {
+            self.certificate.close();
+        } else {
+            self.certificate.raise(self.scale.bound(self.lower).min(found.objective));
+        }
     }
 
     /// The end: after a stop, or closed, or as far as a reference model allows.
     pub fn finish(mut self, stop: Option<Stop>) -> (Tree, Verdict) {
-        let objective = self.scale.objective(self.best.0, &self.best.1);
-        self.certificate.settle(objective);
-        if self.is_closed() {
-            self.certificate.close();
-        } else {
-            self.certificate.raise(self.scale.bound(self.lower).min(objective));
-        }
+        self.measure();
         (self.best.1, self.certificate.finish(stop))
     }
 

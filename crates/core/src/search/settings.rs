@@ -186,6 +186,11 @@ impl Deref for Checked {
 }
 
 impl Checked {
+    /// The same for trees of fewer leaves.
+    pub fn at_most(&self, leaves: usize) -> Checked {
+        Checked(self.with_limits(|s| s.max_leaves = Some(leaves)))
+    }
+
     /// The same for a search beside what takes memory already.
     pub fn within(&self, bytes: usize) -> Checked {
         Checked(self.with_resources(|s| s.memory_limit = Some(bytes)))

@@ -1,7 +1,7 @@
 //! Misclassified weight, for any number of classes.
 
-use super::check_labels;
 use super::label_costs::LabelCosts;
+use super::{check_labels, total_weight};
 use crate::error::Error;
 
 /// The accuracy task: a wrong label costs the weight of the row.
@@ -20,7 +20,7 @@ impl LabelCosts {
     ) -> Result<Self, Error> {
         check_labels(labels, n_classes)?;
         let weight = weights.map_or_else(|| vec![1.0; labels.len()], <[f64]>::to_vec);
-        let total = weight.iter().sum();
+        let total = total_weight(weights, labels.len())?;
         LabelCosts::of_classes(labels, n_classes, weight, total, leaf_penalty, max_leaves)
     }
 }
@@ -40,6 +40,6 @@ mod tests {
             }
         }
         assert!((task.objective_of_cost(task.leaf_cost(&sums)) - 0.4).abs() < 1e-15);
-        assert!((task.objective(&[0; 4], 1) - 0.4).abs() < 1e-15);
+        assert!((task.objective(&[0; 4], 1).objective - 0.4).abs() < 1e-15);
     }
 }

@@ -37,6 +37,8 @@ mod tests {
         let labels = [0, 0, 0, 0, 1, 3];
         let task = balanced_accuracy(&labels, 4, None, 0.0, 4).unwrap();
         // In leaf 0 class 3 outweighs three of the four rows of class 0.
-        assert!((task.objective(&[0, 0, 0, 1, 1, 0], 2) - (0.75 + 0.25) / 3.0).abs() < 1e-15);
+        assert!(
+            (task.objective(&[0, 0, 0, 1, 1, 0], 2).objective - (0.75 + 0.25) / 3.0).abs() < 1e-15
+        );
     }
 }

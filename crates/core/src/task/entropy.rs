@@ -32,7 +32,7 @@ mod tests {
         // Two rows of each class, and a pure leaf.
         let expected = 4.0 * f64::ln(2.0) / 6.0;
         let cost = task.combine(&task.leaf_cost(&sums), &task.leaf_cost(&task.statistics()[12..]));
-        assert!((task.objective(&[0, 0, 0, 0, 1], 2) - (expected + 0.5)).abs() < 1e-15);
+        assert!((task.objective(&[0, 0, 0, 0, 1], 2).objective - (expected + 0.5)).abs() < 1e-15);
         assert!((task.objective_of_cost(cost) - (expected + 0.5)).abs() < 1e-13);
     }
 }

@@ -9,37 +9,108 @@ pub struct Fixed {
     pub exponent: i32,
     /// Whether the values were integers already, so that nothing was rounded.
     pub whole: bool,
+    /// By how many units rounding moved each value, summed.
+    pub moved: f64,
 }
 
 impl Fixed {
     /// Scales non-negative finite `values` by the largest power of two that keeps their sum
     /// within 2^`bits`; integer values are kept as they are.
     pub fn new(values: &[f64], bits: u32) -> Self {
-        let sorted_sum = {
-            let mut sorted = values.to_vec();
-            sorted.sort_unstable_by(f64::total_cmp);
-            sorted.iter().sum::<f64>()
-        };
+        let total = Precise::of(values.iter().copied()).value();
         let whole = values.iter().all(|v| v.fract() == 0.0);
-        let whole = whole && sorted_sum <= power_of_two(bits as i32);
-        let exponent = if sorted_sum == 0.0 || whole {
+        let whole = whole && total <= power_of_two(bits as i32);
+        let exponent = if total == 0.0 || whole {
             0
         } else {
             // Two spare bits for the rounding of the values and of the sum.
-            bits as i32 - 2 - sorted_sum.log2().floor() as i32
+            bits as i32 - 2 - total.log2().floor() as i32
         };
         let scale = power_of_two(exponent);
-        Fixed {
-            values: values.iter().map(|v| (v * scale).round() as i64).collect(),
-            exponent,
-            whole,
-        }
+        let mut moved = 0.0;
+        let mut rounded = |v: &f64| {
+            // Powers of two scale exactly, and so do differences to the nearest integer.
+            let (exact, near) = (v * scale, (v * scale).round());
+            moved += (near - exact).abs();
+            near as i64
+        };
+        let values = values.iter().map(&mut rounded).collect();
+        // The differences are exact, and their sum is off by less than this.
+        Fixed { values, exponent, whole, moved: moved * (1.0 + 1e-6) }
     }
 
     /// 2^exponent.
     pub fn scale(&self) -> f64 {
         power_of_two(self.exponent)
     }
+}
+
+/// A sum of real numbers in two: as if computed with twice the digits.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Precise {
+    sum: f64,
+    rest: f64,
+}
+
+impl Precise {
+    /// Sum of numbers.
+    pub fn of(values: impl Iterator<Item = f64>) -> Precise {
+        let mut sum = Precise::default();
+        values.for_each(|v| sum.add(v));
+        sum
+    }
+
+    /// Adds a number.
+    #[inline(always)]
+    pub fn add(&mut self, value: f64) {
+        let (sum, rest) = two_sum(self.sum, value);
+        (self.sum, self.rest) = (sum, self.rest + rest);
+    }
+
+    /// Adds a product, none of whose digits are lost.
+    #[inline(always)]
+    pub fn add_product(&mut self, a: f64, b: f64) {
+        let product = a * b;
+        self.add(product);
+        self.rest += a.mul_add(b, -product);
+    }
+
+    /// The sum, rounded once.
+    pub fn value(self) -> f64 {
+        self.sum + self.rest
+    }
+
+    /// The quotient of two sums as a number and what it leaves out.
+    pub fn over(self, divisor: Precise) -> (f64, f64) {
+        let quotient = self.value() / divisor.value();
+        let mut left = self;
+        left.add_product(-quotient, divisor.sum);
+        left.add_product(-quotient, divisor.rest);
+        (quotient, left.value() / divisor.value())
+    }
+}
+
+/// The sum as a number and what it leaves out, exactly.
+#[inline(always)]
+pub(super) fn two_sum(a: f64, b: f64) -> (f64, f64) {
+    let sum = a + b;
+    let of_b = sum - a;
+    (sum, (a - (sum - of_b)) + (b - of_b))
+}
+
+/// The power of two that values are divided by before anything is computed from them: 0, so that
+/// they stay as they are, unless the largest is so large or so small that sums, squares or scales
+/// may leave the range of f64.
+pub(super) fn unit_exponent(values: impl Iterator<Item = f64>) -> i32 {
+    let most = values.map(f64::abs).fold(0.0, f64::max);
+    let exponent = if most > 0.0 { most.log2().floor() as i32 } else { 0 };
+    if exponent.abs() > 200 { exponent } else { 0 }
+}
+
+/// value · 2^exponent, where 2^exponent itself may be out of range.
+pub(super) fn times_power(value: f64, exponent: i32) -> f64 {
+    let half = exponent / 2;
+    value * power_of_two(half) * power_of_two(exponent - half)
 }
 
 /// Bits that the total of a task's costs may take, so that the prices of many splits fit beside it.
@@ -92,6 +163,36 @@ mod tests {
         assert!(total <= 1 << 51 && total > 1 << 48);
         assert!((real.values[1] as f64 / real.scale() - 0.7).abs() < 1e-15);
         assert_eq!(Fixed::new(&[0.0], 51).values, [0]);
+    }
+
+    #[test]
+    fn precise_sums_keep_what_cancels() {
+        let values = [1e16, 1.0, -1e16, 1e-8];
+        assert_eq!(Precise::of(values.into_iter()).value(), 1.0 + 1e-8);
+        let mut product = Precise::default();
+        product.add_product(1.0 + f64::EPSILON, 1.0 - f64::EPSILON);
+        product.add(-1.0);
+        assert_eq!(product.value(), -f64::EPSILON * f64::EPSILON);
+        let (sum, count) = (Precise::of([0.1; 3].into_iter()), Precise::of([1.0; 3].into_iter()));
+        let (mean, rest) = sum.over(count);
+        assert_eq!((mean + rest, mean == 0.1), (0.1, false));
+    }
+
+    #[test]
+    fn what_rounding_moves_is_counted() {
+        assert_eq!(Fixed::new(&[3.0, 4.0], 51).moved, 0.0);
+        let fixed = Fixed::new(&[0.1, 0.7], 4);
+        // In eighths: 0.8 and 5.6, two spare bits.
+        assert_eq!((fixed.exponent, fixed.values.as_slice()), (3, &[1, 6][..]));
+        assert!((fixed.moved - 0.6).abs() < 1e-5);
+    }
+
+    #[test]
+    fn units_beyond_the_usual_are_taken_out() {
+        assert_eq!(unit_exponent([1e-30, 3.0].into_iter()), 0);
+        let exponent = unit_exponent([0.0, -1e300].into_iter());
+        assert_eq!(times_power(times_power(1e300, -exponent), exponent), 1e300);
+        assert_eq!(times_power(1e-300, 900), 1e-300 * 2f64.powi(900));
     }
 
     #[test]

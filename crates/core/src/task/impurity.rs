@@ -3,16 +3,20 @@
 //! Both are sums over the classes of a term of the class's weight and the leaf's, so the
 //! channels are the leaf's weight and those of all classes but the first.
 
-use super::fixed::{Fixed, power_of_two};
+use super::fixed::{Fixed, Precise, power_of_two, times_power, unit_exponent};
 use super::{
     FreeQuestions, LaneError, LaneTask, Questions, ScalarTask, Statistics, Superadditive, Ties,
-    check_labels,
+    check_labels, range_of, total_weight,
 };
 use crate::error::Error;
+use crate::search::{Allowed, Measured};
 use crate::simd::{LaneInt, Lanes};
 
 /// Bits of the total weight, which double lanes hold without dropping any.
 const TOTAL_BITS: u32 = 51;
+
+/// Most classes of a lattice.
+const MAX_CLASSES: usize = 34;
 
 /// Which impurity.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,32 +28,55 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// Loss of a leaf of weight `total` from the weights of its classes.
-    fn loss(self, total: f64, classes: impl Iterator<Item = f64>) -> f64 {
-        let classes = classes.filter(|&w| w > 0.0);
-        match self {
-            Kind::Gini => {
-                classes.map(|w| w * (total - w)).sum::<f64>() / total.max(f64::MIN_POSITIVE)
-            }
-            Kind::Entropy => classes.map(|w| w * (total / w).ln()).sum(),
-        }
+    /// Loss of a leaf from the weights of its classes: no difference of large numbers, so that
+    /// its digits are right even where one class has nearly all of the weight.
+    fn loss(self, classes: &[f64]) -> f64 {
+        let total: f64 = classes.iter().sum();
+        let heaviest = (0..classes.len()).max_by(|&a, &b| classes[a].total_cmp(&classes[b]));
+        let others = |of: usize| {
+            classes.iter().enumerate().filter(move |&(k, _)| k != of).map(|(_, w)| w).sum::<f64>()
+        };
+        let term = |(k, &w): (usize, &f64)| match self {
+            _ if w <= 0.0 => 0.0,
+            Kind::Gini => w * (others(k) / total),
+            Kind::Entropy if Some(k) == heaviest => w * (others(k) / w).ln_1p(),
+            Kind::Entropy => w * (total / w).ln(),
+        };
+        classes.iter().enumerate().map(term).sum()
     }
+}
+
+/// What a task is made from; weights over a power of two.
+#[derive(Clone, Debug)]
+struct Source {
+    kind: Kind,
+    n_classes: usize,
+    labels: Vec<usize>,
+    weights: Option<Vec<f64>>,
+    total_weight: f64,
+    penalty: f64,
 }
 
 /// A task whose leaves are charged their weight times an impurity.
 #[derive(Clone, Debug)]
 pub struct Impurity {
-    kind: Kind,
-    n_classes: usize,
+    source: Source,
     statistics: Vec<i64>,
     weight_scale: f64,
     price: i64,
     scale: f64,
-    total_weight: f64,
-    penalty: f64,
-    labels: Vec<usize>,
-    weights: Option<Vec<f64>>,
+    /// What rounding the weights can do to the summed loss of any tree.
+    off: f64,
+    /// Of the total weight.
+    bits: u32,
 }
+
+/// Bits of the total weight where costs are as fine as 64 bits allow: lanes do not hold them, and
+/// everything is computed exactly.
+const FINE_BITS: u32 = 61;
+
+/// What a leaf and a price cost at most.
+const MOST: i64 = 1 << 55;
 
 impl Impurity {
     pub(super) fn new(
@@ -60,44 +87,59 @@ impl Impurity {
         leaf_penalty: f64,
     ) -> Result<Self, Error> {
         check_labels(labels, n_classes)?;
-        let weight = weights.map_or_else(|| vec![1.0; labels.len()], <[f64]>::to_vec);
-        let fixed = Fixed::new(&weight, TOTAL_BITS);
+        let unit = weights.map_or(0, |w| unit_exponent(w.iter().copied()));
+        let scaled = |w: &[f64]| w.iter().map(|&w| times_power(w, -unit)).collect::<Vec<_>>();
+        let weights = weights.map(scaled);
+        let total_weight = total_weight(weights.as_deref(), labels.len())?;
+        // A loss is at most the weight times ln 32 < 4; 2^50 units of cost in all are added
+        // up exactly, and evaluated to within a few.
+        let scale = power_of_two(48 - total_weight.log2().ceil() as i32);
+        let source = Source {
+            kind,
+            n_classes,
+            labels: labels.to_vec(),
+            weights,
+            total_weight,
+            penalty: leaf_penalty,
+        };
+        Ok(Impurity::in_units(source, TOTAL_BITS, scale))
+    }
+
+    /// Total weights of so many bits, and so many units of cost per unit of loss.
+    fn in_units(source: Source, bits: u32, scale: f64) -> Self {
+        let Source { kind, n_classes, labels, weights, total_weight, penalty } = &source;
+        let ones;
+        let weight = match weights {
+            Some(weights) => weights,
+            None => {
+                ones = vec![1.0; labels.len()];
+                &ones
+            }
+        };
+        let fixed = Fixed::new(weight, bits);
         let mut statistics = vec![0i64; labels.len() * n_classes];
-        let records = statistics.chunks_exact_mut(n_classes.max(1));
+        let records = statistics.chunks_exact_mut((*n_classes).max(1));
         for (record, (&k, &w)) in records.zip(labels.iter().zip(&fixed.values)) {
             record[0] = w;
             if k > 0 {
                 record[k] = w;
             }
         }
-        let total = fixed.values.iter().sum::<i64>() as f64;
-        if total == 0.0 {
-            return Err(Error::invalid("sample_weight", "all weights are zero"));
-        }
-        // A loss is at most the weight times ln 32 < 4; 2^50 units of cost in all are added
-        // up exactly, and evaluated to within a few.
-        let scale = power_of_two(48 - (total / fixed.scale()).log2().ceil() as i32);
-        let total_weight = weight.iter().sum::<f64>();
-        let price = leaf_penalty * total_weight * scale;
-        Ok(Impurity {
-            kind,
-            n_classes,
-            statistics,
-            weight_scale: fixed.scale(),
-            price: price.min((1i64 << 56) as f64).round() as i64,
-            scale,
-            total_weight,
-            penalty: leaf_penalty,
-            labels: labels.to_vec(),
-            weights: weights.map(<[f64]>::to_vec),
-        })
+        // The derivative by the weight of a class is at most 2, or ln(W/w) for the least w.
+        let steepest = match kind {
+            Kind::Gini => 2.0,
+            Kind::Entropy => 2.0 + std::f64::consts::LN_2 * f64::from(bits),
+        };
+        let price = (penalty * total_weight * scale).min(MOST as f64).round() as i64;
+        let (weight_scale, off) = (fixed.scale(), steepest * fixed.moved / fixed.scale());
+        Impurity { statistics, weight_scale, price, scale, off, bits, source }
     }
 }
 
 impl Statistics for Impurity {
     #[inline(always)]
     fn channels(&self) -> usize {
-        self.n_classes
+        self.source.n_classes
     }
 
     fn statistics(&self) -> &[i64] {
@@ -107,10 +149,12 @@ impl Statistics for Impurity {
 
 impl ScalarTask for Impurity {
     fn leaf_cost(&self, sums: &[i64]) -> i64 {
-        let first = sums[0] - sums[1..].iter().sum::<i64>();
-        let classes = sums[1..].iter().chain([&first]).map(|&w| w as f64);
-        let loss = self.kind.loss(sums[0] as f64, classes);
-        (loss / self.weight_scale * self.scale).round() as i64
+        let mut classes = [0.0; MAX_CLASSES];
+        classes[0] = (sums[0] - sums[1..].iter().sum::<i64>()) as f64;
+        classes.iter_mut().zip(sums).skip(1).for_each(|(class, &w)| *class = w as f64);
+        let loss = self.source.kind.loss(&classes[..sums.len()]);
+        let cost = (loss / self.weight_scale * self.scale).round();
+        cost.min(MOST as f64) as i64
     }
 
     fn splits_help(&self, sums: &[i64]) -> bool {
@@ -126,22 +170,48 @@ impl ScalarTask for Impurity {
         self.price
     }
 
-    fn objective(&self, leaf_of: &[usize], n_leaves: usize) -> f64 {
-        let mut per_class = vec![0.0; n_leaves * self.n_classes];
-        for (i, (&leaf, &k)) in leaf_of.iter().zip(&self.labels).enumerate() {
-            per_class[leaf * self.n_classes + k] += self.weights.as_ref().map_or(1.0, |w| w[i]);
+    fn objective(&self, leaf_of: &[usize], n_leaves: usize) -> Measured {
+        let mut per_class = vec![Precise::default(); n_leaves * self.source.n_classes];
+        for (i, (&leaf, &k)) in leaf_of.iter().zip(&self.source.labels).enumerate() {
+            let w = self.source.weights.as_ref().map_or(1.0, |w| w[i]);
+            per_class[leaf * self.source.n_classes + k].add(w);
         }
-        let loss = |leaf: &[f64]| self.kind.loss(leaf.iter().sum(), leaf.iter().copied());
-        per_class.chunks_exact(self.n_classes).map(loss).sum::<f64>() / self.total_weight
-            + self.penalty * n_leaves as f64
+        let loss = |leaf: &[Precise]| {
+            self.source.kind.loss(&leaf.iter().map(|sum| sum.value()).collect::<Vec<_>>())
+        };
+        let loss = Precise::of(per_class.chunks_exact(self.source.n_classes).map(loss)).value();
+        Measured::plain(loss / self.source.total_weight + self.source.penalty * n_leaves as f64)
     }
 
     fn least_objective(&self) -> f64 {
-        self.penalty
+        self.source.penalty
     }
 
     fn objective_of_cost(&self, cost: i64) -> f64 {
-        cost as f64 / self.scale / self.total_weight + self.penalty
+        cost as f64 / self.scale / self.source.total_weight + self.source.penalty
+    }
+
+    fn resolution(&self, allowed: Allowed) -> f64 {
+        // Half a unit per leaf and price; the digits of a leaf's loss are right to 2^-46.
+        let leaves = allowed.leaves.min(self.source.labels.len()) as f64;
+        (self.off + leaves / self.scale) / self.source.total_weight
+    }
+
+    fn finer(&self, known: f64) -> Option<Self> {
+        let Source { penalty, total_weight, .. } = self.source;
+        let known = (known - penalty) * total_weight;
+        let scale = power_of_two((53 - known.log2().ceil() as i32).min(1000));
+        if known <= 0.0 || (self.bits == FINE_BITS && scale <= self.scale) {
+            return None;
+        }
+        // Finer costs first, for lanes hold the weights as they are.
+        let bits = if scale <= 4.0 * self.scale { FINE_BITS } else { self.bits };
+        Some(Impurity::in_units(self.source.clone(), bits, scale))
+    }
+
+    fn widest(&self) -> (&'static str, String) {
+        let weight = |i| (i, self.source.weights.as_ref().map_or(1.0, |w: &Vec<f64>| w[i]));
+        ("sample_weight", range_of((0..self.source.labels.len()).map(weight)))
     }
 }
 
@@ -168,7 +238,7 @@ impl Impurity {
     #[inline(always)]
     fn term<L: Lanes>(&self, lanes: L, total: L::Int, class: L::Int) -> L::Real {
         let weight = L::to_real(class);
-        match self.kind {
+        match self.source.kind {
             Kind::Gini => weight * L::to_real(total - class),
             Kind::Entropy => {
                 let zero = lanes.splat_real(L::R::default());
@@ -202,13 +272,13 @@ impl LaneTask for Impurity {
             // The weights of the classes would no longer add up to the leaf's.
             return LaneError::Fixed(f64::INFINITY);
         }
-        let total = rows.iter().step_by(self.n_classes).sum::<i64>() as f64;
+        let total = rows.iter().step_by(self.source.n_classes).sum::<i64>() as f64;
         // Five roundings of a term, one for each class, and 2d − 3 sums.
-        let relative = f64::from(2 * max_leaves.ilog2() + 4) + self.n_classes as f64;
-        LaneError::Fixed(match self.kind {
+        let relative = f64::from(2 * max_leaves.ilog2() + 4) + self.source.n_classes as f64;
+        LaneError::Fixed(match self.source.kind {
             Kind::Gini => total * roundoff * relative,
             Kind::Entropy => {
-                let largest = (self.n_classes as f64).ln().max(1.0);
+                let largest = (self.source.n_classes as f64).ln().max(1.0);
                 total * (ln_error + roundoff * relative * largest)
             }
         })
@@ -241,7 +311,7 @@ impl LaneTask for Impurity {
     #[inline(always)]
     fn lane_loss<L: Lanes>(&self, lanes: L, (): (), state: Classes<L>) -> L::Real {
         let sum = state.sum + self.term(lanes, state.total, state.rest);
-        match self.kind {
+        match self.source.kind {
             Kind::Gini => {
                 let one = lanes.splat(L::I::from_i64(1));
                 sum / L::to_real(L::max(state.total, one))

@@ -4,22 +4,34 @@
 //! balanced accuracy, cost matrices, per-instance costs and policies are all of this form
 //! and share these lanes; each has a file of its own that says what its costs are.
 
-use super::fixed::{Fixed, power_of_two};
+use super::fixed::{Fixed, Precise, power_of_two, times_power, unit_exponent};
+use super::prices::FeaturePrices;
+use super::wide::{Labels, Wide};
 use super::{
     FreeQuestions, LaneError, LaneTask, Questions, ScalarTask, Statistics, Superadditive, Ties,
-    check_values,
+    check_values, range_of, total_weight,
 };
 use crate::error::Error;
+use crate::search::{Allowed, Measured};
 use crate::simd::{LaneInt, Lanes};
 use std::ops::RangeInclusive;
 
-/// Totals that leave double lanes room for fractions of a unit.
+/// Totals of whole costs that leave double lanes room for fractions of a unit.
 pub(super) const MAX_TOTAL_BITS: u32 = 44;
+
+/// Totals of other costs: fractions that tell trees of few leaves apart need so much less.
+const ROUNDED_BITS: u32 = 51;
+
+/// Totals that lanes drop bits of.
+const FINE_BITS: u32 = 55;
 
 /// Most bits of a fraction of a unit.
 const MAX_FRACTION_BITS: u32 = 20;
 
-/// Costs of the caller's rows, for the objective in f64.
+/// What the largest cost must be for means of costs to keep their digits.
+const LEAST_COST: f64 = 1e-290;
+
+/// Costs of the caller's rows.
 #[derive(Clone, Debug)]
 enum RowCosts {
     /// A row of this class costs its weight unless the leaf has its label.
@@ -28,19 +40,35 @@ enum RowCosts {
     Matrix(Vec<f64>),
 }
 
+/// What a task is made from: costs over 2^`outward`, and the limits of trees.
+#[derive(Clone, Debug)]
+struct Source {
+    rows: RowCosts,
+    n_labels: usize,
+    outward: i32,
+    /// What the summed costs are divided by in the objective.
+    total_weight: f64,
+    penalty: f64,
+    max_leaves: usize,
+    /// Whether the costs of tests are whole, or there are none.
+    whole_tests: bool,
+}
+
 /// A task of label costs: one channel per label, a leaf takes the cheapest.
 #[derive(Clone, Debug)]
 pub struct LabelCosts {
+    source: Source,
+    /// `source.n_labels`, and one more in the task of bounds; see [`LaneTask::relaxed`].
     n_labels: usize,
     statistics: Vec<i64>,
     /// Costs are statistics shifted left to leave room for fractional prices.
     up: u32,
     scale: f64,
     price: Price,
-    /// What the summed costs are divided by in the objective.
-    total_weight: f64,
-    penalty: f64,
-    rows: RowCosts,
+    /// What rounding the rows' costs can do to any tree, in cost units.
+    off: f64,
+    /// Whether lanes drop bits.
+    fine: bool,
     /// Added to the last label of every leaf: for bounds, which see [`LaneTask::relaxed`].
     last_label: i64,
 }
@@ -56,21 +84,19 @@ impl LabelCosts {
         leaf_penalty: f64,
         max_leaves: usize,
     ) -> Result<Self, Error> {
-        let fixed = Fixed::new(&weight, MAX_TOTAL_BITS);
-        let mut statistics = vec![0i64; labels.len() * n_classes];
-        for (record, (&class, &w)) in
-            statistics.chunks_exact_mut(n_classes.max(1)).zip(labels.iter().zip(&fixed.values))
-        {
-            record.fill(w);
-            record[class] = 0;
-        }
-        if fixed.values.iter().all(|&w| w == 0) {
+        if weight.iter().all(|&w| w == 0.0) {
             return Err(Error::invalid("sample_weight", "all weights are zero"));
         }
         let rows = RowCosts::Classes { class: labels.to_vec(), weight };
-        let fixed = Fixed { values: statistics, ..fixed };
-        let limits = (leaf_penalty, max_leaves);
-        Ok(LabelCosts::of_fixed(n_classes, fixed, rows, total_weight, limits, true))
+        Ok(LabelCosts::prepare(Source {
+            rows,
+            n_labels: n_classes,
+            outward: 0,
+            total_weight,
+            penalty: leaf_penalty,
+            max_leaves,
+            whole_tests: true,
+        }))
     }
 
     /// `costs[row][label]` of giving a row a label, none negative; the objective is the mean
@@ -82,7 +108,132 @@ impl LabelCosts {
         leaf_penalty: f64,
         max_leaves: usize,
     ) -> Result<Self, Error> {
-        LabelCosts::with_tests(costs, n_labels, weights, leaf_penalty, max_leaves, true)
+        LabelCosts::with_tests(costs, n_labels, weights, leaf_penalty, max_leaves, None)
+    }
+
+    /// As [`LabelCosts::of_costs`], beside the costs of tests.
+    pub(super) fn with_tests(
+        costs: &[f64],
+        n_labels: usize,
+        weights: Option<&[f64]>,
+        leaf_penalty: f64,
+        max_leaves: usize,
+        tests: Option<&FeaturePrices>,
+    ) -> Result<Self, Error> {
+        let n_labels = n_labels.max(1);
+        check_values("costs", costs, n_labels)?;
+        let n = costs.len() / n_labels;
+        let of_tests = || tests.into_iter().flat_map(FeaturePrices::values);
+        let most = costs.iter().copied().chain(of_tests()).fold(0.0, f64::max);
+        if most > 0.0 && most < LEAST_COST {
+            let reason = format!(
+                "none is larger than {most:e}, less than {LEAST_COST:e}; change their unit"
+            );
+            return Err(Error::invalid("costs", reason));
+        }
+        let outward = unit_exponent(costs.iter().copied().chain(of_tests()));
+        let weight_unit = weights.map_or(0, |w| unit_exponent(w.iter().copied()));
+        let weight = |row: usize| weights.map_or(1.0, |w| times_power(w[row], -weight_unit));
+        let weighted = costs
+            .iter()
+            .enumerate()
+            .map(|(at, &c)| times_power(c, -outward) * weight(at / n_labels));
+        let weights: Option<Vec<f64>> = weights.map(|w| (0..w.len()).map(weight).collect());
+        Ok(LabelCosts::prepare(Source {
+            rows: RowCosts::Matrix(weighted.collect()),
+            n_labels,
+            outward,
+            total_weight: total_weight(weights.as_deref(), n)?,
+            penalty: leaf_penalty,
+            max_leaves,
+            whole_tests: of_tests().all(|price| price.fract() == 0.0),
+        }))
+    }
+
+    /// The usual units: whole costs as they are, others so fine as double lanes hold them exactly.
+    fn prepare(source: Source) -> Self {
+        let fractions = source.max_leaves.clamp(1, 1 << 7).next_power_of_two().ilog2();
+        LabelCosts::in_units(source, ROUNDED_BITS - fractions, f64::INFINITY)
+    }
+
+    /// Totals of so many bits, where no row costs more than `cap` above its least cost.
+    fn in_units(source: Source, bits: u32, cap: f64) -> Self {
+        let n_labels = source.n_labels;
+        let fixed = |values: &[f64]| {
+            let whole = Fixed::new(values, MAX_TOTAL_BITS);
+            if whole.whole { whole } else { Fixed::new(values, bits) }
+        };
+        let (fixed, moved) = match &source.rows {
+            RowCosts::Classes { class, weight } => {
+                let fixed = if cap < f64::INFINITY {
+                    fixed(&weight.iter().map(|w| w.min(cap)).collect::<Vec<_>>())
+                } else {
+                    fixed(weight)
+                };
+                let mut statistics = vec![0i64; class.len() * n_labels];
+                let records = statistics.chunks_exact_mut(n_labels.max(1));
+                for (record, (&class, &w)) in records.zip(class.iter().zip(&fixed.values)) {
+                    record.fill(w);
+                    record[class] = 0;
+                }
+                let moved = fixed.moved;
+                (Fixed { values: statistics, ..fixed }, moved)
+            }
+            RowCosts::Matrix(costs) => {
+                let capped: Vec<f64>;
+                let costs = if cap < f64::INFINITY {
+                    let of_row = |row: &[f64]| row.iter().copied().fold(f64::INFINITY, f64::min);
+                    let rows = costs.chunks_exact(n_labels);
+                    capped = rows
+                        .flat_map(|row| {
+                            let most = of_row(row) + cap;
+                            row.iter().map(move |c| c.min(most))
+                        })
+                        .collect();
+                    &capped
+                } else {
+                    costs
+                };
+                let fixed = fixed(costs);
+                // A row is charged one of its labels.
+                let scale = fixed.scale();
+                let off = |(&v, &c): (&i64, &f64)| (v as f64 - c * scale).abs();
+                let rows = fixed.values.chunks_exact(n_labels).zip(costs.chunks_exact(n_labels));
+                let moved = match fixed.moved {
+                    0.0 => 0.0,
+                    _ => {
+                        rows.map(|(v, c)| v.iter().zip(c).map(off).fold(0.0, f64::max)).sum::<f64>()
+                    }
+                };
+                (fixed, moved * (1.0 + 1e-6))
+            }
+        };
+        let total = |k| fixed.values.iter().skip(k).step_by(n_labels).sum::<i64>();
+        let totals: Vec<i64> = (0..n_labels).map(total).collect();
+        let most = totals.iter().copied().max().unwrap_or(0).max(1);
+        let single_leaf = totals.iter().copied().min().unwrap_or(0);
+        let up = 54u32.saturating_sub((most as f64).log2().ceil() as u32);
+        let penalty = times_power(source.penalty, -source.outward);
+        let price = penalty * source.total_weight * fixed.scale();
+        // Where statistics are rounded, so may prices be.
+        let price = if fixed.whole { price } else { price.round() };
+        let grains = if fixed.whole && !source.whole_tests { 1..=up } else { up..=up };
+        let price = Price::new(price, up, grains, single_leaf, source.max_leaves);
+        let rounded = if fixed.whole { 0.0 } else { 0.5 };
+        let splits = price.affordable.min(source.max_leaves as f64);
+        let unit = (1i64 << up) as f64;
+        let of_prices = splits * if price.orders { rounded * unit } else { rounded * unit + 0.5 };
+        LabelCosts {
+            n_labels,
+            scale: fixed.scale() * unit,
+            statistics: fixed.values,
+            up,
+            price,
+            off: moved * unit + of_prices,
+            fine: bits == FINE_BITS && !fixed.whole,
+            last_label: 0,
+            source,
+        }
     }
 
     /// Cost units per unit of the summed costs.
@@ -90,60 +241,28 @@ impl LabelCosts {
         self.scale
     }
 
-    /// As [`LabelCosts::of_costs`], beside the costs of tests, `whole` or not.
-    pub(super) fn with_tests(
-        costs: &[f64],
-        n_labels: usize,
-        weights: Option<&[f64]>,
-        leaf_penalty: f64,
-        max_leaves: usize,
-        whole: bool,
-    ) -> Result<Self, Error> {
-        let n_labels = n_labels.max(1);
-        check_values("costs", costs, n_labels)?;
-        let n = costs.len() / n_labels;
-        let weighted: Vec<f64> = match weights {
-            None => costs.to_vec(),
-            Some(w) => costs.iter().enumerate().map(|(at, c)| c * w[at / n_labels]).collect(),
-        };
-        let total_weight = weights.map_or(n as f64, |w| w.iter().sum());
-        if total_weight == 0.0 {
-            return Err(Error::invalid("sample_weight", "all weights are zero"));
-        }
-        let fixed = Fixed::new(&weighted, MAX_TOTAL_BITS);
-        let rows = RowCosts::Matrix(weighted);
-        let limits = (leaf_penalty, max_leaves);
-        Ok(LabelCosts::of_fixed(n_labels, fixed, rows, total_weight, limits, whole))
+    /// Power of two that costs were divided by.
+    pub(super) fn outward(&self) -> i32 {
+        self.source.outward
     }
 
-    fn of_fixed(
-        n_labels: usize,
-        fixed: Fixed,
-        rows: RowCosts,
-        total_weight: f64,
-        (leaf_penalty, max_leaves): (f64, usize),
-        whole_tests: bool,
-    ) -> Self {
-        let total = |k| fixed.values.iter().skip(k).step_by(n_labels).sum::<i64>();
-        let totals: Vec<i64> = (0..n_labels).map(total).collect();
-        let most = totals.iter().copied().max().unwrap_or(0).max(1);
-        let single_leaf = totals.iter().copied().min().unwrap_or(0);
-        let up = 54 - (most as f64).log2().ceil() as u32;
-        let price = leaf_penalty * total_weight * fixed.scale();
-        // Where statistics are rounded, so may prices be.
-        let price = if fixed.whole { price } else { price.round() };
-        let grains = if fixed.whole && !whole_tests { 1..=up } else { up..=up };
-        let price = Price::new(price, up, grains, single_leaf, max_leaves);
-        LabelCosts {
-            n_labels,
-            scale: fixed.scale() * (1i64 << up) as f64,
-            statistics: fixed.values,
-            up,
-            price,
-            total_weight,
-            penalty: leaf_penalty,
-            rows,
-            last_label: 0,
+    /// The task without rounding, with prices of questions per unit of the rows' weights.
+    pub(super) fn wide_with<'a>(
+        &self,
+        known: f64,
+        prices: Option<(&'a FeaturePrices, &[f64])>,
+    ) -> Labels<'a> {
+        let Source { rows, n_labels, outward, total_weight, penalty, .. } = &self.source;
+        let of = (*total_weight, *outward);
+        match rows {
+            RowCosts::Matrix(costs) => Labels::new(costs, *n_labels, of, prices, *penalty, known),
+            RowCosts::Classes { class, weight } => {
+                let of_row = |(&class, &w): (&usize, &f64)| {
+                    (0..*n_labels).map(move |label| if label == class { 0.0 } else { w })
+                };
+                let costs: Vec<f64> = class.iter().zip(weight).flat_map(of_row).collect();
+                Labels::new(&costs, *n_labels, of, prices, *penalty, known)
+            }
         }
     }
 }
@@ -193,6 +312,8 @@ struct Price {
     bits: u32,
     /// Whether trees of equal cost have equally many leaves.
     orders: bool,
+    /// Splits that may pay for themselves.
+    affordable: f64,
 }
 
 impl Price {
@@ -205,20 +326,22 @@ impl Price {
         single_leaf: i64,
         max_leaves: usize,
     ) -> Self {
-        let exact = (price * power_of_two(up as i32)).min(power_of_two(56)).round() as i64;
-        let plain =
-            Price { charged: exact, tie: 0, grain: *grains.start(), bits: 0, orders: false };
+        // More than the single leaf costs is never paid.
+        let most = single_leaf.saturating_add(1).min(1 << 56 >> up) << up;
+        let exact = (price * power_of_two(up as i32)).min(most as f64).round() as i64;
+        let affordable = if price > 0.0 { single_leaf as f64 / price } else { f64::INFINITY };
+        let affordable = affordable.floor().max(1.0);
+        let grain = *grains.start();
+        let plain = Price { charged: exact, tie: 0, grain, bits: 0, orders: false, affordable };
+        let splits = ((max_leaves - 1) as f64).min(affordable).max(1.0);
         let ordering = |grain: u32| {
-            let single_leaf = (single_leaf << (up - grain)) as f64;
-            // More than the single leaf costs is never paid.
-            let price = (price * power_of_two((up - grain) as i32)).min(single_leaf + 1.0);
-            let affordable = if price > 0.0 { single_leaf / price } else { f64::INFINITY };
-            let splits = ((max_leaves - 1) as f64).min(affordable.floor()).max(1.0);
+            let price = price * power_of_two((up - grain) as i32);
+            let price = price.min((single_leaf << (up - grain)) as f64 + 1.0);
             // A bit less than the total has, for the mantissa of double lanes.
             let room = grain - u32::from(grain < up);
             let (numerator, bits) = between(price, splits).filter(|&(_, bits)| bits <= room)?;
             let charged = numerator << (grain - bits);
-            Some(Price { charged, tie: charged - exact, grain, bits, orders: true })
+            Some(Price { charged, tie: charged - exact, grain, bits, orders: true, affordable })
         };
         grains.find_map(ordering).unwrap_or(plain)
     }
@@ -231,8 +354,9 @@ impl Price {
 /// The fraction numerator/2^bits of fewest bits strictly between neighbouring fractions of
 /// denominators up to `most`, such that `price` is there or is the lower of them.
 fn between(price: f64, most: f64) -> Option<(i64, u32)> {
-    // Prices this close to a fraction are meant to be it; large ones are whole.
-    let tolerance = if price < 1e5 { 1e-10 } else { 0.0 };
+    // A price is a product of three numbers: one that is a fraction but for the rounding of the
+    // product, and of its multiple below, is meant to be it.
+    let tolerance = 4.0 * f64::EPSILON * price;
     let (mut low, mut high) = ((-1i64, 1i64), (i64::MAX, 1i64));
     for b in 1..=(most.min(1025.0) as i64) {
         let a = ((price + tolerance) * b as f64).floor() as i64;
@@ -280,38 +404,79 @@ impl ScalarTask for LabelCosts {
         self.price.charged
     }
 
-    fn objective(&self, leaf_of: &[usize], n_leaves: usize) -> f64 {
-        let n_labels = self.n_labels;
-        let mut sums = vec![0.0; n_leaves * n_labels];
-        let loss: f64 = match &self.rows {
+    fn objective(&self, leaf_of: &[usize], n_leaves: usize) -> Measured {
+        let Source { rows, n_labels, outward, total_weight, penalty, .. } = &self.source;
+        let n_labels = *n_labels;
+        let mut sums = vec![Precise::default(); n_leaves * n_labels];
+        let mut loss = Precise::default();
+        match rows {
             RowCosts::Classes { class, weight } => {
                 for (&leaf, (&k, &w)) in leaf_of.iter().zip(class.iter().zip(weight)) {
-                    sums[leaf * n_labels + k] += w;
+                    sums[leaf * n_labels + k].add(w);
                 }
-                let wrong = |leaf: &[f64]| {
-                    leaf.iter().sum::<f64>() - leaf.iter().copied().fold(0.0, f64::max)
-                };
-                sums.chunks_exact(n_labels).map(wrong).sum()
+                for leaf in sums.chunks_exact(n_labels) {
+                    let heavier =
+                        |&a: &usize, &b: &usize| leaf[a].value().total_cmp(&leaf[b].value());
+                    let label = (0..n_labels).max_by(heavier);
+                    let others = (0..n_labels).filter(|&k| Some(k) != label);
+                    others.for_each(|k| loss.add(leaf[k].value()));
+                }
             }
             RowCosts::Matrix(costs) => {
                 for (&leaf, row) in leaf_of.iter().zip(costs.chunks_exact(n_labels)) {
-                    for (sum, cost) in sums[leaf * n_labels..].iter_mut().zip(row) {
-                        *sum += cost;
+                    for (sum, &cost) in sums[leaf * n_labels..].iter_mut().zip(row) {
+                        sum.add(cost);
                     }
                 }
-                let least = |leaf: &[f64]| leaf.iter().copied().fold(f64::INFINITY, f64::min);
-                sums.chunks_exact(n_labels).map(least).sum()
+                let least = |leaf: &[Precise]| {
+                    leaf.iter().map(|sum| sum.value()).fold(f64::INFINITY, f64::min)
+                };
+                sums.chunks_exact(n_labels).for_each(|leaf| loss.add(least(leaf)));
             }
         };
-        loss / self.total_weight + self.penalty * n_leaves as f64
+        let mean = times_power(loss.value() / total_weight, *outward);
+        Measured::plain(mean + penalty * n_leaves as f64)
     }
 
     fn least_objective(&self) -> f64 {
-        self.penalty
+        self.source.penalty
     }
 
     fn objective_of_cost(&self, cost: i64) -> f64 {
-        cost as f64 / self.scale / self.total_weight + self.penalty
+        let Source { outward, total_weight, penalty, .. } = self.source;
+        times_power(cost as f64 / self.scale / total_weight, outward) + penalty
+    }
+
+    fn resolution(&self, allowed: Allowed) -> f64 {
+        let _ = allowed;
+        times_power(self.off / self.scale / self.source.total_weight, self.source.outward)
+    }
+
+    fn finer(&self, known: f64) -> Option<Self> {
+        let Source { outward, total_weight, penalty, .. } = self.source;
+        // No tree that is as good charges a row more than this above its least cost; a bit more,
+        // for the rounding of this very number.
+        let cap = times_power(known - penalty, -outward) * total_weight * (1.0 + 1e-9);
+        let finer = LabelCosts::in_units(self.source.clone(), FINE_BITS, cap);
+        let helps = finer.off / finer.scale < 0.25 * self.off / self.scale;
+        helps.then_some(finer)
+    }
+
+    fn wide(&self, known: f64) -> Option<Box<dyn Wide + '_>> {
+        Some(Box::new(self.wide_with(known, None)))
+    }
+
+    fn widest(&self) -> (&'static str, String) {
+        match &self.source.rows {
+            RowCosts::Classes { weight, .. } => {
+                ("sample_weight", range_of(weight.iter().copied().enumerate()))
+            }
+            RowCosts::Matrix(costs) => {
+                let by_row =
+                    costs.iter().enumerate().map(|(at, &c)| (at / self.source.n_labels, c));
+                ("costs", range_of(by_row))
+            }
+        }
     }
 }
 
@@ -342,7 +507,7 @@ impl LaneTask for LabelCosts {
     fn relaxed(&self) -> Option<Self> {
         // One more label: the finest partition of a leaf's rows, and a split (rounded down).
         let (n_labels, last_label) = (self.n_labels + 1, self.price.charged >> self.up);
-        let roomy = self.max_lane_sum(true) > 2 * last_label;
+        let roomy = self.max_lane_sum(true) > 2 * last_label && !self.fine;
         roomy.then(|| LabelCosts { n_labels, last_label, ..self.clone() })
     }
 
@@ -359,18 +524,29 @@ impl LaneTask for LabelCosts {
         self.unit() * (1i64 << shift[0]) as f64
     }
 
+    const ONE_SHIFT: bool = true;
+
     fn lane_error(
         &self,
-        _: &[i64],
+        rows: &[i64],
         shift: &[u32],
         max_leaves: usize,
         roundoff: f64,
         _: f64,
     ) -> LaneError {
-        if shift.iter().any(|&s| s > 0) {
+        let error = self.relative_error(max_leaves, roundoff, true);
+        if shift.iter().all(|&s| s == 0) {
+            return error;
+        }
+        // Fine units are for cuts just below the best cost: single lanes would look at all ties.
+        if !self.fine || self.last_label > 0 || roundoff > f64::from(f32::EPSILON) / 4.0 {
             return LaneError::Fixed(f64::INFINITY);
         }
-        self.relative_error(max_leaves, roundoff, true)
+        // Half a lane unit for every row, whichever label it is charged.
+        let n_rows = (rows.len() / self.n_labels) as f64;
+        let total = rows.iter().step_by(self.n_labels).sum::<i64>() as f64;
+        let total = total / (1u64 << shift[0]) as f64 + n_rows;
+        LaneError::Fixed(0.5 * n_rows + f64::from(3 * max_leaves.ilog2() + 6) * roundoff * total)
     }
 
     #[inline(always)]
@@ -407,8 +583,8 @@ mod tests {
             (0..3).map(|k| task.statistics()[k] + task.statistics()[3 + k]).collect();
         // Labels cost 2, 2 and 6, for a weight of 3.
         assert!((task.objective_of_cost(task.leaf_cost(&sums)) - (2.0 / 3.0 + 0.25)).abs() < 1e-15);
-        assert!((task.objective(&[0, 0], 1) - (2.0 / 3.0 + 0.25)).abs() < 1e-15);
-        assert_eq!(task.objective(&[0, 1], 2), 0.5);
+        assert!((task.objective(&[0, 0], 1).objective - (2.0 / 3.0 + 0.25)).abs() < 1e-15);
+        assert_eq!(task.objective(&[0, 1], 2).objective, 0.5);
     }
 
     #[test]

@@ -6,13 +6,16 @@
 //! the search minimises Σ ES·ln(HS/ES), here relative to the single leaf:
 //! cost = ES·ln((HS/ES)/(HS₀/ES₀)). See docs/maths/likelihood.md.
 
-use super::fixed::{Fixed, power_of_two};
+use super::fixed::{Fixed, Precise, power_of_two};
 use super::{
     FreeQuestions, LaneError, LaneTask, Questions, ScalarTask, Statistics, Superadditive, Ties,
+    range_of,
 };
 use crate::error::Error;
+use crate::search::{Allowed, Measured};
 use crate::simd::{LaneInt, LaneReal, Lanes};
 use crate::survival::{Observations, RiskTable, step_value};
+use std::collections::BTreeMap;
 
 /// Bits of a channel's total: as precise as 64-bit sums allow. Lanes drop what they cannot
 /// hold.
@@ -40,6 +43,11 @@ pub struct Likelihood {
     scale: f64,
     weight: f64,
     penalty: f64,
+    /// What rounding the events can do to the summed loss of any tree, and the hazards to that of
+    /// one of so many leaves at most.
+    off: [f64; 2],
+    /// Objective of a single leaf.
+    single_leaf: f64,
     /// Per row, as reals: weight where the event was observed, weighted hazard, and
     /// −ln Λ of an event.
     rows: Vec<[f64; 3]>,
@@ -107,14 +115,20 @@ impl Likelihood {
         if total[0] == 0 {
             return Err(Error::invalid("event", "no event was observed"));
         }
-        let weight = (0..n).map(|i| obs.weight(i)).sum::<f64>();
-        if !hazards.whole && (obs.weight.is_some() || obs.entry.is_some()) {
-            let unit = 1.0 / hazards.scale();
-            let records = || rows.iter().filter(|r| r[1] > 0.0).map(|r| (r[0], r[1]));
-            if rounding_error(records().collect(), unit, 32) > 1e-9 * weight {
-                let reason = "the weights (or hazards) span too wide a range for exact sums";
-                return Err(Error::invalid("sample_weight", reason));
-            }
+        let weight = Precise::of((0..n).map(|i| obs.weight(i))).value();
+        let unit = 1.0 / hazards.scale();
+        let records = || rows.iter().filter(|r| r[1] > 0.0).map(|r| (r[0], r[1]));
+        let of_hazards = if hazards.whole { 0.0 } else { rounding_error(records(), unit, 1) };
+        // The derivative by the events is ln(H/E) − 1: at most the logarithm of the largest ratio.
+        let total_hazard = Precise::of(records().map(|r| r.1)).value();
+        let lightest = records().map(|r| r.0).filter(|&e| e > 0.0).fold(f64::INFINITY, f64::min);
+        let ratio = |r: (f64, f64)| if r.0 > 0.0 { r.1 / r.0 } else { f64::INFINITY };
+        let least = records().map(ratio).fold(f64::INFINITY, f64::min);
+        let range = (total_hazard / lightest).ln().abs().max(least.ln().abs()) + 2.0;
+        let of_events = events.moved / events.scale() * range;
+        let light = !hazards.whole && records().any(|r| r.1 < 4.0 * unit);
+        if light && (obs.weight.is_some() || obs.entry.is_some()) {
+            return Err(too_wide(obs));
         }
         let events_total = total[0] as f64 / events.scale();
         // |cost| ≤ 64·ES₀ in all (hazard ratios stay within e^±64), with a prior HS₀ more; 2^54
@@ -123,7 +137,7 @@ impl Likelihood {
         let most = 64.0 * (events_total + hazard_total);
         let scale = power_of_two(54 - most.log2().ceil() as i32);
         let price = (leaf_penalty * weight * scale).min(MOST_PRICE as f64).round() as i64;
-        Ok(Likelihood {
+        let mut task = Likelihood {
             statistics,
             event: obs.event.to_vec(),
             prior,
@@ -134,9 +148,21 @@ impl Likelihood {
             scale,
             weight,
             penalty: leaf_penalty,
+            off: [of_events, of_hazards],
+            single_leaf: 0.0,
             rows,
-        })
+        };
+        task.single_leaf = task.objective(&vec![0; n], 1).objective;
+        Ok(task)
     }
+}
+
+/// What is said of weights, or of hazards since entry, that sums do not resolve.
+fn too_wide(obs: &Observations) -> Error {
+    let weights = (0..obs.len()).map(|i| (i, obs.weight(i)));
+    let range = range_of(weights.clone());
+    let reason = format!("the weights (or hazards) span too wide a range for exact sums: {range}");
+    Error::invalid("sample_weight", reason)
 }
 
 impl Likelihood {
@@ -223,33 +249,50 @@ impl ScalarTask for Likelihood {
         self.price
     }
 
-    fn objective(&self, leaf_of: &[usize], n_leaves: usize) -> f64 {
-        let mut leaves = vec![[0.0f64; 3]; n_leaves];
+    fn objective(&self, leaf_of: &[usize], n_leaves: usize) -> Measured {
+        let mut leaves = vec![[Precise::default(); 3]; n_leaves];
         for (row, &leaf) in self.rows.iter().zip(leaf_of) {
-            for (sum, v) in leaves[leaf].iter_mut().zip(row) {
-                *sum += v;
+            for (sum, &v) in leaves[leaf].iter_mut().zip(row) {
+                sum.add(v);
             }
         }
-        let loss = |&[events, hazard, nlhs]: &[f64; 3]| {
-            if self.prior > 0.0 {
-                nlhs + under_prior(events, hazard, self.prior)
+        let (mut loss, mut magnitude) = (Precise::default(), self.penalty * n_leaves as f64);
+        for leaf in leaves {
+            let [events, hazard, nlhs] = leaf.map(Precise::value);
+            let fitted = if self.prior > 0.0 {
+                under_prior(events, hazard, self.prior)
             } else if events > 0.0 {
-                nlhs - events * (events / hazard).ln()
+                -events * (events / hazard).ln()
             } else {
                 0.0
-            }
-        };
-        leaves.iter().map(loss).sum::<f64>() / self.weight + self.penalty * n_leaves as f64
+            };
+            loss.add(nlhs);
+            loss.add(fitted);
+            // The terms of the log-likelihood: events, their hazards, and θ · HS, which is ES.
+            magnitude += (nlhs.abs() + fitted.abs() + events) / self.weight;
+        }
+        let objective = loss.value() / self.weight + self.penalty * n_leaves as f64;
+        Measured { objective, magnitude }
     }
 
     fn least_objective(&self) -> f64 {
-        self.penalty
+        // Costs are bounded by sums; of the loss itself nothing is known beforehand.
+        f64::NEG_INFINITY
     }
 
     fn objective_of_cost(&self, cost: i64) -> f64 {
-        let single_leaf = self.objective(&vec![0; self.rows.len()], 1);
         let cost = cost - self.leaf_cost(&self.total);
-        single_leaf + cost as f64 / self.scale / self.weight
+        self.single_leaf + cost as f64 / self.scale / self.weight
+    }
+
+    fn resolution(&self, allowed: Allowed) -> f64 {
+        let leaves = allowed.leaves.min(self.rows.len()) as f64;
+        let costs = leaves * (self.cost_rounding() as f64 + 0.5) / self.scale;
+        (self.off[0] + leaves * self.off[1] + costs) / self.weight
+    }
+
+    fn widest(&self) -> (&'static str, String) {
+        ("y", range_of(self.rows.iter().map(|row| row[1]).enumerate()))
     }
 }
 
@@ -341,7 +384,7 @@ impl LaneTask for Likelihood {
             }
             // Events that were rounded too may each be half a unit more.
             let more = if shift[0] > 0 { 0.5 } else { 0.0 };
-            let records = records.into_iter().map(|(e, h)| (e + more, h)).collect();
+            let records = records.into_iter().map(|(e, h)| (e + more, h));
             if self.prior > 0.0 {
                 error += 4.0 / 7.0 * rows.len() as f64 / 2.0 * prior_events / prior_hazard;
             }
@@ -404,20 +447,27 @@ impl LaneTask for Likelihood {
 /// (8/7)·ES·m·(unit/2)/HS. With b = max(events/κ, 1), ES·m ≤ κ(Σ b)²; the subset with the
 /// largest (Σ b)²/(Σ h) is a prefix in the order of h/b. Also m/HS ≤ 1/min h, and
 /// ES/HS ≤ max events/h.
-fn rounding_error(mut records: Vec<(f64, f64)>, unit: f64, leaves: usize) -> f64 {
-    let events: f64 = records.iter().map(|r| r.0).sum();
-    let least_hazard = records.iter().map(|r| r.1).fold(f64::INFINITY, f64::min);
-    let largest_rate = records.iter().map(|r| r.0 / r.1).fold(0.0, f64::max);
-    let n = records.len() as f64;
+fn rounding_error(
+    records: impl Iterator<Item = (f64, f64)> + Clone,
+    unit: f64,
+    leaves: usize,
+) -> f64 {
+    let events: f64 = records.clone().map(|r| r.0).sum();
+    let least_hazard = records.clone().map(|r| r.1).fold(f64::INFINITY, f64::min);
+    let largest_rate = records.clone().map(|r| r.0 / r.1).fold(0.0, f64::max);
+    let n = records.clone().count() as f64;
     let kappa = (events / n.max(1.0)).max(f64::MIN_POSITIVE);
-    for r in &mut records {
-        r.0 = (r.0 / kappa).max(1.0);
+    // Records by the power of two below h/b: within one, h ≥ b·2^k, and what is convex in how
+    // many of them belong to the prefix is largest at an end.
+    let mut groups = BTreeMap::<i32, f64>::new();
+    for (e, h) in records {
+        let b = (e / kappa).max(1.0);
+        *groups.entry((h / b).log2().floor() as i32).or_default() += b;
     }
-    records.sort_unstable_by(|x, y| (x.1 / x.0).total_cmp(&(y.1 / y.0)));
     let (mut b, mut h, mut worst) = (0.0, 0.0, 0.0f64);
-    for r in records {
-        b += r.0;
-        h += r.1;
+    for (k, more) in groups {
+        b += more;
+        h += more * power_of_two(k);
         worst = worst.max(b * b / h);
     }
     let bounds = [events / least_hazard, n * largest_rate, leaves as f64 * kappa * worst];
@@ -459,7 +509,9 @@ mod tests {
             sums
         };
         let cost = task.combine(&task.leaf_cost(&sums(0)), &task.leaf_cost(&sums(1)));
-        assert!((task.objective_of_cost(cost) - task.objective(&leaf_of, 2)).abs() < 1e-14);
+        assert!(
+            (task.objective_of_cost(cost) - task.objective(&leaf_of, 2).objective).abs() < 1e-14
+        );
     }
 
     #[test]

@@ -28,12 +28,16 @@ pub mod parity;
 pub mod priced;
 pub mod prices;
 pub mod regression;
+pub mod wide;
 
 use crate::data::BinaryMatrix;
 use crate::error::Error;
+use crate::search::{Allowed, Measured};
 use crate::simd::Lanes;
 use crate::tree::Tree;
 use curve::CurveStatistics;
+use fixed::Precise;
+use wide::Wide;
 
 /// Rejects labels outside `0..n_classes`.
 fn check_labels(labels: &[usize], n_classes: usize) -> Result<(), Error> {
@@ -51,6 +55,28 @@ fn check_values(name: &'static str, values: &[f64], width: usize) -> Result<(), 
             Err(Error::invalid(name, format!("row {row} has a value that is not a number >= 0")))
         }
         None => Ok(()),
+    }
+}
+
+/// Sum of the weights, or the number of rows.
+fn total_weight(weights: Option<&[f64]>, n_rows: usize) -> Result<f64, Error> {
+    let total = weights.map_or(n_rows as f64, |w| Precise::of(w.iter().copied()).value());
+    if total > 0.0 {
+        Ok(total)
+    } else {
+        Err(Error::invalid("sample_weight", "all weights are zero"))
+    }
+}
+
+/// The rows that hold the smallest value above 0 and the largest one, as a clause.
+fn range_of(values: impl Iterator<Item = (usize, f64)> + Clone) -> String {
+    let positive = values.filter(|&(_, v)| v != 0.0).map(|(row, v)| (row, v.abs()));
+    let by_size = |a: &(usize, f64), b: &(usize, f64)| a.1.total_cmp(&b.1);
+    match (positive.clone().min_by(by_size), positive.max_by(by_size)) {
+        (Some((low, least)), Some((high, most))) => {
+            format!("from {least:e} in row {low} to {most:e} in row {high}")
+        }
+        _ => "all zero".into(),
     }
 }
 
@@ -102,15 +128,38 @@ pub trait ScalarTask: Statistics {
     /// Most units that rounding a leaf's cost can add to it.
     fn cost_rounding(&self) -> i64;
 
-    /// Objective of a partition of the rows into leaves, computed in f64 from the rows
-    /// themselves: `leaf_of[row]` names the leaf of each row, in `0..n_leaves`.
-    fn objective(&self, leaf_of: &[usize], n_leaves: usize) -> f64;
+    /// Objective of a partition of the rows into leaves, computed from the rows themselves with
+    /// sums of twice the digits, leaf by leaf: `leaf_of[row]` names the leaf of each row, in
+    /// `0..n_leaves`.
+    fn objective(&self, leaf_of: &[usize], n_leaves: usize) -> Measured;
 
     /// What no tree's objective is below, whatever the data.
     fn least_objective(&self) -> f64;
 
     /// The objective value of a total cost (leaf costs plus split prices less tie prices).
     fn objective_of_cost(&self, cost: i64) -> f64;
+
+    /// How far the objective of an allowed tree may be from that of its cost, either way: what
+    /// rounding the statistics, the leaf costs and the prices can do, proven in
+    /// docs/maths/resolution.md. 0 where costs order trees exactly as objectives do.
+    fn resolution(&self, allowed: Allowed) -> f64;
+
+    /// The same task in finer units that resolve trees no worse than one of this objective, if
+    /// there are any; costs above are no less than that tree's, and nothing more is known of them.
+    fn finer(&self, _known: f64) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        None
+    }
+
+    /// The same task without rounding, where a tree of this objective is known.
+    fn wide(&self, _known: f64) -> Option<Box<dyn Wide + '_>> {
+        None
+    }
+
+    /// What is too wide for the task to be certified: the name of an array, and a sentence.
+    fn widest(&self) -> (&'static str, String);
 }
 
 impl<T: ScalarTask> Task for T {
@@ -258,6 +307,9 @@ pub trait LaneTask: Superadditive + Ties + Questions + Sized {
 
     /// Constants of the leaf loss, prepared once per sample and element type.
     type Constants<L: Lanes>: Copy;
+
+    /// Whether all channels drop equally many bits.
+    const ONE_SHIFT: bool = false;
 
     /// Largest total of any channel that the lanes may be given.
     fn max_lane_sum(&self, single: bool) -> i64;

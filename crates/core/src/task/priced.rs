@@ -4,11 +4,14 @@
 //! price depends on the set of features above, not on their order: it is a property of the
 //! itemset, and the lattice adds it when it pairs two cells (docs/maths/label-costs.md).
 
-use super::label_costs::LabelCosts;
+use super::fixed::{Fixed, Precise, times_power, unit_exponent};
+use super::label_costs::{LabelCosts, MAX_TOTAL_BITS};
 use super::prices::FeaturePrices;
+use super::wide::Wide;
 use super::{LaneError, LaneTask, Questions, ScalarTask, Statistics, Superadditive, Ties};
 use crate::data::BinaryMatrix;
 use crate::error::Error;
+use crate::search::{Allowed, Measured};
 use crate::simd::Lanes;
 use crate::tree::{LEAF, Tree};
 
@@ -22,7 +25,11 @@ pub struct Priced {
     rate: f64,
     /// Whether weights are whole numbers.
     whole: bool,
+    /// Over the power of two by which all are too large or too small.
     weights: Vec<f64>,
+    /// What rounding the weights, and the prices per unit of weight, can do to the test of all
+    /// rows, in cost units.
+    off: f64,
 }
 
 impl Priced {
@@ -35,28 +42,42 @@ impl Priced {
         leaf_penalty: f64,
         max_leaves: usize,
     ) -> Result<Self, Error> {
-        let whole = prices.values().all(|v| v.fract() == 0.0);
+        let tests = Some(&prices);
         let costs =
-            LabelCosts::with_tests(costs, n_labels, weights, leaf_penalty, max_leaves, whole)?;
+            LabelCosts::with_tests(costs, n_labels, weights, leaf_penalty, max_leaves, tests)?;
         let n = costs.statistics().len() / costs.channels();
-        let weights = weights.map_or_else(|| vec![1.0; n], <[f64]>::to_vec);
-        let fixed = super::fixed::Fixed::new(&weights, super::label_costs::MAX_TOTAL_BITS);
+        let unit = weights.map_or(0, |w| unit_exponent(w.iter().copied()));
+        let scaled = |w: &[f64]| w.iter().map(|&w| times_power(w, -unit)).collect();
+        let weights: Vec<f64> = weights.map_or_else(|| vec![1.0; n], scaled);
+        let fixed = Fixed::new(&weights, MAX_TOTAL_BITS);
         let statistics = costs
             .statistics()
             .chunks_exact(costs.channels())
             .zip(&fixed.values)
             .flat_map(|(record, &w)| record.iter().copied().chain([w]))
             .collect();
-        let rate = costs.scale() / fixed.scale();
-        Ok(Priced { costs, prices, statistics, rate, whole: fixed.whole, weights })
+        let rate = times_power(costs.scale() / fixed.scale(), -costs.outward());
+        let whole = fixed.whole;
+        let mut task = Priced { costs, prices, statistics, rate, whole, weights, off: 0.0 };
+        let total = fixed.values.iter().sum::<i64>() as f64;
+        let most = task.prices.values().fold(0.0, f64::max) * rate;
+        let (charged, of_test) = (|price: f64| task.charged(price * rate), task.prices.values());
+        let farthest =
+            of_test.map(|price| (charged(price) - price * rate).abs()).fold(0.0, f64::max);
+        task.off = fixed.moved * most + total * farthest;
+        Ok(task)
     }
 
-    /// Cost units per unit of the weight channel; of whole weights multiples of the grain, so
-    /// that all costs are.
-    fn rate(&self, feature: usize, tested: &[usize]) -> f64 {
-        let rate = self.prices.price(feature, tested) * self.rate;
+    /// What is charged of a price in cost units per unit of the weight channel: of whole weights
+    /// multiples of the grain, so that all costs are.
+    fn charged(&self, rate: f64) -> f64 {
         let grain = self.costs.grain();
         if self.whole { (rate / grain).round() * grain } else { rate }
+    }
+
+    /// Cost units per unit of the weight channel.
+    fn rate(&self, feature: usize, tested: &[usize]) -> f64 {
+        self.charged(self.prices.price(feature, tested) * self.rate)
     }
 }
 
@@ -88,7 +109,7 @@ impl ScalarTask for Priced {
         self.costs.split_price()
     }
 
-    fn objective(&self, leaf_of: &[usize], n_leaves: usize) -> f64 {
+    fn objective(&self, leaf_of: &[usize], n_leaves: usize) -> Measured {
         self.costs.objective(leaf_of, n_leaves)
     }
 
@@ -98,6 +119,25 @@ impl ScalarTask for Priced {
 
     fn objective_of_cost(&self, cost: i64) -> f64 {
         self.costs.objective_of_cost(cost)
+    }
+
+    fn resolution(&self, allowed: Allowed) -> f64 {
+        // On every level each row may be tested once, and every test is rounded to a unit.
+        let tests = (allowed.leaves - 1).min(self.weights.len()) as f64;
+        let levels = tests.min(allowed.depth as f64);
+        let half = if self.whole { 0.0 } else { 0.5 };
+        let units = levels * self.off + tests * half;
+        let total = Precise::of(self.weights.iter().copied()).value();
+        let of_tests = times_power(units / self.costs.scale() / total, self.costs.outward());
+        self.costs.resolution(allowed) + of_tests
+    }
+
+    fn wide(&self, known: f64) -> Option<Box<dyn Wide + '_>> {
+        Some(Box::new(self.costs.wide_with(known, Some((&self.prices, &self.weights)))))
+    }
+
+    fn widest(&self) -> (&'static str, String) {
+        self.costs.widest()
     }
 }
 
@@ -134,29 +174,30 @@ impl Questions for Priced {
     }
 
     fn tree_price(&self, tree: &Tree, features: &BinaryMatrix) -> f64 {
-        let mut weight = vec![0.0; tree.n_nodes()];
-        for (r, w) in self.weights.iter().enumerate() {
+        let mut weight = vec![Precise::default(); tree.n_nodes()];
+        for (r, &w) in self.weights.iter().enumerate() {
             let mut node = 0;
             while tree.feature[node] != LEAF {
-                weight[node] += w;
+                weight[node].add(w);
                 let yes = features.get(r, tree.feature[node] as usize);
                 node = if yes { tree.left[node] } else { tree.right[node] } as usize;
             }
         }
-        let mut total = 0.0;
+        let total = Precise::of(self.weights.iter().copied()).value();
+        let mut mean = Precise::default();
         let mut waiting = vec![(0usize, Vec::new())];
         while let Some((node, tested)) = waiting.pop() {
             if tree.feature[node] == LEAF {
                 continue;
             }
             let feature = tree.feature[node] as usize;
-            total += weight[node] * self.prices.price(feature, &tested);
+            mean.add(weight[node].value() / total * self.prices.price(feature, &tested));
             let mut below = tested;
             below.push(feature);
             waiting.push((tree.left[node] as usize, below.clone()));
             waiting.push((tree.right[node] as usize, below));
         }
-        total / self.weights.iter().sum::<f64>()
+        mean.value()
     }
 
     fn lane_rate(&self, feature: usize, tested: &[usize]) -> f64 {

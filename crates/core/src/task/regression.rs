@@ -3,17 +3,22 @@
 //! Σ w(y − ȳ)² = Σ w(y − c)² − S²/W with W = Σ w, S = Σ w(y − c): the first term is the same
 //! for every tree, so a leaf costs −S²/W. See docs/maths/regression.md.
 
-use super::fixed::{Fixed, power_of_two};
+use super::fixed::{Fixed, Precise, power_of_two, times_power, two_sum, unit_exponent};
+use super::wide::{Squares, Wide};
 use super::{
     FreeQuestions, LaneError, LaneTask, Questions, ScalarTask, Statistics, Superadditive, Ties,
-    check_values,
+    check_values, range_of, total_weight,
 };
 use crate::error::Error;
+use crate::search::{Allowed, Measured};
 use crate::simd::{LaneInt, LaneReal, Lanes};
 
 /// Bits of a channel's total: as precise as 64-bit sums allow. Lanes drop what they cannot
 /// hold.
 const TOTAL_BITS: u32 = 61;
+
+/// Largest and smallest mean square of the targets, as the caller has them.
+const SQUARES: (f64, f64) = (1e-290, 1e300);
 
 /// The regression task: channels are the weight and the weighted target, centred.
 #[derive(Clone, Debug)]
@@ -25,9 +30,13 @@ pub struct Regression {
     scale: f64,
     total_weight: f64,
     penalty: f64,
-    /// What a cost of 0 is worth: the mean squared distance from the centre, and a leaf.
+    /// What a cost of 0 is worth: the mean squared distance from the centre.
     base: f64,
+    /// What rounding can do to the summed loss of any tree, its costs and prices aside.
+    off: f64,
+    /// Targets over 2^`unit`.
     target: Vec<f64>,
+    unit: i32,
     weight: Option<Vec<f64>>,
 }
 
@@ -38,37 +47,63 @@ impl Regression {
             return Err(Error::invalid("y", format!("row {bad} is not finite")));
         }
         check_values("sample_weight", weights.unwrap_or(&[]), 1)?;
-        let weight = |i: usize| weights.map_or(1.0, |w| w[i]);
-        let total_weight: f64 = (0..target.len()).map(weight).sum();
-        if total_weight == 0.0 {
-            return Err(Error::invalid("sample_weight", "all weights are zero"));
-        }
-        let mean =
-            target.iter().enumerate().map(|(i, y)| weight(i) * y).sum::<f64>() / total_weight;
+        let unit = unit_exponent(target.iter().copied());
+        let target: Vec<f64> = target.iter().map(|&y| times_power(y, -unit)).collect();
+        let weight_unit = weights.map_or(0, |w| unit_exponent(w.iter().copied()));
+        let weights: Option<Vec<f64>> =
+            weights.map(|w| w.iter().map(|&w| times_power(w, -weight_unit)).collect());
+        let total_weight = total_weight(weights.as_deref(), target.len())?;
+        let weight = |i: usize| weights.as_ref().map_or(1.0, |w| w[i]);
+        let mut sum = Precise::default();
+        target.iter().enumerate().for_each(|(i, &y)| sum.add_product(weight(i), y));
+        let mean = sum.value() / total_weight;
         // Whole targets stay whole.
-        let centre = if target.iter().all(|y| y.fract() == 0.0) { mean.round() } else { mean };
+        let whole = target.iter().all(|y| y.fract() == 0.0);
+        let centre = if whole { mean.round() } else { mean };
         let centred: Vec<f64> =
             target.iter().enumerate().map(|(i, y)| weight(i) * (y - centre)).collect();
         let absolute: Vec<f64> = centred.iter().map(|s| s.abs()).collect();
-        let spread: f64 = centred.iter().zip(target).map(|(s, y)| s * (y - centre)).sum::<f64>();
-        if !spread.is_finite() {
-            return Err(Error::invalid("y", "the squares of the targets overflow"));
+        let spread = Precise::of(centred.iter().zip(&target).map(|(s, y)| s * (y - centre)));
+        let spread = spread.value();
+        let square = times_power(spread / total_weight, 2 * unit);
+        if spread > 0.0 && !(SQUARES.0..SQUARES.1).contains(&square) {
+            let far = |i: &usize| absolute[*i];
+            let row = (0..target.len()).max_by(|a, b| far(a).total_cmp(&far(b))).unwrap_or(0);
+            let reason = format!(
+                "row {row} is {:e}: the mean square of the targets, about their mean, is not \
+                 between {:e} and {:e}; change their unit",
+                times_power(target[row], unit),
+                SQUARES.0,
+                SQUARES.1
+            );
+            return Err(Error::invalid("y", reason));
         }
         let weight_fixed =
             Fixed::new(&(0..target.len()).map(weight).collect::<Vec<_>>(), TOTAL_BITS);
         let target_fixed = Fixed::new(&absolute, TOTAL_BITS);
         let signed = |(&v, s): (&i64, &f64)| if *s < 0.0 { -v } else { v };
+        let mut lifted = 0.0;
         let statistics = weight_fixed
             .values
             .iter()
             // No row with a target is without weight, however light.
             .zip(target_fixed.values.iter().zip(&centred).map(signed))
-            .flat_map(|(&w, s)| [w.max(i64::from(s != 0)), s])
+            .flat_map(|(&w, s)| {
+                lifted += f64::from(u8::from(w == 0 && s != 0));
+                [w.max(i64::from(s != 0)), s]
+            })
             .collect();
         // |cost| is at most the spread in all; 2^52 is as far as whole numbers are exact.
         let bits = if spread > 0.0 { 52 - spread.log2().ceil() as i32 } else { 40 };
         let scale = power_of_two(bits);
-        let price = leaf_penalty * total_weight * scale;
+        let price = times_power(leaf_penalty, -2 * unit) * total_weight * scale;
+        // See docs/maths/regression.md: what the sums are off by, and what that does to S²/W.
+        let farthest = target.iter().map(|y| (y - centre).abs()).fold(0.0, f64::max);
+        let rounded = if whole && weights.is_none() { 0.0 } else { 2.0 * f64::EPSILON };
+        let targets = target_fixed.moved / target_fixed.scale()
+            + rounded * Precise::of(absolute.iter().copied()).value();
+        let light = (weight_fixed.moved + lifted) / weight_fixed.scale();
+        let off = farthest * (8.0 * targets + 2.0 * farthest * light) + f64::EPSILON * 8.0 * spread;
         Ok(Regression {
             statistics,
             weight_scale: weight_fixed.scale(),
@@ -77,10 +112,17 @@ impl Regression {
             scale,
             total_weight,
             penalty: leaf_penalty,
-            base: spread / total_weight + leaf_penalty,
-            target: target.to_vec(),
-            weight: weights.map(<[f64]>::to_vec),
+            base: spread / total_weight,
+            off,
+            target,
+            unit,
+            weight: weights,
         })
+    }
+
+    /// The mean squared error in the caller's unit.
+    fn outward(&self, scaled: f64) -> f64 {
+        times_power(scaled, 2 * self.unit)
     }
 
     fn record(rows: &[i64], shift: &[u32]) -> Vec<(f64, f64)> {
@@ -128,19 +170,36 @@ impl ScalarTask for Regression {
         self.price
     }
 
-    fn objective(&self, leaf_of: &[usize], n_leaves: usize) -> f64 {
+    fn objective(&self, leaf_of: &[usize], n_leaves: usize) -> Measured {
+        // Sums with twice the digits, the mean likewise: differences to it are exact to the last
+        // digits, whatever the offset.
         let weight = |i: usize| self.weight.as_ref().map_or(1.0, |w| w[i]);
-        let mut sums = vec![[0.0f64; 2]; n_leaves];
-        for (i, (&leaf, y)) in leaf_of.iter().zip(&self.target).enumerate() {
-            sums[leaf][0] += weight(i);
-            sums[leaf][1] += weight(i) * y;
+        let mut sums = vec![[Precise::default(); 2]; n_leaves];
+        let mut range = vec![[f64::INFINITY, f64::NEG_INFINITY]; n_leaves];
+        for (i, (&leaf, &y)) in leaf_of.iter().zip(&self.target).enumerate() {
+            let w = weight(i);
+            if w > 0.0 {
+                sums[leaf][0].add(w);
+                if w == 1.0 {
+                    sums[leaf][1].add(y)
+                } else {
+                    sums[leaf][1].add_product(w, y)
+                }
+                range[leaf] = [range[leaf][0].min(y), range[leaf][1].max(y)];
+            }
         }
-        let error = |(i, (&leaf, y)): (usize, (&usize, &f64))| {
-            let [w, s] = sums[leaf];
-            if weight(i) > 0.0 { weight(i) * (y - s / w).powi(2) } else { 0.0 }
-        };
-        let total: f64 = leaf_of.iter().zip(&self.target).enumerate().map(error).sum();
-        total / self.total_weight + self.penalty * n_leaves as f64
+        let means: Vec<(f64, f64)> = sums.iter().map(|[w, s]| s.over(*w)).collect();
+        let mut total = Precise::default();
+        for (i, (&leaf, &y)) in leaf_of.iter().zip(&self.target).enumerate() {
+            let (w, [least, most]) = (weight(i), range[leaf]);
+            if w > 0.0 && least < most {
+                let (mean, more) = means[leaf];
+                let (difference, rest) = two_sum(y, -mean);
+                total.add(w * (difference + (rest - more)).powi(2));
+            }
+        }
+        let error = self.outward(total.value() / self.total_weight);
+        Measured::plain(error + self.penalty * n_leaves as f64)
     }
 
     fn least_objective(&self) -> f64 {
@@ -148,7 +207,24 @@ impl ScalarTask for Regression {
     }
 
     fn objective_of_cost(&self, cost: i64) -> f64 {
-        self.base + cost as f64 / self.scale / self.total_weight
+        self.outward(self.base + cost as f64 / self.scale / self.total_weight) + self.penalty
+    }
+
+    fn resolution(&self, allowed: Allowed) -> f64 {
+        let leaves = (allowed.leaves.min(self.target.len())) as f64;
+        // Of every leaf its cost, and half a unit of its price.
+        let costs = leaves * (self.cost_rounding() as f64 + 0.5) / self.scale;
+        self.outward((self.off + costs) / self.total_weight)
+    }
+
+    fn wide(&self, known: f64) -> Option<Box<dyn Wide + '_>> {
+        let weight = self.weight.as_deref();
+        Some(Box::new(Squares::new(&self.target, self.unit, weight, self.penalty, known)))
+    }
+
+    fn widest(&self) -> (&'static str, String) {
+        let targets = self.target.iter().map(|&y| times_power(y, self.unit));
+        ("y", range_of(targets.enumerate()))
     }
 }
 
@@ -256,7 +332,7 @@ mod tests {
             sums
         };
         let cost = task.combine(&task.leaf_cost(&sums(0)), &task.leaf_cost(&sums(1)));
-        let objective = task.objective(&leaf_of, 2);
+        let objective = task.objective(&leaf_of, 2).objective;
         // Means 1/3 and 17.5/3.
         let by_hand: f64 = [
             (1.5f64 - 1.0 / 3.0).powi(2),

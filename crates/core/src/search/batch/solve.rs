@@ -1,13 +1,13 @@
 //! The entry point: from rows and a task to a certified tree.
 
 use super::nodes::{BatchNodes, Node};
-use super::{BatchTask, CERTIFICATE, Found, Problem, Statistics};
+use super::{BatchTask, Found, Problem, Statistics};
 use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
 use crate::search::branch::Branch;
 use crate::search::memo::Memo;
 use crate::search::root::{Scale, Search};
-use crate::search::{Checked, Monitor, Settings, Solution, Stop};
+use crate::search::{Checked, Measured, Monitor, Settings, Solution, Status, Stop};
 use crate::tree::Tree;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,13 +15,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// the same sums in another order is less.
 const TIES: f64 = 1e-13;
 
-/// The most that ties may be apart, as a share of what is certified: every node adds its own.
-const TIED: f64 = 1e-3;
+/// Share by which sums of some hundreds of costs may be off.
+const ROUNDED: f64 = 1e-14;
 
 /// The best tree for `task` over `features`, or on a limit the best found and a bound.
 ///
 /// The objective is (leaf costs + split costs) / `weight` + `leaf_penalty` · leaves, from
 /// sums of the integer `statistics`; +∞ when no tree was found that may have all its leaves.
+///
+/// # Errors
+/// Where costs are too large beside the objective for a certificate.
+#[allow(clippy::too_many_arguments, reason = "those of the entry point, and the ties")]
 pub fn solve(
     task: &dyn BatchTask,
     features: &BinaryMatrix,
@@ -30,6 +34,34 @@ pub fn solve(
     leaf_penalty: f64,
     settings: &Checked,
     monitor: &Monitor,
+) -> Result<Solution, Error> {
+    let of = (task, features, statistics, weight, leaf_penalty);
+    let mut found = solve_once(of, TIES, settings, monitor, None)?;
+    if found.status == Status::Unresolved {
+        // Ties told apart by rounding only cost some time.
+        found = solve_once(of, 0.0, settings, monitor, Some(found))?;
+    }
+    if found.status == Status::Unresolved {
+        let gap = found.objective - found.lower_bound;
+        let reason = format!(
+            "its costs are too large beside the objective {:e}, which is certain to {gap:.1e} only",
+            found.objective
+        );
+        return Err(Error::invalid("task", reason));
+    }
+    Ok(found)
+}
+
+/// Task, features, statistics, weight and penalty of a problem.
+type Of<'a> = (&'a dyn BatchTask, &'a BinaryMatrix, &'a Statistics, f64, f64);
+
+/// One search, in which costs that differ by no more than this share of a single leaf's are ties.
+fn solve_once(
+    (task, features, statistics, weight, leaf_penalty): Of,
+    ties: f64,
+    settings: &Checked,
+    monitor: &Monitor,
+    known: Option<Solution>,
 ) -> Result<Solution, Error> {
     let sample = Sample::new(features, &statistics.values, statistics.channels);
     let (n_distinct_rows, n_columns) = (sample.n_rows(), sample.n_columns());
@@ -47,12 +79,21 @@ pub fn solve(
     let prior = root.as_ref().map_or(f64::NEG_INFINITY, |root| root.prior.lower);
     let leaf = root.as_ref().map_or(f64::INFINITY, |root| root.prior.leaf);
     if leaf < f64::INFINITY {
-        let rounding = TIES * (leaf + problem.penalty).abs();
-        nodes.slack = rounding.min(TIED * CERTIFICATE * weight);
+        nodes.slack = ties * (leaf + problem.penalty).abs();
     }
-    let scale = BatchScale { problem: &problem, prior };
+    let allowed = settings.limits.allowed();
+    let leaves = allowed.leaves.min(n_distinct_rows) as f64;
+    // Every split may take a tree that is a tie with the best one; where costs may cancel, sums
+    // round by a share of all that is added, otherwise by one of the sum itself.
+    let cancel = if prior >= 0.0 || leaf == f64::INFINITY { 0.0 } else { leaf.abs() };
+    let off = leaves * nodes.slack + ROUNDED * (cancel + problem.penalty);
+    let scale = BatchScale { problem: &problem, prior, off };
     let mut search =
         Search::new(&scale, settings, monitor, (leaf, Tree::leaf()), prior).with_slack(nodes.slack);
+    if let Some(known) = known {
+        search = search.after(&known);
+        search.offer(known.objective * weight - problem.penalty, known.tree);
+    }
     let mut branch = Branch { nodes, memo: problem.memo.as_ref(), monitor };
     let stop = root.and_then(|root| run(&mut search, &mut branch, &root, settings)).err();
     if problem.differs.load(Ordering::Relaxed) {
@@ -107,17 +148,18 @@ struct BatchScale<'a> {
     problem: &'a Problem<'a>,
     /// The bound before any search, the task's own.
     prior: f64,
+    /// What ties and additions can be off by.
+    off: f64,
 }
 
 impl Scale<f64> for BatchScale<'_> {
-    fn objective(&self, cost: f64, _tree: &Tree) -> f64 {
-        (cost + self.problem.penalty) / self.problem.weight
+    fn objective(&self, cost: f64, _tree: &Tree) -> Measured {
+        Measured::plain((cost + self.problem.penalty) / self.problem.weight)
     }
 
     /// A bound that was added up is rounded down by more than that is off.
     fn bound(&self, lower: f64) -> f64 {
-        let value = (lower + self.problem.penalty) / self.problem.weight;
-        let off = if lower > self.prior { CERTIFICATE * value.abs().max(1.0) } else { 0.0 };
-        value - off
+        let off = if lower > self.prior { self.off + ROUNDED * lower.abs() } else { 0.0 };
+        (lower - off + self.problem.penalty) / self.problem.weight
     }
 }

@@ -12,9 +12,10 @@ pub mod rows;
 pub use neighbours::{alternatives, near_optimal};
 
 use super::branch::{Branch, MemoOf};
+use super::certificate::MEET;
 use super::nodes::Nodes;
 use super::root::{Scale, Search};
-use super::{Checked, Monitor, Settings, Solution, Stop};
+use super::{Checked, Measured, Monitor, Settings, Solution, Stop};
 use crate::data::BinaryMatrix;
 use crate::error::Error;
 use crate::task::curve::ScalarCurveTask;
@@ -29,14 +30,8 @@ const DEEPENING: usize = 6;
 /// Levels at the bottom of the second greedy tree that are searched exactly.
 const EXACT_LEVELS: usize = 2;
 
-/// An objective and a bound that are closer meet.
-const CERTIFIED: f64 = 1e-9;
-
 /// Least slack: above the rounding of sums over rows, far below what is certified.
 const SLACK: f64 = 1e-13;
-
-/// A bound is reported lower by this at least, which is above the rounding of sums over rows.
-const ROUNDING: f64 = 1e-11;
 
 /// The best tree for `task`, or on a limit the best found and a bound.
 pub fn solve(
@@ -86,12 +81,17 @@ impl Scale<f64> for Prepared<'_> {
         0.0
     }
 
-    fn objective(&self, _cost: f64, tree: &Tree) -> f64 {
-        self.task.objective(&tree.partition(self.features), tree.n_leaves())
+    fn objective(&self, _cost: f64, tree: &Tree) -> Measured {
+        Measured::plain(self.task.objective(&tree.partition(self.features), tree.n_leaves()))
     }
 
     fn bound(&self, lower: f64) -> f64 {
-        (lower - ROUNDING.max(2.0 * self.task.error())).max(0.0)
+        (lower - 2.0 * self.task.error().max(self.slack)).max(0.0)
+    }
+
+    /// Up to the rounding of sums over rows, for which there is no bound yet that is of any use.
+    fn is_exact(&self) -> bool {
+        true
     }
 }
 
@@ -142,7 +142,7 @@ impl<'a> Prepared<'a> {
         let cost = search.best.0;
         let (tree, verdict) = search.finish(stop);
         let off = (verdict.objective - cost).abs();
-        if self.task.reference().is_none() && off > CERTIFIED * verdict.objective.max(1.0) {
+        if self.task.reference().is_none() && off > MEET * verdict.objective.max(1.0) {
             let reason = format!("span too wide a range: sums over them are off by {off:.1e}");
             return Err(Error::invalid("sample_weight", reason));
         }

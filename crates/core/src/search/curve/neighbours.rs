@@ -5,7 +5,8 @@ use super::node::{Candidate, CurveNodes, Node, with_root};
 use crate::data::BinaryMatrix;
 use crate::error::Error;
 use crate::search::branch::Branch;
-use crate::search::near::{self, Near, Nearness, TOLERANCE};
+use crate::search::certificate::MEET;
+use crate::search::near::{self, Near, Nearness};
 use crate::search::nodes::{Allowed, Listed, Nodes};
 use crate::search::root::Scale;
 use crate::search::{Alternative, Checked, Monitor, Status, Stop};
@@ -31,10 +32,10 @@ pub fn near_optimal(
         let status = first.status;
         return Ok(Near::stopped(first, status));
     }
-    let tolerance = |value: f64| value + slack + TOLERANCE * value.max(1.0);
+    let tolerance = |value: f64| value + slack + MEET * value;
     let nearness = Nearness { cut: tolerance(best), worst: tolerance(first.objective), limit };
     let mut branch = prepared.branch(settings, monitor);
-    let objective = |tree: &Tree| prepared.objective(0.0, tree);
+    let objective = |tree: &Tree| prepared.objective(0.0, tree).objective;
     Ok(near::near_optimal(&mut branch, &prepared.root, settings, first, &nearness, objective))
 }
 
@@ -49,7 +50,7 @@ pub fn alternatives(
     tree.check(features.n_features())?;
     let prepared = Prepared::new(task, features, settings)?;
     let branch = prepared.branch(settings, monitor);
-    let objective = |tree: &Tree| prepared.objective(0.0, tree);
+    let objective = |tree: &Tree| prepared.objective(0.0, tree).objective;
     let mut walk = Walk { branch, tree, found: Vec::new(), objective };
     match walk.from(0, &prepared.root, settings.limits.allowed()) {
         Ok(()) => Ok((walk.found, None)),

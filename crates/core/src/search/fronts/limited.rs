@@ -12,7 +12,7 @@ use super::points::{Bounds, above};
 use super::start::Relaxation;
 use super::whole::columns;
 use crate::search::certificate::{Certificate, Verdict};
-use crate::search::{Checked, Settings, Status, Stop};
+use crate::search::{Checked, Measured, Settings, Status, Stop};
 use crate::task::{ANY, FrontTask};
 use crate::tree::Tree;
 use std::sync::Arc;
@@ -133,7 +133,8 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
     fn tell(&mut self) {
         let task = self.engine.task;
         if let Some(best) = self.best {
-            self.certificate.improve(task.objective_of(best.cost[0], best.leaves));
+            let objective = task.objective_of(best.cost[0], best.leaves);
+            self.certificate.improve(Measured::plain(objective));
             if best.cost[0] <= self.lower {
                 self.certificate.close();
             }

@@ -12,7 +12,7 @@ use super::{Front, FrontPoint};
 use crate::data::BinaryMatrix;
 use crate::error::Error;
 use crate::search::certificate::Certificate;
-use crate::search::{Checked, Monitor, Settings, Status, Stop, TracePoint, solve};
+use crate::search::{Checked, Measured, Monitor, Settings, Status, Stop, TracePoint, solve};
 use crate::task::accuracy::Accuracy;
 use crate::tree::{LEAF, Tree};
 use std::sync::Mutex;
@@ -182,7 +182,7 @@ impl Search<'_> {
             self.best = self.met.len();
         }
         self.met.push(point);
-        self.certificate.improve(1.0 - self.best_score());
+        self.certificate.improve(Measured::plain(1.0 - self.best_score()));
     }
 
     /// Finds the best measure less penalties. Single leaves are known. Trees of at least k

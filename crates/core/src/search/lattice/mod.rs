@@ -134,7 +134,7 @@ pub fn choose_precision<T: LaneTask>(
         return precision;
     }
     let error = |single: bool, roundoff: f64, ln_error: f64| {
-        let shift = shifts(task.max_lane_sum(single), sample);
+        let shift = shifts(task, single, sample);
         let error = task.lane_error(&sample.sums, &shift, 1 << depth, roundoff, ln_error);
         let leaf = task.leaf_cost(&sample.total) as f64 / task.lane_unit(&shift);
         (error.of(leaf), matches!(error, LaneError::Relative { .. }), shift)
@@ -150,9 +150,9 @@ pub fn choose_precision<T: LaneTask>(
     }
 }
 
-/// Low bits each channel drops so that the sum of any rows, rounded row by row, is `most` at most,
-/// the largest that fits the lanes.
-fn shifts(most: i64, sample: &Sample) -> Vec<u32> {
+/// Low bits each channel drops so that the sum of any rows, rounded row by row, fits the lanes.
+fn shifts<T: LaneTask>(task: &T, single: bool, sample: &Sample) -> Vec<u32> {
+    let most = task.max_lane_sum(single);
     let n_rows = sample.n_rows() as i64;
     // Sums of the positive and of the negative values.
     let mut largest = vec![[0i64; 2]; sample.channels];
@@ -163,7 +163,12 @@ fn shifts(most: i64, sample: &Sample) -> Vec<u32> {
     }
     let fits = |t: i64, s: u32| (t >> s) + n_rows / 2 < most;
     let needed = |t: i64| if t <= most { 0 } else { (1..63).find(|&s| fits(t, s)).unwrap_or(63) };
-    largest.into_iter().map(|[p, n]| needed(p.max(n))).collect()
+    let mut shift: Vec<u32> = largest.into_iter().map(|[p, n]| needed(p.max(n))).collect();
+    if T::ONE_SHIFT {
+        let most = shift.iter().copied().max().unwrap_or(0);
+        shift.fill(most);
+    }
+    shift
 }
 
 /// One lattice.
@@ -203,7 +208,7 @@ impl<T: LaneTask> Lattice<'_, T> {
     /// What the kernels read, in the memory of other sums.
     fn problem<I: LaneInt, R: LaneReal>(&self, sums: Sums<I>) -> Problem<I, R> {
         let Lattice { task, sample, query, settings, .. } = *self;
-        let shift = shifts(task.max_lane_sum(size_of::<I>() == 4), sample);
+        let shift = shifts(task, size_of::<I>() == 4, sample);
         let (budgets, slots) = leaf_budgets(query.depth, query.budgets);
         let mut problem = Problem {
             depth: query.depth,

@@ -22,7 +22,7 @@ use super::branch::Branch;
 use super::lattice;
 use super::memo::Memo;
 use super::root::Scale;
-use super::{Monitor, Settings};
+use super::{Allowed, Measured, Monitor, Settings};
 use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
 use crate::task::LaneTask;
@@ -73,28 +73,36 @@ pub(crate) fn distinct_rows<T: LaneTask>(task: &T, features: &BinaryMatrix) -> S
     Sample::with_kinds(features, statistics, channels, &task.kinds(), task.events())
 }
 
+/// What evaluating the objective of a cost, or of rows, is off by as a share of it.
+const EVALUATED: f64 = 1e-14;
+
 /// Costs as objectives.
 struct SumScale<'a, T> {
     task: &'a T,
     features: &'a BinaryMatrix,
     /// Most that ties may have added to the cost of a tree that may be best.
     ties: i64,
+    /// See [`ScalarTask::resolution`](crate::task::ScalarTask::resolution).
+    resolution: f64,
+    /// Objective of a cost of 0, so that it is computed once, and what a unit of cost adds.
+    at_no_cost: f64,
 }
 
 impl<'a, T: LaneTask> SumScale<'a, T> {
-    fn new(task: &'a T, features: &'a BinaryMatrix, sample: &Sample, most_leaves: usize) -> Self {
+    fn new(task: &'a T, features: &'a BinaryMatrix, sample: &Sample, allowed: Allowed) -> Self {
         // Most splits of any tree that may be best.
         let by_price = match task.split_price() {
             ..=0 => i64::MAX,
             price => task.leaf_cost(&sample.total) / price,
         };
-        let by_leaves = i64::try_from(most_leaves).unwrap_or(i64::MAX) - 1;
+        let by_leaves = i64::try_from(allowed.leaves).unwrap_or(i64::MAX) - 1;
         // Tasks that charge more than the price promise trees of few leaves.
         let ties = match task.tie_price() {
             ..=0 => 0,
             tie => tie * by_price.min(by_leaves),
         };
-        SumScale { task, features, ties }
+        let resolution = task.resolution(allowed);
+        SumScale { task, features, ties, resolution, at_no_cost: task.objective_of_cost(0) }
     }
 }
 
@@ -103,13 +111,17 @@ impl<T: LaneTask> Scale<i64> for SumScale<'_, T> {
         self.task.least_objective()
     }
 
-    fn objective(&self, _cost: i64, tree: &Tree) -> f64 {
-        self.task.objective(&tree.partition(self.features), tree.n_leaves())
-            + self.task.tree_price(tree, self.features)
+    fn objective(&self, _cost: i64, tree: &Tree) -> Measured {
+        solve::measured(self.task, self.features, tree)
     }
 
     fn bound(&self, lower: i64) -> f64 {
         let value = self.task.objective_of_cost(lower.saturating_sub(self.ties));
-        (value - 1e-9 * value.abs().max(1.0)).max(self.task.least_objective())
+        let evaluated = EVALUATED * (value.abs() + (value - self.at_no_cost).abs());
+        (value - self.resolution - evaluated).max(self.task.least_objective())
+    }
+
+    fn is_exact(&self) -> bool {
+        self.resolution == 0.0
     }
 }

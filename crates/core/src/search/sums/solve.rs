@@ -6,29 +6,103 @@ use super::{Problem, SumNodes, SumScale, groups, sample, start};
 use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
 use crate::search::branch::Branch;
+use crate::search::certificate::MEET;
 use crate::search::lattice::{self, Found, Query};
 use crate::search::nodes::{Allowed, Nodes};
-use crate::search::root::Search;
-use crate::search::{Checked, Monitor, Settings, Solution, Stop};
+use crate::search::root::{Scale, Search};
+use crate::search::{Checked, Measured, Monitor, Settings, Solution, Status, Stop, wide};
 use crate::task::LaneTask;
-use crate::tree::Tree;
+use crate::tree::{LEAF, Tree};
 
-/// The best tree for `task` over `features`, or on a limit the best found and a bound.
+/// Trees this share cheaper than a known one are not worth finding with finer numbers: a quarter
+/// of what objective and bound may differ by.
+const WORTH: f64 = 0.25 * MEET;
+
+/// The best tree for `task` over `features`, or on a limit the best found and a bound. Where the
+/// numbers of the search do not resolve the optimum it is done again with finer ones.
+///
+/// # Errors
+/// Where no numbers do, for what spans too wide a range.
 pub fn solve<T: LaneTask>(
     task: &T,
     features: &BinaryMatrix,
     settings: &Checked,
     monitor: &Monitor,
 ) -> Result<Solution, Error> {
+    let first = solve_once(task, features, settings, monitor, None)?;
+    resolved(task, features, settings, monitor, first)
+}
+
+/// A solution whose objective and bound meet unless a limit passed.
+fn resolved<T: LaneTask>(
+    task: &T,
+    features: &BinaryMatrix,
+    settings: &Checked,
+    monitor: &Monitor,
+    mut found: Solution,
+) -> Result<Solution, Error> {
+    let mut finest: Option<T> = None;
+    while found.status == Status::Unresolved {
+        let Some(finer) = finest.as_ref().unwrap_or(task).finer(found.objective) else { break };
+        found = solve_once(&finer, features, settings, monitor, Some(found))?;
+        finest = Some(finer);
+    }
+    let mut before = f64::INFINITY;
+    while found.status == Status::Unresolved && found.objective < before {
+        // The known tree gives the unit: a better one may need a smaller.
+        before = found.objective;
+        let Some(wide) = task.wide(before) else { break };
+        let objective = |tree: &Tree| measured(task, features, tree);
+        found = wide::solve(&*wide, &objective, features, settings, monitor, found)?;
+    }
+    if found.status == Status::Unresolved {
+        let (name, range) = task.widest();
+        let gap = found.objective - found.lower_bound;
+        let reason = format!(
+            "the values span too wide a range for a certificate ({range}): the objective {:e} is \
+             certain to {gap:.1e} only",
+            found.objective
+        );
+        return Err(Error::invalid(name, reason));
+    }
+    Ok(found)
+}
+
+/// Objective of a tree, prices of questions included.
+pub(super) fn measured<T: LaneTask>(task: &T, features: &BinaryMatrix, tree: &Tree) -> Measured {
+    let leaves = task.objective(&tree.partition(features), tree.n_leaves());
+    let tests = task.tree_price(tree, features);
+    let Measured { objective, magnitude } = leaves;
+    Measured { objective: objective + tests, magnitude: magnitude + tests }
+}
+
+/// One search; where a tree is known only for those that are enough better to matter.
+fn solve_once<T: LaneTask>(
+    task: &T,
+    features: &BinaryMatrix,
+    settings: &Checked,
+    monitor: &Monitor,
+    known: Option<Solution>,
+) -> Result<Solution, Error> {
     let rows = sample(task, features)?;
     let about = About::new(task, &rows, settings, monitor);
     let problem = Problem::new(task, &rows, settings, monitor);
-    let scale = SumScale::new(task, features, &rows, settings.limits.most_leaves());
-    let best = (task.leaf_cost(&rows.total), Tree::leaf());
+    let scale = SumScale::new(task, features, &rows, settings.limits.allowed());
+    let best = match &known {
+        None => (task.leaf_cost(&rows.total), Tree::leaf()),
+        Some(known) => {
+            let cost = cost(task, features, &known.tree);
+            let worth = if scale.is_exact() { 0 } else { (WORTH * cost.abs() as f64) as i64 };
+            (cost - worth, known.tree.clone())
+        }
+    };
     let root = SumNodes::new(&problem, settings).node(rows);
     let lower = root.floor().min(best.0);
     // Whether there is a dive depends on how fast the lanes are: its tree gives way to the search's.
-    let search = Search::new(&scale, settings, monitor, best, lower);
+    let mut search = Search::new(&scale, settings, monitor, best, lower);
+    if let Some(known) = &known {
+        search = search.after(known).keeping_the_first();
+    }
     let mut run = Run { problem: &problem, settings, root: &root, search };
     run.search.record();
     let stop = run.improve().err();
@@ -40,7 +114,32 @@ pub fn solve<T: LaneTask>(
 ///
 /// The numbers of leaves end at `settings.limits.max_leaves`, at what the depth allows, or at the
 /// number of distinct rows.
+///
+/// # Errors
+/// As [`solve`].
 pub fn solve_path<T: LaneTask>(
+    task: &T,
+    features: &BinaryMatrix,
+    settings: &Checked,
+    monitor: &Monitor,
+) -> Result<Vec<Solution>, Error> {
+    let path = path_once(task, features, settings, monitor)?;
+    let mut end: Vec<Solution> = Vec::with_capacity(path.len());
+    for (k, mut found) in path.into_iter().enumerate() {
+        if found.status == Status::Unresolved {
+            // What fewer leaves do at last, more do no worse.
+            if let Some(smaller) = end.last().filter(|last| last.objective < found.objective) {
+                (found.tree, found.objective) = (smaller.tree.clone(), smaller.objective);
+            }
+            let settings = settings.at_most(k + 1);
+            found = resolved(task, features, &settings, monitor, found)?;
+        }
+        end.push(found);
+    }
+    Ok(end)
+}
+
+fn path_once<T: LaneTask>(
     task: &T,
     features: &BinaryMatrix,
     settings: &Checked,
@@ -50,8 +149,9 @@ pub fn solve_path<T: LaneTask>(
     let about = About::new(task, &rows, settings, monitor);
     let problem = Problem::new(task, &rows, settings, monitor);
     let most = settings.limits.most_leaves().min(rows.n_rows()).max(1);
-    let scales: Vec<SumScale<T>> =
-        (1..=most).map(|k| SumScale::new(task, features, &rows, k)).collect();
+    let deepest = settings.limits.max_depth;
+    let scale = |k| SumScale::new(task, features, &rows, Allowed::of(deepest, k));
+    let scales: Vec<SumScale<T>> = (1..=most).map(scale).collect();
     let leaf = (task.leaf_cost(&rows.total), Tree::leaf());
     let root = SumNodes::new(&problem, settings).node(rows);
     let lower = root.floor().min(leaf.0);
@@ -67,7 +167,7 @@ pub fn solve_path<T: LaneTask>(
         (1..settings.limits.max_depth.min(lattice::MAX_DEPTH)).take_while(|&d| d + 1 < most);
     let mut stop = None;
     for depth in shallow.chain([settings.limits.max_depth]) {
-        // The largest first: with it a lattice tells of all others.
+        // The largest first: with it a lattice solves all others.
         for (k, search) in path.iter_mut().enumerate().map(|(at, s)| (at + 1, s)).rev() {
             let last = k <= depth + 1 || depth == settings.limits.max_depth;
             if !search.is_closed() && stop.is_none() {
@@ -84,6 +184,30 @@ pub fn solve_path<T: LaneTask>(
         }
     }
     Ok(path.into_iter().map(|search| about.solution(search, stop)).collect())
+}
+
+/// Cost of a tree in the units of the search.
+pub(super) fn cost<T: LaneTask>(task: &T, features: &BinaryMatrix, tree: &Tree) -> i64 {
+    let channels = task.channels();
+    let mut sums = vec![0i64; tree.n_nodes() * channels];
+    for (r, record) in task.statistics().chunks_exact(channels).enumerate() {
+        for node in tree.path(features, r) {
+            for (sum, v) in sums[node * channels..].iter_mut().zip(record) {
+                *sum += v;
+            }
+        }
+    }
+    let of_node = |node: usize| &sums[node * channels..][..channels];
+    let mut total = 0i64;
+    for (node, tested) in tree.nodes_with_tested() {
+        total = total.saturating_add(match tree.feature[node] {
+            LEAF => task.leaf_cost(of_node(node)),
+            feature => {
+                task.split_price() + task.feature_price(feature as usize, &tested, of_node(node))
+            }
+        });
+    }
+    total
 }
 
 /// What a solution says besides its tree.

@@ -244,7 +244,7 @@ mod tests {
         let problem = Problem::new(&task, &sample, &settings, &monitor);
         let found = greedy(&SumNodes::new(&problem, &settings), &sample, shape);
         let partition = found.tree.partition(&matrix);
-        let wrong = task.objective(&partition, found.tree.n_leaves()) * n as f64;
+        let wrong = task.objective(&partition, found.tree.n_leaves()).objective * n as f64;
         (found.tree.n_leaves(), wrong.round() as i64)
     }
 

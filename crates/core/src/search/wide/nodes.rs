@@ -1,0 +1,241 @@
+//! Nodes whose costs are summed in 128 bits: every column splits them in turn.
+
+use crate::data::{Sample, Smallest};
+use crate::search::branch::Branch;
+use crate::search::nodes::{
+    Allowed, Bounded, Cost, InOrder, Known, KnownOf, Listed, Look, Nodes, Parent, Rooted, kept,
+};
+use crate::search::{Monitor, Settings, Stop};
+use crate::task::wide::Wide;
+use crate::tree::Tree;
+use rustc_hash::FxBuildHasher;
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+impl Cost for i128 {
+    const MOST: i128 = i128::MAX;
+    const NONE: i128 = 0;
+    const UNIT: i128 = 1;
+    #[inline(always)]
+    fn plus(self, other: i128) -> i128 {
+        self.saturating_add(other)
+    }
+    #[inline(always)]
+    fn minus(self, other: i128) -> i128 {
+        self.saturating_sub(other)
+    }
+}
+
+/// The nodes of one problem.
+pub struct WideNodes<'a> {
+    task: &'a dyn Wide,
+    monitor: &'a Monitor<'a>,
+    smallest: Smallest,
+    price: i128,
+    /// Cost of each distinct row as a leaf: no tree separates them further.
+    row_costs: Arc<[i128]>,
+}
+
+/// Rows, and what is known of them without a search.
+pub struct Node {
+    pub sample: Sample,
+    leaf: i128,
+    finest: i128,
+    rows: u128,
+}
+
+/// A column at a node.
+#[derive(Clone, Copy, Debug)]
+pub struct Split {
+    pub column: usize,
+    price: i128,
+    bound: i128,
+    /// Cost of the false and the true side as leaves.
+    leaves: [i128; 2],
+}
+
+impl Bounded<i128> for Split {
+    fn bound(&self) -> i128 {
+        self.bound
+    }
+}
+
+impl<'a> WideNodes<'a> {
+    /// For nodes whose rows are among those of `sample`.
+    pub fn new(
+        task: &'a dyn Wide,
+        sample: &Sample,
+        settings: &Settings,
+        monitor: &'a Monitor<'a>,
+    ) -> Self {
+        let row_costs = (0..sample.n_rows()).map(|r| task.leaf_cost(sample.statistics(r)));
+        let (smallest, price) = (settings.limits.smallest(), task.split_price());
+        WideNodes { task, monitor, smallest, price, row_costs: row_costs.collect() }
+    }
+
+    /// A node of these rows.
+    pub fn node(&self, sample: Sample) -> Node {
+        let leaf = self.leaf_of(&sample.total, sample.total_size());
+        let of_row = |&id: &u32| self.row_costs[id as usize];
+        let finest = sample.ids.iter().map(of_row).fold(0, i128::plus);
+        Node { leaf, finest, rows: sample.key(), sample }
+    }
+
+    fn leaf_of(&self, sums: &[i64], size: i64) -> i128 {
+        if self.smallest.allows_leaf(size) { self.task.leaf_cost(sums) } else { i128::MOST }
+    }
+
+    /// All columns, with the bounds that sums over both sides give. O(rows · columns).
+    fn splits(&self, sample: &Sample) -> Vec<Split> {
+        let (n, channels) = (sample.n_columns(), sample.channels);
+        let mut yes = vec![0i64; n * channels];
+        let (mut size, mut finest) = (vec![0i64; n], vec![0i128; n]);
+        let mut all = 0i128;
+        for r in 0..sample.n_rows() {
+            let (record, of_row) = (sample.statistics(r), sample.size(r));
+            let cost = self.row_costs[sample.ids[r] as usize];
+            all = all.plus(cost);
+            for c in sample.true_columns(r) {
+                for (sum, v) in yes[c * channels..].iter_mut().zip(record) {
+                    *sum += v;
+                }
+                size[c] += of_row;
+                finest[c] = finest[c].plus(cost);
+            }
+        }
+        let mut no = vec![0i64; channels];
+        let split = |column: usize| {
+            let yes = &yes[column * channels..][..channels];
+            no.iter_mut().zip(&sample.total).zip(yes).for_each(|((no, all), yes)| *no = all - yes);
+            let sizes = [sample.total_size() - size[column], size[column]];
+            let leaves = [self.leaf_of(&no, sizes[0]), self.leaf_of(yes, sizes[1])];
+            let test = self.task.feature_price(
+                sample.columns[column].feature,
+                &sample.tested,
+                &sample.total,
+            );
+            let price = self.price.plus(test);
+            let finest = [all.minus(finest[column]), finest[column]];
+            let side = |side: usize| leaves[side].lesser(finest[side].plus(self.price));
+            let allowed = sizes.into_iter().all(|size| self.smallest.allows_leaf(size));
+            let bound = if allowed { side(0).plus(side(1)).plus(price) } else { i128::MOST };
+            Split { column, price, bound, leaves }
+        };
+        (0..n).map(split).collect()
+    }
+}
+
+impl Nodes for WideNodes<'_> {
+    type Cost = i128;
+    type Node = Node;
+    type Open = ();
+    type Queue = InOrder<Split>;
+    type Split = Split;
+    type Subtree = Arc<Tree>;
+
+    const ALL_SIZES: bool = false;
+
+    fn leaf(&self, node: &Node) -> Known<i128, Arc<Tree>> {
+        Known::exact(node.leaf, Arc::new(Tree::leaf()))
+    }
+
+    /// No more splits than columns, or than could pay for themselves.
+    fn useful(&self, node: &Node, allowed: Allowed) -> Allowed {
+        let mut depth = node.sample.n_columns();
+        if self.price > 0 && node.leaf < i128::MOST {
+            let pay = node.leaf.minus(node.finest) / self.price;
+            depth = depth.min(usize::try_from(pay).unwrap_or(usize::MAX));
+        }
+        allowed.at_most(depth, usize::MAX)
+    }
+
+    fn bound(&self, node: &Node) -> i128 {
+        node.leaf.lesser(node.finest.plus(self.price))
+    }
+
+    fn key(&self, node: &Node) -> u128 {
+        if !self.task.is_priced() {
+            return node.rows;
+        }
+        let Node { sample, rows, .. } = node;
+        let context = |feature| (feature, self.task.context(feature, &sample.tested));
+        let contexts = sample.columns.iter().map(|column| context(column.feature));
+        rows ^ u128::from(FxBuildHasher.hash_one(contexts.collect::<Vec<_>>())).rotate_left(31)
+    }
+
+    fn look(
+        &mut self,
+        node: &Node,
+        _parent: Option<Parent<Self>>,
+        allowed: Allowed,
+        _cut: i128,
+    ) -> Result<Look<Self>, Stop> {
+        let sample = &node.sample;
+        let mut splits = self.splits(sample);
+        self.monitor.count(splits.len() as u64);
+        let both = |split: &Split| split.leaves[0].plus(split.leaves[1]).plus(split.price);
+        splits.retain(|split| split.bound < i128::MOST);
+        if allowed.depth > 1 {
+            splits.sort_by_key(|split| (both(split), split.column));
+            return Ok(Look::Open((), InOrder::new(splits)));
+        }
+        let best = splits.iter().min_by_key(|split| (both(split), split.column));
+        let known = match best.filter(|split| both(split) < node.leaf) {
+            None => self.leaf(node),
+            Some(split) => {
+                let leaf = Tree::leaf();
+                let tree = Tree::on(sample.columns[split.column], [&leaf, &leaf]);
+                Known::exact(both(split), Arc::new(tree))
+            }
+        };
+        Ok(Look::solved(known))
+    }
+
+    fn price(&self, split: &Split) -> i128 {
+        split.price
+    }
+
+    fn sides(&mut self, node: &Node, _open: &(), split: &Split) -> Result<[Node; 2], Stop> {
+        self.monitor.check()?;
+        Ok([false, true].map(|value| self.node(node.sample.restrict(split.column, value))))
+    }
+
+    /// The true side has fewer rows.
+    fn first_side(&self, _sides: &[Node; 2]) -> usize {
+        1
+    }
+
+    fn leaves(&self, tree: &Arc<Tree>) -> usize {
+        tree.n_leaves()
+    }
+
+    fn join(&mut self, node: &Node, split: &Split, [no, yes]: [&Arc<Tree>; 2]) -> Arc<Tree> {
+        Arc::new(Tree::on(node.sample.columns[split.column], [no, yes]))
+    }
+}
+
+impl Rooted for WideNodes<'_> {
+    fn workers(&self, _node: &Node, _allowed: Allowed) -> Vec<Self> {
+        Vec::new()
+    }
+
+    fn whole(
+        _branch: &mut Branch<Self>,
+        _node: &Node,
+        _allowed: Allowed,
+        known: &KnownOf<Self>,
+    ) -> Result<Tree, Stop> {
+        Ok(kept(known))
+    }
+}
+
+impl Listed for WideNodes<'_> {
+    fn questions(&mut self, node: &Node) -> ((), Vec<Split>) {
+        let splits = self.splits(&node.sample).into_iter();
+        ((), splits.filter(|split| split.bound < i128::MOST).collect())
+    }
+
+    fn joined(&self, node: &Node, split: &Split, trees: [&Tree; 2]) -> Tree {
+        Tree::on(node.sample.columns[split.column], trees)
+    }
+}

@@ -1,0 +1,370 @@
+//! Leaf costs without rounding, for data whose range 64-bit sums do not resolve.
+//!
+//! Every value is an integer over a power of two, the same for all rows, and as wide as it needs
+//! to be: its digits to the base 2^32 are channels, so that rows are merged and summed as ever.
+//! A leaf's cost is computed from the sums in integers of any size and rounded down once, to a
+//! unit that is a tiny part of the objective of a known tree. See docs/maths/resolution.md.
+
+use super::Statistics;
+use super::fixed::times_power;
+use super::prices::FeaturePrices;
+use num_bigint::{BigInt, BigUint};
+use num_traits::{One, Signed, ToPrimitive, Zero};
+use std::ops::Range;
+
+/// Bits of a channel.
+const DIGIT: u32 = 32;
+
+/// Rows whose digits can be summed.
+pub const MOST_ROWS: usize = 1 << 31;
+
+/// Bits of the summed cost of the known tree.
+const KNOWN_BITS: i32 = 64;
+
+/// What leaves and prices cost at most: far more than any tree that may be better than the known
+/// one.
+const MOST: i128 = 1 << 120;
+
+/// A task whose costs are integers of any size, rounded down by less than a unit per leaf and
+/// per price.
+pub trait Wide: Statistics {
+    /// Cost of a leaf with these sums; all above a limit count as that.
+    fn leaf_cost(&self, sums: &[i64]) -> i128;
+
+    /// Price of a split.
+    fn split_price(&self) -> i128;
+
+    /// Objective of a total cost.
+    fn objective_of_cost(&self, cost: i128) -> f64;
+
+    /// Whether questions have prices; see [`super::Questions`].
+    fn is_priced(&self) -> bool {
+        false
+    }
+
+    /// Price of a question on rows with these sums below the features `tested`.
+    fn feature_price(&self, _feature: usize, _tested: &[usize], _sums: &[i64]) -> i128 {
+        0
+    }
+
+    /// See [`super::Questions::kinds`].
+    fn kinds(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    /// See [`super::Questions::context`].
+    fn context(&self, _feature: usize, _tested: &[usize]) -> u64 {
+        0
+    }
+}
+
+/// Numbers as integers over a common power of two.
+struct Dyadic {
+    integers: Vec<BigInt>,
+    exponent: i32,
+}
+
+impl Dyadic {
+    fn new(values: impl Iterator<Item = f64> + Clone) -> Dyadic {
+        let parts = values.map(parts);
+        let nonzero = parts.clone().filter(|&(mantissa, _)| mantissa != 0);
+        let exponent = nonzero.map(|(_, exponent)| exponent).min().unwrap_or(0);
+        let integer = |(mantissa, of): (i64, i32)| match mantissa {
+            0 => BigInt::zero(),
+            _ => BigInt::from(mantissa) << (of - exponent),
+        };
+        Dyadic { integers: parts.map(integer).collect(), exponent }
+    }
+}
+
+/// A finite number as an odd integer, or 0, times a power of two.
+fn parts(value: f64) -> (i64, i32) {
+    let bits = value.to_bits();
+    let (exponent, fraction) = ((bits >> 52 & 0x7ff) as i32, (bits & ((1 << 52) - 1)) as i64);
+    let (mantissa, exponent) =
+        if exponent == 0 { (fraction, -1074) } else { (fraction | 1 << 52, exponent - 1075) };
+    if mantissa == 0 {
+        return (0, 0);
+    }
+    let zeros = mantissa.trailing_zeros();
+    let mantissa = mantissa >> zeros;
+    (if value < 0.0 { -mantissa } else { mantissa }, exponent + zeros as i32)
+}
+
+/// Integers of any size per row, as channels.
+struct Digits {
+    /// Channels of each number.
+    numbers: Vec<Range<usize>>,
+    channels: usize,
+    statistics: Vec<i64>,
+}
+
+impl Digits {
+    /// `records` has `width` numbers per row.
+    fn new(records: &[BigInt], width: usize) -> Digits {
+        let digits = |k: usize| {
+            let of_number = records.iter().skip(k).step_by(width);
+            of_number
+                .map(|v| v.bits().div_ceil(u64::from(DIGIT)).max(1) as usize)
+                .max()
+                .unwrap_or(1)
+        };
+        let mut channels = 0;
+        let number = |k| {
+            let first = channels;
+            channels += digits(k);
+            first..channels
+        };
+        let numbers: Vec<Range<usize>> = (0..width).map(number).collect();
+        let mut statistics = Vec::with_capacity(records.len() / width.max(1) * channels);
+        for (at, value) in records.iter().enumerate() {
+            let (sign, digits) = value.to_u32_digits();
+            let sign = if sign == num_bigint::Sign::Minus { -1 } else { 1 };
+            let of = |j: usize| digits.get(j).map_or(0, |&d| sign * i64::from(d));
+            statistics.extend((0..numbers[at % width].len()).map(of));
+        }
+        Digits { numbers, channels, statistics }
+    }
+
+    /// The sum of a number.
+    fn sum(&self, number: usize, sums: &[i64]) -> BigInt {
+        let mut carry = 0i128;
+        let of = |&digit: &i64| {
+            let all = i128::from(digit) + carry;
+            carry = all >> DIGIT;
+            all as u32
+        };
+        let low: Vec<u32> = sums[self.numbers[number].clone()].iter().map(of).collect();
+        let above = BigInt::from(carry) << (DIGIT as usize * low.len());
+        above + BigInt::from(BigUint::new(low))
+    }
+}
+
+/// Units of cost: 2^`exponent` of them are one unit of the summed loss.
+#[derive(Clone, Copy)]
+struct Unit {
+    exponent: i32,
+    /// Power of two that losses were divided by.
+    outward: i32,
+    total_weight: f64,
+    penalty: f64,
+}
+
+impl Unit {
+    /// In which the summed loss `known` is large. Objectives are times 2^`outward`.
+    fn new(known: f64, outward: i32, total_weight: f64, penalty: f64) -> Unit {
+        // The logarithm of a product that may leave the range of f64.
+        let size = known.log2() - f64::from(outward) + total_weight.log2();
+        Unit { exponent: KNOWN_BITS - size.ceil() as i32, outward, total_weight, penalty }
+    }
+
+    /// numerator / divisor · 2^`exponent` in units, rounded down.
+    fn floor(self, numerator: BigInt, divisor: &BigInt, exponent: i32) -> i128 {
+        let shift = exponent + self.exponent;
+        let quotient = if shift >= 0 {
+            (numerator << shift) / divisor
+        } else {
+            // Costs are not negative, so that division rounds down.
+            numerator / (divisor << -shift)
+        };
+        quotient.to_i128().map_or(MOST, |cost| cost.min(MOST))
+    }
+
+    fn price(self) -> i128 {
+        let price = times_power(self.penalty, -self.outward) * self.total_weight;
+        times_power(price, self.exponent).min(MOST as f64) as i128
+    }
+
+    fn objective(self, cost: i128) -> f64 {
+        let mean = cost as f64 / self.total_weight;
+        times_power(times_power(mean, -self.exponent), self.outward) + self.penalty
+    }
+}
+
+/// Squared error of a constant leaf: Σ wy² − (Σ wy)² / Σ w.
+pub struct Squares {
+    digits: Digits,
+    exponent: i32,
+    unit: Unit,
+}
+
+impl Squares {
+    /// For targets that were divided by 2^`outward`; `known` is the objective of a tree.
+    pub fn new(
+        target: &[f64],
+        outward: i32,
+        weight: Option<&[f64]>,
+        penalty: f64,
+        known: f64,
+    ) -> Squares {
+        let n = target.len();
+        let targets = Dyadic::new(target.iter().copied());
+        let weights = Dyadic::new((0..n).map(|i| weight.map_or(1.0, |w| w[i])));
+        // A common offset has no part in the loss.
+        let middle = targets.integers.iter().sum::<BigInt>() / BigInt::from(n.max(1));
+        let record = |(y, w): (&BigInt, &BigInt)| {
+            let y = y - &middle;
+            let wy = w * &y;
+            [w.clone(), wy.clone(), wy * y]
+        };
+        let rows = targets.integers.iter().zip(&weights.integers);
+        let records: Vec<BigInt> = rows.flat_map(record).collect();
+        let exponent = 2 * targets.exponent + weights.exponent;
+        let total_weight = super::total_weight(weight, n).unwrap_or(1.0);
+        let unit = Unit::new(known, 2 * outward, total_weight, penalty);
+        Squares { digits: Digits::new(&records, 3), exponent, unit }
+    }
+}
+
+impl Statistics for Squares {
+    fn channels(&self) -> usize {
+        self.digits.channels
+    }
+
+    fn statistics(&self) -> &[i64] {
+        &self.digits.statistics
+    }
+}
+
+impl Wide for Squares {
+    fn leaf_cost(&self, sums: &[i64]) -> i128 {
+        let [w, s, q] = [0, 1, 2].map(|number| self.digits.sum(number, sums));
+        if w.is_zero() {
+            return 0;
+        }
+        self.unit.floor(q * &w - &s * &s, &w, self.exponent)
+    }
+
+    fn split_price(&self) -> i128 {
+        self.unit.price()
+    }
+
+    fn objective_of_cost(&self, cost: i128) -> f64 {
+        self.unit.objective(cost)
+    }
+}
+
+/// The cheapest label of a leaf, and prices of questions.
+pub struct Labels<'a> {
+    n_labels: usize,
+    digits: Digits,
+    exponent: i32,
+    unit: Unit,
+    prices: Option<(&'a FeaturePrices, i32)>,
+}
+
+impl<'a> Labels<'a> {
+    /// `costs[row][label]`, weights included, whose sum over the rows is over `total_weight` in the
+    /// objective; objectives are times 2^`outward`. Prices go with the weights of the rows.
+    pub fn new(
+        costs: &[f64],
+        n_labels: usize,
+        (total_weight, outward): (f64, i32),
+        prices: Option<(&'a FeaturePrices, &[f64])>,
+        penalty: f64,
+        known: f64,
+    ) -> Labels<'a> {
+        let of_labels = Dyadic::new(costs.iter().copied());
+        let exponent = of_labels.exponent;
+        let unit = Unit::new(known, outward, total_weight, penalty);
+        let Some((prices, weights)) = prices else {
+            let digits = Digits::new(&of_labels.integers, n_labels);
+            return Labels { n_labels, digits, exponent, unit, prices: None };
+        };
+        let weights = Dyadic::new(weights.iter().copied());
+        let rows = of_labels.integers.chunks_exact(n_labels).zip(&weights.integers);
+        let record = |(costs, w): (&[BigInt], &'_ BigInt)| {
+            costs.iter().cloned().chain([w.clone()]).collect::<Vec<_>>()
+        };
+        let records: Vec<BigInt> = rows.flat_map(record).collect();
+        let digits = Digits::new(&records, n_labels + 1);
+        Labels { n_labels, digits, exponent, unit, prices: Some((prices, weights.exponent)) }
+    }
+}
+
+impl Statistics for Labels<'_> {
+    fn channels(&self) -> usize {
+        self.digits.channels
+    }
+
+    fn statistics(&self) -> &[i64] {
+        &self.digits.statistics
+    }
+}
+
+impl Wide for Labels<'_> {
+    fn leaf_cost(&self, sums: &[i64]) -> i128 {
+        let of_label = |label| self.digits.sum(label, sums);
+        let least = (0..self.n_labels).map(of_label).min().unwrap_or_default();
+        self.unit.floor(least, &BigInt::one(), self.exponent)
+    }
+
+    fn split_price(&self) -> i128 {
+        self.unit.price()
+    }
+
+    fn objective_of_cost(&self, cost: i128) -> f64 {
+        self.unit.objective(cost)
+    }
+
+    fn is_priced(&self) -> bool {
+        self.prices.is_some()
+    }
+
+    fn feature_price(&self, feature: usize, tested: &[usize], sums: &[i64]) -> i128 {
+        let Some((prices, of_weights)) = self.prices else { return 0 };
+        let (mantissa, exponent) = parts(prices.price(feature, tested));
+        let price = BigInt::from(mantissa) * self.digits.sum(self.n_labels, sums);
+        debug_assert!(!price.is_negative());
+        self.unit.floor(price, &BigInt::one(), exponent + of_weights)
+    }
+
+    fn kinds(&self) -> Vec<u32> {
+        self.prices.map_or_else(Vec::new, |(prices, _)| prices.kinds())
+    }
+
+    fn context(&self, feature: usize, tested: &[usize]) -> u64 {
+        self.prices.map_or(0, |(prices, _)| prices.price(feature, tested).to_bits())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_odd_integers_times_powers_of_two() {
+        assert_eq!(parts(0.0), (0, 0));
+        assert_eq!(parts(-12.0), (-3, 2));
+        assert_eq!(parts(f64::MIN_POSITIVE / 4.0), (1, -1024));
+        assert_eq!(parts(0.1).0 as f64 * 2f64.powi(parts(0.1).1), 0.1);
+    }
+
+    #[test]
+    fn digits_add_up_over_rows_of_either_sign() {
+        let big: BigInt = BigInt::from(1) << 200;
+        let records = [big.clone() + 5, BigInt::from(-7), -big.clone(), BigInt::from(3)];
+        let digits = Digits::new(&records, 2);
+        let row = |r: usize| &digits.statistics[r * digits.channels..][..digits.channels];
+        let sums: Vec<i64> = row(0).iter().zip(row(1)).map(|(a, b)| a + b).collect();
+        assert_eq!(digits.sum(0, &sums), BigInt::from(5));
+        assert_eq!(digits.sum(1, &sums), BigInt::from(-4));
+        assert_eq!(digits.sum(0, row(1)), -big);
+    }
+
+    #[test]
+    fn an_outlier_does_not_blur_the_other_leaves() {
+        let target = [1e8, 0.0, 1.0, 1.5, 3.0];
+        let task = Squares::new(&target, 0, None, 0.0, 0.225);
+        let channels = task.channels();
+        let sums = |rows: &[usize]| -> Vec<i64> {
+            let of = |c| rows.iter().map(|r| task.statistics()[r * channels + c]).sum();
+            (0..channels).map(of).collect()
+        };
+        let loss = |rows: &[usize]| 5.0 * task.objective_of_cost(task.leaf_cost(&sums(rows)));
+        assert_eq!(loss(&[0]), 0.0);
+        assert!((loss(&[1, 2]) - 0.5).abs() < 1e-15);
+        assert!((loss(&[2, 3, 4]) - 13.0 / 6.0).abs() < 1e-15);
+        assert_eq!(task.leaf_cost(&sums(&[0, 1])), MOST.min(task.leaf_cost(&sums(&[0, 1]))));
+    }
+}
