@@ -32,9 +32,6 @@ pub fn greedy_cuts<'py>(
     let settings = parse(limits)?;
     let codes = codes.as_array();
     let (n_columns, n_rows) = codes.dim();
-    if u32::try_from(n_rows).is_err() {
-        return Err(PyValueError::new_err("codes: more than 2^32 rows"));
-    }
     let deadline = match settings.time_limit.map(Duration::try_from_secs_f64) {
         None => None,
         Some(Ok(limit)) => Instant::now().checked_add(limit),

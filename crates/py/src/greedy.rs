@@ -2,7 +2,7 @@
 
 use crate::run::to_py;
 use crate::survival::observations;
-use bristlecone_core::data::Smallest;
+use bristlecone_core::data::{Smallest, check_size};
 use bristlecone_core::greedy::{Grown, Limits, dense_ranks, grow_by_costs, grow_by_logrank};
 use bristlecone_core::survival::Observations;
 use bristlecone_core::task::likelihood::Likelihood;
@@ -55,8 +55,9 @@ pub fn grow_greedy<'py>(
     if n_rows != n {
         return Err(PyValueError::new_err("features and outcomes differ in length"));
     }
-    if u32::try_from(n).is_err() {
-        return Err(PyValueError::new_err("features: more than 2^32 rows"));
+    check_size(n, n_columns).map_err(to_py)?;
+    if max_leaf_nodes == Some(0) {
+        return Err(PyValueError::new_err("max_leaf_nodes: must be at least 1"));
     }
     let fit = Fit {
         obs,
