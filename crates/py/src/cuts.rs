@@ -4,6 +4,7 @@ use crate::columns::Data;
 use crate::door::problem;
 use crate::greedy::{heeding_signals, smallest};
 use crate::limits::parse;
+use crate::memory::Reserve;
 use crate::run::to_py;
 use bristlecone_core::greedy::Limits;
 use bristlecone_core::registry;
@@ -45,10 +46,11 @@ pub fn greedy_cuts<'py>(
     let code = |row: usize, column: usize| codes[[column, row]];
     let data = Data::new(data)?;
     let problem = problem(&data, &settings, (n_rows, n_columns))?;
+    let reserve = &Reserve::new(n_rows, codes.len() * size_of::<u64>())?;
     let grown = py
         .detach(move || {
             let task = registry::prepare(task, &problem).map_err(to_py)?;
-            heeding_signals(deadline, |interrupted| {
+            heeding_signals(reserve, deadline, |interrupted| {
                 task.greedy_cuts(n_columns, &code, limits, interrupted)
             })
         })?

@@ -1,5 +1,6 @@
 //! Greedy trees for Python.
 
+use crate::memory::Reserve;
 use crate::run::to_py;
 use crate::survival::observations;
 use bristlecone_core::data::{Smallest, check_size};
@@ -61,6 +62,8 @@ pub fn grow_greedy<'py>(
     }
     let fit = Fit {
         obs,
+        // The ranks of all values, and their orders.
+        reserve: Reserve::new(n, n.saturating_mul(n_columns) * 4 * size_of::<u64>())?,
         likelihood: match criterion {
             "likelihood" => {
                 let task = Likelihood::with_prior(&obs, prior, 0.0);
@@ -122,6 +125,7 @@ pub(crate) fn smallest(rows: usize, events: usize) -> Smallest {
 
 struct Fit<'a> {
     obs: Observations<'a>,
+    reserve: Reserve,
     /// The likelihood criterion; without it log-rank.
     likelihood: Option<Likelihood>,
     n_columns: usize,
@@ -132,17 +136,18 @@ impl Fit<'_> {
     /// Without the GIL; a signal's exception, KeyboardInterrupt, ends the fit.
     fn grow(&self, code: impl Fn(usize, usize) -> u32) -> PyResult<Grown> {
         let (n_columns, limits) = (self.n_columns, &self.limits);
-        let grown = heeding_signals(None, |interrupted| match &self.likelihood {
+        let grown = heeding_signals(&self.reserve, None, |interrupted| match &self.likelihood {
             Some(task) => grow_by_costs(task, n_columns, code, limits, interrupted),
             None => grow_by_logrank(n_columns, code, &self.obs, limits, interrupted),
         })?;
-        Ok(grown.expect("only a signal interrupts, and that is raised"))
+        Ok(grown.expect("only a signal and memory interrupt, and these are raised"))
     }
 }
 
 /// Grows a tree without the GIL, given what tells it to stop: a signal, whose exception is
-/// raised, or the end of the time.
+/// raised, the end of the time, or that of memory.
 pub(crate) fn heeding_signals<R>(
+    reserve: &Reserve,
     deadline: Option<Instant>,
     grow: impl FnOnce(&mut dyn FnMut() -> bool) -> R,
 ) -> PyResult<R> {
@@ -153,9 +158,11 @@ pub(crate) fn heeding_signals<R>(
             signal = Python::attach(|py| py.check_signals());
             checked = Instant::now();
         }
-        signal.is_err() || deadline.is_some_and(|deadline| Instant::now() >= deadline)
+        let is_late = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        signal.is_err() || reserve.is_used() || is_late()
     });
-    signal.map(|()| grown)
+    signal?;
+    reserve.unless_used(Ok(grown))
 }
 
 /// A threshold between two neighbouring values, such that only the lower one is at most it.

@@ -13,6 +13,7 @@ use crate::search::lattice::accumulate::Rows;
 use crate::search::lattice::budgets::{Combination, leaf_budgets};
 use crate::search::lattice::combine::{Best, PREFIX, best_at};
 use crate::search::lattice::geometry::Geometry;
+use crate::search::lattice::make_sure;
 use crate::search::threads::run_all;
 use crate::search::{Monitor, Settings, Stop};
 use std::sync::atomic::AtomicUsize;
@@ -82,6 +83,7 @@ pub fn solve(
     let most_leaves = budgets.iter().copied().max().unwrap_or(1);
     let depth = depth.min(sample.n_columns()).min(MAX_DEPTH).min(most_leaves - 1);
     let backend = settings.backend();
+    make_sure(bytes(sample, depth, most_leaves, settings.threads()));
     let mut lattice = Lattice::new(problem, sample, depth, budgets);
     for m in 1..depth {
         lattice.sums[m - 1] = passes::fill(backend, &lattice, m, monitor)?;

@@ -191,9 +191,18 @@ impl Share<'_> {
             tables.iter_mut().for_each(|tables| **tables = Tables::default());
             bytes = extent.bytes(sample);
         }
+        make_sure(bytes.saturating_sub(tables.iter().map(|tables| tables.bytes(None)).sum()));
         let found = solve(&mut tables, self.most.saturating_sub(bytes));
         self.pool.idle().append(&mut tables);
         found
+    }
+}
+
+/// Ends the search where the system does not have so many bytes: it unwinds, since the tables that
+/// would be allocated next could only end the process.
+pub fn make_sure(bytes: usize) {
+    if Vec::<u8>::new().try_reserve_exact(bytes).is_err() {
+        std::panic::resume_unwind(Box::new("out of memory"));
     }
 }
 
