@@ -5,6 +5,7 @@ nothing: neither a deadline nor the check for slow generation.
 """
 
 import os
+import signal
 import sys
 
 import pytest
@@ -20,6 +21,17 @@ COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "da
 settings.register_profile("ordinary", max_examples=50, derandomize=True, **COMMON)
 settings.register_profile("explore", max_examples=2000, print_blob=True, **COMMON)
 settings.load_profile("ordinary")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ctrl_c_interrupts():
+    """Also in a run whose process ignores SIGINT, as one that a script starts behind itself does.
+
+    Processes that tests start inherit that it is not ignored.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(autouse=True)

@@ -1,7 +1,10 @@
 """What a search tells while it runs, and what is left when it is stopped anywhere."""
 
 import itertools
+import os
 import signal
+import subprocess
+import sys
 import threading
 from types import SimpleNamespace
 
@@ -125,6 +128,24 @@ def test_ctrl_c_within_the_callback_keeps_the_tree_so_far():
         tree = model.fit(GBSG2.X, GBSG2.y, callback=_once(callback))
     assert tree.status_ == "interrupted"
     assert tree.objective_value_ > tree.lower_bound_
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
+def test_these_tests_run_in_a_process_that_ignores_ctrl_c():
+    test = f"{__file__}::test_ctrl_c_within_the_callback_keeps_the_tree_so_far"
+    pytest_of_it = f"trap '' INT; exec '{sys.executable}' -m pytest -q '{test}'"
+    done = subprocess.run(["sh", "-c", pytest_of_it], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout
+
+
+def test_an_ignored_ctrl_c_does_not_end_a_search():
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        callback = _once(lambda progress: signal.raise_signal(signal.SIGINT))
+        tree = OptimalSurvivalTree(max_depth=2).fit(GBSG2.X, GBSG2.y, callback=callback)
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    assert tree.status_ == "optimal"
 
 
 def _once(callback):

@@ -82,3 +82,18 @@ def test_what_a_task_has_not_is_refused_by_name() -> None:
         _core.solve("brier", survival, features, **unread)
     with pytest.raises(ValueError, match='"mood" is not one of'):
         _core.solve("mood", survival, features, **limits)
+
+
+@pytest.mark.parametrize("name", ["solve", "path", "forecast", "greedy_cuts"])
+def test_a_tree_without_leaves_is_refused_before_anything_is_done(name) -> None:
+    features = np.array([[0, 1]] * 4, dtype=np.uint8)
+    if name == "greedy_cuts":
+        features = features.T.astype(np.uint32).copy()
+    # Of no column of the task: what is refused first was looked at first.
+    with pytest.raises(ValueError, match="max_leaf_nodes: must be at least 1"):
+        getattr(_core, name)("regression", {}, features, **SETTINGS | {"max_leaf_nodes": 0})
+    if name == "greedy_cuts":
+        time, event = np.arange(4.0), np.ones(4, dtype=bool)
+        limits = {"max_depth": 2, "max_leaf_nodes": 0, "min_samples_leaf": 1}
+        with pytest.raises(ValueError, match="max_leaf_nodes: must be at least 1"):
+            _core.grow_greedy(features.T.astype(float), time, event, criterion="logrank", **limits)

@@ -8,6 +8,7 @@ from trees_plainly import least_objective
 
 from bristlecone import BinaryEncoder, CostSensitiveTreeClassifier, OptimalTreeClassifier
 from bristlecone.export import export_text
+from bristlecone.trust import verify
 
 MATRIX = np.array([[0.0, 5.0, 2.0], [1.0, 0.0, 1.5], [4.0, 0.25, 0.0]])
 
@@ -182,3 +183,14 @@ def test_bad_costs_by_row_are_named():
         model.fit(X, y, costs=costs)
     with pytest.raises(ValueError, match="y holds 9"):
         model.fit(X, y).mean_cost(X, np.full(40, 9))
+
+
+@pytest.mark.parametrize("feature_costs", [None, {"a": 0.01, "b": 0.02}])
+def test_there_may_be_32_labels_whatever_questions_cost(feature_costs):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.random((320, 5)) < 0.5, columns=list("abcde"))
+    y = np.arange(320) % 32
+    model = CostSensitiveTreeClassifier(max_depth=2, feature_costs=feature_costs).fit(X, y)
+    assert model.n_leaves_ > 1 and verify(model, X, y).ok
+    with pytest.raises(ValueError, match="33"):
+        model.fit(X, np.arange(320) % 33)

@@ -1,6 +1,7 @@
 """Exports that are run: each gives the leaves and predictions of its tree, to the last bit."""
 
 import json
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -168,10 +169,18 @@ def by_sqlite(model, X, **options):
     places = ", ".join("?" * X.shape[1])
     connection.executemany(f'INSERT INTO "x\'; --" VALUES ({places})', rows)
     cursor = connection.execute(export_sql(model, table="x'; --", **options))
-    told = [name for name, *_ in cursor.description][X.shape[1] :]
-    columns = list(zip(*cursor.fetchall(), strict=True))[X.shape[1] :]
+    found = predictions(cursor, X)
     assert connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (1,)
-    return dict(zip(told, columns, strict=True))
+    return found
+
+
+def predictions(cursor, X):
+    """What was selected besides the columns of X, without the marks of names that X has."""
+    told = [name for name, *_ in cursor.description]
+    assert len({name.casefold() for name in told}) == len(told)
+    columns = list(zip(*cursor.fetchall(), strict=True))[X.shape[1] :]
+    names = [name.removesuffix("_") for name in told[X.shape[1] :]]
+    return dict(zip(names, columns, strict=True))
 
 
 @pytest.mark.parametrize("dialect", ["ansi", "sqlite"])
@@ -211,11 +220,7 @@ def by_duckdb(model, X, arrays=None, **options):
     connection.register("odd", table)
     connection.execute('CREATE TABLE "x\'; --" AS SELECT * FROM odd')
     cursor = connection.execute(export_sql(model, table="x'; --", **options))
-    # A second column of a name that the table has is called otherwise.
-    told = [name for name, *_ in cursor.description][X.shape[1] :]
-    told = [name[:-2] if name[:-2] in X and name.endswith("_1") else name for name in told]
-    columns = list(zip(*cursor.fetchall(), strict=True))[X.shape[1] :]
-    return dict(zip(told, columns, strict=True))
+    return predictions(cursor, X)
 
 
 @pytest.mark.parametrize("dialect", ["ansi", "duckdb"])
@@ -284,6 +289,69 @@ def test_sqlite_refuses_a_column_that_the_table_does_not_have():
     ):
         with pytest.raises(sqlite3.OperationalError, match="no such column"):
             connection.execute(query)
+
+
+def test_predictions_with_the_name_of_a_column_are_renamed():
+    y = np.array([0.0, 1.0, 5.0, 9.0])
+    X = pd.DataFrame({"leaf": [1.0, 2.0, 3.0, 4.0], "Value": [2.0, 1.0, 2.0, 1.0], "leaf_": 0.0})
+    model = OptimalTreeRegressor(max_depth=2).fit(X, y)
+    connection = sqlite3.connect(":memory:")
+    X.to_sql("x", connection, index=False)
+    query = f"SELECT leaf__, value_, leaf FROM ({export_sql(model, table='x')})"
+    found = np.array(connection.execute(query).fetchall())
+    np.testing.assert_array_equal(found[:, 0], model.apply(X))
+    np.testing.assert_array_equal(found[:, 1], model.predict(X))
+    np.testing.assert_array_equal(found[:, 2], X["leaf"])
+    # Names in R differ by case.
+    assert re.findall(r"^    (\w+) = ", export_r(model), re.MULTILINE) == ["leaf__", "value"]
+    assert "match(leaf__, c(" in export_r(model)
+    agree(model, X, by_python(model, X))
+    onnx = pytest.importorskip("onnx")
+    rows = pd.DataFrame({"leaf": [0, 0, 1, 1], "leaf_": [0, 1, 0, 1]})
+    both = OptimalTreeRegressor(max_depth=2).fit(rows, y)
+    graph = onnx.load_model_from_string(export_onnx(both)).graph
+    names = [value.name for value in [*graph.input, *graph.output]]
+    assert sorted(names) == ["leaf", "leaf_", "leaf__", "value"]
+
+
+def test_labels_that_differ_by_case_alone_have_columns_of_their_own():
+    model = OptimalTreeClassifier(max_depth=1).fit(EIGHT, np.repeat(["A", "a"], 4))
+    text = export_sql(model, table="x")
+    assert re.findall(r'AS "?(\w+)"?,?$', text, re.MULTILINE)[:4] == [
+        "leaf",
+        "label",
+        "probability_A",
+        "probability_a_",
+    ]
+
+
+def test_names_that_postgresql_would_cut_to_the_same_are_refused():
+    labels = ["x" * 60 + "1", "x" * 60 + "2"]
+    model = OptimalTreeClassifier(max_depth=1).fit(EIGHT, np.repeat(labels, 4))
+    with pytest.raises(ValueError, match=r"cuts names to 63 bytes, which .*xx1' and .*xx2'"):
+        export_sql(model, dialect="postgresql")
+    assert export_sql(model)
+
+
+@pytest.mark.parametrize("kind", ["BOOLEAN", "INTEGER"])
+def test_flags_are_boolean_columns_or_integers(kind):
+    duckdb = pytest.importorskip("duckdb")
+    X = pd.DataFrame({"auto_renew": [True, False, None] * 8})
+    model = OptimalTreeRegressor(max_depth=2, encoder=BinaryEncoder(missing="branch"))
+    model.fit(X, [1.0, 2.0, 7.0] * 8)
+    rows = [[value] for value in (True, False, None)] * 8
+    if kind == "INTEGER":
+        rows = [[1], [0], [None]] * 8
+    for connect, dialects in (
+        (lambda: duckdb.connect(), ("ansi", "postgresql", "duckdb")),
+        (lambda: sqlite3.connect(":memory:"), ("ansi", "postgresql", "sqlite")),
+    ):
+        connection = connect()
+        connection.execute(f"CREATE TABLE x (auto_renew {kind})")
+        connection.executemany("INSERT INTO x VALUES (?)", rows)
+        for dialect in dialects:
+            query = export_sql(model, table="x", dialect=dialect)
+            agree(model, X, predictions(connection.execute(query), X))
 
 
 # ONNX
@@ -376,7 +444,7 @@ for (folder in list.dirs(recursive = FALSE)) {
   rows <- data.frame(rows, check.names = FALSE)
   found <- predict_tree(rows)
   sink(file.path(folder, "found"))
-  for (name in c("leaf", setdiff(names(found), names(rows)))) {
+  for (name in setdiff(names(found), names(rows))) {
     x <- found[[name]]
     told <- if (is.double(x)) sprintf("%a", x) else enc2utf8(as.character(x))
     cat(enc2utf8(name), class(x)[1], told, sep = "\x01")
@@ -411,7 +479,7 @@ def read_from_r(folder):
     for told in (folder / "found").read_text(encoding="utf-8").split("\2")[:-1]:
         name, kind, *values = told.split("\1")
         read = {"integer": int, "numeric": float.fromhex, "logical": "TRUE".__eq__}.get(kind, str)
-        found[name] = [read(value) for value in values]
+        found[name.removesuffix("_")] = [read(value) for value in values]
     return found
 
 

@@ -6,6 +6,8 @@ import os
 import signal
 import threading
 from dataclasses import replace
+from decimal import Context, Decimal, localcontext
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -27,6 +29,7 @@ from bristlecone.estimators.survival import OptimalSurvivalTree
 from bristlecone.export import export_text
 from bristlecone.metrics import logrank_test
 from bristlecone.model.registry import loads
+from bristlecone.trust import verify
 
 CRITERIA = ("likelihood", "logrank")
 
@@ -374,3 +377,40 @@ def test_an_interrupt_ends_a_fit_and_keeps_the_earlier_one():
         model.fit(many, outcome)
     timer.join()
     np.testing.assert_array_equal(model.predict(X), before)
+
+
+def as_decimal(value):
+    return Decimal(value.numerator) / Decimal(value.denominator)
+
+
+def exact_loss(leaf, time, event, weight, prior):
+    """Equation 20 of the paper with a prior, in fractions and 60 digits."""
+    weight = [Fraction(w) for w in weight]
+    rows = range(len(weight))
+    hazard, total = {}, Fraction(0)
+    for t in sorted(set(time)):
+        died = sum(weight[i] for i in rows if time[i] == t and event[i])
+        total += died / sum(weight[i] for i in rows if time[i] >= t)
+        hazard[t] = total or 1 / (sum(weight) + 1)
+    with localcontext(Context(prec=60)):
+        terms = [(weight[i], hazard[time[i]]) for i in rows if event[i]]
+        for node in set(leaf):
+            inside = [i for i in rows if leaf[i] == node]
+            events = Fraction(prior) + sum(weight[i] for i in inside if event[i])
+            expected = Fraction(prior) + sum(weight[i] * hazard[time[i]] for i in inside)
+            terms += [(events, events / expected)] if events else []
+        loss = -sum(as_decimal(factor) * as_decimal(value).ln() for factor, value in terms)
+        return float(loss / as_decimal(sum(weight)))
+
+
+@pytest.mark.parametrize("prior", [0, 0.5, 10, 1e6])
+@pytest.mark.parametrize("unit", [1e-12, 1e-8, 1, 1e8])
+def test_the_objective_is_exact_whatever_the_prior_and_the_unit_of_weights(unit, prior):
+    rng = np.random.default_rng(0)
+    X, time = rng.normal(size=(40, 3)), rng.integers(1, 30, 40).astype(float)
+    event, weight = rng.random(40) < 0.7, unit * rng.uniform(0.5, 2, 40)
+    model = GreedySurvivalTree(max_depth=3, prior=prior, min_events_leaf=None)
+    model.fit(X, (event, time), sample_weight=weight)
+    rows = (model.apply(X).tolist(), time.tolist(), event.tolist(), weight.tolist())
+    np.testing.assert_allclose(model.objective_value_, exact_loss(*rows, prior), rtol=1e-12)
+    assert verify(model, X, (event, time), sample_weight=weight).ok

@@ -381,6 +381,30 @@ def test_equal_numbers_and_names_with_line_breaks_can_be_drawn():
             assert_tidy(plot_tree(tree, width=width))
 
 
+def test_the_work_for_a_long_label_is_bounded(monkeypatch):
+    from matplotlib.textpath import text_to_path
+
+    measure, measured = text_to_path.get_text_width_height_descent, []
+    monkeypatch.setattr(
+        text_to_path,
+        "get_text_width_height_descent",
+        lambda text, *font, **style: measured.append(text) or measure(text, *font, **style),
+    )
+
+    def work(length):
+        site = "site " + "n" * length
+        labels = ["x" * length, "some words " * (length // 11) + "b", "c_" * (length // 2)]
+        X = pd.DataFrame({site: labels * 20})
+        measured.clear()
+        plot_tree(OptimalTreeRegressor(max_depth=2).fit(X, np.tile([0.0, 1.0, 5.0], 20)))
+        ax = plot_tree(OptimalTreeClassifier(max_depth=2).fit(X, X[site]))
+        told = "".join(texts(ax))
+        assert "…" in told and len(told) < 2000
+        return len(measured)
+
+    assert work(5000) <= 1.1 * work(500)
+
+
 def test_leaves_without_rows_say_so():
     X, y = sample()
     tree = SoftSurvivalTree(depth=1, n_restarts=1, random_state=0).fit(X, y)

@@ -31,7 +31,7 @@ from bristlecone.encoder import BinaryEncoder
 from bristlecone.encoder.rules import leaf_rules, list_questions, questions, rule_text
 from bristlecone.errors import InvalidParameterError
 from bristlecone.estimators.survival import OptimalSurvivalTree
-from bristlecone.report import certificate, html_report
+from bristlecone.report import certificate, charts, html_report
 
 
 def part(page, begin, end):
@@ -254,6 +254,37 @@ def reopened(tree, **changes):
     other = type(tree).from_json(tree.to_json())
     other.certificate_ = dataclasses.replace(other.certificate_, **changes)
     return other
+
+
+def test_the_work_for_a_long_label_is_bounded(monkeypatch):
+    advance, measured = charts._advance, []
+    monkeypatch.setattr(charts, "_advance", lambda sign: measured.append(sign) or advance(sign))
+
+    def work(length):
+        site = "site " + "n" * length
+        labels = ["x" * length, "some words " * (length // 11) + "b", "c_" * (length // 2)]
+        X = pd.DataFrame({site: labels * 20})
+        y = np.tile([0.0, 1.0, 5.0], 20)
+        measured.clear()
+        model = OptimalTreeClassifier(max_depth=2).fit(X, X[site])
+        page = html_report(model) + html_report(OptimalTreeRegressor(max_depth=2).fit(X, y))
+        assert f"<title>{site} " in page and labels[2] in page
+        return len(measured)
+
+    assert work(5000) <= 1.1 * work(500)
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_lines_hold_as_much_as_fits(most):
+    rng = np.random.default_rng(0)
+    for alphabet in ("il. ", "ab_ ", "wM ab__ é身", "i", "x_"):
+        text = " ".join("".join(rng.choice(list(alphabet), 60)).split())
+        lines = charts.wrapped(text, 60.0, 10.0, most)
+        assert len(lines) <= most
+        assert all(charts.text_width(line, 10.0) <= 60 for line in lines)
+        # One more character is one too many.
+        kept = sum(map(len, lines))
+        assert charts.text_width("".join(lines), 10.0) > 60 * most / 2 or kept == len(text)
 
 
 def test_an_unproven_tree_is_not_called_optimal(tree):

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from survival_rows import assert_same_predictions, sample
 from tampering import numbers
@@ -21,6 +21,7 @@ from bristlecone.data.records import read
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.errors import InvalidParameterError, ModelFormatError
 from bristlecone.estimators.classifier import OptimalTreeClassifier
+from bristlecone.estimators.soft import SoftSurvivalTree
 from bristlecone.estimators.survival import OptimalSurvivalTree
 from bristlecone.export import export_dict
 from bristlecone.model.document import FORMAT, VERSION, Model, seal, write
@@ -90,6 +91,37 @@ def test_parameters_of_every_kind_come_back(rows):
     assert "Größe x0" in again.feature_names_in_
     single = OptimalSurvivalTree(max_depth=0).fit(X, y)
     assert_same_predictions(single, loads(dumps(single)), X)
+
+
+ALIKE = {
+    "number and text": {"a": [1, "1", "a"]},
+    "flag, number and text": {"a": [True, "1", "True", 2]},
+    "level and column of numbers": {"a": ["II", "I", "III"], "a = II": [0.5, 2.0, 1.5]},
+    "level and column of flags": {"a": ["II", "I", "III"], "a = II": [True, False]},
+    "missing and column of flags": {"a": ["x", "y", None], "a is missing": [True, False]},
+}
+
+
+@pytest.mark.parametrize("case", ALIKE)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        SoftSurvivalTree(depth=1, max_iter=5, n_restarts=1, random_state=0),
+        OptimalSurvivalTree(max_depth=2, min_events_leaf=1),
+    ],
+    ids=["soft", "optimal"],
+)
+@pytest.mark.filterwarnings("ignore::bristlecone.FitConvergenceWarning")
+def test_features_whose_names_read_alike_are_told_apart_in_files(kind, case, tmp_path):
+    columns = {n: pd.Series((v * 60)[:60], dtype=object) for n, v in ALIKE[case].items()}
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(columns).iloc[rng.permutation(60)].reset_index(drop=True)
+    model = clone(kind).fit(X, (rng.random(60) < 0.7, rng.exponential(size=60)))
+    save_model(model, tmp_path / "m.json")
+    loaded = load_model(tmp_path / "m.json")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    if isinstance(model, SoftSurvivalTree):
+        assert len(set(model.encoder_.names)) == len(model.encoder_.names) > 2
 
 
 def test_saving_replaces_a_file_completely_or_not_at_all(model, tmp_path):

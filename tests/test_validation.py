@@ -2,6 +2,8 @@
 
 import datetime
 import os
+import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -9,9 +11,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from bristlecone import CostSensitiveTreeClassifier
+from bristlecone import CostSensitiveTreeClassifier, OptimalSurvivalTree
 from bristlecone.curves import kaplan_meier
-from bristlecone.data import checks, groups, targets
+from bristlecone.data import checks, groups, outcome_names, targets
 from bristlecone.data.outcomes import check_survival
 from bristlecone.data.rows import check_sample_weight
 from bristlecone.data.survival import check_training_data
@@ -55,7 +57,6 @@ OUTCOMES = {
     "pair of objects": (EVENT.astype(object), TIME.astype(object)),
     "pair of pandas series": (pd.Series(EVENT), pd.Series(TIME)),
     "pair of polars series": (pl.Series(EVENT), pl.Series(TIME)),
-    "columns without names": pd.DataFrame(np.stack([EVENT, TIME], axis=1).astype(float)),
     "polars, 128 bits": pl.DataFrame(columns()).cast({"time": pl.Int128, "event": pl.Int128}),
     "polars decimals": pl.DataFrame(columns()).cast({"time": pl.Decimal(10, 2)}),
     "durations": pd.DataFrame(columns(time=pd.to_timedelta(TIME, unit="D"))),
@@ -189,7 +190,10 @@ COMPETING = "Competing risks are not supported.*cause-specific analysis.*pass ev
     [
         (pd.DataFrame(columns(event=[0, 1, 2, 1])), "column 'event' of y holds 0, 1, 2;"),
         (pd.DataFrame(columns(event=[0.0, 1, 2, 1], names=("event", "time"))), "column 'event'"),
-        (pd.DataFrame(columns(event=[0, 1, 2, 1], names=("status", "days"))), "'status', 'days'"),
+        (
+            pd.DataFrame(columns(event=[0, 1, 2, 1], names=("status", "days"))),
+            "column 'status' of y",
+        ),
         (([0, 1, 2, 1], TIME), "first of the pair y, holds 0, 1, 2;"),
         (structured(("cause", [0, 1, 2, 1], int), ("t", TIME, float)), "fields 'cause'"),
     ],
@@ -289,16 +293,94 @@ def test_all_events_need_no_second_value_where_the_event_is_named():
             structured(("e", EVENT, bool), ("t", TIME, float), ("since", 0 * TIME, float)),
             "'since' .*and at most 'entry' besides",
         ),
-        (pd.DataFrame(columns() | {"age": TIME}), "columns 'event', 'time', 'age'; expected"),
-        (pd.DataFrame({"time": TIME}), "columns 'time'; expected 'event' and 'time'"),
-        (pd.DataFrame(columns(event=TIME + 1, names=("a", "b"))), "'a', 'b'.*exactly one two-v"),
-        (pd.DataFrame({"a": EVENT, "b": EVENT}), "'a', 'b'.*exactly one two-valued"),
-        (pd.DataFrame({"a": EVENT, "b": list("wxyz")}), "'a', 'b'.*one numeric column"),
+        (pd.DataFrame(columns() | {"age": TIME}), "columns 'event', 'time', 'age'; .*drop 'age'"),
+        (pd.DataFrame({"time": TIME}), "columns 'time'; .*rename the column of the event to 'eve"),
+        (pd.DataFrame(columns(names=(0, 1))), "columns 0, 1; .*event to 'event'; .*time to 'time'"),
+        (pd.DataFrame(columns(names=("event", "age"))), "'age'; .*column of the time to 'time'"),
+        (pd.DataFrame(columns(names=("sex", "time"))), "'sex', 'time'; .*event to 'event'"),
+        (
+            pd.DataFrame(columns() | {"status": EVENT}),
+            "'event', 'status' are all names of the event, drop all except one",
+        ),
+        (
+            pd.DataFrame(columns() | {"censored": ~EVENT}),
+            "'event', 'time', 'censored'; .*drop 'censored'",
+        ),
+        (
+            pd.DataFrame(columns() | {"entry": 0 * TIME, "start": 0 * TIME}),
+            "'entry', 'start' are all names of the entry",
+        ),
+        (
+            pd.DataFrame({"start": TIME, "event": EVENT, "duration": TIME}),
+            "'start' is not known to count from where 'duration' does. Rename them",
+        ),
     ],
 )
 def test_outcomes_of_unknown_form_say_what_was_expected(y, message):
     with pytest.raises(ValueError, match=message):
         check_survival(y)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["censored", "Censoring", "cens", "alive", "survived", "is_censored", "event_censored"],
+)
+def test_columns_of_the_opposite_of_an_event_are_rejected_with_the_way_out(name):
+    for frame in (pd.DataFrame, pl.DataFrame):
+        with pytest.raises(ValueError, match=rf"'{name}' of y reads as .*event = ~{name} as a"):
+            check_survival(frame({name: ~EVENT, "time": TIME}))
+        with pytest.raises(ValueError, match=rf"'{name}' of y reads as .*event = 1 - {name} as a"):
+            check_survival(frame({name: 1 - EVENT, "time": TIME}))
+
+
+def test_outcomes_that_could_be_turned_around_do_not_fit():
+    X = pd.DataFrame({"a": [0, 0, 1, 1]})
+    for name in ("censored", "alive", "sex", "event_free", "survival_status", "vital_status"):
+        y = pd.DataFrame({name: ~EVENT, "time": TIME})
+        with pytest.raises(ValueError, match=f"'{name}'.*'event'"):
+            OptimalSurvivalTree(max_depth=1).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("event", "time"),
+    [
+        ("Event", "TIME"),
+        ("eventObserved", "survival_time"),
+        ("death_event", "follow_up"),
+        ("is_dead", "Follow-up days"),
+        ("Status", "days_to_death"),
+        ("E", "T"),
+        ("delta", "event time"),
+        ("fustat", "futime"),
+        ("churned", "tenure in months"),
+    ],
+)
+def test_names_that_mean_one_thing_are_known(event, time):
+    found = check_survival(pd.DataFrame({time: TIME, event: EVENT.astype(int)}))
+    np.testing.assert_array_equal(found.event, EVENT)
+    np.testing.assert_array_equal(found.time, TIME)
+
+
+@pytest.mark.parametrize("entry", ["entry", "Entry time", "tstart", "start_time"])
+def test_names_of_delayed_entry_are_known(entry):
+    found = check_survival(pd.DataFrame({"died": EVENT, entry: TIME, "tstop": TIME + 2}))
+    np.testing.assert_array_equal(found.entry, TIME)
+    np.testing.assert_array_equal(found.time, TIME + 2)
+
+
+def test_the_guide_and_the_docstring_list_every_known_name():
+    words = outcome_names
+    guide = (Path(__file__).parents[1] / "docs/guide/first-tree.md").read_text(encoding="utf-8")
+    docstring = OptimalSurvivalTree.fit.__doc__
+    for role, known in (("event", words.EVENTS), ("time", words.TIMES), ("entry", words.ENTRIES)):
+        known = known | {letter for letter, of in words.LETTERS.items() if of == role}
+        row = re.search(rf"^\| {role} \|(.*)\|$", guide, re.MULTILINE)[1]
+        listed = re.search(rf"\* the {role}:([^;.]*)[;.]", docstring)[1]
+        if role == "entry":
+            assert known <= set(re.findall(r"\w+", row)) & set(re.findall(r"\w+", listed))
+        else:
+            assert known == set(re.findall(r"\w+", row)) == set(re.findall(r"\w+", listed))
+    assert words.REVERSED - {"censor"} <= set(re.findall(r"`(\w+)`", guide))
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ use crate::columns::Data;
 use crate::door::problem;
 use crate::greedy::{heeding_signals, smallest};
 use crate::limits::parse;
+use crate::memory::Reserve;
 use crate::run::to_py;
 use bristlecone_core::greedy::Limits;
 use bristlecone_core::registry;
@@ -32,9 +33,6 @@ pub fn greedy_cuts<'py>(
     let settings = parse(limits)?;
     let codes = codes.as_array();
     let (n_columns, n_rows) = codes.dim();
-    if u32::try_from(n_rows).is_err() {
-        return Err(PyValueError::new_err("codes: more than 2^32 rows"));
-    }
     let deadline = match settings.time_limit.map(Duration::try_from_secs_f64) {
         None => None,
         Some(Ok(limit)) => Instant::now().checked_add(limit),
@@ -48,10 +46,11 @@ pub fn greedy_cuts<'py>(
     let code = |row: usize, column: usize| codes[[column, row]];
     let data = Data::new(data)?;
     let problem = problem(&data, &settings, (n_rows, n_columns))?;
+    let reserve = &Reserve::new(n_rows, codes.len() * size_of::<u64>())?;
     let grown = py
         .detach(move || {
             let task = registry::prepare(task, &problem).map_err(to_py)?;
-            heeding_signals(deadline, |interrupted| {
+            heeding_signals(reserve, deadline, |interrupted| {
                 task.greedy_cuts(n_columns, &code, limits, interrupted)
             })
         })?

@@ -6,6 +6,7 @@
 
 use crate::columns::Data;
 use crate::limits::{Arguments, parse};
+use crate::memory::Reserve;
 use crate::own::{OWN, OwnTask};
 use crate::run::{run, to_py};
 use crate::solution::{
@@ -47,17 +48,18 @@ fn ask<R: Send>(
     let (n_rows, n_features) = features.as_array().dim();
     let bytes =
         features.as_slice().map_err(|_| PyValueError::new_err("features: not C-contiguous"))?;
+    let reserve = &Reserve::new(n_rows, bytes.len())?;
     let matrix = &BinaryMatrix::from_bytes(n_rows, n_features, bytes).map_err(to_py)?;
     if task == OWN {
         let own = OwnTask::new(data, n_rows)?;
-        let found = run(py, limits, callback, |settings, monitor| {
+        let found = run(py, reserve, limits, callback, |settings, monitor| {
             question(&own.prepared(limits.leaf_penalty), matrix, settings, monitor)
         });
         return own.raised().map_or(found, Err);
     }
     let data = Data::new(data)?;
     let problem = problem(&data, limits, (n_rows, n_features))?;
-    run(py, limits, callback, move |settings, monitor| {
+    run(py, reserve, limits, callback, move |settings, monitor| {
         question(&registry::prepare(task, &problem)?, matrix, settings, monitor)
     })
 }

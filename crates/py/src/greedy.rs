@@ -1,8 +1,9 @@
 //! Greedy trees for Python.
 
+use crate::memory::Reserve;
 use crate::run::to_py;
 use crate::survival::observations;
-use bristlecone_core::data::Smallest;
+use bristlecone_core::data::{Smallest, check_size};
 use bristlecone_core::greedy::{Grown, Limits, dense_ranks, grow_by_costs, grow_by_logrank};
 use bristlecone_core::survival::Observations;
 use bristlecone_core::task::likelihood::Likelihood;
@@ -55,11 +56,14 @@ pub fn grow_greedy<'py>(
     if n_rows != n {
         return Err(PyValueError::new_err("features and outcomes differ in length"));
     }
-    if u32::try_from(n).is_err() {
-        return Err(PyValueError::new_err("features: more than 2^32 rows"));
+    check_size(n, n_columns).map_err(to_py)?;
+    if max_leaf_nodes == Some(0) {
+        return Err(PyValueError::new_err("max_leaf_nodes: must be at least 1"));
     }
     let fit = Fit {
         obs,
+        // The ranks of all values, and their orders.
+        reserve: Reserve::new(n, n.saturating_mul(n_columns) * 4 * size_of::<u64>())?,
         likelihood: match criterion {
             "likelihood" => {
                 let task = Likelihood::with_prior(&obs, prior, 0.0);
@@ -121,6 +125,7 @@ pub(crate) fn smallest(rows: usize, events: usize) -> Smallest {
 
 struct Fit<'a> {
     obs: Observations<'a>,
+    reserve: Reserve,
     /// The likelihood criterion; without it log-rank.
     likelihood: Option<Likelihood>,
     n_columns: usize,
@@ -131,17 +136,18 @@ impl Fit<'_> {
     /// Without the GIL; a signal's exception, KeyboardInterrupt, ends the fit.
     fn grow(&self, code: impl Fn(usize, usize) -> u32) -> PyResult<Grown> {
         let (n_columns, limits) = (self.n_columns, &self.limits);
-        let grown = heeding_signals(None, |interrupted| match &self.likelihood {
+        let grown = heeding_signals(&self.reserve, None, |interrupted| match &self.likelihood {
             Some(task) => grow_by_costs(task, n_columns, code, limits, interrupted),
             None => grow_by_logrank(n_columns, code, &self.obs, limits, interrupted),
         })?;
-        Ok(grown.expect("only a signal interrupts, and that is raised"))
+        Ok(grown.expect("only a signal and memory interrupt, and these are raised"))
     }
 }
 
 /// Grows a tree without the GIL, given what tells it to stop: a signal, whose exception is
-/// raised, or the end of the time.
+/// raised, the end of the time, or that of memory.
 pub(crate) fn heeding_signals<R>(
+    reserve: &Reserve,
     deadline: Option<Instant>,
     grow: impl FnOnce(&mut dyn FnMut() -> bool) -> R,
 ) -> PyResult<R> {
@@ -152,9 +158,11 @@ pub(crate) fn heeding_signals<R>(
             signal = Python::attach(|py| py.check_signals());
             checked = Instant::now();
         }
-        signal.is_err() || deadline.is_some_and(|deadline| Instant::now() >= deadline)
+        let is_late = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        signal.is_err() || reserve.is_used() || is_late()
     });
-    signal.map(|()| grown)
+    signal?;
+    reserve.unless_used(Ok(grown))
 }
 
 /// A threshold between two neighbouring values, such that only the lower one is at most it.

@@ -7,6 +7,7 @@ mod cuts;
 mod door;
 mod greedy;
 mod limits;
+mod memory;
 mod own;
 mod reading;
 mod run;
@@ -15,6 +16,7 @@ mod survival;
 
 #[pymodule]
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    memory::keep_quiet_without_memory();
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     m.add_class::<solution::PySolution>()?;
     m.add_class::<solution::PyFront>()?;

@@ -2,6 +2,7 @@
 //! exceptions.
 
 use crate::limits::Arguments;
+use crate::memory::{self, Reserve};
 use bristlecone_core::error::Error as CoreError;
 use bristlecone_core::search::{Monitor, Settings, TracePoint};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
@@ -85,9 +86,10 @@ impl Signals {
 /// Runs a search on a thread of its own while this one looks out for signals and tells the
 /// callback of progress: of every improvement, and by the clock.
 ///
-/// A callback that raises ends the search.
+/// A callback that raises ends the search, and so does memory that runs out.
 pub(crate) fn run<R: Send>(
     py: Python<'_>,
+    reserve: &Reserve,
     limits: &Arguments,
     callback: Option<Py<PyAny>>,
     search: impl FnOnce(&Settings, &Monitor) -> Result<R, CoreError> + Send,
@@ -105,7 +107,7 @@ pub(crate) fn run<R: Send>(
     let mut callback_error: Option<PyErr> = None;
     let outcome = py.detach(|| {
         let interrupted = AtomicBool::new(false);
-        let check = || interrupted.load(Ordering::Relaxed);
+        let check = || interrupted.load(Ordering::Relaxed) || reserve.is_used();
         let (sender, points) = channel();
         let progress = |point: &TracePoint| {
             // The receiver outlives the search.
@@ -115,12 +117,16 @@ pub(crate) fn run<R: Send>(
         let mut teller = Teller { callback, monitor: &monitor, told: Instant::now(), last: None };
         std::thread::scope(|scope| {
             let (settings, monitor, sender) = (&settings, &monitor, &sender);
-            let worker = scope.spawn(move || {
+            let worker = std::thread::Builder::new().spawn_scoped(scope, move || {
                 let result =
                     std::panic::catch_unwind(AssertUnwindSafe(|| search(settings, monitor)));
                 let _ = sender.send(None);
                 result
             });
+            let Ok(worker) = worker else {
+                memory::ran_out();
+                return Err(Box::new("no thread") as _);
+            };
             let mut looked = Instant::now();
             loop {
                 let told = match points.recv_timeout(SIGNALS) {
@@ -151,7 +157,7 @@ pub(crate) fn run<R: Send>(
     if let Some(error) = signals.raised.or(callback_error) {
         return Err(error);
     }
-    match outcome {
+    reserve.unless_used(match outcome {
         Ok(result) => result.map_err(to_py),
         Err(panic) => {
             let text = panic
@@ -161,5 +167,5 @@ pub(crate) fn run<R: Send>(
                 .unwrap_or("unknown");
             Err(PyRuntimeError::new_err(format!("internal error in the search: {text}")))
         }
-    }
+    })
 }

@@ -21,7 +21,7 @@ _DATA = (
 )
 _WIDTH = 80
 _FORMS = ("sql", "python", "r", "onnx", "dot", "rules", "text", "json")
-_DIALECTS = ("ansi", "duckdb", "sqlite")
+_DIALECTS = ("ansi", "duckdb", "mysql", "postgresql", "sqlite")
 RULES = ("one-standard-error", "best")
 """Of ``TreeSizeCV``."""
 # From which similarity an option is suggested in place of another.

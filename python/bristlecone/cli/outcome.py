@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from bristlecone.cli.tables import listed, spells
 from bristlecone.data.frame import Frame
-from bristlecone.data.outcomes import INTERVALS, as_structured, as_survival
+from bristlecone.data.outcome_names import INTERVALS
+from bristlecone.data.outcomes import as_structured, as_survival
 
 __all__ = ["check_present", "default_columns", "survival"]
 

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bristlecone.data.arrays import as_array, check_names, check_not_negative, listed, unmasked
+from bristlecone.data.outcome_names import columns_of
 from bristlecone.data.rows import check_row_labels
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
 
 __all__ = [
-    "INTERVALS",
     "Outcome",
     "Survival",
     "as_structured",
@@ -39,9 +39,6 @@ _FORMS = (
 
 # Name of the field or column of delayed entry.
 _ENTRY = "entry"
-
-INTERVALS = (("start", "stop"), ("entry", "exit"))
-"""Columns of a frame that hold where a row's time begins and ends, besides ('entry', time)."""
 
 _DAY = np.timedelta64(1, "D")
 
@@ -125,8 +122,9 @@ def as_structured(survival: Survival) -> NDArray[np.void]:
 def check_survival(y: Any, name: str = "y", *, entry_allowed: bool = True) -> Survival:
     """Event indicators and times from any form of ``y`` that :func:`outcome` and ``fit`` describe.
 
-    ``name`` is what messages call ``y``. Checked outcomes are taken as they are. A DataFrame may
-    have exactly one two-valued column (the event) and one column of times, of any names.
+    ``name`` is what messages call ``y``. Checked outcomes are taken as they are. The columns of a
+    DataFrame are recognised by their names (outcome_names.py), the fields of a structured array
+    by their types.
 
     Raises
     ------
@@ -232,48 +230,12 @@ def _from_fields(y: NDArray[Any], name: str) -> Survival:
 
 
 def _from_columns(columns: Mapping[Any, nw.Series[Any]], name: str) -> Survival:
-    event, entry, time = _roles(columns, name)
+    event, time, entry = columns_of(columns, name)
 
     def named(column: Any) -> tuple[Any, str]:
         return columns[column], f"column {column!r} of {name}"
 
     return as_survival(named(event), named(time), None if entry is None else named(entry))
-
-
-def _roles(columns: Mapping[Any, nw.Series[Any]], name: str) -> tuple[Any, Any, Any]:
-    """Names of the columns of event, entry (or None) and time."""
-    for entry, time in INTERVALS:
-        if entry in columns and time in columns:
-            rest = [column for column in columns if column not in (entry, time)]
-            if len(rest) == 1:
-                return rest[0], entry, time
-    late = _ENTRY if _ENTRY in columns else None
-    rest = [column for column in columns if column != late]
-    if set(rest) == {"event", "time"}:
-        return "event", late, "time"
-    two_valued = [column for column in rest if _is_two_valued(columns[column])]
-    others = [column for column in rest if column not in two_valued]
-    times = [column for column in others if _is_of_times(columns[column])]
-    if len(rest) != 2 or len(two_valued) != 1 or len(times) != 1:
-        codes = {
-            column: columns[column].to_numpy()
-            for column in rest
-            if column != "time" and columns[column].dtype.is_integer()
-        }
-        raise ValueError(
-            f"{name} has the columns {listed(columns)}; expected 'event' and 'time', or exactly "
-            f"one two-valued column and one numeric column, and at most {_ENTRY!r} besides"
-            f"{_told_codes(codes)}"
-        )
-    return two_valued[0], late, times[0]
-
-
-def _is_two_valued(column: nw.Series[Any]) -> bool:
-    return column.dtype == nw.Boolean or (column.dtype.is_numeric() and column.n_unique() == 2)
-
-
-def _is_of_times(column: nw.Series[Any]) -> bool:
-    return column.dtype.is_numeric() or column.dtype.is_temporal()
 
 
 def _times(

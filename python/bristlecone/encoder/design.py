@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bristlecone.data.records import plain
 from bristlecone.encoder.columns import CategoricalColumn, Column, read_table
-from bristlecone.encoder.features import Level, Missing, Other
+from bristlecone.encoder.features import Level, Missing, Other, tell_apart
 from bristlecone.encoder.levels import level_features
 from bristlecone.encoder.records import DesignColumnRecord, DesignRecord
 from bristlecone.encoder.schema import ColumnSchema, conform, describe
@@ -116,6 +116,7 @@ class DesignEncoder:
                     self.design_.append(design)
             if not varies:
                 self.constant_.append(column.name)
+        self.design_ = _told_apart(self.design_)
         self.columns_ = [describe(column, fill.get(column.name)) for column in columns]
         return self
 
@@ -240,3 +241,16 @@ class DesignEncoder:
             for one in record.design
         ]
         return encoder
+
+
+def _told_apart(design: list[DesignColumn]) -> list[DesignColumn]:
+    """The same columns, renamed where two would have the same name."""
+    numbers = [one.name for one in design if one.question is None]
+    asked = [one.question for one in design if one.question is not None]
+    questions: Iterator[Any] = iter(tell_apart(asked, numbers))
+    return [
+        one
+        if one.question is None
+        else replace(one, name=(question := next(questions)).name, question=question)
+        for one in design
+    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -140,14 +140,14 @@ def level_text(level: Category) -> str:
     return repr(level)
 
 
-def tell_apart(features: Sequence[Feature]) -> list[Feature]:
+def tell_apart(features: Sequence[Feature], names: Collection[str] = ()) -> list[Feature]:
     """The same features, conditions changed where two would have the same name.
 
     Levels are quoted first ("grade = '1'" beside the number 1, "site = 'other'" beside the merged
-    levels); what is still alike is numbered.
+    levels); what is still alike is numbered. ``names`` are taken already.
     """
-    count = Counter([feature.name for feature in features])
-    if len(count) == len(features):
+    count = Counter([*(feature.name for feature in features), *names])
+    if len(count) == len(features) + len(names):
         return list(features)
     quoted = [
         replace(feature, condition=f"= {feature.level!r}")
@@ -155,7 +155,7 @@ def tell_apart(features: Sequence[Feature]) -> list[Feature]:
         else feature
         for feature in features
     ]
-    taken: set[str] = set()
+    taken = set(names)
     result: list[Feature] = []
     for feature in quoted:
         number, distinct = 1, feature

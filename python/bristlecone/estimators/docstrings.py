@@ -26,9 +26,22 @@ _ENTRIES = """
 X : DataFrame (pandas, polars, ...) or array, shape (n, n_features)
     Numbers, booleans, categories; missing values as the encoder allows.
 y : structured array, DataFrame or pair
-    A structured array of one boolean (event) and one float field (time), a DataFrame with
-    columns ``event`` and ``time`` (or exactly one two-valued and one numeric column), or
-    a pair ``(event, time)``.
+    A structured array of one boolean (event) and one float field (time), of any names; a
+    DataFrame with columns ``event`` and ``time``; or a pair ``(event, time)``, which
+    cross-validation cannot divide. An array or DataFrame may have ``entry`` besides (delayed
+    entry). Columns of a DataFrame may have other names that mean one thing only, in upper or
+    lower case:
+
+    * the event: event, status, observed, uncensored, death, died, dead, deceased, failure,
+      failed, fail, relapse, relapsed, recurrence, recurred, progression, progressed, churn,
+      churned, arrest, delta, fstat, fustat, d, e;
+    * the time: time, duration, tenure, lifetime, followup, survtime, futime, rfstime, lenfol,
+      hours, days, weeks, months, years, stop, tstop, exit, t;
+    * the entry: entry, or start and tstart beside stop, tstop or exit.
+
+    They may be joined, as in ``event_observed``, ``survival_time`` or ``time_to_death``. Any other
+    name is an error. Columns such as ``censored`` and ``alive`` are rejected: pass
+    ``event = ~censored``.
 sample_weight : array-like of float, shape (n,), optional
     Row weights, finite and not negative; rows of weight zero are left out. Integer
     weights equal repetition of rows (with ``min_samples_leaf=1``).

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bristlecone._core import __version__
 from bristlecone.encoder.decisions import Decision
-from bristlecone.export.program import Program, level_texts, program_of
+from bristlecone.export.program import Program, level_texts, program_of, unlike
 
 __all__ = ["export_onnx"]
 
@@ -43,7 +43,7 @@ def export_onnx(tree: Any, *, times: ArrayLike | None = None) -> bytes:
         ``probability`` (n, n_classes); of policies ``treatment`` and ``outcome``; else ``value``;
         of the types of the tree's own predictions and equal to them, to the last bit. The metadata
         of the model tell the times, classes or treatments of every matrix. An output with the name
-        of a column has an underscore behind it; a tree of one leaf asks for the first column, to
+        of an input gets ``_`` at its end; a tree of one leaf asks for the first column, to
         count its rows.
 
     Raises
@@ -114,7 +114,7 @@ class _Graph:
         self.constants: list[Any] = []
         self.keys: dict[str, str] = {}
         self._program = program
-        self._columns = program.asked or [program.first]
+        self._columns = program.asked or [program.names[0]]
         # No column begins like the names of the values in between.
         self._mark = "/"
         while any(column.startswith(self._mark) for column in self._columns):
@@ -128,8 +128,8 @@ class _Graph:
                 )
         self._read_columns()
         position = self._position()
-        for output in program.outputs:
-            name = output.name + "_" * (output.name in self._columns)
+        names = unlike([output.name for output in program.outputs], self._columns)
+        for name, output in zip(names, program.outputs, strict=True):
             self._write(name, output.values, position)
             if output.keys:
                 self.keys[name] = json.dumps(output.keys)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,7 @@ from bristlecone.leaves.own import OwnLeaves
 from bristlecone.tree import Tree
 from bristlecone.view.fitted import FittedTree, check_tree
 
-__all__ = ["Output", "Program", "level_texts", "program_of"]
+__all__ = ["Output", "Program", "level_texts", "program_of", "unlike"]
 
 Value = str | bool | int | float
 
@@ -65,17 +66,17 @@ class Program:
         Of the leaves, their number first.
     levels : dict of str to tuple
         Every category that the columns of categories had in training.
-    first : str
-        Name of the first column of ``X``: a tree of a single leaf asks about none.
+    names : tuple of str
+        Names of all columns of ``X``. A tree of a single leaf asks about none of them.
     first_is_text : bool
-        Whether it holds text.
+        Whether the first column holds text.
     """
 
     tree: Tree
     decisions: dict[int, Decision]
     outputs: tuple[Output, ...]
     levels: dict[str, tuple[Category, ...]]
-    first: str
+    names: tuple[str, ...]
     first_is_text: bool
 
     @property
@@ -121,11 +122,35 @@ def program_of(tree: Any, what: str, times: ArrayLike | None = None) -> Program:
         decisions=decisions,
         outputs=(leaf, *_outputs(fitted, what, times)),
         levels={schema.name: schema.levels for schema in columns if schema.name in asked},
-        first=str(getattr(tree, "feature_names_in_", ["x0"])[0]),
+        names=_column_names(tree),
         first_is_text=any(
             isinstance(level, str) for schema in columns[:1] for level in schema.levels
         ),
     )
+
+
+def _column_names(tree: Any) -> tuple[str, ...]:
+    names = getattr(tree, "feature_names_in_", None)
+    return tuple(
+        map(str, [f"x{k}" for k in range(tree.n_features_in_)] if names is None else names)
+    )
+
+
+def unlike(
+    names: Iterable[str], taken: Iterable[str], read: Callable[[str], str] = str
+) -> tuple[str, ...]:
+    """Names that differ from those that are taken and from each other, by ``_`` at their ends.
+
+    ``read`` is how the language reads a name, such as without regard to case.
+    """
+    known = set(map(read, taken))
+    found = []
+    for name in names:
+        while read(name) in known:
+            name += "_"
+        known.add(read(name))
+        found.append(name)
+    return tuple(found)
 
 
 def _outputs(tree: FittedTree, what: str, times: ArrayLike | None) -> list[Output]:

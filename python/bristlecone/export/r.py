@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from bristlecone.encoder.columns import Category
 from bristlecone.export.conditions import Condition, leaf_conditions
 from bristlecone.export.decimals import decimal, is_short
-from bristlecone.export.program import Value, level_texts, program_of
+from bristlecone.export.program import Value, level_texts, program_of, unlike
 
 __all__ = ["export_r"]
 
@@ -35,8 +35,9 @@ def export_r(tree: Any, *, times: ArrayLike | None = None) -> str:
         A function ``predict_tree(data)``, to be read by ``source``, that adds columns to a data
         frame: ``leaf`` (as from ``apply``) by ``dplyr::case_when``; of survival trees ``risk`` and
         ``survival_T`` for every time T; of classifiers ``label`` and ``probability_CLASS``; of
-        policies ``treatment`` and ``outcome_TREATMENT``; else ``value``. NA is missing; factors,
-        text, logicals and numbers are taken as they are. Numbers are equal to the last bit: long
+        policies ``treatment`` and ``outcome_TREATMENT``; else ``value``. A name that a column of
+        the training data has gets ``_`` at its end. NA is missing; factors, text, logicals and
+        numbers are taken as they are. Numbers are equal to the last bit: long
         ones are hexadecimal, since not every R reads long decimals so.
 
     Raises
@@ -74,7 +75,8 @@ def export_r(tree: Any, *, times: ArrayLike | None = None) -> str:
     """
     program = program_of(tree, "export_r", times)
     texts = level_texts(program, "export_r")
-    (_, leaves), *columns = program.columns
+    given, (leaves, *columns) = zip(*program.columns, strict=True)
+    leaf_name, *names = unlike(given, program.names)
     conditions = [
         " & ".join(_condition(one, texts.get(one.column)) for one in path) or "TRUE"
         for path in leaf_conditions(program)
@@ -82,10 +84,10 @@ def export_r(tree: Any, *, times: ArrayLike | None = None) -> str:
     cases = ",\n".join(
         f"      {rows} ~ {_literal(leaf)}" for rows, leaf in zip(conditions, leaves, strict=True)
     )
-    parts = [f"    leaf = dplyr::case_when(\n{cases}\n    )"]
-    chosen = f"match(leaf, c({', '.join(map(_literal, leaves))}))"
-    for name, values in columns:
-        told = ", ".join(map(_literal, values))
+    parts = [f"    {leaf_name} = dplyr::case_when(\n{cases}\n    )"]
+    chosen = f"match({leaf_name}, c({', '.join(map(_literal, leaves))}))"
+    for name, column in zip(names, columns, strict=True):
+        told = ", ".join(map(_literal, column))
         parts.append(f"    {_name(name)} = c({told})[{chosen}]")
     listed = ",\n".join(parts)
     return f"predict_tree <- function(data) {{\n  dplyr::mutate(\n    data,\n{listed}\n  )\n}}\n"

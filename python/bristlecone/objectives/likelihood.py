@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,17 +53,31 @@ class Likelihood(SurvivalObjective):
     def losses(self, tree: Tree, problem: Problem, leaves: StepLeaves) -> NDArray[np.float64]:
         """−(E + a) ln θ; the other terms of the loss are the same sum over rows in any tree."""
         one = leaves.statistics
-        events = tree.node_sums(np.array([leaf.events for leaf in one])) + self.prior
-        hazard = tree.node_sums(np.array([leaf.hazard for leaf in one])) + self.prior
-        theta = np.divide(events, hazard, out=np.ones_like(events), where=events > 0)
-        return -events * np.log(theta) / tree.weighted_n_node_samples[0]
+        events = tree.node_sums(np.array([leaf.events for leaf in one]))
+        hazard = tree.node_sums(np.array([leaf.hazard for leaf in one]))
+        return self._fit(events, hazard) / tree.weighted_n_node_samples[0]
+
+    def _fit(self, events: NDArray[np.float64], hazard: NDArray[np.float64]) -> NDArray[np.float64]:
+        """−(E + a) ln θ, accurate also where the prior is large beside the sums."""
+        counted, expected = events + self.prior, hazard + self.prior
+        theta = np.divide(counted, expected, out=np.ones_like(counted), where=counted > 0)
+        # Beside a large prior θ has lost the last digits of both sums; their difference has not.
+        excess = np.zeros_like(counted)
+        exact = (theta > 0.5) & (counted > 0)
+        np.divide(events - hazard, expected, out=excess, where=exact)
+        return -counted * np.where(exact, np.log1p(excess), np.log(theta))
 
     def value(self, tree: Tree, problem: Problem, leaves: StepLeaves) -> float:
         data = problem.data
         logs = np.log(row_hazard(data, leaves.baseline)[data.event])
-        weight = np.ones(len(logs)) if data.weight is None else data.weight[data.event]
-        fitted = super().value(tree, problem, leaves)
-        return fitted - float(weight @ logs) / float(tree.weighted_n_node_samples[0])
+        saturated = logs if data.weight is None else data.weight[data.event] * logs
+        one = leaves.statistics
+        fitted = self._fit(
+            np.array([leaf.events for leaf in one]), np.array([leaf.hazard for leaf in one])
+        )
+        # Both are large beside their difference where the leaves explain much; fsum rounds once.
+        loss = math.fsum([*fitted.tolist(), *(-saturated).tolist()])
+        return loss / float(tree.weighted_n_node_samples[0])
 
     def aim(self, problem: Problem, leaves: StepLeaves) -> str:
         return (

@@ -34,6 +34,7 @@ _N_TIMES = 200
 # Lines of rows that a picture can tell apart and a legend can hold.
 _MOST_ROWS = 20
 _MOST_RUNS = 6
+_MOST_LINES = 8
 _TEXT_WIDTH = 76
 
 
@@ -271,4 +272,5 @@ def _soft_paths(tree: Any, leaf: NDArray[np.int64], branch: Floats) -> list[str]
 
 
 def _wrapped(text: str) -> str:
-    return plain("\n".join(textwrap.wrap(text, _TEXT_WIDTH)))
+    lines = textwrap.wrap(text, _TEXT_WIDTH, max_lines=_MOST_LINES, placeholder=" …")
+    return plain("\n".join(lines))

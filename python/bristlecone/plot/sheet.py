@@ -11,13 +11,15 @@ from bristlecone.view.palette import FAINT, INK, RULE
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Ruler", "Sheet"]
+__all__ = ["Ruler", "Sheet", "shortened"]
 
 # Of the font size, between the bases of two lines.
 _LEADING = 1.28
 # Renderers round the advance of characters differently.
 _SPARE = 1.05
 _BOX = "#f3f6f9"
+# Characters of a user's text: no picture has room for more.
+_LONGEST = 160
 _SIGNS = {"<=", ">=", "<", ">", "=", "!="}
 
 
@@ -84,12 +86,22 @@ class Ruler:
 
     def cut(self, text: str, width: float, size: float, *, bold: bool = False) -> str:
         """The text, or as much of it as fits, with an ellipsis."""
-        if self.width(text, size, bold=bold) <= width:
+        if len(text) <= _LONGEST and self.width(text, size, bold=bold) <= width:
             return text
-        kept = len(text)
+        kept = min(len(text), _LONGEST)
         while kept > 1 and self.width(f"{text[:kept]}…", size, bold=bold) > width:
             kept -= 1
         return f"{text[:kept].rstrip()}…"
+
+
+def shortened(text: str) -> str:
+    """A user's text without the middle of what is too long to be drawn.
+
+    Names of columns differ at their beginning, and conditions stand at the end.
+    """
+    if len(text) <= _LONGEST:
+        return text
+    return f"{text[: _LONGEST // 2].rstrip()}…{text[-_LONGEST // 2 :].lstrip()}"
 
 
 def _words(text: str) -> list[str]:

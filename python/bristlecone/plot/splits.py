@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from bristlecone.plot.sheet import Ruler, Sheet
+from bristlecone.plot.sheet import Ruler, Sheet, shortened
 from bristlecone.tree import Tree
 from bristlecone.view.fitted import FittedTree
 from bristlecone.view.palette import FAINT, LABELS
@@ -50,7 +50,7 @@ class _Questions(Splits):
 
     @cached_property
     def _questions(self) -> dict[int, str]:
-        return self.tree.questions_
+        return {node: shortened(text) for node, text in self.tree.questions_.items()}
 
     def _lines(self, node: int, most: float, size: float) -> list[str]:
         return self.ruler.wrap(self._questions[node], most - 2 * _PAD, size, bold=True)

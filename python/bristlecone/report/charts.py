@@ -163,9 +163,12 @@ def wrapped(text: str, width: float, size: float, most: int = 3) -> list[str]:
     Lines end between words, else after an underscore, else anywhere. Of what is too long the middle
     is left out, since names of columns differ at their beginning and conditions stand at the end.
     """
-    lines = _lines(text, width, size)
-    kept = len(text)
-    while len(lines) > most and kept > 1:
+    text = " ".join(text.split())
+    # No line holds more characters, however narrow they are.
+    kept = most * (2 + int(max(width, 0.0) / (_NARROW * size)))
+    lines = _lines(text, width, size) if len(text) <= kept else []
+    kept = min(kept, len(text))
+    while (len(lines) > most or not lines) and kept > 1:
         kept -= 1
         end = kept // 2
         lines = _lines(f"{text[: kept - end]}…{text[len(text) - end :]}", width, size)
@@ -181,10 +184,17 @@ def _lines(text: str, width: float, size: float) -> list[str]:
         if line.strip():
             lines.append(line.strip())
         line = part.lstrip()
-        while text_width(line, size) > width and len(line) > 1:
-            fits = len(line) - 1
-            while fits > 1 and text_width(line[:fits], size) > width:
-                fits -= 1
+        while (fits := _fitting(line, width, size)) < len(line):
             lines.append(line[:fits])
             line = line[fits:]
     return [*lines, line.strip()] if line.strip() else lines
+
+
+def _fitting(text: str, width: float, size: float) -> int:
+    """How many characters fit, at least one of a text that has any."""
+    total = 0.0
+    for count, character in enumerate(text):
+        total += _advance(character)
+        if size * total > width:
+            return max(count, 1)
+    return len(text)

@@ -120,7 +120,10 @@ class _Likelihood(Statement):
     def candidates(self, sums: Floats) -> Floats:
         events, hazard = sums[:, 0] + self.prior, sums[:, 1] + self.prior
         ratio = np.divide(events, hazard, out=np.ones_like(events), where=events > 0)
-        return np.asarray(sums[:, 2] - events * np.log(ratio))[:, None, None]
+        # A large prior leaves the last digits of both to their difference alone.
+        beyond = np.divide(sums[:, 0] - sums[:, 1], hazard, out=ratio - 1, where=events > 0)
+        logs = np.where(ratio < 0.5, np.log(ratio), np.log1p(np.maximum(beyond, -0.75)))
+        return np.asarray(sums[:, 2] - events * logs)[:, None, None]
 
     def means(self, sums: Floats, tau: float) -> Floats:
         """Restricted mean of the curves of leaves."""

@@ -7,7 +7,7 @@ mod transpose;
 
 pub use key::random_number;
 pub use sample::{Column, Sample};
-pub use size::{Smallest, size};
+pub use size::{Smallest, check_size, size};
 pub use transpose::column_bitsets;
 
 use crate::error::Error;
@@ -34,7 +34,8 @@ pub struct BinaryMatrix {
 impl BinaryMatrix {
     /// Packs `n_rows × n_features` bytes, row-major; any nonzero byte is true.
     pub fn from_bytes(n_rows: usize, n_features: usize, bytes: &[u8]) -> Result<Self, Error> {
-        if bytes.len() != n_rows * n_features {
+        check_size(n_rows, n_features)?;
+        if bytes.len() != n_rows.saturating_mul(n_features) {
             return Err(Error::invalid(
                 "features",
                 "the matrix does not have rows × columns bytes",

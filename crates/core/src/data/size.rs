@@ -1,10 +1,31 @@
-//! How many rows and events a leaf has, and how many it must have.
+//! How many rows and events a leaf has, and how many it must have; how large data may be.
+
+use crate::error::Error;
 
 /// Bits that hold the number of rows.
 const ROW_BITS: u32 = 32;
 
+/// Most rows: those with an event are counted in what an i64 has beside [`ROW_BITS`].
+const MOST_ROWS: usize = (1 << 31) - 1;
+
+/// Most columns: their numbers are 32 bits wide, and the largest of these means none.
+const MOST_COLUMNS: usize = u32::MAX as usize - 1;
+
+/// Refuses data that are too large for the numbers they are counted in.
+///
+/// # Errors
+/// Names what there is too much of.
+pub fn check_size(n_rows: usize, n_columns: usize) -> Result<(), Error> {
+    for (n, most, what) in [(n_rows, MOST_ROWS, "rows"), (n_columns, MOST_COLUMNS, "columns")] {
+        if n > most {
+            return Err(Error::invalid("X", format!("has {n} {what}, {most} at most")));
+        }
+    }
+    Ok(())
+}
+
 /// So many rows, of which so many with an event, as one number: sizes of parts add up, and the
-/// size of what is left over is a difference. There are less than 2³² rows of either kind.
+/// size of what is left over is a difference. See [`check_size`].
 pub fn size(rows: i64, events: i64) -> i64 {
     rows + (events << ROW_BITS)
 }
@@ -36,6 +57,26 @@ impl Smallest {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_too_large_to_be_counted_is_named() {
+        let refusal =
+            |n_rows, n_columns| check_size(n_rows, n_columns).err().map(|e| e.to_string());
+        assert_eq!(refusal(MOST_ROWS, MOST_COLUMNS), None);
+        assert_eq!(
+            refusal(1 << 31, 1).as_deref(),
+            Some("X: has 2147483648 rows, 2147483647 at most")
+        );
+        assert_eq!(
+            refusal(1, 1 << 32).as_deref(),
+            Some("X: has 4294967296 columns, 4294967294 at most")
+        );
+        // All rows may have events.
+        let all = size(MOST_ROWS as i64, MOST_ROWS as i64);
+        let most = MOST_ROWS as i64;
+        assert!(Smallest { rows: most, events: most }.allows_leaf(all));
+        assert!(!Smallest { rows: most, events: most + 1 }.allows_leaf(all));
+    }
 
     #[test]
     fn rows_and_events_are_counted_apart() {

@@ -101,7 +101,7 @@ fn priced(p: &Problem) -> Result<Priced, Error> {
 /// # Errors
 /// For an unknown name, and for columns that are missing, not acceptable or not of the task.
 pub fn prepare<'a>(name: &str, problem: &Problem<'a>) -> Result<Prepared<'a>, Error> {
-    problem.check_rows()?;
+    problem.check()?;
     let prepared = match name {
         PRICED => Prepared::Priced(Box::new(priced(problem)?)),
         BRIER => Prepared::Curve(Box::new(brier(problem)?)),
@@ -320,6 +320,24 @@ mod tests {
             assert!(refusal(name).ends_with("is missing"), "{name}: {}", refusal(name));
         }
         assert!(refusal("mood").starts_with("task: \"mood\" is not one of [\"likelihood\""));
+    }
+
+    #[test]
+    fn limits_are_checked_before_anything_is_prepared() {
+        // No column is there: what is refused first says what was looked at first.
+        let refusal = |n_rows, n_features, max_leaves| {
+            let columns = Columns::default();
+            let problem = Problem { columns, n_rows, n_features, leaf_penalty: 0.0, max_leaves };
+            let refusals = tasks().into_iter().map(|task| {
+                prepare(task.name, &problem).err().expect("nothing is given").to_string()
+            });
+            let mut refusals: Vec<_> = refusals.collect();
+            refusals.dedup();
+            refusals
+        };
+        assert_eq!(refusal(1, 1, 0), ["max_leaf_nodes: must be at least 1"]);
+        assert_eq!(refusal(1 << 32, 1, 2), ["X: has 4294967296 rows, 2147483647 at most"]);
+        assert_eq!(refusal(1, 1 << 33, 2), ["X: has 8589934592 columns, 4294967294 at most"]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The rows of a sample as tasks read them.
 
 use super::columns::Columns;
+use crate::data::check_size;
 use crate::error::{Error, not_negative};
 use crate::survival::Observations;
 use crate::task::prices::FeaturePrices;
@@ -38,8 +39,13 @@ pub struct Problem<'a> {
 }
 
 impl<'a> Problem<'a> {
-    /// Refuses columns that do not have an entry per row.
-    pub(super) fn check_rows(&self) -> Result<(), Error> {
+    /// Refuses limits that no tree keeps, data that are too large, and columns that do not have an
+    /// entry per row: before anything is made of them.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        check_size(self.n_rows, self.n_features)?;
+        if self.max_leaves == 0 {
+            return Err(Error::invalid("max_leaf_nodes", "must be at least 1"));
+        }
         self.columns.check_rows(&PER_ROW, self.n_rows)
     }
 
@@ -55,7 +61,8 @@ impl<'a> Problem<'a> {
         let codes = self.columns.codes("labels")?;
         let n_classes = self.count("n_classes")?;
         if n_classes > MOST_LABELS {
-            return Err(Error::invalid("y", format!("more than {MOST_LABELS} classes")));
+            let reason = format!("has {n_classes} classes, {MOST_LABELS} at most");
+            return Err(Error::invalid("y", reason));
         }
         let label = |(row, &code): (usize, &i64)| {
             usize::try_from(code)

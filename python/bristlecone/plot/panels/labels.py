@@ -8,7 +8,7 @@ import numpy as np
 
 from bristlecone.leaves.labels import ClassLeaves, plain_labels
 from bristlecone.plot.panels.base import Panels, Place
-from bristlecone.plot.sheet import Ruler, Sheet
+from bristlecone.plot.sheet import Ruler, Sheet, shortened
 from bristlecone.view.fitted import FittedTree
 from bristlecone.view.palette import FAINT, label_colour
 
@@ -41,7 +41,7 @@ class LabelPanels(Panels):
             self.low = max(self.low, 0.07 * len(self.names) + 0.04)
 
     def title(self, k: int) -> str:
-        return f"{super().title(k)}: {self.names[self.leaves.label[k]]}"
+        return f"{super().title(k)}: {shortened(self.names[self.leaves.label[k]])}"
 
     def lines(self, k: int) -> list[str]:
         return [self.rows(k)]

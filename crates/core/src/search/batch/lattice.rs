@@ -13,6 +13,7 @@ use crate::search::lattice::accumulate::Rows;
 use crate::search::lattice::budgets::{Combination, leaf_budgets};
 use crate::search::lattice::combine::{Best, PREFIX, best_at};
 use crate::search::lattice::geometry::Geometry;
+use crate::search::lattice::make_sure;
 use crate::search::threads::run_all;
 use crate::search::{Monitor, Settings, Stop};
 use std::sync::atomic::AtomicUsize;
@@ -59,12 +60,15 @@ pub fn bytes(sample: &Sample, depth: usize, most_leaves: usize, threads: usize) 
     let (n, channels) = (sample.n_columns(), sample.channels + 1);
     let level = |m: usize| Geometry::positions(n, m);
     let budgets = |m: usize| if most_leaves < 1 << depth { 1usize << (depth - m) } else { 1 };
-    let sums: usize = (1..depth).map(level).sum::<usize>() * channels;
-    let best: usize = (1..depth).map(|m| (level(m) * budgets(m)) << m).sum();
-    let last = if depth > 1 { (level(depth - 1) * budgets(depth - 1)) << (depth - 1) } else { 0 };
+    // In floating point nothing is too large to be compared with a limit.
+    let sums: f64 = (1..depth).map(|m| level(m) as f64).sum::<f64>() * channels as f64;
+    let of_best = |m: usize| level(m) as f64 * (budgets(m) << m) as f64;
+    let best: f64 = (1..depth).map(of_best).sum();
+    let last = if depth > 1 { of_best(depth - 1) } else { 0.0 };
     let row = channels * 8 + 2 * n.div_ceil(64) * 8;
     let batch = 8 * BATCH.max(n << depth) * (channels + 8);
-    8 * (sums + best + last * (threads - 1)) + (sample.n_rows() * row + batch) * (1 + threads)
+    let rows = (sample.n_rows() * row + batch) * (1 + threads);
+    ((8.0 * (sums + best + last * (threads - 1) as f64)) as usize).saturating_add(rows)
 }
 
 /// Best trees of depth at most `depth` for each leaf budget (ascending, or `[usize::MAX]`).
@@ -79,6 +83,7 @@ pub fn solve(
     let most_leaves = budgets.iter().copied().max().unwrap_or(1);
     let depth = depth.min(sample.n_columns()).min(MAX_DEPTH).min(most_leaves - 1);
     let backend = settings.backend();
+    make_sure(bytes(sample, depth, most_leaves, settings.threads()));
     let mut lattice = Lattice::new(problem, sample, depth, budgets);
     for m in 1..depth {
         lattice.sums[m - 1] = passes::fill(backend, &lattice, m, monitor)?;

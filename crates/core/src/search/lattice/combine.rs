@@ -117,8 +117,9 @@ pub fn best_at(
     ((row.start * slots) << m) + ((slot << m) + pattern) * row.len + (lane - row.first)
 }
 
-/// Most channels a kernel handles, the numbers of rows and events included.
-pub const MAX_CHANNELS: usize = 33;
+/// Most channels a kernel handles, the numbers of rows and events included: those of 32 labels with
+/// the weight of the rows, which prices need, and their number.
+pub const MAX_CHANNELS: usize = 34;
 
 impl<I: LaneInt, R: LaneReal> Problem<I, R> {
     /// Runs the level of itemsets of size `M` for the prefix `view` of M − 1 columns, which has

@@ -64,20 +64,21 @@ impl Geometry {
         rows * (self.n + PAD - first) - rows * (rows + 1) / 2
     }
 
-    /// Positions of level `m` of `n` columns, without laying it out.
+    /// Positions of level `m` of `n` columns, without laying it out; `usize::MAX` where there are
+    /// more, which no memory has room for.
     pub fn positions(n: usize, m: usize) -> usize {
-        match m {
-            1 => n + PAD,
-            2 => n * (n.saturating_sub(1)) / 2 + n * PAD,
-            3 => {
-                let pairs = n * n.saturating_sub(1) / 2;
-                pairs * n.saturating_sub(2) / 3 + pairs * PAD
-            }
-            _ => {
-                let triples = n * n.saturating_sub(1) * n.saturating_sub(2) / 6;
-                triples * n.saturating_sub(3) / 4 + triples * PAD
-            }
-        }
+        // Of 2³² columns the quadruples are less than 2¹²⁸ before they are divided by 24.
+        let n = n as u128;
+        let below = |k: u128| n.saturating_sub(k);
+        let pairs = n * below(1) / 2;
+        let triples = pairs * below(2) / 3;
+        let positions = match m {
+            1 => n + PAD as u128,
+            2 => pairs + n * PAD as u128,
+            3 => triples + pairs * PAD as u128,
+            _ => triples * below(3) / 4 + triples * PAD as u128,
+        };
+        usize::try_from(positions).unwrap_or(usize::MAX)
     }
 
     /// Index of the pair (f, g), f < g, in row order.
@@ -103,6 +104,15 @@ impl Geometry {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn positions_beyond_all_memory_are_not_few() {
+        assert_eq!(Geometry::positions(60_000, 4), 540_233_987_250_145_000);
+        for n in [300_000, u32::MAX as usize] {
+            assert_eq!(Geometry::positions(n, 4), usize::MAX, "{n}");
+        }
+        assert!(Geometry::positions(u32::MAX as usize, 2) < usize::MAX);
+    }
 
     #[test]
     fn rows_are_disjoint_and_cover_the_level() {

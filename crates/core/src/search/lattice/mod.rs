@@ -18,7 +18,7 @@ pub(super) mod sums;
 mod tables;
 
 pub use refine::Found;
-pub use tables::{Extent, Pool, Share};
+pub use tables::{Extent, Pool, Share, make_sure};
 
 use crate::data::{Sample, Smallest};
 use crate::search::forecast::{true_columns, work};

@@ -30,7 +30,8 @@ impl Extent {
     /// Bytes of a lattice: its tables and its copies of the rows.
     pub fn bytes(self, sample: &Sample) -> usize {
         let element = element(self.precision);
-        (0..self.n_threads).map(|thread| self.sizes(sample, thread).bytes(element)).sum()
+        let of_thread = |thread| self.sizes(sample, thread).bytes(element);
+        (0..self.n_threads).map(of_thread).fold(0, usize::saturating_add)
     }
 
     /// Bytes of the rows of a lattice: a record and two bits per column each.
@@ -45,7 +46,7 @@ impl Extent {
         let (depth, n, slots) = (self.depth, sample.n_columns(), slots(self.depth, self.leaves));
         let positions = |m: usize| if m > 0 { Geometry::positions(n, m) } else { 1 };
         let of_level =
-            |m: usize, entries: usize| if m < depth { positions(m) * entries } else { 0 };
+            |m, entries| if m < depth { positions(m).saturating_mul(entries) } else { 0 };
         let channels = if thread == 0 { self.channels } else { 0 };
         Sizes {
             sums: std::array::from_fn(|m| of_level(m + 1, channels)),
@@ -72,7 +73,10 @@ struct Sizes {
 
 impl Sizes {
     fn bytes(&self, element: usize) -> usize {
-        self.sums.iter().chain(&self.best).sum::<usize>() * element + self.rows
+        let entries = self.sums.iter().chain(&self.best).copied();
+        // What has more bytes than a word counts is larger than every limit.
+        let entries = entries.fold(0, usize::saturating_add);
+        entries.saturating_mul(element).saturating_add(self.rows)
     }
 
     /// What has room for both.
@@ -187,9 +191,18 @@ impl Share<'_> {
             tables.iter_mut().for_each(|tables| **tables = Tables::default());
             bytes = extent.bytes(sample);
         }
+        make_sure(bytes.saturating_sub(tables.iter().map(|tables| tables.bytes(None)).sum()));
         let found = solve(&mut tables, self.most.saturating_sub(bytes));
         self.pool.idle().append(&mut tables);
         found
+    }
+}
+
+/// Ends the search where the system does not have so many bytes: it unwinds, since the tables that
+/// would be allocated next could only end the process.
+pub fn make_sure(bytes: usize) {
+    if Vec::<u8>::new().try_reserve_exact(bytes).is_err() {
+        std::panic::resume_unwind(Box::new("out of memory"));
     }
 }
 
@@ -277,6 +290,25 @@ mod tests {
                 let held = held(&pool);
                 assert!(held <= said, "{shape:?} {n_threads} {held} {said}");
                 assert!(3 * held >= 2 * said, "{shape:?} {n_threads} {held} {said}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_lattice_beyond_all_memory_is_not_small() {
+        for n_columns in [50_000, 90_000] {
+            // Wide enough that all columns differ.
+            let (_, sample) = instance(40, n_columns);
+            assert_eq!(sample.n_columns(), n_columns);
+            for (precision, leaves) in [Precision::Single, Precision::Double]
+                .into_iter()
+                .flat_map(|p| [(p, usize::MAX), (p, 30)])
+            {
+                let of = |depth| {
+                    Extent { depth, leaves, channels: 34, n_threads: 64, precision }.bytes(&sample)
+                };
+                assert!(of(5) == usize::MAX || of(5) / of(4) > n_columns / 10);
+                assert!(of(4) > of(3) && of(3) > of(2), "{n_columns}");
             }
         }
     }
