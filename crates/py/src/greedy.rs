@@ -2,8 +2,8 @@
 
 use crate::run::to_py;
 use crate::survival::observations;
-use bristlecone_core::data::Smallest;
-use bristlecone_core::greedy::{Grown, Limits, dense_ranks, grow_by_costs, grow_by_logrank};
+use bristlecone_core::data::{Ranks, Smallest};
+use bristlecone_core::greedy::{Grown, Limits, grow_by_costs, grow_by_logrank};
 use bristlecone_core::survival::Observations;
 use bristlecone_core::task::likelihood::Likelihood;
 use bristlecone_core::tree::LEAF;
@@ -91,12 +91,12 @@ pub fn grow_greedy<'py>(
             let array = array.as_array();
             let (grown, threshold) = py.detach(|| {
                 let columns: Vec<_> =
-                    array.columns().into_iter().map(|c| dense_ranks(&c.to_vec())).collect();
-                let grown = fit.grow(|r, c| columns[c].0[r])?;
+                    array.columns().into_iter().map(|c| Ranks::new(&c.to_vec())).collect();
+                let grown = fit.grow(|r, c| columns[c].ranks[r])?;
                 let threshold = |node: usize| match grown.tree.feature[node] {
                     LEAF => f64::NAN,
                     column => {
-                        let value = |code: u32| columns[column as usize].1[code as usize];
+                        let value = |code: u32| columns[column as usize].distinct[code as usize];
                         midpoint(value(grown.below[node]), value(grown.above[node]))
                     }
                 };

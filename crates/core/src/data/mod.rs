@@ -1,13 +1,15 @@
 //! Binary data: bit-packed rows, merging of identical rows, reduction of columns.
 
 mod key;
+mod ranks;
 mod sample;
 mod size;
 mod transpose;
 
 pub use key::random_number;
+pub use ranks::{Ranks, sort_by_keys};
 pub use sample::{Column, Sample};
-pub use size::{Smallest, size};
+pub use size::{Smallest, rows_of, size};
 pub use transpose::column_bitsets;
 
 use crate::error::Error;

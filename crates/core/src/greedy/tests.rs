@@ -1,6 +1,7 @@
 //! Whole trees against a grower that does everything the slow way.
 
 use super::*;
+use crate::data::Ranks;
 use crate::survival::Observations;
 use crate::task::{ScalarTask, likelihood};
 use bristlecone_oracle::instances::Random;
@@ -26,7 +27,7 @@ impl Problem {
         let levels = [2, 2, 3, 5, n, n];
         let codes = levels.map(|levels| {
             let values: Vec<f64> = (0..n).map(|_| random.below(levels) as f64).collect();
-            dense_ranks(&values).0
+            Ranks::new(&values).ranks
         });
         let mut event: Vec<bool> = (0..n).map(|_| random.below(3) > 0).collect();
         event[random.below(n)] = true;
