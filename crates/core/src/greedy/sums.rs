@@ -15,8 +15,8 @@ const ROUNDING: i64 = 64;
 
 /// Blocks of a wide column, and the fewest rows of a node that are worth them; few in the tests,
 /// so that their small samples have all kinds.
-const BLOCKS: usize = if cfg!(test) { 8 } else { 1024 };
-const LARGE: usize = if cfg!(test) { 16 } else { 4 * BLOCKS };
+const BLOCKS: usize = if cfg!(test) { 16 } else { 1024 };
+const LARGE: usize = if cfg!(test) { 20 } else { 4 * BLOCKS };
 
 /// A narrow column has blocks in a node with one row for so many levels, or more.
 const SPARSE: usize = 4;
@@ -307,5 +307,114 @@ impl<T: Questions> Criterion for Sums<'_, T> {
 
     fn leaf(&self) -> i64 {
         self.leaf
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::Problem;
+    use super::super::{Columns, Growth, Limits, subtree};
+    use super::*;
+    use crate::data::Smallest;
+    use crate::greedy::Grown;
+    use crate::task::gini::gini;
+    use crate::task::label_costs::LabelCosts;
+    use crate::task::likelihood::Likelihood;
+    use crate::task::regression::Regression;
+    use bristlecone_oracle::instances::Random;
+
+    fn grown<T: Questions>(task: &T, codes: &[Vec<u32>], least: i64, bounded: bool) -> Grown {
+        let mut sums = Sums::new(task);
+        sums.bounded &= bounded;
+        let columns = Columns::new(sums.n_rows(), codes.len(), |r, c| codes[c][r]);
+        let smallest = Smallest { rows: least, events: 0 };
+        let limits = Limits { max_depth: Some(4), max_leaf_nodes: None, smallest };
+        subtree(Growth::new(sums, columns, limits, true), &limits, || false)
+    }
+
+    /// Every objective, whether or not its blocks are bounded.
+    #[test]
+    fn blocks_hide_no_threshold() {
+        let mut wide = 0;
+        for seed in 0..60 {
+            let random = &mut Random::new(seed);
+            let n = 30 + random.below(300);
+            let problem = Problem::random(seed, n);
+            let n = problem.time.len();
+            let mut codes = problem.codes.clone();
+            for most in [n, 2 * n, 40] {
+                let values: Vec<f64> = (0..n).map(|_| random.below(most) as f64).collect();
+                codes.push(crate::data::Ranks::new(&values).ranks);
+            }
+            let least = 1 + random.below(8) as i64;
+            let labels: Vec<usize> = (0..n)
+                .map(|i| usize::from(codes[0][i] % 7 < 3) + usize::from(random.chance(0.3)))
+                .collect();
+            let targets: Vec<f64> =
+                (0..n).map(|i| f64::from(codes[1][i] % 5) + random.unit()).collect();
+            let costs: Vec<f64> = (0..3 * n).map(|_| random.unit()).collect();
+            let weights: Vec<f64> = (0..n).map(|_| 0.1 + random.unit()).collect();
+            let obs = problem.observations();
+            let prior = [0.0, 6.0][random.below(2)];
+            let same = |a: Grown, b: Grown| {
+                assert_eq!(a, b, "seed {seed}");
+                usize::from(a.tree.n_leaves() > 4)
+            };
+            macro_rules! check {
+                ($task:expr) => {{
+                    let task = $task.unwrap();
+                    wide +=
+                        same(grown(&task, &codes, least, true), grown(&task, &codes, least, false));
+                }};
+            }
+            check!(Likelihood::with_prior(&obs, prior, 1e-3));
+            check!(gini(&labels, 3, Some(&weights), 1e-3));
+            check!(LabelCosts::of_costs(&costs, 3, None, 1e-3, 16));
+            check!(LabelCosts::new(&labels, 3, Some(&weights), 0.0, 16));
+            check!(Regression::new(&targets, Some(&weights), 0.0));
+        }
+        assert!(wide > 100);
+    }
+
+    /// The bound of a block is one for every path through it, and leaves most of them out.
+    #[test]
+    fn most_of_the_blocks_are_left_out() {
+        let n = 4096u32;
+        // Rows of low codes die early.
+        let early = |i: u32| i * 2_357 % n < n / 2;
+        let noise = |i: u32| f64::from(i * 997 % n) + 1.0;
+        let time: Vec<f64> =
+            (0..n).map(|i| if early(i) { 0.3 * noise(i) } else { noise(i) }).collect();
+        let event: Vec<bool> = (0..n).map(|i| i % 3 > 0).collect();
+        let obs =
+            crate::survival::Observations { time: &time, event: &event, weight: None, entry: None };
+        let task = Likelihood::with_prior(&obs, 10.0, 0.0).unwrap();
+        let codes: Vec<u32> = (0..n).map(|i| i * 2_357 % n).collect();
+        let mut sums = Sums::new(&task);
+        let columns = Columns::new(n as usize, 1, |r, _| codes[r]);
+        assert!(sums.enter(columns.rows(0..n as usize), &[]));
+        let total = (0..n).map(|row| sums.size(row)).sum();
+        let smallest = Smallest { rows: 1, events: 0 };
+        let group = Group { columns: &columns, rows: 0..n as usize, smallest, total };
+        let blocks = sums.blocks(0, &group).unwrap();
+        let mut left = vec![0; sums.width];
+        let mut order: Vec<u32> = (0..n).collect();
+        order.sort_by_key(|&row| codes[row as usize]);
+        let largest = blocks.falls.iter().copied().filter(|f| !f.is_nan()).fold(0.0, f64::max);
+        let (mut at, mut read) = (0, 0);
+        for own in blocks.sums.chunks_exact(sums.width) {
+            let from = left.clone();
+            let to: Vec<i64> = from.iter().zip(own).map(|(a, b)| a + b).collect();
+            let most = sums.most(0, &from[1..], &to[1..]);
+            read += usize::from(most > largest);
+            for _ in 0..rows_of(own[0]) {
+                let record = sums.records[order[at] as usize * sums.width..][..sums.width].to_vec();
+                left.iter_mut().zip(&record).for_each(|(left, own)| *left += own);
+                at += 1;
+                let inside = left[1..].to_vec();
+                assert!(sums.fall(0, &inside) <= most);
+            }
+        }
+        assert!(blocks.falls.len() == BLOCKS && (1..=6).contains(&read), "{read}");
     }
 }
