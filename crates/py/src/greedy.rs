@@ -3,10 +3,11 @@
 use crate::run::to_py;
 use crate::survival::observations;
 use bristlecone_core::data::{Ranks, Smallest};
-use bristlecone_core::greedy::{Grown, Limits, grow_by_costs, grow_by_logrank};
+use bristlecone_core::greedy::{Codes, Grown, Limits, grow_by_costs, grow_by_logrank};
 use bristlecone_core::survival::Observations;
 use bristlecone_core::task::likelihood::Likelihood;
 use bristlecone_core::tree::LEAF;
+use numpy::ndarray::ArrayView1;
 use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -48,9 +49,9 @@ pub fn grow_greedy<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let obs = observations(&time, &event, weight.as_ref(), None)?;
     let n = obs.len();
-    let (n_rows, n_columns) = match &features {
-        Features::Binary(array) => array.as_array().dim(),
-        Features::Numeric(array) => array.as_array().dim(),
+    let n_rows = match &features {
+        Features::Binary(array) => array.as_array().nrows(),
+        Features::Numeric(array) => array.as_array().nrows(),
     };
     if n_rows != n {
         return Err(PyValueError::new_err("features and outcomes differ in length"));
@@ -72,7 +73,6 @@ pub fn grow_greedy<'py>(
                 )));
             }
         },
-        n_columns,
         limits: Limits {
             max_depth,
             max_leaf_nodes,
@@ -83,7 +83,10 @@ pub fn grow_greedy<'py>(
     let grown = match &features {
         Features::Binary(array) => {
             let array = array.as_array();
-            let grown = py.detach(|| fit.grow(|r, c| u32::from(array[[r, c]] == 0)))?;
+            let flags = |column: ArrayView1<u8>| {
+                Codes::Few(column.iter().map(|&yes| u8::from(yes == 0)).collect())
+            };
+            let grown = py.detach(|| fit.grow(array.columns().into_iter().map(flags).collect()))?;
             out.set_item("threshold", py.None())?;
             grown
         }
@@ -92,7 +95,8 @@ pub fn grow_greedy<'py>(
             let (grown, threshold) = py.detach(|| {
                 let columns: Vec<_> =
                     array.columns().into_iter().map(|c| Ranks::new(&c.to_vec())).collect();
-                let grown = fit.grow(|r, c| columns[c].ranks[r])?;
+                let codes = columns.iter().map(|column| Codes::Ranks((&column.ranks).into()));
+                let grown = fit.grow(codes.collect())?;
                 let threshold = |node: usize| match grown.tree.feature[node] {
                     LEAF => f64::NAN,
                     column => {
@@ -123,17 +127,16 @@ struct Fit<'a> {
     obs: Observations<'a>,
     /// The likelihood criterion; without it log-rank.
     likelihood: Option<Likelihood>,
-    n_columns: usize,
     limits: Limits,
 }
 
 impl Fit<'_> {
     /// Without the GIL; a signal's exception, KeyboardInterrupt, ends the fit.
-    fn grow(&self, code: impl Fn(usize, usize) -> u32) -> PyResult<Grown> {
-        let (n_columns, limits) = (self.n_columns, &self.limits);
+    fn grow(&self, columns: Vec<Codes>) -> PyResult<Grown> {
+        let limits = &self.limits;
         let grown = heeding_signals(None, |interrupted| match &self.likelihood {
-            Some(task) => grow_by_costs(task, n_columns, code, limits, interrupted),
-            None => grow_by_logrank(n_columns, code, &self.obs, limits, interrupted),
+            Some(task) => grow_by_costs(task, columns, limits, interrupted),
+            None => grow_by_logrank(columns, &self.obs, limits, interrupted),
         })?;
         Ok(grown.expect("only a signal interrupts, and that is raised"))
     }

@@ -1,11 +1,13 @@
 //! Binary data: bit-packed rows, merging of identical rows, reduction of columns.
 
+mod encode;
 mod key;
 mod ranks;
 mod sample;
 mod size;
 mod transpose;
 
+pub use encode::{Questions, count_true, encode};
 pub use key::random_number;
 pub use ranks::{Ranks, sort_by_keys};
 pub use sample::{Column, Sample};

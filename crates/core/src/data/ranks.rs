@@ -113,7 +113,9 @@ pub(crate) fn sort_by_upper_half<'a>(
     width: u32,
 ) -> &'a mut [u64] {
     let (mut from, mut to) = (pairs, other);
-    let digits = width.div_ceil(DIGIT).max(1);
+    // Few rows are not worth many counters.
+    let most = from.len().max(2).ilog2().clamp(4, DIGIT);
+    let digits = width.div_ceil(most).max(1);
     // Digits of equal width.
     let bits = width.div_ceil(digits).max(1);
     let mask = (1u64 << bits) - 1;

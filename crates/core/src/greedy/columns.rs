@@ -1,23 +1,51 @@
 //! Columns of ordinal codes, kept so that a node reads its rows in the order of the codes.
 
 use crate::data::sort_by_keys;
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// Columns with at most this many levels are sorted at every node by counting; few in the
 /// tests, so that their small samples have columns of both kinds.
 const NARROW: usize = if cfg!(test) { 4 } else { 256 };
 
-/// The codes of a column by row, and the order of wide columns.
-pub(super) enum Column {
-    /// Few levels: one byte per row, 0..levels.
-    Narrow { codes: Vec<u8>, levels: usize },
-    /// Many levels. Rows are sorted once by (code, row) and partitioned as the tree grows, so
-    /// that each node owns the same range in every wide column.
-    Wide { codes: Vec<u32>, levels: usize, order: Vec<u32> },
+/// The ranks of the values of a column, by row and without gaps: 0, 1, 2, …; a binary feature that
+/// should send its rows left has 0 where it is true.
+pub enum Codes<'a> {
+    /// Any number of levels.
+    Ranks(Cow<'a, [u32]>),
+    /// At most 256.
+    Few(Cow<'a, [u8]>),
 }
 
-impl Column {
-    fn new(codes: Vec<u32>) -> Self {
+impl Codes<'_> {
+    /// Those of these rows, in their order.
+    pub(super) fn of_rows(&self, rows: &[u32]) -> Codes<'static> {
+        let rows = rows.iter().map(|&row| row as usize);
+        match self {
+            Codes::Ranks(codes) => Codes::Ranks(rows.map(|row| codes[row]).collect()),
+            Codes::Few(codes) => Codes::Few(rows.map(|row| codes[row]).collect()),
+        }
+    }
+}
+
+/// The codes of a column by row, and the order of wide columns.
+pub(super) enum Column<'a> {
+    /// Few levels: one byte per row, 0..levels.
+    Narrow { codes: Cow<'a, [u8]>, levels: usize },
+    /// Many levels. Rows are sorted once by (code, row) and partitioned as the tree grows, so
+    /// that each node owns the same range in every wide column.
+    Wide { codes: Cow<'a, [u32]>, levels: usize, order: Vec<u32> },
+}
+
+impl<'a> Column<'a> {
+    fn new(codes: Codes<'a>) -> Self {
+        let codes = match codes {
+            Codes::Ranks(codes) => codes,
+            Codes::Few(codes) => {
+                let levels = codes.iter().max().map_or(0, |&most| usize::from(most) + 1);
+                return Column::Narrow { codes, levels };
+            }
+        };
         let levels = codes.iter().max().map_or(0, |&most| most as usize + 1);
         if levels <= NARROW {
             return Column::Narrow {
@@ -48,20 +76,18 @@ impl Column {
 }
 
 /// All columns of the training rows.
-pub(super) struct Columns {
-    columns: Vec<Column>,
+pub(super) struct Columns<'a> {
+    columns: Vec<Column<'a>>,
     /// Rows, partitioned like the wide columns, ascending within each node.
     rows: Vec<u32>,
     goes_left: Vec<bool>,
     scratch: Vec<u32>,
 }
 
-impl Columns {
-    /// `code(row, column)` is the rank of the row's value, without gaps: 0, 1, 2, …
-    pub fn new(n_rows: usize, n_columns: usize, code: impl Fn(usize, usize) -> u32) -> Self {
-        let column = |c: usize| Column::new((0..n_rows).map(|r| code(r, c)).collect());
+impl<'a> Columns<'a> {
+    pub fn new(n_rows: usize, columns: Vec<Codes<'a>>) -> Self {
         Columns {
-            columns: (0..n_columns).map(column).collect(),
+            columns: columns.into_iter().map(Column::new).collect(),
             rows: (0..n_rows as u32).collect(),
             goes_left: vec![false; n_rows],
             scratch: vec![0; n_rows],
@@ -72,7 +98,7 @@ impl Columns {
         self.columns.len()
     }
 
-    pub fn column(&self, column: usize) -> &Column {
+    pub fn column(&self, column: usize) -> &Column<'a> {
         &self.columns[column]
     }
 
@@ -87,12 +113,12 @@ impl Columns {
     }
 
     /// Rows of a node in the order of (code, row) in one column.
-    pub fn ordered<'a>(
-        &'a self,
+    pub fn ordered<'b>(
+        &'b self,
         column: usize,
         node: Range<usize>,
-        scratch: &'a mut Vec<u32>,
-    ) -> &'a [u32] {
+        scratch: &'b mut Vec<u32>,
+    ) -> &'b [u32] {
         match &self.columns[column] {
             Column::Wide { order, .. } => &order[node],
             Column::Narrow { codes, levels } => {
@@ -125,7 +151,7 @@ impl Columns {
 
 /// Rows in the order of their codes, those of equal codes as they were.
 fn sort_by_counting(rows: &[u32], codes: &[u8], levels: usize, out: &mut [u32]) {
-    let mut starts = [0u32; NARROW + 1];
+    let mut starts = [0u32; 257];
     for &row in rows {
         starts[codes[row as usize] as usize + 1] += 1;
     }
@@ -167,7 +193,8 @@ mod tests {
             0 => (r as u32 * 331) % 700,
             _ => (r as u32 * 37) % 4,
         };
-        let mut columns = Columns::new(n, 2, code);
+        let ranks = |c: usize| Codes::Ranks((0..n).map(|r| code(r, c)).collect());
+        let mut columns = Columns::new(n, vec![ranks(0), ranks(1)]);
         let left = columns.split(1, 1, 0..n, true);
         assert_eq!(left, (0..n).filter(|&r| code(r, 1) <= 1).count());
         let inner = columns.split(0, 349, left..n, true);

@@ -19,6 +19,7 @@ use crate::task::Questions;
 use crate::task::curve::ScalarCurveTask;
 use crate::tree::{LEAF, Tree};
 use brier::BrierScore;
+pub use columns::Codes;
 use columns::Columns;
 use logrank::LogRank;
 use std::ops::Range;
@@ -138,7 +139,7 @@ fn choose_in_order(
 
 /// The rows of a node.
 struct Group<'a> {
-    columns: &'a Columns,
+    columns: &'a Columns<'a>,
     rows: Range<usize>,
     smallest: Smallest,
     /// [`size`](fn@size) of all of them.
@@ -195,24 +196,25 @@ impl Choice {
 
 /// Grows a tree by the log-rank statistic of the two sides of a split within the node.
 ///
-/// `code(row, column)` is the dense rank of a value (0, 1, 2, …); a binary feature that should
-/// send its rows left has code 0 where it is true. `interrupted` is asked once per node and
-/// column. O(columns · rows · log(rows)) per level.
+/// `interrupted` is asked once per node and column. O(columns · rows · log(rows)) per level.
 ///
 /// # Errors
 /// [`Interrupted`] as soon as `interrupted` says so.
 pub fn grow_by_logrank(
-    n_columns: usize,
-    code: impl Fn(usize, usize) -> u32,
+    columns: Vec<Codes>,
     obs: &Observations,
     limits: &Limits,
     interrupted: impl FnMut() -> bool,
 ) -> Result<Grown, Interrupted> {
     let order = canonical_order(obs);
-    let columns = Columns::new(obs.len(), n_columns, |r, c| code(order[r] as usize, c));
+    let columns = Columns::new(obs.len(), of_rows(&columns, &order));
     let mut growth = Growth::new(LogRank::new(obs, &order), columns, *limits, false);
     growth.run(interrupted)?;
     Ok(in_preorder(growth.nodes))
+}
+
+fn of_rows(columns: &[Codes], rows: &[u32]) -> Vec<Codes<'static>> {
+    columns.iter().map(|codes| codes.of_rows(rows)).collect()
 }
 
 /// Rows in the order of time and all else that sums depend on, so that no sum over them depends
@@ -236,13 +238,12 @@ fn canonical_order(obs: &Observations) -> Vec<u32> {
 /// [`Interrupted`] as soon as `interrupted` says so.
 pub fn grow_by_costs<T: Questions>(
     task: &T,
-    n_columns: usize,
-    code: impl Fn(usize, usize) -> u32,
+    columns: Vec<Codes>,
     limits: &Limits,
     interrupted: impl FnMut() -> bool,
 ) -> Result<Grown, Interrupted> {
     let sums = Sums::new(task);
-    let columns = Columns::new(sums.n_rows(), n_columns, code);
+    let columns = Columns::new(sums.n_rows(), columns);
     let mut growth = Growth::new(sums, columns, *limits, false);
     growth.run(interrupted)?;
     Ok(in_preorder(growth.nodes))
@@ -255,26 +256,24 @@ pub fn grow_by_costs<T: Questions>(
 /// `interrupted`, the subtree is of what has been grown so far.
 pub fn subtree_by_costs<T: Questions>(
     task: &T,
-    n_columns: usize,
-    code: impl Fn(usize, usize) -> u32,
+    columns: Vec<Codes>,
     limits: &Limits,
     interrupted: impl FnMut() -> bool,
 ) -> Grown {
     let sums = Sums::new(task);
-    let columns = Columns::new(sums.n_rows(), n_columns, code);
+    let columns = Columns::new(sums.n_rows(), columns);
     subtree(Growth::new(sums, columns, unlimited(limits), true), limits, interrupted)
 }
 
 /// As [`subtree_by_costs`], by the loss of a curve task; O(thresholds · rows) per level.
 pub fn subtree_by_curve(
     task: &(impl ScalarCurveTask + ?Sized),
-    n_columns: usize,
-    code: impl Fn(usize, usize) -> u32,
+    columns: Vec<Codes>,
     limits: &Limits,
     interrupted: impl FnMut() -> bool,
 ) -> Grown {
     let (criterion, order) = BrierScore::new(task);
-    let columns = Columns::new(order.len(), n_columns, |r, c| code(order[r] as usize, c));
+    let columns = Columns::new(order.len(), of_rows(&columns, &order));
     subtree(Growth::new(criterion, columns, unlimited(limits), true), limits, interrupted)
 }
 
@@ -286,7 +285,7 @@ fn unlimited(limits: &Limits) -> Limits {
 }
 
 fn subtree<C: Criterion>(
-    mut growth: Growth<C>,
+    mut growth: Growth<'_, C>,
     limits: &Limits,
     interrupted: impl FnMut() -> bool,
 ) -> Grown {
@@ -339,17 +338,17 @@ struct Node {
 }
 
 /// A tree as it grows.
-struct Growth<C> {
+struct Growth<'a, C> {
     criterion: C,
-    columns: Columns,
+    columns: Columns<'a>,
     limits: Limits,
     /// Whether splits need not pay at once.
     patient: bool,
     nodes: Vec<Node>,
 }
 
-impl<C: Criterion> Growth<C> {
-    fn new(criterion: C, columns: Columns, limits: Limits, patient: bool) -> Self {
+impl<'a, C: Criterion> Growth<'a, C> {
+    fn new(criterion: C, columns: Columns<'a>, limits: Limits, patient: bool) -> Self {
         Growth { criterion, columns, limits, patient, nodes: Vec::new() }
     }
 

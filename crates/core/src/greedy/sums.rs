@@ -313,7 +313,7 @@ impl<T: Questions> Criterion for Sums<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::super::tests::Problem;
-    use super::super::{Columns, Growth, Limits, subtree};
+    use super::super::{Codes, Columns, Growth, Limits, subtree};
     use super::*;
     use crate::data::Smallest;
     use crate::greedy::Grown;
@@ -326,7 +326,8 @@ mod tests {
     fn grown<T: Questions>(task: &T, codes: &[Vec<u32>], least: i64, bounded: bool) -> Grown {
         let mut sums = Sums::new(task);
         sums.bounded &= bounded;
-        let columns = Columns::new(sums.n_rows(), codes.len(), |r, c| codes[c][r]);
+        let columns = codes.iter().map(|codes| Codes::Ranks(codes.into())).collect();
+        let columns = Columns::new(sums.n_rows(), columns);
         let smallest = Smallest { rows: least, events: 0 };
         let limits = Limits { max_depth: Some(4), max_leaf_nodes: None, smallest };
         subtree(Growth::new(sums, columns, limits, true), &limits, || false)
@@ -391,7 +392,7 @@ mod tests {
         let task = Likelihood::with_prior(&obs, 10.0, 0.0).unwrap();
         let codes: Vec<u32> = (0..n).map(|i| i * 2_357 % n).collect();
         let mut sums = Sums::new(&task);
-        let columns = Columns::new(n as usize, 1, |r, _| codes[r]);
+        let columns = Columns::new(n as usize, vec![Codes::Ranks((&codes).into())]);
         assert!(sums.enter(columns.rows(0..n as usize), &[]));
         let total = (0..n).map(|row| sums.size(row)).sum();
         let smallest = Smallest { rows: 1, events: 0 };
