@@ -46,14 +46,13 @@ fn slice<'a, T: Element>(column: &'a PyReadonlyArray1<'_, T>) -> PyResult<&'a [T
     column.as_slice().map_err(|_| PyValueError::new_err("columns: not contiguous"))
 }
 
-/// Number of rows of all the columns.
-fn rows_of(columns: &[Ranked]) -> PyResult<usize> {
-    let n_rows = columns.first().map_or(0, Ranked::len);
+/// Checks that all the columns have so many rows.
+fn check_rows(columns: &[Ranked], n_rows: usize) -> PyResult<()> {
     if columns.iter().any(|column| column.len() != n_rows) {
         return Err(PyValueError::new_err("columns: of different lengths"));
     }
     match u32::try_from(n_rows) {
-        Ok(_) => Ok(n_rows),
+        Ok(_) => Ok(()),
         Err(_) => Err(PyValueError::new_err("columns: more than 2^32 rows")),
     }
 }
@@ -87,8 +86,9 @@ pub fn encode_ranks<'py>(
     columns: Vec<Ranked<'py>>,
     place: Vec<usize>,
     gap: Vec<u32>,
+    n_rows: usize,
 ) -> PyResult<Bound<'py, PyArray2<u8>>> {
-    let n_rows = rows_of(&columns)?;
+    check_rows(&columns, n_rows)?;
     if place.len() != gap.len() || place.iter().any(|&place| place >= columns.len()) {
         return Err(PyValueError::new_err("place: not a column for every gap"));
     }
@@ -141,7 +141,8 @@ pub fn greedy_cuts<'py>(
     limits: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let settings = parse(limits)?;
-    let (n_rows, n_columns) = (rows_of(&columns)?, columns.len());
+    let (n_rows, n_columns) = (columns.first().map_or(0, Ranked::len), columns.len());
+    check_rows(&columns, n_rows)?;
     let deadline = match settings.time_limit.map(Duration::try_from_secs_f64) {
         None => None,
         Some(Ok(limit)) => Instant::now().checked_add(limit),

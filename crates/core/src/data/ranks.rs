@@ -23,7 +23,8 @@ impl Ranks {
         let mut rows: Vec<u32> = (0..values.len() as u32).collect();
         sort_by_keys(&mut rows, |row| key(values[row as usize]));
         let mut ranks = vec![0; values.len()];
-        let (mut distinct, mut counts) = (Vec::new(), Vec::new());
+        let mut distinct = Vec::with_capacity(values.len());
+        let mut counts = Vec::with_capacity(values.len());
         let mut last = f64::NAN;
         for &row in &rows {
             // Plus 0: −0 and 0 are one value.
@@ -41,6 +42,8 @@ impl Ranks {
             ranks[row as usize] = rank as u32;
             counts[rank] += 1;
         }
+        distinct.shrink_to_fit();
+        counts.shrink_to_fit();
         Ranks { ranks, distinct, counts }
     }
 }
@@ -91,15 +94,20 @@ fn sort(rows: &mut [u32], key: &impl Fn(u32) -> u64, scratch: &mut [Vec<u64>; 2]
     if low == 0 {
         return;
     }
-    let mut ends = Vec::new();
+    let mut long = Vec::new();
     let mut begin = 0;
-    for run in sorted.chunk_by(|a, b| a >> 32 == b >> 32) {
-        if run.len() > 1 {
-            ends.push(begin..begin + run.len());
+    for at in 1..=sorted.len() {
+        if at < sorted.len() && sorted[at] >> 32 == sorted[begin] >> 32 {
+            continue;
         }
-        begin += run.len();
+        match at - begin {
+            1 => {}
+            2..=SHORT => insertion_sort(&mut rows[begin..at], key),
+            _ => long.push(begin..at),
+        }
+        begin = at;
     }
-    for run in ends {
+    for run in long {
         sort(&mut rows[run], key, scratch);
     }
 }
@@ -119,18 +127,20 @@ pub(crate) fn sort_by_upper_half<'a>(
     // Digits of equal width.
     let bits = width.div_ceil(digits).max(1);
     let mask = (1u64 << bits) - 1;
-    let mut starts = vec![0u32; 1 << bits];
-    for digit in 0..digits {
-        let shift = 32 + digit * bits;
-        starts.fill(0);
-        for &pair in &*from {
-            starts[(pair >> shift & mask) as usize] += 1;
+    let mut counts = vec![0u32; (digits as usize) << bits];
+    for &pair in &*from {
+        for digit in 0..digits {
+            let value = pair >> (32 + digit * bits) & mask;
+            counts[((digit as usize) << bits) + value as usize] += 1;
         }
+    }
+    for (digit, starts) in (0..digits).zip(counts.chunks_exact_mut(1 << bits)) {
+        let shift = 32 + digit * bits;
         if starts.contains(&(from.len() as u32)) {
             continue;
         }
         let mut sum = 0;
-        for start in &mut starts {
+        for start in &mut *starts {
             (*start, sum) = (sum, sum + *start);
         }
         for &pair in &*from {

@@ -54,7 +54,14 @@ impl<'a> Column<'a> {
             };
         }
         let mut order: Vec<u32> = (0..codes.len() as u32).collect();
-        sort_by_keys(&mut order, |row| codes[row as usize].into());
+        if levels == codes.len() {
+            // Every row has a rank of its own.
+            for (row, &code) in codes.iter().enumerate() {
+                order[code as usize] = row as u32;
+            }
+        } else {
+            sort_by_keys(&mut order, |row| codes[row as usize].into());
+        }
         Column::Wide { codes, levels, order }
     }
 
