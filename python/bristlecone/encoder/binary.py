@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,10 +22,10 @@ from bristlecone.data.rows import check_row_labels, check_sample_weight
 from bristlecone.encoder.columns import (
     CategoricalColumn,
     Column,
-    NumericColumn,
     RankedColumn,
     TrainingColumn,
     read_table,
+    training_columns,
 )
 from bristlecone.encoder.ensemble import guess_gaps
 from bristlecone.encoder.features import (
@@ -46,8 +46,8 @@ from bristlecone.encoder.thresholds import (
     choose_gaps,
     format_threshold,
     midpoints_at,
+    observed_values,
     ranks_with_fill,
-    weighted_distinct,
     weighted_mean,
 )
 from bristlecone.errors import ColumnWarning, InvalidParameterError, ModelFormatError, warn
@@ -242,7 +242,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         table = read_table(X, type(self).__name__)
         weight = check_sample_weight(sample_weight, table.n_rows)
         present = None if weight is None or weight.all() else weight > 0
-        columns, scores = _training_columns(table.one_by_one(), present), None
+        columns, scores = training_columns(table.one_by_one(), present), None
         if self.thresholds == "ensemble":
             if y is None:
                 raise ValueError(
@@ -450,7 +450,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         unit = 1.0 if weight is None else min(1.0, float(weight.min()))
         guessed = {} if scores is None else self._guessed(columns, weight, scores, unit)
         for column in columns:
-            observed = _observed(column, weight)
+            observed = observed_values(column, weight)
             fill = self._fill(column, *observed)
             schemas.append(describe(column, fill))
             gaps = guessed.get(column.name)
@@ -487,7 +487,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         ranks: list[NDArray[np.int64]] = []
         n_gaps: list[int] = []
         for column in columns:
-            observed = _observed(column, weight)
+            observed = observed_values(column, weight)
             fill = self._fill(column, *observed)
             if isinstance(column, RankedColumn):
                 names.append(column.name)
@@ -571,33 +571,6 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             levels = column.levels[: code[gap] + 1]
             condition = f"<= {level_text(levels[-1])}"
             yield AtMost(column=column.name, condition=condition, levels=levels)
-
-
-def _training_columns(
-    columns: Iterable[Column], present: NDArray[np.bool_] | None
-) -> list[TrainingColumn]:
-    """The columns of the rows that are present, numbers as ranks."""
-    read: list[TrainingColumn] = []
-    for column in columns:
-        own = column if present is None else column.take(present)
-        number = isinstance(own, NumericColumn) and not own.is_flag
-        read.append(RankedColumn.of(own) if number else own)
-    return read
-
-
-def _observed(column: TrainingColumn, weight: Floats | None) -> tuple[NDArray[Any], Floats]:
-    """Distinct values (codes of a categorical column) that are not missing, and their weights."""
-    if isinstance(column, RankedColumn):
-        if weight is None:
-            return column.distinct, column.count.astype(np.float64)
-        shown = slice(None) if column.missing is None else ~column.missing
-        return column.distinct, weighted_distinct(column.ranks[shown], weight[shown])[1]
-    values = column.codes if isinstance(column, CategoricalColumn) else column.values
-    missing = column.missing
-    if missing is not None:
-        values = values[~missing]
-        weight = None if weight is None else weight[~missing]
-    return weighted_distinct(values, weight)
 
 
 def _doubts(column: CategoricalColumn, frequent: bool, min_support: float) -> list[str]:

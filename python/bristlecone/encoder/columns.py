@@ -29,9 +29,10 @@ __all__ = [
     "Table",
     "TrainingColumn",
     "read_table",
+    "training_columns",
 ]
 
-# Columns that are read at once: as many float64 as a line of the cache holds.
+# Columns of an array that are read at once: as many float64 as a line of the cache holds.
 _AT_ONCE = 8
 
 Category = str | bool | int | float
@@ -207,12 +208,15 @@ class Table:
     n_rows : int
     read : callable
         Columns at the given positions, checked.
+    at_once : int
+        Neighbouring columns that are best read together.
     """
 
     names: list[str]
     named: bool
     n_rows: int
     read: Callable[[Sequence[int]], list[Column]]
+    at_once: int = 1
 
     @property
     def columns(self) -> list[Column]:
@@ -221,8 +225,8 @@ class Table:
 
     def one_by_one(self) -> Iterator[Column]:
         """The same, where no more than a few columns are in memory at once."""
-        for start in range(0, len(self.names), _AT_ONCE):
-            yield from self.read(range(start, min(start + _AT_ONCE, len(self.names))))
+        for start in range(0, len(self.names), self.at_once):
+            yield from self.read(range(start, min(start + self.at_once, len(self.names))))
 
     def aligned(
         self, names: Sequence[str], named: bool, reader: str, needed: Iterable[str] | None = None
@@ -306,7 +310,21 @@ def read_table(X: Any, reader: str, *, empty: bool = False) -> Table:
         part = array[:, at.start : at.stop] if isinstance(at, range) else array[:, at]
         return _from_matrix([names[j] for j in at], part)
 
-    return Table(names, False, array.shape[0], read)
+    return Table(names, False, array.shape[0], read, _AT_ONCE)
+
+
+def training_columns(
+    columns: Iterable[Column], present: NDArray[np.bool_] | None
+) -> list[TrainingColumn]:
+    """The columns of the rows that are present, numbers as ranks."""
+    read: list[TrainingColumn] = []
+    for column in columns:
+        own = column if present is None else column.take(present)
+        if isinstance(own, NumericColumn) and not own.is_flag:
+            read.append(RankedColumn.of(own))
+        else:
+            read.append(own)
+    return read
 
 
 def _as_array(X: Any) -> NDArray[Any]:

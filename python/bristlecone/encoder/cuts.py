@@ -88,8 +88,7 @@ class RankedColumns(NamedTuple):
 
         def answer(feature: int) -> NDArray[np.bool_]:
             own = self.ranks[place[feature]]
-            found: NDArray[np.bool_] = own if own.dtype == np.bool_ else own <= gap[feature]
-            return found
+            return own.astype(bool, copy=False) if own.dtype == np.bool_ else own <= gap[feature]
 
         holds, counted = np.zeros((2, len(place)), dtype=np.int64)
         for feature in range(len(place)):

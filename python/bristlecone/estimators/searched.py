@@ -21,6 +21,7 @@ from bristlecone.encoder import BinaryEncoder
 from bristlecone.encoder.cuts import RankedColumns, add_cuts, rank_columns
 from bristlecone.encoder.rules import question_names
 from bristlecone.encoder.use import (
+    Answers,
     binary_features,
     count_answers,
     count_distinct,
@@ -265,27 +266,33 @@ class SearchedTree(BaseTree):
             data.weight,
             self.verbose,
         )
-        # The columns are sorted once: thresholds, greedy trees and features follow from the ranks.
-        ranked = None if read is None else rank_columns(encoder, data.X, read)
-        features = binary_features(encoder, data.X) if ranked is None else None
-        del read
-        if getattr(self, "min_events_leaf", None) == "auto":
-            # What "auto" means follows from the features.
-            answers = (
-                count_answers(features, data.event)
-                if ranked is None
-                else ranked.answers(encoder, data.event)
-            )
-            data = data._replace(event_free=event_free_rows(encoder, answers, data))
+        # What "auto" means follows from the features.
+        follows = getattr(self, "min_events_leaf", None) == "auto"
+        if read is None:
+            features = binary_features(encoder, data.X)
+            answers = count_answers(features, data.event) if follows else None
+            data, least = self._smallest_leaf(encoder, data, answers)
+        else:
+            # The columns are sorted once: thresholds, greedy trees and features are by their ranks.
+            columns = rank_columns(encoder, data.X, read)
+            del read
+            answers = columns.answers(encoder, data.event) if follows else None
+            data, least = self._smallest_leaf(encoder, data, answers)
             del answers
-        least = smallest_leaf(self, data)
-        if ranked is not None:
             if isinstance(self.encoder, str):
-                self._add_cuts(encoder, ranked, data, least, start)
-            asked = ranked.ranks, *ranked.questions(encoder), ranked.n_rows
-            del ranked  # and the distinct values with it
+                self._add_cuts(encoder, columns, data, least, start)
+            asked = columns.ranks, *columns.questions(encoder), columns.n_rows
+            del columns  # and the distinct values with it
             features = _core.encode_ranks(*asked)
         return Problem(data, encoder, features, least, time.perf_counter() - start, {})
+
+    def _smallest_leaf(
+        self, encoder: Any, data: Any, answers: Answers | None
+    ) -> tuple[Any, dict[str, int]]:
+        """The smallest leaf, and the training rows with what it follows from."""
+        if answers is not None:
+            data = data._replace(event_free=event_free_rows(encoder, answers, data))
+        return data, smallest_leaf(self, data)
 
     def _add_cuts(
         self,
