@@ -143,8 +143,8 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
     Notes
     -----
     Rows of weight zero count as absent, and integer weights give exactly what repeated rows give.
-    ``fit`` and ``transform`` take O(n log n) per numeric column and O(n) per binary feature, and
-    ``fit`` with "ensemble" forty times that. Numbers are compared as float64: integers beyond
+    ``fit`` and ``transform`` take O(n) per numeric column and binary feature; with weights ``fit``
+    takes O(n log n), and with "ensemble" forty times as long. Numbers are compared as float64: integers beyond
     2**53 may fall together.
 
     "ensemble" is after [McTavish2022]_: forty stumps (trees of one split) are boosted by squared
