@@ -144,8 +144,8 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
     -----
     Rows of weight zero count as absent, and integer weights give exactly what repeated rows give.
     ``fit`` and ``transform`` take O(n) per numeric column and binary feature; with weights ``fit``
-    takes O(n log n), and with "ensemble" forty times as long. Numbers are compared as float64: integers beyond
-    2**53 may fall together.
+    takes O(n log n), and with "ensemble" forty times as long. Numbers are compared as float64:
+    integers beyond 2**53 may fall together.
 
     "ensemble" is after [McTavish2022]_: forty stumps (trees of one split) are boosted by squared
     error on the columns and the other features, so that there are forty thresholds at most. Of
