@@ -69,7 +69,8 @@ def greedy_objective(X, loss, *, max_depth, min_samples_leaf=1, leaf_penalty=0.0
 
 
 def ranks_of(X, weight=None):
-    return rank_columns(BinaryEncoder().fit(X, sample_weight=weight), X).ranks.T.astype(int)
+    ranks = rank_columns(BinaryEncoder().fit(X, sample_weight=weight), X).ranks
+    return np.column_stack(ranks).astype(int)
 
 
 @pytest.mark.parametrize("settings", [{}, PAPERS], ids=["defaults", "papers"])

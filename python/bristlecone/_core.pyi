@@ -1,6 +1,6 @@
 """Types of the Rust engine's binding."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict
 
 import numpy as np
@@ -138,9 +138,21 @@ def grow_greedy(
     min_events_leaf: int = 0,
     prior: float = 0.0,
 ) -> dict[str, Any]: ...
+def rank_values(
+    values: NDArray[np.float64],
+) -> tuple[NDArray[np.uint32], NDArray[np.float64], NDArray[np.uint32]]: ...
+def encode_ranks(
+    columns: Sequence[NDArray[np.uint32] | NDArray[np.bool_]],
+    place: Sequence[int],
+    gap: Sequence[int],
+    n_rows: int,
+) -> NDArray[np.uint8]: ...
+def count_true(
+    features: NDArray[np.uint8], among: NDArray[np.bool_] | None = None
+) -> NDArray[np.int64]: ...
 def greedy_cuts(
     task: str,
     data: Mapping[str, Any],
-    codes: NDArray[np.uint32],
+    columns: Sequence[NDArray[np.uint32] | NDArray[np.bool_]],
     **limits: Unpack[Limits],
 ) -> dict[str, NDArray[Any]]: ...

@@ -1,4 +1,5 @@
-//! Where the greedy tree of an objective cuts, for Python.
+//! Columns as ranks, features cut from them, and where the greedy tree of an objective cuts, for
+//! Python.
 
 use crate::columns::Data;
 use crate::door::problem;
@@ -6,33 +7,143 @@ use crate::greedy::{heeding_signals, smallest};
 use crate::limits::parse;
 use crate::memory::Reserve;
 use crate::run::to_py;
-use bristlecone_core::greedy::Limits;
+use bristlecone_core::data::{self, Ranks};
+use bristlecone_core::greedy::{Codes, Limits};
 use bristlecone_core::registry;
-use numpy::{IntoPyArray, PyReadonlyArray2};
+use numpy::{
+    Element, IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
+};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::time::{Duration, Instant};
 
+/// A column of training rows: ranks of its values, or the answers to a question.
+#[derive(FromPyObject)]
+pub enum Ranked<'py> {
+    Ranks(PyReadonlyArray1<'py, u32>),
+    Answers(PyReadonlyArray1<'py, bool>),
+}
+
+impl Ranked<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Ranked::Ranks(ranks) => ranks.as_array().len(),
+            Ranked::Answers(answers) => answers.as_array().len(),
+        }
+    }
+
+    fn codes(&self) -> PyResult<Codes<'_>> {
+        Ok(match self {
+            Ranked::Ranks(ranks) => Codes::Ranks(slice(ranks)?.into()),
+            Ranked::Answers(answers) => {
+                Codes::Few(slice(answers)?.iter().map(|&yes| yes.into()).collect())
+            }
+        })
+    }
+}
+
+fn slice<'a, T: Element>(column: &'a PyReadonlyArray1<'_, T>) -> PyResult<&'a [T]> {
+    column.as_slice().map_err(|_| PyValueError::new_err("columns: not contiguous"))
+}
+
+/// Checks that all the columns have so many rows.
+fn check_rows(columns: &[Ranked], n_rows: usize) -> PyResult<()> {
+    if columns.iter().any(|column| column.len() != n_rows) {
+        return Err(PyValueError::new_err("columns: of different lengths"));
+    }
+    match u32::try_from(n_rows) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(PyValueError::new_err("columns: more than 2^32 rows")),
+    }
+}
+
+type RanksOut<'py> =
+    (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<u32>>);
+
+/// Place of every value among the distinct ones, these in rising order, and how often each occurs;
+/// NaN is above them all and not among them. O(n).
+#[pyfunction]
+pub fn rank_values<'py>(
+    py: Python<'py>,
+    values: PyReadonlyArray1<'py, f64>,
+) -> PyResult<RanksOut<'py>> {
+    let values = values.as_array();
+    if u32::try_from(values.len()).is_err() {
+        return Err(PyValueError::new_err("values: more than 2^32 rows"));
+    }
+    let Ranks { ranks, distinct, counts } = py.detach(|| match values.as_slice() {
+        Some(values) => Ranks::new(values),
+        None => Ranks::new(&values.to_vec()),
+    });
+    Ok((ranks.into_pyarray(py), distinct.into_pyarray(py), counts.into_pyarray(py)))
+}
+
+/// Binary features of training rows, shape (rows, features), C-contiguous. Feature k asks of the
+/// column `place[k]` whether the rank is at most `gap[k]`; of a column of answers it is the answer.
+#[pyfunction]
+pub fn encode_ranks<'py>(
+    py: Python<'py>,
+    columns: Vec<Ranked<'py>>,
+    place: Vec<usize>,
+    gap: Vec<u32>,
+    n_rows: usize,
+) -> PyResult<Bound<'py, PyArray2<u8>>> {
+    check_rows(&columns, n_rows)?;
+    if place.len() != gap.len() || place.iter().any(|&place| place >= columns.len()) {
+        return Err(PyValueError::new_err("place: not a column for every gap"));
+    }
+    let asked: Vec<(usize, u32)> = place.into_iter().zip(gap).collect();
+    let mut questions = Vec::new();
+    for own in asked.chunk_by(|a, b| a.0 == b.0) {
+        questions.push(match &columns[own[0].0] {
+            Ranked::Ranks(ranks) => {
+                data::Questions::Cuts(slice(ranks)?, own.iter().map(|asked| asked.1).collect())
+            }
+            Ranked::Answers(answers) => data::Questions::Answers(slice(answers)?, own.len()),
+        });
+    }
+    let features = py.detach(|| data::encode(n_rows, &questions));
+    features.into_pyarray(py).reshape([n_rows, asked.len()])
+}
+
+/// In how many rows every feature holds: of all rows, or of those that are true in `among`.
+#[pyfunction]
+#[pyo3(signature = (features, among=None))]
+pub fn count_true<'py>(
+    py: Python<'py>,
+    features: PyReadonlyArray2<'py, u8>,
+    among: Option<PyReadonlyArray1<'py, bool>>,
+) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    let (n_rows, n_features) = features.as_array().dim();
+    let bytes =
+        features.as_slice().map_err(|_| PyValueError::new_err("features: not C-contiguous"))?;
+    let among = among.as_ref().map(slice).transpose()?;
+    if among.is_some_and(|among| among.len() != n_rows) {
+        return Err(PyValueError::new_err("among: not an answer for every row"));
+    }
+    Ok(py.detach(|| data::count_true(bytes, n_features, among)).into_pyarray(py))
+}
+
 /// The cuts of the greedy tree of an objective, pruned exactly to what is allowed.
 ///
-/// `codes`, shape (columns, rows), are the ranks of the values of every column: 0, 1, 2, …;
+/// `columns` are the ranks of the values of every column, 0, 1, 2, …, or boolean answers;
 /// `task` and `data` are those of `solve`, prices by column. The settings are those of a search, of which threads, memory and options are not looked at; a tree that
 /// `time_limit` stops is of what was grown so far. Returns arrays in preorder: `column` (-2 at a
 /// leaf), `children_left`, `children_right` (-1 at a leaf), and `below` and `above`, the codes of
 /// the node between which it is cut; the lower ones go left.
 #[pyfunction]
-#[pyo3(signature = (task, data, codes, **limits))]
+#[pyo3(signature = (task, data, columns, **limits))]
 pub fn greedy_cuts<'py>(
     py: Python<'py>,
     task: &str,
     data: &Bound<'py, PyDict>,
-    codes: PyReadonlyArray2<'py, u32>,
+    columns: Vec<Ranked<'py>>,
     limits: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let settings = parse(limits)?;
-    let codes = codes.as_array();
-    let (n_columns, n_rows) = codes.dim();
+    let (n_rows, n_columns) = (columns.first().map_or(0, Ranked::len), columns.len());
+    check_rows(&columns, n_rows)?;
     let deadline = match settings.time_limit.map(Duration::try_from_secs_f64) {
         None => None,
         Some(Ok(limit)) => Instant::now().checked_add(limit),
@@ -43,15 +154,15 @@ pub fn greedy_cuts<'py>(
         max_leaf_nodes: settings.max_leaf_nodes,
         smallest: smallest(settings.min_samples_leaf, settings.min_events_leaf),
     };
-    let code = |row: usize, column: usize| codes[[column, row]];
+    let codes = columns.iter().map(Ranked::codes).collect::<PyResult<Vec<_>>>()?;
     let data = Data::new(data)?;
     let problem = problem(&data, &settings, (n_rows, n_columns))?;
-    let reserve = &Reserve::new(n_rows, codes.len() * size_of::<u64>())?;
+    let reserve = &Reserve::new(n_rows, n_rows * n_columns * size_of::<u64>())?;
     let grown = py
         .detach(move || {
             let task = registry::prepare(task, &problem).map_err(to_py)?;
             heeding_signals(reserve, deadline, |interrupted| {
-                task.greedy_cuts(n_columns, &code, limits, interrupted)
+                task.greedy_cuts(codes, limits, interrupted)
             })
         })?
         .map_err(to_py)?;

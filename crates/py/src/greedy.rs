@@ -3,11 +3,12 @@
 use crate::memory::Reserve;
 use crate::run::to_py;
 use crate::survival::observations;
-use bristlecone_core::data::{Smallest, check_size};
-use bristlecone_core::greedy::{Grown, Limits, dense_ranks, grow_by_costs, grow_by_logrank};
+use bristlecone_core::data::{Ranks, Smallest, check_size};
+use bristlecone_core::greedy::{Codes, Grown, Limits, grow_by_costs, grow_by_logrank};
 use bristlecone_core::survival::Observations;
 use bristlecone_core::task::likelihood::Likelihood;
 use bristlecone_core::tree::LEAF;
+use numpy::ndarray::ArrayView1;
 use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -76,7 +77,6 @@ pub fn grow_greedy<'py>(
                 )));
             }
         },
-        n_columns,
         limits: Limits {
             max_depth,
             max_leaf_nodes,
@@ -87,7 +87,10 @@ pub fn grow_greedy<'py>(
     let grown = match &features {
         Features::Binary(array) => {
             let array = array.as_array();
-            let grown = py.detach(|| fit.grow(|r, c| u32::from(array[[r, c]] == 0)))?;
+            let flags = |column: ArrayView1<u8>| {
+                Codes::Few(column.iter().map(|&yes| u8::from(yes == 0)).collect())
+            };
+            let grown = py.detach(|| fit.grow(array.columns().into_iter().map(flags).collect()))?;
             out.set_item("threshold", py.None())?;
             grown
         }
@@ -95,12 +98,13 @@ pub fn grow_greedy<'py>(
             let array = array.as_array();
             let (grown, threshold) = py.detach(|| {
                 let columns: Vec<_> =
-                    array.columns().into_iter().map(|c| dense_ranks(&c.to_vec())).collect();
-                let grown = fit.grow(|r, c| columns[c].0[r])?;
+                    array.columns().into_iter().map(|c| Ranks::new(&c.to_vec())).collect();
+                let codes = columns.iter().map(|column| Codes::Ranks((&column.ranks).into()));
+                let grown = fit.grow(codes.collect())?;
                 let threshold = |node: usize| match grown.tree.feature[node] {
                     LEAF => f64::NAN,
                     column => {
-                        let value = |code: u32| columns[column as usize].1[code as usize];
+                        let value = |code: u32| columns[column as usize].distinct[code as usize];
                         midpoint(value(grown.below[node]), value(grown.above[node]))
                     }
                 };
@@ -128,17 +132,16 @@ struct Fit<'a> {
     reserve: Reserve,
     /// The likelihood criterion; without it log-rank.
     likelihood: Option<Likelihood>,
-    n_columns: usize,
     limits: Limits,
 }
 
 impl Fit<'_> {
     /// Without the GIL; a signal's exception, KeyboardInterrupt, ends the fit.
-    fn grow(&self, code: impl Fn(usize, usize) -> u32) -> PyResult<Grown> {
-        let (n_columns, limits) = (self.n_columns, &self.limits);
+    fn grow(&self, columns: Vec<Codes>) -> PyResult<Grown> {
+        let limits = &self.limits;
         let grown = heeding_signals(&self.reserve, None, |interrupted| match &self.likelihood {
-            Some(task) => grow_by_costs(task, n_columns, code, limits, interrupted),
-            None => grow_by_logrank(n_columns, code, &self.obs, limits, interrupted),
+            Some(task) => grow_by_costs(task, columns, limits, interrupted),
+            None => grow_by_logrank(columns, &self.obs, limits, interrupted),
         })?;
         Ok(grown.expect("only a signal and memory interrupt, and these are raised"))
     }

@@ -29,6 +29,9 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(door::near_optimal, m)?)?;
     m.add_function(wrap_pyfunction!(door::alternatives, m)?)?;
     m.add_function(wrap_pyfunction!(door::front, m)?)?;
+    m.add_function(wrap_pyfunction!(cuts::rank_values, m)?)?;
+    m.add_function(wrap_pyfunction!(cuts::encode_ranks, m)?)?;
+    m.add_function(wrap_pyfunction!(cuts::count_true, m)?)?;
     m.add_function(wrap_pyfunction!(cuts::greedy_cuts, m)?)?;
     m.add_function(wrap_pyfunction!(greedy::grow_greedy, m)?)?;
     m.add_function(wrap_pyfunction!(reading::split_cells, m)?)?;

@@ -19,7 +19,14 @@ from bristlecone.data.checks import check_choice, check_integer, check_real, is_
 from bristlecone.data.reading.numbers import parse_number
 from bristlecone.data.records import convert, plain
 from bristlecone.data.rows import check_row_labels, check_sample_weight
-from bristlecone.encoder.columns import CategoricalColumn, Column, read_table
+from bristlecone.encoder.columns import (
+    CategoricalColumn,
+    Column,
+    RankedColumn,
+    TrainingColumn,
+    read_table,
+    training_columns,
+)
 from bristlecone.encoder.ensemble import guess_gaps
 from bristlecone.encoder.features import (
     AtMost,
@@ -38,9 +45,9 @@ from bristlecone.encoder.scores import outcome_scores
 from bristlecone.encoder.thresholds import (
     choose_gaps,
     format_threshold,
-    midpoints,
-    ranked,
-    weighted_distinct,
+    midpoints_at,
+    observed_values,
+    ranks_with_fill,
     weighted_mean,
 )
 from bristlecone.errors import ColumnWarning, InvalidParameterError, ModelFormatError, warn
@@ -136,9 +143,9 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
     Notes
     -----
     Rows of weight zero count as absent, and integer weights give exactly what repeated rows give.
-    ``fit`` and ``transform`` take O(n log n) per numeric column and O(n) per binary feature, and
-    ``fit`` with "ensemble" forty times that. Numbers are compared as float64: integers beyond
-    2**53 may fall together.
+    ``fit`` and ``transform`` take O(n) per numeric column and binary feature; with weights ``fit``
+    takes O(n log n), and with "ensemble" forty times as long. Numbers are compared as float64:
+    integers beyond 2**53 may fall together.
 
     "ensemble" is after [McTavish2022]_: forty stumps (trees of one split) are boosted by squared
     error on the columns and the other features, so that there are forty thresholds at most. Of
@@ -221,10 +228,21 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             For text that is nothing but numbers, and for many levels of which none is frequent
             enough for a feature; the column is named.
         """
+        self.fit_columns(X, y, sample_weight)
+        return self
+
+    def fit_columns(
+        self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None
+    ) -> list[TrainingColumn] | None:
+        """As ``fit``; returns the columns that were read, unless rows of weight zero were left out.
+
+        They serve ``rank_columns`` without another look at ``X``.
+        """
         self.check_parameters()
         table = read_table(X, type(self).__name__)
         weight = check_sample_weight(sample_weight, table.n_rows)
-        columns, scores = table.columns, None
+        present = None if weight is None or weight.all() else weight > 0
+        columns, scores = training_columns(table.one_by_one(), present), None
         if self.thresholds == "ensemble":
             if y is None:
                 raise ValueError(
@@ -233,16 +251,14 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
                 )
             check_row_labels(X, y=y)
             scores = outcome_scores(y, table.n_rows, weight)
-        if weight is not None and not weight.all():
-            present = weight > 0
-            columns = [column.take(present) for column in columns]
+        if weight is not None and present is not None:
             weight = weight[present]
             scores = None if scores is None else scores[present]
         schemas, features, constant, doubts = self._select(columns, weight, scores)
         self._remember(schemas, features, constant, named=table.named)
         for doubt in doubts:
             warn(doubt, ColumnWarning)
-        return self
+        return columns if present is None else None
 
     def transform(self, X: Any) -> NDArray[np.bool_]:
         """Evaluate the binary features.
@@ -421,7 +437,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         return table.n_rows, columns
 
     def _select(
-        self, columns: list[Column], weight: Floats | None, scores: Floats | None
+        self, columns: list[TrainingColumn], weight: Floats | None, scores: Floats | None
     ) -> tuple[list[ColumnSchema], list[Feature], list[str], list[str]]:
         """Schemas, features worth keeping, names of the constant columns, and warnings."""
         total = columns[0].n_rows if weight is None else np.sum(weight)
@@ -434,7 +450,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         unit = 1.0 if weight is None else min(1.0, float(weight.min()))
         guessed = {} if scores is None else self._guessed(columns, weight, scores, unit)
         for column in columns:
-            observed = _observed(column, weight)
+            observed = observed_values(column, weight)
             fill = self._fill(column, *observed)
             schemas.append(describe(column, fill))
             gaps = guessed.get(column.name)
@@ -464,18 +480,18 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         return schemas, tell_apart(self._capped(chosen, balance)), constant, doubts
 
     def _guessed(
-        self, columns: list[Column], weight: Floats | None, scores: Floats, unit: float
+        self, columns: list[TrainingColumn], weight: Floats | None, scores: Floats, unit: float
     ) -> dict[str, NDArray[np.int64]]:
         """Gaps of every numeric column at which boosted trees cut it, beside all other features."""
         names: list[str | None] = []
         ranks: list[NDArray[np.int64]] = []
         n_gaps: list[int] = []
         for column in columns:
-            observed = _observed(column, weight)
+            observed = observed_values(column, weight)
             fill = self._fill(column, *observed)
-            if not isinstance(column, CategoricalColumn) and not column.is_flag:
+            if isinstance(column, RankedColumn):
                 names.append(column.name)
-                ranks.append(ranked(column.values, column.missing, fill)[1])
+                ranks.append(ranks_with_fill(column, fill).astype(np.int64))
                 n_gaps.append(max(len(observed[0]) - 1, 0))
             for feature in self._candidates(column, fill, *observed, unit, np.zeros(0, np.int64)):
                 names.append(None)
@@ -503,7 +519,9 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         kept = sorted(index for _, _, index in sorted(queue)[: self.max_features])
         return [features[index] for index in kept]
 
-    def _fill(self, column: Column, distinct: NDArray[Any], total: Floats) -> bool | float | None:
+    def _fill(
+        self, column: TrainingColumn, distinct: NDArray[Any], total: Floats
+    ) -> bool | float | None:
         """What stands for a missing value, whether or not any is missing in training."""
         if isinstance(column, CategoricalColumn) or self.missing == "branch" or not len(distinct):
             return None
@@ -513,7 +531,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
 
     def _candidates(
         self,
-        column: Column,
+        column: TrainingColumn,
         fill: bool | float | None,
         distinct: NDArray[Any],
         total: Floats,
@@ -531,11 +549,9 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         elif column.is_flag:
             yield Flag(column=column.name, condition="", missing=bool(fill))
         else:
-            cuts = midpoints(distinct)
             if gaps is None:
                 gaps = choose_gaps(distinct, total, self.thresholds, self.n_thresholds, unit)
-            for gap in gaps:
-                value = float(cuts[gap])
+            for gap, value in zip(gaps, midpoints_at(distinct, gaps).tolist(), strict=True):
                 yield Threshold(
                     column=column.name,
                     condition=f"<= {format_threshold(value, distinct[gap], distinct[gap + 1])}",
@@ -555,16 +571,6 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             levels = column.levels[: code[gap] + 1]
             condition = f"<= {level_text(levels[-1])}"
             yield AtMost(column=column.name, condition=condition, levels=levels)
-
-
-def _observed(column: Column, weight: Floats | None) -> tuple[NDArray[Any], Floats]:
-    """Distinct values (codes of a categorical column) that are not missing, and their weights."""
-    values = column.codes if isinstance(column, CategoricalColumn) else column.values
-    missing = column.missing
-    if missing is not None:
-        values = values[~missing]
-        weight = None if weight is None else weight[~missing]
-    return weighted_distinct(values, weight)
 
 
 def _doubts(column: CategoricalColumn, frequent: bool, min_support: float) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from numbers import Integral, Real
@@ -16,10 +16,24 @@ from narwhals.dependencies import is_into_dataframe
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from bristlecone import _core
 from bristlecone.data.arrays import transposed
 from bristlecone.data.frame import Frame
 
-__all__ = ["CategoricalColumn", "Category", "Column", "NumericColumn", "Table", "read_table"]
+__all__ = [
+    "CategoricalColumn",
+    "Category",
+    "Column",
+    "NumericColumn",
+    "RankedColumn",
+    "Table",
+    "TrainingColumn",
+    "read_table",
+    "training_columns",
+]
+
+# Columns of an array that are read at once: as many float64 as a line of the cache holds.
+_AT_ONCE = 8
 
 Category = str | bool | int | float
 """A value of a categorical column: the types that JSON keeps apart."""
@@ -55,6 +69,11 @@ class NumericColumn:
     def is_flag(self) -> bool:
         """Whether the values are boolean."""
         return self.values.dtype == np.bool_
+
+    def at_most(self, value: float) -> NDArray[np.bool_]:
+        """Whether the number of each row is at most so much; False where missing."""
+        answer: NDArray[np.bool_] = self.values <= value
+        return answer
 
     def take(self, rows: NDArray[np.bool_]) -> NumericColumn:
         """Only the rows where the mask is true."""
@@ -128,7 +147,53 @@ class CategoricalColumn:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class RankedColumn:
+    """Numbers of training rows, sorted once: everything that ``fit`` asks follows from the ranks.
+
+    Attributes
+    ----------
+    name : str
+    distinct : float64 ndarray of shape (k,)
+        The observed values, rising.
+    count : uint32 ndarray of shape (k,)
+        Rows of each.
+    ranks : uint32 ndarray of shape (n,)
+        Place of every row's value among them; ``k`` where missing.
+    missing : bool ndarray of shape (n,) or None
+        None when no value is missing.
+    """
+
+    name: str
+    distinct: NDArray[np.float64]
+    count: NDArray[np.uint32]
+    ranks: NDArray[np.uint32]
+    missing: NDArray[np.bool_] | None
+
+    @classmethod
+    def of(cls, column: NumericColumn) -> RankedColumn:
+        """Ranks of a column that is no flag; O(n)."""
+        ranks, distinct, count = _core.rank_values(column.values)
+        return cls(column.name, distinct, count, ranks, column.missing)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.ranks)
+
+    @property
+    def is_flag(self) -> bool:
+        """Flags have no ranks."""
+        return False
+
+    def at_most(self, value: float) -> NDArray[np.bool_]:
+        """Whether the number of each row is at most so much; False where missing."""
+        return self.ranks < np.searchsorted(self.distinct, value, side="right")
+
+
 Column = NumericColumn | CategoricalColumn
+TrainingColumn = RankedColumn | NumericColumn | CategoricalColumn
+"""A column as ``BinaryEncoder.fit`` reads it: numbers are ranked, and only flags have values."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,17 +208,25 @@ class Table:
     n_rows : int
     read : callable
         Columns at the given positions, checked.
+    at_once : int
+        Neighbouring columns that are best read together.
     """
 
     names: list[str]
     named: bool
     n_rows: int
     read: Callable[[Sequence[int]], list[Column]]
+    at_once: int = 1
 
     @property
     def columns(self) -> list[Column]:
         """Every column, read anew."""
         return self.read(range(len(self.names)))
+
+    def one_by_one(self) -> Iterator[Column]:
+        """The same, where no more than a few columns are in memory at once."""
+        for start in range(0, len(self.names), self.at_once):
+            yield from self.read(range(start, min(start + self.at_once, len(self.names))))
 
     def aligned(
         self, names: Sequence[str], named: bool, reader: str, needed: Iterable[str] | None = None
@@ -234,10 +307,24 @@ def read_table(X: Any, reader: str, *, empty: bool = False) -> Table:
     names = [f"x{j}" for j in range(array.shape[1])]
 
     def read(at: Sequence[int]) -> list[Column]:
-        every = list(at) == list(range(len(names)))
-        return _from_matrix([names[j] for j in at], array if every else array[:, at])
+        part = array[:, at.start : at.stop] if isinstance(at, range) else array[:, at]
+        return _from_matrix([names[j] for j in at], part)
 
-    return Table(names, False, array.shape[0], read)
+    return Table(names, False, array.shape[0], read, _AT_ONCE)
+
+
+def training_columns(
+    columns: Iterable[Column], present: NDArray[np.bool_] | None
+) -> list[TrainingColumn]:
+    """The columns of the rows that are present, numbers as ranks."""
+    read: list[TrainingColumn] = []
+    for column in columns:
+        own = column if present is None else column.take(present)
+        if isinstance(own, NumericColumn) and not own.is_flag:
+            read.append(RankedColumn.of(own))
+        else:
+            read.append(own)
+    return read
 
 
 def _as_array(X: Any) -> NDArray[Any]:
@@ -359,7 +446,7 @@ def _from_integers(
 
 
 def _from_floats(name: str, values: NDArray[Any]) -> NumericColumn:
-    numbers = values.astype(np.float64)
+    numbers = np.ascontiguousarray(values, dtype=np.float64)
     if np.isfinite(numbers).all():
         return NumericColumn(name, numbers, None, integral=False)
     infinite = np.isinf(numbers)

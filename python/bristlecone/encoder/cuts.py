@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone.encoder.binary import BinaryEncoder
-from bristlecone.encoder.columns import read_table
+from bristlecone.encoder.columns import NumericColumn, RankedColumn, TrainingColumn, read_table
 from bristlecone.encoder.features import Feature, Threshold, tell_apart
 from bristlecone.encoder.schema import conform
-from bristlecone.encoder.thresholds import format_threshold, midpoints, ranked
+from bristlecone.encoder.thresholds import format_threshold, midpoints, ranks_with_fill
+from bristlecone.encoder.use import Answers
 
 __all__ = ["Cut", "RankedColumns", "add_cuts", "rank_columns"]
 
@@ -46,21 +47,55 @@ class RankedColumns(NamedTuple):
         Which of them each comes from.
     values : list of float64 ndarray or None, length k
         The distinct observed values of a numeric column, ascending.
-    ranks : uint32 ndarray of shape (k, n)
+    ranks : list of uint32 or bool ndarray of shape (n,), length k
         Place of each row's value among them; rows without one are with those that every cut puts
-        on the side of what stands for a missing value, so that they place no cut. 1 where another
-        feature holds, else 0.
+        on the side of what stands for a missing value, so that they place no cut. Of another
+        feature, whether it holds.
+    n_rows : int
+        n, where there are no columns, too.
     """
 
     columns: list[str]
     places: list[int]
     values: list[NDArray[np.float64] | None]
-    ranks: NDArray[np.uint32]
+    ranks: list[NDArray[np.uint32] | NDArray[np.bool_]]
+    n_rows: int
 
     @property
     def names(self) -> list[str]:
         """Name of the column of ``X`` that each comes from."""
         return [self.columns[place] for place in self.places]
+
+    def questions(self, encoder: BinaryEncoder) -> tuple[list[int], list[int]]:
+        """Column and gap of every feature: it holds where the rank is no larger, or the answer."""
+        others = iter([k for k, values in enumerate(self.values) if values is None])
+        cut = {n: k for k, n in enumerate(self.names) if self.values[k] is not None}
+        place, gap = [], []
+        for feature in encoder.features_:
+            if isinstance(feature, Threshold):
+                place.append(cut[feature.column])
+                values = self.values[place[-1]]
+                assert values is not None
+                gap.append(int(np.searchsorted(values, feature.value, side="right")) - 1)
+            else:
+                place.append(next(others))
+                gap.append(0)
+        return place, gap
+
+    def answers(self, encoder: BinaryEncoder, among: NDArray[np.bool_]) -> Answers:
+        """Binary features of the rows, counted."""
+        place, gap = self.questions(encoder)
+
+        def answer(feature: int) -> NDArray[np.bool_]:
+            own = self.ranks[place[feature]]
+            return own.astype(bool, copy=False) if own.dtype == np.bool_ else own <= gap[feature]
+
+        holds, counted = np.zeros((2, len(place)), dtype=np.int64)
+        for feature in range(len(place)):
+            own = answer(feature)
+            holds[feature] = np.count_nonzero(own)
+            counted[feature] = np.count_nonzero(own & among)
+        return Answers(len(among), holds, counted, answer)
 
     def numbers(self) -> NDArray[np.float64]:
         """The values that the ranks stand for, shape (n, k)."""
@@ -71,32 +106,45 @@ class RankedColumns(NamedTuple):
         return np.column_stack(columns)
 
 
-def rank_columns(encoder: BinaryEncoder, X: Any) -> RankedColumns:
-    """Columns of the training rows ``X`` of a fitted encoder, in the order of its columns."""
-    reader = type(encoder).__name__
-    table = read_table(X, reader)
-    columns = conform(table, encoder.columns_, table.named, encoder.handle_unknown, reader)
+def rank_columns(
+    encoder: BinaryEncoder, X: Any, read: list[TrainingColumn] | None = None
+) -> RankedColumns:
+    """Columns of the training rows ``X`` of a fitted encoder, in the order of its columns.
+
+    ``read`` are those that its ``fit_columns`` returned; ``X`` is not looked at then.
+    """
+    columns: dict[str, Any]
+    if read is None:
+        reader = type(encoder).__name__
+        table = read_table(X, reader)
+        columns = dict(
+            conform(table, encoder.columns_, table.named, encoder.handle_unknown, reader)
+        )
+    else:
+        columns = {column.name: column for column in read}
     others: dict[str, list[Feature]] = defaultdict(list)
     for feature in encoder.features_:
         if not isinstance(feature, Threshold):
             others[feature.column].append(feature)
     places: list[int] = []
     values: list[NDArray[np.float64] | None] = []
-    ranks: list[NDArray[np.uint32]] = []
+    ranks: list[NDArray[np.uint32] | NDArray[np.bool_]] = []
     for place, schema in enumerate(encoder.columns_):
         column: Any = columns[schema.name]
         if schema.kind == "number":
-            distinct, rank = ranked(column.values, column.missing, schema.fill)
-            if len(distinct) > 1:
+            if isinstance(column, NumericColumn):
+                column = RankedColumn.of(column)
+            if len(column.distinct) > 1:
                 places.append(place)
-                values.append(distinct)
-                ranks.append(rank.astype(np.uint32))
+                values.append(column.distinct)
+                ranks.append(ranks_with_fill(column, schema.fill))
         for feature in others[schema.name]:
             places.append(place)
             values.append(None)
-            ranks.append(feature.evaluate(column).astype(np.uint32))
-    stacked = np.array(ranks, dtype=np.uint32).reshape(len(ranks), table.n_rows)
-    return RankedColumns([schema.name for schema in encoder.columns_], places, values, stacked)
+            ranks.append(feature.evaluate(column))
+    names = [schema.name for schema in encoder.columns_]
+    n_rows = next(iter(columns.values())).n_rows
+    return RankedColumns(names, places, values, ranks, n_rows)
 
 
 def add_cuts(encoder: BinaryEncoder, columns: RankedColumns, cuts: Iterable[Cut]) -> bool:
@@ -125,7 +173,7 @@ def add_cuts(encoder: BinaryEncoder, columns: RankedColumns, cuts: Iterable[Cut]
     for column, gap in chosen.added:
         name, values = names[column], columns.values[column]
         assert values is not None
-        value, fill = float(midpoints(values)[gap]), schemas[name].fill
+        value, fill = float(midpoints(values[gap : gap + 2])[0]), schemas[name].fill
         by_column[name].append(
             Threshold(
                 column=name,

@@ -62,8 +62,8 @@ class Threshold(_Question, frozen=True, kw_only=True, tag="threshold"):
     missing: bool
 
     def evaluate(self, column: Any) -> Bools:
-        """Answer for each row of a NumericColumn, bool (n,)."""
-        return _with_missing(column.values <= self.value, column.missing, self.missing)
+        """Answer for each row of a NumericColumn or RankedColumn, bool (n,)."""
+        return _with_missing(column.at_most(self.value), column.missing, self.missing)
 
 
 class Flag(_Question, frozen=True, kw_only=True, tag="flag"):

@@ -8,7 +8,15 @@ from typing import Literal
 import numpy as np
 
 from bristlecone.data.records import Count, Finite, Record
-from bristlecone.encoder.columns import CategoricalColumn, Category, Column, NumericColumn, Table
+from bristlecone.encoder.columns import (
+    CategoricalColumn,
+    Category,
+    Column,
+    NumericColumn,
+    RankedColumn,
+    Table,
+    TrainingColumn,
+)
 from bristlecone.errors import BristleconeWarning, warn
 
 __all__ = ["ColumnSchema", "conform", "describe", "sort_key"]
@@ -63,7 +71,7 @@ def sort_key(level: Category) -> tuple[bool, Category]:
     return isinstance(level, str), level
 
 
-def describe(column: Column, fill: float | None = None) -> ColumnSchema:
+def describe(column: TrainingColumn, fill: float | None = None) -> ColumnSchema:
     """Schema of a training column where ``fill`` stands for missing values."""
     missing = column.missing
     levels: tuple[Category, ...] = ()
@@ -78,7 +86,10 @@ def describe(column: Column, fill: float | None = None) -> ColumnSchema:
     else:
         kind = "flag" if column.is_flag else "number"
         fill = bool(fill) if column.is_flag and fill is not None else fill
-        values = column.values if missing is None else column.values[~missing]
+        if isinstance(column, RankedColumn):
+            values = column.distinct
+        else:
+            values = column.values if missing is None else column.values[~missing]
         if kind == "number":
             whole = bool((values == np.floor(values)).all())
             low, high = float(values.min()), float(values.max())

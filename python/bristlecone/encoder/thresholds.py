@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from bristlecone.encoder.columns import CategoricalColumn, RankedColumn, TrainingColumn
 
 __all__ = [
     "choose_gaps",
     "format_threshold",
     "midpoints",
-    "ranked",
+    "midpoints_at",
+    "observed_values",
+    "ranks_with_fill",
     "weighted_distinct",
     "weighted_mean",
     "weighted_quantiles",
@@ -51,6 +55,21 @@ def weighted_distinct(
     return values[start], np.add.reduceat(weight, start)
 
 
+def observed_values(column: TrainingColumn, weight: Floats | None) -> tuple[NDArray[Any], Floats]:
+    """Distinct values (codes of a categorical column) that are not missing, and their weights."""
+    if isinstance(column, RankedColumn):
+        if weight is None:
+            return column.distinct, column.count.astype(np.float64)
+        shown = slice(None) if column.missing is None else ~column.missing
+        return column.distinct, weighted_distinct(column.ranks[shown], weight[shown])[1]
+    values = column.codes if isinstance(column, CategoricalColumn) else column.values
+    missing = column.missing
+    if missing is not None:
+        values = values[~missing]
+        weight = None if weight is None else weight[~missing]
+    return weighted_distinct(values, weight)
+
+
 def weighted_mean(distinct: Floats, total: Floats) -> float:
     """Mean of the distinct values, between the least and the greatest of them."""
     # a power of two keeps the sum within range and changes no digit
@@ -83,29 +102,31 @@ def weighted_quantiles(
 
 def midpoints(distinct: Floats) -> Floats:
     """Threshold of each gap: ``distinct[i] <= t[i] < distinct[i + 1]``."""
-    low, high = distinct[:-1], distinct[1:]
+    return _between(distinct[:-1], distinct[1:])
+
+
+def midpoints_at(distinct: Floats, gaps: NDArray[np.int64]) -> Floats:
+    """Thresholds of these gaps."""
+    return _between(distinct[gaps], distinct[gaps + 1])
+
+
+def _between(low: Floats, high: Floats) -> Floats:
     middle = low / 2 + high / 2  # the sum of the two could overflow
     # between neighbouring floats the middle may round up to the higher one
     return np.where(middle < high, middle, low) + 0.0
 
 
-def ranked(
-    values: Floats, missing: NDArray[np.bool_] | None, fill: float | None
-) -> tuple[Floats, NDArray[np.int64]]:
-    """Distinct observed values, rising, and the place of every row's value among them.
+def ranks_with_fill(column: RankedColumn, fill: float | None) -> NDArray[np.uint32]:
+    """Place of every row's value among the distinct ones of its column.
 
     Rows without a value are with those that every cut puts on the side of ``fill``, so that they
     place no cut; without a fill they are above all others.
     """
-    if missing is None:
-        distinct, rank = np.unique(values, return_inverse=True)
-        return distinct, rank.astype(np.int64)
-    distinct = np.unique(values[~missing])
-    rank = np.searchsorted(distinct, values)
+    if column.missing is None or fill is None:
+        return column.ranks
     # The first cut that has the fill on its left is the one after this rank.
-    above = len(distinct) if fill is None else np.count_nonzero(midpoints(distinct) < fill)
-    rank[missing] = above
-    return distinct, rank.astype(np.int64)
+    above = np.count_nonzero(midpoints(column.distinct) < fill)
+    return np.where(column.missing, np.uint32(above), column.ranks)
 
 
 def choose_gaps(
@@ -118,16 +139,19 @@ def choose_gaps(
     (the binarisation of Huisman, van der Linden & Demirović, AAAI-24). "kmeans": the gap between
     each two neighbours of ``n_thresholds + 1`` clusters. The rest is as in ``weighted_quantiles``.
     """
-    cuts = midpoints(distinct)
-    if method == "midpoints" or len(cuts) <= n_thresholds:
-        return np.arange(len(cuts))
+    n_gaps = len(distinct) - 1
+    if method == "midpoints" or n_gaps <= n_thresholds:
+        return np.arange(n_gaps)
     if method == "quantiles":
         probability = np.arange(1, n_thresholds + 1) / (n_thresholds + 1)
         quantile = weighted_quantiles(distinct, total, probability, unit)
-        gaps = np.searchsorted(cuts, quantile, side="left")
+        # The midpoint below the first value that is not less, if it is not less either.
+        gaps = np.searchsorted(distinct, quantile, side="left")
+        before = np.clip(gaps - 1, 0, n_gaps - 1)
+        gaps = np.where(midpoints_at(distinct, before) >= quantile, before, gaps)
     else:
         gaps = _cluster_gaps(distinct, total, n_thresholds + 1)
-    return np.unique(np.minimum(gaps, len(cuts) - 1))
+    return np.unique(np.minimum(gaps, n_gaps - 1))
 
 
 def _cluster_gaps(distinct: Floats, total: Floats, n_clusters: int) -> NDArray[np.int64]:

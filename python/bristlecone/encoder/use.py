@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,9 @@ from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
+from bristlecone import _core
 from bristlecone.encoder.binary import BinaryEncoder
+from bristlecone.encoder.columns import TrainingColumn
 from bristlecone.encoder.features import Threshold
 from bristlecone.encoder.missing import missing_text
 from bristlecone.encoder.numeric import NumericColumns
@@ -20,8 +22,10 @@ from bristlecone.log import logger, tell
 from bristlecone.tree import NO_FEATURE
 
 __all__ = [
+    "Answers",
     "binary_features",
     "columns_asked",
+    "count_answers",
     "count_distinct",
     "feature_columns",
     "fit_encoder",
@@ -32,20 +36,39 @@ __all__ = [
 ]
 
 
+class Answers(NamedTuple):
+    """Binary features of training rows, counted.
+
+    ``holds`` says in how many of the ``n_rows`` rows every feature holds, ``among`` in how many of
+    those that were asked for; ``of`` gives the answers of the feature at a position.
+    """
+
+    n_rows: int
+    holds: NDArray[np.int64]
+    among: NDArray[np.int64]
+    of: Callable[[int], NDArray[Any]]
+
+
+def count_answers(features: NDArray[np.uint8], among: NDArray[np.bool_]) -> Answers:
+    """Answers of binary features, shape (n, n_features), counted in all rows and ``among`` some."""
+    counts = _core.count_true(features), _core.count_true(features, among)
+    return Answers(len(features), *counts, lambda feature: features[:, feature])
+
+
 def fit_encoder(
     encoder: Any,
     X: Any,
     target: Callable[[], Any],
     weight: NDArray[np.float64] | None,
     verbose: Any,
-) -> Any:
-    """A fitted clone; missing values are logged.
+) -> tuple[Any, list[TrainingColumn] | None]:
+    """A fitted clone, and the columns that a ``BinaryEncoder`` read; missing values are logged.
 
     "auto" is ``BinaryEncoder()``, and None leaves numbers as they are. ``target`` makes the y of a
     transformer of the user's choice.
     """
     if encoder is None:
-        return NumericColumns().fit(X)
+        return NumericColumns().fit(X), None
     fitted, given = BinaryEncoder(), {}
     if not isinstance(encoder, str):
         fitted = clone(encoder)
@@ -53,11 +76,17 @@ def fit_encoder(
             given["y"] = target()
     if weight is not None and has_fit_parameter(fitted, "sample_weight"):
         given["sample_weight"] = weight
-    fitted.fit(X, **given)
+    # A subclass may have a fit of its own.
+    ours = type(fitted).fit is BinaryEncoder.fit
+    columns = fitted.fit_columns(X, **given) if ours else None
+    if not ours:
+        fitted.fit(X, **given)
     missing = missing_text(getattr(fitted, "columns_", []))
     if missing:
         tell(verbose, "missing values: %s", missing)
-    return fitted
+    # Features of one's own are asked by their transform.
+    ours = ours and type(fitted).transform is BinaryEncoder.transform
+    return fitted, columns if ours else None
 
 
 def rows_for(encoder: Any, X: Any, asked: Sequence[int]) -> NDArray[Any]:

@@ -16,6 +16,7 @@ from bristlecone.encoder.numeric import NumericColumns
 from bristlecone.encoder.rules import question_names
 from bristlecone.encoder.use import (
     binary_features,
+    count_answers,
     fit_encoder,
     split_columns,
     warn_of_constants,
@@ -181,13 +182,15 @@ class GreedySurvivalTree(StepPredictions, Reestimation):
         self.check_parameters()
         data = self._training_data(X, y, sample_weight)
         objective = self._objective()
-        encoder = fit_encoder(
+        encoder, _ = fit_encoder(
             self.encoder, data.X, partial(objective.target, data), data.weight, self.verbose
         )
         numeric = isinstance(encoder, NumericColumns)
         rows = encoder.transform(data.X) if numeric else binary_features(encoder, data.X)
         if self.min_events_leaf == "auto" and not numeric:
-            data = data._replace(event_free=event_free_rows(encoder, rows, data))
+            data = data._replace(
+                event_free=event_free_rows(encoder, count_answers(rows, data.event), data)
+            )
         least = smallest_leaf(self, data)
         if self.max_depth != 0:
             warn_of_small_sample(

@@ -15,12 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from bristlecone import _core
 from bristlecone.data.checks import thread_count
 from bristlecone.encoder import BinaryEncoder
-from bristlecone.encoder.cuts import add_cuts, rank_columns
+from bristlecone.encoder.cuts import RankedColumns, add_cuts, rank_columns
 from bristlecone.encoder.rules import question_names
 from bristlecone.encoder.use import (
+    Answers,
     binary_features,
+    count_answers,
     count_distinct,
     fit_encoder,
     split_columns,
@@ -256,30 +259,52 @@ class SearchedTree(BaseTree):
     def encoded(self, data: Any, start: float | None = None) -> Problem:
         """The problem of these training rows, whose preparation began at ``start``."""
         start = time.perf_counter() if start is None else start
-        encoder = fit_encoder(
+        encoder, read = fit_encoder(
             self.encoder,
             data.X,
             partial(self._objective().target, data),
             data.weight,
             self.verbose,
         )
-        features = None
-        if getattr(self, "min_events_leaf", None) == "auto":
-            # What "auto" means follows from the features.
+        # What "auto" means follows from the features.
+        follows = getattr(self, "min_events_leaf", None) == "auto"
+        if read is None:
             features = binary_features(encoder, data.X)
-            data = data._replace(event_free=event_free_rows(encoder, features, data))
-        least = smallest_leaf(self, data)
-        added = isinstance(self.encoder, str) and self._add_cuts(encoder, data, least, start)
-        if features is None or added:
-            features = binary_features(encoder, data.X)
+            answers = count_answers(features, data.event) if follows else None
+            data, least = self._smallest_leaf(encoder, data, answers)
+        else:
+            # The columns are sorted once: thresholds, greedy trees and features are by their ranks.
+            columns = rank_columns(encoder, data.X, read)
+            del read
+            answers = columns.answers(encoder, data.event) if follows else None
+            data, least = self._smallest_leaf(encoder, data, answers)
+            del answers
+            if isinstance(self.encoder, str):
+                self._add_cuts(encoder, columns, data, least, start)
+            asked = columns.ranks, *columns.questions(encoder), columns.n_rows
+            del columns  # and the distinct values with it
+            features = _core.encode_ranks(*asked)
         return Problem(data, encoder, features, least, time.perf_counter() - start, {})
 
+    def _smallest_leaf(
+        self, encoder: Any, data: Any, answers: Answers | None
+    ) -> tuple[Any, dict[str, int]]:
+        """The smallest leaf, and the training rows with what it follows from."""
+        if answers is not None:
+            data = data._replace(event_free=event_free_rows(encoder, answers, data))
+        return data, smallest_leaf(self, data)
+
     def _add_cuts(
-        self, encoder: BinaryEncoder, data: Any, least: dict[str, int], start: float
-    ) -> bool:
-        """Add the cuts of greedy trees over every threshold to the features; whether there are."""
-        if not any(schema.kind == "number" for schema in encoder.columns_):
-            return False
+        self,
+        encoder: BinaryEncoder,
+        columns: RankedColumns,
+        data: Any,
+        least: dict[str, int],
+        start: float,
+    ) -> None:
+        """Add the cuts of greedy trees over every threshold to the features."""
+        if all(values is None for values in columns.values):
+            return
         seconds = None
         if self.time_limit is not None:
             read = time.perf_counter() - start
@@ -290,11 +315,8 @@ class SearchedTree(BaseTree):
             or self.max_leaf_nodes == 1
             or (seconds is not None and seconds <= 0.0)
         ):
-            return False
-        columns = rank_columns(encoder, data.X)
-        if all(values is None for values in columns.values):
-            return False
-        most = columns.ranks.shape[1]
+            return
+        most = columns.n_rows
         growth = Growth(
             max_depth=most if self.max_depth is None else min(self.max_depth, most),
             max_leaf_nodes=None if self.max_leaf_nodes is None else min(self.max_leaf_nodes, most),
@@ -302,7 +324,7 @@ class SearchedTree(BaseTree):
             seconds=seconds,
             **least,
         )
-        return add_cuts(encoder, columns, self._objective().cuts(data, columns, growth))
+        add_cuts(encoder, columns, self._objective().cuts(data, columns, growth))
 
     def _search(
         self,

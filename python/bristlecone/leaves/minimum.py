@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bristlecone import _core
 from bristlecone.data.rows import row_count
 from bristlecone.data.survival import TrainingData
+from bristlecone.encoder.use import Answers
 from bristlecone.errors import EventFreeWarning, InvalidParameterError, SmallSampleWarning, warn
 from bristlecone.leaves.statistics import baseline_hazard, row_hazard
 
@@ -96,11 +98,12 @@ def warn_of_small_sample(
         limits.append(("min_events_leaf", "events", events[0], events[1], events[2]))
     for name, counted, value, least, event in limits:
         if features is not None and features.shape[1]:
-            chosen = features if event is None else features[event]
-            yes = chosen.sum(axis=0, dtype=np.int64)
-            splits = bool((np.minimum(yes, len(chosen) - yes) >= least).any())
+            yes = _core.count_true(features, event)
+            chosen = len(features) if event is None else int(event.sum())
+            splits = bool((np.minimum(yes, chosen - yes) >= least).any())
             # Constant columns are warned of by themselves.
-            asked = not splits and bool((np.ptp(features, axis=0) > 0).any())
+            holds = yes if event is None else _core.count_true(features)
+            asked = not splits and bool(((holds > 0) & (holds < len(features))).any())
         else:
             total = 0 if event is None else int(event.sum())
             splits, asked = total >= 2 * least or event is None, features is None
@@ -112,26 +115,24 @@ def warn_of_small_sample(
             )
 
 
-def event_free_rows(encoder: Any, features: NDArray[Any], data: TrainingData) -> str:
+def event_free_rows(encoder: Any, answers: Answers, data: TrainingData) -> str:
     """The question with a side that has no events, though many are expected there.
 
     Four times ``AUTO_EVENTS`` or more by the baseline; of several questions the one with most, and
-    empty where there is none. ``features`` are the binary ones of the rows, named by the fitted
-    ``encoder``. O(n) per question that parts rows without events.
+    empty where there is none. ``answers`` are those of the rows to the features of the fitted
+    ``encoder``, counted among the events. O(n) per question that parts rows without events.
     """
-    yes = features[data.event].sum(axis=0, dtype=np.int64)
-    events = np.stack([int(data.event.sum()) - yes, yes])
-    holds = features.sum(axis=0, dtype=np.int64)
-    rows = np.stack([len(features) - holds, holds])
+    events = np.stack([int(data.event.sum()) - answers.among, answers.among])
+    rows = np.stack([answers.n_rows - answers.holds, answers.holds])
     worst, told = float(_CLEARLY * AUTO_EVENTS), ""
-    answers, candidates = np.nonzero((events == 0) & (rows >= worst))
+    sides, candidates = np.nonzero((events == 0) & (rows >= worst))
     if not len(candidates):
         return ""
     # Quick checks come first: every fit runs them, and few need the rest.
     names = encoder.get_feature_names_out()
     hazard = row_hazard(data, baseline_hazard(data))
-    for answer, feature in zip(answers.tolist(), candidates.tolist(), strict=True):
-        expected = float(hazard[features[:, feature] == answer].sum())
+    for answer, feature in zip(sides.tolist(), candidates.tolist(), strict=True):
+        expected = float(hazard[answers.of(feature) == answer].sum())
         if expected >= worst:
             worst = expected
             told = (

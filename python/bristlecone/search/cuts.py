@@ -105,7 +105,7 @@ def cuts_of_sklearn(tree: SklearnTree, columns: RankedColumns, growth: Growth) -
             continue
         column = int(grown.feature[node])
         left = X[rows, column] <= grown.threshold[node]
-        rank = columns.ranks[column, rows]
+        rank = columns.ranks[column][rows]
         cuts.append(Cut(column, int(rank[left].max()), int(rank[~left].min())))
         waiting += [(children[node][1], rows[~left]), (children[node][0], rows[left])]
     return cuts
@@ -156,7 +156,7 @@ def cuts_by_costs(
         pays = total + prices[node] - penalty < costs[node]
         if not (pays or patient):
             continue
-        left = columns.ranks[cut.column, rows] <= cut.below
+        left = columns.ranks[cut.column][rows] <= cut.below
         sides = rows[left], rows[~left]
         cuts[node] = cut
         children[node] = [create(side) for side in sides]

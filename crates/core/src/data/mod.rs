@@ -1,13 +1,17 @@
 //! Binary data: bit-packed rows, merging of identical rows, reduction of columns.
 
+mod encode;
 mod key;
+mod ranks;
 mod sample;
 mod size;
 mod transpose;
 
+pub use encode::{Questions, count_true, encode};
 pub use key::random_number;
+pub use ranks::{Ranks, sort_by_keys};
 pub use sample::{Column, Sample};
-pub use size::{Smallest, check_size, size};
+pub use size::{Smallest, check_size, rows_of, size};
 pub use transpose::column_bitsets;
 
 use crate::error::Error;

@@ -1,8 +1,11 @@
 //! The data as the search sees them: distinct rows, useful columns, summed statistics.
 
-use super::{BinaryMatrix, column_bitsets, ones, random_number, size};
+use super::{BinaryMatrix, column_bitsets, ones, random_number, size, sort_by_keys};
 use crate::tree::Tree;
 use rustc_hash::FxHashSet;
+
+/// So few rows are sorted by comparisons.
+const FEW: usize = 32;
 
 /// A column of a [`Sample`] and where it comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +47,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Merges equal rows and reduces the columns; O(rows · (log rows + columns)).
+    /// Merges equal rows and reduces the columns; O(rows · columns).
     ///
     /// `statistics` holds `channels` integers per row of `features`.
     pub fn new(features: &BinaryMatrix, statistics: &[i64], channels: usize) -> Self {
@@ -64,11 +67,7 @@ impl Sample {
         let n = features.n_rows();
         assert_eq!(statistics.len(), n * channels, "one record of statistics per row");
         let mut order: Vec<u32> = (0..n as u32).collect();
-        if features.words == 1 {
-            order.sort_unstable_by_key(|&r| features.bits[r as usize]);
-        } else {
-            order.sort_unstable_by(|&a, &b| features.row(a as usize).cmp(features.row(b as usize)));
-        }
+        sort_rows(features, &mut order, 0);
         let (mut distinct, mut sums): (Vec<u32>, Vec<i64>) = (Vec::new(), Vec::new());
         let (mut counts, mut of_events): (Vec<i64>, Vec<i64>) = (Vec::new(), Vec::new());
         for &r in &order {
@@ -226,6 +225,20 @@ impl Sample {
     }
 }
 
+/// Sorts rows, which are equal before a word, by their bits; O(rows · words).
+fn sort_rows(features: &BinaryMatrix, rows: &mut [u32], word: usize) {
+    let rest = |row: u32| &features.row(row as usize)[word..];
+    if rows.len() <= FEW {
+        return rows.sort_unstable_by(|&a, &b| rest(a).cmp(rest(b)));
+    }
+    sort_by_keys(rows, |row| rest(row)[0]);
+    if word + 1 < features.words {
+        for run in rows.chunk_by_mut(|&a, &b| rest(a)[0] == rest(b)[0]) {
+            sort_rows(features, run, word + 1);
+        }
+    }
+}
+
 /// Sums of each channel.
 fn total(sums: &[i64], channels: usize) -> Vec<i64> {
     let mut total = vec![0; channels];
@@ -300,6 +313,20 @@ mod tests {
         assert_eq!(sample.counts.iter().sum::<i64>(), 4);
         let merged = (0..3).find(|&r| sample.counts[r] == 2).unwrap();
         assert_eq!(sample.statistics(merged), [110]);
+    }
+
+    #[test]
+    fn rows_are_sorted_by_their_bits() {
+        let (n, n_features) = (3000, 200);
+        let byte = |r: usize, f: usize| u8::from((r % 700 * (f / 40 + 1) + f * f) % 9 < 4);
+        let bytes: Vec<u8> =
+            (0..n).flat_map(|r| (0..n_features).map(move |f| byte(r, f))).collect();
+        let matrix = BinaryMatrix::from_bytes(n, n_features, &bytes).unwrap();
+        let mut rows: Vec<u32> = (0..n as u32).collect();
+        sort_rows(&matrix, &mut rows, 0);
+        assert!(rows.windows(2).all(|w| matrix.row(w[0] as usize) <= matrix.row(w[1] as usize)));
+        rows.sort_unstable();
+        assert!(rows.into_iter().eq(0..n as u32));
     }
 
     #[test]

@@ -30,6 +30,12 @@ pub fn size(rows: i64, events: i64) -> i64 {
     rows + (events << ROW_BITS)
 }
 
+/// Rows of a [`size`](fn@size).
+#[inline(always)]
+pub fn rows_of(size: i64) -> i64 {
+    size & ((1 << ROW_BITS) - 1)
+}
+
 /// Fewest rows and events of a leaf; weights do not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Smallest {
@@ -43,7 +49,7 @@ impl Smallest {
     /// Whether rows of this [`size`] may be a leaf.
     #[inline(always)]
     pub fn allows_leaf(self, size: i64) -> bool {
-        size & ((1 << ROW_BITS) - 1) >= self.rows && size >> ROW_BITS >= self.events
+        rows_of(size) >= self.rows && size >> ROW_BITS >= self.events
     }
 
     /// Whether rows of this [`size`] may be split, as far as counts can tell.
@@ -85,6 +91,7 @@ mod tests {
         assert!(!smallest.allows_leaf(size(4, 4)));
         assert!(!smallest.allows_leaf(size(900, 1)));
         assert!(smallest.allows_leaf(size(900, 3) - size(895, 1)));
+        assert_eq!(rows_of(size(900, 3) - size(895, 1)), 5);
         assert!(smallest.allows_split(size(10, 4)) && !smallest.allows_split(size(10, 3)));
     }
 }

@@ -3,7 +3,8 @@
 //! A leaf's score needs its rows in the order of time, so every threshold takes a pass over the
 //! rows of the node; one pass serves a block of thresholds. See docs/maths/brier.md.
 
-use super::{Criterion, Interrupted, columns::Entry};
+use super::{Choice, Criterion, Group, Interrupted, Scores, choose_in_order};
+use crate::data::size;
 use crate::survival::timeline::{Code, Timeline};
 use crate::task::brier::antitonic::Fit;
 use crate::task::curve::{LeafCurve, ScalarCurveTask};
@@ -23,6 +24,7 @@ pub(super) struct BrierScore<'a> {
     curve: LeafCurve,
     price: i64,
     codes: Vec<Code>,
+    event: Vec<bool>,
     /// Whole-numbered weights.
     weights: Vec<f64>,
     integrals: (Vec<f64>, Vec<f64>),
@@ -70,6 +72,7 @@ impl<'a> BrierScore<'a> {
             curve: task.curve(),
             price: (task.leaf_penalty() * SCALE).round() as i64,
             codes: keyed.iter().map(|row| row.0).collect(),
+            event: keyed.iter().map(|row| timeline.event[row.2 as usize]).collect(),
             integrals: timeline.suffix_integrals(weights.iter().sum()),
             places: vec![0; keyed.len()],
             rows: Vec::new(),
@@ -140,16 +143,38 @@ impl Criterion for BrierScore<'_> {
         self.loss > 0.0
     }
 
+    fn size(&self, row: u32) -> i64 {
+        size(1, i64::from(self.event[row as usize]))
+    }
+
+    fn rounding(&self) -> f64 {
+        ROUNDING * SCALE
+    }
+
+    fn leaf(&self) -> i64 {
+        (self.loss * SCALE).round() as i64
+    }
+
+    fn choose(
+        &mut self,
+        group: &Group,
+        choice: &mut Choice,
+        interrupted: &mut dyn FnMut() -> bool,
+    ) -> Result<(), Interrupted> {
+        choose_in_order(self, group, choice, interrupted)
+    }
+}
+
+impl Scores for BrierScore<'_> {
     fn score(
         &mut self,
-        _: usize,
-        order: &[Entry],
+        order: &[u32],
         cuts: &[usize],
         falls: &mut [f64],
         interrupted: &mut dyn FnMut() -> bool,
     ) -> Result<(), Interrupted> {
-        for (place, entry) in order.iter().enumerate() {
-            self.places[entry.row as usize] = place as u32;
+        for (place, &row) in order.iter().enumerate() {
+            self.places[row as usize] = place as u32;
         }
         let total = self.weight_of(self.rows.iter().copied());
         let mut sides: [[Leaf; 2]; BLOCK] = Default::default();
@@ -159,7 +184,7 @@ impl Criterion for BrierScore<'_> {
                 return Err(Interrupted);
             }
             for (&cut, sides) in cuts.iter().zip(&mut sides) {
-                left += self.weight_of(order[begin..cut].iter().map(|entry| entry.row));
+                left += self.weight_of(order[begin..cut].iter().copied());
                 begin = cut;
                 sides[0].start(left);
                 sides[1].start(total - left);
@@ -177,15 +202,7 @@ impl Criterion for BrierScore<'_> {
         Ok(())
     }
 
-    fn rounding(&self) -> f64 {
-        ROUNDING * SCALE
-    }
-
-    fn leaf(&self) -> i64 {
-        (self.loss * SCALE).round() as i64
-    }
-
-    fn price(&self, _: usize) -> i64 {
+    fn split_price(&self) -> i64 {
         self.price
     }
 }
@@ -212,17 +229,16 @@ mod tests {
                 if !score.enter(&all, &[]) {
                     continue;
                 }
-                for (column, codes) in problem.codes.iter().enumerate() {
+                for codes in &problem.codes {
                     let code = |row: u32| codes[rows[row as usize] as usize];
-                    let mut order: Vec<Entry> =
-                        all.iter().map(|&row| Entry { code: code(row), row }).collect();
-                    order.sort_by_key(|entry| entry.code);
+                    let mut order = all.clone();
+                    order.sort_by_key(|&row| code(row));
                     let cuts: Vec<usize> =
-                        (1..n).filter(|&i| order[i - 1].code != order[i].code).collect();
+                        (1..n).filter(|&i| code(order[i - 1]) != code(order[i])).collect();
                     let mut falls = vec![0.0; cuts.len()];
-                    score.score(column, &order, &cuts, &mut falls, &mut || false).unwrap();
+                    score.score(&order, &cuts, &mut falls, &mut || false).unwrap();
                     for (&cut, fall) in cuts.iter().zip(falls) {
-                        let last = order[cut - 1].code;
+                        let last = code(order[cut - 1]);
                         let (left, right): (Vec<usize>, Vec<usize>) =
                             (0..n).partition(|&i| codes[i] <= last);
                         let whole: Vec<usize> = (0..n).collect();

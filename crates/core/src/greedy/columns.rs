@@ -1,61 +1,117 @@
 //! Columns of ordinal codes, kept so that a node reads its rows in the order of the codes.
 
+use crate::data::sort_by_keys;
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// Columns with at most this many levels are sorted at every node by counting; few in the
 /// tests, so that their small samples have columns of both kinds.
 const NARROW: usize = if cfg!(test) { 4 } else { 256 };
 
-/// A row and its code in some column.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Entry {
-    pub code: u32,
-    pub row: u32,
+/// The ranks of the values of a column, by row and without gaps: 0, 1, 2, …; a binary feature that
+/// should send its rows left has 0 where it is true.
+pub enum Codes<'a> {
+    /// Any number of levels.
+    Ranks(Cow<'a, [u32]>),
+    /// At most 256.
+    Few(Cow<'a, [u8]>),
 }
 
-enum Column {
+impl Codes<'_> {
+    /// Those of these rows, in their order.
+    pub(super) fn of_rows(&self, rows: &[u32]) -> Codes<'static> {
+        let rows = rows.iter().map(|&row| row as usize);
+        match self {
+            Codes::Ranks(codes) => Codes::Ranks(rows.map(|row| codes[row]).collect()),
+            Codes::Few(codes) => Codes::Few(rows.map(|row| codes[row]).collect()),
+        }
+    }
+}
+
+/// The codes of a column by row, and the order of wide columns.
+pub(super) enum Column<'a> {
     /// Few levels: one byte per row, 0..levels.
-    Narrow { codes: Vec<u8>, levels: usize },
-    /// Many levels: entries sorted once by (code, row) and partitioned as the tree grows, so
+    Narrow { codes: Cow<'a, [u8]>, levels: usize },
+    /// Many levels. Rows are sorted once by (code, row) and partitioned as the tree grows, so
     /// that each node owns the same range in every wide column.
-    Wide(Vec<Entry>),
+    Wide { codes: Cow<'a, [u32]>, levels: usize, order: Vec<u32> },
+}
+
+impl<'a> Column<'a> {
+    fn new(codes: Codes<'a>) -> Self {
+        let codes = match codes {
+            Codes::Ranks(codes) => codes,
+            Codes::Few(codes) => {
+                let levels = codes.iter().max().map_or(0, |&most| usize::from(most) + 1);
+                return Column::Narrow { codes, levels };
+            }
+        };
+        let levels = codes.iter().max().map_or(0, |&most| most as usize + 1);
+        if levels <= NARROW {
+            return Column::Narrow {
+                codes: codes.iter().map(|&code| code as u8).collect(),
+                levels,
+            };
+        }
+        let mut order: Vec<u32> = (0..codes.len() as u32).collect();
+        if levels == codes.len() {
+            // Every row has a rank of its own.
+            for (row, &code) in codes.iter().enumerate() {
+                order[code as usize] = row as u32;
+            }
+        } else {
+            sort_by_keys(&mut order, |row| codes[row as usize].into());
+        }
+        Column::Wide { codes, levels, order }
+    }
+
+    /// Number of codes.
+    pub fn levels(&self) -> usize {
+        match self {
+            Column::Narrow { levels, .. } | Column::Wide { levels, .. } => *levels,
+        }
+    }
+
+    /// Code of a row.
+    #[inline(always)]
+    pub fn code(&self, row: u32) -> u32 {
+        match self {
+            Column::Narrow { codes, .. } => codes[row as usize].into(),
+            Column::Wide { codes, .. } => codes[row as usize],
+        }
+    }
 }
 
 /// All columns of the training rows.
-pub(super) struct Columns {
-    columns: Vec<Column>,
+pub(super) struct Columns<'a> {
+    columns: Vec<Column<'a>>,
     /// Rows, partitioned like the wide columns, ascending within each node.
     rows: Vec<u32>,
     goes_left: Vec<bool>,
-    scratch: Vec<Entry>,
-    scratch_rows: Vec<u32>,
+    scratch: Vec<u32>,
 }
 
-impl Columns {
-    /// `code(row, column)` is the rank of the row's value, without gaps: 0, 1, 2, …
-    pub fn new(n_rows: usize, n_columns: usize, code: impl Fn(usize, usize) -> u32) -> Self {
-        let column = |c: usize| {
-            let levels = (0..n_rows).map(|r| code(r, c) as usize + 1).max().unwrap_or(0);
-            if levels <= NARROW {
-                Column::Narrow { codes: (0..n_rows).map(|r| code(r, c) as u8).collect(), levels }
-            } else {
-                let mut entries = vec![Entry::default(); n_rows];
-                let all = (0..n_rows as u32).map(|row| Entry { code: code(row as usize, c), row });
-                sort_by_counting(all, levels, &mut vec![0; levels + 1], &mut entries);
-                Column::Wide(entries)
-            }
-        };
+impl<'a> Columns<'a> {
+    pub fn new(n_rows: usize, columns: Vec<Codes<'a>>) -> Self {
         Columns {
-            columns: (0..n_columns).map(column).collect(),
+            columns: columns.into_iter().map(Column::new).collect(),
             rows: (0..n_rows as u32).collect(),
             goes_left: vec![false; n_rows],
-            scratch: vec![Entry::default(); n_rows],
-            scratch_rows: vec![0; n_rows],
+            scratch: vec![0; n_rows],
         }
     }
 
     pub fn len(&self) -> usize {
         self.columns.len()
+    }
+
+    pub fn column(&self, column: usize) -> &Column<'a> {
+        &self.columns[column]
+    }
+
+    /// The node of all rows.
+    pub fn all(&self) -> Range<usize> {
+        0..self.rows.len()
     }
 
     /// Rows of a node, ascending.
@@ -64,106 +120,77 @@ impl Columns {
     }
 
     /// Rows of a node in the order of (code, row) in one column.
-    pub fn ordered(&mut self, column: usize, node: Range<usize>) -> &[Entry] {
+    pub fn ordered<'b>(
+        &'b self,
+        column: usize,
+        node: Range<usize>,
+        scratch: &'b mut Vec<u32>,
+    ) -> &'b [u32] {
         match &self.columns[column] {
-            Column::Wide(entries) => &entries[node],
+            Column::Wide { order, .. } => &order[node],
             Column::Narrow { codes, levels } => {
-                let rows = &self.rows[node];
-                let entries =
-                    rows.iter().map(|&row| Entry { code: codes[row as usize].into(), row });
-                let out = &mut self.scratch[..rows.len()];
-                sort_by_counting(entries, *levels, &mut [0; NARROW + 1], out);
-                out
+                scratch.resize(node.len(), 0);
+                sort_by_counting(&self.rows[node], codes, *levels, scratch);
+                scratch
             }
         }
     }
 
     /// Puts the rows of a node with code <= `last` before the others, keeping the order within
-    /// the two sides; returns their number.
-    pub fn split(&mut self, column: usize, last: u32, node: Range<usize>) -> usize {
-        match &self.columns[column] {
-            Column::Wide(entries) => {
-                for entry in &entries[node.clone()] {
-                    self.goes_left[entry.row as usize] = entry.code <= last;
-                }
-            }
-            Column::Narrow { codes, .. } => {
-                for &row in &self.rows[node.clone()] {
-                    self.goes_left[row as usize] = u32::from(codes[row as usize]) <= last;
+    /// the two sides; returns their number. Only the rows, not the order of the columns, where no
+    /// side will be split again.
+    pub fn split(&mut self, column: usize, last: u32, node: Range<usize>, again: bool) -> usize {
+        let asked = &self.columns[column];
+        for &row in &self.rows[node.clone()] {
+            self.goes_left[row as usize] = asked.code(row) <= last;
+        }
+        let left = partition(&mut self.rows[node.clone()], &mut self.scratch, &self.goes_left);
+        if again {
+            for column in &mut self.columns {
+                if let Column::Wide { order, .. } = column {
+                    partition(&mut order[node.clone()], &mut self.scratch, &self.goes_left);
                 }
             }
         }
-        let side = &self.goes_left;
-        for column in &mut self.columns {
-            if let Column::Wide(entries) = column {
-                partition(&mut entries[node.clone()], &mut self.scratch, |e| side[e.row as usize]);
-            }
-        }
-        partition(&mut self.rows[node], &mut self.scratch_rows, |&row| side[row as usize])
+        left
     }
 }
 
-/// Stable; `starts` is scratch of at least `levels + 1` zeros.
-fn sort_by_counting(
-    entries: impl Iterator<Item = Entry> + Clone,
-    levels: usize,
-    starts: &mut [u32],
-    out: &mut [Entry],
-) {
-    for entry in entries.clone() {
-        starts[entry.code as usize + 1] += 1;
+/// Rows in the order of their codes, those of equal codes as they were.
+fn sort_by_counting(rows: &[u32], codes: &[u8], levels: usize, out: &mut [u32]) {
+    let mut starts = [0u32; 257];
+    for &row in rows {
+        starts[codes[row as usize] as usize + 1] += 1;
     }
     for level in 0..levels {
         starts[level + 1] += starts[level];
     }
-    for entry in entries {
-        let at = &mut starts[entry.code as usize];
-        out[*at as usize] = entry;
+    for &row in rows {
+        let at = &mut starts[codes[row as usize] as usize];
+        out[*at as usize] = row;
         *at += 1;
     }
 }
 
 /// Stable partition; returns the size of the left side.
-fn partition<T: Copy>(items: &mut [T], scratch: &mut [T], left: impl Fn(&T) -> bool) -> usize {
+fn partition(rows: &mut [u32], scratch: &mut [u32], left: &[bool]) -> usize {
     let (mut kept, mut moved) = (0, 0);
-    for i in 0..items.len() {
+    for i in 0..rows.len() {
         // Written to both sides, advanced on one: no branch to mispredict.
-        let (item, is_left) = (items[i], left(&items[i]));
-        items[kept] = item;
-        scratch[moved] = item;
+        let row = rows[i];
+        let is_left = left[row as usize];
+        rows[kept] = row;
+        scratch[moved] = row;
         kept += usize::from(is_left);
         moved += usize::from(!is_left);
     }
-    items[kept..].copy_from_slice(&scratch[..moved]);
+    rows[kept..].copy_from_slice(&scratch[..moved]);
     kept
-}
-
-/// Dense ranks of finite values and the distinct values, ascending; O(n log n).
-pub fn dense_ranks(values: &[f64]) -> (Vec<u32>, Vec<f64>) {
-    let mut sorted: Vec<(f64, u32)> = values.iter().copied().zip(0..).collect();
-    sorted.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-    let mut ranks = vec![0; values.len()];
-    let mut distinct: Vec<f64> = Vec::new();
-    for (value, row) in sorted {
-        // Compared as numbers: −0 and 0, apart in the order of bits, are equal.
-        if distinct.last() != Some(&value) {
-            distinct.push(value);
-        }
-        ranks[row as usize] = distinct.len() as u32 - 1;
-    }
-    (ranks, distinct)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn ranks_are_dense_and_zeros_equal() {
-        let (ranks, distinct) = dense_ranks(&[2.5, -0.0, 7.0, 0.0, 2.5]);
-        assert_eq!(ranks, [1, 0, 2, 0, 1]);
-        assert_eq!(distinct, [0.0, 2.5, 7.0]);
-    }
 
     /// Both kinds of column give the rows of every node in the order of (code, row).
     #[test]
@@ -173,10 +200,11 @@ mod tests {
             0 => (r as u32 * 331) % 700,
             _ => (r as u32 * 37) % 4,
         };
-        let mut columns = Columns::new(n, 2, code);
-        let left = columns.split(1, 1, 0..n);
+        let ranks = |c: usize| Codes::Ranks((0..n).map(|r| code(r, c)).collect());
+        let mut columns = Columns::new(n, vec![ranks(0), ranks(1)]);
+        let left = columns.split(1, 1, 0..n, true);
         assert_eq!(left, (0..n).filter(|&r| code(r, 1) <= 1).count());
-        let inner = columns.split(0, 349, left..n);
+        let inner = columns.split(0, 349, left..n, true);
         for (node, inside) in [
             (0..left, (|_, b| b <= 1) as fn(u32, u32) -> bool),
             (left..left + inner, |a, b| b > 1 && a <= 349),
@@ -188,8 +216,10 @@ mod tests {
             for c in 0..2 {
                 let mut expected: Vec<_> = rows.iter().map(|&r| (code(r as usize, c), r)).collect();
                 expected.sort_unstable();
+                let mut scratch = Vec::new();
+                let ordered = columns.ordered(c, node.clone(), &mut scratch);
                 let found: Vec<_> =
-                    columns.ordered(c, node.clone()).iter().map(|e| (e.code, e.row)).collect();
+                    ordered.iter().map(|&row| (columns.column(c).code(row), row)).collect();
                 assert_eq!(found, expected);
             }
         }

@@ -14,7 +14,8 @@
 //! rows in the node: O(n log n). With delayed entry v_i a row is at risk in (v_i, t_i] and counts
 //! as w_i up to t_i less w_i up to v_i.
 
-use super::{Criterion, Interrupted, columns::Entry};
+use super::{Choice, Criterion, Group, Interrupted, Scores, choose_in_order};
+use crate::data::size;
 use crate::survival::Observations;
 
 /// A statistic this small, or a variance this small beside what it is the difference of, is
@@ -116,13 +117,13 @@ impl LogRank {
     }
 
     /// One sum over the event times per threshold.
-    fn scan(&mut self, order: &[Entry], cuts: &[usize], gains: &mut [f64]) {
+    fn scan(&mut self, order: &[u32], cuts: &[usize], gains: &mut [f64]) {
         self.left.clear();
         self.left.resize(self.steps.len(), 0.0);
         let (mut u, mut pull, mut begin) = (0.0, 0.0, 0);
         for (&cut, gain) in cuts.iter().zip(gains) {
-            for entry in &order[begin..cut] {
-                let row = self.rows[entry.row as usize];
+            for &row in &order[begin..cut] {
+                let row = self.rows[row as usize];
                 self.left[row.exit as usize] += row.weight;
                 self.left[row.entry as usize] -= row.weight;
                 u += row.residual;
@@ -139,7 +140,7 @@ impl LogRank {
     }
 
     /// Grows the smaller side, which keeps the difference that V is from cancelling.
-    fn sweep_from_both_ends(&mut self, order: &[Entry], cuts: &[usize], gains: &mut [f64]) {
+    fn sweep_from_both_ends(&mut self, order: &[u32], cuts: &[usize], gains: &mut [f64]) {
         let n = order.len();
         let half = cuts.partition_point(|&cut| 2 * cut <= n);
         let (low, high) = gains.split_at_mut(half);
@@ -151,15 +152,15 @@ impl LogRank {
     /// Adds rows one by one; `cuts` are (number of rows added, where to write the statistic).
     fn sweep<'a>(
         &mut self,
-        mut order: impl Iterator<Item = &'a Entry>,
+        mut order: impl Iterator<Item = &'a u32>,
         cuts: impl Iterator<Item = (usize, &'a mut f64)>,
     ) {
         self.tree.clear();
         self.tree.resize(self.steps.len(), [0.0; 2]);
         let (mut u, mut pull, mut square, mut at_risk, mut added) = (0.0, 0.0, 0.0, 0.0, 0);
         for (cut, gain) in cuts {
-            for entry in order.by_ref().take(cut - added) {
-                let row = self.rows[entry.row as usize];
+            for &row in order.by_ref().take(cut - added) {
+                let row = self.rows[row as usize];
                 u += row.residual;
                 pull += row.pull;
                 let changes = [(row.exit as usize, row.weight), (row.entry as usize, -row.weight)];
@@ -231,10 +232,24 @@ impl Criterion for LogRank {
         cumulative_spread > 0.0
     }
 
+    fn size(&self, row: u32) -> i64 {
+        size(1, i64::from(self.event[row as usize]))
+    }
+
+    fn choose(
+        &mut self,
+        group: &Group,
+        choice: &mut Choice,
+        interrupted: &mut dyn FnMut() -> bool,
+    ) -> Result<(), Interrupted> {
+        choose_in_order(self, group, choice, interrupted)
+    }
+}
+
+impl Scores for LogRank {
     fn score(
         &mut self,
-        _: usize,
-        order: &[Entry],
+        order: &[u32],
         cuts: &[usize],
         gains: &mut [f64],
         _: &mut dyn FnMut() -> bool,
@@ -276,20 +291,18 @@ mod tests {
                 continue;
             }
             for codes in &problem.codes {
-                let mut entries: Vec<Entry> = node
-                    .iter()
-                    .map(|&row| Entry { code: codes[order[row as usize] as usize], row })
-                    .collect();
-                entries.sort_by_key(|entry| entry.code);
-                let n = entries.len();
+                let code = |row: u32| codes[order[row as usize] as usize];
+                let mut sorted = node.clone();
+                sorted.sort_by_key(|&row| code(row));
+                let n = sorted.len();
                 let cuts: Vec<usize> =
-                    (1..n).filter(|&i| entries[i - 1].code != entries[i].code).collect();
+                    (1..n).filter(|&i| code(sorted[i - 1]) != code(sorted[i])).collect();
                 let mut scanned = vec![0.0; cuts.len()];
                 let mut swept = scanned.clone();
-                log_rank.scan(&entries, &cuts, &mut scanned);
-                log_rank.sweep_from_both_ends(&entries, &cuts, &mut swept);
+                log_rank.scan(&sorted, &cuts, &mut scanned);
+                log_rank.sweep_from_both_ends(&sorted, &cuts, &mut swept);
                 for (i, &cut) in cuts.iter().enumerate() {
-                    let last = entries[cut - 1].code;
+                    let last = code(sorted[cut - 1]);
                     let expected = problem.log_rank(&rows, &|i| codes[i] <= last);
                     positive += usize::from(expected > 0.0);
                     for found in [scanned[i], swept[i]] {
@@ -311,8 +324,7 @@ mod tests {
         let rows: Vec<u32> = (0..n as u32).collect();
         let mut log_rank = LogRank::new(&obs, &rows);
         assert!(log_rank.enter(&rows, &[]));
-        let mut order: Vec<Entry> =
-            rows.iter().map(|&i| Entry { code: i, row: i * 2_357 % n as u32 }).collect();
+        let mut order: Vec<u32> = rows.iter().map(|&i| i * 2_357 % n as u32).collect();
         let cuts: Vec<usize> = (1..n as usize).collect();
         let mut swept = vec![0.0; cuts.len()];
         log_rank.sweep_from_both_ends(&order, &cuts, &mut swept);

@@ -11,7 +11,7 @@ mod sums;
 #[cfg(test)]
 mod tests;
 
-use crate::data::{Smallest, size};
+use crate::data::Smallest;
 use crate::prune::{Costed, Pruned};
 use crate::search::PATIENCE;
 use crate::survival::Observations;
@@ -19,12 +19,11 @@ use crate::task::Questions;
 use crate::task::curve::ScalarCurveTask;
 use crate::tree::{LEAF, Tree};
 use brier::BrierScore;
-use columns::{Columns, Entry};
+pub use columns::Codes;
+use columns::Columns;
 use logrank::LogRank;
 use std::ops::Range;
 use sums::Sums;
-
-pub use columns::dense_ranks;
 
 /// Of two gains closer than this, relatively, the earlier column or threshold is taken, so
 /// that rounding does not decide between splits that are equally good.
@@ -64,14 +63,15 @@ trait Criterion {
     /// of it can gain.
     fn enter(&mut self, rows: &[u32], path: &[usize]) -> bool;
 
-    /// Writes by how much every cut improves the node: left are the first `cut` rows of `order`.
-    /// Asks `interrupted` where that takes long.
-    fn score(
+    /// [`size`](fn@size) of a row.
+    fn size(&self, row: u32) -> i64;
+
+    /// Offers the thresholds of the node that was entered, or those that may be the best: by
+    /// column, then ascending. Asks `interrupted` once per column, more often where that takes long.
+    fn choose(
         &mut self,
-        column: usize,
-        order: &[Entry],
-        cuts: &[usize],
-        falls: &mut [f64],
+        group: &Group,
+        choice: &mut Choice,
         interrupted: &mut dyn FnMut() -> bool,
     ) -> Result<(), Interrupted>;
 
@@ -84,34 +84,137 @@ trait Criterion {
     fn leaf(&self) -> i64 {
         0
     }
+}
 
-    /// Price of testing the column in the node, in the unit of the costs.
-    fn price(&self, _column: usize) -> i64 {
+/// Writes by how much every cut of a column improves the node: left are the first `cut` rows in the
+/// order of its codes.
+trait Scores: Criterion {
+    fn score(
+        &mut self,
+        order: &[u32],
+        cuts: &[usize],
+        falls: &mut [f64],
+        interrupted: &mut dyn FnMut() -> bool,
+    ) -> Result<(), Interrupted>;
+
+    /// Price of a split in the unit of the costs.
+    fn split_price(&self) -> i64 {
         0
+    }
+}
+
+/// Offers every threshold of a node, each column read in the order of its codes.
+fn choose_in_order(
+    criterion: &mut impl Scores,
+    group: &Group,
+    choice: &mut Choice,
+    interrupted: &mut dyn FnMut() -> bool,
+) -> Result<(), Interrupted> {
+    let (mut cuts, mut falls, mut scratch) = (Vec::new(), Vec::new(), Vec::new());
+    let price = criterion.split_price();
+    for column in 0..group.columns.len() {
+        if interrupted() {
+            return Err(Interrupted);
+        }
+        let asked = group.columns.column(column);
+        let order = group.columns.ordered(column, group.rows.clone(), &mut scratch);
+        cuts.clear();
+        let mut left = 0;
+        for (i, pair) in order.windows(2).enumerate() {
+            left += criterion.size(pair[0]);
+            if group.allows(left) && asked.code(pair[0]) != asked.code(pair[1]) {
+                cuts.push(i + 1);
+            }
+        }
+        falls.clear();
+        falls.resize(cuts.len(), 0.0);
+        criterion.score(order, &cuts, &mut falls, interrupted)?;
+        for (&cut, &fall) in cuts.iter().zip(&falls) {
+            let codes = [order[cut - 1], order[cut]].map(|row| asked.code(row));
+            choice.offer(column, codes, fall, price);
+        }
+    }
+    Ok(())
+}
+
+/// The rows of a node.
+struct Group<'a> {
+    columns: &'a Columns<'a>,
+    rows: Range<usize>,
+    smallest: Smallest,
+    /// [`size`](fn@size) of all of them.
+    total: i64,
+}
+
+impl Group<'_> {
+    /// Whether the node may be cut with a left side of this size.
+    fn allows(&self, left: i64) -> bool {
+        self.smallest.allows_leaf(left) && self.smallest.allows_leaf(self.total - left)
+    }
+}
+
+/// The best of the splits offered.
+struct Choice {
+    best: Option<Split>,
+    /// The best of those that gain nothing.
+    idle: Option<Split>,
+    /// A fall of no more than this is none.
+    nothing: f64,
+    /// Whether a split that gains nothing will do.
+    patient: bool,
+}
+
+impl Choice {
+    /// Of equal splits the first counts. No threshold if `fall` is NaN.
+    fn offer(&mut self, column: usize, [below, above]: [u32; 2], fall: f64, price: i64) {
+        if fall.is_nan() {
+            return;
+        }
+        let gain = if fall > self.nothing { fall } else { 0.0 };
+        let split = |gain| Some(Split { column, below, above, gain, price });
+        if beats(gain, self.best.as_ref().map_or(0.0, |split| split.gain)) {
+            self.best = split(gain);
+        } else if self.idle.as_ref().is_none_or(|split| fall > split.gain) {
+            self.idle = split(fall);
+        }
+    }
+
+    /// A fall that is no larger changes nothing.
+    fn least(&self) -> f64 {
+        match (&self.best, &self.idle) {
+            (Some(best), _) => best.gain,
+            (None, Some(idle)) if self.patient => idle.gain,
+            (None, None) if self.patient => f64::NEG_INFINITY,
+            _ => self.nothing,
+        }
+    }
+
+    fn end(self) -> Option<Split> {
+        self.best.or(if self.patient { self.idle } else { None })
     }
 }
 
 /// Grows a tree by the log-rank statistic of the two sides of a split within the node.
 ///
-/// `code(row, column)` is the dense rank of a value (0, 1, 2, …); a binary feature that should
-/// send its rows left has code 0 where it is true. `interrupted` is asked once per node and
-/// column. O(columns · rows · log(rows)) per level.
+/// `interrupted` is asked once per node and column. O(columns · rows · log(rows)) per level.
 ///
 /// # Errors
 /// [`Interrupted`] as soon as `interrupted` says so.
 pub fn grow_by_logrank(
-    n_columns: usize,
-    code: impl Fn(usize, usize) -> u32,
+    columns: Vec<Codes>,
     obs: &Observations,
     limits: &Limits,
     interrupted: impl FnMut() -> bool,
 ) -> Result<Grown, Interrupted> {
     let order = canonical_order(obs);
-    let columns = Columns::new(obs.len(), n_columns, |r, c| code(order[r] as usize, c));
-    let sizes = order.iter().map(|&r| size(1, i64::from(obs.event[r as usize]))).collect();
-    let mut growth = Growth::new(LogRank::new(obs, &order), columns, sizes, *limits, false);
+    let columns = Columns::new(obs.len(), of_rows(&columns, &order));
+    let mut growth = Growth::new(LogRank::new(obs, &order), columns, *limits, false);
     growth.run(interrupted)?;
     Ok(in_preorder(growth.nodes))
+}
+
+fn of_rows(columns: &[Codes], rows: &[u32]) -> Vec<Codes<'static>> {
+    columns.iter().map(|codes| codes.of_rows(rows)).collect()
 }
 
 /// Rows in the order of time and all else that sums depend on, so that no sum over them depends
@@ -135,14 +238,13 @@ fn canonical_order(obs: &Observations) -> Vec<u32> {
 /// [`Interrupted`] as soon as `interrupted` says so.
 pub fn grow_by_costs<T: Questions>(
     task: &T,
-    n_columns: usize,
-    code: impl Fn(usize, usize) -> u32,
+    columns: Vec<Codes>,
     limits: &Limits,
     interrupted: impl FnMut() -> bool,
 ) -> Result<Grown, Interrupted> {
-    let sizes = sizes(task);
-    let columns = Columns::new(sizes.len(), n_columns, code);
-    let mut growth = Growth::new(Sums::new(task), columns, sizes, *limits, false);
+    let sums = Sums::new(task);
+    let columns = Columns::new(sums.n_rows(), columns);
+    let mut growth = Growth::new(sums, columns, *limits, false);
     growth.run(interrupted)?;
     Ok(in_preorder(growth.nodes))
 }
@@ -154,40 +256,25 @@ pub fn grow_by_costs<T: Questions>(
 /// `interrupted`, the subtree is of what has been grown so far.
 pub fn subtree_by_costs<T: Questions>(
     task: &T,
-    n_columns: usize,
-    code: impl Fn(usize, usize) -> u32,
+    columns: Vec<Codes>,
     limits: &Limits,
     interrupted: impl FnMut() -> bool,
 ) -> Grown {
-    let sizes = sizes(task);
-    let columns = Columns::new(sizes.len(), n_columns, code);
-    subtree(
-        Growth::new(Sums::new(task), columns, sizes, unlimited(limits), true),
-        limits,
-        interrupted,
-    )
+    let sums = Sums::new(task);
+    let columns = Columns::new(sums.n_rows(), columns);
+    subtree(Growth::new(sums, columns, unlimited(limits), true), limits, interrupted)
 }
 
 /// As [`subtree_by_costs`], by the loss of a curve task; O(thresholds · rows) per level.
 pub fn subtree_by_curve(
     task: &(impl ScalarCurveTask + ?Sized),
-    n_columns: usize,
-    code: impl Fn(usize, usize) -> u32,
+    columns: Vec<Codes>,
     limits: &Limits,
     interrupted: impl FnMut() -> bool,
 ) -> Grown {
     let (criterion, order) = BrierScore::new(task);
-    let columns = Columns::new(order.len(), n_columns, |r, c| code(order[r] as usize, c));
-    let sizes =
-        order.iter().map(|&r| size(1, i64::from(task.timeline().event[r as usize]))).collect();
-    subtree(Growth::new(criterion, columns, sizes, unlimited(limits), true), limits, interrupted)
-}
-
-/// [`size`] of every row; no row has an event where the task knows of none.
-fn sizes<T: Questions>(task: &T) -> Vec<i64> {
-    let (events, n_rows) = (task.events(), task.statistics().len() / task.channels());
-    let event = |row: usize| events.get(row).is_some_and(|&event| event);
-    (0..n_rows).map(|row| size(1, i64::from(event(row)))).collect()
+    let columns = Columns::new(order.len(), of_rows(&columns, &order));
+    subtree(Growth::new(criterion, columns, unlimited(limits), true), limits, interrupted)
 }
 
 /// A tree grown without a limit of leaves has all smaller ones in it.
@@ -198,7 +285,7 @@ fn unlimited(limits: &Limits) -> Limits {
 }
 
 fn subtree<C: Criterion>(
-    mut growth: Growth<C>,
+    mut growth: Growth<'_, C>,
     limits: &Limits,
     interrupted: impl FnMut() -> bool,
 ) -> Grown {
@@ -251,28 +338,24 @@ struct Node {
 }
 
 /// A tree as it grows.
-struct Growth<C> {
+struct Growth<'a, C> {
     criterion: C,
-    columns: Columns,
-    /// Rows and events that every row stands for.
-    sizes: Vec<i64>,
+    columns: Columns<'a>,
     limits: Limits,
     /// Whether splits need not pay at once.
     patient: bool,
     nodes: Vec<Node>,
-    scratch: Scratch,
 }
 
-impl<C: Criterion> Growth<C> {
-    fn new(criterion: C, columns: Columns, sizes: Vec<i64>, limits: Limits, patient: bool) -> Self {
-        let (nodes, scratch) = (Vec::new(), Scratch::default());
-        Growth { criterion, columns, sizes, limits, patient, nodes, scratch }
+impl<'a, C: Criterion> Growth<'a, C> {
+    fn new(criterion: C, columns: Columns<'a>, limits: Limits, patient: bool) -> Self {
+        Growth { criterion, columns, limits, patient, nodes: Vec::new() }
     }
 
     fn run(&mut self, mut interrupted: impl FnMut() -> bool) -> Result<(), Interrupted> {
         let Limits { max_depth, max_leaf_nodes, .. } = self.limits;
         let mut frontier = Vec::new();
-        let mut created = vec![(0..self.sizes.len(), 0, 0)];
+        let mut created = vec![(self.columns.all(), 0, 0)];
         let most_leaves = max_leaf_nodes.unwrap_or(usize::MAX);
         let mut leaves = 1;
         loop {
@@ -302,7 +385,9 @@ impl<C: Criterion> Growth<C> {
                 None => frontier.len() - 1,
             };
             let Open { node, depth, rows, split } = frontier.remove(next);
-            let middle = rows.start + self.columns.split(split.column, split.below, rows.clone());
+            let again = max_depth.is_none_or(|most| depth + 1 < most);
+            let kept = self.columns.split(split.column, split.below, rows.clone(), again);
+            let middle = rows.start + kept;
             let sides = [rows.start..middle, middle..rows.end];
             created.extend(sides.map(|rows| (rows, depth + 1, node)));
             self.nodes[node].split = Some((split, [self.nodes.len(), self.nodes.len() + 1]));
@@ -323,48 +408,21 @@ impl<C: Criterion> Growth<C> {
     /// The best split of the node that was entered; one that gains nothing only if `patient`.
     fn best_split(
         &mut self,
-        node: Range<usize>,
+        rows: Range<usize>,
         patient: bool,
         interrupted: &mut impl FnMut() -> bool,
     ) -> Result<Option<Split>, Interrupted> {
-        let Growth { criterion, columns, sizes, limits, scratch, .. } = self;
-        let (smallest, rows) = (limits.smallest, columns.rows(node.clone()));
-        let total: i64 = rows.iter().map(|&row| sizes[row as usize]).sum();
+        let Growth { criterion, columns, limits: Limits { smallest, .. }, .. } = self;
+        let smallest = *smallest;
+        let total = columns.rows(rows.clone()).iter().map(|&row| criterion.size(row)).sum();
         if !smallest.allows_split(total) {
             return Ok(None);
         }
         let nothing = criterion.rounding();
-        let (mut best, mut idle): (Option<Split>, Option<Split>) = (None, None);
-        for column in 0..columns.len() {
-            if interrupted() {
-                return Err(Interrupted);
-            }
-            let order = columns.ordered(column, node.clone());
-            scratch.cuts.clear();
-            let mut left = 0;
-            for (i, pair) in order.windows(2).enumerate() {
-                left += sizes[pair[0].row as usize];
-                let large = smallest.allows_leaf(left) && smallest.allows_leaf(total - left);
-                if large && pair[0].code != pair[1].code {
-                    scratch.cuts.push(i + 1);
-                }
-            }
-            scratch.falls.clear();
-            scratch.falls.resize(scratch.cuts.len(), 0.0);
-            criterion.score(column, order, &scratch.cuts, &mut scratch.falls, interrupted)?;
-            let price = criterion.price(column);
-            for (&cut, &fall) in scratch.cuts.iter().zip(&scratch.falls) {
-                let gain = if fall > nothing { fall } else { 0.0 };
-                let (below, above) = (order[cut - 1].code, order[cut].code);
-                let split = |gain| Some(Split { column, below, above, gain, price });
-                if beats(gain, best.as_ref().map_or(0.0, |split| split.gain)) {
-                    best = split(gain);
-                } else if idle.as_ref().is_none_or(|split| fall > split.gain) {
-                    idle = split(fall);
-                }
-            }
-        }
-        Ok(best.or(if patient { idle } else { None }))
+        let mut choice = Choice { best: None, idle: None, nothing, patient };
+        let group = Group { columns, rows, smallest, total };
+        criterion.choose(&group, &mut choice, interrupted)?;
+        Ok(choice.end())
     }
 }
 
@@ -381,12 +439,6 @@ fn first_best(values: impl Iterator<Item = f64>) -> usize {
 
 fn beats(value: f64, best: f64) -> bool {
     value > best + TIE * best
-}
-
-#[derive(Default)]
-struct Scratch {
-    cuts: Vec<usize>,
-    falls: Vec<f64>,
 }
 
 fn in_preorder(mut nodes: Vec<Node>) -> Grown {

@@ -1,74 +1,302 @@
 //! The fall of an objective that is a function of summed statistics, at every threshold.
+//!
+//! The rows of a node are summed over blocks of codes, in the order in which they are stored; that
+//! gives the fall at the ends of all blocks. Where the cost of a leaf is concave in its sums, a fall
+//! within a block is at most that of a corner of the box that the sums pass through on the way from
+//! one end to the other: only blocks that may hold the best threshold are read row by row.
 
-use super::{Criterion, Interrupted, columns::Entry};
+use super::columns::Column;
+use super::{Choice, Criterion, Group, Interrupted};
+use crate::data::{rows_of, size};
 use crate::task::Questions;
 
 /// Gains of so many units, for each that rounding may add to a leaf, are rounding.
 const ROUNDING: i64 = 64;
 
+/// Blocks of a wide column, and the fewest rows of a node that are worth them; few in the tests,
+/// so that their small samples have all kinds.
+const BLOCKS: usize = if cfg!(test) { 16 } else { 1024 };
+const LARGE: usize = if cfg!(test) { 20 } else { 4 * BLOCKS };
+
+/// A narrow column has blocks in a node with one row for so many levels, or more.
+const SPARSE: usize = 4;
+
+/// Most channels whose corners are looked at.
+const CHANNELS: usize = 4;
+
+/// Blocks are left out that cannot come this close, relatively, to the largest fall at the end of a
+/// block: far more than the difference at which falls are equal.
+const CLOSE: f64 = 1e-6;
+
 /// Sums of integers decide: they are exact and do not depend on the order of the rows.
 pub(super) struct Sums<'a, T> {
     task: &'a T,
-    /// Of the node, and of the two sides of a cut.
+    /// Of every row its size, then its statistics.
+    records: Vec<i64>,
+    /// Integers per record.
+    width: usize,
+    /// Whether falls within a block are bounded by its corners.
+    bounded: bool,
+    /// Of the node, without its size.
     all: Vec<i64>,
-    left: Vec<i64>,
     right: Vec<i64>,
+    corner: Vec<i64>,
     /// Columns tested above the node.
     path: Vec<usize>,
     leaf: i64,
 }
 
+/// What the rows of a node sum to over blocks of codes of a column.
+struct Blocks {
+    /// Codes per block, as a power of two.
+    shift: u32,
+    /// Records.
+    sums: Vec<i64>,
+    /// Fall at the end of every block; NaN where it is no threshold.
+    falls: Vec<f64>,
+}
+
 impl<'a, T: Questions> Sums<'a, T> {
     pub fn new(task: &'a T) -> Self {
-        let zeros = vec![0; task.channels()];
-        Sums { task, all: zeros.clone(), left: zeros.clone(), right: zeros, path: vec![], leaf: 0 }
+        let (events, channels) = (task.events(), task.channels());
+        let event = |row: usize| i64::from(events.get(row).is_some_and(|&event| event));
+        let rows = task.statistics().chunks_exact(channels).enumerate();
+        let records = rows
+            .flat_map(|(row, own)| [size(1, event(row))].into_iter().chain(own.iter().copied()))
+            .collect();
+        let zeros = vec![0; channels];
+        // Sums that fall and rise again leave the box between the ends of a block.
+        let bounded = channels <= CHANNELS
+            && task.concave_cost(&zeros).is_some()
+            && task.statistics().iter().all(|&value| value >= 0);
+        let (all, right, corner) = (zeros.clone(), zeros.clone(), zeros);
+        let (width, path, leaf) = (channels + 1, vec![], 0);
+        Sums { task, records, width, bounded, all, right, corner, path, leaf }
+    }
+
+    /// Number of rows.
+    pub fn n_rows(&self) -> usize {
+        self.records.len() / self.width
     }
 
     fn feature_price(&self, column: usize) -> i64 {
         self.task.feature_price(column, &self.path, &self.all)
     }
-}
 
-/// Adds the statistics of a row.
-fn add<T: Questions>(task: &T, sums: &mut [i64], row: u32) {
-    let channels = sums.len();
-    let record = &task.statistics()[row as usize * channels..][..channels];
-    sums.iter_mut().zip(record).for_each(|(sum, value)| *sum += value);
+    /// Fall of a cut with these sums on the left.
+    fn fall(&mut self, price: i64, left: &[i64]) -> f64 {
+        for ((right, all), left) in self.right.iter_mut().zip(&self.all).zip(left) {
+            *right = all - left;
+        }
+        let sides = self.task.leaf_cost(left) + self.task.leaf_cost(&self.right);
+        (self.leaf - sides - price) as f64
+    }
+
+    /// At least the fall of every cut whose sums on the left lie between these.
+    fn most(&mut self, price: i64, from: &[i64], to: &[i64]) -> f64 {
+        let mut least = f64::INFINITY;
+        for corner in 0..1usize << from.len() {
+            for (c, ((left, right), all)) in
+                self.corner.iter_mut().zip(&mut self.right).zip(&self.all).enumerate()
+            {
+                *left = if corner >> c & 1 == 1 { to[c] } else { from[c] };
+                *right = all - *left;
+            }
+            let cost = |sums| self.task.concave_cost(sums).unwrap_or(f64::NEG_INFINITY);
+            least = least.min(cost(&self.corner) + cost(&self.right));
+        }
+        let rounding = (ROUNDING * self.task.cost_rounding()) as f64;
+        (self.leaf - price) as f64 - least + rounding
+    }
+
+    /// Sums over the blocks of a column, and the falls at their ends; none where its rows are
+    /// better read one by one.
+    fn blocks(&mut self, column: usize, group: &Group) -> Option<Blocks> {
+        let (rows, asked) = (group.columns.rows(group.rows.clone()), group.columns.column(column));
+        let (shift, worth) = match asked {
+            Column::Narrow { levels, .. } => (0, *levels <= SPARSE * rows.len()),
+            Column::Wide { levels, .. } => {
+                let shift = levels.div_ceil(BLOCKS).next_power_of_two().trailing_zeros();
+                (shift, self.bounded && rows.len() >= LARGE)
+            }
+        };
+        if !worth {
+            return None;
+        }
+        let mut sums = vec![0; (((asked.levels() - 1) >> shift) + 1) * self.width];
+        match asked {
+            Column::Narrow { codes, .. } => self.add(rows, |row| codes[row].into(), &mut sums),
+            Column::Wide { codes, .. } => {
+                self.add(rows, |row| (codes[row] >> shift) as usize, &mut sums);
+            }
+        }
+        let price = self.feature_price(column);
+        let mut falls = vec![f64::NAN; sums.len() / self.width];
+        let mut left = vec![0; self.width];
+        for (fall, own) in falls.iter_mut().zip(sums.chunks_exact(self.width)) {
+            if own[0] != 0 {
+                left.iter_mut().zip(own).for_each(|(left, own)| *left += own);
+                if group.allows(left[0]) {
+                    *fall = self.fall(price, &left[1..]);
+                }
+            }
+        }
+        Some(Blocks { shift, sums, falls })
+    }
+
+    fn add(&self, rows: &[u32], block: impl Fn(usize) -> usize, sums: &mut [i64]) {
+        match self.width {
+            2 => self.add_records::<2>(rows, block, sums),
+            3 => self.add_records::<3>(rows, block, sums),
+            4 => self.add_records::<4>(rows, block, sums),
+            width => {
+                for &row in rows {
+                    let own = &self.records[row as usize * width..][..width];
+                    let sum = &mut sums[block(row as usize) * width..][..width];
+                    sum.iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
+                }
+            }
+        }
+    }
+
+    fn add_records<const W: usize>(
+        &self,
+        rows: &[u32],
+        block: impl Fn(usize) -> usize,
+        sums: &mut [i64],
+    ) {
+        let (records, sums) = (self.records.as_chunks::<W>().0, sums.as_chunks_mut::<W>().0);
+        for row in rows.iter().map(|&row| row as usize) {
+            let (own, sum) = (&records[row], &mut sums[block(row)]);
+            for c in 0..W {
+                sum[c] += own[c];
+            }
+        }
+    }
+
+    /// Offers the thresholds at the ends of the blocks of a column, and those within the blocks
+    /// that may hold one with a fall above `least`.
+    fn offer_blocks(
+        &mut self,
+        column: usize,
+        blocks: &Blocks,
+        least: f64,
+        group: &Group,
+        choice: &mut Choice,
+    ) {
+        let Group { columns, smallest, total, .. } = *group;
+        let asked = columns.column(column);
+        let (fall_price, price) = (self.feature_price(column), self.price(column));
+        let (mut before, mut after) = (vec![0; self.width], vec![0; self.width]);
+        // The last code of the block before, and the fall at its end.
+        let mut end: Option<(u32, f64)> = None;
+        let mut at = group.rows.start;
+        let each = blocks.sums.chunks_exact(self.width).zip(&blocks.falls).enumerate();
+        for (block, (own, &fall)) in each.filter(|(_, (own, _))| own[0] != 0) {
+            for ((after, before), own) in after.iter_mut().zip(&before).zip(own) {
+                *after = before + own;
+            }
+            let inside = match asked {
+                Column::Wide { order, .. } if blocks.shift > 0 => {
+                    &order[at..at + rows_of(own[0]) as usize]
+                }
+                _ => &[],
+            };
+            at += inside.len();
+            let [first, last] = match inside {
+                [first, .., last] => [asked.code(*first), asked.code(*last)],
+                [only] => [asked.code(*only); 2],
+                [] => [block as u32; 2],
+            };
+            if let Some((below, fall)) = end {
+                choice.offer(column, [below, first], fall, price);
+            }
+            if first != last
+                && smallest.allows_leaf(after[0])
+                && smallest.allows_leaf(total - before[0])
+                && self.most(fall_price, &before[1..], &after[1..]) > choice.least().max(least)
+            {
+                self.offer_rows(column, inside, &mut before, group, choice);
+            }
+            end = Some((last, fall));
+            before.copy_from_slice(&after);
+        }
+    }
+
+    /// Offers every threshold between rows in the order of a column, of which those before them sum
+    /// to `left`.
+    fn offer_rows(
+        &mut self,
+        column: usize,
+        rows: &[u32],
+        left: &mut [i64],
+        group: &Group,
+        choice: &mut Choice,
+    ) {
+        let asked = group.columns.column(column);
+        let (fall_price, price) = (self.feature_price(column), self.price(column));
+        let mut above = rows.first().map_or(0, |&row| asked.code(row));
+        for pair in rows.windows(2) {
+            let own = &self.records[pair[0] as usize * self.width..][..self.width];
+            left.iter_mut().zip(own).for_each(|(left, own)| *left += own);
+            let below = std::mem::replace(&mut above, asked.code(pair[1]));
+            if below != above && group.allows(left[0]) {
+                let fall = self.fall(fall_price, &left[1..]);
+                choice.offer(column, [below, above], fall, price);
+            }
+        }
+    }
+
+    fn price(&self, column: usize) -> i64 {
+        self.task.split_price().saturating_add(self.feature_price(column))
+    }
 }
 
 impl<T: Questions> Criterion for Sums<'_, T> {
     fn enter(&mut self, rows: &[u32], path: &[usize]) -> bool {
-        self.all.fill(0);
-        for &row in rows {
-            add(self.task, &mut self.all, row);
-        }
+        let mut all = vec![0; self.width];
+        self.add(rows, |_| 0, &mut all);
+        self.all.copy_from_slice(&all[1..]);
         self.path.clear();
         self.path.extend(path);
         self.leaf = self.task.leaf_cost(&self.all);
         self.task.splits_help(&self.all)
     }
 
-    fn score(
+    fn size(&self, row: u32) -> i64 {
+        self.records[row as usize * self.width]
+    }
+
+    fn choose(
         &mut self,
-        column: usize,
-        order: &[Entry],
-        cuts: &[usize],
-        falls: &mut [f64],
-        _: &mut dyn FnMut() -> bool,
+        group: &Group,
+        choice: &mut Choice,
+        interrupted: &mut dyn FnMut() -> bool,
     ) -> Result<(), Interrupted> {
-        let price = self.feature_price(column);
-        let mut begin = 0;
-        self.left.fill(0);
-        for (&cut, fall) in cuts.iter().zip(falls) {
-            for entry in &order[begin..cut] {
-                add(self.task, &mut self.left, entry.row);
+        let n_columns = group.columns.len();
+        let mut blocks = Vec::with_capacity(n_columns);
+        for column in 0..n_columns {
+            if interrupted() {
+                return Err(Interrupted);
             }
-            begin = cut;
-            for ((right, all), left) in self.right.iter_mut().zip(&self.all).zip(&self.left) {
-                *right = all - left;
+            blocks.push(self.blocks(column, group));
+        }
+        let falls = blocks.iter().flatten().flat_map(|blocks| &blocks.falls);
+        let largest = falls.copied().filter(|&fall| fall > choice.nothing).fold(0.0, f64::max);
+        let least = if largest > 0.0 { largest * (1.0 - CLOSE) } else { f64::NEG_INFINITY };
+        let mut scratch = Vec::new();
+        for (column, blocks) in blocks.iter().enumerate() {
+            match blocks {
+                Some(blocks) => self.offer_blocks(column, blocks, least, group, choice),
+                None => {
+                    if interrupted() {
+                        return Err(Interrupted);
+                    }
+                    let order = group.columns.ordered(column, group.rows.clone(), &mut scratch);
+                    let mut left = vec![0; self.width];
+                    self.offer_rows(column, order, &mut left, group, choice);
+                }
             }
-            let sides = self.task.leaf_cost(&self.left) + self.task.leaf_cost(&self.right);
-            *fall = (self.leaf - sides - price) as f64;
         }
         Ok(())
     }
@@ -80,8 +308,114 @@ impl<T: Questions> Criterion for Sums<'_, T> {
     fn leaf(&self) -> i64 {
         self.leaf
     }
+}
 
-    fn price(&self, column: usize) -> i64 {
-        self.task.split_price().saturating_add(self.feature_price(column))
+#[cfg(test)]
+mod tests {
+    use super::super::tests::Problem;
+    use super::super::{Codes, Columns, Growth, Limits, subtree};
+    use super::*;
+    use crate::data::Smallest;
+    use crate::greedy::Grown;
+    use crate::task::gini::gini;
+    use crate::task::label_costs::LabelCosts;
+    use crate::task::likelihood::Likelihood;
+    use crate::task::regression::Regression;
+    use bristlecone_oracle::instances::Random;
+
+    fn grown<T: Questions>(task: &T, codes: &[Vec<u32>], least: i64, bounded: bool) -> Grown {
+        let mut sums = Sums::new(task);
+        sums.bounded &= bounded;
+        let columns = codes.iter().map(|codes| Codes::Ranks(codes.into())).collect();
+        let columns = Columns::new(sums.n_rows(), columns);
+        let smallest = Smallest { rows: least, events: 0 };
+        let limits = Limits { max_depth: Some(4), max_leaf_nodes: None, smallest };
+        subtree(Growth::new(sums, columns, limits, true), &limits, || false)
+    }
+
+    /// Every objective, whether or not its blocks are bounded.
+    #[test]
+    fn blocks_hide_no_threshold() {
+        let mut wide = 0;
+        for seed in 0..60 {
+            let random = &mut Random::new(seed);
+            let n = 30 + random.below(300);
+            let problem = Problem::random(seed, n);
+            let n = problem.time.len();
+            let mut codes = problem.codes.clone();
+            for most in [n, 2 * n, 40] {
+                let values: Vec<f64> = (0..n).map(|_| random.below(most) as f64).collect();
+                codes.push(crate::data::Ranks::new(&values).ranks);
+            }
+            let least = 1 + random.below(8) as i64;
+            let labels: Vec<usize> = (0..n)
+                .map(|i| usize::from(codes[0][i] % 7 < 3) + usize::from(random.chance(0.3)))
+                .collect();
+            let targets: Vec<f64> =
+                (0..n).map(|i| f64::from(codes[1][i] % 5) + random.unit()).collect();
+            let costs: Vec<f64> = (0..3 * n).map(|_| random.unit()).collect();
+            let weights: Vec<f64> = (0..n).map(|_| 0.1 + random.unit()).collect();
+            let obs = problem.observations();
+            let prior = [0.0, 6.0][random.below(2)];
+            let same = |a: Grown, b: Grown| {
+                assert_eq!(a, b, "seed {seed}");
+                usize::from(a.tree.n_leaves() > 4)
+            };
+            macro_rules! check {
+                ($task:expr) => {{
+                    let task = $task.unwrap();
+                    wide +=
+                        same(grown(&task, &codes, least, true), grown(&task, &codes, least, false));
+                }};
+            }
+            check!(Likelihood::with_prior(&obs, prior, 1e-3));
+            check!(gini(&labels, 3, Some(&weights), 1e-3));
+            check!(LabelCosts::of_costs(&costs, 3, None, 1e-3, 16));
+            check!(LabelCosts::new(&labels, 3, Some(&weights), 0.0, 16));
+            check!(Regression::new(&targets, Some(&weights), 0.0));
+        }
+        assert!(wide > 100);
+    }
+
+    /// The bound of a block is one for every path through it, and leaves most of them out.
+    #[test]
+    fn most_of_the_blocks_are_left_out() {
+        let n = 4096u32;
+        // Rows of low codes die early.
+        let early = |i: u32| i * 2_357 % n < n / 2;
+        let noise = |i: u32| f64::from(i * 997 % n) + 1.0;
+        let time: Vec<f64> =
+            (0..n).map(|i| if early(i) { 0.3 * noise(i) } else { noise(i) }).collect();
+        let event: Vec<bool> = (0..n).map(|i| i % 3 > 0).collect();
+        let obs =
+            crate::survival::Observations { time: &time, event: &event, weight: None, entry: None };
+        let task = Likelihood::with_prior(&obs, 10.0, 0.0).unwrap();
+        let codes: Vec<u32> = (0..n).map(|i| i * 2_357 % n).collect();
+        let mut sums = Sums::new(&task);
+        let columns = Columns::new(n as usize, vec![Codes::Ranks((&codes).into())]);
+        assert!(sums.enter(columns.rows(0..n as usize), &[]));
+        let total = (0..n).map(|row| sums.size(row)).sum();
+        let smallest = Smallest { rows: 1, events: 0 };
+        let group = Group { columns: &columns, rows: 0..n as usize, smallest, total };
+        let blocks = sums.blocks(0, &group).unwrap();
+        let mut left = vec![0; sums.width];
+        let mut order: Vec<u32> = (0..n).collect();
+        order.sort_by_key(|&row| codes[row as usize]);
+        let largest = blocks.falls.iter().copied().filter(|f| !f.is_nan()).fold(0.0, f64::max);
+        let (mut at, mut read) = (0, 0);
+        for own in blocks.sums.chunks_exact(sums.width) {
+            let from = left.clone();
+            let to: Vec<i64> = from.iter().zip(own).map(|(a, b)| a + b).collect();
+            let most = sums.most(0, &from[1..], &to[1..]);
+            read += usize::from(most > largest);
+            for _ in 0..rows_of(own[0]) {
+                let record = sums.records[order[at] as usize * sums.width..][..sums.width].to_vec();
+                left.iter_mut().zip(&record).for_each(|(left, own)| *left += own);
+                at += 1;
+                let inside = left[1..].to_vec();
+                assert!(sums.fall(0, &inside) <= most);
+            }
+        }
+        assert!(blocks.falls.len() == BLOCKS && (1..=6).contains(&read), "{read}");
     }
 }

@@ -1,6 +1,7 @@
 //! Whole trees against a grower that does everything the slow way.
 
 use super::*;
+use crate::data::Ranks;
 use crate::survival::Observations;
 use crate::task::{ScalarTask, likelihood};
 use bristlecone_oracle::instances::Random;
@@ -26,7 +27,7 @@ impl Problem {
         let levels = [2, 2, 3, 5, n, n];
         let codes = levels.map(|levels| {
             let values: Vec<f64> = (0..n).map(|_| random.below(levels) as f64).collect();
-            dense_ranks(&values).0
+            Ranks::new(&values).ranks
         });
         let mut event: Vec<bool> = (0..n).map(|_| random.below(3) > 0).collect();
         event[random.below(n)] = true;
@@ -51,6 +52,10 @@ impl Problem {
         }
     }
 
+    fn columns(&self) -> Vec<Codes<'_>> {
+        self.codes.iter().map(|codes| Codes::Ranks(codes.into())).collect()
+    }
+
     fn take(&self, rows: &[usize]) -> Problem {
         let pick = |values: &[f64]| rows.iter().map(|&i| values[i]).collect();
         Problem {
@@ -68,12 +73,12 @@ impl Problem {
 
     /// By likelihood under a prior of so many pseudo-events.
     fn grow_under(&self, by: By, prior: f64, limits: &Limits) -> Grown {
-        let (obs, code) = (self.observations(), |r: usize, c: usize| self.codes[c][r]);
+        let (obs, columns) = (self.observations(), self.columns());
         match by {
-            By::LogRank => grow_by_logrank(self.codes.len(), code, &obs, limits, || false),
+            By::LogRank => grow_by_logrank(columns, &obs, limits, || false),
             By::Likelihood => {
                 let task = likelihood::Likelihood::with_prior(&obs, prior, 0.0).unwrap();
-                grow_by_costs(&task, self.codes.len(), code, limits, || false)
+                grow_by_costs(&task, columns, limits, || false)
             }
         }
         .unwrap()
@@ -343,8 +348,7 @@ fn an_interrupt_stops_between_columns() {
         asked += 1;
         asked == 3
     };
-    let code = |r: usize, c: usize| problem.codes[c][r];
-    let grown = grow_by_logrank(6, code, &problem.observations(), &FREE, interrupted);
+    let grown = grow_by_logrank(problem.columns(), &problem.observations(), &FREE, interrupted);
     assert_eq!((grown, asked), (Err(Interrupted), 3));
 }
 
@@ -388,8 +392,7 @@ fn subtrees_are_no_worse_than_trees_that_stop() {
         let (penalty, prior) = ([0.0, 0.02][random.below(2)], [0.0, 6.0][random.below(2)]);
         let obs = problem.observations();
         let task = likelihood::Likelihood::with_prior(&obs, prior, penalty).unwrap();
-        let code = |r: usize, c: usize| problem.codes[c][r];
-        let pruned = subtree_by_costs(&task, problem.codes.len(), code, &limits, || false);
+        let pruned = subtree_by_costs(&task, problem.columns(), &limits, || false);
         let most = limits.max_leaf_nodes.unwrap_or(usize::MAX);
         assert!(pruned.tree.n_leaves() <= most);
         let stopping = problem.grow_under(By::Likelihood, prior, &limits);
@@ -405,7 +408,6 @@ fn subtrees_are_no_worse_than_trees_that_stop() {
 fn what_was_grown_before_a_stop_is_a_tree() {
     let problem = Problem::random(5, 40);
     let task = likelihood::Likelihood::new(&problem.observations(), 0.0).unwrap();
-    let code = |r: usize, c: usize| problem.codes[c][r];
     let mut sizes = Vec::new();
     for most in 1..60 {
         let mut asked = 0;
@@ -413,7 +415,7 @@ fn what_was_grown_before_a_stop_is_a_tree() {
             asked += 1;
             asked >= most
         };
-        sizes.push(subtree_by_costs(&task, 6, code, &FREE, interrupted).tree.n_leaves());
+        sizes.push(subtree_by_costs(&task, problem.columns(), &FREE, interrupted).tree.n_leaves());
     }
     assert_eq!(sizes[0], 1);
     assert!(sizes.contains(&2) && sizes[58] > 3);

@@ -12,7 +12,7 @@ pub use sums::{ManyTrees, SUMS, SumSearch, Visitor, visit};
 
 use crate::data::BinaryMatrix;
 use crate::error::Error;
-use crate::greedy::{Grown, Limits, subtree_by_curve};
+use crate::greedy::{Codes, Grown, Limits, subtree_by_curve};
 use crate::search::batch::{self, BatchTask, Statistics};
 use crate::search::fronts::Front;
 use crate::search::{
@@ -286,17 +286,14 @@ impl Prepared<'_> {
     /// The cheapest subtree of the greedy tree; see [`crate::greedy::subtree_by_costs`].
     pub fn greedy_cuts(
         &self,
-        n_columns: usize,
-        code: &dyn Fn(usize, usize) -> u32,
+        columns: Vec<Codes>,
         limits: &Limits,
         interrupted: &mut dyn FnMut() -> bool,
     ) -> Result<Grown, Error> {
         match self {
-            Prepared::Sum(task) => Ok(task.greedy_cuts(n_columns, code, limits, interrupted)),
-            Prepared::Priced(task) => Ok(task.greedy_cuts(n_columns, code, limits, interrupted)),
-            Prepared::Curve(task) => {
-                Ok(subtree_by_curve(&**task, n_columns, code, limits, interrupted))
-            }
+            Prepared::Sum(task) => Ok(task.greedy_cuts(columns, limits, interrupted)),
+            Prepared::Priced(task) => Ok(task.greedy_cuts(columns, limits, interrupted)),
+            Prepared::Curve(task) => Ok(subtree_by_curve(&**task, columns, limits, interrupted)),
             Prepared::Outside(_) | Prepared::Front(_) => without("greedy tree"),
         }
     }

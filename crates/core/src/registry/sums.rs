@@ -3,7 +3,7 @@
 use super::Problem;
 use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
-use crate::greedy::{Grown, Limits, subtree_by_costs};
+use crate::greedy::{Codes, Grown, Limits, subtree_by_costs};
 use crate::search::{
     Alternative, Checked, Forecast, Monitor, Near, Settings, Solution, Stop, alternatives,
     distinct_rows, forecast, near_optimal, solve, solve_path,
@@ -85,8 +85,7 @@ pub trait SumSearch {
     fn forecast(&self, x: &BinaryMatrix, s: &Settings) -> (Forecast, Sample);
     fn greedy_cuts(
         &self,
-        n_columns: usize,
-        code: &dyn Fn(usize, usize) -> u32,
+        columns: Vec<Codes>,
         limits: &Limits,
         interrupted: &mut dyn FnMut() -> bool,
     ) -> Grown;
@@ -108,12 +107,11 @@ impl<T: LaneTask> SumSearch for T {
     }
     fn greedy_cuts(
         &self,
-        n_columns: usize,
-        code: &dyn Fn(usize, usize) -> u32,
+        columns: Vec<Codes>,
         limits: &Limits,
         interrupted: &mut dyn FnMut() -> bool,
     ) -> Grown {
-        subtree_by_costs(self, n_columns, code, limits, interrupted)
+        subtree_by_costs(self, columns, limits, interrupted)
     }
 }
 

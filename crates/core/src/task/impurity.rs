@@ -157,6 +157,12 @@ impl ScalarTask for Impurity {
         cost.min(MOST as f64) as i64
     }
 
+    /// The least over the probabilities of the classes of a score that is linear in their weights.
+    fn concave_cost(&self, sums: &[i64]) -> Option<f64> {
+        let none = sums[1..].iter().sum::<i64>() > sums[0];
+        Some(if none { f64::NEG_INFINITY } else { self.leaf_cost(sums) as f64 })
+    }
+
     fn splits_help(&self, sums: &[i64]) -> bool {
         self.leaf_cost(sums) > 0
     }

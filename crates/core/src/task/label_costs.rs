@@ -392,6 +392,11 @@ impl ScalarTask for LabelCosts {
         others.iter().copied().fold(last + self.last_label, i64::min) << self.up
     }
 
+    /// The least of functions that are linear.
+    fn concave_cost(&self, sums: &[i64]) -> Option<f64> {
+        Some(self.leaf_cost(sums) as f64)
+    }
+
     fn splits_help(&self, sums: &[i64]) -> bool {
         self.leaf_cost(sums) > 0
     }

@@ -237,6 +237,12 @@ impl ScalarTask for Likelihood {
         if self.prior > 0.0 { self.cost_under_prior(sums) } else { self.part_cost(sums) }
     }
 
+    /// The least over θ of θ(H + a) − (E + a) ln θ, but for terms that are linear.
+    fn concave_cost(&self, sums: &[i64]) -> Option<f64> {
+        let endless = self.prior == 0.0 && sums[0] > 0 && sums[1] == 0;
+        Some(if endless { f64::NEG_INFINITY } else { self.leaf_cost(sums) as f64 })
+    }
+
     fn splits_help(&self, sums: &[i64]) -> bool {
         sums[0] > 0
     }

@@ -119,6 +119,13 @@ pub trait ScalarTask: Statistics {
     /// Cost of a leaf with these sums.
     fn leaf_cost(&self, sums: &[i64]) -> i64;
 
+    /// The cost of a leaf as a concave function of its sums, to within
+    /// [`cost_rounding`](Self::cost_rounding); −∞ where no leaf has such sums. `None`, whatever
+    /// the sums, where that is not known.
+    fn concave_cost(&self, _sums: &[i64]) -> Option<f64> {
+        None
+    }
+
     /// Whether some partition of rows with these sums might cost less than the leaf.
     fn splits_help(&self, sums: &[i64]) -> bool;
 

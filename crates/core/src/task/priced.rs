@@ -97,6 +97,10 @@ impl ScalarTask for Priced {
         self.costs.leaf_cost(&sums[..sums.len() - 1])
     }
 
+    fn concave_cost(&self, sums: &[i64]) -> Option<f64> {
+        self.costs.concave_cost(&sums[..sums.len() - 1])
+    }
+
     fn splits_help(&self, sums: &[i64]) -> bool {
         self.leaf_cost(sums) > 0
     }

@@ -1,0 +1,258 @@
+//! Order and ranks of numbers, by counting digits of their bits: linear in the number of rows.
+
+/// Bits of a digit.
+const DIGIT: u32 = 11;
+
+/// Runs of at most this many rows are sorted by insertion.
+const SHORT: usize = 24;
+
+/// The values of a column as ranks.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Ranks {
+    /// Place of the value of every row among the distinct values; NaN is above them all.
+    pub ranks: Vec<u32>,
+    /// The distinct values, ascending; of the two zeros 0.
+    pub distinct: Vec<f64>,
+    /// Rows of every distinct value.
+    pub counts: Vec<u32>,
+}
+
+impl Ranks {
+    /// Ranks of less than 2³² values; O(n).
+    pub fn new(values: &[f64]) -> Self {
+        let mut rows: Vec<u32> = (0..values.len() as u32).collect();
+        sort_by_keys(&mut rows, |row| key(values[row as usize]));
+        let mut ranks = vec![0; values.len()];
+        let mut distinct = Vec::with_capacity(values.len());
+        let mut counts = Vec::with_capacity(values.len());
+        let mut last = f64::NAN;
+        for &row in &rows {
+            // Plus 0: −0 and 0 are one value.
+            let value = values[row as usize] + 0.0;
+            if value != last {
+                if value.is_nan() {
+                    ranks[row as usize] = distinct.len() as u32;
+                    continue;
+                }
+                last = value;
+                distinct.push(value);
+                counts.push(0);
+            }
+            let rank = distinct.len() - 1;
+            ranks[row as usize] = rank as u32;
+            counts[rank] += 1;
+        }
+        distinct.shrink_to_fit();
+        counts.shrink_to_fit();
+        Ranks { ranks, distinct, counts }
+    }
+}
+
+/// A number whose order is that of the values: equal for −0 and 0, the largest for NaN.
+fn key(value: f64) -> u64 {
+    const SIGN: u64 = 1 << 63;
+    if value.is_nan() {
+        return u64::MAX;
+    }
+    let bits = (value + 0.0).to_bits();
+    if bits & SIGN == 0 { bits | SIGN } else { !bits }
+}
+
+/// Sorts rows by their keys; rows of equal keys keep their order. O(n).
+///
+/// The upper half of the bits in which the keys differ is sorted digit by digit. What is still tied
+/// then is few rows as a rule, or all of one key; otherwise it is sorted by its lower half.
+pub fn sort_by_keys(rows: &mut [u32], key: impl Fn(u32) -> u64) {
+    let mut scratch = [vec![0; rows.len()], vec![0; rows.len()]];
+    sort(rows, &key, &mut scratch);
+}
+
+fn sort(rows: &mut [u32], key: &impl Fn(u32) -> u64, scratch: &mut [Vec<u64>; 2]) {
+    if rows.len() <= SHORT {
+        return insertion_sort(rows, key);
+    }
+    let (mut least, mut most) = (u64::MAX, 0);
+    for &row in &*rows {
+        let key = key(row);
+        (least, most) = (least.min(key), most.max(key));
+    }
+    if least == most {
+        return;
+    }
+    let width = 64 - (most - least).leading_zeros();
+    let (low, width) = (width.saturating_sub(32), width.min(32));
+    let high = |row: u32| (key(row) - least) >> low;
+    let [pairs, other] = scratch;
+    let (pairs, other) = (&mut pairs[..rows.len()], &mut other[..rows.len()]);
+    for (pair, &row) in pairs.iter_mut().zip(&*rows) {
+        *pair = high(row) << 32 | u64::from(row);
+    }
+    let sorted = sort_by_upper_half(pairs, other, width);
+    for (row, &pair) in rows.iter_mut().zip(&*sorted) {
+        *row = pair as u32;
+    }
+    if low == 0 {
+        return;
+    }
+    let mut long = Vec::new();
+    let mut begin = 0;
+    for at in 1..=sorted.len() {
+        if at < sorted.len() && sorted[at] >> 32 == sorted[begin] >> 32 {
+            continue;
+        }
+        match at - begin {
+            1 => {}
+            2..=SHORT => insertion_sort(&mut rows[begin..at], key),
+            _ => long.push(begin..at),
+        }
+        begin = at;
+    }
+    for run in long {
+        sort(&mut rows[run], key, scratch);
+    }
+}
+
+/// Sorts pairs of a 32-bit number, of which only the lowest `width` bits are in use, and a row,
+/// by the number. Pairs of equal numbers keep their order; digits that are all the same take no pass.
+/// Returns the one of the two slices that holds the result.
+pub(crate) fn sort_by_upper_half<'a>(
+    pairs: &'a mut [u64],
+    other: &'a mut [u64],
+    width: u32,
+) -> &'a mut [u64] {
+    let (mut from, mut to) = (pairs, other);
+    // Few rows are not worth many counters.
+    let most = from.len().max(2).ilog2().clamp(4, DIGIT);
+    let digits = width.div_ceil(most).max(1);
+    // Digits of equal width.
+    let bits = width.div_ceil(digits).max(1);
+    let mask = (1u64 << bits) - 1;
+    let mut counts = vec![0u32; (digits as usize) << bits];
+    for &pair in &*from {
+        for digit in 0..digits {
+            let value = pair >> (32 + digit * bits) & mask;
+            counts[((digit as usize) << bits) + value as usize] += 1;
+        }
+    }
+    for (digit, starts) in (0..digits).zip(counts.chunks_exact_mut(1 << bits)) {
+        let shift = 32 + digit * bits;
+        if starts.contains(&(from.len() as u32)) {
+            continue;
+        }
+        let mut sum = 0;
+        for start in &mut *starts {
+            (*start, sum) = (sum, sum + *start);
+        }
+        for &pair in &*from {
+            let start = &mut starts[(pair >> shift & mask) as usize];
+            to[*start as usize] = pair;
+            *start += 1;
+        }
+        (from, to) = (to, from);
+    }
+    from
+}
+
+fn insertion_sort(rows: &mut [u32], key: &impl Fn(u32) -> u64) {
+    for i in 1..rows.len() {
+        let row = rows[i];
+        let own = key(row);
+        let mut at = i;
+        while at > 0 && key(rows[at - 1]) > own {
+            rows[at] = rows[at - 1];
+            at -= 1;
+        }
+        rows[at] = row;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bristlecone_oracle::instances::Random;
+
+    /// Ranks by the definition: sorted with comparisons.
+    fn plainly(values: &[f64]) -> Ranks {
+        let mut distinct: Vec<f64> =
+            values.iter().filter(|v| !v.is_nan()).map(|v| v + 0.0).collect();
+        distinct.sort_by(f64::total_cmp);
+        distinct.dedup();
+        let rank = |v: &f64| distinct.iter().filter(|&d| d < v || v.is_nan()).count() as u32;
+        let ranks: Vec<u32> = values.iter().map(rank).collect();
+        let count = |rank: usize| ranks.iter().filter(|&&r| r as usize == rank).count() as u32;
+        let counts = (0..distinct.len()).map(count).collect();
+        Ranks { ranks, distinct, counts }
+    }
+
+    fn real(random: &mut Random) -> f64 {
+        random.unit() - 0.5
+    }
+
+    #[test]
+    fn ranks_are_dense_and_zeros_equal() {
+        let found = Ranks::new(&[2.5, -0.0, 7.0, 0.0, f64::NAN, 2.5]);
+        assert_eq!(found.ranks, [1, 0, 2, 0, 3, 1]);
+        assert_eq!(found.distinct, [0.0, 2.5, 7.0]);
+        assert_eq!(found.distinct[0].to_bits(), 0);
+        assert_eq!(found.counts, [2, 2, 1]);
+        assert_eq!(Ranks::new(&[]), Ranks::default());
+    }
+
+    #[test]
+    fn ranks_are_those_of_comparisons() {
+        let tiny = f64::from_bits(1);
+        let special = [
+            0.0,
+            -0.0,
+            tiny,
+            -tiny,
+            f64::MIN_POSITIVE,
+            -f64::MIN_POSITIVE,
+            f64::MAX,
+            f64::MIN,
+            1.0,
+            f64::from_bits(1.0f64.to_bits() + 1),
+            1e-300,
+            -1e300,
+            f64::NAN,
+        ];
+        for seed in 0..40 {
+            let random = &mut Random::new(seed);
+            let n = [1, 2, 20, 300, 1500][random.below(5)];
+            let columns: [Vec<f64>; 7] = [
+                (0..n).map(|_| real(random)).collect(),
+                (0..n).map(|_| random.pick(&special)).collect(),
+                vec![-3.5; n],
+                (0..n).map(|_| random.below(5) as f64 - 2.0).collect(),
+                // Close together: the upper halves of their bits are one number, or a few.
+                (0..n).map(|_| f64::from_bits((1u64 << 62) + random.below(n) as u64)).collect(),
+                (0..n)
+                    .map(|_| {
+                        let far: f64 = [0.0, 1e9, -1e-9][random.below(3)];
+                        far + random.below(40) as f64 * far.abs() * f64::EPSILON
+                    })
+                    .collect(),
+                (0..n).map(|_| real(random) * 10f64.powi(random.below(600) as i32 - 300)).collect(),
+            ];
+            for values in &columns {
+                assert_eq!(Ranks::new(values), plainly(values), "seed {seed}");
+            }
+        }
+    }
+
+    #[test]
+    fn equal_keys_keep_their_order() {
+        for seed in 0..20 {
+            let random = &mut Random::new(seed);
+            let n = 1 + random.below(900);
+            let most = [1, 3, 70, 5000][random.below(4)];
+            let keys: Vec<u64> =
+                (0..n).map(|_| random.below(most) as u64 * (u64::MAX / 5001)).collect();
+            let mut rows: Vec<u32> = (0..n as u32).rev().collect();
+            let mut expected = rows.clone();
+            expected.sort_by_key(|&row| keys[row as usize]);
+            sort_by_keys(&mut rows, |row| keys[row as usize]);
+            assert_eq!(rows, expected);
+        }
+    }
+}

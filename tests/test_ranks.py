@@ -1,0 +1,147 @@
+"""Columns as ranks: what fits take from them is what plain comparisons of the numbers give."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bristlecone import _core
+from bristlecone.encoder import BinaryEncoder
+from bristlecone.encoder import thresholds as cutting
+from bristlecone.encoder.cuts import rank_columns
+from bristlecone.estimators.classifier import OptimalTreeClassifier
+from bristlecone.estimators.survival import OptimalSurvivalTree
+
+TINY = float(np.finfo(float).smallest_subnormal)
+
+
+def numbers(seed, n):
+    """Columns of numbers of every kind, without missing ones."""
+    rng = np.random.default_rng(seed)
+    normal = rng.normal(size=n)
+    return {
+        "distinct": normal,
+        "tied": np.round(normal, 1),
+        "zeros": rng.choice([0.0, -0.0, 1.5], n),
+        "subnormal": rng.choice([TINY, -TINY, 0.0, 3 * TINY], n),
+        "huge": normal * 10.0 ** rng.integers(-300, 300, n),
+        "ends": rng.choice([np.finfo(float).max, np.finfo(float).min, 1.0], n),
+        "neighbours": 1.0 + np.finfo(float).eps * rng.integers(0, n, n),
+        "constant": np.full(n, 7.25),
+        "levels": rng.integers(0, 4, n).astype(float),
+    }
+
+
+def frame(seed, n):
+    """Those columns, some with holes, beside all other kinds."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(numbers(seed, n))
+    X["holes"] = np.where(rng.random(n) < 0.3, np.nan, X["distinct"])
+    X["tied_holes"] = np.where(rng.random(n) < 0.1, np.nan, X["tied"])
+    X["whole"] = rng.integers(0, 2 + seed % 3, n)
+    X["flag"] = rng.random(n) < 0.5
+    X["text"] = rng.choice(["a", "b", None], n)
+    X["grade"] = pd.Categorical(rng.choice(["I", "II", "III"], n), ordered=True)
+    return X
+
+
+@pytest.mark.parametrize("n", [1, 2, 25, 400, 5000])
+@pytest.mark.parametrize("seed", range(3))
+def test_ranks_are_those_of_unique(seed, n):
+    for name, values in numbers(seed, n).items():
+        ranks, distinct, count = _core.rank_values(values)
+        expected = np.unique(values, return_inverse=True, return_counts=True)
+        for found, plain in zip((distinct, ranks, count), expected, strict=True):
+            np.testing.assert_array_equal(found, plain, err_msg=name)
+        assert not np.signbit(distinct[distinct == 0]).any()
+
+
+def test_strided_and_missing_numbers_are_ranked():
+    values = np.array([[3.0, 0.0], [np.nan, 0.0], [1.0, 0.0], [3.0, 0.0]])[:, 0]
+    ranks, distinct, count = _core.rank_values(values)
+    assert ranks.tolist() == [1, 2, 0, 1]
+    assert (distinct.tolist(), count.tolist()) == ([1.0, 3.0], [1, 2])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_quantiles_are_the_first_midpoints_not_below(seed):
+    for name, values in numbers(seed, [30, 200, 2000][seed % 3]).items():
+        distinct, count = np.unique(values, return_counts=True)
+        if len(distinct) < 2:
+            continue
+        for most in (1, 3, 10):
+            found = cutting.choose_gaps(distinct, count.astype(float), "quantiles", most, 1.0)
+            cuts = cutting.midpoints(distinct)
+            if len(cuts) <= most:
+                expected = np.arange(len(cuts))
+            else:
+                probability = np.arange(1, most + 1) / (most + 1)
+                with np.errstate(over="ignore", invalid="ignore"):
+                    quantile = cutting.weighted_quantiles(
+                        distinct, count.astype(float), probability
+                    )
+                expected = np.unique(
+                    np.minimum(np.searchsorted(cuts, quantile, side="left"), len(cuts) - 1)
+                )
+            np.testing.assert_array_equal(found, expected, err_msg=name)
+
+
+@pytest.mark.parametrize("missing", ["impute", "branch"])
+@pytest.mark.parametrize("thresholds", ["quantiles", "midpoints", "kmeans"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_features_by_ranks_are_those_of_transform(missing, thresholds, weighted):
+    X = frame(3, 180).drop(columns=["huge", "ends"] if thresholds == "kmeans" else [])
+    rng = np.random.default_rng(1)
+    weight = rng.uniform(0.1, 2.0, len(X)) if weighted else None
+    encoder = BinaryEncoder(thresholds=thresholds, missing=missing)
+    read = encoder.fit_columns(X, sample_weight=weight)
+    for columns in (rank_columns(encoder, X, read), rank_columns(encoder, X)):
+        place, gap = columns.questions(encoder)
+        found = _core.encode_ranks(columns.ranks, place, gap, columns.n_rows)
+        expected = encoder.transform(X)
+        np.testing.assert_array_equal(found, expected)
+        among = rng.random(len(X)) < 0.4
+        answers = columns.answers(encoder, among)
+        np.testing.assert_array_equal(answers.holds, expected.sum(axis=0))
+        np.testing.assert_array_equal(answers.among, expected[among].sum(axis=0))
+        last = len(place) - 1
+        np.testing.assert_array_equal(answers.of(last), expected[:, last])
+
+
+def test_rows_of_weight_zero_leave_the_columns_to_be_read_again():
+    X = frame(0, 60)
+    weight = np.ones(len(X))
+    weight[:7] = 0.0
+    assert BinaryEncoder().fit_columns(X, sample_weight=weight) is None
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_trees_of_arrays_frames_and_transposed_arrays_are_the_same(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(300, 19)).round(2 + seed % 2)
+    time = rng.exponential(np.exp(X[:, 0] - X[:, 1] * (X[:, 2] > 0.3)))
+    y = rng.random(300) < 0.7, time
+    fits = [
+        OptimalSurvivalTree(max_depth=2).fit(rows, y)
+        for rows in (X, np.asfortranarray(X), pd.DataFrame(X).rename(columns=lambda j: f"x{j}"))
+    ]
+    for other in fits[1:]:
+        assert other.objective_value_ == fits[0].objective_value_
+        assert other.questions_ == fits[0].questions_
+        assert other.certificate_.questions == fits[0].certificate_.questions
+    assert fits[0].certificate_.fingerprint == fits[1].certificate_.fingerprint
+
+
+def test_values_of_the_caller_are_not_changed():
+    X = np.asfortranarray(np.random.default_rng(0).normal(size=(80, 3)))
+    X[::9, 1] = np.nan
+    given = X.copy()
+    OptimalTreeClassifier(max_depth=1).fit(X, np.nan_to_num(X[:, 1]) > 0)
+    np.testing.assert_array_equal(X, given)
+
+
+@pytest.mark.parametrize("infinite", [np.inf, -np.inf])
+def test_infinite_numbers_are_refused_with_column_and_row(infinite):
+    X = np.random.default_rng(0).normal(size=(40, 12))
+    X[17, 9] = infinite
+    with pytest.raises(ValueError, match=r"column 'x9' is infinite .* in row 17"):
+        OptimalSurvivalTree(max_depth=1).fit(X, (np.ones(40, bool), np.arange(1.0, 41.0)))
