@@ -147,7 +147,7 @@ def check_front(problem, front):
     tie = 1e-9 * max(1.0, problem.weight.sum())
     for point in front:
         leaf = point.tree.leaf_index(problem.features.astype(np.uint8))
-        costs = problem.costs_of(point.labels[leaf])
+        costs = problem.numbers(problem.costs_of(point.labels[leaf]))
         assert np.abs(np.array(costs) - point.costs).max() <= tie
         assert point.tree.n_leaves <= problem.most_leaves
         assert np.bincount(leaf).min() >= problem.min_rows

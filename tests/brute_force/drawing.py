@@ -64,6 +64,17 @@ def rows(rng, most_columns=5):
     return X
 
 
+def distinct_columns(X):
+    """Columns that are not constant, and not equal or contrary to an earlier one."""
+    found = []
+    for column in range(X.shape[1]):
+        own = X[:, column]
+        earlier = any((X[:, c] == own).all() or (X[:, c] != own).all() for c in found)
+        if own.any() and not own.all() and not earlier:
+            found.append(column)
+    return found
+
+
 def weights(rng, n):
     """Row weights as they are given, and the rows that are kept."""
     given = one_of(
@@ -121,7 +132,7 @@ class Ranges:
     ``values`` and ``weights`` leave ordinary problems as they are.
     """
 
-    def __init__(self, rng, share=0.0):
+    def __init__(self, rng, share=0.25):
         self.rng = deepcopy(rng).spawn(3)[2]
         self.wide = bool(self.rng.random() < share)
 
@@ -287,15 +298,12 @@ class Chosen(Problem):
     leaf_outcomes: object = None  # rows -> list of (outcome, its terms in the unit of the first)
     score: object = None  # outcome, tolerance -> objective without penalty, inf: not allowed
     row_outcome: object = None  # fitted model -> outcome of its tree, its terms
-    costs_of: object = None  # labels of the rows -> outcome, as numbers
+    costs_of: object = None  # labels of the rows -> outcome
     unit: Fraction | None = None  # of the terms; None where the objective is of one sign
     count: Fraction = Fraction(1)  # unit of all components, where they are numbers of one kind
 
     def numbers(self, outcome):
         return [float(part * self.count) for part in outcome]
-
-    def counted(self, numbers):
-        return [Fraction(number) / self.count for number in numbers]
 
     def scored(self, leaves, outcome, terms, tolerance):
         value = self.score(outcome, tolerance)

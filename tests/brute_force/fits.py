@@ -33,10 +33,15 @@ def a_fit_finds_the_best_tree_and_says_nothing_false(problem, rng):
     check_saved(problem, model)
     if hasattr(model, "pareto_front_"):
         check_front(problem, model.pareto_front_)
+        features = problem.features.astype(np.uint8)
         of_points = [
-            problem.scored(point.tree.n_leaves, problem.counted(point.costs), 0, 0)
+            problem.scored(
+                point.tree.n_leaves,
+                problem.costs_of(point.labels[point.tree.leaf_index(features)]),
+                0, 0,
+            )
             for point in model.pareto_front_
-        ]
+        ]  # fmt: skip
         assert is_near(model.objective_value_, min(of_points, key=lambda one: one.value))
     # Neither threads nor a callback change the tree.
     again = fitted(problem, problem.make(n_jobs=one_of(rng, 1, 2, 3)))

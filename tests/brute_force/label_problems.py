@@ -13,6 +13,7 @@ from drawing import (
     Problem,
     Ranges,
     balanced,
+    distinct_columns,
     few_weights,
     front_size,
     numbers,
@@ -147,16 +148,18 @@ def classification(rng, objectives):
         negative, positive = inside(rows)
         return [((negative, 0), 0), ((0, positive), 0)]
 
+    def costs_of(said):
+        return [int(w[rows].sum()) for rows in wrong(said)]
+
     def row_outcome(model):
-        said = np.searchsorted(model.classes_, model.predict(X)[kept])
-        return [int(w[rows].sum()) for rows in wrong(said)], 0
+        return costs_of(np.searchsorted(model.classes_, model.predict(X)[kept])), 0
 
     return Chosen(
         **common,
         leaf_outcomes=leaf_outcomes,
         score=score,
         row_outcome=row_outcome,
-        costs_of=lambda said: [weight[rows].sum() for rows in wrong(said)],
+        costs_of=costs_of,
         count=unit,
     )
 
@@ -224,17 +227,6 @@ def costs(rng):
         split_cost if paid["feature_costs"] is not None else None, w.sum() * weight_unit,
         features=features, also=also, wide=ranges.wide, said_cost=said_cost,
     )  # fmt: skip
-
-
-def distinct_columns(X):
-    """Columns that are not constant, and not equal or contrary to an earlier one."""
-    found = []
-    for column in range(X.shape[1]):
-        own = X[:, column]
-        earlier = any((X[:, c] == own).all() or (X[:, c] != own).all() for c in found)
-        if own.any() and not own.all() and not earlier:
-            found.append(column)
-    return found
 
 
 def prices(rng, columns, ranges):

@@ -10,6 +10,7 @@ import shrunk_plainly
 from drawing import (
     Problem,
     Ranges,
+    distinct_columns,
     numbers,
     one_of,
     prepared,
@@ -110,7 +111,9 @@ def own_task(rng):
     ranges = Ranges(rng)
     given = ranges.weights(given)
     kept, weight = prepared(rng, parameters, X, given)
-    split_cost, leaf_terms = None, None
+    split_cost, leaf_terms, features = None, None, X[kept]
+    if parameters["encoder"] == "auto":
+        features = features[:, distinct_columns(features)]
     if rng.random() < 0.5:
         exposure = one_of(rng, np.ones(n), rng.uniform(0.5, 2.0, n))
         events = rng.integers(0, 3, n) * exposure if rng.random() < 0.2 else rng.integers(0, 3, n)
@@ -147,7 +150,7 @@ def own_task(rng):
     return Problem(
         OptimalTree, {**parameters, "task": task}, X, {"y": y, "sample_weight": given}, kept,
         weight, leaf_cost, split_cost, exact_sum(weight), saved=False, wide=ranges.wide,
-        leaf_terms=leaf_terms,
+        leaf_terms=leaf_terms, features=features,
     )  # fmt: skip
 
 
