@@ -144,7 +144,7 @@ def check_saved(problem, model):
 
 def check_front(problem, front):
     """Every point is a tree within the limits with these costs, and none is better in both."""
-    tie = 1e-9 * max(1.0, problem.weight.sum())
+    tie = 1e-9 * problem.weight.sum()
     for point in front:
         leaf = point.tree.leaf_index(problem.features.astype(np.uint8))
         costs = problem.numbers(problem.costs_of(point.labels[leaf]))

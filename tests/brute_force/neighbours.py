@@ -182,10 +182,10 @@ def near_optimal_trees_are_all_and_near(problem, rng):
         assert len(trees) == 1 and not trees.complete
         return
     if problem.wide:
-        # What is near is not wide apart: ties are of the values' own size.
-        assert is_near(
-            min(tree.objective_value_ for tree in trees), problem.optimum(problem.most_leaves)[0]
-        )
+        # What ties, or is within a slack, is of the values' own size.
+        if trees.complete:
+            least = min(tree.objective_value_ for tree in trees)
+            assert is_near(least, problem.optimum(problem.most_leaves)[0])
         return
     assert set(found) <= set(within)
     sizes = [tree.n_leaves_ for tree in trees]

@@ -13,11 +13,13 @@ pub mod accuracy;
 pub mod brier;
 pub mod instances;
 pub mod measures;
+mod real;
 mod search;
 pub mod sums;
 pub mod survival;
 mod tree;
 
+pub use real::Real;
 pub use search::{
     Limits, all_costs, all_trees, best, best_by_leaves, best_tree, free, pareto_front,
 };
