@@ -21,7 +21,7 @@ from bristlecone.errors import BristleconeWarning
 
 GREEDY = {"greedy": greedy}
 # What a refusal of data of wide range names.
-NAMED = re.compile(r"\b(y|time|times|row|rows|weights?|sample_weight|costs?|rewards?|statistics|task)\b")
+NAMED = re.compile(r"\b(y|times?|rows?|weights?|sample_weight|costs?|rewards?|statistics)\b")
 SAVED = {kind: draw for kind, draw in DRAWS.items() if kind != "own task"}
 
 

@@ -4,6 +4,7 @@
 //! 2⁻⁵¹¹ of the result, quotients, roots and logarithms are within 2⁻⁴⁹⁰ of it: 147 digits.
 
 use std::cmp::Ordering;
+use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub};
 use std::sync::LazyLock;
@@ -119,10 +120,10 @@ impl Real {
     /// ln x of a positive number: x = 2^k c y with c = j/32 and y near 1; ln y by the series of
     /// 2 artanh((y − 1)/(y + 1)).
     pub fn ln(self) -> Real {
-        static OF_TWO: LazyLock<Real> =
-            LazyLock::new(|| near_one(Real::from(2.0)));
-        static OF_THIRTY_SECONDS: LazyLock<Vec<Real>> =
-            LazyLock::new(|| (0..=32).map(|j| near_one(Real::from(1.0 + j as f64 / 32.0))).collect());
+        static OF_TWO: LazyLock<Real> = LazyLock::new(|| near_one(Real::from(2.0)));
+        static OF_THIRTY_SECONDS: LazyLock<Vec<Real>> = LazyLock::new(|| {
+            (0..=32).map(|j| near_one(Real::from(1.0 + j as f64 / 32.0))).collect()
+        });
         assert!(self.sign > 0 && self.is_finite(), "no logarithm of {self:?}");
         let (mantissa, exponent) = self.apart();
         let nearest = ((mantissa.leading() - 1.0) * 32.0).round();
@@ -229,6 +230,12 @@ fn take(limbs: &mut [u64; LIMBS], other: &[u64; LIMBS]) {
     }
 }
 
+impl fmt::Display for Real {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.to_f64().fmt(f)
+    }
+}
+
 impl From<f64> for Real {
     fn from(value: f64) -> Real {
         if value == f64::INFINITY {
@@ -251,8 +258,7 @@ impl Add for Real {
         if !self.is_finite() || !other.is_finite() {
             return Real::INFINITY;
         }
-        let (large, small) =
-            if self.abs() < other.abs() { (other, self) } else { (self, other) };
+        let (large, small) = if self.abs() < other.abs() { (other, self) } else { (self, other) };
         if small.sign == 0 || large.exponent - small.exponent >= BITS {
             return large;
         }
@@ -323,7 +329,10 @@ impl Div for Real {
     type Output = Real;
 
     fn div(self, other: Real) -> Real {
-        if self.sign == 0 { self } else { (self * other.inverse()).rounded() }
+        if self.sign == 0 || !self.is_finite() {
+            return self;
+        }
+        (self * other.inverse()).rounded()
     }
 }
 
@@ -435,7 +444,8 @@ mod tests {
     #[test]
     fn doubles_come_back_and_halves_go_to_the_even_one() {
         let mut bits = Random::new(3);
-        let values = (0..5000).map(|_| f64::from_bits(bits.bits())).filter(|value| value.is_finite());
+        let values =
+            (0..5000).map(|_| f64::from_bits(bits.bits())).filter(|value| value.is_finite());
         let odd = [0.0, 5e-324, 1e-310, f64::MIN_POSITIVE, f64::MAX, f64::INFINITY, -1.5];
         for value in values.chain(odd) {
             assert_eq!(Real::from(value).to_f64(), value);
@@ -471,5 +481,7 @@ mod tests {
             assert!(Real::from(pair[0]) < Real::from(pair[1]), "{pair:?}");
         }
         assert!(Real::from(1.0) + Real::from(1e-100) > Real::from(1.0));
+        let (more, two) = (Real::INFINITY, Real::from(2.0));
+        assert!([more / two, more * two, more + two, two + more].iter().all(|one| *one == more));
     }
 }
