@@ -95,7 +95,7 @@ impl Real {
         let (mantissa, exponent) = self.apart();
         let mut found = Real::from(1.0 / self.leading());
         let positive = mantissa.abs();
-        for _ in 0..5 {
+        for _ in 0..4 {
             found = found * (Real::from(2.0) - positive * found);
         }
         Real { sign: self.sign, ..found }.times_power_of_two(-exponent)
@@ -173,12 +173,19 @@ fn near_one(y: Real) -> Real {
     if z.sign == 0 {
         return Real::ZERO;
     }
-    let (mut sum, mut power, mut k) = (Real::ZERO, z, 1.0);
+    // z² is at most 1/9.
+    static ODD_PARTS: LazyLock<Vec<Real>> = LazyLock::new(|| {
+        let odd = (0..BITS / 3 + 2).map(|k| Real::whole(2 * k as u64 + 1));
+        odd.map(|odd| Real::from(1.0) / odd).collect()
+    });
+    let (mut sum, mut power) = (Real::ZERO, z);
     let square = z * z;
-    while power.exponent > z.exponent - BITS {
-        sum += power / Real::from(k);
+    for part in ODD_PARTS.iter() {
+        if power.exponent <= z.exponent - BITS {
+            break;
+        }
+        sum += power * *part;
         power *= square;
-        k += 2.0;
     }
     sum.times_power_of_two(1)
 }
@@ -305,9 +312,11 @@ impl Mul for Real {
             return Real::INFINITY;
         }
         let mut product = [0u64; 2 * LIMBS];
-        for (i, &a) in self.limbs.iter().enumerate().filter(|(_, limb)| **limb != 0) {
+        // Doubles have a single limb that is not 0.
+        let (few, many) = if other.limbs[LIMBS - 2] == 0 { (other, self) } else { (self, other) };
+        for (i, &a) in few.limbs.iter().enumerate().filter(|(_, limb)| **limb != 0) {
             let mut carry = 0u128;
-            for (j, &b) in other.limbs.iter().enumerate() {
+            for (j, &b) in many.limbs.iter().enumerate() {
                 let sum = u128::from(a) * u128::from(b) + u128::from(product[i + j]) + carry;
                 product[i + j] = sum as u64;
                 carry = sum >> 64;
