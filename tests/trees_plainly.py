@@ -4,7 +4,7 @@ import numpy as np
 
 
 def least_objective(
-    features, leaf_loss, *, max_depth, min_samples_leaf=1, leaf_penalty=0.0, leaves=None, price=None
+    features, leaf_loss, *, max_depth, min_samples_leaf=1, leaf_penalty=0, leaves=None, price=None
 ):
     """Smallest sum of leaf losses, penalties and prices of questions.
 
@@ -24,7 +24,7 @@ def least_objective(
             yes, no = rows[features[rows, f]], rows[~features[rows, f]]
             if not len(yes) or not len(no):
                 continue
-            paid = 0.0 if price is None else len(rows) * price(asked, f)
+            paid = 0 if price is None else len(rows) * price(asked, f)
             for left, right in shares:
                 below = best(yes, depth - 1, left, (*asked, f))
                 below += best(no, depth - 1, right, (*asked, f))

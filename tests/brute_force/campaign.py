@@ -56,6 +56,8 @@ def drawn(problem):
     y = problem.fit.get("y")
     if getattr(getattr(y, "dtype", None), "names", None) and "entry" in y.dtype.names:
         yield "entry times"
+    if problem.wide:
+        yield "values or weights of wide range"
     if not problem.kept.all():
         yield "rows of weight zero"
 

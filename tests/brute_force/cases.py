@@ -4,6 +4,7 @@
 AssertionError and may return words to be counted.
 """
 
+import re
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from problems import DRAWS, front, greedy, listed
 from bristlecone.errors import BristleconeWarning
 
 GREEDY = {"greedy": greedy}
+# What a refusal of data of wide range names.
+NAMED = re.compile(r"\b(y|times?|rows?|weights?|sample_weight|costs?|rewards?|statistics)\b")
 SAVED = {kind: draw for kind, draw in DRAWS.items() if kind != "own task"}
 
 
@@ -67,6 +70,10 @@ def run(name, kind, seed):
                     fitted(problem)
                 return problem, ["refused"]
             counted = case.check(problem, np.random.default_rng(seed))
+        except ValueError as error:
+            if problem.wide and NAMED.search(str(error)):
+                return problem, ["refused: too wide"]
+            raise AssertionError(f"{replay(name, kind, seed)}: {words(problem)}") from error
         except Exception as error:
             raise AssertionError(f"{replay(name, kind, seed)}: {words(problem)}") from error
     return problem, counted or []

@@ -3,6 +3,7 @@
 import math
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 import exhaustive as plain
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 # A limit is kept by what is below it by no more than rounding, and never by what is above it by
 # more than estimators allow.
-EXACT, ALLOWED = 1e-12, 2e-9
+EXACT, ALLOWED = Fraction(1, 10**12), Fraction(2, 10**9)
 
 
 def one_of(rng, *values):
@@ -61,6 +62,17 @@ def rows(rng, most_columns=5):
     if columns > 1 and rng.random() < 0.3:
         X[:, rng.integers(columns)] = one_of(rng, X[:, 0], ~X[:, 0], np.ones(n, dtype=bool))
     return X
+
+
+def distinct_columns(X):
+    """Columns that are not constant, and not equal or contrary to an earlier one."""
+    found = []
+    for column in range(X.shape[1]):
+        own = X[:, column]
+        earlier = any((X[:, c] == own).all() or (X[:, c] != own).all() for c in found)
+        if own.any() and not own.all() and not earlier:
+            found.append(column)
+    return found
 
 
 def weights(rng, n):
@@ -114,9 +126,67 @@ def numbers(rng, shape, least=0):
     )
 
 
+class Ranges:
+    """Wide ranges for some problems: what else is drawn does not depend on them.
+
+    ``values`` and ``weights`` leave ordinary problems as they are.
+    """
+
+    def __init__(self, rng, share=0.25):
+        self.rng = deepcopy(rng).spawn(3)[2]
+        self.wide = bool(self.rng.random() < share)
+
+    def values(self, values, offset=True):
+        """A few huge or tiny ones, an offset, another unit, denormals; no sign changes."""
+        values = np.array(values, dtype=float)
+        if not self.wide or not values.size:
+            return values
+        rng = self.rng
+        kind = one_of(rng, "as they are", "huge", "huge", "tiny", "offset", "unit", "any", "least")
+        some = rng.random(values.shape) < one_of(rng, 0.1, 0.5)
+        some.flat[rng.integers(values.size)] = True
+        if kind == "huge":
+            values[some] = (values[some] + 1) * 10.0 ** rng.integers(2, 13)
+        elif kind == "tiny":
+            values[some] *= 10.0 ** -rng.integers(2, 13)
+        elif kind == "offset" and offset:
+            values += 10.0 ** rng.integers(3, 14)
+        elif kind == "unit":
+            values *= 10.0 ** rng.integers(-300, 301)
+        elif kind == "any":
+            values *= 10.0 ** rng.integers(-12, 13, values.shape)
+        elif kind == "least":
+            values[some] = np.sign(values[some]) * rng.integers(1, 9, values.shape)[some] * 5e-324
+        return values
+
+    def weights(self, given):
+        """Weights of 1e-12 to 1e12, in one unit or another; those of zero stay."""
+        if not self.wide or given is None or self.rng.random() < 0.3:
+            return given
+        rng = self.rng
+        kind = one_of(rng, "one", "any", "unit")
+        powers = rng.integers(-12, 13, len(given))
+        if kind == "unit":
+            powers = powers[0]
+        elif kind == "one":
+            powers = np.where(np.arange(len(given)) == rng.integers(len(given)), powers, 0)
+        return given * 10.0**powers
+
+
+@dataclass
+class Amount:
+    """A number, and the sum of its terms without their signs, which rounding is relative to."""
+
+    value: Fraction | float
+    terms: Fraction | float
+
+
 @dataclass
 class Problem:
-    """A problem whose objective is a sum over the leaves, divided by the total weight."""
+    """A problem whose objective is a sum over the leaves, divided by the total weight.
+
+    Costs are whole numbers in units of ``exhaustive``, amounts fractions.
+    """
 
     estimator: type
     parameters: dict
@@ -126,8 +196,7 @@ class Problem:
     weight: np.ndarray  # of the kept rows
     leaf_cost: object = None
     split_cost: object = None
-    total: float = 1.0
-    base: float = 0.0
+    total: Fraction = Fraction(1)
     saved: bool = True
     features: np.ndarray = None
     reference: float | None = None
@@ -135,8 +204,12 @@ class Problem:
     also: object = lambda model: []
     # What ``fit`` says where it takes no such rows.
     refused: str | None = None
-    # Size of the amounts that rounding is relative to, where that is not the objective's.
-    scale: float = 0.0
+    # Whether values or weights are of such a range that ``fit`` may refuse them.
+    wide: bool = False
+    # Of rows, what a leaf's cost is the sum of, without signs: by default the cost itself.
+    leaf_terms: object = None
+    # Of a fitted tree, cost and terms of what it predicts: by default of its rows as leaves.
+    said_cost: object = None
     # Parameters, and arguments of ``fit``, that another kind of problem draws.
     constant: frozenset = frozenset()
     elsewhere: frozenset = frozenset()
@@ -150,7 +223,7 @@ class Problem:
         self.depth = self.features.shape[1] if self.depth is None else self.depth
         self.min_rows = at_least(self.parameters["min_samples_leaf"], n)
         self.most_leaves = min(n, 2**self.depth, self.parameters["max_leaf_nodes"] or n)
-        self.penalty = float(self.parameters.get("leaf_penalty", 0.0))
+        self.penalty = Fraction(self.parameters.get("leaf_penalty", 0.0))
 
     def make(self, **changes):
         return self.estimator(**{**self.parameters, **changes})
@@ -162,18 +235,29 @@ class Problem:
         fit = {name: value for name, value in self.fit.items() if name != "reference_loss"}
         return replace(self, fit=fit, reference=None, cache={})
 
-    def best(self, sizes, most):
-        values = [cost / self.total + self.penalty * k for k, cost in sizes.items() if k <= most]
-        return min(values, default=math.inf) - self.base
+    def objective(self, cost, leaves):
+        """Objective of a tree of so many leaves from its cost in units."""
+        return plain.amount(cost) / self.total + self.penalty * leaves
+
+    def least(self, sizes, most):
+        """The least objective among costs by the number of leaves."""
+        found = [
+            Amount(self.objective(cost, k), self.objective(terms, k))
+            for k, (cost, terms) in sizes.items()
+            if k <= most
+        ]
+        return min(found, key=lambda one: one.value, default=Amount(math.inf, 0))
 
     def optimum(self, most_leaves):
         """Least objective: of trees that keep all limits exactly, and as the estimator may."""
         if "sizes" not in self.cache:
             self.cache["sizes"] = plain.least_costs(
-                self.features, self.leaf_cost, self.depth, self.min_rows, self.split_cost
-            )
-        least = self.best(self.cache["sizes"], most_leaves)
-        return least, least
+                self.features, self.leaf_cost, self.depth, self.min_rows, self.split_cost,
+                leaf_terms=self.leaf_terms,
+            )  # fmt: skip
+        if most_leaves not in self.cache:
+            self.cache[most_leaves] = self.least(self.cache["sizes"], most_leaves)
+        return self.cache[most_leaves], self.cache[most_leaves]
 
     def leaves(self, model):
         node = model.apply(self.X)[self.kept]
@@ -181,36 +265,75 @@ class Problem:
 
     def value(self, model):
         """Objective of a fitted tree, from its rows."""
-        parts = [self.leaf_cost(rows) for rows in self.leaves(model)]
-        return sum(parts) / self.total + self.penalty * len(parts) - self.base
+        leaves, tree = self.leaves(model), model.tree_
+        terms = self.leaf_terms or (lambda rows: abs(self.leaf_cost(rows)))
+        if self.said_cost:
+            cost, size = self.said_cost(model)
+        else:
+            cost, size = (sum(map(of, leaves)) for of in (self.leaf_cost, terms))
+
+        def asking(node, rows, asked):
+            if tree.children_left[node] < 0:
+                return 0
+            column = int(tree.feature[node])
+            yes = self.features[rows, column]
+            paid = self.split_cost(rows, asked, column)
+            for child, side in ((tree.children_left, yes), (tree.children_right, ~yes)):
+                paid += asking(child[node], rows[side], asked | {column})
+            return paid
+
+        paid = asking(0, np.arange(len(self.features)), frozenset()) if self.split_cost else 0
+        return Amount(
+            self.objective(cost + paid, len(leaves)), self.objective(size + paid, len(leaves))
+        )
 
 
 @dataclass
 class Chosen(Problem):
-    """A problem whose trees are chosen by what their leaves add up to, among labels of leaves."""
+    """A problem whose trees are chosen by what their leaves add up to, among labels of leaves.
 
-    leaf_outcomes: object = None  # rows -> list of outcomes
-    score: object = None  # array of outcomes, tolerance -> objectives without penalty, inf: not
-    row_outcome: object = None  # fitted model -> outcome of its tree
+    Outcomes are tuples of whole numbers.
+    """
+
+    leaf_outcomes: object = None  # rows -> list of (outcome, its terms in the unit of the first)
+    score: object = None  # outcome, tolerance -> objective without penalty, inf: not allowed
+    row_outcome: object = None  # fitted model -> outcome of its tree, its terms
     costs_of: object = None  # labels of the rows -> outcome
+    unit: Fraction | None = None  # of the terms; None where the objective is of one sign
+    count: Fraction = Fraction(1)  # unit of all components, where they are numbers of one kind
+
+    def numbers(self, outcome):
+        return [float(part * self.count) for part in outcome]
+
+    def scored(self, leaves, outcome, terms, tolerance):
+        value = self.score(outcome, tolerance)
+        if value == math.inf:
+            return Amount(math.inf, 0)
+        terms = value if self.unit is None else terms * self.unit / self.total
+        return Amount(value + self.penalty * leaves, abs(terms) + self.penalty * leaves)
 
     def optimum(self, most_leaves):
         if "outcomes" not in self.cache:
             self.cache["outcomes"] = plain.all_outcomes(
                 self.features, self.leaf_outcomes, self.depth, self.min_rows, self.most_leaves
             )
-        outcomes = self.cache["outcomes"]
-        outcomes = outcomes[outcomes[:, 0] <= most_leaves]
-        found = []
-        for tolerance in (EXACT, ALLOWED):
-            values = self.score(outcomes[:, 1:], tolerance) + self.penalty * outcomes[:, 0]
-            found.append(values.min(initial=math.inf) - self.base)
-        return tuple(found)
+        if most_leaves not in self.cache:
+            self.cache[most_leaves] = tuple(
+                min(
+                    (
+                        self.scored(leaves, outcome, terms, tolerance)
+                        for (leaves, *outcome), terms in self.cache["outcomes"].items()
+                        if leaves <= most_leaves
+                    ),
+                    key=lambda one: one.value,
+                    default=Amount(math.inf, 0),
+                )
+                for tolerance in (EXACT, ALLOWED)
+            )
+        return self.cache[most_leaves]
 
     def value(self, model):
-        outcome = np.array([self.row_outcome(model)], dtype=float)
-        value = self.score(outcome, ALLOWED)[0]
-        return value + self.penalty * len(self.leaves(model)) - self.base
+        return self.scored(len(self.leaves(model)), *self.row_outcome(model), ALLOWED)
 
 
 def front_size(rng, parameters, counted):

@@ -1,12 +1,53 @@
-"""The truth about small trees, by trying every one: plain NumPy, nothing of the package.
+"""The truth about small trees, by trying every one in exact arithmetic; nothing of the package.
 
 Everything here follows the definitions in ``docs/maths``, by the slowest way that is easy to read.
+Input is exact: a double is a whole number times a power of two. Sums and products are exact, too.
+Costs of leaves are whole numbers of 2**-2600 (``units``), which is less than the square of any
+double; logarithms, roots and Brier scores are decimal numbers of 100 digits.
 """
 
+import decimal
 import itertools
 import math
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
+
+UNIT = 1 << 2600
+# No overflow, and digits to spare where terms cancel.
+DIGITS = decimal.Context(prec=100, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
+decimal.setcontext(DIGITS)
+# What is left of terms that cancel, as a share of them: no difference of doubles is that small.
+NOTHING = Decimal(10) ** -80
+
+
+def units(value):
+    """A fraction or a decimal number in units of 2**-2600."""
+    above, below = value.as_integer_ratio()
+    return above * UNIT // below
+
+
+def amount(whole):
+    """So many units as a fraction."""
+    return Fraction(whole, UNIT)
+
+
+def decimal_of(value):
+    """A fraction, a whole number or a double as a decimal number."""
+    above, below = value.as_integer_ratio()
+    return Decimal(above) / Decimal(below)
+
+
+def whole(values):
+    """Doubles as whole numbers of a common unit, exactly, with the unit."""
+    values = np.asarray(values, dtype=float)
+    ratios = [value.as_integer_ratio() for value in values.ravel().tolist()]
+    below = max((ratio[1] for ratio in ratios), default=1)
+    found = np.empty(len(ratios), dtype=object)
+    found[:] = [above * (below // under) for above, under in ratios]
+    return found.reshape(values.shape), Fraction(1, below)
+
 
 # --- trees -------------------------------------------------------------------------------------
 
@@ -19,13 +60,14 @@ def splits(X, rows):
             yield column, rows[yes], rows[~yes]
 
 
-def least_costs(X, leaf_cost, depth, min_rows, split_cost=None, rows=None):
-    """Least sum of costs by the number of leaves, as a dict; a size that no tree has is absent.
+def least_costs(X, leaf_cost, depth, min_rows, split_cost=None, rows=None, leaf_terms=None):
+    """Least sum of costs by the number of leaves, with the sum of its terms without their signs.
 
-    Of trees of all rows, or of these.
+    Of trees of all rows, or of these. A size that no tree has is absent.
 
     ``leaf_cost(rows)`` is the cost of a leaf (inf where it may not be one), ``split_cost(rows,
-    asked, column)`` that of a question after the questions ``asked``.
+    asked, column)`` that of a question after the questions ``asked``, ``leaf_terms(rows)`` the
+    absolute values of what a leaf's cost is the sum of: by default it is all of one sign.
     """
     known = {}
 
@@ -37,14 +79,15 @@ def least_costs(X, leaf_cost, depth, min_rows, split_cost=None, rows=None):
         if len(rows) >= min_rows:
             cost = leaf_cost(rows)
             if cost < math.inf:
-                found[1] = cost
+                found[1] = cost, leaf_terms(rows) if leaf_terms else abs(cost)
             for column, yes, no in splits(X, rows) if depth else ():
-                paid = split_cost(rows, asked, column) if split_cost else 0.0
+                paid = split_cost(rows, asked, column) if split_cost else 0
                 after = asked | {column} if split_cost else asked
                 sides = least(yes, depth - 1, after), least(no, depth - 1, after)
                 for (k, one), (m, other) in itertools.product(*(side.items() for side in sides)):
-                    cost = one + other + paid
-                    found[k + m] = min(cost, found.get(k + m, math.inf))
+                    both = one[0] + other[0] + paid, one[1] + other[1] + paid
+                    if k + m not in found or both < found[k + m]:
+                        found[k + m] = both
         known[key] = found
         return found
 
@@ -52,9 +95,11 @@ def least_costs(X, leaf_cost, depth, min_rows, split_cost=None, rows=None):
 
 
 def all_outcomes(X, leaf_outcomes, depth, min_rows, most_leaves):
-    """Every outcome of a tree, summed over its leaves, as rows (leaves, outcome...).
+    """Every outcome of a tree, summed over its leaves: (leaves, outcome...) with its terms.
 
-    ``leaf_outcomes(rows)`` lists what the leaf may add: one row for each label it may be given.
+    ``leaf_outcomes(rows)`` lists what the leaf may add, one entry for each label that it may be
+    given: the outcome, and its terms without their signs. Of trees of one outcome the least terms
+    are kept.
     """
     known = {}
 
@@ -62,19 +107,18 @@ def all_outcomes(X, leaf_outcomes, depth, min_rows, most_leaves):
         key = rows.tobytes(), depth, most
         if key in known:
             return known[key]
-        leaf = np.array(leaf_outcomes(rows), dtype=float)
-        found = [np.column_stack([np.ones(len(leaf)), leaf])]
-        if len(rows) < min_rows:
-            found = [found[0][:0]]
+        found = {}
+        if len(rows) >= min_rows:
+            found = {(1, *outcome): terms for outcome, terms in leaf_outcomes(rows)}
         for _, yes, no in splits(X, rows) if depth and most > 1 else ():
             one, other = (outcomes(side, depth - 1, most - 1) for side in (yes, no))
-            both = (one[:, None] + other[None]).reshape(-1, one.shape[1])
-            found.append(both[both[:, 0] <= most])
-        # Equal sums in another order are the same outcome, and lose no digits.
-        found = np.concatenate(found)
-        _, first = np.unique(np.round(found, 12), axis=0, return_index=True)
-        known[key] = found[first]
-        return known[key]
+            for a, x in one.items():
+                for b, y in other.items():
+                    both = tuple(map(int.__add__, a, b))
+                    if both[0] <= most and found.get(both, math.inf) > x + y:
+                        found[both] = x + y
+        known[key] = found
+        return found
 
     return outcomes(np.arange(len(X)), depth, most_leaves)
 
@@ -101,130 +145,193 @@ def all_trees(X, leaf_cost, depth, min_rows, most_leaves):
     return [(cost, leaves, nest) for nest, (cost, leaves) in everything.items()]
 
 
+# --- numbers -----------------------------------------------------------------------------------
+
+
+def squared_errors(target, weight):
+    """Cost of a leaf: weighted squared distances from the weighted mean."""
+    (y, unit), (w, weight_unit) = whole(target), whole(weight)
+    unit = unit**2 * weight_unit
+
+    def cost(rows):
+        total, sums = w[rows].sum(), (w[rows] * y[rows]).sum()
+        squares = (w[rows] * y[rows] ** 2).sum()
+        return units(unit * Fraction(squares * total - sums**2, total))
+
+    return cost
+
+
 # --- survival ----------------------------------------------------------------------------------
 
 
 def hazards(time, event, entry, weight):
     """Baseline hazard of every row between entry and time, 1 / (W + 1) where it is zero."""
+    w, unit = whole(weight)
     steps = {
-        t: weight[event & (time == t)].sum() / weight[(entry < t) & (t <= time)].sum()
+        t: Fraction(w[event & (time == t)].sum(), w[(entry < t) & (t <= time)].sum())
         for t in np.unique(time[event])
     }
     total = [
-        sum(step for t, step in steps.items() if before < t <= until)
+        sum((step for t, step in steps.items() if before < t <= until), Fraction(0))
         for before, until in zip(entry, time, strict=True)
     ]
-    return np.where(np.array(total) > 0, total, 1 / (weight.sum() + 1)), steps
+    return [hazard or 1 / (w.sum() * unit + 1) for hazard in total], steps
 
 
-def likelihood_leaf(rows, event, hazard, weight, prior=0.0):
-    """Saturated less fitted log-likelihood, Huisman et al. (AAAI-24) eq. 20; and θ.
+class Likelihood:
+    """Saturated less fitted log-likelihood, Huisman et al. (AAAI-24) eq. 20.
 
     A prior of a events at θ = 1 adds a(θ − 1 − ln θ), and θ is the least point of the sum.
     """
-    events = weight[rows][event[rows]].sum()
-    sums = (weight * hazard)[rows].sum()
-    saturated = -(weight * np.log(hazard))[rows][event[rows]].sum()
-    if prior > 0:
-        theta = (events + prior) / (sums + prior)
-        fitted = events * (1 + math.log(theta)) - theta * sums
-        return saturated - fitted + prior * (theta - 1 - math.log(theta)), theta
-    if events == 0:
-        return 0.0, 0.5 / sums
-    return saturated - events * math.log(events / sums), events / sums
+
+    def __init__(self, hazard, event, weight, prior=0.0):
+        self.event, self.prior = event, Decimal(prior)
+        w = np.array([Decimal(value) for value in weight.tolist()], dtype=object)
+        h = np.array([decimal_of(value) for value in hazard], dtype=object)
+        self.weight, self.hazard = w, w * h
+        self.logarithm = w * np.array([value.ln() for value in h], dtype=object)
+
+    def sums(self, rows):
+        """Weight of the events, summed hazards."""
+        return self.weight[rows][self.event[rows]].sum() + Decimal(0), self.hazard[rows].sum()
+
+    def theta(self, rows):
+        events, sums = self.sums(rows)
+        if self.prior > 0:
+            return (events + self.prior) / (sums + self.prior)
+        return (events or Decimal("0.5")) / sums
+
+    def parts(self, rows):
+        """What the loss is the sum of."""
+        (events, sums), theta, a = self.sums(rows), self.theta(rows), self.prior
+        if events == 0 and a == 0:
+            return []
+        of_rows = [-value for value in self.logarithm[rows][self.event[rows]]]
+        fitted = [-events * theta.ln(), theta * sums - events]
+        return [*of_rows, *fitted, *([a * (theta - 1), -a * theta.ln()] if a > 0 else [])]
+
+    def cost(self, rows):
+        value = sum(self.parts(rows), Decimal(0))
+        size = sum(map(abs, self.parts(rows)), Decimal(0))
+        return 0 if abs(value) <= NOTHING * size else units(value)
+
+    def terms(self, rows):
+        return units(sum(map(abs, self.parts(rows)), Decimal(0)))
 
 
 class Brier:
     """Integrated Brier score with the censoring weights of all rows (docs/maths/brier.md)."""
 
     def __init__(self, time, event, weight):
-        self.time, self.event, self.weight = time, event, weight
+        self.time, self.event, self.rows = time, event, len(weight)
+        self.weight = np.array([Decimal(value) for value in weight.tolist()], dtype=object)
+        self.is_whole = (weight == np.floor(weight)).all()
         self.times = np.unique(time)
-        self.share = np.diff(self.times) / self.times[-1]
-        value, survival = 1.0, []
+        ends = [Decimal(value) for value in self.times.tolist()]
+        self.share = np.array(
+            [(after - before) / ends[-1] for before, after in itertools.pairwise(ends)],
+            dtype=object,
+        )
+        value, survival = Decimal(1), []
         for t in self.times:
             # Those who stay as a sum of their own: nothing cancels.
             staying = (time > t) | (event & (time == t))
-            value *= weight[staying].sum() / weight[time >= t].sum()
+            value *= self.weight[staying].sum() / self.weight[time >= t].sum()
             survival.append(value)
-        self.inverse = np.array([1 / g if g > 0 else 0.0 for g in survival])
+        self.inverse = np.array([1 / g if g > 0 else Decimal(0) for g in survival], dtype=object)
 
     def leaves_no_digits(self):
         """Whether the mean of 1/G makes sums too inexact (docs/maths/brier.md)."""
-        rows = len(self.weight)
-        whole = (self.weight == np.floor(self.weight)).all()
-        rounded = 1.0 if whole else min(rows, 4 * math.sqrt(rows))
-        mean = (self.share * self.inverse[:-1]).sum()
+        rounded = 1.0 if self.is_whole else min(self.rows, 4 * math.sqrt(self.rows))
+        mean = float((self.share * self.inverse[:-1]).sum())
         return 2 * np.finfo(float).eps * mean * rounded > 2.5e-10
 
     def terms(self, rows):
         """V and N of the leaf at every time but the last."""
         time, event, weight = self.time[rows], self.event[rows], self.weight[rows]
-        own = self.inverse[np.searchsorted(self.times, time)]
-        dead = [(weight * own)[(time <= t) & event].sum() for t in self.times[:-1]]
-        alive = [weight[time > t].sum() * g for t, g in zip(self.times, self.inverse, strict=True)]
-        return np.array(dead), np.array(alive[:-1])
+        own = weight * self.inverse[np.searchsorted(self.times, time)]
+        dead, alive = [], []
+        for t, g in zip(self.times[:-1], self.inverse, strict=False):
+            dead.append(own[(time <= t) & event].sum() + Decimal(0))
+            alive.append(weight[time > t].sum() * g)
+        return np.array(dead, dtype=object), np.array(alive, dtype=object)
 
     def kaplan_meier(self, rows):
         """Kaplan–Meier estimate of the rows at all times."""
         time, event, weight = self.time[rows], self.event[rows], self.weight[rows]
-        value, curve = 1.0, []
+        value, curve = Decimal(1), []
         for t in self.times:
-            at_risk = weight[time >= t].sum()
-            if at_risk > 0 and (event & (time == t)).any():
-                value *= weight[(time > t) | (~event & (time == t))].sum() / at_risk
+            if (event & (time == t)).any():
+                staying = weight[(time > t) | (~event & (time == t))].sum()
+                value *= staying / weight[time >= t].sum()
             curve.append(value)
-        return np.array(curve)
+        return np.array(curve, dtype=object)
 
     def best_curve(self, rows):
-        """Non-increasing curve of least loss, by the min-max formula of antitonic regression."""
-        V, N = (self.share * term for term in self.terms(rows))
-        n = len(V)
-
-        def mean(first, last):
-            p, q = V[first : last + 1].sum(), N[first : last + 1].sum()
-            return q / (p + q) if p + q > 0 else math.nan
-
-        curve = []
-        for k in range(n):
-            highest = [np.fmax.reduce([mean(s, t) for t in range(k, n)]) for s in range(k + 1)]
-            least = np.fmin.reduce(highest)
-            curve.append(1.0 if math.isnan(least) else least)
-        return np.append(curve, 0.0)
+        """Non-increasing curve of least loss: neighbours that rise are pooled."""
+        V, N = self.terms(rows)
+        pools = []
+        for p, q in zip(self.share * V, self.share * N, strict=True):
+            # Where nothing is lost the curve goes on as it was.
+            pools.append([p, q, 1])
+            while len(pools) > 1 and rises(pools[-2], pools[-1]):
+                p, q, n = pools.pop()
+                pools[-1] = [pools[-1][0] + p, pools[-1][1] + q, pools[-1][2] + n]
+        curve = [q / (p + q) if p + q > 0 else Decimal(1) for p, q, n in pools for _ in range(n)]
+        return np.array([*curve, Decimal(0)], dtype=object)
 
     def loss(self, rows, curve):
         V, N = self.terms(rows)
         S = curve[:-1]
-        return float((self.share * (S**2 * V + (1 - S) ** 2 * N)).sum())
+        return units((self.share * (S**2 * V + (1 - S) ** 2 * N)).sum() + Decimal(0))
+
+
+def rises(before, after):
+    """Whether q/(p + q) of one pool exceeds that of the one before it, or has no value."""
+    (p, q, _), (v, n, _) = before, after
+    return v + n == 0 or (p + q > 0 and n * (p + q) > q * (v + n))
 
 
 def restricted_mean(times, survival, tau):
-    """∫₀^τ S of a step function that is 1 before its first time."""
-    ends = np.append(times[times < tau], tau)
-    starts = np.concatenate([[0.0], ends[:-1]])
-    values = np.concatenate([[1.0], survival[times < tau]])
-    return float((values * (ends - starts)).sum())
+    """∫₀^τ S of a step function that is 1 before its first time; decimal numbers."""
+    inside = int((times < tau).sum())
+    edges = [Decimal(0), *(Decimal(t) for t in times[:inside].tolist()), Decimal(float(tau))]
+    values = [Decimal(1), *survival[:inside]]
+    return sum(
+        (value * (after - before))
+        for value, (before, after) in zip(values, itertools.pairwise(edges), strict=True)
+    )
 
 
 # --- labels ------------------------------------------------------------------------------------
 
 
 def f1(wrong_positives, wrong_negatives, positives, negatives):
-    """F1 of the positive class; arrays of misclassified weights."""
+    """1 − F1 of the positive class, of misclassified weights."""
     right = positives - wrong_negatives
-    return 2 * right / (2 * right + wrong_positives + wrong_negatives)
+    return Fraction(wrong_positives + wrong_negatives) / (
+        2 * right + wrong_positives + wrong_negatives
+    )
 
 
 def matthews(wrong_positives, wrong_negatives, positives, negatives):
-    """Matthews correlation; 0 where a single class is predicted."""
+    """1 − Matthews correlation; 1 where a single class is predicted."""
     tp, tn = positives - wrong_negatives, negatives - wrong_positives
-    above = tp * tn - wrong_positives * wrong_negatives
-    total = positives + negatives
-    called = tp + wrong_positives
-    # What rounding of sums leaves is less than any row, but its root may not be.
-    single = np.minimum(called, total - called) <= 1e-11 * max(1.0, total)
-    below = np.where(single, np.inf, positives * negatives * called * (total - called))
-    return above / np.sqrt(below)
+    above = decimal_of(tp * tn - wrong_positives * wrong_negatives)
+    square = positives * negatives * (tp + wrong_positives) * (tn + wrong_negatives)
+    if square == 0:
+        return Fraction(1)
+    below = decimal_of(square).sqrt()
+    if above <= 0:
+        return Fraction(1 - above / below)
+    left = square - (tp * tn - wrong_positives * wrong_negatives) ** 2
+    return Fraction(decimal_of(left) / (below * (below + above)))
+
+
+def signed_shares(weight, group, masses):
+    """What rows add to the weight of group 1 less that of group 0, in parts of both masses."""
+    of_group = np.array([-masses[1], masses[0]], dtype=object)
+    return weight * of_group[(group == 1).astype(int)]
 
 
 def dominated(costs, by, tie):

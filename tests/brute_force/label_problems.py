@@ -1,6 +1,9 @@
 """Random problems of trees with labels: classes, costs, fairness, policies."""
 
+import math
 from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
 
 import exhaustive as plain
 import numpy as np
@@ -8,7 +11,9 @@ import shrunk_plainly
 from drawing import (
     Chosen,
     Problem,
+    Ranges,
     balanced,
+    distinct_columns,
     few_weights,
     front_size,
     numbers,
@@ -20,7 +25,6 @@ from drawing import (
     shrinkage,
     weights,
 )
-from scipy.special import xlogy
 
 from bristlecone import (
     CostSensitiveTreeClassifier,
@@ -77,6 +81,8 @@ def classification(rng, objectives):
         X = X[len(X) % 2 :]
         given, parameters["leaf_penalty"] = None, one_of(rng, 0.0, 0.0, 0.02)
         parameters["max_depth"] = 2 if parameters["max_depth"] is None else parameters["max_depth"]
+    ranges = Ranges(rng)
+    given = ranges.weights(given)
     kept, weight = prepared(rng, parameters, X, given)
     labels = classes_kept(rng, X, given, n_classes)
     if even:
@@ -93,57 +99,68 @@ def classification(rng, objectives):
         weight = weight * (len(labels) / (n_classes * np.bincount(labels)))[labels]
     elif class_weight:
         weight = weight * np.array([class_weight.get(name, 1.0) for name in classes])[labels]
-    mass = np.array([weight[labels == k].sum() for k in range(n_classes)])
+    w, unit = plain.whole(weight)
 
     def inside(rows):
-        return np.bincount(labels[rows], weight[rows], n_classes)
+        return [int(w[rows][labels[rows] == k].sum()) for k in range(n_classes)]
+
+    mass = inside(np.arange(len(labels)))
 
     def leaf_cost(rows):
         of_class = inside(rows)
+        own = sum(of_class)
         if objective == "balanced-accuracy":
-            of_class = of_class / mass
-            return (of_class.sum() - of_class.max()) / n_classes
+            errors = [Fraction(one, all_of) for one, all_of in zip(of_class, mass, strict=True)]
+            return plain.units((sum(errors) - max(errors)) / n_classes)
         if objective == "gini":
-            return of_class.sum() - (of_class**2).sum() / of_class.sum()
+            return plain.units(unit * Fraction(own**2 - sum(one**2 for one in of_class), own))
         if objective == "entropy":
-            return -xlogy(of_class, of_class / of_class.sum()).sum()
-        return of_class.sum() - of_class.max()
+            parts = [-one * (Decimal(one) / own).ln() for one in of_class if one]
+            return plain.units(sum(parts) * plain.decimal_of(unit))
+        return plain.units(unit * (own - max(of_class)))
 
-    total = 1.0 if objective == "balanced-accuracy" else weight.sum()
+    total = Fraction(1) if objective == "balanced-accuracy" else sum(mass) * unit
     # Where every class counts the same, its rows weigh that together.
     alike = weight
     if objective == "balanced-accuracy":
-        alike = (weight / mass[labels]) * (weight.sum() / n_classes)
+        of_class = np.bincount(labels, weight, n_classes)
+        alike = (weight / of_class[labels]) * (weight.sum() / n_classes)
     fit = {"y": y, "sample_weight": given}
     features = X[kept]
     if parameters["encoder"] == "auto":
         features = features[:, distinct_columns(features)]
     common = dict(
         features=features, estimator=OptimalTreeClassifier, parameters=parameters, X=X, fit=fit,
-        kept=kept, weight=weight, leaf_cost=leaf_cost, total=total,
+        kept=kept, weight=weight, leaf_cost=leaf_cost, total=total, wide=ranges.wide,
         also=shares(amount, X[kept], labels, alike, n_classes),
     )  # fmt: skip
     if not by_front:
         return Problem(**common)
     measure = plain.f1 if objective == "f1" else plain.matthews
 
-    def score(outcomes, tolerance):
-        return 1 - measure(outcomes[:, 0], outcomes[:, 1], mass[1], mass[0])
+    def score(outcome, tolerance):
+        return measure(*outcome, mass[1], mass[0])
 
-    def costs_of(said):
-        wrong = [(said == 1) & (labels == 0), (said == 0) & (labels == 1)]
-        return [weight[rows].sum() for rows in wrong]
+    def wrong(said):
+        return [(said == 1) & (labels == 0), (said == 0) & (labels == 1)]
 
     def leaf_outcomes(rows):
         negative, positive = inside(rows)
-        return [(negative, 0.0), (0.0, positive)]
+        return [((negative, 0), 0), ((0, positive), 0)]
+
+    def costs_of(said):
+        return [int(w[rows].sum()) for rows in wrong(said)]
+
+    def row_outcome(model):
+        return costs_of(np.searchsorted(model.classes_, model.predict(X)[kept])), 0
 
     return Chosen(
         **common,
         leaf_outcomes=leaf_outcomes,
         score=score,
-        row_outcome=lambda m: costs_of(np.searchsorted(m.classes_, m.predict(X)[kept])),
+        row_outcome=row_outcome,
         costs_of=costs_of,
+        count=unit,
     )
 
 
@@ -165,73 +182,54 @@ def costs(rng):
     n, columns = X.shape
     n_classes = one_of(rng, 2, 3)
     given, kept = weights(rng, n)
+    ranges = Ranges(rng)
+    given = ranges.weights(given)
     kept, weight = prepared(rng, parameters, X, given)
     labels = classes_kept(rng, X, given, n_classes)
     fit = {"y": one_of(rng, *NAMES)(labels), "sample_weight": given}
     labels = labels[kept]
     matrix = one_of(rng, None, numbers(rng, (n_classes, n_classes)))
+    matrix = None if matrix is None else ranges.values(matrix)
     table = (1 - np.eye(n_classes) if matrix is None else matrix)[labels]
-    if rng.random() < 0.3:
-        fit["costs"] = numbers(rng, (n, n_classes))
+    if rng.random() < 0.3 or ranges.wide:
+        fit["costs"] = ranges.values(numbers(rng, (n, n_classes)))
         table = fit["costs"][kept]
     features, asks = X[kept], list(range(columns))
     if parameters["encoder"] == "auto":
         asks = distinct_columns(features)
         features = features[:, asks]
-    paid, price = prices(rng, columns)
+    paid, price = prices(rng, columns, ranges)
     amount = shrinkage(rng)
     parameters |= {"cost_matrix": matrix, "shrinkage": amount, **paid}
     predicted = shares(amount, X[kept], labels, weight, n_classes)
+    (c, cost_unit), (w, weight_unit) = plain.whole(table), plain.whole(weight)
+    unit = cost_unit * weight_unit
 
     def leaf_cost(rows):
-        return (table[rows] * weight[rows, None]).sum(axis=0).min()
+        return plain.units(unit * (c[rows] * w[rows, None]).sum(axis=0).min())
+
+    def said_cost(model):
+        said = np.searchsorted(model.classes_, model.predict(X)[kept])
+        cost = plain.units(unit * (c[np.arange(len(said)), said] * w).sum())
+        return cost, cost
 
     def split_cost(rows, asked, column):
-        return weight[rows].sum() * price({asks[c] for c in asked}, asks[column])
+        each = Fraction(price({asks[c] for c in asked}, asks[column]))
+        return plain.units(w[rows].sum() * weight_unit * each)
 
     def also(model):
         paid = model.objective_value_ - parameters["leaf_penalty"] * model.n_leaves_
         known = model.mean_cost(X[kept], fit["y"][kept], weight, costs=table)
         return [(known, paid), *predicted(model)]
 
-    class Costs(Problem):
-        def value(self, model):
-            said = np.searchsorted(model.classes_, model.predict(X)[kept])
-            total = (table[np.arange(len(said)), said] * weight).sum()
-            tree = model.tree_
-
-            def asking(node, rows, asked):
-                if tree.children_left[node] < 0:
-                    return 0.0
-                column = int(tree.feature[node])
-                yes = features[rows, column]
-                paid = split_cost(rows, asked, column)
-                for child, side in ((tree.children_left, yes), (tree.children_right, ~yes)):
-                    paid += asking(child[node], rows[side], asked | {column})
-                return paid
-
-            total += asking(0, np.arange(len(features)), frozenset())
-            return total / self.total + self.penalty * len(self.leaves(model))
-
-    return Costs(
+    return Problem(
         CostSensitiveTreeClassifier, parameters, X, fit, kept, weight, leaf_cost,
-        split_cost if paid["feature_costs"] is not None else None, weight.sum(), features=features,
-        also=also,
+        split_cost if paid["feature_costs"] is not None else None, w.sum() * weight_unit,
+        features=features, also=also, wide=ranges.wide, said_cost=said_cost,
     )  # fmt: skip
 
 
-def distinct_columns(X):
-    """Columns that are not constant, and not equal or contrary to an earlier one."""
-    found = []
-    for column in range(X.shape[1]):
-        own = X[:, column]
-        earlier = any((X[:, c] == own).all() or (X[:, c] != own).all() for c in found)
-        if own.any() and not own.all() and not earlier:
-            found.append(column)
-    return found
-
-
-def prices(rng, columns):
+def prices(rng, columns, ranges):
     """Parameters of the feature prices, and the price of a column after those asked before."""
     paid = dict.fromkeys(
         ("feature_costs", "feature_discounts", "feature_groups", "feature_origins")
@@ -239,7 +237,7 @@ def prices(rng, columns):
     if rng.random() < 0.3:
         return paid, lambda asked, column: 0.0
     scale = one_of(rng, 0.02, 0.2, 1.0)
-    cost = scale * numbers(rng, columns)
+    cost = scale * ranges.values(numbers(rng, columns), offset=False)
     discount, group, origin = cost.copy(), [None] * columns, [None] * columns
     paid["feature_costs"] = by_column(rng, cost.tolist(), 0.0)
     if rng.random() < 0.7:
@@ -275,6 +273,8 @@ def fair_labels(rng):
     X = rows(rng, front_size(rng, parameters, counted))
     n = len(X)
     given, kept = few_weights(rng, X) if counted else weights(rng, n)
+    ranges = Ranges(rng)
+    given = ranges.weights(given)
     kept, weight = prepared(rng, parameters, X, given)
     labels = classes_kept(rng, X, given, 2)
     constraint = one_of(rng, "demographic-parity", "equality-of-opportunity")
@@ -308,34 +308,37 @@ def fair_labels(rng):
     fit |= {"y": one_of(rng, *NAMES)(labels), "sample_weight": given}
     labels = labels[kept]
     predicted = shares(amount, X[kept], labels, weight, 2)
-    total = weight.sum()
-    if group is None:
-        share = np.zeros(len(labels))
-    else:
+    w, unit = plain.whole(weight)
+    all_rows = np.arange(len(labels))
+    total = w.sum() * unit
+    # By row, what predicting 1 adds to the difference of the groups, in parts of ``masses``.
+    share, masses = w * 0, [1, 1]
+    if group is not None:
         group = group[kept]
-        compared = np.ones(len(labels)) if constraint == "demographic-parity" else labels == 1
-        masses = [(weight * compared)[group == g].sum() for g in (0, 1)]
-        share = weight * compared * np.where(group == 1, 1 / masses[1], -1 / masses[0])
+        compared = w if constraint == "demographic-parity" else w * (labels == 1)
+        masses = [compared[group == g].sum() for g in (0, 1)]
+        share = plain.signed_shares(compared, group, masses)
+    parts = masses[0] * masses[1]
 
     def outcome(rows, said):
-        wrong = weight[rows][labels[rows] != said].sum()
-        return wrong, share[rows].sum() if said else 0.0
+        wrong = int(w[rows][labels[rows] != said].sum())
+        return (wrong, int((share[rows] * said).sum())), 0
 
-    def score(outcomes, tolerance):
-        fine = np.abs(outcomes[:, 1]) <= delta + tolerance
-        return np.where(fine, outcomes[:, 0] / total, np.inf)
+    def score(outcome, tolerance):
+        fine = abs(Fraction(outcome[1], parts)) <= Fraction(delta) + tolerance
+        return outcome[0] * unit / total if fine else math.inf
 
     def row_outcome(model):
-        said = np.searchsorted(model.classes_, model.predict(X)[kept])
-        return (weight * (said != labels)).sum(), (share * said).sum()
+        return outcome(all_rows, np.searchsorted(model.classes_, model.predict(X)[kept]))
 
     def also(model):
         rates = model.group_rates_
-        told = [(rates[1] - rates[0], row_outcome(model)[1])] if group is not None else []
+        true = float(Fraction(row_outcome(model)[0][1], parts))
+        told = [(rates[1] - rates[0], true)] if group is not None else []
         return told + predicted(model)
 
     return Chosen(
-        FairTreeClassifier, parameters, X, fit, kept, weight,
+        FairTreeClassifier, parameters, X, fit, kept, weight, wide=ranges.wide,
         leaf_outcomes=lambda rows: [outcome(rows, 0), outcome(rows, 1)],
         score=score, row_outcome=row_outcome, also=also,
     )  # fmt: skip
@@ -350,6 +353,8 @@ def policy(rng):
     X = rows(rng, front_size(rng, parameters, counted and n_arms == 2) if limited else 5)
     n = len(X)
     given, kept = few_weights(rng, X) if counted else weights(rng, n)
+    ranges = Ranges(rng)
+    given = ranges.weights(given)
     kept, weight = prepared(rng, parameters, X, given)
     arm = classes_kept(rng, X, given, n_arms)
     teacher = one_of(rng, "direct", "inverse-propensity", "doubly-robust")
@@ -361,6 +366,7 @@ def policy(rng):
         share = np.full((n, n_arms), one_of(rng, 0.5, 1.0))
         if rng.random() < 0.5:
             parameters["leaf_penalty"] = one_of(rng, 0.003, 0.01, 0.02, 0.04)
+    outcome, predicted = ranges.values(outcome), ranges.values(predicted)
     # By row, by row and treatment, of a trial with one share for all, or one per treatment.
     form = one_of(rng, "rows", "table", "number", "mapping")
     if form == "number":
@@ -391,26 +397,55 @@ def policy(rng):
             capacity[k] = one_of(rng, 0, 0.25, 1 / 3, 0.5, 0.5, 0.75, 1.0, 1)
         capacities = {names[k]: float(c) for k, c in enumerate(capacity) if c <= 1}
     parameters |= {"teacher": teacher, "capacities": capacities}
-    total = weight.sum()
+    (w, weight_unit), (value, value_unit) = plain.whole(weight), plain.whole(rewards)
+    unit, total = weight_unit * value_unit, w.sum() * weight_unit
+    of_rows = -value * w[:, None]
+    arms = [k for k in range(n_arms) if capacity[k] < math.inf]
+
+    def given_to(rows, k):
+        own = int(w[rows].sum())
+        return [own if k == arm else 0 for arm in arms]
 
     def leaf_outcomes(rows):
-        values = (rewards[rows] * weight[rows, None]).sum(axis=0)
-        given_to = weight[rows].sum()
-        return [(-values[k], *(given_to * (np.arange(n_arms) == k))) for k in range(n_arms)]
+        return [
+            ((int(of_rows[rows, k].sum()), *given_to(rows, k)), int(abs(of_rows[rows, k]).sum()))
+            for k in range(n_arms)
+        ]
 
-    def score(outcomes, tolerance):
-        fine = (outcomes[:, 1:] / total <= capacity + tolerance).all(axis=1)
-        return np.where(fine, outcomes[:, 0] / total, np.inf)
+    def score(outcome, tolerance):
+        limits = [(Fraction(capacity[k]) + tolerance) * total for k in arms]
+        fine = all(
+            part * weight_unit <= most for part, most in zip(outcome[1:], limits, strict=True)
+        )
+        return outcome[0] * unit / total if fine else math.inf
 
     def row_outcome(model):
         said = np.searchsorted(model.treatments_, model.predict(X)[kept])
-        value = (rewards[np.arange(len(said)), said] * weight).sum()
-        return [-value, *np.bincount(said, weight, n_arms)]
+        own = of_rows[np.arange(len(said)), said]
+        return (int(own.sum()), *(int(w[said == k].sum()) for k in arms)), int(abs(own).sum())
+
+    def policy_value(model):
+        return [(model.policy_value_, float(-row_outcome(model)[0][0] * unit / total))]
 
     common = dict(
         estimator=PolicyTree, parameters=parameters, X=X, fit=fit, kept=kept, weight=weight,
-        total=total, also=lambda model: [(model.policy_value_, -row_outcome(model)[0] / total)],
+        total=total, also=policy_value, wide=ranges.wide,
     )  # fmt: skip
     if limited:
-        return Chosen(**common, leaf_outcomes=leaf_outcomes, score=score, row_outcome=row_outcome)
-    return Problem(**common, leaf_cost=lambda rows: min(out[0] for out in leaf_outcomes(rows)))
+        return Chosen(
+            **common, leaf_outcomes=leaf_outcomes, score=score, row_outcome=row_outcome, unit=unit
+        )
+
+    def best(rows):
+        return min((value, terms) for (value, *_), terms in leaf_outcomes(rows))
+
+    def said_cost(model):
+        (value, *_), terms = row_outcome(model)
+        return plain.units(unit * value), plain.units(unit * terms)
+
+    return Problem(
+        **common,
+        leaf_cost=lambda rows: plain.units(unit * best(rows)[0]),
+        leaf_terms=lambda rows: plain.units(unit * best(rows)[1]),
+        said_cost=said_cost,
+    )

@@ -1,11 +1,16 @@
 """Random problems of regression trees and of tasks of one's own."""
 
 import math
+from decimal import Decimal
+from fractions import Fraction
 
+import exhaustive as plain
 import numpy as np
 import shrunk_plainly
 from drawing import (
     Problem,
+    Ranges,
+    distinct_columns,
     numbers,
     one_of,
     prepared,
@@ -23,18 +28,20 @@ from bristlecone import (
 )
 
 
+def exact_sum(values):
+    whole, unit = plain.whole(values)
+    return whole.sum() * unit
+
+
 def regression(rng):
     parameters = shared_parameters(rng)
     X = rows(rng)
     given, kept = weights(rng, len(X))
+    ranges = Ranges(rng)
+    given = ranges.weights(given)
     kept, weight = prepared(rng, parameters, X, given)
-    y = numbers(rng, len(X), least=-2) + one_of(rng, 0.0, 0.0, 50.0)
+    y = ranges.values(numbers(rng, len(X), least=-2) + one_of(rng, 0.0, 0.0, 50.0))
     target = y[kept]
-
-    def leaf_cost(rows):
-        mean = np.average(target[rows], weights=weight[rows])
-        return (weight[rows] * (target[rows] - mean) ** 2).sum()
-
     amount = parameters["shrinkage"] = shrinkage(rng)
 
     def also(model):
@@ -54,7 +61,8 @@ def regression(rng):
 
     return Problem(
         OptimalTreeRegressor, parameters, X, {"y": y, "sample_weight": given}, kept, weight,
-        leaf_cost, total=weight.sum(), also=also,
+        plain.squared_errors(target, weight), total=exact_sum(weight), also=also,
+        wide=ranges.wide,
     )  # fmt: skip
 
 
@@ -100,42 +108,51 @@ def own_task(rng):
     X = rows(rng)
     n = len(X)
     given, kept = weights(rng, n)
+    ranges = Ranges(rng)
+    given = ranges.weights(given)
     kept, weight = prepared(rng, parameters, X, given)
-    split_cost = None
+    split_cost, leaf_terms, features = None, None, X[kept]
+    if parameters["encoder"] == "auto":
+        features = features[:, distinct_columns(features)]
     if rng.random() < 0.5:
         exposure = one_of(rng, np.ones(n), rng.uniform(0.5, 2.0, n))
         events = rng.integers(0, 3, n) * exposure if rng.random() < 0.2 else rng.integers(0, 3, n)
         y, task = np.column_stack([events, exposure]), PoissonDeviance()
-        events, exposure = y[kept].T
+        w, e, t = (decimals(values) for values in (weight, *y[kept].T))
+        # What the task adds up: doubles, each within rounding of its share of the logarithm.
+        logarithm = np.array([a * (a / b).ln() if a else a for a, b in zip(e, t, strict=True)])
+
+        def parts(rows):
+            events = (w * e)[rows].sum()
+            rate = events / (w * t)[rows].sum()
+            return [*(w * logarithm)[rows], -events * rate.ln() if events else events]
 
         def leaf_cost(rows):
-            w, e, t = weight[rows], events[rows], exposure[rows]
-            rate = (w * e).sum() / (w * t).sum()
-            return 2 * (w * (xlogy(e, e) - xlogy(e, rate * t) - e + rate * t)).sum()
+            cost, size = sum(parts(rows)), sum(map(abs, parts(rows)))
+            return 0 if abs(cost) <= plain.NOTHING * size else plain.units(2 * cost)
+
+        def leaf_terms(rows):
+            return plain.units(2 * sum(map(abs, parts(rows))))
     else:
-        y = numbers(rng, n, least=-2)
+        y = ranges.values(numbers(rng, n, least=-2))
         # Between the sums that there are, so that no rounding matters.
-        task = Transport(one_of(rng, 1e9, 3.0123456), one_of(rng, 0.0, 0.1))
-        target = y[kept]
+        most, price = one_of(rng, 1e9, 3.0123456), one_of(rng, 0.0, 0.1)
+        task = Transport(math.inf if ranges.wide else most, price)
+        (target, unit), (w, weight_unit) = plain.whole(y[kept]), plain.whole(weight)
 
         def leaf_cost(rows):
-            carried = abs((weight[rows] * target[rows]).sum())
-            return math.inf if carried > task.most else -carried
+            carried = abs((w[rows] * target[rows]).sum()) * unit * weight_unit
+            return math.inf if carried > task.most else -plain.units(carried)
 
         def split_cost(rows, asked, column):
-            return task.price * weight[rows].sum()
+            return plain.units(Fraction(price) * w[rows].sum() * weight_unit)
 
-    class Own(Problem):
-        def value(self, model):
-            value = super().value(model)
-            if split_cost is None:
-                return value
-            node = model.decision_path(self.X)[self.kept].toarray().astype(bool)
-            inner = np.flatnonzero(model.tree_.children_left >= 0)
-            reach = [np.flatnonzero(node[:, k]) for k in inner]
-            return value + sum(split_cost(rows, (), None) for rows in reach) / self.total
-
-    return Own(
+    return Problem(
         OptimalTree, {**parameters, "task": task}, X, {"y": y, "sample_weight": given}, kept,
-        weight, leaf_cost, split_cost, weight.sum(), saved=False,
+        weight, leaf_cost, split_cost, exact_sum(weight), saved=False, wide=ranges.wide,
+        leaf_terms=leaf_terms, features=features,
     )  # fmt: skip
+
+
+def decimals(values):
+    return np.array([Decimal(value) for value in values.tolist()], dtype=object)

@@ -1,8 +1,10 @@
 """Random problems of survival trees."""
 
 import inspect
+import itertools
 import math
 from dataclasses import replace
+from fractions import Fraction
 
 import exhaustive as plain
 import numpy as np
@@ -10,6 +12,7 @@ import shrunk_plainly
 from drawing import (
     Chosen,
     Problem,
+    Ranges,
     at_least,
     balanced,
     front_size,
@@ -21,6 +24,7 @@ from drawing import (
     shrinkage,
     weights,
 )
+from number_problems import exact_sum
 
 from bristlecone import (
     GreedySurvivalTree,
@@ -36,6 +40,8 @@ def survival(rng, objective=None):
     X = rows(rng, front_size(rng, parameters, False) if fair else 5)
     n = len(X)
     given, kept = weights(rng, n)
+    ranges = Ranges(rng)
+    given = ranges.weights(given)
     kept, weight = prepared(rng, parameters, X, given)
     time = one_of(
         rng,
@@ -44,6 +50,7 @@ def survival(rng, objective=None):
         rng.exponential(10.0, n),
         np.round(rng.exponential(2.0, n), 1) + 0.1,
     )
+    time = ranges.values(time)
     event = rng.random(n) < one_of(rng, 0.3, 0.7, 1.0)
     first = int(np.flatnonzero(kept)[0])
     event[first], time[first] = True, max(time[first], 1.0)
@@ -84,16 +91,19 @@ def survival(rng, objective=None):
         "time_grid": grid if grid is None or rng.random() < 0.5 else grid.tolist(),
         "fairness": fairness,
     }
+    leaf_terms = None
     if objective == "likelihood":
-        hazard, steps = plain.hazards(t, e, v, weight)
-
-        def leaf_cost(rows):
-            return plain.likelihood_leaf(rows, e, hazard, weight, pseudo)[0]
+        exact_hazard, exact_steps = plain.hazards(t, e, v, weight)
+        hazard = np.array([float(value) for value in exact_hazard])
+        steps = {time: float(value) for time, value in exact_steps.items()}
+        likeness = plain.Likelihood(exact_hazard, e, weight, pseudo)
+        leaf_cost, leaf_terms = likeness.cost, likeness.terms
+        total_steps = list(itertools.accumulate(map(plain.decimal_of, exact_steps.values())))
 
         def mean(rows, tau):
-            theta = plain.likelihood_leaf(rows, e, hazard, weight, pseudo)[1]
-            total = np.cumsum(list(steps.values()))
-            return plain.restricted_mean(np.array(list(steps)), np.exp(-theta * total), tau)
+            theta = likeness.theta(rows)
+            survival = [(-theta * total).exp() for total in total_steps]
+            return plain.restricted_mean(np.array(list(steps)), survival, tau)
     else:
         brier = plain.Brier(t, e, weight)
         best = curve == "brier-optimal"
@@ -114,11 +124,14 @@ def survival(rng, objective=None):
 
     def theta_of(path):
         if amount == 0:
-            return plain.likelihood_leaf(path[-1], e, hazard, weight, pseudo)[1]
+            return float(likeness.theta(path[-1]))
         events, sums = weight * e, weight * hazard
         return shrunk_plainly.mean(
             path, lambda r: events[r].sum(), lambda r: sums[r].sum(), amount, above=1.0
         )
+
+    def terms(rows):
+        return [part.astype(float) for part in brier.terms(rows)]
 
     def curve_of(path):
         """Survival and cumulative hazard that a leaf predicts, at the training times."""
@@ -127,7 +140,7 @@ def survival(rng, objective=None):
             return np.exp(-theta_of(path) * total), theta_of(path) * total
         if curve != "brier-optimal":
             return shrunk_plainly.kaplan_meier(path, t, e, v, weight, times, amount)
-        survival = shrunk_plainly.brier_optimal(path, brier.terms, brier.share, amount)
+        survival = shrunk_plainly.brier_optimal(path, terms, brier.share.astype(float), amount)
         before = np.append(1.0, survival[:-1])
         falls = np.where(before > 0, 1 - survival / np.where(before > 0, before, 1), 0.0)
         return survival, np.cumsum(falls)
@@ -150,7 +163,8 @@ def survival(rng, objective=None):
         constant=frozenset(["objective", "time_grid"] if likelihood else ["objective"]),
         elsewhere=frozenset(["reference_loss"] if likelihood else []),
         estimator=OptimalSurvivalTree, parameters=parameters, X=X, fit=fit, kept=kept,
-        weight=weight, leaf_cost=cost_of, total=weight.sum(), also=predictions,
+        weight=weight, leaf_cost=cost_of, total=exact_sum(weight), also=predictions,
+        wide=ranges.wide, leaf_terms=leaf_terms,
         refused="heavy rows are censored long before light ones" if too_wide else None,
     )  # fmt: skip
     if fairness is None:
@@ -163,28 +177,37 @@ def survival(rng, objective=None):
         return problem
     tau = float(t.max()) if fairness.tau is None else fairness.tau
     side = group[kept]
-    share = [weight * (side == g) / weight[side == g].sum() for g in (0, 1)]
+    w, _ = plain.whole(weight)
+    masses = [int(w[side == g].sum()) for g in (0, 1)]
+    share = plain.signed_shares(w, side, masses)
+    parts = plain.decimal_of(masses[0] * masses[1])
 
     def outcome(rows):
-        differ = share[1][rows].sum() - share[0][rows].sum()
-        return (cost_of(rows), mean(rows, tau) * differ)
+        differ = mean(rows, tau) * plain.decimal_of(int(share[rows].sum())) / parts
+        terms = leaf_terms(rows) if leaf_terms else cost_of(rows)
+        return (cost_of(rows), plain.units(differ)), terms
 
-    def score(outcomes, tolerance):
+    def score(outcome, tolerance):
         # The limit is kept to within rounding of the curves (docs/maths/fair-survival.md).
-        fine = np.abs(outcomes[:, 1]) <= fairness.limit + tolerance * max(1.0, tau)
-        return np.where(fine, outcomes[:, 0] / weight.sum(), np.inf)
+        most = Fraction(fairness.limit) + tolerance * Fraction(max(1.0, tau))
+        fine = outcome[0] < math.inf and abs(plain.amount(outcome[1])) <= most
+        return plain.amount(outcome[0]) / exact_sum(weight) if fine else math.inf
 
     def row_outcome(model):
         node = model.apply(X)[kept]
-        return sum(np.array(outcome(np.flatnonzero(node == leaf))) for leaf in np.unique(node))
+        of_leaves = [outcome(np.flatnonzero(node == leaf)) for leaf in np.unique(node)]
+        costs, terms = zip(*of_leaves, strict=True)
+        return [sum(parts) for parts in zip(*costs, strict=True)], sum(terms)
 
     def also(model):
-        told = (model.group_rmst_[1] - model.group_rmst_[0], row_outcome(model)[1])
+        of_tree = float(plain.amount(row_outcome(model)[0][1]))
+        told = (model.group_rmst_[1] - model.group_rmst_[0], of_tree)
         return [told, *predictions(model)]
 
     return Chosen(
         **{**common, "also": also},
-        leaf_outcomes=lambda rows: [outcome(rows)],
+        leaf_outcomes=lambda rows: [outcome(rows)] if cost_of(rows) < math.inf else [],
+        unit=Fraction(1, plain.UNIT),
         score=score,
         row_outcome=row_outcome,
     )

@@ -4,6 +4,7 @@
 //! BS(t) = mean of S(t)² 1{y ≤ t, event}/G(y) + (1 − S(t))² 1{y > t}/G(t), integrated from 0
 //! to the largest time as a left sum over the distinct times, divided by the largest time.
 
+use crate::Real;
 use crate::survival::Sample;
 
 /// A sample with its grid of times and its censoring distribution.
@@ -12,8 +13,10 @@ pub struct Brier<'a> {
     sample: &'a Sample,
     /// Distinct times of rows with a weight, ascending.
     grid: Vec<f64>,
-    /// Censoring distribution G at the times of the grid.
-    censoring: Vec<f64>,
+    /// 1/G at the times of the grid, G being the censoring distribution; 0 where G is.
+    inverse: Vec<Real>,
+    /// Place on the grid of every row.
+    place: Vec<usize>,
 }
 
 impl<'a> Brier<'a> {
@@ -25,103 +28,119 @@ impl<'a> Brier<'a> {
     /// G is the Kaplan–Meier estimate of the time of censoring over all rows, every row with
     /// `time >= t` at risk at `t`.
     pub fn new(sample: &'a Sample) -> Brier<'a> {
-        let weighted = || sample.rows().into_iter().filter(|&i| sample.weight[i] > 0.0);
-        let mut grid: Vec<f64> = weighted().map(|i| sample.time[i]).collect();
+        let mut weighted = sample.rows();
+        weighted.retain(|&i| sample.weight[i] > 0.0);
+        let mut grid: Vec<f64> = weighted.iter().map(|&i| sample.time[i]).collect();
         grid.sort_by(f64::total_cmp);
         grid.dedup();
-        let sum = |inside: &dyn Fn(usize) -> bool| -> f64 {
-            weighted().filter(|&i| inside(i)).map(|i| sample.weight[i]).sum()
-        };
-        let mut g = 1.0;
+        let mut g = Real::from(1.0);
         let at = |&u: &f64| {
             let stay = |i: usize| sample.time[i] > u || sample.event[i] && sample.time[i] == u;
-            g *= sum(&stay) / sum(&|i| sample.time[i] >= u);
-            g
+            let at_risk = sample.weight_of(&weighted, |i| sample.time[i] >= u);
+            g *= sample.weight_of(&weighted, stay) / at_risk;
+            if g > Real::ZERO { Real::from(1.0) / g } else { g }
         };
-        let censoring = grid.iter().map(at).collect();
-        Brier { sample, grid, censoring }
-    }
-
-    fn inverse_censoring(&self, k: usize) -> f64 {
-        if self.censoring[k] > 0.0 { 1.0 / self.censoring[k] } else { 0.0 }
+        let inverse = grid.iter().map(at).collect();
+        let place = sample.time.iter().map(|&t| grid.partition_point(|&u| u < t)).collect();
+        Brier { sample, grid, inverse, place }
     }
 
     /// At every time but the last: Δ, the weight V of the events so far over G at their
     /// times, the weight n beyond that time over G at that time.
-    fn terms(&self, rows: &[usize]) -> Vec<[f64; 3]> {
-        let Sample { time, event, weight, .. } = self.sample;
-        let term = |k: usize| {
-            let u = self.grid[k];
-            let (mut happened, mut beyond) = (0.0, 0.0);
-            for &i in rows.iter().filter(|&&i| weight[i] > 0.0) {
-                if time[i] > u {
-                    beyond += weight[i] * self.inverse_censoring(k);
-                } else if event[i] {
-                    let own = self.grid.iter().position(|&v| v == time[i]).expect("on the grid");
-                    happened += weight[i] * self.inverse_censoring(own);
-                }
+    fn terms(&self, rows: &[usize]) -> Vec<[Real; 3]> {
+        let Sample { event, weight, .. } = self.sample;
+        let n = self.grid.len();
+        let (mut happening, mut leaving) = (vec![Real::ZERO; n], vec![Real::ZERO; n]);
+        let mut beyond = Real::ZERO;
+        for &i in rows.iter().filter(|&&i| weight[i] > 0.0) {
+            let own = Real::from(weight[i]);
+            beyond += own;
+            leaving[self.place[i]] += own;
+            if event[i] {
+                happening[self.place[i]] += own * self.inverse[self.place[i]];
             }
-            [self.grid[k + 1] - u, happened, beyond]
+        }
+        let mut happened = Real::ZERO;
+        let term = |k: usize| {
+            happened += happening[k];
+            beyond = beyond - leaving[k];
+            let delta = Real::from(self.grid[k + 1]) - Real::from(self.grid[k]);
+            [delta, happened, beyond * self.inverse[k]]
         };
-        (0..self.grid.len().saturating_sub(1)).map(term).collect()
+        (0..n.saturating_sub(1)).map(term).collect()
     }
 
     /// Loss of a leaf that predicts `curve[k]` from the k-th time on, per unit of weight of
     /// the whole sample.
-    fn loss(&self, rows: &[usize], curve: &[f64]) -> f64 {
-        let largest = self.grid.last().copied().unwrap_or(0.0);
-        let integral: f64 = self
-            .terms(rows)
-            .iter()
-            .zip(curve)
-            .map(|([delta, v, n], s)| delta * (s * s * v + (1.0 - s) * (1.0 - s) * n))
-            .sum();
-        if largest > 0.0 { integral / (largest * self.sample.total_weight()) } else { 0.0 }
+    fn loss(&self, rows: &[usize], curve: &[Real]) -> Real {
+        let largest = self.grid.last().map_or(Real::ZERO, |&t| Real::from(t));
+        let one = Real::from(1.0);
+        let terms = self.terms(rows);
+        let at = |([delta, v, n], s): (&[Real; 3], &Real)| {
+            *delta * (*s * *s * *v + (one - *s) * (one - *s) * *n)
+        };
+        let integral: Real = terms.iter().zip(curve).map(at).sum();
+        if largest > Real::ZERO { integral / (largest * self.sample.total()) } else { largest }
     }
 
     /// Loss of a leaf that predicts its Kaplan–Meier curve.
-    pub fn kaplan_meier(&self, rows: &[usize]) -> f64 {
-        let Sample { time, event, weight, .. } = self.sample;
-        let mut survival = 1.0;
-        let at = |&u: &f64| {
-            let sum = |inside: &dyn Fn(usize) -> bool| -> f64 {
-                rows.iter().filter(|&&i| inside(i)).map(|&i| weight[i]).sum()
-            };
-            let survivors = sum(&|i| time[i] > u || !event[i] && time[i] == u);
-            let at_risk = sum(&|i| time[i] >= u);
-            if at_risk > 0.0 {
-                survival *= survivors / at_risk;
+    pub fn kaplan_meier(&self, rows: &[usize]) -> Real {
+        let Sample { event, weight, .. } = self.sample;
+        let n = self.grid.len();
+        let (mut dying, mut leaving) = (vec![Real::ZERO; n], vec![Real::ZERO; n]);
+        let mut at_risk = Real::ZERO;
+        for &i in rows.iter().filter(|&&i| weight[i] > 0.0) {
+            let own = Real::from(weight[i]);
+            at_risk += own;
+            leaving[self.place[i]] += own;
+            if event[i] {
+                dying[self.place[i]] += own;
             }
+        }
+        let mut survival = Real::from(1.0);
+        let at = |k: usize| {
+            if dying[k] > Real::ZERO {
+                survival *= (at_risk - dying[k]) / at_risk;
+            }
+            at_risk = at_risk - leaving[k];
             survival
         };
-        let curve: Vec<f64> = self.grid.iter().map(at).collect();
+        let curve: Vec<Real> = (0..n).map(at).collect();
         self.loss(rows, &curve)
     }
 
-    /// Loss of a leaf that predicts the non-increasing curve with the least loss, by the
-    /// min-max formula of antitonic regression.
-    pub fn antitonic(&self, rows: &[usize]) -> f64 {
-        let terms = self.terms(rows);
-        let n = terms.len();
-        // The minimiser of s² p + (1 − s)² q is q / (p + q).
-        let mean = |from: usize, to: usize| {
-            let sum = |c: usize| terms[from..=to].iter().map(|t| t[0] * t[c]).sum::<f64>();
-            let (p, q) = (sum(1), sum(2));
-            if p + q > 0.0 { q / (p + q) } else { f64::NAN }
-        };
-        let value = |k: usize| {
-            let largest = |s: usize| (k..n).map(|t| mean(s, t)).fold(f64::NAN, f64::max);
-            (0..=k).map(largest).fold(f64::NAN, f64::min)
-        };
-        let curve: Vec<f64> = (0..n).map(value).map(|s| if s.is_nan() { 1.0 } else { s }).collect();
-        self.loss(rows, &curve)
+    /// Loss of a leaf that predicts the non-increasing curve with the least loss: neighbours
+    /// that rise are pooled.
+    pub fn antitonic(&self, rows: &[usize]) -> Real {
+        // Of a pool [p, q], the minimiser of s² p + (1 − s)² q is q / (p + q).
+        let value = |[p, q]: [Real; 2]| (p + q > Real::ZERO).then(|| q / (p + q));
+        let mut pools: Vec<([Real; 2], Option<Real>, usize)> = vec![];
+        for [delta, v, n] in self.terms(rows) {
+            let own = [delta * v, delta * n];
+            pools.push((own, value(own), 1));
+            while let [.., (first, before, m), (second, after, n)] = pools[..] {
+                // A pool that nothing depends on goes on as the one before it.
+                if after.is_some() && !(before.is_some() && after > before) {
+                    break;
+                }
+                pools.truncate(pools.len() - 2);
+                let both = [first[0] + second[0], first[1] + second[1]];
+                pools.push((both, value(both), m + n));
+            }
+        }
+        let curve = pools
+            .iter()
+            .flat_map(|&(_, value, n)| std::iter::repeat_n(value.unwrap_or(Real::from(1.0)), n));
+        self.loss(rows, &curve.collect::<Vec<_>>())
     }
 
     /// Loss of a leaf that predicts the best of all curves, rising or falling: at each time
     /// A·B/(A + B). Below every other loss.
-    pub fn unrestricted(&self, rows: &[usize]) -> f64 {
-        let best = |t: &[f64; 3]| if t[1] + t[2] > 0.0 { t[2] / (t[1] + t[2]) } else { 1.0 };
-        let curve: Vec<f64> = self.terms(rows).iter().map(best).collect();
+    pub fn unrestricted(&self, rows: &[usize]) -> Real {
+        let best = |t: &[Real; 3]| {
+            if t[1] + t[2] > Real::ZERO { t[2] / (t[1] + t[2]) } else { Real::from(1.0) }
+        };
+        let curve: Vec<Real> = self.terms(rows).iter().map(best).collect();
         self.loss(rows, &curve)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use crate::Tree;
+use crate::{Real, Tree};
 
 /// Which trees are allowed.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,11 +68,37 @@ impl Cost for f64 {
     }
 }
 
-impl<const K: usize> Cost for [f64; K] {
-    const ZERO: Self = [0.0; K];
+impl Cost for Real {
+    const ZERO: Real = Real::ZERO;
+
+    fn plus(self, other: Real) -> Real {
+        self + other
+    }
+
+    fn dominates(&self, other: &Real) -> bool {
+        self <= other
+    }
+}
+
+/// A cost that is a number.
+pub trait Number: Cost {
+    /// More than any.
+    const INFINITY: Self;
+}
+
+impl Number for f64 {
+    const INFINITY: f64 = f64::INFINITY;
+}
+
+impl Number for Real {
+    const INFINITY: Real = Real::INFINITY;
+}
+
+impl<C: Cost, const K: usize> Cost for [C; K] {
+    const ZERO: Self = [C::ZERO; K];
 
     fn plus(self, other: Self) -> Self {
-        std::array::from_fn(|k| self[k] + other[k])
+        std::array::from_fn(|k| self[k].plus(other[k]))
     }
 
     fn dominates(&self, other: &Self) -> bool {
@@ -226,61 +252,63 @@ pub fn free<C: Cost>(_feature: usize, _above: &[usize], _rows: &[usize]) -> C {
 ///
 /// As long as the number of leaves that `limits` and the number of rows permit; O((2F)^depth)
 /// leaf costs.
-pub fn best_by_leaves(
+pub fn best_by_leaves<C: Number>(
     features: &[Vec<bool>],
     rows: &[usize],
     limits: &Limits,
-    leaf_cost: impl Fn(&[usize]) -> f64,
-    price: impl Fn(usize, &[usize], &[usize]) -> f64,
-) -> Vec<f64> {
+    leaf_cost: impl Fn(&[usize]) -> C,
+    price: impl Fn(usize, &[usize], &[usize]) -> C,
+) -> Vec<C> {
     let leaf = |rows: &[usize]| Some(leaf_cost(rows));
     let search = Search { features, keep: Keep::Best, leaf: &leaf, price: &price };
-    let mut least = f64::INFINITY;
-    let exactly = search.exactly::<f64, (), _>(rows, limits, &mut vec![]);
-    let at_most = |best: Vec<(f64, ())>| {
-        least = best.first().map_or(least, |(cost, ())| least.min(*cost));
+    let mut least = C::INFINITY;
+    let exactly = search.exactly::<C, (), _>(rows, limits, &mut vec![]);
+    let at_most = |best: Vec<(C, ())>| {
+        if let Some((cost, ())) = best.first().filter(|(cost, ())| *cost < least) {
+            least = *cost;
+        }
         least
     };
     exactly.into_iter().map(at_most).collect()
 }
 
 /// Least cost over all allowed trees, infinite when there is none.
-pub fn best(
+pub fn best<C: Number>(
     features: &[Vec<bool>],
     rows: &[usize],
     limits: &Limits,
-    leaf_cost: impl Fn(&[usize]) -> f64,
-) -> f64 {
+    leaf_cost: impl Fn(&[usize]) -> C,
+) -> C {
     let by_leaves = best_by_leaves(features, rows, limits, leaf_cost, free);
     by_leaves.last().copied().expect("one leaf or more")
 }
 
 /// A tree of least cost and, among those, fewest leaves; `None` when no tree is allowed.
-pub fn best_tree(
+pub fn best_tree<C: Number>(
     features: &[Vec<bool>],
     rows: &[usize],
     limits: &Limits,
-    leaf_cost: impl Fn(&[usize]) -> f64,
-) -> Option<(f64, Tree)> {
+    leaf_cost: impl Fn(&[usize]) -> C,
+) -> Option<(C, Tree)> {
     let leaf = |rows: &[usize]| Some(leaf_cost(rows));
     let search = Search { features, keep: Keep::Best, leaf: &leaf, price: &free };
-    let found = search.exactly::<f64, Rc<Node>, _>(rows, limits, &mut vec![]).concat();
+    let found = search.exactly::<C, Rc<Node>, _>(rows, limits, &mut vec![]).concat();
     // Of equal ones `min_by` takes the first.
-    let least = found.into_iter().min_by(|a, b| a.0.total_cmp(&b.0));
+    let least = found.into_iter().min_by(|a, b| a.0.partial_cmp(&b.0).expect("no NaN"));
     least.map(|(cost, node)| (cost, node.to_tree()))
 }
 
 /// All allowed trees with their costs; of features that split a node's rows in the same way only
 /// the first is asked about.
-pub fn all_trees(
+pub fn all_trees<C: Cost>(
     features: &[Vec<bool>],
     rows: &[usize],
     limits: &Limits,
-    leaf_cost: impl Fn(&[usize]) -> f64,
-) -> Vec<(f64, Tree)> {
+    leaf_cost: impl Fn(&[usize]) -> C,
+) -> Vec<(C, Tree)> {
     let leaf = |rows: &[usize]| Some(leaf_cost(rows));
     let search = Search { features, keep: Keep::Trees, leaf: &leaf, price: &free };
-    let all = search.exactly::<f64, Rc<Node>, _>(rows, limits, &mut vec![]).concat();
+    let all = search.exactly::<C, Rc<Node>, _>(rows, limits, &mut vec![]).concat();
     all.into_iter().map(|(cost, node)| (cost, node.to_tree())).collect()
 }
 
@@ -288,19 +316,19 @@ pub fn all_trees(
 ///
 /// A leaf offers several candidates (one per label, say), of which a tree takes one; the costs of
 /// the leaves add up. A cost is dominated when another is no larger in any component and
-/// smaller in one. Sums are compared exactly: use costs that `f64` adds exactly, such as integers.
-pub fn pareto_front<const K: usize>(
+/// smaller in one.
+pub fn pareto_front<C: Cost>(
     features: &[Vec<bool>],
     rows: &[usize],
     limits: &Limits,
-    leaf_costs: impl Fn(&[usize]) -> Vec<[f64; K]>,
-) -> Vec<[f64; K]> {
+    leaf_costs: impl Fn(&[usize]) -> Vec<C>,
+) -> Vec<C> {
     let search = Search { features, keep: Keep::Best, leaf: &leaf_costs, price: &free };
-    let mut front: Vec<([f64; K], ())> = vec![];
+    let mut front: Vec<(C, ())> = vec![];
     for (cost, ()) in search.exactly(rows, limits, &mut vec![]).concat() {
         search.add(&mut front, cost, || ());
     }
-    let mut front: Vec<[f64; K]> = front.into_iter().map(|(cost, ())| cost).collect();
+    let mut front: Vec<C> = front.into_iter().map(|(cost, ())| cost).collect();
     front.sort_by(|a, b| a.partial_cmp(b).expect("no NaN"));
     front
 }
@@ -310,13 +338,13 @@ pub fn pareto_front<const K: usize>(
 /// A leaf offers several candidates (one per label, say), of which a tree takes one; the costs of
 /// the leaves add up. Nothing is left out but exact duplicates, so that any constraint can be put
 /// on the lists.
-pub fn all_costs<const K: usize>(
+pub fn all_costs<C: Cost>(
     features: &[Vec<bool>],
     rows: &[usize],
     limits: &Limits,
-    leaf_costs: impl Fn(&[usize]) -> Vec<[f64; K]>,
-) -> Vec<Vec<[f64; K]>> {
+    leaf_costs: impl Fn(&[usize]) -> Vec<C>,
+) -> Vec<Vec<C>> {
     let search = Search { features, keep: Keep::Costs, leaf: &leaf_costs, price: &free };
-    let lists = search.exactly::<[f64; K], (), _>(rows, limits, &mut vec![]);
+    let lists = search.exactly::<C, (), _>(rows, limits, &mut vec![]);
     lists.into_iter().map(|list| list.into_iter().map(|(cost, ())| cost).collect()).collect()
 }

@@ -1,53 +1,72 @@
 //! Losses of a leaf that follow from sums over its rows, each as it is defined.
 
+use crate::Real;
+
+fn total(rows: &[usize], weight: &[f64]) -> Real {
+    rows.iter().map(|&i| Real::from(weight[i])).sum()
+}
+
 /// Summed cost of the cheapest label, for `costs[row][label]`; 0 without rows.
-pub fn cheapest_label(rows: &[usize], costs: &[Vec<f64>], weight: &[f64]) -> f64 {
-    let Some(&first) = rows.first() else { return 0.0 };
-    let of_label = |k: usize| rows.iter().map(|&i| weight[i] * costs[i][k]).sum::<f64>();
-    (0..costs[first].len()).map(of_label).fold(f64::INFINITY, f64::min)
+pub fn cheapest_label(rows: &[usize], costs: &[Vec<f64>], weight: &[f64]) -> Real {
+    let Some(&first) = rows.first() else { return Real::ZERO };
+    let labels = 0..costs[first].len();
+    labels.map(|k| cost_of_label(rows, costs, weight, k)).fold(Real::INFINITY, Real::min)
 }
 
-/// Weights under which accuracy is balanced accuracy: every class has the same share.
-pub fn balanced_weights(labels: &[usize], n_classes: usize, weight: &[f64]) -> Vec<f64> {
-    let of_class = |k: usize| -> f64 {
-        (0..labels.len()).filter(|&i| labels[i] == k).map(|i| weight[i]).sum()
-    };
-    let present = (0..n_classes).filter(|&k| of_class(k) > 0.0).count() as f64;
-    let balanced = |i: usize| {
-        if weight[i] > 0.0 { weight[i] / of_class(labels[i]) / present } else { 0.0 }
-    };
-    (0..labels.len()).map(balanced).collect()
+/// Summed cost of one label.
+pub fn cost_of_label(rows: &[usize], costs: &[Vec<f64>], weight: &[f64], label: usize) -> Real {
+    rows.iter().map(|&i| Real::from(weight[i]) * Real::from(costs[i][label])).sum()
 }
 
-/// Share of the weight in each class; empty without weight.
-fn shares(rows: &[usize], labels: &[usize], n_classes: usize, weight: &[f64]) -> (f64, Vec<f64>) {
-    let total: f64 = rows.iter().map(|&i| weight[i]).sum();
-    let of_class =
-        |k: usize| -> f64 { rows.iter().filter(|&&i| labels[i] == k).map(|&i| weight[i]).sum() };
-    let shares = (0..n_classes).map(of_class).filter(|&w| w > 0.0).map(|w| w / total).collect();
-    (total, shares)
+/// Misclassified weight as a share of that of its class, averaged over the classes.
+pub fn balanced_errors(rows: &[usize], labels: &[usize], n_classes: usize, weight: &[f64]) -> Real {
+    let of_class = |k: usize, rows: &[usize]| -> Real {
+        rows.iter().filter(|&&i| labels[i] == k).map(|&i| Real::from(weight[i])).sum()
+    };
+    let all: Vec<usize> = (0..labels.len()).collect();
+    let present = (0..n_classes).map(|k| (k, of_class(k, &all))).filter(|(_, w)| *w > Real::ZERO);
+    let shares: Vec<Real> = present.map(|(k, whole)| of_class(k, rows) / whole).collect();
+    let largest = shares.iter().copied().fold(Real::ZERO, |a, b| if b > a { b } else { a });
+    (shares.iter().copied().sum::<Real>() - largest) / Real::whole(shares.len() as u64)
+}
+
+/// Weight of every class that has some, after that of all.
+fn of_classes(
+    rows: &[usize],
+    labels: &[usize],
+    n_classes: usize,
+    weight: &[f64],
+) -> (Real, Vec<Real>) {
+    let of_class = |k: usize| {
+        rows.iter().filter(|&&i| labels[i] == k).map(|&i| Real::from(weight[i])).sum::<Real>()
+    };
+    let classes = (0..n_classes).map(of_class).filter(|w| *w > Real::ZERO).collect();
+    (total(rows, weight), classes)
 }
 
 /// Weight times Σ p(1 − p) over the classes.
-pub fn gini(rows: &[usize], labels: &[usize], n_classes: usize, weight: &[f64]) -> f64 {
-    let (total, shares) = shares(rows, labels, n_classes, weight);
-    total * shares.iter().map(|p| p * (1.0 - p)).sum::<f64>()
+pub fn gini(rows: &[usize], labels: &[usize], n_classes: usize, weight: &[f64]) -> Real {
+    let (total, classes) = of_classes(rows, labels, n_classes, weight);
+    classes.iter().map(|&w| w * (total - w) / total).sum()
 }
 
 /// Weight times −Σ p ln p over the classes.
-pub fn entropy(rows: &[usize], labels: &[usize], n_classes: usize, weight: &[f64]) -> f64 {
-    let (total, shares) = shares(rows, labels, n_classes, weight);
-    -total * shares.iter().map(|p| p * p.ln()).sum::<f64>()
+pub fn entropy(rows: &[usize], labels: &[usize], n_classes: usize, weight: &[f64]) -> Real {
+    let (total, classes) = of_classes(rows, labels, n_classes, weight);
+    classes.iter().map(|&w| -(w * (w / total).ln())).sum()
 }
 
 /// Weighted squared distances from the weighted mean.
-pub fn squared_error(rows: &[usize], target: &[f64], weight: &[f64]) -> f64 {
-    let total: f64 = rows.iter().map(|&i| weight[i]).sum();
-    if total == 0.0 {
-        return 0.0;
+pub fn squared_error(rows: &[usize], target: &[f64], weight: &[f64]) -> Real {
+    let total = total(rows, weight);
+    if total == Real::ZERO {
+        return Real::ZERO;
     }
-    let mean = rows.iter().map(|&i| weight[i] * target[i]).sum::<f64>() / total;
-    rows.iter().map(|&i| weight[i] * (target[i] - mean).powi(2)).sum()
+    let sum = rows.iter().map(|&i| Real::from(weight[i]) * Real::from(target[i])).sum::<Real>();
+    // Distances from the mean times the total, which take no division.
+    let distance = |i: usize| total * Real::from(target[i]) - sum;
+    let squares = rows.iter().map(|&i| Real::from(weight[i]) * distance(i) * distance(i));
+    squares.sum::<Real>() / (total * total)
 }
 
 #[cfg(test)]
@@ -57,12 +76,25 @@ mod tests {
     #[test]
     fn losses_are_those_worked_by_hand() {
         let (rows, labels, weight) = ([0, 1, 2], [0, 1, 1], [1.0, 1.0, 2.0]);
-        assert!((gini(&rows, &labels, 3, &weight) - 4.0 * 2.0 * 0.25 * 0.75).abs() < 1e-15);
+        assert_eq!(gini(&rows, &labels, 3, &weight), 4.0 * 2.0 * 0.25 * 0.75);
         let expected = 4.0f64.ln() + 3.0 * (4.0f64 / 3.0).ln();
-        assert!((entropy(&rows, &labels, 3, &weight) - expected).abs() < 1e-15);
+        assert!((entropy(&rows, &labels, 3, &weight).to_f64() - expected).abs() < 1e-15);
         assert_eq!(squared_error(&rows, &[1.0, 3.0, 4.0], &weight), 4.0 + 0.0 + 2.0);
         let costs = [vec![0.0, 3.0], vec![2.0, 0.0], vec![1.0, 1.0]];
         assert_eq!(cheapest_label(&rows, &costs, &weight), 4.0);
-        assert_eq!(balanced_weights(&labels, 3, &weight), [0.5, 0.5 / 3.0, 1.0 / 3.0]);
+        // Class 0 is a half of the mean, the row of class 1 that weighs 1 a third of the other.
+        let errors = |rows: &[usize]| balanced_errors(rows, &labels, 3, &weight);
+        assert_eq!(errors(&rows), 0.5);
+        assert_eq!(errors(&[0, 1]).to_f64(), 1.0 / 6.0);
+    }
+
+    #[test]
+    fn an_outlier_hides_no_error() {
+        let (target, weight) = ([1e100, 0.0, 1e-30], [1e-12, 1e12, 1.0]);
+        let loss = |rows: &[usize]| squared_error(rows, &target, &weight);
+        assert!(loss(&[0, 1, 2]) > loss(&[0, 1]));
+        assert_eq!(squared_error(&[0, 1], &[1e13 + 1.0, 1e13], &[1.0; 2]), 0.5);
+        let costs = [vec![0.0, 1e60], vec![0.25, -1e60]];
+        assert_eq!(cheapest_label(&[0, 1], &costs, &[1.0; 2]), 0.0);
     }
 }

@@ -3,6 +3,8 @@
 //! Loss: Huisman, van der Linden, Demirović, "Optimal Survival Trees: A Dynamic Programming
 //! Approach", AAAI-24, eq. 20, after LeBlanc & Crowley (1992).
 
+use crate::Real;
+
 /// Observations, one entry per row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
@@ -23,8 +25,13 @@ impl Sample {
     }
 
     /// Sum of the weights.
+    pub fn total(&self) -> Real {
+        self.weight.iter().copied().map(Real::from).sum()
+    }
+
+    /// The same, rounded.
     pub fn total_weight(&self) -> f64 {
-        self.weight.iter().sum()
+        self.total().to_f64()
     }
 
     /// Number of `rows` with an event, whatever their weight.
@@ -41,64 +48,107 @@ impl Sample {
         times
     }
 
+    /// Summed weight of the `rows` that count.
+    pub(crate) fn weight_of(&self, rows: &[usize], counts: impl Fn(usize) -> bool) -> Real {
+        rows.iter().filter(|&&i| counts(i)).map(|&i| Real::from(self.weight[i])).sum()
+    }
+
     /// Weight of the events at `t` among `rows`.
-    pub fn events_at(&self, rows: &[usize], t: f64) -> f64 {
-        rows.iter().filter(|&&i| self.event[i] && self.time[i] == t).map(|&i| self.weight[i]).sum()
+    pub fn events_at(&self, rows: &[usize], t: f64) -> Real {
+        self.weight_of(rows, |i| self.event[i] && self.time[i] == t)
     }
 
     /// Weight at risk at `t` among `rows`.
-    pub fn at_risk(&self, rows: &[usize], t: f64) -> f64 {
+    pub fn at_risk(&self, rows: &[usize], t: f64) -> Real {
         let entered = |i: usize| self.entry.as_ref().is_none_or(|entry| entry[i] < t);
-        rows.iter().filter(|&&i| entered(i) && t <= self.time[i]).map(|&i| self.weight[i]).sum()
+        self.weight_of(rows, |i| entered(i) && t <= self.time[i])
     }
 
     /// Nelson–Aalen Λ(t) = Σ d(t')/n(t') over the event times t' ≤ t of `rows`.
-    pub fn nelson_aalen(&self, rows: &[usize], t: f64) -> f64 {
+    pub fn nelson_aalen(&self, rows: &[usize], t: f64) -> Real {
         let times = self.event_times(rows);
         let until = times.into_iter().filter(|&u| u <= t);
         until.map(|u| self.events_at(rows, u) / self.at_risk(rows, u)).sum()
     }
 
     /// Kaplan–Meier S(t) = Π (1 − d(t')/n(t')) over the event times t' ≤ t of `rows`.
-    pub fn kaplan_meier(&self, rows: &[usize], t: f64) -> f64 {
+    pub fn kaplan_meier(&self, rows: &[usize], t: f64) -> Real {
         let times = self.event_times(rows);
         let until = times.into_iter().filter(|&u| u <= t);
-        until.map(|u| 1.0 - self.events_at(rows, u) / self.at_risk(rows, u)).product()
+        until.fold(Real::from(1.0), |value, u| {
+            let at_risk = self.at_risk(rows, u);
+            value * ((at_risk - self.events_at(rows, u)) / at_risk)
+        })
     }
 
     /// Every row's share of the baseline hazard of all rows, Λ(time) − Λ(entry), floored at
     /// 1/(W + 1) where that is zero: no hazard sum vanishes and logarithms stay finite.
-    pub fn baseline_hazard(&self) -> Vec<f64> {
+    pub fn baseline_hazard(&self) -> Vec<Hazard> {
         let all = self.rows();
+        let steps: Vec<(f64, Real)> = self
+            .event_times(&all)
+            .into_iter()
+            .map(|t| (t, self.events_at(&all, t) / self.at_risk(&all, t)))
+            .collect();
         let of_row = |&i: &usize| {
-            let before = self.entry.as_ref().map_or(0.0, |v| self.nelson_aalen(&all, v[i]));
-            let hazard = self.nelson_aalen(&all, self.time[i]) - before;
-            if hazard > 0.0 { hazard } else { 1.0 / (self.total_weight() + 1.0) }
+            let entry = self.entry.as_ref().map_or(f64::NEG_INFINITY, |entry| entry[i]);
+            let inside = steps.iter().filter(|(t, _)| entry < *t && *t <= self.time[i]);
+            let hazard: Real = inside.map(|(_, step)| *step).sum();
+            let floor = || Real::from(1.0) / (self.total() + Real::from(1.0));
+            let value = if hazard > Real::ZERO { hazard } else { floor() };
+            Hazard { value, ln: value.ln() }
         };
         all.iter().map(of_row).collect()
     }
 
+    /// Weight of the events among `rows`, and their weighted hazards.
+    fn sums(&self, hazard: &[Hazard], rows: &[usize]) -> (Real, Real) {
+        let hazards = rows.iter().map(|&i| Real::from(self.weight[i]) * hazard[i].value);
+        (self.weight_of(rows, |i| self.event[i]), hazards.sum())
+    }
+
+    /// −Σ w ln H over the events among `rows`.
+    fn saturated(&self, hazard: &[Hazard], rows: &[usize]) -> Real {
+        let events = rows.iter().filter(|&&i| self.event[i]);
+        -events.map(|&i| Real::from(self.weight[i]) * hazard[i].ln).sum::<Real>()
+    }
+
     /// Likelihood loss of a leaf, NLHS − ES·log(ES/HS), with `hazard` from
     /// [`Sample::baseline_hazard`]; 0 without events.
-    pub fn likelihood_loss(&self, hazard: &[f64], rows: &[usize]) -> f64 {
-        let sum = |term: &dyn Fn(usize) -> f64| rows.iter().map(|&i| term(i)).sum::<f64>();
-        let events = sum(&|i| if self.event[i] { self.weight[i] } else { 0.0 });
-        let hazard_sum = sum(&|i| self.weight[i] * hazard[i]);
-        let nlhs = -sum(&|i| if self.event[i] { self.weight[i] * hazard[i].ln() } else { 0.0 });
-        if events == 0.0 { 0.0 } else { nlhs - events * (events / hazard_sum).ln() }
+    pub fn likelihood_loss(&self, hazard: &[Hazard], rows: &[usize]) -> Real {
+        let (events, sum) = self.sums(hazard, rows);
+        if events == Real::ZERO {
+            return events;
+        }
+        clear_of_rounding(&[self.saturated(hazard, rows), -(events * (events / sum).ln())])
     }
 
     /// The same with a prior of `prior` > 0 pseudo-events at θ = 1: deviances of the rows and of
-    /// the prior at θ̂ = (ES + a)/(HS + a), each as it is defined.
-    pub fn loss_under_prior(&self, hazard: &[f64], rows: &[usize], prior: f64) -> f64 {
-        let sum = |term: &dyn Fn(usize) -> f64| rows.iter().map(|&i| term(i)).sum::<f64>();
-        let events = sum(&|i| if self.event[i] { self.weight[i] } else { 0.0 });
-        let theta = (events + prior) / (sum(&|i| self.weight[i] * hazard[i]) + prior);
-        let deviance = |i: usize| {
-            let expected = theta * hazard[i];
-            let of_event = if self.event[i] { -1.0 - expected.ln() } else { 0.0 };
-            self.weight[i] * (expected + of_event)
-        };
-        sum(&deviance) + prior * (theta - 1.0 - theta.ln())
+    /// the prior at θ̂ = (ES + a)/(HS + a).
+    pub fn loss_under_prior(&self, hazard: &[Hazard], rows: &[usize], prior: f64) -> Real {
+        let (events, sum) = self.sums(hazard, rows);
+        let (prior, one) = (Real::from(prior), Real::from(1.0));
+        let theta = (events + prior) / (sum + prior);
+        let ln = theta.ln();
+        // Σ w (θH − e − e ln θH) over the rows.
+        let of_rows = [self.saturated(hazard, rows), theta * sum - events, -(events * ln)];
+        let of_prior = [prior * (theta - one), -(prior * ln)];
+        clear_of_rounding(&[of_rows.as_slice(), &of_prior].concat())
     }
+}
+
+/// A cumulative hazard with its logarithm.
+#[derive(Clone, Copy, Debug)]
+pub struct Hazard {
+    /// The hazard.
+    pub value: Real,
+    /// Its logarithm.
+    pub ln: Real,
+}
+
+/// Sum of terms that may cancel: nothing where it is no more than the last of 120 digits.
+fn clear_of_rounding(terms: &[Real]) -> Real {
+    let sum: Real = terms.iter().copied().sum();
+    let size: Real = terms.iter().map(|term| term.abs()).sum();
+    if sum.abs() > size * Real::from(1e-120) { sum } else { Real::ZERO }
 }

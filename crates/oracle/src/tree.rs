@@ -1,6 +1,7 @@
 //! A tree as parallel arrays, and its cost from the raw rows.
 
 use crate::Limits;
+use crate::search::Cost;
 
 /// Parallel arrays over the nodes in preorder; node 0 is the root.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,28 +93,28 @@ impl Tree {
 }
 
 /// Cost of a given tree, from the rows alone: Σ over its leaves of `leaf_cost(rows)`.
-pub fn score_tree(
+pub fn score_tree<C: Cost>(
     tree: &Tree,
     features: &[Vec<bool>],
     rows: &[usize],
-    leaf_cost: impl Fn(&[usize]) -> f64,
-) -> Result<f64, String> {
-    Ok(tree.leaves(features, rows)?.iter().map(|leaf| leaf_cost(leaf)).sum())
+    leaf_cost: impl Fn(&[usize]) -> C,
+) -> Result<C, String> {
+    Ok(tree.leaves(features, rows)?.iter().fold(C::ZERO, |sum, leaf| sum.plus(leaf_cost(leaf))))
 }
 
 /// Σ over its splits of `price(feature, features above, rows)`.
-pub fn price_tree(
+pub fn price_tree<C: Cost>(
     tree: &Tree,
     features: &[Vec<bool>],
     rows: &[usize],
-    price: &impl Fn(usize, &[usize], &[usize]) -> f64,
-) -> f64 {
-    let mut total = 0.0;
+    price: &impl Fn(usize, &[usize], &[usize]) -> C,
+) -> C {
+    let mut total = C::ZERO;
     let mut waiting = vec![(0usize, rows.to_vec(), vec![])];
     while let Some((node, rows, above)) = waiting.pop() {
         if tree.feature[node] >= 0 {
             let feature = tree.feature[node] as usize;
-            total += price(feature, &above, &rows);
+            total = total.plus(price(feature, &above, &rows));
             let (yes, no) = rows.into_iter().partition(|&row| features[row][feature]);
             let below = [above.as_slice(), &[feature]].concat();
             waiting.push((tree.left[node] as usize, yes, below.clone()));

@@ -3,7 +3,7 @@
 use bristlecone_oracle::accuracy::misclassified;
 use bristlecone_oracle::instances::{Instance, Random};
 use bristlecone_oracle::{
-    Limits, Tree, admit_tree, all_costs, all_trees, best, best_by_leaves, best_tree, free,
+    Limits, Real, Tree, admit_tree, all_costs, all_trees, best, best_by_leaves, best_tree, free,
     pareto_front, price_tree, score_tree,
 };
 
@@ -35,7 +35,7 @@ fn exclusive_or_needs_depth_two_and_four_leaves() {
     assert_eq!(least(&limits(2, None, 3)), 6.0);
     assert_eq!(least(&limits(2, None, 5)), f64::INFINITY);
     // A penalty of 1.5 per leaf: 7.5, 6, 5.5, 6.
-    let penalised = |leaf: &[usize]| errors(leaf) + 1.5;
+    let penalised = |leaf: &[usize]| errors(leaf) + Real::from(1.5);
     assert_eq!(best(&features, &rows, &limits(2, None, 1), penalised), 5.5);
 }
 
@@ -133,14 +133,14 @@ fn listed() -> impl Iterator<Item = (Instance, Limits, Vec<Tree>)> {
 fn the_optimum_is_the_least_of_all_trees() {
     for (instance, limits, trees) in listed() {
         let (features, rows) = (&instance.features, &instance.rows());
-        let hazard = instance.sample.baseline_hazard();
-        let cost = |leaf: &[usize]| instance.sample.likelihood_loss(&hazard, leaf) + 0.1;
+        let (hazard, penalty) = (instance.sample.baseline_hazard(), Real::from(0.1));
+        let cost = |leaf: &[usize]| instance.sample.likelihood_loss(&hazard, leaf) + penalty;
         let score = |tree: &Tree| score_tree(tree, features, rows, cost).unwrap();
         let least = |leaves: usize| {
             let small = trees.iter().filter(|tree| tree.n_leaves() <= leaves);
-            small.map(score).fold(f64::INFINITY, f64::min)
+            small.map(score).fold(Real::INFINITY, Real::min)
         };
-        let close = |a: f64, b: f64| a == b || (a - b).abs() < 1e-12 * b.abs().max(1.0);
+        let close = |a: Real, b: Real| a == b || (a - b).abs() < b * Real::from(1e-140);
 
         let by_leaves = best_by_leaves(features, rows, &limits, cost, free);
         for (k, &found) in by_leaves.iter().enumerate() {
@@ -164,15 +164,15 @@ fn prices_of_splits_count_where_they_stand() {
         let cost = |leaf: &[usize]| misclassified(leaf, &instance.labels, &vec![1.0; rows.len()]);
         // Of a feature that was asked about above it is half.
         let price = |feature: usize, above: &[usize], rows: &[usize]| {
-            let whole = (1 + feature) as f64 * rows.len() as f64 / 64.0;
-            if above.contains(&feature) { whole / 2.0 } else { whole }
+            let whole = Real::from((1 + feature) as f64 * rows.len() as f64 / 64.0);
+            if above.contains(&feature) { whole / Real::from(2.0) } else { whole }
         };
         let least = |leaves: usize| {
             let small = trees.iter().filter(|tree| tree.n_leaves() <= leaves);
             let score = |tree: &Tree| score_tree(tree, features, rows, cost).unwrap();
             small
                 .map(|tree| score(tree) + price_tree(tree, features, rows, &price))
-                .fold(f64::INFINITY, f64::min)
+                .fold(Real::INFINITY, Real::min)
         };
         // All of these are sums of powers of two.
         for (k, found) in best_by_leaves(features, rows, &limits, cost, price).iter().enumerate() {

@@ -110,7 +110,7 @@ fn tasks_of_several_components_are_separable() {
         let (brier, tau) = (Brier::new(&instance.sample), 2.0);
         let curve = |rows: &[usize]| {
             let mean = restricted_mean(&instance.sample, rows, tau) / tau;
-            (brier.kaplan_meier(rows), mean)
+            (brier.kaplan_meier(rows).to_f64(), mean)
         };
         check(&Confusion::new(&positive, weight).expect("some weight"), &curve, random);
         for criterion in [Criterion::DemographicParity, Criterion::EqualityOfOpportunity] {

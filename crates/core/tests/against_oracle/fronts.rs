@@ -5,7 +5,7 @@ use std::cell::Cell;
 use bristlecone_core::search::Status;
 use bristlecone_core::search::fronts::Front;
 use bristlecone_oracle::instances::{Instance, Random};
-use bristlecone_oracle::{Limits, admit_tree, all_costs, pareto_front};
+use bristlecone_oracle::{Limits, Real, admit_tree, all_costs, pareto_front};
 
 use crate::harness::{Case, Question, SCALE, Until, agree, ensure, for_each, oracle_tree};
 use crate::promises::stopped;
@@ -22,7 +22,7 @@ fn pairs(front: &Front) -> Vec<Pair> {
 fn expected(case: &Case) -> Vec<Pair> {
     let (features, rows) = (&case.instance.features, &case.instance.rows());
     let front = pareto_front(features, rows, &case.question.limits, case.candidates());
-    front.into_iter().map(|[fp, fn_, ..]| [fp, fn_]).collect()
+    front.into_iter().map(|[fp, fn_, ..]| [fp, fn_].map(Real::to_f64)).collect()
 }
 
 /// Whether every point is that of its tree, which is allowed.
@@ -31,7 +31,7 @@ fn points_are_of_their_trees(case: &Case, front: &Front) -> Result<(), String> {
         let tree = oracle_tree(&point.tree);
         let (features, rows) = (&case.instance.features, &case.instance.rows());
         admit_tree(&tree, features, rows, &case.question.limits)?;
-        let [fp, fn_, ..] = case.components(&tree, &point.labels)?;
+        let [fp, fn_, ..] = case.components(&tree, &point.labels)?.map(Real::to_f64);
         ensure([fp, fn_] == cost, || format!("{:?} reported as {cost:?}", [fp, fn_]))?;
     }
     Ok(())
@@ -151,8 +151,8 @@ fn limits_rule_out_the_best_tree_often_enough() {
             let (features, rows) = (&case.instance.features, &case.instance.rows());
             let lists = all_costs(features, rows, &case.question.limits, case.candidates());
             let penalty = |k: usize| (k + 1) as f64 * case.question.leaf_penalty;
-            let objective = |(k, list): (usize, &Vec<[f64; 4]>)| {
-                list.iter().map(|c| c[0] + penalty(k)).fold(f64::INFINITY, f64::min)
+            let objective = |(k, list): (usize, &Vec<[Real; 4]>)| {
+                list.iter().map(|c| c[0].to_f64() + penalty(k)).fold(f64::INFINITY, f64::min)
             };
             let without = lists.iter().enumerate().map(objective).fold(f64::INFINITY, f64::min);
             let optimum = case.optimum();

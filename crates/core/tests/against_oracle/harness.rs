@@ -2,7 +2,8 @@
 //!
 //! A failure is reduced to the rows and features it needs before it is reported.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,7 +21,7 @@ use bristlecone_core::search::{
 };
 use bristlecone_oracle::instances::{Instance, Random};
 use bristlecone_oracle::{
-    Limits, Tree, admit_tree, all_costs, all_trees, best_by_leaves, price_tree, score_tree,
+    Limits, Real, Tree, admit_tree, all_costs, all_trees, best_by_leaves, price_tree, score_tree,
 };
 
 use crate::own::{self, USERS};
@@ -303,14 +304,14 @@ impl Case {
     }
 
     /// Cost of rows as a leaf, by the oracle, penalty included; infinite where they may not be
-    /// one. For tasks whose costs are numbers.
-    pub fn leaf_cost(&self) -> impl Fn(&[usize]) -> f64 {
+    /// one. For tasks whose costs are numbers. Rows that were asked about before are remembered.
+    pub fn leaf_cost(&self) -> impl Fn(&[usize]) -> Real {
         let Loss::Number(loss) = tasks::loss(&self.instance, &self.question) else {
             panic!("{} is no sum of numbers", self.question.task)
         };
         let few = self.few_events();
-        let penalty = self.question.leaf_penalty;
-        move |leaf| if few(leaf) { f64::INFINITY } else { loss(leaf) + penalty }
+        let penalty = Real::from(self.question.leaf_penalty);
+        remembering(move |leaf| if few(leaf) { Real::INFINITY } else { loss(leaf) + penalty })
     }
 
     fn few_events(&self) -> impl Fn(&[usize]) -> bool + use<'_> {
@@ -325,7 +326,7 @@ impl Case {
             panic!("{} is a sum of numbers", self.question.task)
         };
         let few = self.few_events();
-        move |leaf| if few(leaf) { vec![] } else { of_label(leaf) }
+        remembering(move |leaf| if few(leaf) { vec![] } else { of_label(leaf) })
     }
 
     /// Entry `k`: the least objective of trees with at most `k + 1` leaves, by the oracle;
@@ -335,16 +336,18 @@ impl Case {
         match tasks::loss(&self.instance, &self.question) {
             Loss::Number(_) => {
                 let price = tasks::price(&self.instance, &self.question);
-                best_by_leaves(features, rows, limits, self.leaf_cost(), price)
+                let least = best_by_leaves(features, rows, limits, self.leaf_cost(), price);
+                least.into_iter().map(Real::to_f64).collect()
             }
             Loss::Vector { of_tree, .. } => {
-                let mut least = f64::INFINITY;
+                let mut least = Real::INFINITY;
+                let penalty = Real::from(self.question.leaf_penalty);
                 let lists = all_costs(features, rows, limits, self.candidates());
                 let at_most = |(k, costs): (usize, Vec<Components>)| {
-                    let penalties = (k + 1) as f64 * self.question.leaf_penalty;
+                    let penalties = Real::whole(k as u64 + 1) * penalty;
                     let objectives = costs.iter().map(|c| of_tree(c) + penalties);
-                    least = objectives.fold(least, f64::min);
-                    least
+                    least = objectives.fold(least, Real::min);
+                    least.to_f64()
                 };
                 lists.into_iter().enumerate().map(at_most).collect()
             }
@@ -365,11 +368,12 @@ impl Case {
             Loss::Number(_) => {
                 let price = tasks::price(&self.instance, &self.question);
                 let leaves = score_tree(tree, features, rows, self.leaf_cost())?;
-                Ok(leaves + price_tree(tree, features, rows, &price))
+                Ok((leaves + price_tree(tree, features, rows, &price)).to_f64())
             }
             Loss::Vector { of_tree, .. } => {
-                let penalties = tree.n_leaves() as f64 * self.question.leaf_penalty;
-                Ok(of_tree(&self.components(tree, labels)?) + penalties)
+                let penalty = Real::from(self.question.leaf_penalty);
+                let penalties = Real::whole(tree.n_leaves() as u64) * penalty;
+                Ok((of_tree(&self.components(tree, labels)?) + penalties).to_f64())
             }
         }
     }
@@ -379,7 +383,7 @@ impl Case {
         let leaves = tree.leaves(&self.instance.features, &self.instance.rows())?;
         let candidates = self.candidates();
         let labels = labels.iter().filter(|&&label| label >= 0);
-        let mut sum = Components::default();
+        let mut sum = [Real::ZERO; 4];
         for (leaf, &label) in leaves.iter().zip(labels) {
             let cost = *candidates(leaf).get(label as usize).ok_or("no such label")?;
             sum = std::array::from_fn(|k| sum[k] + cost[k]);
@@ -389,9 +393,22 @@ impl Case {
 
     /// All trees with their objectives, by the oracle.
     pub fn trees(&self, rows: &[usize], limits: &Limits) -> Vec<(f64, Tree)> {
-        let mut all = all_trees(&self.instance.features, rows, limits, self.leaf_cost());
-        all.retain(|(cost, _)| cost.is_finite());
-        all
+        let all = all_trees(&self.instance.features, rows, limits, self.leaf_cost());
+        let finite = all.into_iter().filter(|(cost, _)| cost.is_finite());
+        finite.map(|(cost, tree)| (cost.to_f64(), tree)).collect()
+    }
+}
+
+/// The function of rows, asked once for each set of them.
+fn remembering<R: Clone>(function: impl Fn(&[usize]) -> R) -> impl Fn(&[usize]) -> R {
+    let known = RefCell::new(HashMap::<Vec<usize>, R>::new());
+    move |rows| {
+        if let Some(value) = known.borrow().get(rows) {
+            return value.clone();
+        }
+        let value = function(rows);
+        known.borrow_mut().insert(rows.to_vec(), value.clone());
+        value
     }
 }
 

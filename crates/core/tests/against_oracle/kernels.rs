@@ -53,8 +53,8 @@ fn kernels_agree(instance: &Instance) -> Result<(), String> {
         let unit = if whole { 0.0 } else { 2f64.powi(-50) };
         let rounding = unit * instance.rows().len() as f64 * heaviest;
         let loss_of = |rows: &[usize]| match curve {
-            LeafCurve::KaplanMeier => reference.kaplan_meier(rows),
-            LeafCurve::BrierOptimal => reference.antitonic(rows),
+            LeafCurve::KaplanMeier => reference.kaplan_meier(rows).to_f64(),
+            LeafCurve::BrierOptimal => reference.antitonic(rows).to_f64(),
         };
         let mean_of = |rows: &[usize]| {
             horizon.map_or(0.0, |tau| restricted_mean(&instance.sample, rows, tau) / tau)

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use bristlecone_core::search::{Alternative, Near};
-use bristlecone_oracle::{Limits, Tree};
+use bristlecone_oracle::{Limits, Real, Tree};
 
 use crate::harness::{CERTIFIED, Case, SCALE, Size, agree, ensure, for_each_of, oracle_tree};
 use crate::tasks;
@@ -81,7 +81,8 @@ fn same_alternatives(case: &Case, tree: &Tree, found: &[Alternative]) -> Result<
             (0..leaves.len()).partition(|&leaf| below.contains(&leaves[leaf]));
         let mut rows = inside.iter().map(|&l| &rows_of[l][..]).collect::<Vec<_>>().concat();
         rows.sort_unstable();
-        let others: f64 = outside.iter().map(|&leaf| cost(&rows_of[leaf])).sum();
+        let others: Real = outside.iter().map(|&leaf| cost(&rows_of[leaf])).sum();
+        let others = others.to_f64();
         let limits = Limits {
             max_depth: limits.max_depth - depths[node],
             max_leaves: limits.max_leaves.map(|most| most + inside.len() - tree.n_leaves()),

@@ -4,7 +4,7 @@ use bristlecone_core::registry;
 use bristlecone_core::search::{Settings, Status};
 use bristlecone_oracle::accuracy::misclassified;
 use bristlecone_oracle::instances::{Instance, Random};
-use bristlecone_oracle::{Limits, Tree, best_tree, score_tree};
+use bristlecone_oracle::{Limits, Real, Tree, best_tree, score_tree};
 
 use crate::harness::{
     CERTIFIED, Case, Question, SCALE, Size, Until, agree, ensure, for_each, for_each_of,
@@ -181,6 +181,6 @@ fn an_error_costs_more_than_any_number_of_leaves_without_penalty() {
     let case = Case::new(&parity_or_list(4), &Question::of("accuracy", 5));
     let parity = (5..10).rev().fold(Tree::leaf(), |tree, bit| Tree::split(bit, &tree, &tree));
     let (features, rows) = (&case.instance.features, &case.instance.rows());
-    assert_eq!(score_tree(&parity, features, rows, case.leaf_cost()), Ok(0.0));
+    assert_eq!(score_tree(&parity, features, rows, case.leaf_cost()), Ok(Real::ZERO));
     assert_eq!(case.solve(&case.settings()).unwrap().objective, 0.0);
 }

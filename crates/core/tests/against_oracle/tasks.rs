@@ -1,12 +1,13 @@
 //! Every task by name: its columns, and what a tree costs by the oracle.
 
 use bristlecone_core::registry::{self, Column, Entry, OF_OUTSIDE};
+use bristlecone_oracle::Real;
 use bristlecone_oracle::accuracy::misclassified;
 use bristlecone_oracle::brier::Brier;
 use bristlecone_oracle::instances::{Instance, Random};
 use bristlecone_oracle::measures::{f_measure, matthews};
 use bristlecone_oracle::sums;
-use bristlecone_oracle::survival::Sample;
+use bristlecone_oracle::survival::{Hazard, Sample};
 
 use crate::harness::Question;
 use crate::own::{self, USERS};
@@ -294,16 +295,16 @@ impl<'a> Arrays<'a> {
 }
 
 /// What rows lose as a leaf.
-type Mean<'a> = Box<dyn Fn(&[usize]) -> f64 + 'a>;
+type Mean<'a> = Box<dyn Fn(&[usize]) -> Real + 'a>;
 
 /// What they may lose, by label.
 type OfLabel<'a> = Box<dyn Fn(&[usize]) -> Vec<Components> + 'a>;
 
 /// What a split costs: feature, features above, rows.
-pub type Price<'a> = Box<dyn Fn(usize, &[usize], &[usize]) -> f64 + 'a>;
+pub type Price<'a> = Box<dyn Fn(usize, &[usize], &[usize]) -> Real + 'a>;
 
 /// Components of the cost of a tree; those that a task does not have are 0.
-pub type Components = [f64; 4];
+pub type Components = [Real; 4];
 
 /// What a tree costs, its penalties apart.
 pub enum Loss<'a> {
@@ -314,22 +315,19 @@ pub enum Loss<'a> {
         /// Components of every label.
         of_label: OfLabel<'a>,
         /// Infinite where the sums break a limit.
-        of_tree: Box<dyn Fn(&Components) -> f64 + 'a>,
+        of_tree: Box<dyn Fn(&Components) -> Real + 'a>,
     },
 }
 
 /// Loss of trees for a task, as it is defined.
 pub fn loss<'a>(instance: &'a Instance, question: &'a Question) -> Loss<'a> {
     let Instance { sample, labels, n_classes: k, costs, target, .. } = instance;
-    let (weight, k, total) = (&sample.weight, *k, sample.total_weight());
+    let (weight, k, total) = (&sample.weight, *k, sample.total());
     let Parameters { curve, user, .. } = question.parameters;
     let loss: Mean = match question.task {
         "likelihood" => likelihood(instance, question),
         "accuracy" => Box::new(move |leaf| misclassified(leaf, labels, weight) / total),
-        "balanced-accuracy" => {
-            let balanced = sums::balanced_weights(labels, k, weight);
-            Box::new(move |leaf| misclassified(leaf, labels, &balanced))
-        }
+        "balanced-accuracy" => Box::new(move |leaf| sums::balanced_errors(leaf, labels, k, weight)),
         "label-costs" | "priced-costs" => {
             Box::new(move |leaf| sums::cheapest_label(leaf, costs, weight) / total)
         }
@@ -345,7 +343,9 @@ pub fn loss<'a>(instance: &'a Instance, question: &'a Question) -> Loss<'a> {
         }
         OUTSIDE => {
             let statistics = own::statistics(instance);
-            Box::new(move |leaf| (USERS[user].leaf)(&own::sums(&statistics, leaf)) / total)
+            Box::new(move |leaf| {
+                Real::from((USERS[user].leaf)(&own::sums(&statistics, leaf))) / total
+            })
         }
         _ => return vectors(instance, question),
     };
@@ -355,23 +355,24 @@ pub fn loss<'a>(instance: &'a Instance, question: &'a Question) -> Loss<'a> {
 /// Price of a question.
 pub fn price<'a>(instance: &'a Instance, question: &'a Question) -> Price<'a> {
     let Sample { weight, .. } = &instance.sample;
-    let total = instance.sample.total_weight();
+    let total = instance.sample.total();
     let prices = &question.parameters.prices;
     match (question.task, USERS[question.parameters.user].split) {
         ("priced-costs", _) => Box::new(move |feature, above, rows| {
-            prices.of(feature, above) * rows.iter().map(|&i| weight[i]).sum::<f64>() / total
+            let asked: Real = rows.iter().map(|&i| Real::from(weight[i])).sum();
+            Real::from(prices.of(feature, above)) * asked / total
         }),
         (OUTSIDE, Some(split)) => {
             let statistics = own::statistics(instance);
-            Box::new(move |_, _, rows| split(&own::sums(&statistics, rows)) / total)
+            Box::new(move |_, _, rows| Real::from(split(&own::sums(&statistics, rows))) / total)
         }
-        _ => Box::new(|_, _, _| 0.0),
+        _ => Box::new(|_, _, _| Real::ZERO),
     }
 }
 
 fn likelihood<'a>(instance: &'a Instance, question: &'a Question) -> Mean<'a> {
     let (sample, prior) = (&instance.sample, question.parameters.prior);
-    let (hazard, total) = (sample.baseline_hazard(), sample.total_weight());
+    let (hazard, total) = (sample.baseline_hazard(), sample.total());
     if prior > 0.0 {
         Box::new(move |leaf| sample.loss_under_prior(&hazard, leaf, prior) / total)
     } else {
@@ -381,16 +382,17 @@ fn likelihood<'a>(instance: &'a Instance, question: &'a Question) -> Mean<'a> {
 
 fn vectors<'a>(instance: &'a Instance, question: &'a Question) -> Loss<'a> {
     let Instance { sample, labels, group, costs, .. } = instance;
-    let (weight, total) = (&sample.weight, sample.total_weight());
+    let (weight, total) = (&sample.weight, sample.total());
     let parameters = &question.parameters;
-    let weight_of = move |leaf: &[usize], counts: &dyn Fn(usize) -> bool| -> f64 {
-        leaf.iter().filter(|&&i| counts(i)).map(|&i| weight[i]).sum()
+    let weight_of = move |leaf: &[usize], counts: &dyn Fn(usize) -> bool| -> Real {
+        leaf.iter().filter(|&&i| counts(i)).map(|&i| Real::from(weight[i])).sum()
     };
+    let (zero, one) = (Real::ZERO, Real::from(1.0));
     let positive = |i: usize| labels[i] == 0;
     // True and false positives, false and true negatives under either label.
     let counts = move |leaf: &[usize]| {
         let (of, others) = (weight_of(leaf, &positive), weight_of(leaf, &|i| !positive(i)));
-        vec![[0.0, 0.0, of, others], [of, others, 0.0, 0.0]]
+        vec![[zero, zero, of, others], [of, others, zero, zero]]
     };
     // Weight given a group as a share of all its weight, less that of the other group.
     let difference = move |counts: &dyn Fn(usize) -> bool, leaf: &[usize]| {
@@ -402,46 +404,45 @@ fn vectors<'a>(instance: &'a Instance, question: &'a Question) -> Loss<'a> {
     match question.task {
         "confusion" => Loss::Vector {
             of_label: Box::new(move |leaf| {
-                counts(leaf).into_iter().map(|[_, fp, fn_, _]| [fp, fn_, 0.0, 0.0]).collect()
+                counts(leaf).into_iter().map(|[_, fp, fn_, _]| [fp, fn_, zero, zero]).collect()
             }),
-            of_tree: Box::new(|_| f64::NAN),
+            of_tree: Box::new(|_| panic!("a front has no objective")),
         },
         "f-measure" => Loss::Vector {
             of_label: Box::new(counts),
-            of_tree: Box::new(|counts| 1.0 - f_measure(parameters.beta, *counts)),
+            of_tree: Box::new(move |counts| one - f_measure(parameters.beta, *counts)),
         },
         "matthews" => Loss::Vector {
             of_label: Box::new(counts),
-            of_tree: Box::new(|counts| 1.0 - matthews(*counts)),
+            of_tree: Box::new(move |counts| one - matthews(*counts)),
         },
         "demographic-parity" | "equality-of-opportunity" => {
             let all = question.task == "demographic-parity";
             let of_label = move |leaf: &[usize]| {
                 let [[_, _, fn_, _], [_, fp, _, _]] = counts(leaf)[..] else { unreachable!() };
                 let chosen = difference(&|i| all || positive(i), leaf);
-                vec![[fn_ / total, 0.0, 0.0, 0.0], [fp / total, chosen, 0.0, 0.0]]
+                vec![[fn_ / total, zero, zero, zero], [fp / total, chosen, zero, zero]]
             };
-            let of_tree = move |c: &Components| within(c[0], c[1].abs() <= delta + 1e-12);
+            let of_tree =
+                move |c: &Components| within(c[0], c[1].abs() <= Real::from(delta + 1e-12));
             Loss::Vector { of_label: Box::new(of_label), of_tree: Box::new(of_tree) }
         }
         "capacity" => {
             let capacity = parameters.capacity(instance);
             let n_limited = capacity.iter().filter(|c| c.is_finite()).count();
             let of_label = move |leaf: &[usize]| {
-                let cost = |label: usize| {
-                    leaf.iter().map(|&i| weight[i] * costs[i][label]).sum::<f64>() / total
-                };
+                let cost = |label| sums::cost_of_label(leaf, costs, weight, label) / total;
                 let given = |label: usize, k: usize| match k {
                     0 => cost(label),
                     k if k == label + 1 && label < n_limited => weight_of(leaf, &|_| true),
-                    _ => 0.0,
+                    _ => zero,
                 };
                 (0..instance.n_classes)
                     .map(|label| std::array::from_fn(|k| given(label, k)))
                     .collect()
             };
             let of_tree = move |c: &Components| {
-                let fits = (0..n_limited).all(|k| c[k + 1] <= capacity[k] + 1e-9);
+                let fits = (0..n_limited).all(|k| c[k + 1] <= Real::from(capacity[k] + 1e-9));
                 within(c[0], fits)
             };
             Loss::Vector { of_label: Box::new(of_label), of_tree: Box::new(of_tree) }
@@ -461,26 +462,28 @@ fn vectors<'a>(instance: &'a Instance, question: &'a Question) -> Loss<'a> {
                     false => {
                         let theta = hazard_ratio(sample, &hazard, parameters.prior, leaf);
                         let all = instance.rows();
-                        let survival = |t: f64| (-theta * sample.nelson_aalen(&all, t)).exp();
+                        let survival =
+                            |t: f64| (-theta * sample.nelson_aalen(&all, t).to_f64()).exp();
                         area(&sample.event_times(&all), tau, survival)
                     }
                 };
-                vec![[loss(leaf), mean * difference(&|_| true, leaf), 0.0, 0.0]]
+                vec![[loss(leaf), Real::from(mean) * difference(&|_| true, leaf), zero, zero]]
             };
-            let of_tree = move |c: &Components| within(c[0], c[1].abs() <= delta + 1e-9 * tau);
+            let of_tree =
+                move |c: &Components| within(c[0], c[1].abs() <= Real::from(delta + 1e-9 * tau));
             Loss::Vector { of_label: Box::new(of_label), of_tree: Box::new(of_tree) }
         }
         task => panic!("{task} has no oracle"),
     }
 }
 
-fn within(cost: f64, allowed: bool) -> f64 {
-    if allowed { cost } else { f64::INFINITY }
+fn within(cost: Real, allowed: bool) -> Real {
+    if allowed { cost } else { Real::INFINITY }
 }
 
 /// Restricted mean of the Kaplan–Meier curve of rows.
 pub fn restricted_mean(sample: &Sample, rows: &[usize], tau: f64) -> f64 {
-    area(&sample.event_times(rows), tau, |t| sample.kaplan_meier(rows, t))
+    area(&sample.event_times(rows), tau, |t| sample.kaplan_meier(rows, t).to_f64())
 }
 
 /// ∫₀^τ of a curve that falls at these times.
@@ -491,10 +494,11 @@ fn area(times: &[f64], tau: f64, survival: impl Fn(f64) -> f64) -> f64 {
 }
 
 /// θ̂ of a leaf; half an event where there is none.
-fn hazard_ratio(sample: &Sample, hazard: &[f64], prior: f64, leaf: &[usize]) -> f64 {
-    let sum = |term: &dyn Fn(usize) -> f64| leaf.iter().map(|&i| term(i)).sum::<f64>();
-    let events = sum(&|i| if sample.event[i] { sample.weight[i] } else { 0.0 });
-    let total = sum(&|i| sample.weight[i] * hazard[i]);
+fn hazard_ratio(sample: &Sample, hazard: &[Hazard], prior: f64, leaf: &[usize]) -> f64 {
+    let weight = |i: usize| Real::from(sample.weight[i]);
+    let events: Real = leaf.iter().filter(|&&i| sample.event[i]).map(|&i| weight(i)).sum();
+    let total: Real = leaf.iter().map(|&i| weight(i) * hazard[i].value).sum();
+    let (events, total) = (events.to_f64(), total.to_f64());
     match (events > 0.0, prior > 0.0) {
         (_, true) => (events + prior) / (total + prior),
         (true, false) => events / total,
