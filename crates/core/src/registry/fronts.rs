@@ -4,10 +4,10 @@ use super::Problem;
 use crate::data::BinaryMatrix;
 use crate::error::Error;
 use crate::search::fronts::{
-    Front, Metric, solve_front, solve_limited, solve_metric, without_capacity, without_fairness,
-    without_parity,
+    Front, Metric, solve_front, solve_limited, solve_metric, unresolved, without_capacity,
+    without_fairness, without_parity,
 };
-use crate::search::{Checked, Monitor};
+use crate::search::{Checked, Monitor, Status};
 use crate::task::Statistics;
 use crate::task::capacity::Capacity;
 use crate::task::confusion::Confusion;
@@ -89,7 +89,8 @@ fn parity<'a>(p: &Problem<'a>, criterion: Criterion) -> Result<FrontSearch<'a>, 
     let task = Parity::new(criterion, &labels, &group, weights, delta, penalty)?;
     FrontSearch::new(Vec::new(), move |x, s, m| {
         let relaxed = without_parity(&labels, weights, penalty, x);
-        solve_limited(&task, &*relaxed, x, s, m)
+        let found = solve_limited(&task, &*relaxed, x, s, m)?;
+        if found.status == Status::Unresolved { Err(unresolved(&task, &found)) } else { Ok(found) }
     })
 }
 
@@ -121,10 +122,22 @@ fn limited<'a, const K: usize>(
     capacity: &'a [f64],
 ) -> Result<FrontSearch<'a>, Error> {
     let (weights, penalty) = (p.weights()?, p.leaf_penalty);
-    let task = Capacity::<K>::new(costs, capacity, weights, penalty)?;
+    let task = Capacity::<K>::new(costs, capacity, weights, penalty, None)?;
     FrontSearch::new(Vec::new(), move |x, s, m| {
         let relaxed = without_capacity(costs, capacity.len(), weights, penalty, x);
-        solve_limited(&task, &*relaxed, x, s, m)
+        let first = solve_limited(&task, &*relaxed, x, s, m)?;
+        if first.status != Status::Unresolved {
+            return Ok(first);
+        }
+        // No better tree charges what costs more than this one.
+        let known = Some(first.objective);
+        let finer = Capacity::<K>::new(costs, capacity, weights, penalty, known)?;
+        let mut found = solve_limited(&finer, &*relaxed, x, s, m)?;
+        if found.status == Status::Unresolved {
+            return Err(unresolved(&finer, &found));
+        }
+        found.trace = first.trace.into_iter().chain(found.trace).collect();
+        Ok(found)
     })
 }
 

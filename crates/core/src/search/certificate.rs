@@ -22,7 +22,7 @@ impl Measured {
     }
 
     /// Before any tree is known.
-    const NONE: Measured = Measured { objective: f64::INFINITY, magnitude: 0.0 };
+    pub(super) const NONE: Measured = Measured { objective: f64::INFINITY, magnitude: 0.0 };
 
     /// Whether this is the least objective, as far as `lower` proves it: to [`MEET`], and exactly
     /// where the objective is 0.

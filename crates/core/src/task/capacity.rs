@@ -4,9 +4,10 @@
 //! weight of a leaf counts towards the label it predicts, and only adds up. Together with
 //! the cost it is a tuple of K components (prop. A.4), smaller being better in all.
 
-use super::fixed::{Fixed, Penalty, power_of_two, room};
-use super::{ANY, FrontTask, Statistics, Task, check_values};
+use super::fixed::{Fixed, Penalty, Precise, power_of_two, room};
+use super::{ANY, FrontTask, Statistics, Task, check_values, range_of, total_weight};
 use crate::error::Error;
+use crate::search::Measured;
 
 /// Bits of the summed costs, and of the summed weights.
 const TOTAL_BITS: u32 = 46;
@@ -26,16 +27,25 @@ pub struct Capacity<const K: usize> {
     penalty: Penalty,
     units: [f64; K],
     grain: i64,
+    /// Costs of the rows, weights included, `[row][label]`, and the sum of the weights.
+    costs: Vec<f64>,
+    total_weight: f64,
+    leaf_penalty: f64,
+    /// What rounding the costs can do to the objective of any tree.
+    off: f64,
 }
 
 impl<const K: usize> Capacity<K> {
     /// `costs[row][label]` of giving a row a label, none negative; `capacity[label]` is the
-    /// largest weight of the rows given it, infinite for K − 1 fewer labels than there are.
+    /// largest weight of the rows given it, infinite for K − 1 fewer labels than there are. Where an
+    /// admissible tree of the objective `known` is given, costs that no better one charges are
+    /// lowered to what it would charge at most, for the sake of finer units.
     pub fn new(
         costs: &[f64],
         capacity: &[f64],
         weights: Option<&[f64]>,
         leaf_penalty: f64,
+        known: Option<f64>,
     ) -> Result<Self, Error> {
         let n_labels = capacity.len().max(1);
         check_values("costs", costs, n_labels)?;
@@ -45,14 +55,29 @@ impl<const K: usize> Capacity<K> {
         let n = costs.len() / n_labels;
         let ones = vec![1.0; n];
         let weight = weights.unwrap_or(&ones);
-        let total_weight: f64 = weight.iter().sum();
-        if total_weight <= 0.0 {
-            return Err(Error::invalid("sample_weight", "all weights are zero"));
-        }
+        let total_weight = total_weight(weights, n)?;
         // No tree costs more than the dearest label of every row: that is what must fit.
         let weighted: Vec<f64> =
             costs.iter().enumerate().map(|(i, c)| c * weight[i / n_labels]).collect();
-        let fixed = Fixed::new(&weighted, TOTAL_BITS);
+        let least = |row: &[f64]| row.iter().copied().fold(f64::INFINITY, f64::min);
+        let all_least = Precise::of(weighted.chunks_exact(n_labels).map(least)).value();
+        // A bit more than the difference, for the rounding of these very numbers.
+        let cap = known.map_or(f64::INFINITY, |known| {
+            let most = (known - leaf_penalty) * total_weight;
+            most - all_least + 1e-9 * (most.abs() + all_least.abs())
+        });
+        let capped = weighted.chunks_exact(n_labels).flat_map(|row| {
+            let most = least(row) + cap;
+            row.iter().map(move |c| c.min(most))
+        });
+        let capped: Vec<f64> = capped.collect();
+        let fixed = Fixed::new(&capped, TOTAL_BITS);
+        let scale = fixed.scale();
+        let rows = fixed.values.chunks_exact(n_labels).zip(capped.chunks_exact(n_labels));
+        let of_row = |(values, costs): (&[i64], &[f64])| {
+            values.iter().zip(costs).map(|(&v, c)| (v as f64 - c * scale).abs()).fold(0.0, f64::max)
+        };
+        let off = rows.map(of_row).sum::<f64>() * (1.0 + 1e-6) / scale / total_weight;
         let fixed_weight = Fixed::new(weight, TOTAL_BITS);
         let mut statistics = Vec::with_capacity(n * (n_labels + 1));
         for (record, w) in fixed.values.chunks_exact(n_labels).zip(&fixed_weight.values) {
@@ -77,7 +102,20 @@ impl<const K: usize> Capacity<K> {
         }
         let penalty = Penalty::new(leaf_penalty, units[0], total << up);
         let grain = if penalty.price == 0 { 1 << up } else { 1 };
-        Ok(Capacity { n_labels, statistics, component, window, up, penalty, units, grain })
+        Ok(Capacity {
+            n_labels,
+            statistics,
+            component,
+            window,
+            up,
+            penalty,
+            units,
+            grain,
+            costs: weighted,
+            total_weight,
+            leaf_penalty,
+            off,
+        })
     }
 }
 
@@ -160,5 +198,20 @@ impl<const K: usize> FrontTask<K> for Capacity<K> {
 
     fn refinement(&self) -> Option<i64> {
         Some(0)
+    }
+
+    fn resolution(&self) -> f64 {
+        self.off
+    }
+
+    fn measured(&self, labels: impl Iterator<Item = i64>, n_leaves: usize) -> Option<Measured> {
+        let rows = self.costs.chunks_exact(self.n_labels).zip(labels);
+        let loss = Precise::of(rows.map(|(row, label)| row[label as usize])).value();
+        Some(Measured::plain(loss / self.total_weight + self.leaf_penalty * n_leaves as f64))
+    }
+
+    fn widest(&self) -> (&'static str, String) {
+        let of_rows = self.costs.iter().enumerate().map(|(at, &c)| (at / self.n_labels, c));
+        ("costs", range_of(of_rows))
     }
 }

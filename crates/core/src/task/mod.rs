@@ -437,4 +437,21 @@ pub trait FrontTask<const K: usize>: Task<Cost = [i64; K]> {
     fn grain(&self) -> i64 {
         1
     }
+
+    /// How far the objective of a tree may be from that of its component 0, because the rows'
+    /// statistics are rounded; 0 also where nothing is proven of it.
+    fn resolution(&self) -> f64 {
+        0.0
+    }
+
+    /// Objective of a tree that gives the rows these labels, from the rows themselves; `None` where
+    /// that of the total is all there is.
+    fn measured(&self, _labels: impl Iterator<Item = i64>, _n_leaves: usize) -> Option<Measured> {
+        None
+    }
+
+    /// As [`ScalarTask::widest`].
+    fn widest(&self) -> (&'static str, String) {
+        ("sample_weight", "the weights".into())
+    }
 }

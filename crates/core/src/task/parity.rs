@@ -6,9 +6,10 @@
 //! g_a and g_ā are each 1 ± the signed difference, so one integer, its numerator, carries
 //! both thresholds: D = Σ over leaves that predict 1 of n_1/N_1 − n_0/N_0, −δ ≤ D ≤ δ.
 
-use super::fixed::{Fixed, Penalty, power_of_two, room};
-use super::{FrontTask, Statistics, Task};
+use super::fixed::{Fixed, Penalty, Precise, power_of_two, room};
+use super::{FrontTask, Statistics, Task, range_of, total_weight};
 use crate::error::Error;
+use crate::search::Measured;
 
 /// Bits of the total weight.
 const TOTAL_BITS: u32 = 46;
@@ -36,6 +37,12 @@ pub struct Parity {
     units: [f64; 2],
     bound: i64,
     grain: i64,
+    /// Class and weight of every row, and the sum of the weights.
+    rows: Vec<(bool, f64)>,
+    total_weight: f64,
+    leaf_penalty: f64,
+    /// What rounding the weights can do to the objective of any tree.
+    off: f64,
 }
 
 impl Parity {
@@ -54,15 +61,16 @@ impl Parity {
         let weight = weights.unwrap_or(&ones);
         let fixed = Fixed::new(weight, TOTAL_BITS);
         let total: i64 = fixed.values.iter().sum();
-        if total == 0 {
-            return Err(Error::invalid("sample_weight", "all weights are zero"));
-        }
+        let total_weight = total_weight(weights, n)?;
         let counted = |i: usize| criterion == Criterion::DemographicParity || positive[i];
         let mut size = [0i64; 2];
         for i in (0..n).filter(|&i| counted(i)) {
             size[usize::from(group[i])] += fixed.values[i];
         }
-        if size.contains(&0) {
+        let mut of = [Precise::default(); 2];
+        (0..n).filter(|&i| counted(i)).for_each(|i| of[usize::from(group[i])].add(weight[i]));
+        let of = of.map(Precise::value);
+        if of.contains(&0.0) {
             let reason = match criterion {
                 Criterion::DemographicParity => "takes a single value",
                 Criterion::EqualityOfOpportunity => {
@@ -73,11 +81,9 @@ impl Parity {
         }
         // Shares w/N as whole numbers w·N' where these are small enough, N' the other group.
         let product = size[0] as f64 * size[1] as f64;
-        let whole = product <= power_of_two(SHARE_BITS as i32);
+        let whole = fixed.whole && product <= power_of_two(SHARE_BITS as i32);
         let scale = if whole { product } else { power_of_two(SHARE_BITS as i32) };
         // Otherwise of the weights as they are: those in units are rounded by more than shares.
-        let mut of = [0.0; 2];
-        (0..n).filter(|&i| counted(i)).for_each(|i| of[usize::from(group[i])] += weight[i]);
         let share = |i: usize| {
             if whole {
                 fixed.values[i] * size[usize::from(!group[i])]
@@ -95,10 +101,24 @@ impl Parity {
         let slack = if whole { 1e-6 } else { n as f64 };
         let bound = (delta.min(1.0) * scale + slack).floor() as i64;
         let up = room(total);
-        let unit = fixed.scale() * (1i64 << up) as f64 * weight.iter().sum::<f64>();
+        let unit = fixed.scale() * (1i64 << up) as f64 * total_weight;
         let penalty = Penalty::new(leaf_penalty, unit, total << up);
         let grain = if penalty.price == 0 { 1 << up } else { 1 };
-        Ok(Parity { statistics, up, penalty, units: [unit, scale], bound, grain })
+        let rows = positive.iter().copied().zip(weight.iter().copied()).collect();
+        let off = fixed.moved / fixed.scale() / total_weight;
+        let units = [unit, scale];
+        Ok(Parity {
+            statistics,
+            up,
+            penalty,
+            units,
+            bound,
+            grain,
+            rows,
+            total_weight,
+            leaf_penalty,
+            off,
+        })
     }
 }
 
@@ -169,5 +189,20 @@ impl FrontTask<2> for Parity {
 
     fn refinement(&self) -> Option<i64> {
         Some(0)
+    }
+
+    fn resolution(&self) -> f64 {
+        self.off
+    }
+
+    fn measured(&self, labels: impl Iterator<Item = i64>, n_leaves: usize) -> Option<Measured> {
+        let wrong = |&((positive, _), label): &(&(bool, f64), i64)| *positive != (label == 1);
+        let rows = self.rows.iter().zip(labels).filter(wrong);
+        let loss = Precise::of(rows.map(|((_, weight), _)| *weight)).value() / self.total_weight;
+        Some(Measured::plain(loss + self.leaf_penalty * n_leaves as f64))
+    }
+
+    fn widest(&self) -> (&'static str, String) {
+        ("sample_weight", range_of(self.rows.iter().map(|row| row.1).enumerate()))
     }
 }

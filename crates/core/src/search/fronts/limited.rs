@@ -11,6 +11,7 @@ use super::node::{Node, Pace};
 use super::points::{Bounds, above};
 use super::start::Relaxation;
 use super::whole::columns;
+use crate::data::BinaryMatrix;
 use crate::search::certificate::{Certificate, Verdict};
 use crate::search::{Checked, Measured, Settings, Status, Stop};
 use crate::task::{ANY, FrontTask};
@@ -47,13 +48,21 @@ pub(super) struct Search<'a, 'e, T, const K: usize> {
     /// No admissible tree has a smaller component 0 than this.
     lower: i64,
     certificate: Certificate<'a>,
+    /// Objective of the best tree.
+    measured: Measured,
+    features: &'a BinaryMatrix,
     /// Whether leaves can be labelled in several ways.
     labelled: bool,
     weights: Weights<K>,
 }
 
 impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
-    pub fn new(engine: &'e mut Engine<'a, T, K>, root: Arc<Node<K>>, settings: &Settings) -> Self {
+    pub fn new(
+        engine: &'e mut Engine<'a, T, K>,
+        root: Arc<Node<K>>,
+        features: &'a BinaryMatrix,
+        settings: &Settings,
+    ) -> Self {
         let (task, sample) = (engine.task, &root.sample);
         let reach = task.reach(&root.total[..root.total.len() - 1]);
         let mut weights = Weights { components: [0.0; K], leaf: 0.0 };
@@ -73,6 +82,8 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         task.leaf_candidates(&root.total[..root.total.len() - 1], &mut candidates);
         Search {
             certificate: Certificate::new(engine.monitor, settings, task.least_objective()),
+            measured: Measured::NONE,
+            features,
             labelled: candidates.len() > 1,
             window: task.window(),
             worst: reach[0].1,
@@ -125,22 +136,43 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
             solved?;
         }
         // Whatever is better than the best tree, or any tree at all, has been ruled out.
-        self.certificate.close();
+        self.close();
         Ok(())
     }
 
-    /// Tells what is known of the best tree.
+    /// Nothing is better than the best tree, as far as component 0 resolves it.
+    fn close(&mut self) {
+        let task = self.engine.task;
+        match self.best.filter(|_| task.resolution() > 0.0) {
+            None => self.certificate.close(),
+            Some(best) => {
+                let objective = task.objective_of(best.cost[0], best.leaves);
+                self.certificate.raise(objective - task.resolution());
+            }
+        }
+    }
+
+    /// Reports what is known of the best tree.
     fn tell(&mut self) {
         let task = self.engine.task;
         if let Some(best) = self.best {
-            let objective = task.objective_of(best.cost[0], best.leaves);
-            self.certificate.improve(Measured::plain(objective));
+            self.certificate.settle(self.measured);
             if best.cost[0] <= self.lower {
-                self.certificate.close();
+                self.close();
             }
         }
-        self.certificate.raise(task.objective_of(self.lower, 1));
+        self.certificate.raise(task.objective_of(self.lower, 1) - task.resolution());
         self.certificate.record();
+    }
+
+    /// The objective of a tree, from the rows where the task knows them.
+    fn measure(&self, point: &Point<K>) -> Measured {
+        let task = self.engine.task;
+        let (tree, labels) = self.engine.tree(point.plan);
+        let leaf_of = tree.partition(self.features);
+        let labels = leaf_of.into_iter().map(|leaf| i64::from(labels[leaf]));
+        let of_total = || Measured::plain(task.objective_of(point.cost[0], point.leaves));
+        task.measured(labels, tree.n_leaves()).unwrap_or_else(of_total)
     }
 
     /// A bound on component 0 of the trees of the present depth.
@@ -197,7 +229,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         let Some(point) = point.filter(|p| self.admits(p)) else { return };
         let better = |b: &Point<K>| (point.cost[0], point.leaves) < (b.cost[0], b.leaves);
         if self.best.as_ref().is_none_or(better) {
-            self.best = Some(point);
+            (self.best, self.measured) = (Some(point), self.measure(&point));
             self.tell();
         }
     }

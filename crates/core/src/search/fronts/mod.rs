@@ -128,6 +128,18 @@ pub(crate) fn solve_front<T: FrontTask<2>>(
     })
 }
 
+/// What is said where a search under limits did not resolve its best tree.
+pub(crate) fn unresolved<T: FrontTask<K>, const K: usize>(task: &T, found: &Front) -> Error {
+    let (name, range) = task.widest();
+    let gap = found.objective - found.lower_bound;
+    let reason = format!(
+        "the values span too wide a range for a certificate ({range}): the objective {:e} is \
+         certain to {gap:.1e} only",
+        found.objective
+    );
+    Error::invalid(name, reason)
+}
+
 /// The tree with the least component 0 whose other components lie within their windows.
 ///
 /// `relaxed` is the same search without the windows. Without a
@@ -145,7 +157,8 @@ pub(crate) fn solve_limited<T: FrontTask<K>, const K: usize>(
     let mut engine = Engine::new(task, features, settings, monitor)?;
     engine.max_leaves = leaf_limit(settings, &sample);
     let root = engine.root(sample);
-    let (best, verdict) = limited::Search::new(&mut engine, root, settings).run(settings, relaxed);
+    let search = limited::Search::new(&mut engine, root, features, settings);
+    let (best, verdict) = search.run(settings, relaxed);
     Ok(Front {
         points: best.iter().map(|p| point(&engine, p)).collect(),
         best: best.map(|_| 0),
