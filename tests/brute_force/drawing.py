@@ -159,18 +159,21 @@ class Ranges:
             values[some] = np.sign(values[some]) * rng.integers(1, 9, values.shape)[some] * 5e-324
         return values
 
-    def weights(self, given):
-        """Weights of 1e-12 to 1e12, in one unit or another; those of zero stay."""
-        if not self.wide or given is None or self.rng.random() < 0.3:
-            return given
+    def weights(self, given, n, few=False):
+        """Weights of 1e-12 to 1e12, in one unit or another; those of zero stay.
+
+        With ``few`` all but one stay in one unit, which leaves few different sums.
+        """
         rng = self.rng
-        kind = one_of(rng, "one", "any", "unit")
-        powers = rng.integers(-12, 13, len(given))
+        if not self.wide or rng.random() < 0.3:
+            return given
+        kind = one_of(rng, "one", "unit") if few else one_of(rng, "one", "any", "any", "unit")
+        powers = rng.integers(-12, 13, n)
         if kind == "unit":
             powers = powers[0]
         elif kind == "one":
-            powers = np.where(np.arange(len(given)) == rng.integers(len(given)), powers, 0)
-        return given * 10.0**powers
+            powers = np.where(np.arange(n) == rng.integers(n), powers, 0)
+        return (np.ones(n) if given is None else given) * 10.0**powers
 
 
 @dataclass

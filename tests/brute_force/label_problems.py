@@ -82,7 +82,7 @@ def classification(rng, objectives):
         given, parameters["leaf_penalty"] = None, one_of(rng, 0.0, 0.0, 0.02)
         parameters["max_depth"] = 2 if parameters["max_depth"] is None else parameters["max_depth"]
     ranges = Ranges(rng)
-    given = ranges.weights(given)
+    given = ranges.weights(given, len(X), few=by_front)
     kept, weight = prepared(rng, parameters, X, given)
     labels = classes_kept(rng, X, given, n_classes)
     if even:
@@ -183,7 +183,7 @@ def costs(rng):
     n_classes = one_of(rng, 2, 3)
     given, kept = weights(rng, n)
     ranges = Ranges(rng)
-    given = ranges.weights(given)
+    given = ranges.weights(given, n)
     kept, weight = prepared(rng, parameters, X, given)
     labels = classes_kept(rng, X, given, n_classes)
     fit = {"y": one_of(rng, *NAMES)(labels), "sample_weight": given}
@@ -274,7 +274,7 @@ def fair_labels(rng):
     n = len(X)
     given, kept = few_weights(rng, X) if counted else weights(rng, n)
     ranges = Ranges(rng)
-    given = ranges.weights(given)
+    given = ranges.weights(given, n, few=counted)
     kept, weight = prepared(rng, parameters, X, given)
     labels = classes_kept(rng, X, given, 2)
     constraint = one_of(rng, "demographic-parity", "equality-of-opportunity")
@@ -354,7 +354,7 @@ def policy(rng):
     n = len(X)
     given, kept = few_weights(rng, X) if counted else weights(rng, n)
     ranges = Ranges(rng)
-    given = ranges.weights(given)
+    given = ranges.weights(given, n, few=counted)
     kept, weight = prepared(rng, parameters, X, given)
     arm = classes_kept(rng, X, given, n_arms)
     teacher = one_of(rng, "direct", "inverse-propensity", "doubly-robust")

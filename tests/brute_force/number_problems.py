@@ -38,7 +38,7 @@ def regression(rng):
     X = rows(rng)
     given, kept = weights(rng, len(X))
     ranges = Ranges(rng)
-    given = ranges.weights(given)
+    given = ranges.weights(given, len(X))
     kept, weight = prepared(rng, parameters, X, given)
     y = ranges.values(numbers(rng, len(X), least=-2) + one_of(rng, 0.0, 0.0, 50.0))
     target = y[kept]
@@ -109,7 +109,7 @@ def own_task(rng):
     n = len(X)
     given, kept = weights(rng, n)
     ranges = Ranges(rng)
-    given = ranges.weights(given)
+    given = ranges.weights(given, n)
     kept, weight = prepared(rng, parameters, X, given)
     split_cost, leaf_terms, features = None, None, X[kept]
     if parameters["encoder"] == "auto":

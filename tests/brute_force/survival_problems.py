@@ -41,7 +41,7 @@ def survival(rng, objective=None):
     n = len(X)
     given, kept = weights(rng, n)
     ranges = Ranges(rng)
-    given = ranges.weights(given)
+    given = ranges.weights(given, n)
     kept, weight = prepared(rng, parameters, X, given)
     time = one_of(
         rng,
