@@ -213,7 +213,7 @@ class Cells:
     def price(self, rows: Bools, asked: tuple[int, ...]) -> Any:
         """No more than what questions cost these rows, below others."""
         if self.prices is None:
-            return 0.0
+            return np.zeros(self.n_features)
         size = sum((column.sum(rows) for column in self.columns[-1:]), Fraction(0))
         sums = np.array([float(size)])
         return self.statement.split_costs(sums, asked, self.n_features) * (1 - ROUNDING)
