@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from bristlecone.trust.cells import TooManyTies
 from bristlecone.trust.compare import Checks
 from bristlecone.trust.exhaustive import Limits, better_tree, distinct_questions, estimated_work
+from bristlecone.trust.losses import statement_of
 from bristlecone.trust.optimality import RELATIVE, is_optimal, tolerance
-from bristlecone.trust.rows import Rows
+from bristlecone.trust.rows import Rows, reached_nodes, read_rows
 from bristlecone.trust.statement import ALLOWED, Statement
 
-__all__ = ["Value", "check_objective", "check_proof"]
+__all__ = ["Value", "check_objective", "check_proof", "slack_of"]
 
 # A limit is certainly kept by what exceeds it by no more than rounding of its own number.
 _EXACT = 1e-12
@@ -62,6 +63,16 @@ class Value:
         """Objective; infinite where a limit is exceeded by more than ``allowed`` of itself."""
         own = statement.value(self.costs[None, :], allowed)[0]
         return own + (self.penalty if isinstance(own, Fraction) else float(self.penalty))
+
+
+def slack_of(tree: Any, X: Any, y: Any, **given: Any) -> float:
+    """Largest difference between objectives of a fitted tree's problem that counts as none."""
+    rows = read_rows(tree, X, y, given)
+    statement = statement_of(tree, rows)
+    assert statement is not None
+    with np.errstate(all="ignore"):
+        own = Value(tree, statement, reached_nodes(tree, rows.answers))
+    return tolerance(own.terms) + own.doubt
 
 
 def check_objective(

@@ -16,7 +16,7 @@ from bristlecone.trust.compare import Checks, close
 from bristlecone.trust.leaves import check_leaves
 from bristlecone.trust.losses import statement_of
 from bristlecone.trust.proof import check_objective, check_proof
-from bristlecone.trust.rows import Rows, fingerprint, read_rows
+from bristlecone.trust.rows import Rows, fingerprint, reached_nodes, read_rows
 from bristlecone.trust.survival import lifetimes, row_hazards
 from bristlecone.trust.verification import Verification
 from bristlecone.view.fitted import check_tree
@@ -111,7 +111,7 @@ def _check_all(tree: Any, rows: Rows, checks: Checks, most_work: float) -> None:
     why = "not the rows of the fit, or not in their order"
     same = digest == found.fingerprint
     checks.holds("rows", same, f"{digest[:16]}…", f"fingerprint {found.fingerprint[:16]}…", why)
-    reached = _reached(tree, rows.answers)
+    reached = reached_nodes(tree, rows.answers)
     nodes = tree.tree_
     checks.same(
         "node sizes",
@@ -151,28 +151,6 @@ def _check_all(tree: Any, rows: Rows, checks: Checks, most_work: float) -> None:
         mean = float(np.average(rows.facts["reference_loss"], weights=rows.weight))
         checks.same("reference loss", f"{mean:.10g}", [("mean", mean, found.reference_loss)])
     check_proof(tree, rows, statement, own, checks, most_work)
-
-
-def _reached(tree: Any, answers: NDArray[Any]) -> NDArray[np.bool_]:
-    """Whether each row passes through each node, shape (n, n_nodes)."""
-    nodes = tree.tree_
-    reached = np.zeros((len(answers), nodes.node_count), dtype=bool)
-    reached[:, 0] = True
-    soft = not isinstance(nodes, Tree)
-    places = {int(node): k for k, node in enumerate(nodes.splits)} if soft else {}
-    for node in range(nodes.node_count):
-        left, right = int(nodes.children_left[node]), int(nodes.children_right[node])
-        if left < 0:
-            continue
-        if soft:
-            k = places[node]
-            yes = answers @ nodes.weights[k] + nodes.intercepts[k] >= 0
-        else:
-            value = answers[:, nodes.feature[node]]
-            yes = value <= nodes.threshold[node] if nodes.numeric else value
-        reached[:, left] = reached[:, node] & yes
-        reached[:, right] = reached[:, node] & ~yes
-    return reached
 
 
 def _check_columns(tree: Any, rows: Rows, reached: NDArray[np.bool_], checks: Checks) -> None:
