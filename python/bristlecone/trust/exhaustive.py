@@ -120,6 +120,22 @@ def better_tree(
     place, n = place.ravel(), len(first)
     merge = csr_matrix((np.ones(len(answers)), (place, np.arange(len(answers)))), (n, len(answers)))
     kept, merged = answers[first], merge @ counts
+    with np.errstate(all="ignore"):
+        return _searched(statement, kept, merged, merge, place, limits, value, allowed)
+
+
+def _searched(
+    statement: Statement,
+    kept: NDArray[np.bool_],
+    merged: Floats,
+    merge: Any,
+    place: NDArray[np.int64],
+    limits: Limits,
+    value: Fraction,
+    allowed: float,
+) -> float | None:
+    """The same over distinct rows; ``place`` is that of each row among them."""
+    n, n_features = kept.shape
     if statement.is_concave:
         columns = [column.by_group(place, n) for column in statement.columns]
         cells = Cells(statement, kept, columns, merged, limits)
@@ -127,7 +143,7 @@ def better_tree(
         return None if found is None else float(found * statement.factor / statement.total)
     sides = np.concatenate([kept, ~kept], axis=1).T.astype(np.float64)
     every = np.ones(n, dtype=bool)
-    depth = min(limits.depth, answers.shape[1])
+    depth = min(limits.depth, n_features)
     if statement.is_linear:
         columns = [column.by_group(place, n) for column in statement.columns]
         exact = _Exact(statement, columns, sides, merged, limits)

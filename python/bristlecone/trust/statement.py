@@ -142,5 +142,5 @@ def differences(weight: Floats, group: NDArray[np.int64]) -> Column:
     """Share of each row in its group's weight, negative in the first group."""
     of_row = Column.of(weight)
     one, other = (int(of_row.whole[group == side].sum()) for side in (0, 1))
-    factor = np.where(group == 1, one, -other).astype(object)
+    factor = np.array([one if side == 1 else -other for side in group.tolist()], dtype=object)
     return Column.fitting(of_row.whole.astype(object) * factor, Fraction(1, one * other))
