@@ -318,7 +318,7 @@ def test_the_search_is_that_of_every_tree_in_fractions(kind):
 def test_every_survival_tree_is_tried(prior):
     rng = np.random.default_rng(2)
     for depth in (2, 3):
-        columns = rng.random((40, 5)) < 0.5
+        columns = rng.random((40, 4)) < 0.5
         y = np.empty(40, dtype=[("dead", bool), ("days", float)])
         y["dead"], y["days"] = rng.random(40) < 0.8, rng.integers(1, 30, 40)
         weight = 10.0 ** rng.integers(-3, 4, 40)

@@ -82,10 +82,11 @@ def estimated_work(statement: Statement, n_features: int, n_rows: int, limits: L
         return 0.0
     if limits.depth * math.log(2 * n_features) > 60:
         return math.inf
-    width = statement.statistics.shape[1]
     leaves = (2.0 * n_features) ** limits.depth
     if statement.is_concave:
-        return leaves * (_PER_CELL + width * _PER_PRODUCT * n_rows / 2 ** max(limits.depth - 2, 0))
+        share = n_rows / 2 ** max(limits.depth - 2, 0)
+        return leaves * (_PER_CELL + len(statement.columns) * _PER_PRODUCT * share)
+    width = statement.statistics.shape[1]
     each = max(_PER_LEAF, width * statement.price) * (1 + n_rows / _ROWS)
     work = leaves * each
     if not statement.is_scalar:
@@ -328,7 +329,17 @@ class _Exact(_Vectors):
             here, above = (slice(1 + at * width, 1 + (at + 1) * width) for at in (k, k + 1))
             costs[:, above] += costs[:, here] >> _DIGIT
             costs[:, here] &= _MASK
-        return np.unique(costs, axis=0)
+        if len(costs) < 2:
+            return costs
+        # One number stands for each vector where their ranges allow it: that sorts faster.
+        low, high = costs.min(axis=0).tolist(), costs.max(axis=0).tolist()
+        spans = [above - below + 1 for below, above in zip(low, high, strict=True)]
+        if math.prod(spans) >= 2**62:
+            return np.unique(costs, axis=0)
+        key = np.zeros(len(costs), dtype=np.int64)
+        for column, below, span in zip(costs.T, low, spans, strict=True):
+            key = key * span + (column - below)
+        return np.asarray(costs[np.unique(key, return_index=True)[1]])
 
     def below(self, costs: NDArray[Any], value: Fraction, allowed: float) -> float | None:
         """Least objective below a value, in fractions."""

@@ -60,23 +60,22 @@ class _Classes(Statement):
     def least(self, sums: Sequence[Floats], errors: Sequence[float]) -> Floats:
         # More weight of any class costs no less, whichever class it is.
         units = [1.0] * len(sums) if self.unit is None else list(map(float, self.unit))
-        low = [
-            np.maximum(one - error, 0.0) * unit
-            for one, error, unit in zip(sums, errors, units, strict=True)
-        ]
-        size = sum(low[1:], low[0])
+        low = np.array(
+            [
+                np.maximum(one - error, 0.0) * unit
+                for one, error, unit in zip(sums, errors, units, strict=True)
+            ]
+        )
+        # Without differences of nearly equal sums.
+        others = np.array([np.delete(low, k, axis=0).sum(axis=0) for k in range(len(low))])
+        some = low > 0
         if self.name in ("accuracy", "balanced-accuracy"):
-            cost = np.min([sum(low[:k] + low[k + 1 :], 0 * size) for k in range(len(low))], axis=0)
+            cost = others.min(axis=0)
         elif self.name == "gini":
-            whole = np.where(size > 0, size, 1.0)
-            others = [sum(low[:k] + low[k + 1 :], 0 * size) for k in range(len(low))]
-            cost = sum((a * b / whole for a, b in zip(low, others, strict=True)), 0 * size)
+            cost = (low * others / np.where(some, low + others, 1.0)).sum(axis=0)
         else:
-            cost = 0 * size
-            for k, one in enumerate(low):
-                others = sum(low[:k] + low[k + 1 :], 0 * size)
-                some = one > 0
-                cost += one * np.log1p(np.where(some, others, 0.0) / np.where(some, one, 1.0))
+            ratio = np.where(some, others, 0.0) / np.where(some, low, 1.0)
+            cost = (low * np.log1p(ratio)).sum(axis=0)
         return np.asarray(cost * (1 - ROUNDING))
 
 

@@ -106,7 +106,7 @@ class _Brier(Statement):
         self.rounding = 8 * (shape[0] + shape[1]) * 2.0**-53
 
     @property
-    def statistics(self) -> Any:  # type: ignore[override]
+    def statistics(self) -> Any:
         return self.over_times
 
     def sums(self, members: NDArray[np.bool_]) -> NDArray[Any]:
