@@ -85,7 +85,9 @@ def check_objective(
     same = off <= tolerance(own.terms) + own.doubt
     checks.holds("objective value", same, float(own.objective), found.objective_value)
     candidates = own.candidates
-    if statement.is_scalar and candidates.shape[1] > 1:
+    # Labels under a limit on groups stay those of the search.
+    kept = found.status == "reestimated" and type(tree).__name__ == "FairTreeClassifier"
+    if statement.is_scalar and candidates.shape[1] > 1 and not kept:
         given = candidates[nodes.leaves, own.label, 0]
         least = candidates[nodes.leaves, :, 0].min(axis=1)
         sizes = np.max(own.sizes[nodes.leaves], axis=1)

@@ -41,7 +41,7 @@ def verify(
     plain NumPy, written from the definitions in ``docs/maths``. Shared are only the reading of data
     frames and outcomes, and the statement of what the questions are.
 
-    The lower bound is proven anew for small problems, by a search through every tree there is;
+    The lower bound is proven anew by trying every tree there is, where ``most_work`` allows;
     otherwise it is "not checked", with the numbers of the certificate.
 
     Parameters
@@ -53,7 +53,9 @@ def verify(
         that its leaves were estimated from.
     most_work : float, default=5e8
         Work that the search through every tree may take, in units of about 10 ns: with F questions,
-        depth d, n rows and costs that are numbers about 40 (1 + n/1000) (2F)^d.
+        depth d and n rows about (2F)^d (4 + 0.03 n / 2^(d - 2)) where costs are numbers that
+        follow from sums (every objective of depth 2 and 3 except the Brier score, F1, Matthews
+        correlation, limits on groups, capacities and own tasks, which cost more).
     **fit_arguments
         Whatever else ``fit`` was given by row: ``sample_weight``, ``sensitive_features``,
         ``treatment``, ``costs``, ...
@@ -78,8 +80,8 @@ def verify(
 
     Notes
     -----
-    Numbers are the same when they agree to 1e-9 of their size, or to 1e-12 of what they were
-    summed from: rounding. The check "rows" compares the fingerprint of the answers, outcomes and
+    Sums are exact. Numbers are the same when they agree to 1e-9 of themselves; where terms of
+    either sign cancel, of the mean size of the terms. The check "rows" compares the fingerprint of the answers, outcomes and
     weights in the order of the rows. A row that was changed, added or dropped fails it, and so do
     rows in another order, because then nobody can tell that they are the same rows; all other
     checks pass then. What a column holds beyond the answers to the questions (1.2 or 1.3, both
