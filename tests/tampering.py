@@ -1,12 +1,14 @@
 """Model files with one number changed and the checksum made anew."""
 
 import json
+from dataclasses import replace
 
 import msgspec
 
 from bristlecone.errors import ModelFormatError
 from bristlecone.model.document import Model, seal, write
 from bristlecone.model.registry import loads
+from bristlecone.trust.rows import fingerprint, read_rows
 
 
 def sealed(document):
@@ -41,3 +43,22 @@ def loaded(text):
         return loads(text)
     except (ModelFormatError, ValueError, IndexError):
         return None
+
+
+def claimed_optimal(tree, X, y, **rows):
+    """A tree of other outcomes with the leaves of these, said to be optimal."""
+    again = tree.reestimate(X, y, **rows)
+    least = again.objective_value_
+    again.certificate_ = replace(again.certificate_, status="optimal", lower_bound=least)
+    # Questions that the tree does not ask are part of the claim.
+    digest = fingerprint(read_rows(again, X, y, rows))
+    again.certificate_ = replace(again.certificate_, fingerprint=digest)
+    return again
+
+
+def claiming(tree, objective, lower_bound=None):
+    """The tree with another objective and bound."""
+    bound = objective if lower_bound is None else lower_bound
+    found = replace(tree.certificate_, objective_value=objective, lower_bound=bound)
+    tree.certificate_ = replace(found, status="optimal")
+    return tree

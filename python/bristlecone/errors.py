@@ -8,6 +8,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 __all__ = [
     "BristleconeWarning",
+    "CertificateError",
     "ColumnWarning",
     "ConstantFeatureWarning",
     "EmptyLeafWarning",
@@ -69,6 +70,13 @@ class InfeasibleError(NotFittedError):
 
     Raised by ``fit`` when a limit stopped the search before it met one, and by predictions when
     there is proven to be none.
+    """
+
+
+class CertificateError(RuntimeError):
+    """A search contradicts what a fitted tree says is proven; both values are named.
+
+    The tree was changed after its fit, or one of the two searches is wrong.
     """
 
 

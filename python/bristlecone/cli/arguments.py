@@ -374,9 +374,9 @@ def _add_verify(parser: argparse.ArgumentParser) -> None:
         "--most-work",
         type=float,
         metavar="N",
-        default=5e7,
+        default=5e8,
         help="work that the search through every tree may take, in units of about 10 ns "
-        "(default: 5e7, half a second)",
+        "(default: 5e8, five seconds)",
     )
 
 

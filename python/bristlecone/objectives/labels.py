@@ -179,11 +179,17 @@ class Measure(ClassObjective):
             leaves.values[positive].sum(axis=0),
         )
         if self.name == "f1":
-            return float(1 - 2 * tp / (2 * tp + fp + fn))
+            return float((fp + fn) / (2 * tp + fp + fn))
         if positive.all() or not positive.any():
             return 1.0
+        tn, fn, fp, tp = np.array([tn, fn, fp, tp]) / (tn + fn + fp + tp)
         scale = np.sqrt((tp + fp) * (tn + fn)) * np.sqrt((tp + fn) * (tn + fp))
-        return float(1 - (tp * tn - fp * fn) / scale)
+        product = tp * tn - fp * fn
+        if product < 0:
+            return float(1 - product / scale)
+        # scale² - product² without a difference of nearly equal numbers.
+        rest = tp * tn * (fp + fn) + fp * fn * (tp + tn)
+        return float(rest / (scale * (scale + product)))
 
     def aim(self, problem: Problem, leaves: ClassLeaves) -> str:
         return AIMS[self.name]

@@ -43,13 +43,7 @@ class SquaredError(TaskObjective):
         leaf = tree.leaf_index(problem.features)
         target, weight = problem.data.target, problem.data.weight
 
-        def mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
-            weighted = values if weight is None else values * weight
-            total = np.bincount(leaf, weights=weight)
-            return np.bincount(leaf, weights=weighted) / total
-
-        means = mean(target)
-        variance = mean((target - means[leaf]) ** 2)
+        means, variance = _spread(target, weight, np.arange(tree.n_leaves)[:, None] == leaf)
         predicted = MeanLeaves.shrunk(tree, means, self.shrinkage)
         quantiles = np.empty((tree.n_leaves, len(LEVELS)))
         for k in range(tree.n_leaves):
@@ -60,13 +54,31 @@ class SquaredError(TaskObjective):
         return MeanLeaves(means, variance, quantiles, self.shrinkage, predicted)
 
     def losses(self, tree: Tree, problem: Problem, leaves: MeanLeaves) -> NDArray[np.float64]:
-        """Within the leaves and between them, about the mean of all rows."""
-        weight = tree.weighted_n_node_samples
-        of_leaf = weight[tree.leaves]
-        centred = leaves.mean - of_leaf @ leaves.mean / weight[0]
-        first = tree.node_sums(of_leaf * centred)
-        second = tree.node_sums(of_leaf * (centred**2 + leaves.variance))
-        return (second - first**2 / weight) / weight[0]
+        """Squared error of every node about its own mean."""
+        leaf, data = tree.leaf_index(problem.features), problem.data
+        below = tree.node_sums(np.eye(tree.n_leaves, dtype=np.int64)) > 0
+        _, variance = _spread(data.target, data.weight, below[:, leaf])
+        size = tree.weighted_n_node_samples
+        return variance * size / size[0]
 
     def aim(self, problem: Problem, leaves: MeanLeaves) -> str:
         return "the least mean squared error"
+
+
+def _spread(
+    target: NDArray[np.float64], weight: NDArray[np.float64] | None, members: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Weighted mean and variance of groups of rows (m, n).
+
+    Differences from a row of the group are exact where its targets are close to each other, however
+    far from zero, and what is left of their mean is taken off the mean square.
+    """
+    found = np.empty((2, len(members)))
+    for k, group in enumerate(members):
+        own, share = target[group], None if weight is None else weight[group]
+        differ = own - own[0]
+        middle = np.average(differ, weights=share)
+        left = differ - middle
+        square, rest = (np.average(left**power, weights=share) for power in (2, 1))
+        found[:, k] = own[0] + middle, max(square - rest**2, 0.0)
+    return found[0], found[1]

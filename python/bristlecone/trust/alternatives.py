@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone.data.frame import native_frame
-from bristlecone.errors import SearchLimitWarning, warn
+from bristlecone.errors import CertificateError, SearchLimitWarning, warn
 from bristlecone.estimators.searched import SearchedTree
+from bristlecone.trust.optimality import assert_not_below
+from bristlecone.trust.proof import slack_of
 
 __all__ = ["alternatives"]
 
@@ -45,6 +47,8 @@ def alternatives(tree: Any, X: Any, y: Any, sample_weight: Any = None, **data: A
         When the rows are not those of the fit.
     NotFittedError, InfeasibleError
         When there is no tree.
+    CertificateError
+        When an alternative is better than the tree says any tree can be.
 
     Warns
     -----
@@ -84,6 +88,7 @@ def alternatives(tree: Any, X: Any, y: Any, sample_weight: Any = None, **data: A
     reaches = tree.tree_.decision_path(problem.features).tocsc()
     names = tree.certificate_.questions
     own, questions = tree.objective_value_, tree.questions_
+    off = slack_of(tree, X, y, sample_weight=sample_weight, **data)
     for at in np.unique(node).tolist():
         here = node == at
         members = reaches.indices[slice(*reaches.indptr[at : at + 2])]
@@ -100,6 +105,13 @@ def alternatives(tree: Any, X: Any, y: Any, sample_weight: Any = None, **data: A
             total, leaves = value[first]
             asked = same_division(of_node[:, column], of_node[:, nodes.feature[at]])
             asks = questions[at], names[column]
+            which = f"the tree that asks {names[column]!r} at node {at}"
+            assert_not_below(tree, total, off, which)
+            if asked and total > own + off:
+                raise CertificateError(
+                    f"{which}, as the fitted {type(tree).__name__} does, has objective at least "
+                    f"{total:.17g}; the fitted tree says {own:.17g}"
+                )
             rows.append((at, *asks, total, total - own, leaves, asked))
     rows.sort(key=lambda row: (row[0], row[3], not row[6]))
     columns = "node", "split", "question", "objective", "difference", "n_leaves", "is_asked"

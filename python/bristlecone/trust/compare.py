@@ -7,12 +7,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from bristlecone.trust.optimality import RELATIVE
 from bristlecone.trust.verification import Check
 
 __all__ = ["Checks", "close", "shown"]
 
-# Two ways to the same sum differ by rounding; no effect is as small.
-_RELATIVE, _OF_SCALE = 1e-9, 1e-12
+# Where terms cancel: rounding of the terms.
+_OF_TERMS = 1e-12
 
 
 class Checks:
@@ -35,24 +36,26 @@ class Checks:
         self,
         name: str,
         summary: str,
-        pairs: Iterable[tuple[str, Any, Any]],
+        pairs: Iterable[tuple[Any, ...]],
         *,
-        scale: float = 0.0,
+        scale: Any = 0.0,
     ) -> None:
-        """Check (what, expected, found) one after the other; the first that differs is told.
+        """Check (what, expected, found) one after the other; the first that differs is reported.
 
-        Numbers are the same but for rounding; ``scale`` is the size of what they were summed from.
+        Numbers are the same up to 1e-9 of themselves; a pair may have the size of what each
+        number is summed from besides, where terms of either sign cancel, or ``scale`` for all.
         """
-        for what, expected, found in pairs:
-            if not close(expected, found, scale):
-                told, says = _difference(expected, found, scale)
+        for what, expected, found, *terms in pairs:
+            size = terms[0] if terms else scale
+            if not close(expected, found, size):
+                told, says = _difference(expected, found, size)
                 self.holds(name, False, f"{what} {told}", f"{what} {says}")
                 return
         self.holds(name, True, summary, summary)
 
 
-def close(expected: Any, found: Any, scale: float = 0.0) -> bool:
-    """Whether two values are the same, numbers but for rounding."""
+def close(expected: Any, found: Any, scale: Any = 0.0) -> bool:
+    """Whether two values are the same, numbers up to 1e-9 of themselves."""
     one, other = np.asarray(expected), np.asarray(found)
     if one.shape != other.shape:
         return False
@@ -61,13 +64,13 @@ def close(expected: Any, found: Any, scale: float = 0.0) -> bool:
     return bool(_alike(one, other, scale).all())
 
 
-def _alike(one: Any, other: Any, scale: float) -> Any:
-    finite = np.abs(one[np.isfinite(one)])
-    atol = _OF_SCALE * max(float(finite.max(initial=0.0)), scale)
-    return np.isclose(one, other, rtol=_RELATIVE, atol=atol, equal_nan=True)
+def _alike(one: Any, other: Any, scale: Any) -> Any:
+    # `rtol` of isclose is relative to the second number.
+    atol = _OF_TERMS * np.asarray(scale, dtype=np.float64)
+    return np.isclose(other, one, rtol=RELATIVE, atol=atol, equal_nan=True)
 
 
-def _difference(expected: Any, found: Any, scale: float) -> tuple[str, str]:
+def _difference(expected: Any, found: Any, scale: Any) -> tuple[str, str]:
     """The first values that differ, or the shapes."""
     one, other = np.asarray(expected), np.asarray(found)
     if one.shape != other.shape:

@@ -15,23 +15,17 @@ from bristlecone.leaves.own import OwnLeaves
 from bristlecone.leaves.survival import StepLeaves
 from bristlecone.model.survival import CURVE_ERROR
 from bristlecone.trust.compare import Checks
-from bristlecone.trust.losses import (
-    brier_terms,
-    fair_limit,
-    lifetimes,
-    path_prices,
-    prior_of,
-    rounded_squares,
-    row_hazards,
-)
+from bristlecone.trust.exact import Column
+from bristlecone.trust.losses import fair_limit, path_prices
 from bristlecone.trust.plain import Lifetimes, antitonic_curve, restricted_mean
 from bristlecone.trust.rows import Rows
+from bristlecone.trust.survival import brier_terms, lifetimes, prior_of, row_hazards
 
 __all__ = ["check_leaves"]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-Pairs = list[tuple[str, Any, Any]]
+Pairs = list[tuple[Any, ...]]
 
 
 def check_leaves(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None:
@@ -286,24 +280,35 @@ def _check_classes(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> Non
         _check_groups(rows, predicted, compared, groups, checks)
 
 
+def _means(values: Floats, weight: Floats, members: Bools) -> tuple[Floats, Floats, Floats]:
+    """Weighted mean, variance and mean size of values in groups of rows (m, n), summed exactly."""
+    mass, own = Column.of(weight), Column.of(values)
+    first, size = mass * own, mass * Column(np.abs(own.whole), own.unit)
+    second = first * own
+    found = []
+    for group in members:
+        total = mass.sum(group)
+        mean = first.sum(group) / total
+        spread = second.sum(group) / total - mean**2
+        found.append((float(mean), float(spread), float(size.sum(group) / total)))
+    means, variances, sizes = np.array(found).T
+    return means, variances, sizes
+
+
 def _check_outcomes(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None:
-    inside = reached[:, tree.tree_.leaves] * rows.weight[:, None]
-    values = inside.T @ rows.facts["rewards"] / inside.sum(axis=0)[:, None]
-    scale = float(np.abs(rows.facts["rewards"]).max())
-    pairs: Pairs = [("mean outcome of [leaf, treatment]", values, tree.leaves_.values)]
-    checks.same("mean outcomes", f"{values.shape[1]} treatments", pairs, scale=scale)
+    inside, rewards = reached[:, tree.tree_.leaves].T, rows.facts["rewards"]
+    found = [_means(one, rows.weight, inside) for one in rewards.T]
+    values, sizes = (np.stack([one[k] for one in found], axis=1) for k in (0, 2))
+    pairs: Pairs = [("mean outcome of [leaf, treatment]", values, tree.leaves_.values, sizes)]
+    checks.same("mean outcomes", f"{values.shape[1]} treatments", pairs)
 
 
 def _check_means(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None:
     leaves, nodes, target = tree.leaves_, tree.tree_, rows.facts["target"]
     shrinkage = float(tree.certificate_.parameters["shrinkage"])
-    weight = reached * rows.weight[:, None]
-    size = weight.sum(axis=0)
-    means = target @ weight / size
-    variance = np.array(
-        [(target - means[k]) ** 2 @ weight[:, k] / size[k] for k in range(nodes.node_count)]
-    )
-    predicted = means[nodes.leaves]
+    size = rows.weight @ reached
+    means, variance, sizes = _means(target, rows.weight, reached.T)
+    predicted, scale = means[nodes.leaves], sizes[nodes.leaves]
     if shrinkage > 0:
 
         def value(node: int, parent: float) -> float:
@@ -311,19 +316,17 @@ def _check_means(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None:
             return float(means[node] * size[node] / count + shrinkage / count * parent)
 
         predicted = np.array(down(tree, means[0], value))
+        scale = np.maximum(scale, sizes[0])
     quantiles = [_quantiles(target[inside], rows.weight[inside]) for inside in reached.T]
-    scale = float(np.abs(target).max())
     pairs: Pairs = [
-        ("mean of leaf", means[nodes.leaves], leaves.mean),
+        ("mean of leaf", means[nodes.leaves], leaves.mean, sizes[nodes.leaves]),
         ("shrinkage", shrinkage, float(leaves.shrinkage)),
-        ("prediction of leaf", predicted, leaves.predicted),
+        ("prediction of leaf", predicted, leaves.predicted, scale),
         ("quantile of [leaf, level]", np.array(quantiles)[nodes.leaves], leaves.quantiles),
     ]
-    checks.same("means", f"of {nodes.n_leaves} leaves", pairs, scale=scale)
+    checks.same("means", f"of {nodes.n_leaves} leaves", pairs)
     pairs = [("of leaf", variance[nodes.leaves], leaves.variance)]
-    spread = float(variance[0])
-    scale = max(spread, rounded_squares(target, spread))
-    checks.same("variances", f"of {nodes.n_leaves} leaves", pairs, scale=scale)
+    checks.same("variances", f"of {nodes.n_leaves} leaves", pairs)
 
 
 def _quantiles(values: Floats, weight: Floats) -> list[float]:
@@ -345,5 +348,7 @@ def _check_own(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None:
     pairs: Pairs = [("sum of [leaf, statistic]", sums, leaves.sums), ("cost", cost, leaves.cost)]
     if leaves.value is not None:
         pairs.append(("value of leaf", np.asarray(task.leaf_value(sums)), leaves.value))
-    scale = float(np.abs(statistics).sum(axis=0).max())
-    checks.same("leaves of the task", f"{len(cost)} leaves", pairs, scale=scale)
+    # Code of the user's own may magnify the rounding of its sums.
+    scale = np.abs(statistics).sum(axis=0)
+    pairs[0] = (*pairs[0], scale)
+    checks.same("leaves of the task", f"{len(cost)} leaves", pairs, scale=float(scale.max()))

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from bristlecone.data.checks import check_integer, check_real
 from bristlecone.data.frame import native_frame
-from bristlecone.errors import SearchLimitWarning, warn
+from bristlecone.errors import CertificateError, SearchLimitWarning, warn
 from bristlecone.trust.alternatives import refusal, search_again
+from bristlecone.trust.optimality import assert_not_below
+from bristlecone.trust.proof import slack_of
 
 __all__ = ["NearOptimalTrees", "near_optimal_trees"]
 
@@ -141,6 +143,8 @@ def near_optimal_trees(
         For a negative ``epsilon``, and when the rows are not those of the fit.
     NotFittedError, InfeasibleError
         When there is no tree.
+    CertificateError
+        When a tree is better than the fitted one says any can be, or none is as good.
 
     Warns
     -----
@@ -180,9 +184,19 @@ def near_optimal_trees(
     best = copy.found(found[0], problem, start, engine.offset).certificate_
     if proved and not complete:
         # Of the trees that were found the first has the fewest leaves; the trace ends at the best.
-        least = found[0].trace[-1][1]
-        found = _of_few_leaves(copy, problem, engine.near_optimal, least, options) or found
+        reached = found[0].trace[-1][1]
+        found = _of_few_leaves(copy, problem, engine.near_optimal, reached, options) or found
     trees = [copy.found(solution, problem, start, engine.offset) for solution in found]
+    off = slack_of(tree, X, y, sample_weight=sample_weight, **data)
+    for one in trees:
+        which = f"a tree of {one.n_leaves_} leaves that the search found"
+        assert_not_below(tree, one.objective_value_, off, which)
+    least = min(one.objective_value_ for one in trees)
+    if complete and least > tree.objective_value_ + off:
+        raise CertificateError(
+            f"the least objective of all trees is {least:.17g}; the fitted {type(tree).__name__} "
+            f"says that its own is {tree.objective_value_:.17g}"
+        )
     for one in trees:
         # Searches of fewer leaves prove less than the parameters of the trees say.
         bound = min(best.lower_bound, one.objective_value_)

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from bristlecone.data.arrays import as_array
 from bristlecone.data.outcomes import check_survival
+from bristlecone.tree import Tree
 from bristlecone.trust.columns import Table, Values, answers_of
 
-__all__ = ["Rows", "fingerprint", "read_rows"]
+__all__ = ["Rows", "fingerprint", "reached_nodes", "read_rows"]
 
 Floats = NDArray[np.float64]
 
@@ -70,6 +71,28 @@ def fingerprint(rows: Rows) -> str:
             told.update(repr((whole.dtype.str, whole.shape)).encode())
             told.update(whole.tobytes())
     return told.hexdigest()
+
+
+def reached_nodes(tree: Any, answers: NDArray[Any]) -> NDArray[np.bool_]:
+    """Whether each row passes through each node, shape (n, n_nodes)."""
+    nodes = tree.tree_
+    reached = np.zeros((len(answers), nodes.node_count), dtype=bool)
+    reached[:, 0] = True
+    soft = not isinstance(nodes, Tree)
+    places = {int(node): k for k, node in enumerate(nodes.splits)} if soft else {}
+    for node in range(nodes.node_count):
+        left, right = int(nodes.children_left[node]), int(nodes.children_right[node])
+        if left < 0:
+            continue
+        if soft:
+            k = places[node]
+            yes = answers @ nodes.weights[k] + nodes.intercepts[k] >= 0
+        else:
+            value = answers[:, nodes.feature[node]]
+            yes = value <= nodes.threshold[node] if nodes.numeric else value
+        reached[:, left] = reached[:, node] & yes
+        reached[:, right] = reached[:, node] & ~yes
+    return reached
 
 
 def read_rows(tree: Any, X: Any, y: Any, given: Mapping[str, Any]) -> Rows:

@@ -14,16 +14,17 @@ from bristlecone.encoder.decisions import feature_decisions
 from bristlecone.tree import Tree
 from bristlecone.trust.compare import Checks, close
 from bristlecone.trust.leaves import check_leaves
-from bristlecone.trust.losses import lifetimes, row_hazards, statement_of
+from bristlecone.trust.losses import statement_of
 from bristlecone.trust.proof import check_objective, check_proof
-from bristlecone.trust.rows import Rows, fingerprint, read_rows
+from bristlecone.trust.rows import Rows, fingerprint, reached_nodes, read_rows
+from bristlecone.trust.survival import lifetimes, row_hazards
 from bristlecone.trust.verification import Verification
 from bristlecone.view.fitted import check_tree
 
 __all__ = ["MOST_WORK", "verify"]
 
-MOST_WORK = 5e7
-"""Work of an exhaustive search, in units of about 10 ns: half a second."""
+MOST_WORK = 5e8
+"""Work of an exhaustive search, in units of about 10 ns: five seconds."""
 
 # Of the automatic minimum of events: that many, and how many times as many must be expected where
 # none happened before leaves without events are allowed.
@@ -40,7 +41,7 @@ def verify(
     plain NumPy, written from the definitions in ``docs/maths``. Shared are only the reading of data
     frames and outcomes, and the statement of what the questions are.
 
-    The lower bound is proven anew for small problems, by a search through every tree there is;
+    The lower bound is proven anew by trying every tree there is, where ``most_work`` allows;
     otherwise it is "not checked", with the numbers of the certificate.
 
     Parameters
@@ -50,9 +51,11 @@ def verify(
     X, y : as in ``fit``
         The rows that the tree was fitted to, in their order. Of a tree from ``reestimate`` those
         that its leaves were estimated from.
-    most_work : float, default=5e7
+    most_work : float, default=5e8
         Work that the search through every tree may take, in units of about 10 ns: with F questions,
-        depth d, n rows and costs that are numbers about 40 (1 + n/1000) (2F)^d.
+        depth d and n rows about (2F)^d (4 + 0.03 n / 2^(d - 2)) where costs are numbers that
+        follow from sums (every objective of depth 2 and 3 except the Brier score, F1, Matthews
+        correlation, limits on groups, capacities and own tasks, which cost more).
     **fit_arguments
         Whatever else ``fit`` was given by row: ``sample_weight``, ``sensitive_features``,
         ``treatment``, ``costs``, ...
@@ -77,8 +80,8 @@ def verify(
 
     Notes
     -----
-    Numbers are the same when they agree to 1e-9 of their size, or to 1e-12 of what they were
-    summed from: rounding. The check "rows" compares the fingerprint of the answers, outcomes and
+    Sums are exact. Numbers are the same when they agree to 1e-9 of themselves; where terms of
+    either sign cancel, of the mean size of the terms. The check "rows" compares the fingerprint of the answers, outcomes and
     weights in the order of the rows. A row that was changed, added or dropped fails it, and so do
     rows in another order, because then nobody can tell that they are the same rows; all other
     checks pass then. What a column holds beyond the answers to the questions (1.2 or 1.3, both
@@ -110,7 +113,7 @@ def _check_all(tree: Any, rows: Rows, checks: Checks, most_work: float) -> None:
     why = "not the rows of the fit, or not in their order"
     same = digest == found.fingerprint
     checks.holds("rows", same, f"{digest[:16]}…", f"fingerprint {found.fingerprint[:16]}…", why)
-    reached = _reached(tree, rows.answers)
+    reached = reached_nodes(tree, rows.answers)
     nodes = tree.tree_
     checks.same(
         "node sizes",
@@ -141,7 +144,7 @@ def _check_all(tree: Any, rows: Rows, checks: Checks, most_work: float) -> None:
         checks.skip("objective value", told, "trained by optimisation from random starts")
         checks.skip("lower bound", "none", f"nothing is claimed of a {found.status} tree")
         return
-    check_objective(tree, rows, statement, reached, checks)
+    own = check_objective(tree, statement, reached, checks)
     if found.status == "reestimated":
         checks.skip("limits", "", "they were kept on the rows that the questions are from")
     else:
@@ -149,29 +152,7 @@ def _check_all(tree: Any, rows: Rows, checks: Checks, most_work: float) -> None:
     if found.reference_loss is not None and "reference_loss" in rows.facts:
         mean = float(np.average(rows.facts["reference_loss"], weights=rows.weight))
         checks.same("reference loss", f"{mean:.10g}", [("mean", mean, found.reference_loss)])
-    check_proof(tree, rows, statement, checks, most_work)
-
-
-def _reached(tree: Any, answers: NDArray[Any]) -> NDArray[np.bool_]:
-    """Whether each row passes through each node, shape (n, n_nodes)."""
-    nodes = tree.tree_
-    reached = np.zeros((len(answers), nodes.node_count), dtype=bool)
-    reached[:, 0] = True
-    soft = not isinstance(nodes, Tree)
-    places = {int(node): k for k, node in enumerate(nodes.splits)} if soft else {}
-    for node in range(nodes.node_count):
-        left, right = int(nodes.children_left[node]), int(nodes.children_right[node])
-        if left < 0:
-            continue
-        if soft:
-            k = places[node]
-            yes = answers @ nodes.weights[k] + nodes.intercepts[k] >= 0
-        else:
-            value = answers[:, nodes.feature[node]]
-            yes = value <= nodes.threshold[node] if nodes.numeric else value
-        reached[:, left] = reached[:, node] & yes
-        reached[:, right] = reached[:, node] & ~yes
-    return reached
+    check_proof(tree, rows, statement, own, checks, most_work)
 
 
 def _check_columns(tree: Any, rows: Rows, reached: NDArray[np.bool_], checks: Checks) -> None:

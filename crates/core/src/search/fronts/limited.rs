@@ -169,8 +169,8 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
     fn measure(&self, point: &Point<K>) -> Measured {
         let task = self.engine.task;
         let (tree, labels) = self.engine.tree(point.plan);
-        let leaf_of = tree.partition(self.features);
-        let labels = leaf_of.into_iter().map(|leaf| i64::from(labels[leaf]));
+        let rows = 0..self.features.n_rows();
+        let labels = rows.map(|r| labels[tree.leaf_of(self.features, r)]);
         let of_total = || Measured::plain(task.objective_of(point.cost[0], point.leaves));
         task.measured(labels, tree.n_leaves()).unwrap_or_else(of_total)
     }

@@ -30,6 +30,10 @@ impl Metric {
     /// Value of the measure for `total` = weight of negatives and of positives; 0 where the
     /// quotient is 0/0.
     pub fn value(self, [fp, fn_]: [f64; 2], total: [f64; 2]) -> f64 {
+        if fp == 0.0 && fn_ == 0.0 && total[0] > 0.0 && total[1] > 0.0 {
+            // No weights round this.
+            return 1.0;
+        }
         let (numerator, denominator) = match self {
             Metric::FBeta(beta) => {
                 let squared = beta * beta;
@@ -182,7 +186,9 @@ impl Search<'_> {
             self.best = self.met.len();
         }
         self.met.push(point);
-        self.certificate.improve(Measured::plain(1.0 - self.best_score()));
+        // No measure is above 1, however it is rounded.
+        let objective = (1.0 - self.best_score()).max(self.penalty);
+        self.certificate.improve(Measured::plain(objective));
     }
 
     /// Finds the best measure less penalties. Single leaves are known. Trees of at least k

@@ -1,0 +1,148 @@
+"""Exact sums: whole numbers in a common unit, fractions, and logarithms of fractions."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Column", "absolute", "fractions", "log_ratio", "maximum"]
+
+Objects = NDArray[Any]
+
+# Sums of whole numbers stay below this in 64 bits.
+_WHOLE = 2**62
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One exact number per row.
+
+    Parameters
+    ----------
+    whole : array of int64 or of Python integers, shape (n,)
+        Integers of 64 bits where the sum of all sizes fits.
+    unit : Fraction
+        What they are multiples of.
+    """
+
+    whole: Objects
+    unit: Fraction
+
+    @staticmethod
+    def of(values: Any) -> Column:
+        """Column of finite float64 values, without rounding."""
+        values = np.asarray(values, dtype=np.float64).ravel()
+        share, exponent = np.frexp(values)
+        mantissa = np.ldexp(share, 53).astype(np.int64)
+        used = mantissa != 0
+        if not used.any():
+            return Column(np.zeros(values.size, dtype=np.int64), Fraction(1))
+        zeros = np.zeros(values.size, dtype=np.int64)
+        lowest = (mantissa & -mantissa)[used]
+        zeros[used] = np.frexp(lowest.astype(np.float64))[1] - 1
+        mantissa >>= zeros
+        exponent = exponent.astype(np.int64) - 53 + zeros
+        least = int(exponent[used].min())
+        shift = np.where(used, exponent - least, 0)
+        whole = np.array(
+            [m << s for m, s in zip(mantissa.tolist(), shift.tolist(), strict=True)], dtype=object
+        )
+        return Column.fitting(whole, Fraction(2) ** least)
+
+    @staticmethod
+    def fitting(whole: Objects, unit: Fraction) -> Column:
+        """Column in integers of 64 bits where their sums fit."""
+        if whole.dtype == object and sum(map(abs, whole.tolist())) < _WHOLE:
+            whole = whole.astype(np.int64)
+        return Column(whole, unit)
+
+    def __mul__(self, other: Column) -> Column:
+        product = self.whole.astype(object) * other.whole.astype(object)
+        return Column.fitting(product, self.unit * other.unit)
+
+    def minus(self, value: float) -> Column:
+        """Each number less one value."""
+        unit = min(self.unit, Column.of([value]).unit)
+        by, less = self.unit / unit, Fraction(value) / unit
+        if by.denominator != 1 or less.denominator != 1:
+            raise ValueError("units of both must be powers of two")
+        whole = self.whole.astype(object) * int(by) - int(less)
+        return Column.fitting(whole, unit)
+
+    def scaled(self, factor: Fraction) -> Column:
+        """The same integers in another unit."""
+        return Column(self.whole, self.unit * factor)
+
+    def where(self, some: NDArray[np.bool_]) -> Column:
+        """Zero elsewhere."""
+        return Column(np.where(some, self.whole, 0), self.unit)
+
+    def sum(self, rows: Any = slice(None)) -> Fraction:
+        """Sum over some rows."""
+        return int(self.whole[rows].sum()) * self.unit if len(self.whole) else Fraction(0)
+
+    def by_group(self, place: NDArray[np.int64], n: int) -> Column:
+        """Sums of the rows of each group."""
+        sums = np.zeros(n, dtype=self.whole.dtype)
+        np.add.at(sums, place, self.whole)
+        return Column(sums, self.unit)
+
+    def floats(self) -> NDArray[np.float64]:
+        """Nearest float64 of each number."""
+        up, down = self.unit.numerator, self.unit.denominator
+        return np.array([x * up / down for x in self.whole.tolist()], dtype=np.float64)
+
+    @property
+    def largest(self) -> Fraction:
+        """Largest size."""
+        return max(map(abs, self.whole.tolist()), default=0) * self.unit
+
+
+def fractions(values: Any) -> Objects:
+    """Array of the same shape whose floats are fractions."""
+    array = np.asarray(values, dtype=object)
+    flat = [Fraction(value) for value in array.ravel().tolist()]
+    made = np.empty(len(flat), dtype=object)
+    made[:] = flat
+    return made.reshape(array.shape)
+
+
+def absolute(values: Any) -> Objects:
+    """Sizes of fractions or floats."""
+    return np.abs(np.asarray(values))
+
+
+def maximum(values: Any, least: Any) -> Any:
+    """Elementwise maximum of fractions or floats."""
+    return np.maximum(values, least)
+
+
+def log_ratio(above: Any, below: Any) -> Any:
+    """Logarithm of a ratio of positive numbers: of fractions to the last digit, as fractions."""
+    if np.asarray(above).dtype != object:
+        return np.log(above / below)
+    above, below = np.broadcast_arrays(above, below)
+    found = np.empty(above.shape, dtype=object)
+    for place in np.ndindex(above.shape):
+        found[place] = Fraction(_log(above[place], below[place]))
+    return found
+
+
+def _log(above: Fraction, below: Fraction) -> float:
+    off = (above - below) / below
+    if abs(off) < Fraction(1, 2):
+        return math.log1p(off)
+    ratio = above / below
+    return (
+        math.log(ratio.numerator) - math.log(ratio.denominator) if _far(ratio) else math.log(ratio)
+    )
+
+
+def _far(ratio: Fraction) -> bool:
+    """Whether float64 has no such number."""
+    return not -1000 < ratio.numerator.bit_length() - ratio.denominator.bit_length() < 1000
