@@ -377,13 +377,12 @@ def test_measures_count_light_rows_beside_a_heavy_one(name, heavy):
 
 
 @pytest.mark.parametrize("name", ["f1", "mcc"])
-def test_a_perfect_tree_of_uneven_weights_loses_nothing(name):
-    features = np.array([[0], [0], [1], [1]], dtype=bool)
-    weight = np.array([1, 1e5, 1, 1e-5])
+@pytest.mark.parametrize("y", [[0, 0, 1, 1], [0, 1, 1, 0], [1, 1, 1, 0]])
+def test_a_perfect_tree_of_uneven_weights_loses_nothing(name, y):
+    features, weight = np.array(y, dtype=bool)[:, None], np.array([1, 1e5, 1, 1e-5])
     model = or_clear_error(
-        OptimalTreeClassifier(max_depth=1, objective=name),
-        ["sample_weight"], features, [0, 0, 1, 1], weight,
-    )  # fmt: skip
+        OptimalTreeClassifier(max_depth=1, objective=name), ["sample_weight"], features, y, weight
+    )
     if model is not None:
         assert model.objective_value_ == model.lower_bound_ == 0.0
 
