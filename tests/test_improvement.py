@@ -71,5 +71,5 @@ def test_every_search_tells_its_guarantee(rows):
         rows["X"], rows["label"], sensitive=rows["X"][:, 2] > 1
     )
     for tree in (fair, OptimalTreeRegressor().fit(rows["X"], rows["time"])):
-        assert tree.guarantee_ == tree.gap_ == 0
+        assert tree.guarantee_ == tree.gap_ <= 1e-9 * tree.objective_value_
         assert tree.reference_loss_ is None

@@ -119,7 +119,7 @@ def test_optimum_is_that_of_trying_every_tree(task, depth, leaves, min_rows, pen
         expected = least_cost(task, X, y, weight, depth, leaves, min_rows, penalty)
         assert model.objective_value_ == pytest.approx(expected, rel=1e-12, abs=1e-12)
         assert model.status_ == "optimal"
-        assert model.gap_ == 0
+        assert model.gap_ <= 1e-9 * abs(model.objective_value_)
         assert model.depth_ <= depth and model.n_leaves_ <= (leaves or 8)
         assert model.tree_.n_node_samples[model.tree_.is_leaf].min() >= min_rows
 

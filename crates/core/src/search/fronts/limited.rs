@@ -229,9 +229,14 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         let Some(point) = point.filter(|p| self.admits(p)) else { return };
         let better = |b: &Point<K>| (point.cost[0], point.leaves) < (b.cost[0], b.leaves);
         if self.best.as_ref().is_none_or(better) {
-            (self.best, self.measured) = (Some(point), self.measure(&point));
-            self.tell();
+            self.take(point);
         }
+    }
+
+    /// The best tree from now on.
+    fn take(&mut self, point: Point<K>) {
+        (self.best, self.measured) = (Some(point), self.measure(&point));
+        self.tell();
     }
 
     /// Weighted cost that multipliers grant every admissible tree, beyond component 0.
@@ -532,8 +537,8 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         window[0].1 = self.most(window[0].1);
         let bounds = Bounds { value: f64::INFINITY, window, leaves: self.engine.max_leaves };
         if bounds.admit(&cost, yes.leaves + no.leaves) {
-            self.best = Some(self.engine.join(&root.sample, c, yes, no));
-            self.tell();
+            let point = self.engine.join(&root.sample, c, yes, no);
+            self.take(point);
         }
     }
 }
