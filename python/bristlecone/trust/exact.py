@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Column", "absolute", "fractions", "log_ratio", "maximum"]
+__all__ = ["Column", "fractions", "log_ratio"]
 
 Objects = NDArray[Any]
 
@@ -110,16 +110,6 @@ def fractions(values: Any) -> Objects:
     made = np.empty(len(flat), dtype=object)
     made[:] = flat
     return made.reshape(array.shape)
-
-
-def absolute(values: Any) -> Objects:
-    """Sizes of fractions or floats."""
-    return np.abs(np.asarray(values))
-
-
-def maximum(values: Any, least: Any) -> Any:
-    """Elementwise maximum of fractions or floats."""
-    return np.maximum(values, least)
 
 
 def log_ratio(above: Any, below: Any) -> Any:

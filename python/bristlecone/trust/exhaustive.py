@@ -34,6 +34,8 @@ _NEAR = 1e-12
 _PER_LEAF, _ROWS, _PER_PAIR = 40.0, 1000.0, 100.0
 # Work of the cost of a cell, and of one row and statistic in its sum.
 _PER_CELL, _PER_PRODUCT = 4.0, 0.01
+# Cells of all statistics that are held at once, in parts: half a gigabyte.
+_MOST_CELLS = 5e6
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,8 @@ def estimated_work(statement: Statement, n_features: int, n_rows: int, limits: L
         return math.inf
     leaves = (2.0 * n_features) ** limits.depth
     if statement.is_concave:
+        if limits.depth > 1 and len(statement.columns) * n_features**2 > _MOST_CELLS:
+            return math.inf
         share = n_rows / 2 ** max(limits.depth - 2, 0)
         return leaves * (_PER_CELL + len(statement.columns) * _PER_PRODUCT * share)
     width = statement.statistics.shape[1]

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Lifetimes", "antitonic_curve", "restricted_mean", "step_values"]
+__all__ = ["Lifetimes", "antitonic_curve", "restricted_mean"]
 
 Floats = NDArray[np.float64]
 
@@ -86,12 +86,6 @@ class Lifetimes:
         squares = self.at_risk(self.weight**2)
         ratio = np.divide(at_risk**2, squares, out=np.ones_like(at_risk), where=squares > 0)
         return np.clip(ratio, 1.0, self.time.size)
-
-
-def step_values(times: Floats, values: Floats, at: Floats, before: float) -> Floats:
-    """Right-continuous step function at times ``at``."""
-    padded = np.append(before, values)
-    return padded[np.searchsorted(times, at, side="right")]
 
 
 def _antitonic(values: Floats, weight: Floats) -> Floats:

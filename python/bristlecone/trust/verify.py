@@ -81,12 +81,13 @@ def verify(
     Notes
     -----
     Sums are exact. Numbers are the same when they agree to 1e-9 of themselves; where terms of
-    either sign cancel, of the mean size of the terms. The check "rows" compares the fingerprint of the answers, outcomes and
-    weights in the order of the rows. A row that was changed, added or dropped fails it, and so do
-    rows in another order, because then nobody can tell that they are the same rows; all other
-    checks pass then. What a column holds beyond the answers to the questions (1.2 or 1.3, both
-    below every threshold) is seen only where it moves a least or greatest value, a mean, or a
-    threshold's neighbours. Words, seconds and the trace cannot be checked.
+    either sign cancel, of the mean size of the terms. The check "rows" compares the fingerprint of
+    the answers, outcomes and weights in the order of the rows. A row that was changed, added or
+    dropped fails it, and so do rows in another order, because then nobody can tell that they are
+    the same rows; all other checks pass then. What a column holds beyond the answers to the
+    questions (1.2 or 1.3, both below every threshold) is seen only where it moves a least or
+    greatest value, a mean, or a threshold's neighbours. Words, seconds and the trace cannot be
+    checked.
 
     Examples
     --------
