@@ -81,7 +81,8 @@ def classification(rng, objectives):
         X = X[len(X) % 2 :]
         given, parameters["leaf_penalty"] = None, one_of(rng, 0.0, 0.0, 0.02)
         parameters["max_depth"] = 2 if parameters["max_depth"] is None else parameters["max_depth"]
-    ranges = Ranges(rng)
+    # Measures are computed in floating point, as are policies and Brier scores.
+    ranges = Ranges(rng, share=0.0 if by_front else 0.25)
     given = ranges.weights(given, len(X), few=by_front)
     kept, weight = prepared(rng, parameters, X, given)
     labels = classes_kept(rng, X, given, n_classes)
@@ -353,7 +354,8 @@ def policy(rng):
     X = rows(rng, front_size(rng, parameters, counted and n_arms == 2) if limited else 5)
     n = len(X)
     given, kept = few_weights(rng, X) if counted else weights(rng, n)
-    ranges = Ranges(rng)
+    # The value of a policy is the difference of two numbers, which may both be far larger.
+    ranges = Ranges(rng, share=0.0)
     given = ranges.weights(given, n, few=counted)
     kept, weight = prepared(rng, parameters, X, given)
     arm = classes_kept(rng, X, given, n_arms)

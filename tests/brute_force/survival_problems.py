@@ -40,7 +40,7 @@ def survival(rng, objective=None):
     X = rows(rng, front_size(rng, parameters, False) if fair else 5)
     n = len(X)
     given, kept = weights(rng, n)
-    ranges = Ranges(rng)
+    ranges = Ranges(rng, share=0.25 if objective == "likelihood" else 0.0)
     given = ranges.weights(given, n)
     kept, weight = prepared(rng, parameters, X, given)
     time = one_of(

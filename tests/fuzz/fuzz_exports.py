@@ -32,7 +32,7 @@ def tree(rng):
         model.fit(X, np.array(labels)[(signal > 0).astype(int)])
     elif kind == 1:
         model = OptimalTreeRegressor(max_depth=depth, encoder=encoder, shrinkage=rng.choice([0, 2]))
-        model.fit(X, signal * rng.choice([1e-200, 1.0, 1e100]))
+        model.fit(X, signal * rng.choice([1e-140, 1.0, 1e100]))
     else:
         event = rng.random(n) < 0.8
         event[0] = True

@@ -24,6 +24,9 @@ TEACHERS = ("direct", "inverse-propensity", "doubly-robust")
 # Added to a capacity, so that a share of whole rows loses none of them to rounding.
 _ROUNDING = 1e-9
 
+# Differences below this lose digits when they are averaged.
+_LEAST = 1e-290
+
 
 @dataclass(frozen=True, kw_only=True)
 class Rewards(TaskObjective):
@@ -46,6 +49,12 @@ class Rewards(TaskObjective):
 
     def task(self, data: Any) -> Task:
         regret = data.rewards.max(axis=1)[:, None] - data.rewards
+        most = regret.max(initial=0.0)
+        if 0.0 < most < _LEAST or not np.isfinite(most):
+            raise ValueError(
+                f"rewards of a row differ by {most:.3g} at most, which is not between {_LEAST:g} "
+                "and the largest number; change the unit of the outcomes"
+            )
         return Task("label-costs", {"costs": regret, "weight": data.weight})
 
     @property

@@ -88,7 +88,7 @@ def plot_trace(tree: Any, *, ax: Axes | None = None) -> Axes:
     last = seconds[-1]
     ax.set_xlim(seconds[0], 1.2 * last if wide else last + 0.02 * (last - seconds[0]))
     dressed(ax, "seconds", "objective")
-    gap = f"; gap {found.gap:.3g} ({found.relative_gap:.1%})" if found.gap > 0 else ""
+    gap = f"; gap {found.gap:.3g} ({found.relative_gap:.1%})" if found.status != "optimal" else ""
     ax.set_title(_wrapped(found.sentence + gap), fontsize="medium", color=INK, loc="left")
     legend_beside(ax)
     return ax
@@ -166,7 +166,7 @@ def plot_size_path(
 
     line: dict[str, Any] = {"marker": "o", "markersize": 5}
     ax.plot(sizes, objective, color=_OBJECTIVE, label="objective", **line)
-    open_ = bound < objective
+    open_ = np.array([found.status != "optimal" for found in certificates])
     if open_.any():
         at = np.array(sizes)
         gap: dict[str, Any] = {"color": FAINT, "alpha": 0.4, "linewidth": 3.0, "zorder": 1}

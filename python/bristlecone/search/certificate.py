@@ -212,11 +212,18 @@ class Certificate:
         return [
             ("objective", f"{self.objective_value:.10g}"),
             ("lower bound", f"{self.lower_bound:.10g}"),
-            ("gap", f"{self.gap:.3g} ({100 * self.relative_gap:.3g} %)"),
+            ("gap", self.gap_text),
             ("binary features", str(len(self.questions))),
             ("seconds", f"{self.seconds:.3g}"),
             *self.told,
         ]
+
+    @property
+    def gap_text(self) -> str:
+        """The gap as users read it: 0 where it is no more than optimal allows."""
+        if self.status == "optimal":
+            return "0 (0 %)"
+        return f"{self.gap:.3g} ({100 * self.relative_gap:.3g} %)"
 
     @property
     def told(self) -> list[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any, Literal
 
@@ -65,8 +66,9 @@ def close(expected: Any, found: Any, scale: Any = 0.0) -> bool:
 
 
 def _alike(one: Any, other: Any, scale: Any) -> Any:
-    # `rtol` of isclose is relative to the second number.
-    atol = _OF_TERMS * np.asarray(scale, dtype=np.float64)
+    # `rtol` of isclose is relative to the second number; numbers below the normal range have
+    # fewer digits than it asks for.
+    atol = _OF_TERMS * np.asarray(scale, dtype=np.float64) + 16 * math.ulp(0.0)
     return np.isclose(other, one, rtol=RELATIVE, atol=atol, equal_nan=True)
 
 

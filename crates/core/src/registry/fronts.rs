@@ -136,7 +136,20 @@ fn limited<'a, const K: usize>(
         if found.status == Status::Unresolved {
             return Err(unresolved(&finer, &found));
         }
-        found.trace = first.trace.into_iter().chain(found.trace).collect();
+        // What the first search knew, the second one does not have to find again.
+        let mut trace = first.trace;
+        for mut point in found.trace {
+            if let Some(last) = trace.last() {
+                point.objective = point.objective.min(last.objective);
+                point.lower_bound = point.lower_bound.max(last.lower_bound).min(point.objective);
+            }
+            trace.push(point);
+        }
+        found.lower_bound = found.lower_bound.max(first.lower_bound).min(found.objective);
+        if let Some(last) = trace.last_mut() {
+            (last.objective, last.lower_bound) = (found.objective, found.lower_bound);
+        }
+        found.trace = trace;
         Ok(found)
     })
 }

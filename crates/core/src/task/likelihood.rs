@@ -24,6 +24,9 @@ const TOTAL_BITS: u32 = 61;
 /// Largest price of a split: more than two trees differ by.
 pub(super) const MOST_PRICE: i64 = 1 << 56;
 
+/// More than the logarithms of ratios of 64-bit sums, and of their scales, come to.
+const LOGARITHMS: f64 = 256.0;
+
 /// Most pseudo-events of a prior.
 pub const MOST_PRIOR: f64 = 1e9;
 
@@ -118,18 +121,19 @@ impl Likelihood {
         let weight = Precise::of((0..n).map(|i| obs.weight(i))).value();
         let unit = 1.0 / hazards.scale();
         let records = || rows.iter().filter(|r| r[1] > 0.0).map(|r| (r[0], r[1]));
-        let of_hazards = if hazards.whole { 0.0 } else { rounding_error(records(), unit, 1) };
+        // Rows of less than four units of hazard may weigh anything: what their events can cost.
+        let heavy = || records().filter(|r| hazards.whole || r.1 >= 4.0 * unit);
+        let light = || records().filter(|r| !hazards.whole && r.1 < 4.0 * unit);
+        let of_hazards = if hazards.whole { 0.0 } else { rounding_error(heavy(), unit, 1) };
+        let rate = heavy().map(|r| r.0 / r.1).fold(0.0, f64::max);
+        let of_light = light().map(|r| r.0 * LOGARITHMS + unit * rate).sum::<f64>();
         // The derivative by the events is ln(H/E) − 1: at most the logarithm of the largest ratio.
         let total_hazard = Precise::of(records().map(|r| r.1)).value();
         let lightest = records().map(|r| r.0).filter(|&e| e > 0.0).fold(f64::INFINITY, f64::min);
         let ratio = |r: (f64, f64)| if r.0 > 0.0 { r.1 / r.0 } else { f64::INFINITY };
         let least = records().map(ratio).fold(f64::INFINITY, f64::min);
         let range = (total_hazard / lightest).ln().abs().max(least.ln().abs()) + 2.0;
-        let of_events = events.moved / events.scale() * range;
-        let light = !hazards.whole && records().any(|r| r.1 < 4.0 * unit);
-        if light && (obs.weight.is_some() || obs.entry.is_some()) {
-            return Err(too_wide(obs));
-        }
+        let of_events = events.moved / events.scale() * range + of_light;
         let events_total = total[0] as f64 / events.scale();
         // |cost| ≤ 64·ES₀ in all (hazard ratios stay within e^±64), with a prior HS₀ more; 2^54
         // leaves room for the prices of every split.
@@ -155,14 +159,6 @@ impl Likelihood {
         task.single_leaf = task.objective(&vec![0; n], 1).objective;
         Ok(task)
     }
-}
-
-/// What is said of weights, or of hazards since entry, that sums do not resolve.
-fn too_wide(obs: &Observations) -> Error {
-    let weights = (0..obs.len()).map(|i| (i, obs.weight(i)));
-    let range = range_of(weights.clone());
-    let reason = format!("the weights (or hazards) span too wide a range for exact sums: {range}");
-    Error::invalid("sample_weight", reason)
 }
 
 impl Likelihood {
@@ -274,8 +270,10 @@ impl ScalarTask for Likelihood {
             };
             loss.add(nlhs);
             loss.add(fitted);
-            // The terms of the log-likelihood: events, their hazards, and θ · HS, which is ES.
-            magnitude += (nlhs.abs() + fitted.abs() + events) / self.weight;
+            // Terms of the log-likelihood: hazards at events, and of the leaf; where all are 0,
+            // what they are of.
+            let terms = nlhs.abs() + fitted.abs();
+            magnitude += if terms > 0.0 { terms } else { events } / self.weight;
         }
         let objective = loss.value() / self.weight + self.penalty * n_leaves as f64;
         Measured { objective, magnitude }

@@ -122,7 +122,7 @@ fn tasks_of_several_components_are_separable() {
         let costs: Vec<f64> = (0..3 * n).map(|_| random.unit()).collect();
         let capacity = [f64::INFINITY, 3.0, 1.5];
         check(
-            &Capacity::<3>::new(&costs, &capacity, weight, penalty).expect("costs"),
+            &Capacity::<3>::new(&costs, &capacity, weight, penalty, None).expect("costs"),
             &curve,
             random,
         );

@@ -87,7 +87,7 @@ fn solve_once(
     // round by a share of all that is added, otherwise by one of the sum itself.
     let cancel = if prior >= 0.0 || leaf == f64::INFINITY { 0.0 } else { leaf.abs() };
     let off = leaves * nodes.slack + ROUNDED * (cancel + problem.penalty);
-    let scale = BatchScale { problem: &problem, prior, off };
+    let scale = BatchScale { problem: &problem, prior, off, cancel };
     let mut search =
         Search::new(&scale, settings, monitor, (leaf, Tree::leaf()), prior).with_slack(nodes.slack);
     if let Some(known) = known {
@@ -150,11 +150,14 @@ struct BatchScale<'a> {
     prior: f64,
     /// What ties and additions can be off by.
     off: f64,
+    /// Size of the terms where costs may cancel, as far as it is known: that of a single leaf.
+    cancel: f64,
 }
 
 impl Scale<f64> for BatchScale<'_> {
     fn objective(&self, cost: f64, _tree: &Tree) -> Measured {
-        Measured::plain((cost + self.problem.penalty) / self.problem.weight)
+        let objective = (cost + self.problem.penalty) / self.problem.weight;
+        Measured { objective, magnitude: objective.abs() + self.cancel / self.problem.weight }
     }
 
     /// A bound that was added up is rounded down by more than that is off.

@@ -51,6 +51,29 @@ impl Metric {
         if denominator > 0.0 { numerator / denominator } else { 0.0 }
     }
 
+    /// One less the measure, computed without a difference of numbers that are nearly equal.
+    fn loss(self, [fp, fn_]: [f64; 2], total: [f64; 2]) -> f64 {
+        match self {
+            Metric::FBeta(beta) => {
+                let missed = beta * beta * fn_ + fp;
+                let all = (1.0 + beta * beta) * (total[1] - fn_) + missed;
+                if all > 0.0 { missed / all } else { 1.0 }
+            }
+            Metric::Matthews => {
+                let (a, b, c, d) = (total[1] - fn_, fp, fn_, total[0] - fp);
+                // Weights that differ by powers of ten have products beyond all range.
+                let [left, right] =
+                    [(a + b).sqrt() * (a + c).sqrt(), (d + b).sqrt() * (d + c).sqrt()];
+                let (same, crossed) = (a * d, b * c);
+                if left * right <= 0.0 || same < crossed {
+                    return 1.0 - self.value([fp, fn_], total);
+                }
+                let products = a * b * (c + d) + c * d * (a + b);
+                (a + b + c + d) * products / (left * right) / (left * right + same - crossed)
+            }
+        }
+    }
+
     /// Weights (α, β) along whose line the measure does not change to first order.
     fn slope(self, at: [f64; 2], total: [f64; 2]) -> [f64; 2] {
         let value = self.value(at, total);
@@ -186,8 +209,9 @@ impl Search<'_> {
             self.best = self.met.len();
         }
         self.met.push(point);
-        // No measure is above 1, however it is rounded.
-        let objective = (1.0 - self.best_score()).max(self.penalty);
+        let best = &self.met[self.best];
+        let objective =
+            self.metric.loss(pair(best), self.total) + self.penalty * best.tree.n_leaves() as f64;
         self.certificate.improve(Measured::plain(objective));
     }
 
