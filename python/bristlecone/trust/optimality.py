@@ -8,7 +8,6 @@ to be proven exactly; where terms cancel, as rewards do, rounding is relative to
 
 from __future__ import annotations
 
-import math
 from numbers import Real
 from typing import Any
 
@@ -22,8 +21,7 @@ RELATIVE = 1e-9
 
 def tolerance(terms: float) -> float:
     """Largest difference that counts as none; ``terms`` is the mean absolute term of the tree."""
-    # Numbers below the normal range have fewer digits than this.
-    return RELATIVE * abs(terms) + 16 * math.ulp(0.0)
+    return RELATIVE * abs(terms)
 
 
 def is_optimal(objective: Real | float, lower_bound: Real | float, terms: float) -> bool:

@@ -138,7 +138,8 @@ def check_proof(
     if not found.is_searched:
         checks.skip("lower bound", "none", f"nothing is claimed of a {found.status} tree")
         return
-    told = f"{found.lower_bound:.10g} ({found.status}, gap {0 if found.status == 'optimal' else found.gap:.3g})"
+    gap = 0.0 if found.status == "optimal" else found.gap
+    told = f"{found.lower_bound:.10g} ({found.status}, gap {gap:.3g})"
     off = tolerance(own.terms) + own.doubt
     objective, bound = own.objective, found.lower_bound
     # A claim of optimality needs the objective that the tree has, not the one that it reports.

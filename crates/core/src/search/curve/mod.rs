@@ -15,11 +15,10 @@ use super::branch::{Branch, MemoOf};
 use super::certificate::MEET;
 use super::nodes::Nodes;
 use super::root::{Scale, Search};
-use super::{Checked, Measured, Monitor, Settings, Solution, Status, Stop};
+use super::{Checked, Measured, Monitor, Settings, Solution, Stop};
 use crate::data::BinaryMatrix;
 use crate::error::Error;
 use crate::task::curve::ScalarCurveTask;
-use crate::task::range_of;
 use crate::tree::Tree;
 use kernel::Kernel;
 use node::{CurveNodes, Node, greedy};
@@ -145,18 +144,6 @@ impl<'a> Prepared<'a> {
         let off = (verdict.objective - cost).abs();
         if self.task.reference().is_none() && off > MEET * verdict.objective.max(1.0) {
             let reason = format!("span too wide a range: sums over them are off by {off:.1e}");
-            return Err(Error::invalid("sample_weight", reason));
-        }
-        let blurred = self.task.error() > MEET * verdict.objective;
-        if blurred && verdict.status == Status::Optimal && verdict.objective > 0.0 {
-            let weights = self.task.timeline().weight.iter().copied().enumerate();
-            let reason = format!(
-                "the values span too wide a range for a certificate ({}): the objective {:e} is \
-                 certain to {:.1e} only",
-                range_of(weights),
-                verdict.objective,
-                self.task.error()
-            );
             return Err(Error::invalid("sample_weight", reason));
         }
         let solution = Solution {
