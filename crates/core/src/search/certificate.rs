@@ -127,7 +127,7 @@ impl<'a> Certificate<'a> {
     /// # Panics
     /// When the search missed the planted tree.
     pub fn finish(mut self, stop: Option<Stop>) -> Verdict {
-        let Measured { objective, magnitude } = self.best;
+        let objective = self.best.objective;
         let status = match stop {
             _ if objective == f64::INFINITY && self.lower == f64::INFINITY => Status::Infeasible,
             _ if objective < f64::INFINITY && self.best.meets(self.lower) => Status::Optimal,
@@ -136,9 +136,8 @@ impl<'a> Certificate<'a> {
             None => Status::Unresolved,
         };
         if let (Some(planted), Status::Optimal | Status::Infeasible) = (self.planted, status) {
-            let most = planted + MEET * magnitude.max(1.0);
             assert!(
-                objective < f64::INFINITY && objective <= most,
+                objective <= planted + MEET * planted.abs().max(1.0),
                 "a tree of objective {planted} was pruned: {objective} was returned as {}",
                 status.name(),
             );

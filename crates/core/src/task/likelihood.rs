@@ -270,10 +270,8 @@ impl ScalarTask for Likelihood {
             };
             loss.add(nlhs);
             loss.add(fitted);
-            // Terms of the log-likelihood: hazards at events, and of the leaf; where all are 0,
-            // what they are of.
-            let terms = nlhs.abs() + fitted.abs();
-            magnitude += if terms > 0.0 { terms } else { events } / self.weight;
+            // The terms of the log-likelihood: events, their hazards, and θ · HS, which is ES.
+            magnitude += (nlhs.abs() + fitted.abs() + events) / self.weight;
         }
         let objective = loss.value() / self.weight + self.penalty * n_leaves as f64;
         Measured { objective, magnitude }

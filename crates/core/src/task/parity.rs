@@ -7,9 +7,8 @@
 //! both thresholds: D = Σ over leaves that predict 1 of n_1/N_1 − n_0/N_0, −δ ≤ D ≤ δ.
 
 use super::fixed::{Fixed, Penalty, Precise, power_of_two, room};
-use super::{FrontTask, Statistics, Task, range_of, total_weight};
+use super::{FrontTask, Statistics, Task, total_weight};
 use crate::error::Error;
-use crate::search::Measured;
 
 /// Bits of the total weight.
 const TOTAL_BITS: u32 = 46;
@@ -37,12 +36,6 @@ pub struct Parity {
     units: [f64; 2],
     bound: i64,
     grain: i64,
-    /// Class and weight of every row, and the sum of the weights.
-    rows: Vec<(bool, f64)>,
-    total_weight: f64,
-    leaf_penalty: f64,
-    /// What rounding the weights can do to the objective of any tree.
-    off: f64,
 }
 
 impl Parity {
@@ -104,21 +97,8 @@ impl Parity {
         let unit = fixed.scale() * (1i64 << up) as f64 * total_weight;
         let penalty = Penalty::new(leaf_penalty, unit, total << up);
         let grain = if penalty.price == 0 { 1 << up } else { 1 };
-        let rows = positive.iter().copied().zip(weight.iter().copied()).collect();
-        let off = fixed.moved / fixed.scale() / total_weight;
         let units = [unit, scale];
-        Ok(Parity {
-            statistics,
-            up,
-            penalty,
-            units,
-            bound,
-            grain,
-            rows,
-            total_weight,
-            leaf_penalty,
-            off,
-        })
+        Ok(Parity { statistics, up, penalty, units, bound, grain })
     }
 }
 
@@ -189,20 +169,5 @@ impl FrontTask<2> for Parity {
 
     fn refinement(&self) -> Option<i64> {
         Some(0)
-    }
-
-    fn resolution(&self) -> f64 {
-        self.off
-    }
-
-    fn measured(&self, labels: impl Iterator<Item = i64>, n_leaves: usize) -> Option<Measured> {
-        let wrong = |&((positive, _), label): &(&(bool, f64), i64)| *positive != (label == 1);
-        let rows = self.rows.iter().zip(labels).filter(wrong);
-        let loss = Precise::of(rows.map(|((_, weight), _)| *weight)).value() / self.total_weight;
-        Some(Measured::plain(loss + self.leaf_penalty * n_leaves as f64))
-    }
-
-    fn widest(&self) -> (&'static str, String) {
-        ("sample_weight", range_of(self.rows.iter().map(|row| row.1).enumerate()))
     }
 }
