@@ -274,7 +274,8 @@ def fair_labels(rng):
     X = rows(rng, front_size(rng, parameters, counted))
     n = len(X)
     given, kept = few_weights(rng, X) if counted else weights(rng, n)
-    ranges = Ranges(rng)
+    # Limits on groups are proven in whole numbers of 46 bits.
+    ranges = Ranges(rng, share=0.0)
     given = ranges.weights(given, n, few=counted)
     kept, weight = prepared(rng, parameters, X, given)
     labels = classes_kept(rng, X, given, 2)
