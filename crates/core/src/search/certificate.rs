@@ -26,7 +26,7 @@ impl Measured {
 
     /// Whether this is the least objective, as far as `lower` proves it: to [`MEET`], and exactly
     /// where the objective is 0.
-    fn meets(self, lower: f64) -> bool {
+    pub fn meets(self, lower: f64) -> bool {
         let Measured { objective, magnitude } = self;
         objective <= lower || objective - lower <= MEET * magnitude
     }
