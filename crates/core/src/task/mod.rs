@@ -28,6 +28,7 @@ pub mod parity;
 pub mod priced;
 pub mod prices;
 pub mod regression;
+mod split_price;
 pub mod wide;
 
 use crate::data::BinaryMatrix;
