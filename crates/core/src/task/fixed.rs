@@ -75,6 +75,17 @@ impl Precise {
         self.rest += a.mul_add(b, -product);
     }
 
+    /// Adds another sum.
+    pub fn add_all(&mut self, other: Precise) {
+        self.add(other.sum);
+        self.add(other.rest);
+    }
+
+    /// Minus the sum.
+    pub fn negated(self) -> Precise {
+        Precise { sum: -self.sum, rest: -self.rest }
+    }
+
     /// The sum, rounded once.
     pub fn value(self) -> f64 {
         self.sum + self.rest

@@ -6,6 +6,7 @@
 
 use super::fixed::{Fixed, Precise, power_of_two, times_power, unit_exponent};
 use super::prices::FeaturePrices;
+use super::rewards::{Rewards, in_two_parts};
 use super::split_price::Price;
 use super::wide::{Labels, Wide};
 use super::{
@@ -49,6 +50,8 @@ struct Source {
     max_leaves: usize,
     /// Whether the costs of tests are whole, or there are none.
     whole_tests: bool,
+    /// What costs are the shortfalls of, and what rounding these can do to any tree.
+    rewards: Option<(Rewards, f64)>,
 }
 
 /// A task of label costs: one channel per label, a leaf takes the cheapest.
@@ -93,6 +96,7 @@ impl LabelCosts {
             penalty: leaf_penalty,
             max_leaves,
             whole_tests: true,
+            rewards: None,
         }))
     }
 
@@ -144,6 +148,30 @@ impl LabelCosts {
             penalty: leaf_penalty,
             max_leaves,
             whole_tests: of_tests().all(|price| price.fract() == 0.0),
+            rewards: None,
+        }))
+    }
+
+    /// `rewards[row][label]` of giving a row a label, of any sign; the objective is the penalties of
+    /// the leaves minus the mean reward per unit of weight. O(rows · labels).
+    pub fn of_rewards(
+        rewards: &[f64],
+        n_labels: usize,
+        weights: Option<&[f64]>,
+        leaf_penalty: f64,
+        max_leaves: usize,
+    ) -> Result<Self, Error> {
+        let rewards = Rewards::new(rewards, n_labels, weights, leaf_penalty)?;
+        let short = rewards.shortfalls();
+        Ok(LabelCosts::prepare(Source {
+            rows: RowCosts::Matrix(short.values),
+            n_labels: n_labels.max(1),
+            outward: rewards.outward,
+            total_weight: rewards.total_weight,
+            penalty: leaf_penalty,
+            max_leaves,
+            whole_tests: true,
+            rewards: Some((rewards, short.off)),
         }))
     }
 
@@ -216,6 +244,7 @@ impl LabelCosts {
         let price = if fixed.whole { price } else { price.round() };
         let grains = if fixed.whole && !source.whole_tests { 1..=up } else { up..=up };
         let price = Price::new(price, up, grains, single_leaf, source.max_leaves);
+        let moved = moved + source.rewards.as_ref().map_or(0.0, |(_, off)| off * fixed.scale());
         let rounded = if fixed.whole { 0.0 } else { 0.5 };
         let splits = price.affordable.min(source.max_leaves as f64);
         let unit = (1i64 << up) as f64;
@@ -238,6 +267,11 @@ impl LabelCosts {
         self.scale
     }
 
+    /// Most splits of a tree that may be best.
+    fn splits(&self) -> f64 {
+        self.price.affordable.min(self.source.max_leaves as f64)
+    }
+
     /// Power of two that costs were divided by.
     pub(super) fn outward(&self) -> i32 {
         self.source.outward
@@ -245,11 +279,14 @@ impl LabelCosts {
 
     /// The task without rounding, with prices of questions per unit of the rows' weights.
     pub(super) fn wide_with<'a>(
-        &self,
+        &'a self,
         known: f64,
         prices: Option<(&'a FeaturePrices, &[f64])>,
     ) -> Labels<'a> {
         let Source { rows, n_labels, outward, total_weight, penalty, .. } = &self.source;
+        if let Some((rewards, _)) = &self.source.rewards {
+            return Labels::of_rewards(rewards, *penalty, self.splits(), known);
+        }
         let of = (*total_weight, *outward);
         match rows {
             RowCosts::Matrix(costs) => Labels::new(costs, *n_labels, of, prices, *penalty, known),
@@ -328,6 +365,9 @@ impl ScalarTask for LabelCosts {
 
     fn objective(&self, leaf_of: &[usize], n_leaves: usize) -> Measured {
         let Source { rows, n_labels, outward, total_weight, penalty, .. } = &self.source;
+        if let Some((rewards, _)) = &self.source.rewards {
+            return rewards.measured(leaf_of, n_leaves);
+        }
         let n_labels = *n_labels;
         let mut sums = vec![Precise::default(); n_leaves * n_labels];
         let mut loss = Precise::default();
@@ -361,12 +401,27 @@ impl ScalarTask for LabelCosts {
     }
 
     fn least_objective(&self) -> f64 {
-        self.source.penalty
+        let of_rewards = |(rewards, _): &(Rewards, f64)| rewards.least_objective();
+        self.source.rewards.as_ref().map_or(self.source.penalty, of_rewards)
     }
 
     fn objective_of_cost(&self, cost: i64) -> f64 {
-        let Source { outward, total_weight, penalty, .. } = self.source;
-        times_power(cost as f64 / self.scale / total_weight, outward) + penalty
+        let Source { outward, total_weight, penalty, rewards, .. } = &self.source;
+        if let Some((rewards, _)) = rewards {
+            return rewards.objective_of(in_two_parts(cost.into(), 0).map(|p| p / self.scale));
+        }
+        times_power(cost as f64 / self.scale / total_weight, *outward) + penalty
+    }
+
+    fn unit_value(&self) -> f64 {
+        times_power(1.0 / self.scale / self.source.total_weight, self.source.outward)
+    }
+
+    fn addends(&self, value: f64, at_no_cost: f64) -> f64 {
+        match &self.source.rewards {
+            Some((rewards, _)) => rewards.addends(value, self.splits()),
+            None => value.abs() + (value - at_no_cost).abs(),
+        }
     }
 
     fn resolution(&self, allowed: Allowed) -> f64 {
@@ -375,10 +430,14 @@ impl ScalarTask for LabelCosts {
     }
 
     fn finer(&self, known: f64) -> Option<Self> {
-        let Source { outward, total_weight, penalty, .. } = self.source;
+        let Source { outward, total_weight, penalty, rewards, .. } = &self.source;
         // No tree that is as good charges a row more than this above its least cost; a bit more,
         // for the rounding of this very number.
-        let cap = times_power(known - penalty, -outward) * total_weight * (1.0 + 1e-9);
+        let of_tree = |known: f64| times_power(known - penalty, -outward) * total_weight;
+        let cap = match rewards {
+            None => of_tree(known) * (1.0 + 1e-9),
+            Some((rewards, _)) => rewards.most_short(known),
+        };
         let finer = LabelCosts::in_units(self.source.clone(), FINE_BITS, cap);
         let helps = finer.off / finer.scale < 0.25 * self.off / self.scale;
         helps.then_some(finer)
@@ -392,6 +451,9 @@ impl ScalarTask for LabelCosts {
         match &self.source.rows {
             RowCosts::Classes { weight, .. } => {
                 ("sample_weight", range_of(weight.iter().copied().enumerate()))
+            }
+            RowCosts::Matrix(_) if self.source.rewards.is_some() => {
+                self.source.rewards.as_ref().expect("rewards").0.widest()
             }
             RowCosts::Matrix(costs) => {
                 let by_row =

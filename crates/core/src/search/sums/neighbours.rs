@@ -50,12 +50,11 @@ pub fn near_optimal<T: FreeQuestions>(
         return Ok(near::near_optimal(&mut branch, &root, settings, first, &nearness, objective));
     }
     let rows = sample(task, features)?;
-    // Costs are linear in the objective; ties are told apart by a price, of either sign, that is
-    // none.
-    let unit = (task.objective_of_cost(1 << 40) - task.objective_of_cost(0)) / (1u64 << 40) as f64;
+    // Ties are told apart by a price, of either sign, that is none.
     let ties = task.tie_price().abs().saturating_mul(rows.n_rows() as i64);
     // So far below the largest number that no difference of costs leads beyond it.
-    let above = (((tolerance + 2.0 * resolution) / unit) as i64).min(i64::MAX >> 2) + ties + 1;
+    let above =
+        (((tolerance + 2.0 * resolution) / task.unit_value()) as i64).min(i64::MAX >> 2) + ties + 1;
     let cut = cost(task, features, &first.tree) + above;
     let nearness = Nearness { cut, worst, limit };
     let problem = Problem::new(task, &rows, settings, monitor);

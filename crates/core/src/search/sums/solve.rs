@@ -92,7 +92,10 @@ fn solve_once<T: LaneTask>(
         None => (task.leaf_cost(&rows.total), Tree::leaf()),
         Some(known) => {
             let cost = cost(task, features, &known.tree);
-            let worth = if scale.is_exact() { 0 } else { (WORTH * cost.abs() as f64) as i64 };
+            // Costs may be shortfalls, which are larger than what they are told for.
+            let units = measured(task, features, &known.tree).magnitude / task.unit_value();
+            let worth = WORTH * units.min(cost.abs() as f64);
+            let worth = if scale.is_exact() { 0 } else { worth as i64 };
             (cost - worth, known.tree.clone())
         }
     };

@@ -39,7 +39,7 @@ impl Scale<i128> for WideScale<'_> {
     /// Costs are rounded down: no tree's objective is below that of its cost.
     fn bound(&self, lower: i128) -> f64 {
         let value = self.task.objective_of_cost(lower.saturating_sub(self.lost).max(0));
-        value - EVALUATED * value
+        value - EVALUATED * self.task.addends(value)
     }
 }
 
@@ -112,8 +112,6 @@ pub fn cost(task: &dyn Wide, features: &BinaryMatrix, tree: &Tree) -> i128 {
 
 /// What trees within `slack` of an objective cost at most, as the cost of the tree is given.
 pub fn within(task: &dyn Wide, cost: i128, slack: f64, leaves: usize) -> i128 {
-    // Costs are linear in the objective.
-    let unit = task.objective_of_cost(1 << 64) - task.objective_of_cost(0);
-    let units = slack / unit * (1i128 << 64) as f64 * (1.0 + 1e-9);
+    let units = slack / task.value_of_cost(1 << 64) * (1i128 << 64) as f64 * (1.0 + 1e-9);
     cost.plus(units as i128).plus(3 * leaves as i128)
 }
