@@ -108,8 +108,8 @@ class Rewards(TaskObjective):
         )
 
 
-def mean_reward(tree: Tree, leaves: LabelLeaves) -> float:
-    """Mean outcome of what the leaves of a tree prescribe, over its rows."""
+def mean_reward(tree: Tree, leaves: Any) -> float:
+    """Mean outcome of what the LabelLeaves of a tree prescribe, over its rows."""
     given = np.take_along_axis(leaves.values, leaves.label[:, None], axis=1)[:, 0]
     weight = tree.weighted_n_node_samples
     return math.fsum(given * (weight[tree.leaves] / weight[0]))
