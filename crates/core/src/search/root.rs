@@ -71,7 +71,7 @@ impl<'a, C: Cost> Search<'a, C> {
 
     /// Goes on where another search for the same trees ended.
     pub fn after(self, first: &Solution) -> Self {
-        Search { certificate: self.certificate.after(first), ..self }
+        Search { certificate: self.certificate.after(&first.trace), ..self }
     }
 
     /// Bounds are not of trees that the reference model rules out.
