@@ -4,16 +4,16 @@ use super::Problem;
 use crate::data::BinaryMatrix;
 use crate::error::Error;
 use crate::search::fronts::{
-    Front, Metric, solve_front, solve_limited, solve_metric, unresolved, without_capacity,
+    Front, Metric, resolved, solve_front, solve_limited, solve_metric, without_capacity,
     without_fairness, without_parity,
 };
 use crate::search::{Checked, Monitor, Status};
-use crate::task::Statistics;
 use crate::task::capacity::Capacity;
 use crate::task::confusion::Confusion;
 use crate::task::fair_brier::FairBrier;
 use crate::task::fair_survival::FairSurvival;
 use crate::task::parity::{Criterion, Parity};
+use crate::task::{FrontTask, Statistics};
 
 /// A search that has everything but its features and limits.
 pub struct FrontSearch<'a> {
@@ -89,8 +89,7 @@ fn parity<'a>(p: &Problem<'a>, criterion: Criterion) -> Result<FrontSearch<'a>, 
     let task = Parity::new(criterion, &labels, &group, weights, delta, penalty)?;
     FrontSearch::new(Vec::new(), move |x, s, m| {
         let relaxed = without_parity(&labels, weights, penalty, x);
-        let found = solve_limited(&task, &*relaxed, x, s, m)?;
-        if found.status == Status::Unresolved { Err(unresolved(&task, &found)) } else { Ok(found) }
+        resolved(solve_limited(&task, &*relaxed, x, s, m)?, || task.widest())
     })
 }
 
@@ -132,10 +131,8 @@ fn limited<'a, const K: usize>(
         // No better tree charges what costs more than this one.
         let known = Some(first.objective);
         let finer = Capacity::<K>::new(costs, capacity, weights, penalty, known)?;
-        let mut found = solve_limited(&finer, &*relaxed, x, s, m)?;
-        if found.status == Status::Unresolved {
-            return Err(unresolved(&finer, &found));
-        }
+        let found = solve_limited(&finer, &*relaxed, x, s, m)?;
+        let mut found = resolved(found, || finer.widest())?;
         // What the first search knew, the second one does not have to find again.
         let mut trace = first.trace;
         for mut point in found.trace {

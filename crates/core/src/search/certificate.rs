@@ -5,6 +5,10 @@ use super::{Monitor, Settings, Solution, Status, Stop, TracePoint};
 /// Objective and bound meet where they differ by no more than this share of the magnitude.
 pub(super) const MEET: f64 = 1e-9;
 
+/// Share by which evaluating an objective, or that of a cost, may be off, 2^−46: far more than a
+/// few roundings. See docs/maths/resolution.md.
+pub(super) const EVALUATED: f64 = 1.0 / (1u64 << 46) as f64;
+
 /// An objective, and the size of what it is a sum of.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {

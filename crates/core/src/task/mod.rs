@@ -16,6 +16,7 @@ pub mod brier;
 pub mod capacity;
 pub mod confusion;
 pub mod curve;
+pub(crate) mod digits;
 pub mod entropy;
 pub mod fair_brier;
 pub mod fair_survival;
@@ -69,7 +70,7 @@ fn total_weight(weights: Option<&[f64]>, n_rows: usize) -> Result<f64, Error> {
 }
 
 /// The rows that hold the smallest value above 0 and the largest one, as a clause.
-fn range_of(values: impl Iterator<Item = (usize, f64)> + Clone) -> String {
+pub(crate) fn range_of(values: impl Iterator<Item = (usize, f64)> + Clone) -> String {
     let positive = values.filter(|&(_, v)| v != 0.0).map(|(row, v)| (row, v.abs()));
     let by_size = |a: &(usize, f64), b: &(usize, f64)| a.1.total_cmp(&b.1);
     match (positive.clone().min_by(by_size), positive.max_by(by_size)) {

@@ -128,16 +128,22 @@ pub(crate) fn solve_front<T: FrontTask<2>>(
     })
 }
 
-/// What is said where a search under limits did not resolve its best tree.
-pub(crate) fn unresolved<T: FrontTask<K>, const K: usize>(task: &T, found: &Front) -> Error {
-    let (name, range) = task.widest();
+/// What was found, unless nothing but the range of the data keeps it from being certain.
+pub(crate) fn resolved(
+    found: Front,
+    widest: impl FnOnce() -> (&'static str, String),
+) -> Result<Front, Error> {
+    if found.status != Status::Unresolved {
+        return Ok(found);
+    }
+    let (name, range) = widest();
     let gap = found.objective - found.lower_bound;
     let reason = format!(
         "the values span too wide a range for a certificate ({range}): the objective {:e} is \
          certain to {gap:.1e} only",
         found.objective
     );
-    Error::invalid(name, reason)
+    Err(Error::invalid(name, reason))
 }
 
 /// The tree with the least component 0 whose other components lie within their windows.

@@ -1,0 +1,175 @@
+//! Real numbers as integers of any size, whose sums over rows round nothing.
+
+use num_bigint::{BigInt, BigUint};
+use num_traits::{ToPrimitive, Zero};
+use std::ops::Range;
+
+/// Bits of a channel.
+const DIGIT: u32 = 32;
+
+/// Rows whose digits can be summed.
+pub const MOST_ROWS: usize = 1 << 31;
+
+/// Numbers as integers over a common power of two.
+pub(crate) struct Dyadic {
+    pub integers: Vec<BigInt>,
+    pub exponent: i32,
+}
+
+impl Dyadic {
+    pub fn new(values: impl Iterator<Item = f64> + Clone) -> Dyadic {
+        let parts = values.map(parts);
+        let nonzero = parts.clone().filter(|&(mantissa, _)| mantissa != 0);
+        let exponent = nonzero.map(|(_, exponent)| exponent).min().unwrap_or(0);
+        let integer = |(mantissa, of): (i64, i32)| match mantissa {
+            0 => BigInt::zero(),
+            _ => BigInt::from(mantissa) << (of - exponent),
+        };
+        Dyadic { integers: parts.map(integer).collect(), exponent }
+    }
+}
+
+/// A finite number as an odd integer, or 0, times a power of two.
+pub(crate) fn parts(value: f64) -> (i64, i32) {
+    let bits = value.to_bits();
+    let (exponent, fraction) = ((bits >> 52 & 0x7ff) as i32, (bits & ((1 << 52) - 1)) as i64);
+    let (mantissa, exponent) =
+        if exponent == 0 { (fraction, -1074) } else { (fraction | 1 << 52, exponent - 1075) };
+    if mantissa == 0 {
+        return (0, 0);
+    }
+    let zeros = mantissa.trailing_zeros();
+    let mantissa = mantissa >> zeros;
+    (if value < 0.0 { -mantissa } else { mantissa }, exponent + zeros as i32)
+}
+
+/// Integers of any size per row, as channels.
+pub(crate) struct Digits {
+    /// Channels of each number.
+    numbers: Vec<Range<usize>>,
+    pub channels: usize,
+    pub statistics: Vec<i64>,
+}
+
+impl Digits {
+    /// `records` has `width` numbers per row.
+    pub fn new(records: &[BigInt], width: usize) -> Digits {
+        let digits = |k: usize| {
+            let of_number = records.iter().skip(k).step_by(width);
+            of_number
+                .map(|v| v.bits().div_ceil(u64::from(DIGIT)).max(1) as usize)
+                .max()
+                .unwrap_or(1)
+        };
+        let mut channels = 0;
+        let number = |k| {
+            let first = channels;
+            channels += digits(k);
+            first..channels
+        };
+        let numbers: Vec<Range<usize>> = (0..width).map(number).collect();
+        let mut statistics = Vec::with_capacity(records.len() / width.max(1) * channels);
+        for (at, value) in records.iter().enumerate() {
+            let (sign, digits) = value.to_u32_digits();
+            let sign = if sign == num_bigint::Sign::Minus { -1 } else { 1 };
+            let of = |j: usize| digits.get(j).map_or(0, |&d| sign * i64::from(d));
+            statistics.extend((0..numbers[at % width].len()).map(of));
+        }
+        Digits { numbers, channels, statistics }
+    }
+
+    /// The sum of a number.
+    pub fn sum(&self, number: usize, sums: &[i64]) -> BigInt {
+        let mut carry = 0i128;
+        let of = |&digit: &i64| {
+            let all = i128::from(digit) + carry;
+            carry = all >> DIGIT;
+            all as u32
+        };
+        let low: Vec<u32> = sums[self.numbers[number].clone()].iter().map(of).collect();
+        let above = BigInt::from(carry) << (DIGIT as usize * low.len());
+        above + BigInt::from(BigUint::new(low))
+    }
+}
+
+/// One number per row, in units of 2^`exponent`.
+pub(crate) struct ExactSums {
+    digits: Digits,
+    pub exponent: i32,
+}
+
+impl ExactSums {
+    pub fn new(values: impl Iterator<Item = f64> + Clone) -> ExactSums {
+        let Dyadic { integers, exponent } = Dyadic::new(values);
+        ExactSums { digits: Digits::new(&integers, 1), exponent }
+    }
+
+    /// The sums over the rows of every group; rows without a group count for none.
+    pub fn of_groups(&self, n: usize, group: impl Iterator<Item = Option<usize>>) -> Vec<BigInt> {
+        let channels = self.digits.channels;
+        let mut sums = vec![0i64; n * channels];
+        for (record, group) in self.digits.statistics.chunks_exact(channels).zip(group) {
+            if let Some(group) = group {
+                let sums = sums[group * channels..][..channels].iter_mut();
+                sums.zip(record).for_each(|(sum, digit)| *sum += digit);
+            }
+        }
+        sums.chunks_exact(channels).map(|sums| self.digits.sum(0, sums)).collect()
+    }
+}
+
+/// The quotient of two positive integers, or of 0 and one, but for its rounding to a double.
+pub(crate) fn ratio(numerator: &BigInt, divisor: &BigInt) -> f64 {
+    // So many bits that cutting the others off is less than rounding.
+    let shift = divisor.bits() as i64 - numerator.bits() as i64 + 64;
+    let quotient = if shift >= 0 {
+        (numerator << shift as u64) / divisor
+    } else {
+        numerator / (divisor << shift.unsigned_abs())
+    };
+    let value = quotient.to_f64().unwrap_or(f64::INFINITY);
+    super::fixed::times_power(value, i32::try_from(-shift).unwrap_or(i32::MIN / 2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_odd_integers_times_powers_of_two() {
+        assert_eq!(parts(0.0), (0, 0));
+        assert_eq!(parts(-12.0), (-3, 2));
+        assert_eq!(parts(f64::MIN_POSITIVE / 4.0), (1, -1024));
+        assert_eq!(parts(0.1).0 as f64 * 2f64.powi(parts(0.1).1), 0.1);
+    }
+
+    #[test]
+    fn digits_add_up_over_rows_of_either_sign() {
+        let big: BigInt = BigInt::from(1) << 200;
+        let records = [big.clone() + 5, BigInt::from(-7), -big.clone(), BigInt::from(3)];
+        let digits = Digits::new(&records, 2);
+        let row = |r: usize| &digits.statistics[r * digits.channels..][..digits.channels];
+        let sums: Vec<i64> = row(0).iter().zip(row(1)).map(|(a, b)| a + b).collect();
+        assert_eq!(digits.sum(0, &sums), BigInt::from(5));
+        assert_eq!(digits.sum(1, &sums), BigInt::from(-4));
+        assert_eq!(digits.sum(0, row(1)), -big);
+    }
+
+    #[test]
+    fn sums_of_groups_round_nothing() {
+        let values = [1e20, 0.1, -1e20, 0.1, 7.0];
+        let sums = ExactSums::new(values.into_iter());
+        let groups = [Some(0), Some(0), Some(0), Some(1), None];
+        let found = sums.of_groups(2, groups.into_iter());
+        assert_eq!(found[0], found[1]);
+        assert_eq!(ratio(&found[0], &BigInt::from(1)) * 2f64.powi(sums.exponent), 0.1);
+    }
+
+    #[test]
+    fn ratios_round_once() {
+        let big = BigInt::from(3) << 1500;
+        assert_eq!(ratio(&BigInt::from(2), &BigInt::from(3)), 2.0 / 3.0);
+        assert_eq!(ratio(&big, &(BigInt::from(7) << 1500)), 3.0 / 7.0);
+        assert_eq!(ratio(&BigInt::zero(), &big), 0.0);
+    }
+}
