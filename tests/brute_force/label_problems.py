@@ -81,8 +81,7 @@ def classification(rng, objectives):
         X = X[len(X) % 2 :]
         given, parameters["leaf_penalty"] = None, one_of(rng, 0.0, 0.0, 0.02)
         parameters["max_depth"] = 2 if parameters["max_depth"] is None else parameters["max_depth"]
-    # Measures are computed in floating point, as are policies and Brier scores.
-    ranges = Ranges(rng, share=0.0 if by_front else 0.25)
+    ranges = Ranges(rng)
     given = ranges.weights(given, len(X), few=by_front)
     kept, weight = prepared(rng, parameters, X, given)
     labels = classes_kept(rng, X, given, n_classes)
@@ -274,8 +273,7 @@ def fair_labels(rng):
     X = rows(rng, front_size(rng, parameters, counted))
     n = len(X)
     given, kept = few_weights(rng, X) if counted else weights(rng, n)
-    # Limits on groups are proven in whole numbers of 46 bits.
-    ranges = Ranges(rng, share=0.0)
+    ranges = Ranges(rng)
     given = ranges.weights(given, n, few=counted)
     kept, weight = prepared(rng, parameters, X, given)
     labels = classes_kept(rng, X, given, 2)
@@ -327,7 +325,8 @@ def fair_labels(rng):
         return (wrong, int((share[rows] * said).sum())), 0
 
     def score(outcome, tolerance):
-        fine = abs(Fraction(outcome[1], parts)) <= Fraction(delta) + tolerance
+        # What rounding δ and the weights to doubles can move the difference by.
+        fine = abs(Fraction(outcome[1], parts)) <= Fraction(delta) + Fraction(1, 2**51)
         return outcome[0] * unit / total if fine else math.inf
 
     def row_outcome(model):

@@ -86,11 +86,36 @@ fn metric<'a>(p: &Problem<'a>, metric: Metric) -> Result<FrontSearch<'a>, Error>
 fn parity<'a>(p: &Problem<'a>, criterion: Criterion) -> Result<FrontSearch<'a>, Error> {
     let (labels, weights, penalty) = (p.binary("labels")?, p.weights()?, p.leaf_penalty);
     let (group, delta) = (p.binary("group")?, p.amount("delta")?);
-    let task = Parity::new(criterion, &labels, &group, weights, delta, penalty)?;
+    let most = p.max_leaves;
+    let task = Parity::new(criterion, &labels, &group, weights, delta, penalty, most)?;
     FrontSearch::new(Vec::new(), move |x, s, m| {
         let relaxed = without_parity(&labels, weights, penalty, x);
-        resolved(solve_limited(&task, &*relaxed, x, s, m)?, || task.widest())
+        let first = solve_limited(&task, &*relaxed, x, s, m, None)?;
+        let finer = |known| Ok(task.finer(known));
+        again(
+            first,
+            finer,
+            || task.widest(),
+            |task, first| solve_limited(task, &*relaxed, x, s, m, Some(first)),
+        )
     })
+}
+
+/// What was found, or where only the range of the data keeps it from being certain what a task
+/// finds that knows its objective.
+fn again<T>(
+    first: Front,
+    finer: impl FnOnce(f64) -> Result<Option<T>, Error>,
+    widest: impl Fn() -> (&'static str, String),
+    solve: impl FnOnce(&T, Front) -> Result<Front, Error>,
+) -> Result<Front, Error> {
+    if first.status != Status::Unresolved || first.best.is_none() {
+        return resolved(first, widest);
+    }
+    match finer(first.objective)? {
+        Some(task) => resolved(solve(&task, first)?, widest),
+        None => resolved(first, widest),
+    }
 }
 
 /// Costs of labels, of which some may be given to so many rows only.
@@ -124,30 +149,16 @@ fn limited<'a, const K: usize>(
     let task = Capacity::<K>::new(costs, capacity, weights, penalty, None)?;
     FrontSearch::new(Vec::new(), move |x, s, m| {
         let relaxed = without_capacity(costs, capacity.len(), weights, penalty, x);
-        let first = solve_limited(&task, &*relaxed, x, s, m)?;
-        if first.status != Status::Unresolved {
-            return Ok(first);
-        }
+        let first = solve_limited(&task, &*relaxed, x, s, m, None)?;
         // No better tree charges what costs more than this one.
-        let known = Some(first.objective);
-        let finer = Capacity::<K>::new(costs, capacity, weights, penalty, known)?;
-        let found = solve_limited(&finer, &*relaxed, x, s, m)?;
-        let mut found = resolved(found, || finer.widest())?;
-        // What the first search knew, the second one does not have to find again.
-        let mut trace = first.trace;
-        for mut point in found.trace {
-            if let Some(last) = trace.last() {
-                point.objective = point.objective.min(last.objective);
-                point.lower_bound = point.lower_bound.max(last.lower_bound).min(point.objective);
-            }
-            trace.push(point);
-        }
-        found.lower_bound = found.lower_bound.max(first.lower_bound).min(found.objective);
-        if let Some(last) = trace.last_mut() {
-            (last.objective, last.lower_bound) = (found.objective, found.lower_bound);
-        }
-        found.trace = trace;
-        Ok(found)
+        let finer =
+            |known| Capacity::<K>::new(costs, capacity, weights, penalty, Some(known)).map(Some);
+        again(
+            first,
+            finer,
+            || task.widest(),
+            |task, first| solve_limited(task, &*relaxed, x, s, m, Some(first)),
+        )
     })
 }
 
@@ -168,7 +179,7 @@ fn fair_likelihood<'a>(p: &Problem<'a>) -> Result<FrontSearch<'a>, Error> {
     let events = task.events().to_vec();
     FrontSearch::new(events, move |x, s, m| {
         let relaxed = without_fairness(obs, false, prior, penalty, x);
-        solve_limited(&task, &*relaxed, x, s, m)
+        resolved(solve_limited(&task, &*relaxed, x, s, m, None)?, || task.widest())
     })
 }
 
@@ -180,6 +191,6 @@ fn fair_brier<'a>(p: &Problem<'a>) -> Result<FrontSearch<'a>, Error> {
     let events = task.events().to_vec();
     FrontSearch::new(events, move |x, s, m| {
         let relaxed = without_fairness(obs, true, 0.0, penalty, x);
-        solve_limited(&task, &*relaxed, x, s, m)
+        solve_limited(&task, &*relaxed, x, s, m, None)
     })
 }

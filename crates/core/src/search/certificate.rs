@@ -1,6 +1,6 @@
 //! What a search may say of its best tree: the one place where a status is made.
 
-use super::{Monitor, Settings, Solution, Status, Stop, TracePoint};
+use super::{Monitor, Settings, Status, Stop, TracePoint};
 
 /// Objective and bound meet where they differ by no more than this share of the magnitude.
 pub(super) const MEET: f64 = 1e-9;
@@ -66,10 +66,10 @@ impl<'a> Certificate<'a> {
     }
 
     /// Goes on where another search for the same trees ended.
-    pub fn after(mut self, first: &Solution) -> Self {
-        self.best = Measured::plain(first.objective);
-        self.raise(first.lower_bound);
-        self.trace.clone_from(&first.trace);
+    pub fn after(mut self, objective: f64, lower_bound: f64, trace: &[TracePoint]) -> Self {
+        self.best = Measured::plain(objective);
+        self.raise(lower_bound);
+        self.trace = trace.to_vec();
         self
     }
 
@@ -99,6 +99,11 @@ impl<'a> Certificate<'a> {
     /// Everything better than the best tree known is ruled out, exactly.
     pub fn close(&mut self) {
         self.lower = self.best.objective;
+    }
+
+    /// Whether the best tree known is proven to be so.
+    pub fn is_met(&self) -> bool {
+        self.best.objective < f64::INFINITY && self.best.meets(self.lower)
     }
 
     fn point(&self) -> TracePoint {
@@ -134,7 +139,7 @@ impl<'a> Certificate<'a> {
         let objective = self.best.objective;
         let status = match stop {
             _ if objective == f64::INFINITY && self.lower == f64::INFINITY => Status::Infeasible,
-            _ if objective < f64::INFINITY && self.best.meets(self.lower) => Status::Optimal,
+            _ if self.is_met() => Status::Optimal,
             Some(stop) => Status::from(stop),
             None if self.trusts_reference => Status::ReferenceOptimal,
             None => Status::Unresolved,

@@ -5,9 +5,9 @@
 //! the cost it is a tuple of K components (prop. A.4), smaller being better in all.
 
 use super::fixed::{Fixed, Penalty, Precise, power_of_two, room};
-use super::{ANY, FrontTask, Statistics, Task, check_values, range_of, total_weight};
+use super::{ANY, FrontTask, Said, Statistics, Task, check_values, range_of, total_weight};
 use crate::error::Error;
-use crate::search::Measured;
+use crate::search::{Allowed, Measured};
 
 /// Bits of the summed costs, and of the summed weights.
 const TOTAL_BITS: u32 = 46;
@@ -200,14 +200,15 @@ impl<const K: usize> FrontTask<K> for Capacity<K> {
         Some(0)
     }
 
-    fn resolution(&self) -> f64 {
+    fn resolution(&self, _allowed: Allowed) -> f64 {
         self.off
     }
 
-    fn measured(&self, labels: impl Iterator<Item = i64>, n_leaves: usize) -> Option<Measured> {
-        let rows = self.costs.chunks_exact(self.n_labels).zip(labels);
+    fn measured(&self, said: &Said) -> Option<Measured> {
+        let rows = self.costs.chunks_exact(self.n_labels).zip(said.of_rows());
         let loss = Precise::of(rows.map(|(row, label)| row[label as usize])).value();
-        Some(Measured::plain(loss / self.total_weight + self.leaf_penalty * n_leaves as f64))
+        let penalties = self.leaf_penalty * said.labels.len() as f64;
+        Some(Measured::plain(loss / self.total_weight + penalties))
     }
 
     fn widest(&self) -> (&'static str, String) {

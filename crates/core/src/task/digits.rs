@@ -44,6 +44,7 @@ pub(crate) fn parts(value: f64) -> (i64, i32) {
 }
 
 /// Integers of any size per row, as channels.
+#[derive(Clone, Debug)]
 pub(crate) struct Digits {
     /// Channels of each number.
     numbers: Vec<Range<usize>>,
@@ -92,7 +93,8 @@ impl Digits {
     }
 }
 
-/// One number per row, in units of 2^`exponent`.
+/// One number per row, none negative, in units of 2^`exponent`.
+#[derive(Clone, Debug)]
 pub(crate) struct ExactSums {
     digits: Digits,
     pub exponent: i32,
@@ -102,6 +104,20 @@ impl ExactSums {
     pub fn new(values: impl Iterator<Item = f64> + Clone) -> ExactSums {
         let Dyadic { integers, exponent } = Dyadic::new(values);
         ExactSums { digits: Digits::new(&integers, 1), exponent }
+    }
+
+    /// The number of a row.
+    pub fn of_row(&self, row: usize) -> BigInt {
+        let channels = self.digits.channels;
+        self.digits.sum(0, &self.digits.statistics[row * channels..][..channels])
+    }
+
+    /// The least number above 0.
+    pub fn least(&self) -> BigInt {
+        let records = self.digits.statistics.chunks_exact(self.digits.channels);
+        let positive = records.filter(|record| record.iter().any(|&digit| digit > 0));
+        let least = positive.min_by(|a, b| a.iter().rev().cmp(b.iter().rev()));
+        least.map_or_else(BigInt::zero, |record| self.digits.sum(0, record))
     }
 
     /// The sums over the rows of every group; rows without a group count for none.
@@ -163,6 +179,7 @@ mod tests {
         let found = sums.of_groups(2, groups.into_iter());
         assert_eq!(found[0], found[1]);
         assert_eq!(ratio(&found[0], &BigInt::from(1)) * 2f64.powi(sums.exponent), 0.1);
+        assert_eq!((sums.least(), sums.of_row(3)), (found[1].clone(), found[1].clone()));
     }
 
     #[test]

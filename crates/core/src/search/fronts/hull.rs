@@ -57,6 +57,19 @@ impl Line {
     }
 }
 
+impl Line {
+    /// Where x − y is this.
+    fn at_difference(&self, difference: &BigInt) -> Vertex {
+        let [a, b] = &self.weights;
+        Vertex {
+            x: &self.least + b * difference,
+            y: &self.least - a * difference,
+            w: a + b,
+            loss: f64::NAN,
+        }
+    }
+}
+
 /// The point (x/w, y/w), and one less the measure there.
 #[derive(Clone, Debug)]
 struct Vertex {
@@ -103,11 +116,15 @@ pub(super) struct Hull<'a> {
     edges: Vec<Line>,
     /// Where each meets the next.
     vertices: Vec<Vertex>,
+    /// Weight of the lightest row: no tree but the single leaves predicts less of either class.
+    lightest: BigInt,
+    /// The vertices of the part of the polygon that other trees lie in.
+    inner: Vec<Vertex>,
 }
 
 impl<'a> Hull<'a> {
     /// The hull of the two single leaves, for `total` weight of negatives and positives.
-    pub fn new(total: &Pair, loss: &'a Loss<'a>) -> Self {
+    pub fn new(total: &Pair, lightest: &BigInt, loss: &'a Loss<'a>) -> Self {
         let one = BigInt::from(1);
         let leaves = [[BigInt::zero(), total[1].clone()], [total[0].clone(), BigInt::zero()]];
         let axis = |weights| Line::new(weights, 0.0, 0);
@@ -118,6 +135,8 @@ impl<'a> Hull<'a> {
             closed: vec![total.iter().any(Zero::is_zero)],
             edges: vec![axis([1.0, 0.0]), axis([0.0, 1.0])],
             vertices: Vec::new(),
+            lightest: lightest.clone(),
+            inner: Vec::new(),
         };
         let corner = |leaf: Pair| {
             let of = loss_at(loss, total, [&leaf[0], &leaf[1]], &one);
@@ -125,20 +144,52 @@ impl<'a> Hull<'a> {
         };
         hull.corners = leaves.map(corner).into();
         hull.vertices = vec![hull.vertex(0)];
+        hull.narrow();
         hull
     }
 
     /// Without what is known of corners, for trees that are some of these.
     pub fn again(&self) -> Self {
-        let mut hull = Hull::new(&self.total, self.loss);
+        let mut hull = Hull::new(&self.total, &self.lightest, self.loss);
         (hull.edges, hull.vertices) = (self.edges.clone(), self.vertices.clone());
+        hull.inner.clone_from(&self.inner);
         hull
     }
 
     fn vertex(&self, place: usize) -> Vertex {
-        let mut vertex = self.edges[place].meet(&self.edges[place + 1]);
-        vertex.loss = loss_at(self.loss, &self.total, [&vertex.x, &vertex.y], &vertex.w);
-        vertex
+        self.with_loss(self.edges[place].meet(&self.edges[place + 1]))
+    }
+
+    fn with_loss(&self, vertex: Vertex) -> Vertex {
+        let loss = loss_at(self.loss, &self.total, [&vertex.x, &vertex.y], &vertex.w);
+        Vertex { loss, ..vertex }
+    }
+
+    /// Cuts the corners off that only the single leaves lie in.
+    fn narrow(&mut self) {
+        // What is predicted positive is x − y more than all positives.
+        let [negatives, positives] = &self.total;
+        let ends = [&self.lightest - positives, negatives - &self.lightest];
+        let beyond = |vertex: &Vertex, end: usize| {
+            let above = &vertex.x - &vertex.y - &ends[end] * &vertex.w;
+            if end == 0 { above.is_negative() } else { above.is_positive() }
+        };
+        let mut inner = Vec::new();
+        for (place, vertex) in self.vertices.iter().enumerate() {
+            let outside = [beyond(vertex, 0), beyond(vertex, 1)];
+            if outside == [false; 2] {
+                inner.push(vertex.clone());
+            }
+            for end in [0, 1].into_iter().filter(|&end| outside[end]) {
+                // Where the edge that leads inside leaves the part.
+                let (next, edge) =
+                    if end == 0 { (place + 1, place + 1) } else { (place.wrapping_sub(1), place) };
+                if self.vertices.get(next).is_none_or(|next| !beyond(next, end)) {
+                    inner.push(self.with_loss(self.edges[edge].at_difference(&ends[end])));
+                }
+            }
+        }
+        self.inner = inner;
     }
 
     /// The corner of least loss, and that.
@@ -155,6 +206,7 @@ impl<'a> Hull<'a> {
         self.edges.splice(first + 1..=last, [line]);
         let new = [self.vertex(first), self.vertex(first + 1)];
         self.vertices.splice(first..=last, new);
+        self.narrow();
     }
 
     /// The same with one more line.
@@ -174,15 +226,15 @@ impl<'a> Hull<'a> {
 
     /// No tree has a loss below this.
     pub fn least(&self) -> f64 {
-        let losses = self.vertices.iter().map(|vertex| self.least_at(vertex));
-        // Single leaves end the boundary.
-        losses.fold(self.corners[0].1, f64::min)
+        let losses = self.inner.iter().map(|vertex| self.least_at(vertex));
+        let leaves = [0, self.corners.len() - 1].map(|leaf| self.corners[leaf].1);
+        losses.chain(leaves).fold(f64::INFINITY, f64::min)
     }
 
     /// The gap between corners that has the vertex of least loss, among those that are open and
     /// have one below this.
     pub fn widest(&self, below: f64) -> Option<usize> {
-        let gaps = self.vertices.iter().filter(|vertex| vertex.loss < below);
+        let gaps = self.inner.iter().filter(|vertex| vertex.loss < below);
         let gaps = gaps.map(|vertex| (self.gap_of(vertex), vertex.loss));
         let open = gaps.filter(|&(gap, _)| !self.closed[gap]);
         open.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(gap, _)| gap)
@@ -239,6 +291,10 @@ mod tests {
         [x, y].map(BigInt::from)
     }
 
+    fn hull(of: &Loss<'static>) -> Hull<'_> {
+        Hull::new(&pair(4, 4), &BigInt::from(1), of)
+    }
+
     /// The share of wrong rows.
     fn wrong(counts: [f64; 4]) -> f64 {
         counts[1] + counts[2]
@@ -246,7 +302,7 @@ mod tests {
 
     #[test]
     fn lines_cut_the_polygon_and_trees_are_its_corners() {
-        let mut hull = Hull::new(&pair(4, 4), &wrong);
+        let mut hull = hull(&wrong);
         assert_eq!(hull.least(), 0.0);
         assert_eq!(hull.widest(1.0), Some(0));
         assert!(!hull.insert(&pair(2, 2)), "on the chord");
@@ -267,8 +323,18 @@ mod tests {
     }
 
     #[test]
+    fn only_single_leaves_predict_less_than_the_lightest_row() {
+        let mut hull = hull(&wrong);
+        // At (0, 3.5) half a row would be positive.
+        hull.cut(Line::new([3.5, 3.5], 12.25, 0));
+        let at = |v: &Vertex| (ratio(&v.x, &v.w), ratio(&v.y, &v.w));
+        let inner: Vec<_> = hull.inner.iter().map(at).collect();
+        assert_eq!(inner, [(0.25, 3.25), (3.25, 0.25)]);
+    }
+
+    #[test]
     fn gaps_are_searched_by_their_lowest_vertex_and_once() {
-        let mut hull = Hull::new(&pair(4, 4), &wrong);
+        let mut hull = hull(&wrong);
         assert!(hull.insert(&pair(1, 1)));
         hull.cut(Line::through([2.0, 1.0], &pair(1, 1)));
         // (0, 3) and (3/2, 0), which is the lower.
@@ -283,7 +349,7 @@ mod tests {
 
     #[test]
     fn a_tree_may_dominate_a_single_leaf() {
-        let mut hull = Hull::new(&pair(4, 4), &wrong);
+        let mut hull = hull(&wrong);
         assert!(hull.insert(&pair(0, 3)));
         assert!(hull.insert(&pair(2, 0)));
         hull.cut(Line::through([1.0, 1.0], &pair(2, 0)));

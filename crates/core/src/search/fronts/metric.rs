@@ -108,6 +108,8 @@ struct Search<'a> {
     /// Weight of the negatives and of the positives.
     total: Pair,
     totals: [f64; 2],
+    /// Weight of the lightest row of all that weigh something.
+    lightest: BigInt,
     penalty: f64,
     features: &'a BinaryMatrix,
     monitor: &'a Monitor<'a>,
@@ -169,6 +171,7 @@ pub fn solve_metric(
         weights,
         whole: weights.is_none_or(|w| w.iter().all(|w| w.fract() == 0.0)),
         totals: in_units(&total, sums.exponent),
+        lightest: sums.least(),
         sums,
         total,
         penalty: leaf_penalty,
@@ -221,7 +224,7 @@ impl Search<'_> {
     /// k none below the least loss of at most k.
     fn penalised(&mut self, settings: &Settings) -> Result<(), End> {
         let range = Range { leaves: 2, rest: f64::INFINITY };
-        let any = self.hull(settings, range, Hull::new(&self.total, self.loss))?;
+        let any = self.hull(settings, range, Hull::new(&self.total, &self.lightest, self.loss))?;
         let most = settings.limits.most_leaves();
         if self.penalty == 0.0 || most < 2 {
             return Ok(());
