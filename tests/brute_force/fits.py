@@ -6,8 +6,8 @@ from fractions import Fraction
 import exhaustive as plain
 import numpy as np
 from checks import (
-    TIE,
     PROOF,
+    TIE,
     check_bounds,
     check_certificate,
     check_front,

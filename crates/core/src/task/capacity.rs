@@ -4,13 +4,21 @@
 //! weight of a leaf counts towards the label it predicts, and only adds up. Together with
 //! the cost it is a tuple of K components (prop. A.4), smaller being better in all.
 
+use super::digits::ExactSums;
 use super::fixed::{Fixed, Penalty, Precise, power_of_two, room};
 use super::{ANY, FrontTask, Said, Statistics, Task, check_values, range_of, total_weight};
 use crate::error::Error;
 use crate::search::{Allowed, Measured};
 
-/// Bits of the summed costs, and of the summed weights.
+/// Bits of the summed costs.
 const TOTAL_BITS: u32 = 46;
+
+/// Bits of the summed weights.
+const WEIGHT_BITS: u32 = 58;
+
+/// What the weight of a label may be above its capacity, as a share of all weights: as much as
+/// rounding the capacity and the weights to doubles can move it, 2^−51. See docs/maths/fronts.md.
+const ROUNDED: f64 = 2.0 * f64::EPSILON;
 
 /// Cost of every label and the weight of the rows: component 0 is the cost, component j the
 /// weight given the j-th limited label.
@@ -22,6 +30,9 @@ pub struct Capacity<const K: usize> {
     /// Component that each label counts towards; 0 for none.
     component: Vec<usize>,
     window: [(i64, i64); K],
+    /// Largest weight of every limited label, and the weights where units round them.
+    most: [f64; K],
+    exact: Option<ExactSums>,
     /// Costs are statistics shifted left to leave room for fractional prices.
     up: u32,
     penalty: Penalty,
@@ -78,13 +89,14 @@ impl<const K: usize> Capacity<K> {
             values.iter().zip(costs).map(|(&v, c)| (v as f64 - c * scale).abs()).fold(0.0, f64::max)
         };
         let off = rows.map(of_row).sum::<f64>() * (1.0 + 1e-6) / scale / total_weight;
-        let fixed_weight = Fixed::new(weight, TOTAL_BITS);
+        let fixed_weight = Fixed::new(weight, WEIGHT_BITS);
         let mut statistics = Vec::with_capacity(n * (n_labels + 1));
         for (record, w) in fixed.values.chunks_exact(n_labels).zip(&fixed_weight.values) {
             statistics.extend_from_slice(record);
             statistics.push(*w);
         }
         let (mut component, mut window) = (vec![0; n_labels], [ANY; K]);
+        let mut limits = [f64::INFINITY; K];
         let mut units = [fixed_weight.scale(); K];
         let total: i64 = fixed.values.iter().sum();
         let up = room(total);
@@ -95,11 +107,14 @@ impl<const K: usize> Capacity<K> {
                 return Err(Error::invalid("capacity", "more labels are limited than expected"));
             }
             component[label] = next;
+            limits[next] = most + ROUNDED * total_weight;
             // Rounded weights may be half a unit more per row.
-            let slack = if fixed_weight.whole { 1e-9 } else { n as f64 };
-            let most = (most * fixed_weight.scale() + slack).min(power_of_two(60));
+            let off = if fixed_weight.moved == 0.0 { 0.0 } else { n as f64 };
+            let most = (limits[next] * fixed_weight.scale() + off).min(power_of_two(60));
             window[next] = (0, most.floor() as i64);
         }
+        let rounded = fixed_weight.moved > 0.0;
+        let exact = rounded.then(|| ExactSums::new(weight.iter().copied()));
         let penalty = Penalty::new(leaf_penalty, units[0], total << up);
         let grain = if penalty.price == 0 { 1 << up } else { 1 };
         Ok(Capacity {
@@ -107,6 +122,8 @@ impl<const K: usize> Capacity<K> {
             statistics,
             component,
             window,
+            most: limits,
+            exact,
             up,
             penalty,
             units,
@@ -209,6 +226,13 @@ impl<const K: usize> FrontTask<K> for Capacity<K> {
         let loss = Precise::of(rows.map(|(row, label)| row[label as usize])).value();
         let penalties = self.leaf_penalty * said.labels.len() as f64;
         Some(Measured::plain(loss / self.total_weight + penalties))
+    }
+
+    fn admits(&self, said: &Said) -> bool {
+        let Some(exact) = &self.exact else { return true };
+        let component = said.of_rows().map(|label| Some(self.component[label as usize]));
+        let sums = exact.of_groups(K, component);
+        (1..K).all(|k| sums[k] <= exact.units_of(self.most[k]))
     }
 
     fn widest(&self) -> (&'static str, String) {

@@ -106,10 +106,28 @@ impl ExactSums {
         ExactSums { digits: Digits::new(&integers, 1), exponent }
     }
 
+    /// The largest whole number of units that is at most a finite number.
+    pub fn units_of(&self, value: f64) -> BigInt {
+        let (mantissa, exponent) = parts(value);
+        let shift = exponent - self.exponent;
+        let mantissa = BigInt::from(mantissa);
+        if shift >= 0 { mantissa << shift } else { mantissa >> shift.unsigned_abs() }
+    }
+
     /// The number of a row.
     pub fn of_row(&self, row: usize) -> BigInt {
         let channels = self.digits.channels;
         self.digits.sum(0, &self.digits.statistics[row * channels..][..channels])
+    }
+
+    /// The number of a row where it has no more than 64 bits.
+    pub fn word(&self, row: usize) -> Option<u64> {
+        let channels = self.digits.channels;
+        match self.digits.statistics[row * channels..][..channels] {
+            [low] => Some(low as u64),
+            [low, high] => Some(low as u64 | (high as u64) << DIGIT),
+            _ => None,
+        }
     }
 
     /// The least number above 0.
@@ -179,6 +197,14 @@ mod tests {
         let found = sums.of_groups(2, groups.into_iter());
         assert_eq!(found[0], found[1]);
         assert_eq!(ratio(&found[0], &BigInt::from(1)) * 2f64.powi(sums.exponent), 0.1);
+        assert_eq!(
+            (sums.units_of(0.1), sums.units_of(0.1 - 1e-17)),
+            (found[1].clone(), found[1].clone())
+        );
+        assert_eq!(sums.units_of(0.25 * 2f64.powi(sums.exponent)), BigInt::zero());
+        let small = ExactSums::new([3.0 * 2f64.powi(40), 0.0, 1.0].into_iter());
+        let words: Vec<_> = (0..3).map(|row| small.word(row)).collect();
+        assert_eq!((words, sums.word(0)), (vec![Some(3 << 40), Some(0), Some(1)], None));
         assert_eq!((sums.least(), sums.of_row(3)), (found[1].clone(), found[1].clone()));
     }
 

@@ -126,10 +126,15 @@ impl Parity {
         rates.whole = product.bits() <= u64::from(SHARE_BITS);
         let whole = rates.whole;
         let one = if whole { product } else { BigInt::from(1i64 << SHARE_BITS) };
+        let sizes: Option<Vec<u128>> = rates.size.iter().map(ToPrimitive::to_u128).collect();
+        let unit = one.to_u128().unwrap_or(0);
         let share = |i: usize| {
             let Some(group) = of_row(i) else { return 0 };
+            // To the nearest: 64 bits of a weight, 58 of a share and one that is dropped.
+            if let (Some(sizes), Some(weight)) = (&sizes, rates.weight.word(i)) {
+                return ((u128::from(weight) * 2 * unit / sizes[group] + 1) >> 1) as i64;
+            }
             let weight = rates.weight.of_row(i) * 2 * &one;
-            // To the nearest.
             let share: BigInt = (weight / &rates.size[group] + 1) >> 1;
             share.to_i64().unwrap_or(0)
         };

@@ -291,7 +291,7 @@ mod tests {
         [x, y].map(BigInt::from)
     }
 
-    fn hull(of: &Loss<'static>) -> Hull<'_> {
+    fn hull<'a>(of: &'a Loss<'static>) -> Hull<'a> {
         Hull::new(&pair(4, 4), &BigInt::from(1), of)
     }
 
