@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(found[0], found[1]);
         assert_eq!(ratio(&found[0], &BigInt::from(1)) * 2f64.powi(sums.exponent), 0.1);
         assert_eq!(
-            (sums.units_of(0.1), sums.units_of(0.1 - 1e-17)),
+            (sums.units_of(0.1), sums.units_of(0.1f64.next_down()) + 1),
             (found[1].clone(), found[1].clone())
         );
         assert_eq!(sums.units_of(0.25 * 2f64.powi(sums.exponent)), BigInt::zero());
