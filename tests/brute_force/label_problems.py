@@ -41,6 +41,9 @@ NAMES = (
     lambda labels: labels * 2 - 1,
 )
 
+# What rounding a limit and the weights to doubles can move shares of the weights by.
+ROUNDED = Fraction(1, 2**51)
+
 
 def classes_kept(rng, X, given, n_classes):
     """Labels of which every class has a kept row, or weights are left out."""
@@ -325,8 +328,7 @@ def fair_labels(rng):
         return (wrong, int((share[rows] * said).sum())), 0
 
     def score(outcome, tolerance):
-        # What rounding δ and the weights to doubles can move the difference by.
-        fine = abs(Fraction(outcome[1], parts)) <= Fraction(delta) + Fraction(1, 2**51)
+        fine = abs(Fraction(outcome[1], parts)) <= Fraction(delta) + ROUNDED
         return outcome[0] * unit / total if fine else math.inf
 
     def row_outcome(model):
@@ -415,7 +417,7 @@ def policy(rng):
         ]
 
     def score(outcome, tolerance):
-        limits = [(Fraction(capacity[k]) + tolerance) * total for k in arms]
+        limits = [(Fraction(capacity[k]) + ROUNDED) * total for k in arms]
         fine = all(
             part * weight_unit <= most for part, most in zip(outcome[1:], limits, strict=True)
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
@@ -20,9 +21,6 @@ from bristlecone.tree import Tree
 __all__ = ["TEACHERS", "Rewards", "policy_rewards", "propensity_of"]
 
 TEACHERS = ("direct", "inverse-propensity", "doubly-robust")
-
-# Added to a capacity, so that a share of whole rows loses none of them to rounding.
-_ROUNDING = 1e-9
 
 # Differences below this lose digits when they are averaged.
 _LEAST = 1e-290
@@ -68,7 +66,7 @@ class Rewards(TaskObjective):
         offset = float(np.average(best, weights=data.weight))
         if not self.capacities:
             return engine_of(task, problem.features, offset)
-        total = float(len(best) if data.weight is None else data.weight.sum())
+        total = float(len(best)) if data.weight is None else math.fsum(data.weight)
         limited = {**task.data, "capacity": self.capacity(data.treatments, total)}
         return engine_of(Task("capacity", limited), problem.features, offset)
 
@@ -88,7 +86,7 @@ class Rewards(TaskObjective):
                     f"capacities names {name!r}, a treatment that was never observed; there are "
                     f"{names}"
                 )
-            capacity[names.index(name)] = (share + _ROUNDING) * total
+            capacity[names.index(name)] = share * total
         return capacity
 
     def leaves(self, tree: Tree, problem: Problem, solution: Any) -> LabelLeaves:
