@@ -217,8 +217,17 @@ impl<const K: usize> FrontTask<K> for Capacity<K> {
         Some(0)
     }
 
-    fn resolution(&self, _allowed: Allowed) -> f64 {
-        self.off
+    fn resolution(&self, allowed: Allowed) -> f64 {
+        // Where splits are charged less than a hopeless price, fewest leaves come first.
+        let price = self.penalty.price as f64 / self.units[0];
+        let off = if self.penalty.excess > 0.0 { 0.0 } else { (self.leaf_penalty - price).abs() };
+        let rows = self.costs.len() / self.n_labels;
+        self.off + off * allowed.leaves.min(rows).saturating_sub(1) as f64
+    }
+
+    fn objective_of(&self, cost: i64, leaves: u32) -> f64 {
+        let beyond = self.penalty.excess * f64::from(leaves - 1);
+        cost as f64 / self.units[0] + self.leaf_penalty + beyond
     }
 
     fn measured(&self, said: &Said) -> Option<Measured> {
