@@ -141,6 +141,9 @@ enum End {
     Refused(Error),
 }
 
+/// The line that is proven all the same, if there is one, and why there is no more.
+type Ended = (Option<Box<Line>>, End);
+
 /// The tree of the largest measure, less `leaf_penalty` per leaf; the objective is
 /// 1 − measure + `leaf_penalty`·leaves. The points of the result are trees that were met on
 /// the way and that do not dominate one another.
@@ -283,7 +286,7 @@ impl Search<'_> {
                     }
                 }
                 Err((line, end)) => {
-                    line.into_iter().for_each(|line| hull.cut(line));
+                    line.into_iter().for_each(|line| hull.cut(*line));
                     self.bound(range, &hull);
                     return Err(end);
                 }
@@ -340,7 +343,7 @@ impl Search<'_> {
         settings: &Settings,
         hull: &Hull,
         range: Range,
-    ) -> Result<(Pair, Line), (Option<Line>, End)> {
+    ) -> Result<(Pair, Line), Ended> {
         let refused = |error| (None, End::Refused(error));
         let of_class = |&p: &bool| weights[usize::from(p)];
         let of_row = |(i, p): (usize, &bool)| self.weights.map_or(1.0, |w| w[i]) * of_class(p);
@@ -401,7 +404,7 @@ impl Search<'_> {
                     (Ok(()), Status::Interrupted) => Stop::Interrupt,
                     (Ok(()), _) => Stop::Memory,
                 };
-                Err((Some(line(solution.lower_bound)), End::Stopped(stop)))
+                Err((Some(Box::new(line(solution.lower_bound))), End::Stopped(stop)))
             }
         }
     }
