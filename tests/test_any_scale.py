@@ -414,4 +414,5 @@ def test_a_limit_holds_for_a_light_group(seed):
     w, said = exactly(weight), model.predict(features)
     of_group = [[i for i in range(n) if group[i] == g] for g in (0, 1)]
     rates = [sum(w[i] * int(said[i]) for i in of) / sum(w[i] for i in of) for of in of_group]
-    assert abs(rates[1] - rates[0]) <= delta + 1e-9
+    assert abs(rates[1] - rates[0]) <= Fraction(delta) + Fraction(1, 2**51)
+    assert verify(model, features, y, sample_weight=weight, sensitive_features=group).ok

@@ -12,6 +12,8 @@ from bristlecone.model.registry import dumps, loads
 
 # What is promised of an objective, and of a bound that no tree undercuts, relative to their terms.
 NEAR, PROOF = Fraction(1, 10**9), Fraction(1, 10**12)
+# Sums of weights that are no further apart, as a share of all weights, may be meant to be equal.
+TIE = 1e-15
 # What a number that has no closer double is rounded by.
 TINY = Fraction(5e-324)
 
@@ -146,7 +148,7 @@ def check_saved(problem, model):
 
 def check_front(problem, front):
     """Every point is a tree within the limits with these costs, and none is better in both."""
-    tie = 1e-9 * problem.weight.sum()
+    tie = TIE * problem.weight.sum()
     for point in front:
         leaf = point.tree.leaf_index(problem.features.astype(np.uint8))
         costs = problem.numbers(problem.costs_of(point.labels[leaf]))

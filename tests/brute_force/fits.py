@@ -7,6 +7,7 @@ import exhaustive as plain
 import numpy as np
 from checks import (
     PROOF,
+    TIE,
     check_bounds,
     check_certificate,
     check_front,
@@ -136,7 +137,7 @@ def a_front_has_all_trees_that_are_not_dominated_and_no_other(problem, rng):
     problem.optimum(problem.most_leaves)
     outcomes = [problem.numbers(outcome) for _, *outcome in problem.cache["outcomes"]]
     outcomes = np.array(outcomes, dtype=float)
-    tie = 1e-9 * problem.weight.sum()
+    tie = TIE * problem.weight.sum()
     assert not plain.dominated(points.costs, outcomes, tie).any(), points.costs
     as_good = (points.costs[:, None] <= outcomes[None] + tie).all(axis=2).any(axis=0)
     assert as_good.all(), (points.costs, outcomes[~as_good])

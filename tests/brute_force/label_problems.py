@@ -41,6 +41,9 @@ NAMES = (
     lambda labels: labels * 2 - 1,
 )
 
+# What rounding a limit and the weights to doubles can move shares of the weights by.
+ROUNDED = Fraction(1, 2**51)
+
 
 def classes_kept(rng, X, given, n_classes):
     """Labels of which every class has a kept row, or weights are left out."""
@@ -81,8 +84,7 @@ def classification(rng, objectives):
         X = X[len(X) % 2 :]
         given, parameters["leaf_penalty"] = None, one_of(rng, 0.0, 0.0, 0.02)
         parameters["max_depth"] = 2 if parameters["max_depth"] is None else parameters["max_depth"]
-    # Measures are computed in floating point, as are policies and Brier scores.
-    ranges = Ranges(rng, share=0.0 if by_front else 0.25)
+    ranges = Ranges(rng)
     given = ranges.weights(given, len(X), few=by_front)
     kept, weight = prepared(rng, parameters, X, given)
     labels = classes_kept(rng, X, given, n_classes)
@@ -274,8 +276,7 @@ def fair_labels(rng):
     X = rows(rng, front_size(rng, parameters, counted))
     n = len(X)
     given, kept = few_weights(rng, X) if counted else weights(rng, n)
-    # Limits on groups are proven in whole numbers of 46 bits.
-    ranges = Ranges(rng, share=0.0)
+    ranges = Ranges(rng)
     given = ranges.weights(given, n, few=counted)
     kept, weight = prepared(rng, parameters, X, given)
     labels = classes_kept(rng, X, given, 2)
@@ -327,7 +328,7 @@ def fair_labels(rng):
         return (wrong, int((share[rows] * said).sum())), 0
 
     def score(outcome, tolerance):
-        fine = abs(Fraction(outcome[1], parts)) <= Fraction(delta) + tolerance
+        fine = abs(Fraction(outcome[1], parts)) <= Fraction(delta) + ROUNDED
         return outcome[0] * unit / total if fine else math.inf
 
     def row_outcome(model):
@@ -415,7 +416,7 @@ def policy(rng):
         ]
 
     def score(outcome, tolerance):
-        limits = [(Fraction(capacity[k]) + tolerance) * total for k in arms]
+        limits = [(Fraction(capacity[k]) + ROUNDED) * total for k in arms]
         fine = all(
             part * weight_unit <= most for part, most in zip(outcome[1:], limits, strict=True)
         )

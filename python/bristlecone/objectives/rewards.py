@@ -22,9 +22,6 @@ __all__ = ["TEACHERS", "Rewards", "mean_reward", "policy_rewards", "propensity_o
 
 TEACHERS = ("direct", "inverse-propensity", "doubly-robust")
 
-# Added to a capacity, so that a share of whole rows loses none of them to rounding.
-_ROUNDING = 1e-9
-
 # Rewards of which none is larger lose digits when they are averaged.
 _LEAST = 1e-290
 
@@ -60,7 +57,8 @@ class Rewards(TaskObjective):
         task = self.task(data)
         if not self.capacities:
             return engine_of(task, problem.features)
-        total = float(len(data.rewards) if data.weight is None else data.weight.sum())
+        weight = data.weight
+        total = float(len(data.rewards)) if weight is None else math.fsum(weight)
         limited = {**task.data, "capacity": self.capacity(data.treatments, total)}
         return engine_of(Task("capacity", limited), problem.features)
 
@@ -80,7 +78,7 @@ class Rewards(TaskObjective):
                     f"capacities names {name!r}, a treatment that was never observed; there are "
                     f"{names}"
                 )
-            capacity[names.index(name)] = (share + _ROUNDING) * total
+            capacity[names.index(name)] = share * total
         return capacity
 
     def leaves(self, tree: Tree, problem: Problem, solution: Any) -> LabelLeaves:

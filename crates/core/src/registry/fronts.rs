@@ -4,16 +4,16 @@ use super::Problem;
 use crate::data::BinaryMatrix;
 use crate::error::Error;
 use crate::search::fronts::{
-    Front, Metric, solve_front, solve_limited, solve_metric, unresolved, without_capacity,
+    Front, Metric, resolved, solve_front, solve_limited, solve_metric, without_capacity,
     without_fairness, without_parity,
 };
 use crate::search::{Checked, Monitor, Status};
-use crate::task::Statistics;
 use crate::task::capacity::Capacity;
 use crate::task::confusion::Confusion;
 use crate::task::fair_brier::FairBrier;
 use crate::task::fair_survival::FairSurvival;
 use crate::task::parity::{Criterion, Parity};
+use crate::task::{FrontTask, Statistics};
 
 /// A search that has everything but its features and limits.
 pub struct FrontSearch<'a> {
@@ -86,12 +86,36 @@ fn metric<'a>(p: &Problem<'a>, metric: Metric) -> Result<FrontSearch<'a>, Error>
 fn parity<'a>(p: &Problem<'a>, criterion: Criterion) -> Result<FrontSearch<'a>, Error> {
     let (labels, weights, penalty) = (p.binary("labels")?, p.weights()?, p.leaf_penalty);
     let (group, delta) = (p.binary("group")?, p.amount("delta")?);
-    let task = Parity::new(criterion, &labels, &group, weights, delta, penalty)?;
+    let most = p.max_leaves;
+    let task = Parity::new(criterion, &labels, &group, weights, delta, penalty, most)?;
     FrontSearch::new(Vec::new(), move |x, s, m| {
         let relaxed = without_parity(&labels, weights, penalty, x);
-        let found = solve_limited(&task, &*relaxed, x, s, m, None)?;
-        if found.status == Status::Unresolved { Err(unresolved(&task, &found)) } else { Ok(found) }
+        let first = solve_limited(&task, &*relaxed, x, s, m, None)?;
+        let finer = |known| Ok(task.finer(known));
+        again(
+            first,
+            finer,
+            || task.widest(),
+            |task, first| solve_limited(task, &*relaxed, x, s, m, Some(first)),
+        )
     })
+}
+
+/// What was found, or where only the range of the data keeps it from being certain what a task
+/// finds that knows its objective.
+fn again<T>(
+    first: Front,
+    finer: impl FnOnce(f64) -> Result<Option<T>, Error>,
+    widest: impl Fn() -> (&'static str, String),
+    solve: impl FnOnce(&T, Front) -> Result<Front, Error>,
+) -> Result<Front, Error> {
+    if first.status != Status::Unresolved || first.best.is_none() {
+        return resolved(first, widest);
+    }
+    match finer(first.objective)? {
+        Some(task) => resolved(solve(&task, first)?, widest),
+        None => resolved(first, widest),
+    }
 }
 
 /// Rewards of labels, of which some may be given to so many rows only.
@@ -126,17 +150,15 @@ fn limited<'a, const K: usize>(
     FrontSearch::new(Vec::new(), move |x, s, m| {
         let relaxed = without_capacity(rewards, capacity.len(), weights, penalty, x);
         let first = solve_limited(&task, &*relaxed, x, s, m, None)?;
-        if first.status != Status::Unresolved {
-            return Ok(first);
-        }
         // No better tree falls shorter in a row than this one in all.
-        let known = Some(first.objective);
-        let finer = Capacity::<K>::new(rewards, capacity, weights, penalty, known)?;
-        let found = solve_limited(&finer, &*relaxed, x, s, m, Some(first))?;
-        if found.status == Status::Unresolved {
-            return Err(unresolved(&finer, &found));
-        }
-        Ok(found)
+        let finer =
+            |known| Capacity::<K>::new(rewards, capacity, weights, penalty, Some(known)).map(Some);
+        again(
+            first,
+            finer,
+            || task.widest(),
+            |task, first| solve_limited(task, &*relaxed, x, s, m, Some(first)),
+        )
     })
 }
 
@@ -157,7 +179,7 @@ fn fair_likelihood<'a>(p: &Problem<'a>) -> Result<FrontSearch<'a>, Error> {
     let events = task.events().to_vec();
     FrontSearch::new(events, move |x, s, m| {
         let relaxed = without_fairness(obs, false, prior, penalty, x);
-        solve_limited(&task, &*relaxed, x, s, m, None)
+        resolved(solve_limited(&task, &*relaxed, x, s, m, None)?, || task.widest())
     })
 }
 

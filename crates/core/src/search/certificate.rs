@@ -5,6 +5,10 @@ use super::{Monitor, Settings, Status, Stop, TracePoint};
 /// Objective and bound meet where they differ by no more than this share of the magnitude.
 pub(super) const MEET: f64 = 1e-9;
 
+/// Share by which evaluating an objective, or that of a cost, may be off, 2^−46: far more than a
+/// few roundings. See docs/maths/resolution.md.
+pub(crate) const EVALUATED: f64 = 1.0 / (1u64 << 46) as f64;
+
 /// An objective, and the size of what it is a sum of.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
@@ -61,12 +65,10 @@ impl<'a> Certificate<'a> {
         Certificate { monitor, best, lower: least, trace, planted, trusts_reference }
     }
 
-    /// Goes on where another search for the same trees ended, with this trace.
-    pub fn after(mut self, trace: &[TracePoint]) -> Self {
-        if let Some(last) = trace.last() {
-            self.best = Measured::plain(last.objective);
-            self.raise(last.lower_bound);
-        }
+    /// Goes on where another search for the same trees ended.
+    pub fn after(mut self, objective: f64, lower_bound: f64, trace: &[TracePoint]) -> Self {
+        self.best = Measured::plain(objective);
+        self.raise(lower_bound);
         self.trace = trace.to_vec();
         self
     }
@@ -99,7 +101,7 @@ impl<'a> Certificate<'a> {
         self.lower = self.best.objective;
     }
 
-    /// Whether objective and bound meet.
+    /// Whether the best tree known is proven to be so.
     pub fn is_met(&self) -> bool {
         self.best.objective < f64::INFINITY && self.best.meets(self.lower)
     }

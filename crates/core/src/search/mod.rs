@@ -17,6 +17,7 @@ mod sums;
 mod threads;
 mod wide;
 
+pub(crate) use certificate::EVALUATED;
 pub use certificate::Measured;
 pub use forecast::Forecast;
 pub(crate) use forecast::forecast;

@@ -71,7 +71,8 @@ impl<'a, C: Cost> Search<'a, C> {
 
     /// Goes on where another search for the same trees ended.
     pub fn after(self, first: &Solution) -> Self {
-        Search { certificate: self.certificate.after(&first.trace), ..self }
+        let Solution { objective, lower_bound, trace, .. } = first;
+        Search { certificate: self.certificate.after(*objective, *lower_bound, trace), ..self }
     }
 
     /// Bounds are not of trees that the reference model rules out.

@@ -4,14 +4,22 @@
 //! weight of a leaf counts towards the label it predicts, and only adds up. Together with
 //! the cost it is a tuple of K components (prop. A.4), smaller being better in all.
 
-use super::fixed::{Fixed, Penalty, power_of_two, room, times_power};
+use super::digits::ExactSums;
+use super::fixed::{Fixed, Penalty, Precise, power_of_two, room, times_power};
 use super::rewards::{Rewards, in_two_parts};
-use super::{ANY, FrontTask, Statistics, Task};
+use super::{ANY, FrontTask, Said, Statistics, Task};
 use crate::error::Error;
-use crate::search::Measured;
+use crate::search::{Allowed, Measured};
 
-/// Bits of the summed costs, and of the summed weights.
+/// Bits of the summed costs.
 const TOTAL_BITS: u32 = 46;
+
+/// Bits of the summed weights.
+const WEIGHT_BITS: u32 = 58;
+
+/// What the weight of a label may be above its capacity, as a share of all weights: as much as
+/// rounding the capacity and the weights to doubles can move it, 2^−51. See docs/maths/fronts.md.
+const ROUNDED: f64 = 2.0 * f64::EPSILON;
 
 /// What every label falls short of the best one of its row, and the weight of the rows: component
 /// 0 is the shortfall, component j the weight given the j-th limited label.
@@ -23,6 +31,9 @@ pub struct Capacity<const K: usize> {
     /// Component that each label counts towards; 0 for none.
     component: Vec<usize>,
     window: [(i64, i64); K],
+    /// Largest weight of every limited label, and the weights where units round them.
+    most: [f64; K],
+    exact: Option<ExactSums>,
     /// Shortfalls of trees are statistics shifted left to leave room for fractional prices.
     up: u32,
     penalty: Penalty,
@@ -31,6 +42,8 @@ pub struct Capacity<const K: usize> {
     rewards: Rewards,
     /// What rounding the shortfalls can do to the objective of any tree.
     off: f64,
+    /// What rounding the price of a split can.
+    off_price: f64,
 }
 
 impl<const K: usize> Capacity<K> {
@@ -65,13 +78,15 @@ impl<const K: usize> Capacity<K> {
         let n = rewards.n_rows();
         let ones = vec![1.0; n];
         let weight = weights.unwrap_or(&ones);
-        let fixed_weight = Fixed::new(weight, TOTAL_BITS);
+        let fixed_weight = Fixed::new(weight, WEIGHT_BITS);
+        let total_weight = Precise::of(weight.iter().copied()).value();
         let mut statistics = Vec::with_capacity(n * (n_labels + 1));
         for (record, w) in fixed.values.chunks_exact(n_labels).zip(&fixed_weight.values) {
             statistics.extend_from_slice(record);
             statistics.push(*w);
         }
         let (mut component, mut window) = (vec![0; n_labels], [ANY; K]);
+        let mut limits = [f64::INFINITY; K];
         let mut units = [fixed_weight.scale(); K];
         let total: i64 = fixed.values.iter().sum();
         let up = room(total);
@@ -82,25 +97,33 @@ impl<const K: usize> Capacity<K> {
                 return Err(Error::invalid("capacity", "more labels are limited than expected"));
             }
             component[label] = next;
+            limits[next] = most + ROUNDED * total_weight;
             // Rounded weights may be half a unit more per row.
-            let slack = if fixed_weight.whole { 1e-9 } else { n as f64 };
-            let most = (most * fixed_weight.scale() + slack).min(power_of_two(60));
+            let off = if fixed_weight.moved == 0.0 { 0.0 } else { n as f64 };
+            let most = (limits[next] * fixed_weight.scale() + off).min(power_of_two(60));
             window[next] = (0, most.floor() as i64);
         }
+        let rounded = fixed_weight.moved > 0.0;
+        let exact = rounded.then(|| ExactSums::new(weight.iter().copied()));
         let inward = times_power(leaf_penalty, -rewards.outward);
         let penalty = Penalty::new(inward, units[0], total << up);
+        let off_price = (inward - penalty.price as f64 / units[0]).abs();
+        let off_price = times_power(off_price, rewards.outward);
         let grain = if penalty.price == 0 { 1 << up } else { 1 };
         Ok(Capacity {
             n_labels,
             statistics,
             component,
             window,
+            most: limits,
+            exact,
             up,
             penalty,
             units,
             grain,
             rewards,
             off,
+            off_price,
         })
     }
 }
@@ -196,12 +219,21 @@ impl<const K: usize> FrontTask<K> for Capacity<K> {
         Some(0)
     }
 
-    fn resolution(&self) -> f64 {
-        self.off
+    fn resolution(&self, allowed: Allowed) -> f64 {
+        // Where splits are charged less than a hopeless price, fewest leaves come first.
+        let off = if self.penalty.excess > 0.0 { 0.0 } else { self.off_price };
+        self.off + off * allowed.leaves.min(self.rewards.n_rows()).saturating_sub(1) as f64
     }
 
-    fn measured(&self, labels: impl Iterator<Item = i64>, n_leaves: usize) -> Option<Measured> {
-        Some(self.rewards.given(labels, n_leaves))
+    fn measured(&self, said: &Said) -> Option<Measured> {
+        Some(self.rewards.given(said.of_rows(), said.labels.len()))
+    }
+
+    fn admits(&self, said: &Said) -> bool {
+        let Some(exact) = &self.exact else { return true };
+        let component = said.of_rows().map(|label| Some(self.component[label as usize]));
+        let sums = exact.of_groups(K, component);
+        (1..K).all(|k| sums[k] <= exact.units_of(self.most[k]))
     }
 
     fn widest(&self) -> (&'static str, String) {

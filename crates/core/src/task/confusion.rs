@@ -1,12 +1,12 @@
 //! False positives and false negatives: the front behind F1, Matthews correlation and every
 //! other measure that falls when either rises.
 
-use super::fixed::Fixed;
-use super::{FrontTask, Statistics, Task};
+use super::fixed::{Fixed, Precise};
+use super::{FrontTask, Said, Statistics, Task};
 use crate::error::Error;
 
-/// Bits of the total weight: costs are added and weighted in f64 for bounds.
-const TOTAL_BITS: u32 = 46;
+/// Bits of the total weight.
+const TOTAL_BITS: u32 = 58;
 
 /// Weight of false positives and of false negatives; a leaf may predict either class.
 #[derive(Clone, Debug)]
@@ -15,19 +15,23 @@ pub struct Confusion {
     scale: f64,
     /// Whether weights were whole numbers already.
     whole: bool,
+    /// Class and weight of every row.
+    rows: Vec<(bool, f64)>,
 }
 
 impl Confusion {
     /// `positive[row]`: whether the row is of the positive class.
     pub fn new(positive: &[bool], weights: Option<&[f64]>) -> Result<Self, Error> {
         let ones = vec![1.0; positive.len()];
-        let fixed = Fixed::new(weights.unwrap_or(&ones), TOTAL_BITS);
+        let weights = weights.unwrap_or(&ones);
+        let fixed = Fixed::new(weights, TOTAL_BITS);
         if fixed.values.iter().sum::<i64>() == 0 {
             return Err(Error::invalid("sample_weight", "all weights are zero"));
         }
         let of_row = |(&p, &w): (&bool, &i64)| if p { [0, w] } else { [w, 0] };
         let statistics = positive.iter().zip(&fixed.values).flat_map(of_row).collect();
-        Ok(Confusion { statistics, scale: fixed.scale(), whole: fixed.whole })
+        let rows = positive.iter().copied().zip(weights.iter().copied()).collect();
+        Ok(Confusion { statistics, scale: fixed.scale(), whole: fixed.whole, rows })
     }
 }
 
@@ -86,9 +90,21 @@ impl FrontTask<2> for Confusion {
         [self.scale; 2]
     }
 
-    /// Each weight is off by half a unit, in either of two totals.
+    /// Each weight is off by half a unit, in either of two totals, and as it is given by half a
+    /// unit in its last place.
     fn rounding(&self) -> f64 {
-        let rows = self.statistics.len() / 2;
-        if self.whole { 0.0 } else { rows as f64 / self.scale }
+        let total: f64 = self.rows.iter().map(|row| row.1).sum();
+        let units = self.rows.len() as f64 / self.scale;
+        if self.whole { 0.0 } else { units + f64::EPSILON * total }
+    }
+
+    fn exact_costs(&self, said: &Said) -> Option<[f64; 2]> {
+        let mut costs = [Precise::default(); 2];
+        for (&(positive, weight), label) in self.rows.iter().zip(said.of_rows()) {
+            if positive != (label == 1) {
+                costs[usize::from(positive)].add(weight);
+            }
+        }
+        Some(costs.map(Precise::value))
     }
 }

@@ -5,11 +5,12 @@
 //! [curve task](super::curve) with a horizon. See docs/maths/fair-survival.md.
 
 use super::brier::Brier;
-use super::curve::{CurveStatistics, CurveTask, LeafCurve};
-use super::fair_survival::{SHARE_BITS, shares};
+use super::curve::{CurveStatistics, CurveTask, LeafCurve, ScalarCurveTask};
+use super::fair_survival::{SHARE_BITS, in_units, shares};
 use super::fixed::{Penalty, power_of_two};
-use super::{ANY, FrontTask, Statistics, Task};
+use super::{ANY, FrontTask, Said, Statistics, Task};
 use crate::error::Error;
+use crate::search::Measured;
 use crate::survival::Observations;
 use crate::survival::timeline::Timeline;
 
@@ -55,7 +56,7 @@ impl FairBrier {
         }
         let n = obs.len();
         let mut statistics = Vec::with_capacity(4 * n);
-        for [one, zero] in shares(obs, group)? {
+        for [one, zero] in shares(obs, group)?.into_iter().map(in_units) {
             statistics.extend([0, 0, one, zero]);
         }
         let bound = (delta / tau).min(1.0) * power_of_two(SHARE_BITS) + n as f64;
@@ -141,6 +142,10 @@ impl FrontTask<2> for FairBrier {
 
     fn units(&self) -> [f64; 2] {
         [power_of_two(LOSS_BITS), power_of_two(SHARE_BITS) / self.tau]
+    }
+
+    fn measured(&self, said: &Said) -> Option<Measured> {
+        Some(Measured::plain(self.brier.objective(said.leaf_of, said.labels.len())))
     }
 
     fn curve_statistics(&self) -> Option<&dyn CurveStatistics> {

@@ -5,19 +5,23 @@
 //! n₀/N₀) to the difference, so that the difference is a component of its own; the sums U
 //! and W that make it two thresholds are τ ± the difference. See docs/maths/fair-survival.md.
 
-use super::fixed::power_of_two;
+use super::fixed::{Precise, power_of_two};
 use super::likelihood::{Likelihood, MOST_PRICE};
-use super::{ANY, FrontTask, ScalarTask, Statistics, Superadditive, Task};
+use super::{ANY, FrontTask, Said, ScalarTask, Statistics, Superadditive, Task};
 use crate::error::Error;
+use crate::search::{Allowed, Measured};
 use crate::survival::{Observations, RiskTable};
 use std::sync::OnceLock;
 
 /// Bits of a group's total share.
 pub(super) const SHARE_BITS: i32 = 50;
 
-/// Knots per unit of ln θ of the table of restricted means: interpolation is off by less
-/// than 1e-11 of τ.
+/// Knots per unit of ln θ of the table of restricted means.
 const KNOTS: f64 = 256.0;
+
+/// What interpolation between them is off by at most, as a share of τ: 2^−40. See
+/// docs/maths/fair-survival.md.
+const INTERPOLATED: f64 = 1.0 / (1u64 << 40) as f64;
 
 /// Steps of the hazard that are summed up together.
 const BLOCK: usize = 64;
@@ -43,22 +47,33 @@ pub struct FairSurvival {
     at_no_cost: f64,
     leaf_penalty: f64,
     excess: f64,
+    /// Share of its group's weight that every row has, negative in group 0.
+    shares: Vec<f64>,
+    /// Largest difference of the restricted means from the rows, over τ.
+    most: f64,
 }
 
-/// Share of its group's weight that every row has, as group 1 and as group 0.
-pub(super) fn shares(obs: &Observations, group: &[bool]) -> Result<Vec<[i64; 2]>, Error> {
-    let mut size = [0.0; 2];
+/// Share of its group's weight that every row has, negative in group 0.
+pub(super) fn shares(obs: &Observations, group: &[bool]) -> Result<Vec<f64>, Error> {
+    let mut size = [Precise::default(); 2];
     for (i, &g) in group.iter().enumerate() {
-        size[usize::from(g)] += obs.weight(i);
+        size[usize::from(g)].add(obs.weight(i));
     }
+    let size = size.map(Precise::value);
     if size.contains(&0.0) {
         return Err(Error::invalid("group", "takes a single value"));
     }
     let of_row = |(i, &g): (usize, &bool)| {
-        let share = obs.weight(i) / size[usize::from(g)] * power_of_two(SHARE_BITS);
-        if g { [share.round() as i64, 0] } else { [0, share.round() as i64] }
+        let share = obs.weight(i) / size[usize::from(g)];
+        if g { share } else { -share }
     };
     Ok(group.iter().enumerate().map(of_row).collect())
+}
+
+/// The share of a row as group 1 and as group 0, in whole units.
+pub(super) fn in_units(share: f64) -> [i64; 2] {
+    let units = (share * power_of_two(SHARE_BITS)).round() as i64;
+    [units.max(0), -units.min(0)]
 }
 
 /// μ(θ)/τ for the curve exp(−θΛ), tabulated over ln θ.
@@ -138,7 +153,11 @@ impl RestrictedMean {
 
     /// Value and derivative at a value of ln θ; O(blocks), and O(steps) where Λ rises fast.
     fn at(&self, x: f64) -> (f64, f64) {
-        let theta = x.exp();
+        self.at_ratio(x.exp())
+    }
+
+    /// The same at θ.
+    fn at_ratio(&self, theta: f64) -> (f64, f64) {
         let step = |(value, slope): (f64, f64), &(width, hazard): &(f64, f64)| {
             let survival = width * (-theta * hazard).exp();
             (value + survival, slope - theta * hazard * survival)
@@ -188,9 +207,9 @@ impl FairSurvival {
         let mut statistics = Vec::with_capacity(4 * n);
         let mut least = 0i64;
         let shares = shares(obs, group)?;
-        for (record, share) in likelihood.statistics().chunks_exact(2).zip(&shares) {
+        for (record, &share) in likelihood.statistics().chunks_exact(2).zip(&shares) {
             statistics.extend_from_slice(record);
-            statistics.extend_from_slice(share);
+            statistics.extend(in_units(share));
             least += likelihood.part_cost(record).min(0) - 1;
         }
         let events_unit = likelihood.events_scale();
@@ -214,7 +233,14 @@ impl FairSurvival {
         }
         let mean =
             RestrictedMean::new(&RiskTable::new(obs), tau, ratio, (low, high.max(2.0 * low)));
-        let bound = (delta / tau).min(1.0) * scale + n as f64;
+        // From the rows a difference is off by so little that the limit is as it is meant.
+        let most = (delta / tau).min(1.0) + (mean.steps.len() + 64) as f64 * f64::EPSILON;
+        // In units it is off by half a unit for every row and leaf, by the table, and by what
+        // rounding the sums of a leaf does to θ: its derivative by ln θ is less than a half.
+        let lightest = likelihood.lightest();
+        let blurred = if lightest < 4.0 { 1.0 } else { 2.0 / lightest };
+        let off = n as f64 + (4.0 * INTERPOLATED + blurred) * scale;
+        let bound = most.mul_add(scale, off).min(2.0 * scale);
         let weight: f64 = (0..n).map(|i| obs.weight(i)).sum();
         let units = [likelihood.scale() * weight, scale / tau];
         // The likelihood charges no more than what exceeds the range of its costs.
@@ -232,6 +258,8 @@ impl FairSurvival {
             at_no_cost,
             leaf_penalty,
             excess,
+            shares,
+            most,
         })
     }
 }
@@ -318,6 +346,30 @@ impl FrontTask<2> for FairSurvival {
 
     fn refinement(&self) -> Option<i64> {
         self.likelihood.is_superadditive().then_some(1)
+    }
+
+    fn resolution(&self, allowed: Allowed) -> f64 {
+        self.likelihood.resolution(allowed)
+    }
+
+    fn measured(&self, said: &Said) -> Option<Measured> {
+        Some(self.likelihood.objective(said.leaf_of, said.labels.len()))
+    }
+
+    fn admits(&self, said: &Said) -> bool {
+        let mut shares = vec![Precise::default(); said.labels.len()];
+        said.leaf_of.iter().zip(&self.shares).for_each(|(&leaf, &share)| shares[leaf].add(share));
+        let means = self.likelihood.hazard_ratios(said.leaf_of, said.labels.len());
+        let mut difference = Precise::default();
+        for (ratio, share) in means.into_iter().zip(shares) {
+            let mean = ratio.map_or(1.0, |ratio| self.mean.at_ratio(ratio).0);
+            difference.add_product(mean, share.value());
+        }
+        difference.value().abs() <= self.most
+    }
+
+    fn widest(&self) -> (&'static str, String) {
+        self.likelihood.widest()
     }
 }
 

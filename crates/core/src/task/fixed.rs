@@ -57,7 +57,7 @@ pub(super) fn unit_exponent(values: impl Iterator<Item = f64>) -> i32 {
 }
 
 /// value · 2^exponent, where 2^exponent itself may be out of range.
-pub(super) fn times_power(value: f64, exponent: i32) -> f64 {
+pub(crate) fn times_power(value: f64, exponent: i32) -> f64 {
     let half = exponent / 2;
     value * power_of_two(half) * power_of_two(exponent - half)
 }

@@ -177,6 +177,33 @@ impl Likelihood {
         [self.prior * self.events_scale, self.prior * self.hazard_scale]
     }
 
+    /// The least events or hazard of a row, in units, of those that units round; infinite where
+    /// these are exact.
+    pub(super) fn lightest(&self) -> f64 {
+        let scales = [self.events_scale, self.hazard_scale];
+        let rows = self.statistics.chunks_exact(2).zip(&self.rows);
+        let of_row = |(record, row): (&[i64], &[f64; 3])| {
+            let rounded = (0..2).filter(|&c| record[c] as f64 != row[c] * scales[c]);
+            rounded.map(|c| record[c] as f64).fold(f64::INFINITY, f64::min)
+        };
+        rows.map(of_row).fold(f64::INFINITY, f64::min)
+    }
+
+    /// Hazard ratio of every leaf as it is predicted, from the rows; none without hazard.
+    pub(super) fn hazard_ratios(&self, leaf_of: &[usize], n_leaves: usize) -> Vec<Option<f64>> {
+        let mut leaves = vec![[Precise::default(); 2]; n_leaves];
+        for (row, &leaf) in self.rows.iter().zip(leaf_of) {
+            leaves[leaf].iter_mut().zip(row).for_each(|(sum, &v)| sum.add(v));
+        }
+        let ratio = |[events, hazard]: [f64; 2]| match (events > 0.0, self.prior > 0.0) {
+            _ if hazard == 0.0 => None,
+            (_, true) => Some((events + self.prior) / (hazard + self.prior)),
+            (true, false) => Some(events / hazard),
+            (false, false) => Some(0.5 / hazard),
+        };
+        leaves.into_iter().map(|leaf| ratio(leaf.map(Precise::value))).collect()
+    }
+
     /// ln(ES₀/HS₀) of the whole sample.
     fn baseline(&self) -> f64 {
         let [events, hazard] = self.total.map(|total| total as f64);

@@ -16,6 +16,7 @@ pub mod brier;
 pub mod capacity;
 pub mod confusion;
 pub mod curve;
+pub(crate) mod digits;
 pub mod entropy;
 pub mod fair_brier;
 pub mod fair_survival;
@@ -71,7 +72,7 @@ fn total_weight(weights: Option<&[f64]>, n_rows: usize) -> Result<f64, Error> {
 }
 
 /// The rows that hold the smallest value above 0 and the largest one, as a clause.
-fn range_of(values: impl Iterator<Item = (usize, f64)> + Clone) -> String {
+pub(crate) fn range_of(values: impl Iterator<Item = (usize, f64)> + Clone) -> String {
     let positive = values.filter(|&(_, v)| v != 0.0).map(|(row, v)| (row, v.abs()));
     let by_size = |a: &(usize, f64), b: &(usize, f64)| a.1.total_cmp(&b.1);
     match (positive.clone().min_by(by_size), positive.max_by(by_size)) {
@@ -385,6 +386,21 @@ pub trait LaneTask: Superadditive + Ties + Questions + Sized {
 /// No limit on a component of a cost.
 pub const ANY: (i64, i64) = (i64::MIN / 4, i64::MAX / 4);
 
+/// What a tree says of the rows.
+pub struct Said<'a> {
+    /// Leaf of every row.
+    pub leaf_of: &'a [usize],
+    /// Label of every leaf.
+    pub labels: &'a [i64],
+}
+
+impl Said<'_> {
+    /// Label of every row.
+    pub fn of_rows(&self) -> impl Iterator<Item = i64> {
+        self.leaf_of.iter().map(|&leaf| self.labels[leaf])
+    }
+}
+
 /// A task whose costs are K integers that add up over the leaves: a tuple of separable
 /// tasks (STreeD, prop. A.4). Component 0 is what constraints are traded against; a limited
 /// component must end within its window for the whole tree.
@@ -457,16 +473,35 @@ pub trait FrontTask<const K: usize>: Task<Cost = [i64; K]> {
         1
     }
 
-    /// How far the objective of a tree may be from that of its component 0, because the rows'
-    /// statistics are rounded; 0 also where nothing is proven of it.
-    fn resolution(&self) -> f64 {
+    /// How far the objective of a tree may be from that of its component 0, because statistics
+    /// and costs are rounded.
+    fn resolution(&self, _allowed: Allowed) -> f64 {
         0.0
     }
 
-    /// Objective of a tree that gives the rows these labels, from the rows themselves; `None` where
-    /// that of the total is all there is.
-    fn measured(&self, _labels: impl Iterator<Item = i64>, _n_leaves: usize) -> Option<Measured> {
+    /// By how much the objective of a component 0 may exceed that of its tree, because splits are
+    /// charged more than their price for the sake of ties.
+    fn ties(&self) -> f64 {
+        0.0
+    }
+
+    /// Objective of a tree from the rows themselves; `None` where that of the total is all there
+    /// is.
+    fn measured(&self, _said: &Said) -> Option<Measured> {
         None
+    }
+
+    /// Components of the cost of a tree from the rows themselves; `None` where these are only
+    /// known as rounded.
+    fn exact_costs(&self, _said: &Said) -> Option<[f64; K]> {
+        None
+    }
+
+    /// Whether a tree whose components are within the windows keeps the limits, by the rows
+    /// themselves. Windows have room for what is rounded, so that every tree that keeps the limits
+    /// is within them.
+    fn admits(&self, _said: &Said) -> bool {
+        true
     }
 
     /// As [`ScalarTask::widest`].

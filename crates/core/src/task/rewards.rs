@@ -8,16 +8,13 @@
 use super::fixed::{Precise, times_power, two_sum, unit_exponent};
 use super::{range_of, total_weight};
 use crate::error::Error;
-use crate::search::Measured;
+use crate::search::{EVALUATED, Measured};
 
 /// What the largest reward must be for means of rewards to keep their digits.
 const LEAST_REWARD: f64 = 1e-290;
 
 /// Products below this may lose digits, half the least number each.
 const EXACT_PRODUCT: f64 = 1e-290;
-
-/// As in the search.
-const EVALUATED: f64 = 1e-14;
 
 /// Rewards of all rows under every treatment.
 #[derive(Clone, Debug)]

@@ -6,18 +6,12 @@
 //! unit that is a tiny part of the objective of a known tree. See docs/maths/resolution.md.
 
 use super::Statistics;
+use super::digits::{Digits, Dyadic, parts};
 use super::fixed::times_power;
 use super::prices::FeaturePrices;
 use super::rewards::{Rewards, in_two_parts};
-use num_bigint::{BigInt, BigUint};
+use num_bigint::BigInt;
 use num_traits::{One, Signed, ToPrimitive, Zero};
-use std::ops::Range;
-
-/// Bits of a channel.
-const DIGIT: u32 = 32;
-
-/// Rows whose digits can be summed.
-pub const MOST_ROWS: usize = 1 << 31;
 
 /// Bits of the summed cost of the known tree.
 const KNOWN_BITS: i32 = 64;
@@ -67,88 +61,6 @@ pub trait Wide: Statistics {
     /// See [`super::Questions::context`].
     fn context(&self, _feature: usize, _tested: &[usize]) -> u64 {
         0
-    }
-}
-
-/// Numbers as integers over a common power of two.
-struct Dyadic {
-    integers: Vec<BigInt>,
-    exponent: i32,
-}
-
-impl Dyadic {
-    fn new(values: impl Iterator<Item = f64> + Clone) -> Dyadic {
-        let parts = values.map(parts);
-        let nonzero = parts.clone().filter(|&(mantissa, _)| mantissa != 0);
-        let exponent = nonzero.map(|(_, exponent)| exponent).min().unwrap_or(0);
-        let integer = |(mantissa, of): (i64, i32)| match mantissa {
-            0 => BigInt::zero(),
-            _ => BigInt::from(mantissa) << (of - exponent),
-        };
-        Dyadic { integers: parts.map(integer).collect(), exponent }
-    }
-}
-
-/// A finite number as an odd integer, or 0, times a power of two.
-fn parts(value: f64) -> (i64, i32) {
-    let bits = value.to_bits();
-    let (exponent, fraction) = ((bits >> 52 & 0x7ff) as i32, (bits & ((1 << 52) - 1)) as i64);
-    let (mantissa, exponent) =
-        if exponent == 0 { (fraction, -1074) } else { (fraction | 1 << 52, exponent - 1075) };
-    if mantissa == 0 {
-        return (0, 0);
-    }
-    let zeros = mantissa.trailing_zeros();
-    let mantissa = mantissa >> zeros;
-    (if value < 0.0 { -mantissa } else { mantissa }, exponent + zeros as i32)
-}
-
-/// Integers of any size per row, as channels.
-struct Digits {
-    /// Channels of each number.
-    numbers: Vec<Range<usize>>,
-    channels: usize,
-    statistics: Vec<i64>,
-}
-
-impl Digits {
-    /// `records` has `width` numbers per row.
-    fn new(records: &[BigInt], width: usize) -> Digits {
-        let digits = |k: usize| {
-            let of_number = records.iter().skip(k).step_by(width);
-            of_number
-                .map(|v| v.bits().div_ceil(u64::from(DIGIT)).max(1) as usize)
-                .max()
-                .unwrap_or(1)
-        };
-        let mut channels = 0;
-        let number = |k| {
-            let first = channels;
-            channels += digits(k);
-            first..channels
-        };
-        let numbers: Vec<Range<usize>> = (0..width).map(number).collect();
-        let mut statistics = Vec::with_capacity(records.len() / width.max(1) * channels);
-        for (at, value) in records.iter().enumerate() {
-            let (sign, digits) = value.to_u32_digits();
-            let sign = if sign == num_bigint::Sign::Minus { -1 } else { 1 };
-            let of = |j: usize| digits.get(j).map_or(0, |&d| sign * i64::from(d));
-            statistics.extend((0..numbers[at % width].len()).map(of));
-        }
-        Digits { numbers, channels, statistics }
-    }
-
-    /// The sum of a number.
-    fn sum(&self, number: usize, sums: &[i64]) -> BigInt {
-        let mut carry = 0i128;
-        let of = |&digit: &i64| {
-            let all = i128::from(digit) + carry;
-            carry = all >> DIGIT;
-            all as u32
-        };
-        let low: Vec<u32> = sums[self.numbers[number].clone()].iter().map(of).collect();
-        let above = BigInt::from(carry) << (DIGIT as usize * low.len());
-        above + BigInt::from(BigUint::new(low))
     }
 }
 
@@ -386,26 +298,6 @@ impl Wide for Labels<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_are_odd_integers_times_powers_of_two() {
-        assert_eq!(parts(0.0), (0, 0));
-        assert_eq!(parts(-12.0), (-3, 2));
-        assert_eq!(parts(f64::MIN_POSITIVE / 4.0), (1, -1024));
-        assert_eq!(parts(0.1).0 as f64 * 2f64.powi(parts(0.1).1), 0.1);
-    }
-
-    #[test]
-    fn digits_add_up_over_rows_of_either_sign() {
-        let big: BigInt = BigInt::from(1) << 200;
-        let records = [big.clone() + 5, BigInt::from(-7), -big.clone(), BigInt::from(3)];
-        let digits = Digits::new(&records, 2);
-        let row = |r: usize| &digits.statistics[r * digits.channels..][..digits.channels];
-        let sums: Vec<i64> = row(0).iter().zip(row(1)).map(|(a, b)| a + b).collect();
-        assert_eq!(digits.sum(0, &sums), BigInt::from(5));
-        assert_eq!(digits.sum(1, &sums), BigInt::from(-4));
-        assert_eq!(digits.sum(0, row(1)), -big);
-    }
 
     #[test]
     fn an_outlier_does_not_blur_the_other_leaves() {

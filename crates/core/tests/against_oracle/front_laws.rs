@@ -114,7 +114,7 @@ fn tasks_of_several_components_are_separable() {
         };
         check(&Confusion::new(&positive, weight).expect("some weight"), &curve, random);
         for criterion in [Criterion::DemographicParity, Criterion::EqualityOfOpportunity] {
-            if let Ok(task) = Parity::new(criterion, &positive, &group, weight, 0.1, penalty) {
+            if let Ok(task) = Parity::new(criterion, &positive, &group, weight, 0.1, penalty, 8) {
                 check(&task, &curve, random);
                 checked[0] += 1;
             }

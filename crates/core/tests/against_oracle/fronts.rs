@@ -114,6 +114,55 @@ fn measures_of_balanced_classes_are_proven() {
     }
 }
 
+/// Weights of which some are far lighter or heavier than the others.
+fn wide(case: &Case, random: &mut Random) -> Case {
+    let mut case = case.clone();
+    let any = random.chance(0.5);
+    for weight in &mut case.instance.sample.weight {
+        if any || random.chance(0.2) {
+            *weight *= 10f64.powi(random.below(25) as i32 - 12);
+        }
+    }
+    case
+}
+
+#[test]
+fn weights_of_a_wide_range_are_proven_or_refused() {
+    let (proven, refused) = (Cell::new(0), Cell::new(0));
+    let tasks = ["f-measure", "matthews", "demographic-parity", "equality-of-opportunity"];
+    for_each(&tasks, 1600 * SCALE, |case| {
+        let case = wide(case, &mut Random::new(case.instance.rows().len() as u64));
+        let optimum = case.optimum();
+        let (answer, told) = match case.search(&case.settings(), Until::End) {
+            Ok(found) => found,
+            Err(error) => {
+                refused.set(refused.get() + 1);
+                let named = error.to_string().contains("sample_weight: the values span too wide");
+                return ensure(named, || error.to_string());
+            }
+        };
+        if !optimum.is_finite() {
+            return ensure(answer.status == Status::Infeasible, || format!("{answer:?}"));
+        }
+        proven.set(proven.get() + 1);
+        ensure(answer.status == Status::Optimal, || format!("{answer:?}"))?;
+        let near = |a: f64, b: f64, share: f64| a - b <= share * b.abs();
+        let found = answer.objective;
+        let least = near(found, optimum, 1e-9) && near(optimum, found, 1e-12);
+        ensure(least, || format!("{found:e} instead of {optimum:e}"))?;
+        let scored = case.score(&case.question.limits, &answer)?;
+        let of_tree = near(found, scored, 1e-12) && near(scored, found, 1e-12);
+        ensure(of_tree, || format!("{found:e} of a tree of {scored:e}"))?;
+        for point in told.iter().chain(&answer.trace) {
+            let bound = point.lower_bound;
+            ensure(near(bound, optimum, 1e-12), || format!("{bound:e} above {optimum:e}"))?;
+        }
+        Ok(())
+    });
+    let (proven, refused) = (proven.get(), refused.get());
+    assert!(proven > 20 * refused, "{refused} refused, {proven} proven");
+}
+
 #[test]
 fn symmetric_vertices_do_not_end_the_search() {
     let rows = [[1, 1], [0, 1], [1, 1], [1, 0], [0, 1], [0, 1]];

@@ -76,6 +76,9 @@ pub fn refuses_weights(task: &str, reason: &str) -> bool {
 /// Lists of tasks that have something of their own.
 pub const LISTS: [&[&str]; 5] = [&WHOLE_FRONTS, &BINARY, &LIMITED, &WITH_EVENTS, &BRIER];
 
+/// What rounding a limit on rates, and weights, to doubles may move the rates by.
+const ROUNDED: f64 = 2.0 * f64::EPSILON;
+
 /// Names of the columns besides the weights.
 fn columns_of(task: &str) -> &'static [&'static str] {
     match task {
@@ -471,7 +474,7 @@ fn vectors<'a>(instance: &'a Instance, question: &'a Question) -> Loss<'a> {
                 vec![[fn_ / total, zero, zero, zero], [fp / total, chosen, zero, zero]]
             };
             let of_tree =
-                move |c: &Components| within(c[0], c[1].abs() <= Real::from(delta + 1e-12));
+                move |c: &Components| within(c[0], c[1].abs() <= Real::from(delta + ROUNDED));
             Loss::Vector { of_label: Box::new(of_label), of_tree: Box::new(of_tree) }
         }
         "capacity" => {
@@ -518,7 +521,7 @@ fn vectors<'a>(instance: &'a Instance, question: &'a Question) -> Loss<'a> {
                 vec![[loss(leaf), Real::from(mean) * difference(&|_| true, leaf), zero, zero]]
             };
             let of_tree =
-                move |c: &Components| within(c[0], c[1].abs() <= Real::from(delta + 1e-9 * tau));
+                move |c: &Components| within(c[0], c[1].abs() <= Real::from(delta + 1e-12 * tau));
             Loss::Vector { of_label: Box::new(of_label), of_tree: Box::new(of_tree) }
         }
         task => panic!("{task} has no oracle"),

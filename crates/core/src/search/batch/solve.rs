@@ -15,9 +15,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// the same sums in another order is less.
 const TIES: f64 = 1e-13;
 
-/// Share by which sums of some hundreds of costs may be off.
-const ROUNDED: f64 = 1e-14;
-
 /// The best tree for `task` over `features`, or on a limit the best found and a bound.
 ///
 /// The objective is (leaf costs + split costs) / `weight` + `leaf_penalty` · leaves, from
@@ -86,8 +83,11 @@ fn solve_once(
     // Every split may take a tree that is a tie with the best one; where costs may cancel, sums
     // round by a share of all that is added, otherwise by one of the sum itself.
     let cancel = if prior >= 0.0 || leaf == f64::INFINITY { 0.0 } else { leaf.abs() };
-    let off = leaves * nodes.slack + ROUNDED * (cancel + problem.penalty);
-    let scale = BatchScale { problem: &problem, prior, off, cancel };
+    // A tree of k leaves is 2k − 1 costs and prices, each of which rounds a sum once, and its
+    // bound as many.
+    let rounded = 4.0 * leaves * f64::EPSILON;
+    let off = leaves * nodes.slack + rounded * (cancel + problem.penalty);
+    let scale = BatchScale { problem: &problem, prior, off, cancel, rounded };
     let mut search =
         Search::new(&scale, settings, monitor, (leaf, Tree::leaf()), prior).with_slack(nodes.slack);
     if let Some(known) = known {
@@ -152,6 +152,8 @@ struct BatchScale<'a> {
     off: f64,
     /// Size of the terms where costs may cancel, as far as it is known: that of a single leaf.
     cancel: f64,
+    /// Share by which sums of as many costs as trees have may be off.
+    rounded: f64,
 }
 
 impl Scale<f64> for BatchScale<'_> {
@@ -162,7 +164,7 @@ impl Scale<f64> for BatchScale<'_> {
 
     /// A bound that was added up is rounded down by more than that is off.
     fn bound(&self, lower: f64) -> f64 {
-        let off = if lower > self.prior { self.off + ROUNDED * lower.abs() } else { 0.0 };
+        let off = if lower > self.prior { self.off + self.rounded * lower.abs() } else { 0.0 };
         (lower - off + self.problem.penalty) / self.problem.weight
     }
 }

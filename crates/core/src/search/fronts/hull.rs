@@ -1,147 +1,367 @@
-//! The convex hull of the pairs (FP, FN) that trees attain, between corners that are known and
-//! lines that no tree is below. See docs/maths/fronts.md.
+//! What is known of the pairs (FP, FN) that trees attain: corners of their hull, and the polygon
+//! of lines that no tree is below. All of it is exact, in integers. See docs/maths/fronts.md.
 
-/// False positives and false negatives.
-pub(super) type Pair = [f64; 2];
+use crate::search::certificate::EVALUATED;
+use crate::task::digits::{parts, ratio};
+use num_bigint::BigInt;
+use num_traits::{Signed, Zero};
 
-/// What real weights may round to, as a share of the largest weighted sum.
-const ROUNDING: f64 = 1e-12;
+/// False positives and false negatives, in units of the weights.
+pub(super) type Pair = [BigInt; 2];
+
+/// Trees below a chord by this part of its height at most do not part its gap in two: a search of
+/// that gap would find them again. It only says where to search, and is no part of a proof.
+const CHORD_BITS: u32 = 40;
 
 /// No tree has a·x + b·y below `least`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Line {
     pub weights: Pair,
-    pub least: f64,
+    pub least: BigInt,
 }
 
 impl Line {
-    fn above(&self, [x, y]: Pair) -> f64 {
-        self.weights[0] * x + self.weights[1] * y - self.least
-    }
-}
-
-/// Corners of the hull by ascending false positives, each the least of some weighted sum but for
-/// the two single leaves at the ends, and the gaps between neighbours.
-pub(super) struct Hull {
-    total: Pair,
-    corners: Vec<Pair>,
-    /// Whether no tree lies below the chord from a corner to the next.
-    closed: Vec<bool>,
-    pub lines: Vec<Line>,
-}
-
-impl Hull {
-    /// The hull of the two single leaves, for `total` weight of negatives and positives.
-    pub fn new(total: Pair, lines: Vec<Line>) -> Self {
-        let corners = vec![[0.0, total[1]], [total[0], 0.0]];
-        Hull { total, corners, closed: vec![total.contains(&0.0)], lines }
-    }
-
-    pub fn corners(&self) -> &[Pair] {
-        &self.corners
-    }
-
-    /// More than rounding changes sums of these weights by; none of whole ones.
-    pub fn rounding(&self, [a, b]: Pair, whole: bool) -> f64 {
-        if whole { 0.0 } else { ROUNDING * (a * self.total[0] + b * self.total[1]) }
-    }
-
-    /// The open gap in which a tree may have the largest measure, and that measure.
-    pub fn widest(
-        &self,
-        more: Option<Line>,
-        measure: impl Fn(Pair) -> f64,
-    ) -> Option<(usize, f64)> {
-        let open = (0..self.closed.len()).filter(|&gap| !self.closed[gap]);
-        let most = |gap: usize| {
-            let (p, q) = (self.corners[gap], self.corners[gap + 1]);
-            // Whatever no corner dominates lies in the box of two neighbours.
-            let mut chain = vec![p, [p[0], q[1]], q];
-            for line in self.lines.iter().chain(&more) {
-                chain = clip(&chain, line);
-            }
-            chain.into_iter().map(&measure).fold(f64::NEG_INFINITY, f64::max)
+    /// Of these weights and their least sum in units of 2^`exponent`.
+    pub fn new(weights: [f64; 2], least: f64, exponent: i32) -> Line {
+        let [(a, of_a), (b, of_b), (c, of_c)] = [weights[0], weights[1], least].map(parts);
+        let of_c = of_c - exponent;
+        let used = [(a, of_a), (b, of_b), (c, of_c)].into_iter().filter(|part| part.0 != 0);
+        let unit = used.map(|part| part.1).min().unwrap_or(0);
+        let whole = |part: i64, of: i32| match part {
+            0 => BigInt::zero(),
+            _ => BigInt::from(part) << (of - unit),
         };
-        open.map(|gap| (gap, most(gap))).max_by(|a, b| a.1.total_cmp(&b.1))
+        Line { weights: [whole(a, of_a), whole(b, of_b)], least: whole(c, of_c) }
+    }
+
+    /// Of the sum that a tree has, which is the least.
+    pub fn through(weights: [f64; 2], pair: &Pair) -> Line {
+        let mut line = Line::new(weights, 0.0, 0);
+        line.least = line.at(pair);
+        line
+    }
+
+    fn at(&self, [x, y]: &Pair) -> BigInt {
+        &self.weights[0] * x + &self.weights[1] * y
+    }
+
+    /// Where two lines meet, of which this one is the steeper.
+    fn meet(&self, flatter: &Line) -> Vertex {
+        let ([a, b], [c, d]) = (&self.weights, &flatter.weights);
+        Vertex {
+            x: &self.least * d - b * &flatter.least,
+            y: a * &flatter.least - &self.least * c,
+            w: a * d - b * c,
+            loss: f64::NAN,
+        }
+    }
+}
+
+impl Line {
+    /// Where x − y is this.
+    fn at_difference(&self, difference: &BigInt) -> Vertex {
+        let [a, b] = &self.weights;
+        Vertex {
+            x: &self.least + b * difference,
+            y: &self.least - a * difference,
+            w: a + b,
+            loss: f64::NAN,
+        }
+    }
+}
+
+/// The point (x/w, y/w), and one less the measure there.
+#[derive(Clone, Debug)]
+struct Vertex {
+    x: BigInt,
+    y: BigInt,
+    w: BigInt,
+    loss: f64,
+}
+
+impl Vertex {
+    /// How far above a line, times the divisor.
+    fn above(&self, line: &Line) -> BigInt {
+        &line.weights[0] * &self.x + &line.weights[1] * &self.y - &line.least * &self.w
+    }
+
+    fn is_at(&self, [x, y]: &Pair) -> bool {
+        self.x == x * &self.w && self.y == y * &self.w
+    }
+}
+
+/// One less a measure as a function of the weights of true positives, false positives, false
+/// negatives and true negatives, as shares of their sum.
+pub(super) type Loss<'a> = dyn Fn([f64; 4]) -> f64 + Sync + 'a;
+
+/// One less the measure of a pair over w, for these totals of negatives and positives; off by
+/// less than [`EVALUATED`] of it.
+pub(super) fn loss_at(loss: &Loss, total: &Pair, [x, y]: [&BigInt; 2], w: &BigInt) -> f64 {
+    let all = (&total[0] + &total[1]) * w;
+    let counts = [&total[1] * w - y, x.clone(), y.clone(), &total[0] * w - x];
+    loss(counts.map(|count| if count.is_negative() { 0.0 } else { ratio(&count, &all) }))
+}
+
+/// Corners of the hull by ascending false positives, from one single leaf to the other, and the
+/// lower left boundary of the polygon that all trees lie in.
+#[derive(Clone)]
+pub(super) struct Hull<'a> {
+    loss: &'a Loss<'a>,
+    total: Pair,
+    /// With the loss of each.
+    corners: Vec<(Pair, f64)>,
+    /// Whether there is nothing to search for between a corner and the next.
+    closed: Vec<bool>,
+    /// Lines of the boundary, from the vertical axis to the horizontal one.
+    edges: Vec<Line>,
+    /// Where each meets the next.
+    vertices: Vec<Vertex>,
+    /// Weight of the lightest row: no tree but the single leaves predicts less of either class.
+    lightest: BigInt,
+    /// The vertices of the part of the polygon that other trees lie in.
+    inner: Vec<Vertex>,
+}
+
+impl<'a> Hull<'a> {
+    /// The hull of the two single leaves, for `total` weight of negatives and positives.
+    pub fn new(total: &Pair, lightest: &BigInt, loss: &'a Loss<'a>) -> Self {
+        let one = BigInt::from(1);
+        let leaves = [[BigInt::zero(), total[1].clone()], [total[0].clone(), BigInt::zero()]];
+        let axis = |weights| Line::new(weights, 0.0, 0);
+        let mut hull = Hull {
+            loss,
+            total: total.clone(),
+            corners: Vec::new(),
+            closed: vec![total.iter().any(Zero::is_zero)],
+            edges: vec![axis([1.0, 0.0]), axis([0.0, 1.0])],
+            vertices: Vec::new(),
+            lightest: lightest.clone(),
+            inner: Vec::new(),
+        };
+        let corner = |leaf: Pair| {
+            let of = loss_at(loss, total, [&leaf[0], &leaf[1]], &one);
+            (leaf, of)
+        };
+        hull.corners = leaves.map(corner).into();
+        hull.vertices = vec![hull.vertex(0)];
+        hull.narrow();
+        hull
+    }
+
+    /// Without what is known of corners, for trees that are some of these.
+    pub fn again(&self) -> Self {
+        let mut hull = Hull::new(&self.total, &self.lightest, self.loss);
+        (hull.edges, hull.vertices) = (self.edges.clone(), self.vertices.clone());
+        hull.inner.clone_from(&self.inner);
+        hull
+    }
+
+    fn vertex(&self, place: usize) -> Vertex {
+        self.with_loss(self.edges[place].meet(&self.edges[place + 1]))
+    }
+
+    fn with_loss(&self, vertex: Vertex) -> Vertex {
+        let loss = loss_at(self.loss, &self.total, [&vertex.x, &vertex.y], &vertex.w);
+        Vertex { loss, ..vertex }
+    }
+
+    /// Cuts the corners off that only the single leaves lie in.
+    fn narrow(&mut self) {
+        // What is predicted positive is x − y more than all positives.
+        let [negatives, positives] = &self.total;
+        let ends = [&self.lightest - positives, negatives - &self.lightest];
+        let beyond = |vertex: &Vertex, end: usize| {
+            let above = &vertex.x - &vertex.y - &ends[end] * &vertex.w;
+            if end == 0 { above.is_negative() } else { above.is_positive() }
+        };
+        let mut inner = Vec::new();
+        for (place, vertex) in self.vertices.iter().enumerate() {
+            let outside = [beyond(vertex, 0), beyond(vertex, 1)];
+            if outside == [false; 2] {
+                inner.push(vertex.clone());
+            }
+            for end in [0, 1].into_iter().filter(|&end| outside[end]) {
+                // Where the edge that leads inside leaves the part.
+                let (next, edge) =
+                    if end == 0 { (place + 1, place + 1) } else { (place.wrapping_sub(1), place) };
+                if self.vertices.get(next).is_none_or(|next| !beyond(next, end)) {
+                    inner.push(self.with_loss(self.edges[edge].at_difference(&ends[end])));
+                }
+            }
+        }
+        self.inner = inner;
+    }
+
+    /// The corner of least loss, and that.
+    pub fn best(&self) -> (&Pair, f64) {
+        let least = self.corners.iter().min_by(|p, q| p.1.total_cmp(&q.1));
+        least.map(|(pair, loss)| (pair, *loss)).expect("two leaves")
+    }
+
+    /// No tree is below this line, whose weights are positive.
+    pub fn cut(&mut self, line: Line) {
+        let below = |vertex: &Vertex| vertex.above(&line).is_negative();
+        let Some(first) = self.vertices.iter().position(below) else { return };
+        let last = self.vertices.iter().rposition(below).unwrap_or(first);
+        self.edges.splice(first + 1..=last, [line]);
+        let new = [self.vertex(first), self.vertex(first + 1)];
+        self.vertices.splice(first..=last, new);
+        self.narrow();
+    }
+
+    /// The same with one more line.
+    pub fn with(&self, line: Line) -> Self {
+        let mut hull = self.clone();
+        hull.cut(line);
+        hull
+    }
+
+    /// What no loss at a vertex is below: where a tree is known its own.
+    fn least_at(&self, vertex: &Vertex) -> f64 {
+        let off = 2.0 * EVALUATED * vertex.loss;
+        let is_tree =
+            |(pair, loss): &(Pair, f64)| (loss - vertex.loss).abs() <= off && vertex.is_at(pair);
+        if self.corners.iter().any(is_tree) { vertex.loss } else { vertex.loss - off }
+    }
+
+    /// No tree has a loss below this.
+    pub fn least(&self) -> f64 {
+        let losses = self.inner.iter().map(|vertex| self.least_at(vertex));
+        let leaves = [0, self.corners.len() - 1].map(|leaf| self.corners[leaf].1);
+        losses.chain(leaves).fold(f64::INFINITY, f64::min)
+    }
+
+    /// The gap between corners that has the vertex of least loss, among those that are open and
+    /// have one below this.
+    pub fn widest(&self, below: f64) -> Option<usize> {
+        let gaps = self.inner.iter().filter(|vertex| vertex.loss < below);
+        let gaps = gaps.map(|vertex| (self.gap_of(vertex), vertex.loss));
+        let open = gaps.filter(|&(gap, _)| !self.closed[gap]);
+        open.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(gap, _)| gap)
+    }
+
+    fn gap_of(&self, vertex: &Vertex) -> usize {
+        let before = |(corner, _): &(Pair, f64)| &corner[0] * &vertex.w <= vertex.x;
+        let at = self.corners.partition_point(before).saturating_sub(1);
+        let corner = &self.corners[at].0;
+        // Straight above a corner is what lies before it.
+        let above = &corner[0] * &vertex.w == vertex.x && &corner[1] * &vertex.w <= vertex.y;
+        (at - usize::from(above && at > 0)).min(self.closed.len() - 1)
     }
 
     /// Weights under which both ends of a gap cost the same.
     pub fn chord(&self, gap: usize) -> Pair {
-        let (p, q) = (self.corners[gap], self.corners[gap + 1]);
-        [p[1] - q[1], q[0] - p[0]]
+        let (p, q) = (&self.corners[gap].0, &self.corners[gap + 1].0);
+        [&p[1] - &q[1], &q[0] - &p[0]]
     }
 
-    /// Takes a tree of least weighted sum for a corner, unless it lies on or above the chord of
-    /// its gap; `whole` weights are known not to round.
-    pub fn insert(&mut self, pair: Pair, whole: impl Fn(Pair) -> bool) -> bool {
-        let gap = self.corners.partition_point(|c| c[0] < pair[0]).saturating_sub(1);
-        let Some(&q) = self.corners.get(gap + 1) else { return false };
-        let (p, [a, b]) = (self.corners[gap], self.chord(gap));
+    /// Takes a tree for a corner, unless it lies on or above the chord of its gap.
+    pub fn insert(&mut self, pair: &Pair) -> bool {
+        let gap = self.corners.partition_point(|c| c.0[0] < pair[0]).saturating_sub(1);
+        let Some((q, _)) = self.corners.get(gap + 1) else { return false };
+        let (p, weights) = (&self.corners[gap].0, self.chord(gap));
         // A single leaf may be dominated by a tree as good in the other error.
         let between = p[0] <= pair[0] && pair[0] <= q[0] && q[1] <= pair[1] && pair[1] <= p[1];
-        let below = a * (p[0] - pair[0]) + b * (p[1] - pair[1]);
-        let new = between && !self.closed[gap] && below > self.rounding([a, b], whole([a, b]));
+        let chord = Line { least: BigInt::zero(), weights };
+        let height = chord.at(p);
+        let below = &height - chord.at(pair);
+        let new = between && !self.closed[gap] && below > height >> CHORD_BITS;
         if new {
-            self.corners.insert(gap + 1, pair);
-            self.closed.insert(gap + 1, pair[1] == q[1]);
-            self.closed[gap] = pair[0] == p[0];
+            let ends = [pair[0] == p[0], pair[1] == q[1]];
+            let loss = loss_at(self.loss, &self.total, [&pair[0], &pair[1]], &BigInt::from(1));
+            self.corners.insert(gap + 1, (pair.clone(), loss));
+            self.closed.insert(gap + 1, ends[1]);
+            self.closed[gap] = ends[0];
         }
         new
     }
 
-    /// No tree lies below the chord of this gap.
+    /// The chord of this gap was searched.
     pub fn close(&mut self, gap: usize) {
         self.closed[gap] = true;
     }
 }
 
-/// The part of a convex chain that is not below a line, ended along it.
-fn clip(chain: &[Pair], line: &Line) -> Vec<Pair> {
-    let mut out = Vec::with_capacity(chain.len() + 1);
-    for (i, p) in chain.iter().enumerate() {
-        if line.above(*p) >= 0.0 {
-            out.push(*p);
-        }
-        if let Some(q) = chain.get(i + 1) {
-            let (x, y) = (line.above(*p), line.above(*q));
-            if (x < 0.0) != (y < 0.0) {
-                let t = x / (x - y);
-                out.push([p[0] + t * (q[0] - p[0]), p[1] + t * (q[1] - p[1])]);
-            }
-        }
-    }
-    if out.is_empty() { chain.to_vec() } else { out }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::task::fixed::power_of_two;
 
-    #[test]
-    fn a_tree_may_dominate_a_single_leaf() {
-        let mut hull = Hull::new([4.0, 4.0], Vec::new());
-        assert!(hull.insert([0.0, 3.0], |_| true));
-        assert!(hull.insert([2.0, 0.0], |_| true));
-        assert_eq!(hull.widest(None, |p| -p[0] - p[1]), Some((1, 0.0)));
-        hull.close(1);
-        assert_eq!(hull.widest(None, |p| p[0]), None);
+    fn pair(x: i64, y: i64) -> Pair {
+        [x, y].map(BigInt::from)
+    }
+
+    fn hull<'a>(of: &'a Loss<'static>) -> Hull<'a> {
+        Hull::new(&pair(4, 4), &BigInt::from(1), of)
+    }
+
+    /// The share of wrong rows.
+    fn wrong(counts: [f64; 4]) -> f64 {
+        counts[1] + counts[2]
     }
 
     #[test]
-    fn gaps_open_below_chords_and_close_on_them() {
-        let mut hull = Hull::new([4.0, 4.0], Vec::new());
-        let best = |[x, y]: Pair| -(x + y);
-        assert_eq!(hull.widest(None, best), Some((0, 0.0)));
-        assert!(!hull.insert([2.0, 2.0], |_| true), "on the chord");
-        assert!(hull.insert([1.0, 1.0], |_| true));
-        hull.lines.push(Line { weights: [1.0, 1.0], least: 2.0 });
-        assert_eq!(hull.widest(None, best).unwrap().1, -2.0);
-        let steep = Line { weights: [3.0, 1.0], least: 4.0 };
-        assert_eq!(hull.widest(Some(steep), |p| -p[0]).unwrap().1, 0.0);
-        hull.close(0);
-        assert_eq!(hull.widest(None, best).map(|(gap, _)| gap), Some(1));
+    fn lines_cut_the_polygon_and_trees_are_its_corners() {
+        let mut hull = hull(&wrong);
+        assert_eq!(hull.least(), 0.0);
+        assert_eq!(hull.widest(1.0), Some(0));
+        assert!(!hull.insert(&pair(2, 2)), "on the chord");
+        assert!(hull.insert(&pair(1, 1)));
+        hull.cut(Line::through([1.0, 3.0], &pair(1, 1)));
+        hull.cut(Line::through([3.0, 1.0], &pair(1, 1)));
+        // A corner is a tree, whose loss is not rounded down.
+        assert_eq!(hull.least(), 0.25);
+        // Nothing is new about these.
+        let edges = hull.edges.len();
+        hull.cut(Line::through([2.0, 2.0], &pair(1, 1)));
+        hull.cut(Line::through([1.0, 1.0], &pair(0, 1)));
+        assert_eq!((hull.edges.len(), hull.least()), (edges, 0.25));
+        // A line between two trees has vertices that are none.
+        let steep = hull.with(Line::new([1.0, 1.0], 3.0, 0));
+        assert!(steep.least() < 0.375 && steep.least() > 0.375 - 1e-13);
+        assert_eq!(hull.best(), (&pair(1, 1), 0.25));
+    }
+
+    #[test]
+    fn only_single_leaves_predict_less_than_the_lightest_row() {
+        let mut hull = hull(&wrong);
+        // At (0, 3.5) half a row would be positive.
+        hull.cut(Line::new([3.5, 3.5], 12.25, 0));
+        let at = |v: &Vertex| (ratio(&v.x, &v.w), ratio(&v.y, &v.w));
+        let inner: Vec<_> = hull.inner.iter().map(at).collect();
+        assert_eq!(inner, [(0.25, 3.25), (3.25, 0.25)]);
+    }
+
+    #[test]
+    fn gaps_are_searched_by_their_lowest_vertex_and_once() {
+        let mut hull = hull(&wrong);
+        assert!(hull.insert(&pair(1, 1)));
+        hull.cut(Line::through([2.0, 1.0], &pair(1, 1)));
+        // (0, 3) and (3/2, 0), which is the lower.
+        assert_eq!(hull.widest(1.0), Some(1));
         hull.close(1);
-        assert_eq!(hull.widest(None, best), None);
-        assert_eq!(hull.corners(), [[0.0, 4.0], [1.0, 1.0], [4.0, 0.0]]);
+        assert_eq!(hull.widest(1.0), Some(0));
+        assert_eq!(hull.widest(0.2), None);
+        hull.close(0);
+        assert_eq!(hull.widest(1.0), None);
+        assert!(hull.again().widest(1.0).is_some());
+    }
+
+    #[test]
+    fn a_tree_may_dominate_a_single_leaf() {
+        let mut hull = hull(&wrong);
+        assert!(hull.insert(&pair(0, 3)));
+        assert!(hull.insert(&pair(2, 0)));
+        hull.cut(Line::through([1.0, 1.0], &pair(2, 0)));
+        hull.close(1);
+        assert_eq!(hull.widest(1.0), None);
+    }
+
+    #[test]
+    fn lines_of_real_weights_keep_all_digits() {
+        let line = Line::new([0.1, 0.3], 1e-20, -60);
+        let (a, b) = (&line.weights[0], &line.weights[1]);
+        assert_eq!(ratio(a, b), 0.1 / 0.3);
+        assert_eq!(ratio(&line.least, a) * power_of_two(-60), 1e-20 / 0.1);
     }
 }

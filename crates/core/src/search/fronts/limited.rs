@@ -5,6 +5,7 @@
 //! the way; every better tree has a weighted cost within that gap, so that only the points
 //! of subproblems within the gap have to be listed. See docs/maths/fronts.md.
 
+use super::Front;
 use super::cheapest::Cheapest;
 use super::engine::{Engine, Point, Weights};
 use super::node::{Node, Pace};
@@ -12,9 +13,9 @@ use super::points::{Bounds, above};
 use super::start::Relaxation;
 use super::whole::columns;
 use crate::data::BinaryMatrix;
-use crate::search::certificate::{Certificate, Verdict};
-use crate::search::{Checked, Measured, Settings, Stop, TracePoint};
-use crate::task::{ANY, FrontTask};
+use crate::search::certificate::{Certificate, EVALUATED, Verdict};
+use crate::search::{Checked, Measured, Settings, Stop};
+use crate::task::{ANY, FrontTask, Said};
 use crate::tree::Tree;
 use std::sync::Arc;
 
@@ -45,9 +46,14 @@ pub(super) struct Search<'a, 'e, T, const K: usize> {
     /// Larger than component 0 of any tree.
     worst: i64,
     best: Option<Point<K>>,
-    /// The tree of the least objective met, and its objective: the best but for rounding.
+    /// The tree of the least objective, which another that is no better may be by its units.
     shown: Option<Point<K>>,
+    /// Its objective.
     measured: Measured,
+    /// Least component 0 of trees within the windows that do not keep the limits.
+    refused: i64,
+    /// What units do not resolve.
+    resolution: f64,
     /// No admissible tree has a smaller component 0 than this.
     lower: i64,
     certificate: Certificate<'a>,
@@ -92,6 +98,8 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
             last: false,
             best: None,
             shown: None,
+            refused: i64::MAX,
+            resolution: task.resolution(settings.limits.allowed()),
             engine,
             root,
             lower,
@@ -99,14 +107,16 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         }
     }
 
-    /// Goes on where another search for the same trees ended, with this tree.
-    pub fn after(mut self, trace: &[TracePoint], tree: &Tree) -> Result<Self, Stop> {
-        self.certificate = self.certificate.after(trace);
-        self.offer_labellings(tree)?;
-        Ok(self)
+    /// Goes on where another search for the same trees ended.
+    pub fn after(mut self, first: &Front) -> Self {
+        let Front { objective, lower_bound, trace, .. } = first;
+        self.measured = Measured::plain(*objective);
+        self.certificate = self.certificate.after(*objective, *lower_bound, trace);
+        self
     }
 
-    /// The best tree of the depth of the settings, and what is known of it.
+    /// The best tree of the depth of the settings, and what is known of it; none where no tree is
+    /// as good as that of the search before.
     pub fn run(mut self, settings: &Checked, relaxed: &Relaxation) -> (Option<Point<K>>, Verdict) {
         let stop = self.search(settings, relaxed).err();
         (self.shown, self.certificate.finish(stop))
@@ -131,7 +141,8 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
             if depth == QUICK + 1 {
                 self.relax(settings, relaxed)?;
             }
-            if self.certificate.is_met() || self.best.is_some_and(|b| b.cost[0] <= self.lower) {
+            if self.best.is_some_and(|best| best.cost[0] <= self.lower) || self.certificate.is_met()
+            {
                 return Ok(());
             }
             (self.depth, self.last) = (depth, depth == deepest);
@@ -152,39 +163,58 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         Ok(())
     }
 
-    /// Nothing is better than the best tree, as far as component 0 resolves it.
+    /// Nothing within the windows is better than the best tree.
     fn close(&mut self) {
-        let task = self.engine.task;
-        match self.best.filter(|_| task.resolution() > 0.0) {
-            None => self.certificate.close(),
-            Some(best) => {
-                let objective = task.objective_of(best.cost[0], best.leaves);
-                self.certificate.raise(objective - task.resolution());
+        let best = self.best.filter(|best| best.cost[0] <= self.refused);
+        match best {
+            Some(best) if self.resolution > 0.0 => {
+                self.certificate.raise(self.bound_of(best.cost[0], best.leaves));
             }
+            None if self.refused < i64::MAX => {
+                self.certificate.raise(self.bound_of(self.refused, 1));
+            }
+            _ => self.certificate.close(),
         }
+    }
+
+    /// What no objective is below if no component 0 is below this: lowered by what units do not
+    /// resolve, and by what evaluating it may be off.
+    fn bound_of(&self, cost: i64, leaves: u32) -> f64 {
+        let task = self.engine.task;
+        let value = task.objective_of(cost, leaves);
+        let terms = value.abs() + (value - task.objective_of(0, 1)).abs();
+        value - self.resolution - task.ties() - EVALUATED * terms
     }
 
     /// Reports what is known of the best tree.
     fn tell(&mut self) {
-        let task = self.engine.task;
         if let Some(best) = self.best {
             self.certificate.settle(self.measured);
             if best.cost[0] <= self.lower {
                 self.close();
             }
         }
-        self.certificate.raise(task.objective_of(self.lower, 1) - task.resolution());
+        self.certificate.raise(self.bound_of(self.lower, 1));
         self.certificate.record();
     }
 
-    /// The objective of a tree, from the rows where the task knows them.
-    fn measure(&self, point: &Point<K>) -> Measured {
+    /// Takes over the objective of a tree, from the rows where the task knows them, if the tree
+    /// keeps the limits.
+    fn admit(&mut self, point: &Point<K>) -> bool {
         let task = self.engine.task;
         let (tree, labels) = self.engine.tree(point.plan);
-        let rows = 0..self.features.n_rows();
-        let labels = rows.map(|r| labels[tree.leaf_of(self.features, r)]);
+        let leaf_of = tree.partition(self.features);
+        let labels: Vec<i64> = labels.into_iter().filter(|&label| label >= 0).collect();
+        let said = Said { leaf_of: &leaf_of, labels: &labels };
+        if !task.admits(&said) {
+            return false;
+        }
         let of_total = || Measured::plain(task.objective_of(point.cost[0], point.leaves));
-        task.measured(labels, tree.n_leaves()).unwrap_or_else(of_total)
+        let measured = task.measured(&said).unwrap_or_else(of_total);
+        if measured.objective <= self.measured.objective {
+            (self.shown, self.measured) = (Some(*point), measured);
+        }
+        true
     }
 
     /// A bound on component 0 of the trees of the present depth.
@@ -206,13 +236,13 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         let settings = settings.within(self.engine.left());
         let Ok(found) = relaxed(&settings, &inner) else { return Ok(()) };
         monitor.count(inner.nodes());
-        // Both count in fixed point, each in its own.
-        let bound = found.lower_bound - 1e-9 * found.lower_bound.abs().max(1.0);
-        let cost = task.cost_of(bound - task.resolution());
-        self.lower = self.lower.max(whole(cost));
-        self.offer_labellings(&found.tree)?;
-        // What is best without limits and keeps them is best.
         self.certificate.raise(found.lower_bound);
+        // What a tree of that objective costs at least, in the units of this search.
+        let (bound, least) = (found.lower_bound, task.objective_of(0, 1));
+        let off = self.resolution + EVALUATED * (bound.abs() + least.abs());
+        let cost = task.cost_of(bound - off);
+        self.lower = self.lower.max(whole(cost - EVALUATED * cost.abs()));
+        self.offer_labellings(&found.tree)?;
         self.tell();
         monitor.check()
     }
@@ -240,14 +270,14 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         }
     }
 
-    /// The best tree from now on.
+    /// The best tree from now on, if it keeps the limits.
     fn take(&mut self, point: Point<K>) {
-        self.best = Some(point);
-        let measured = self.measure(&point);
-        if measured.objective <= self.measured.objective {
-            (self.shown, self.measured) = (Some(point), measured);
+        if self.admit(&point) {
+            self.best = Some(point);
+            self.tell();
+        } else {
+            self.refused = self.refused.min(point.cost[0]);
         }
-        self.tell();
     }
 
     /// Weighted cost that multipliers grant every admissible tree, beyond component 0.
@@ -439,7 +469,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         let root = self.root.clone();
         let extra = self.allowance(&weights) + self.engine.rounding();
         let within = self.within(most, extra);
-        let order = columns(self.engine, &root, self.depth, above(within))?;
+        let order = columns(self.engine, &root, self.depth, above(within, self.engine.rounding()))?;
         let lowest = order.first().map_or(f64::INFINITY, |&(value, _)| value);
         let mut part = FIRST_PART * (within - lowest);
         while lowest <= self.within(most, extra) {

@@ -6,15 +6,21 @@
 //! α·FP + β·FN, which is misclassification with class weights, so that every step is a
 //! search by the lattice. See docs/maths/fronts.md.
 
-use super::hull::{Hull, Line, Pair};
+use super::hull::{Hull, Line, Loss, Pair, loss_at};
 use super::ties::without_ties;
-use super::{Front, FrontPoint};
+use super::{Front, FrontPoint, resolved};
 use crate::data::BinaryMatrix;
 use crate::error::Error;
-use crate::search::certificate::Certificate;
+use crate::precise::Precise;
+use crate::search::certificate::{Certificate, EVALUATED, MEET};
 use crate::search::{Checked, Measured, Monitor, Settings, Status, Stop, TracePoint, solve};
 use crate::task::accuracy::Accuracy;
+use crate::task::digits::{ExactSums, ratio};
+use crate::task::fixed::times_power;
+use crate::task::range_of;
 use crate::tree::{LEAF, Tree};
+use num_bigint::BigInt;
+use num_traits::Zero;
 use std::sync::Mutex;
 
 /// A measure of the false positives and false negatives of a classifier.
@@ -27,58 +33,46 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// Value of the measure for `total` = weight of negatives and of positives; 0 where the
-    /// quotient is 0/0.
-    pub fn value(self, [fp, fn_]: [f64; 2], total: [f64; 2]) -> f64 {
-        if fp == 0.0 && fn_ == 0.0 && total[0] > 0.0 && total[1] > 0.0 {
-            // No weights round this.
-            return 1.0;
-        }
-        let (numerator, denominator) = match self {
-            Metric::FBeta(beta) => {
-                let squared = beta * beta;
-                let tp = (1.0 + squared) * (total[1] - fn_);
-                (tp, tp + squared * fn_ + fp)
-            }
-            Metric::Matthews => {
-                let predicted = total[1] - fn_ + fp;
-                let all = total[0] + total[1];
-                let product = predicted * (all - predicted);
-                let numerator = total[0] * total[1] - total[1] * fp - total[0] * fn_;
-                (numerator, (total[0] * total[1]).sqrt() * product.max(0.0).sqrt())
-            }
-        };
-        if denominator > 0.0 { numerator / denominator } else { 0.0 }
-    }
-
-    /// One less the measure, computed without a difference of numbers that are nearly equal.
-    fn loss(self, [fp, fn_]: [f64; 2], total: [f64; 2]) -> f64 {
+    /// One less the measure, for shares of true positives, false positives, false negatives and
+    /// true negatives. Where the quotient is 0/0 the measure is 0.
+    ///
+    /// No two numbers that are nearly equal are subtracted from one another unless 1 or more is
+    /// added to the difference: the result is as exact as the shares.
+    fn loss(self, [tp, fp, fn_, tn]: [f64; 4]) -> f64 {
         match self {
             Metric::FBeta(beta) => {
                 let missed = beta * beta * fn_ + fp;
-                let all = (1.0 + beta * beta) * (total[1] - fn_) + missed;
+                let all = (1.0 + beta * beta) * tp + missed;
                 if all > 0.0 { missed / all } else { 1.0 }
             }
             Metric::Matthews => {
-                let (a, b, c, d) = (total[1] - fn_, fp, fn_, total[0] - fp);
-                // Weights that differ by powers of ten have products beyond all range.
-                let [left, right] =
-                    [(a + b).sqrt() * (a + c).sqrt(), (d + b).sqrt() * (d + c).sqrt()];
-                let (same, crossed) = (a * d, b * c);
-                if left * right <= 0.0 || same < crossed {
-                    return 1.0 - self.value([fp, fn_], total);
+                let (chosen, left) = (tp + fp, fn_ + tn);
+                let (positive, negative) = (tp + fn_, fp + tn);
+                if [chosen, left, positive, negative].contains(&0.0) {
+                    return 1.0;
                 }
-                let products = a * b * (c + d) + c * d * (a + b);
-                (a + b + c + d) * products / (left * right) / (left * right + same - crossed)
+                // Each a mean of two shares: no product is out of range.
+                let mean = |x: f64, of: f64, other: f64| (x / of).sqrt() * (x / other).sqrt();
+                let same = mean(tp, chosen, positive) * mean(tn, left, negative);
+                let crossed = mean(fp, chosen, negative) * mean(fn_, left, positive);
+                if same < crossed {
+                    return 1.0 + (crossed - same);
+                }
+                // 1 − r = (1 − r²)/(1 + r).
+                let wrong = tp / chosen * (fp / negative) / positive
+                    + tn / left * (fn_ / positive) / negative;
+                (chosen + left) * wrong / (1.0 + (same - crossed))
             }
         }
     }
 
     /// Weights (α, β) along whose line the measure does not change to first order.
     fn slope(self, at: [f64; 2], total: [f64; 2]) -> [f64; 2] {
-        let value = self.value(at, total);
         match self {
-            Metric::FBeta(beta) => [value, 1.0 + beta * beta - value],
+            Metric::FBeta(beta) => {
+                let loss = self.loss([total[1] - at[1], at[0], at[1], total[0] - at[0]]);
+                [1.0 - loss, beta * beta + loss]
+            }
             Metric::Matthews => {
                 let predicted = total[1] - at[1] + at[0];
                 let all = total[0] + total[1];
@@ -95,11 +89,9 @@ impl Metric {
     }
 }
 
-/// Values closer than this are equal.
-const CLOSE: f64 = 1e-11;
-
-/// Bounds are told with this allowance for values that count as equal, and for rounding.
-const ALLOWANCE: f64 = 2.0 * CLOSE;
+/// Objectives less than this share apart are not told apart by a further search: objective and
+/// bound meet without it.
+const WORTH: f64 = MEET / 64.0;
 
 /// Largest sum of class-weighted rows that single lanes hold.
 const SINGLE: f64 = (1 << 19) as f64;
@@ -109,22 +101,35 @@ const EXACT: f64 = (1u64 << 44) as f64;
 
 struct Search<'a> {
     metric: Metric,
+    loss: &'a Loss<'a>,
     positive: &'a [bool],
     weights: Option<&'a [f64]>,
     whole: bool,
+    sums: ExactSums,
+    /// Weight of the negatives and of the positives.
     total: Pair,
+    totals: [f64; 2],
+    /// Weight of the lightest row of all that weigh something.
+    lightest: BigInt,
     penalty: f64,
     features: &'a BinaryMatrix,
     monitor: &'a Monitor<'a>,
     certificate: Certificate<'a>,
     /// Trees met on the way, and the place of the best.
-    met: Vec<FrontPoint>,
+    met: Vec<Met>,
     best: usize,
     sample: (usize, usize),
 }
 
+/// A tree with its errors, exactly, and its objective.
+struct Met {
+    point: FrontPoint,
+    pair: Pair,
+    objective: f64,
+}
+
 /// Which trees a hull is searched for: those of at least so many leaves, as long as the others
-/// score no more than `rest`.
+/// have no objective below `rest`.
 #[derive(Clone, Copy)]
 struct Range {
     leaves: usize,
@@ -137,9 +142,15 @@ enum End {
     Refused(Error),
 }
 
+/// The line that is proven all the same, if there is one, and why there is no more.
+type Ended = (Option<Box<Line>>, End);
+
 /// The tree of the largest measure, less `leaf_penalty` per leaf; the objective is
 /// 1 − measure + `leaf_penalty`·leaves. The points of the result are trees that were met on
 /// the way and that do not dominate one another.
+///
+/// # Errors
+/// Where the weights span too wide a range for a certificate.
 pub fn solve_metric(
     metric: Metric,
     positive: &[bool],
@@ -149,208 +160,215 @@ pub fn solve_metric(
     settings: &Checked,
     monitor: &Monitor,
 ) -> Result<Front, Error> {
-    let mut total = [0.0; 2];
-    for (i, &p) in positive.iter().enumerate() {
-        total[usize::from(p)] += weights.map_or(1.0, |w| w[i]);
-    }
-    if total[0] + total[1] <= 0.0 {
+    let n = positive.len();
+    let sums = ExactSums::new((0..n).map(|i| weights.map_or(1.0, |w| w[i])));
+    let total = sums.of_groups(2, positive.iter().map(|&p| Some(usize::from(p))));
+    let total: Pair = total.try_into().expect("two classes");
+    if total.iter().all(Zero::is_zero) {
         return Err(Error::invalid("sample_weight", "all weights are zero"));
     }
-    let leaf = |label: usize| FrontPoint {
-        tree: Tree::leaf(),
-        labels: vec![label as i64],
-        costs: if label == 0 { vec![0.0, total[1]] } else { vec![total[0], 0.0] },
-    };
+    let loss = |counts: [f64; 4]| metric.loss(counts);
     let mut search = Search {
         metric,
+        loss: &loss,
         positive,
         weights,
         whole: weights.is_none_or(|w| w.iter().all(|w| w.fract() == 0.0)),
+        totals: in_units(&total, sums.exponent),
+        lightest: sums.least(),
+        sums,
         total,
         penalty: leaf_penalty,
         features,
         monitor,
         certificate: Certificate::new(monitor, settings, leaf_penalty),
-        met: vec![leaf(0)],
+        met: Vec::new(),
         best: 0,
         sample: (0, 0),
     };
-    search.meet(leaf(1));
+    for label in [0, 1] {
+        let leaf = Tree::leaf();
+        let sums = [search.total.clone()];
+        let met = search.labelled(leaf, &sums, |_| label == 1);
+        search.meet(met);
+    }
     search.certificate.record();
     // What is planted is an objective of this search, not of the weighted ones.
     let weighted = settings.with_switches(|s| s.planted = None);
     let stop = match search.penalised(&weighted) {
-        Ok(()) => {
-            search.certificate.close();
-            None
-        }
+        Ok(()) => None,
         Err(End::Stopped(stop)) => Some(stop),
         Err(End::Refused(error)) => return Err(error),
     };
-    Ok(search.finish(stop))
+    let range = || match weights {
+        Some(weights) => range_of(weights.iter().copied().enumerate()),
+        None => "none".into(),
+    };
+    resolved(search.finish(stop), || ("sample_weight", range()))
 }
 
 impl Search<'_> {
-    fn value(&self, point: &FrontPoint) -> f64 {
-        self.metric.value(pair(point), self.total)
-    }
-
-    fn score(&self, point: &FrontPoint) -> f64 {
-        self.value(point) - self.penalty * point.tree.n_leaves() as f64
-    }
-
-    fn best_score(&self) -> f64 {
-        self.score(&self.met[self.best])
+    /// Objective of the best tree.
+    fn known(&self) -> f64 {
+        self.met[self.best].objective
     }
 
     /// Takes note of a tree.
-    fn meet(&mut self, point: FrontPoint) {
-        if self.score(&point) > self.best_score() {
-            self.best = self.met.len();
+    fn meet(&mut self, met: Met) {
+        self.met.push(met);
+        let last = self.met.len() - 1;
+        if self.met[last].objective < self.known() {
+            self.best = last;
         }
-        self.met.push(point);
-        let best = &self.met[self.best];
-        let objective =
-            self.metric.loss(pair(best), self.total) + self.penalty * best.tree.n_leaves() as f64;
-        self.certificate.improve(Measured::plain(objective));
+        self.certificate.improve(Measured::plain(self.known()));
     }
 
-    /// Finds the best measure less penalties. Single leaves are known. Trees of at least k
-    /// leaves score no more than the best measure of any tree less k penalties, and those of
-    /// exactly k no more than the best of at most k.
+    /// Finds the best measure less penalties. Single leaves are known. Trees of at least k leaves
+    /// have no objective below the least loss of any tree with k penalties, and those of exactly
+    /// k none below the least loss of at most k.
     fn penalised(&mut self, settings: &Settings) -> Result<(), End> {
-        let any = Range { leaves: 2, rest: f64::NEG_INFINITY };
-        let (highest, lines) = self.hull(settings, any, Vec::new())?;
-        if self.penalty == 0.0 {
+        let range = Range { leaves: 2, rest: f64::INFINITY };
+        let any = self.hull(settings, range, Hull::new(&self.total, &self.lightest, self.loss))?;
+        let most = settings.limits.most_leaves();
+        if self.penalty == 0.0 || most < 2 {
             return Ok(());
         }
-        for leaves in 2..=settings.limits.most_leaves() {
-            if highest - self.penalty * leaves as f64 <= self.best_score() + CLOSE {
+        let least = any.least();
+        let at_least = |leaves: usize, penalty: f64| least + penalty * leaves as f64;
+        // Of trees of fewer leaves.
+        let mut done = f64::INFINITY;
+        for leaves in 2..=most {
+            let rest = at_least(leaves, self.penalty);
+            if rest >= self.known() * (1.0 - WORTH) {
+                done = done.min(rest);
                 break;
             }
-            let range = Range { leaves, rest: highest - self.penalty * (leaves + 1) as f64 };
+            let more = at_least(leaves + 1, self.penalty);
+            let rest = if leaves < most { done.min(more) } else { done };
             let settings = settings.with_limits(|s| s.max_leaves = Some(leaves));
-            self.hull(&settings, range, lines.clone())?;
+            let hull = self.hull(&settings, Range { leaves, rest }, any.again())?;
+            done = done.min(hull.least() + self.penalty * leaves as f64);
         }
+        self.raise(done);
         Ok(())
     }
 
-    /// Searches for trees of at most `max_leaves` of the limits until none of the range can score
-    /// more than the best, or none measures more than the best met here. Returns the
-    /// largest measure there can be, and lines that hold for any allowed tree.
+    /// Searches for trees of at most `max_leaves` of the limits until none of the range can be
+    /// better than the best, or none measures more than the best met here.
     ///
     /// Every step makes a corner, or closes a gap, or tries the slope at a better corner; all of
     /// these are finite in number.
-    fn hull(
+    fn hull<'h>(
         &mut self,
         settings: &Settings,
         range: Range,
-        lines: Vec<Line>,
-    ) -> Result<(f64, Vec<Line>), End> {
-        let (all, metric) = (self.total, self.metric);
-        let measure = |p: Pair| metric.value(p, all);
-        let mut hull = Hull::new(all, lines);
+        mut hull: Hull<'h>,
+    ) -> Result<Hull<'h>, End> {
         let mut sloped: Option<Pair> = None;
         loop {
-            let known =
-                hull.corners().iter().copied().max_by(|p, q| measure(*p).total_cmp(&measure(*q)));
-            let known = known.expect("two leaves");
-            let widest = hull.widest(None, measure);
-            let upper = widest.map_or(measure(known), |(_, upper)| upper.max(measure(known)));
-            self.bound(range, upper);
-            let beaten = upper - self.penalty * range.leaves as f64 <= self.best_score() + CLOSE;
-            let (Some((gap, _)), false) = (widest, beaten || upper <= measure(known) + CLOSE)
-            else {
-                return Ok((upper, hull.lines));
+            self.bound(range, &hull);
+            let (corner, loss) = hull.best();
+            let better = self.known() * (1.0 - WORTH) - self.penalty * range.leaves as f64;
+            let Some(gap) = hull.widest(better.min(loss * (1.0 - WORTH))) else {
+                return Ok(hull);
             };
-            let slope = self.rounded(metric.slope(known, all));
-            let by_slope = sloped != Some(known) && slope[0] > 0.0 && slope[1] > 0.0;
-            sloped = Some(known);
-            let weights = if by_slope { slope } else { self.reduced(hull.chord(gap)) };
-            let (found, least) = match self.least(weights, settings, &hull, range) {
-                Ok(found) => found,
-                Err((line, end)) => {
-                    hull.lines.extend(line);
-                    if let Some((_, upper)) = hull.widest(None, measure) {
-                        self.bound(range, upper.max(measure(known)));
+            let at = in_units(corner, self.sums.exponent);
+            let slope = self.rounded(self.metric.slope(at, self.totals));
+            let by_slope = sloped.as_ref() != Some(corner) && slope[0] > 0.0 && slope[1] > 0.0;
+            sloped = Some(corner.clone());
+            let chord = || self.reduced(in_units(&hull.chord(gap), self.sums.exponent));
+            let weights = if by_slope { slope } else { chord() };
+            match self.least(weights, settings, &hull, range) {
+                Ok((found, line)) => {
+                    hull.cut(line);
+                    let new = hull.insert(&found);
+                    if !new && !by_slope {
+                        hull.close(gap);
                     }
+                }
+                Err((line, end)) => {
+                    line.into_iter().for_each(|line| hull.cut(*line));
+                    self.bound(range, &hull);
                     return Err(end);
                 }
-            };
-            hull.lines.push(least);
-            let new = hull.insert(found, |weights| self.is_exact(weights));
-            if !new && !by_slope {
-                hull.close(gap);
             }
         }
     }
 
-    /// No allowed tree measures more than `upper` with the lines of one hull.
-    fn bound(&mut self, range: Range, upper: f64) {
-        let lower = self.lower(range, upper);
-        self.certificate.raise(lower);
+    /// No allowed tree is below the boundary of one hull.
+    fn bound(&mut self, range: Range, hull: &Hull) {
+        let least = hull.least() + self.penalty * range.leaves as f64;
+        self.raise(least.min(range.rest));
         self.certificate.record();
     }
 
-    /// Bound on the objective when trees of the range measure no more than `upper`.
-    fn lower(&self, range: Range, upper: f64) -> f64 {
-        let most = (upper - self.penalty * range.leaves as f64).max(range.rest);
-        1.0 - most.max(self.best_score()) - ALLOWANCE
+    /// A bound on objectives that was added up.
+    fn raise(&mut self, least: f64) {
+        self.certificate.raise(lowered(least, self.known()));
     }
 
     /// Whether the search keeps weighted sums as whole numbers.
-    fn is_exact(&self, [a, b]: Pair) -> bool {
+    fn is_exact(&self, [a, b]: [f64; 2]) -> bool {
         let whole = self.whole && a.fract() == 0.0 && b.fract() == 0.0;
-        whole && a * self.total[0] + b * self.total[1] <= EXACT
+        whole && a * self.totals[0] + b * self.totals[1] <= EXACT
     }
 
-    /// The same weights as small whole numbers where they are whole.
-    fn reduced(&self, [a, b]: Pair) -> Pair {
-        let divisor = if self.whole { divisor(a, b) } else { 1.0 };
-        [a / divisor, b / divisor]
+    /// The same weights as small whole numbers where they are whole, and near 1 elsewhere.
+    fn reduced(&self, [a, b]: [f64; 2]) -> [f64; 2] {
+        if self.whole {
+            let divisor = divisor(a, b);
+            return [a / divisor, b / divisor];
+        }
+        let unit = -(a.max(b).log2().floor() as i32);
+        [times_power(a, unit), times_power(b, unit)]
     }
 
     /// Weights as whole numbers that single lanes hold, if rows weigh whole numbers; any
     /// weights near the slope will do.
     fn rounded(&self, [a, b]: [f64; 2]) -> [f64; 2] {
-        let largest = (a * self.total[0] + b * self.total[1]).max(f64::MIN_POSITIVE);
+        let largest = (a * self.totals[0] + b * self.totals[1]).max(f64::MIN_POSITIVE);
         let unit = SINGLE / largest;
         let (x, y) = ((a * unit).floor(), (b * unit).floor());
-        if self.whole && x >= 4.0 && y >= 4.0 { [x, y] } else { [a, b] }
+        if self.whole && x >= 4.0 && y >= 4.0 {
+            return [x, y];
+        }
+        let unit = -(a.max(b).max(f64::MIN_POSITIVE).log2().floor() as i32);
+        [times_power(a, unit), times_power(b, unit)]
     }
 
     /// The tree with the least weighted errors and the line that no tree is below; after a stop
     /// the line that is proven, if there is one.
     fn least(
         &mut self,
-        [a, b]: Pair,
+        weights: [f64; 2],
         settings: &Settings,
         hull: &Hull,
         range: Range,
-    ) -> Result<(Pair, Line), (Option<Line>, End)> {
+    ) -> Result<(Pair, Line), Ended> {
         let refused = |error| (None, End::Refused(error));
-        let weight = |i: usize| self.weights.map_or(1.0, |w| w[i]);
-        let of_row = |(i, &p): (usize, &bool)| weight(i) * if p { b } else { a };
-        let weights: Vec<f64> = self.positive.iter().enumerate().map(of_row).collect();
+        let of_class = |&p: &bool| weights[usize::from(p)];
+        let of_row = |(i, p): (usize, &bool)| self.weights.map_or(1.0, |w| w[i]) * of_class(p);
+        let of_rows: Vec<f64> = self.positive.iter().enumerate().map(of_row).collect();
         let labels: Vec<usize> = self.positive.iter().map(|&p| usize::from(p)).collect();
         let most_leaves = settings.limits.most_leaves();
-        let task = Accuracy::new(&labels, 2, Some(&weights), 0.0, most_leaves).map_err(refused)?;
-        let total = a * self.total[0] + b * self.total[1];
-        let rounding = hull.rounding([a, b], false);
-        let line = |bound: f64| Line { weights: [a, b], least: bound * total - rounding };
+        let task = Accuracy::new(&labels, 2, Some(&of_rows), 0.0, most_leaves).map_err(refused)?;
+        let total = Precise::of(of_rows.iter().copied()).value();
+        // Rows weigh what their products round to, which is less where they leave the range.
+        let lost = of_rows.len() as f64 * f64::from_bits(1);
+        let exponent = self.sums.exponent;
+        let line = |bound: f64| {
+            let least = bound * total * (1.0 - EVALUATED) - lost;
+            Line::new(weights, least.max(0.0), exponent)
+        };
         // What the weighted search proves on its way moves the bound of this one.
         let solution = {
-            let (metric, all, monitor) = (self.metric, self.total, self.monitor);
-            let (best, penalty) = (self.best_score(), self.penalty);
+            let (monitor, known) = (self.monitor, self.known());
+            let penalties = self.penalty * range.leaves as f64;
             let certificate = Mutex::new(&mut self.certificate);
             let progress = |point: &TracePoint| {
-                let more = Some(line(point.lower_bound));
-                let Some((_, upper)) = hull.widest(more, |p| metric.value(p, all)) else { return };
-                let known = hull.corners().iter().map(|&p| metric.value(p, all));
-                let upper = known.fold(upper, f64::max);
-                let most = (upper - penalty * range.leaves as f64).max(range.rest).max(best);
+                let least = hull.with(line(point.lower_bound)).least() + penalties;
                 let mut certificate = certificate.lock().expect("no panic while locked");
-                certificate.raise(1.0 - most - ALLOWANCE);
+                certificate.raise(lowered(least.min(range.rest), known));
                 certificate.record();
             };
             let stopped = || monitor.check().is_err();
@@ -361,19 +379,25 @@ impl Search<'_> {
             solution
         };
         self.sample = (solution.n_distinct_rows, solution.n_columns);
-        let relabelled = self.best_labelled(&solution.tree);
-        let point = self.labelled(solution.tree, [a, b]);
-        let found = pair(&point);
-        self.meet(point);
-        if self.score(&relabelled) > self.best_score() {
+        let sums = self.leaf_sums(&solution.tree);
+        let chosen = self.best_labels(&solution.tree, &sums);
+        let relabelled = self.labelled(solution.tree.clone(), &sums, |node| chosen[node]);
+        let positive = |node: usize| {
+            let [negative, positive] = in_units(&sums[node], exponent);
+            weights[1] * positive > weights[0] * negative
+        };
+        let met = self.labelled(solution.tree, &sums, positive);
+        let found = met.pair.clone();
+        self.meet(met);
+        if relabelled.objective < self.known() {
             self.meet(relabelled);
         }
         match solution.status {
-            Status::Optimal => {
-                let least = a * found[0] + b * found[1];
-                let rounding = hull.rounding([a, b], self.is_exact([a, b]));
-                Ok((found, Line { weights: [a, b], least: least - rounding }))
+            Status::Optimal if self.is_exact(weights) => {
+                let line = Line::through(weights, &found);
+                Ok((found, line))
             }
+            Status::Optimal => Ok((found, line(solution.lower_bound))),
             status => {
                 let stop = match (self.monitor.check(), status) {
                     (Err(stop), _) => stop,
@@ -381,58 +405,66 @@ impl Search<'_> {
                     (Ok(()), Status::Interrupted) => Stop::Interrupt,
                     (Ok(()), _) => Stop::Memory,
                 };
-                Err((Some(line(solution.lower_bound)), End::Stopped(stop)))
+                Err((Some(Box::new(line(solution.lower_bound))), End::Stopped(stop)))
             }
         }
     }
 
     /// Weight of the negatives and of the positives at every leaf of a tree.
-    fn sums(&self, tree: &Tree) -> Vec<Pair> {
-        let weight = |i: usize| self.weights.map_or(1.0, |w| w[i]);
-        let mut sums = vec![[0.0; 2]; tree.n_nodes()];
-        for (i, &p) in self.positive.iter().enumerate() {
-            sums[tree.leaf_of(self.features, i)][usize::from(p)] += weight(i);
-        }
-        sums
+    fn leaf_sums(&self, tree: &Tree) -> Vec<Pair> {
+        let rows = self.positive.iter().enumerate();
+        let group = rows.map(|(i, &p)| Some(2 * tree.leaf_of(self.features, i) + usize::from(p)));
+        let mut sums = self.sums.of_groups(2 * tree.n_nodes(), group).into_iter();
+        let mut next = || sums.next().unwrap_or_default();
+        (0..tree.n_nodes()).map(|_| [next(), next()]).collect()
     }
 
-    /// A tree with the labels of the best measure, which are those of some weights: leaves are
-    /// positive from some share of positives on.
-    fn best_labelled(&self, tree: &Tree) -> FrontPoint {
-        let nodes = self.sums(tree).into_iter().zip(&tree.feature);
-        let mut leaves: Vec<Pair> = nodes.filter(|n| *n.1 == LEAF).map(|n| n.0).collect();
-        let share = |p: &Pair| p[1] / (p[0] + p[1]);
-        leaves.sort_by(|p, q| share(q).total_cmp(&share(p)));
-        let mut errors = [0.0, self.total[1]];
-        let mut best = (self.metric.value(errors, self.total), [1.0, 0.0]);
-        for [negative, positive] in leaves {
-            errors = [errors[0] + negative, errors[1] - positive];
-            let value = self.metric.value(errors, self.total);
-            if value > best.0 {
-                // Just below the share of this leaf.
-                best = (value, [positive, negative + CLOSE * (negative + positive)]);
+    /// The leaves of a tree that are positive for the best measure: those from some share of
+    /// positives on.
+    fn best_labels(&self, tree: &Tree, sums: &[Pair]) -> Vec<bool> {
+        let mut leaves: Vec<(usize, [f64; 2])> = (0..tree.n_nodes())
+            .filter(|&node| tree.feature[node] == LEAF)
+            .map(|node| (node, in_units(&sums[node], self.sums.exponent)))
+            .collect();
+        let share = |p: &[f64; 2]| p[1] / (p[0] + p[1]);
+        leaves.sort_by(|p, q| share(&q.1).total_cmp(&share(&p.1)));
+        let [negatives, positives] = self.totals;
+        let mut counts = [0.0, 0.0, positives, negatives];
+        let mut best = (self.metric.loss(counts), 0);
+        for (k, (_, [negative, positive])) in leaves.iter().enumerate() {
+            let [tp, fp, fn_, tn] = counts;
+            counts = [tp + positive, fp + negative, fn_ - positive, tn - negative];
+            counts = counts.map(|count| count.max(0.0));
+            let loss = self.metric.loss(counts);
+            if loss < best.0 {
+                best = (loss, k + 1);
             }
         }
-        self.labelled(tree.clone(), best.1)
+        let mut chosen = vec![false; tree.n_nodes()];
+        leaves[..best.1].iter().for_each(|&(node, _)| chosen[node] = true);
+        chosen
     }
 
-    /// A tree with the labels of least weighted errors.
-    fn labelled(&self, tree: Tree, [a, b]: Pair) -> FrontPoint {
-        let sums = self.sums(&tree);
+    /// A tree with these leaves positive.
+    fn labelled(&self, tree: Tree, sums: &[Pair], positive: impl Fn(usize) -> bool) -> Met {
         let mut labels = vec![-1; tree.n_nodes()];
-        let mut errors = [0.0; 2];
+        let mut pair = Pair::default();
         for (node, label) in labels.iter_mut().enumerate() {
             if tree.feature[node] == LEAF {
-                let predicted = usize::from(b * sums[node][1] > a * sums[node][0]);
+                let predicted = usize::from(positive(node));
                 *label = predicted as i64;
-                errors[1 - predicted] += sums[node][1 - predicted];
+                pair[1 - predicted] += &sums[node][1 - predicted];
             }
         }
-        FrontPoint { tree, labels, costs: errors.to_vec() }
+        let loss = loss_at(self.loss, &self.total, [&pair[0], &pair[1]], &BigInt::from(1));
+        let objective = loss + self.penalty * tree.n_leaves() as f64;
+        let costs = in_units(&pair, self.sums.exponent).to_vec();
+        Met { point: FrontPoint { tree, labels, costs }, pair, objective }
     }
 
     fn finish(self, stop: Option<Stop>) -> Front {
-        let Search { mut met, best, certificate, monitor, sample, total, .. } = self;
+        let Search { met, best, certificate, monitor, sample, totals, .. } = self;
+        let mut met: Vec<FrontPoint> = met.into_iter().map(|met| met.point).collect();
         // Of trees of the same errors the one of fewest leaves, which is the best one where it is
         // among them.
         let (errors, leaves) = (pair(&met[best]), met[best].tree.n_leaves());
@@ -450,8 +482,8 @@ impl Search<'_> {
             better
         });
         debug_assert!(met.iter().find(|p| is_best(p)).is_some_and(|p| p.tree.n_leaves() <= leaves));
-        // Errors are summed leaf by leaf.
-        let tie = CLOSE * (total[0] + total[1]);
+        // Each weight is off by half a unit in its last place, in either of two sums.
+        let tie = f64::EPSILON * (totals[0] + totals[1]);
         let best = met.iter().position(is_best);
         let met = without_ties(met, tie, best);
         let verdict = certificate.finish(stop);
@@ -469,11 +501,53 @@ impl Search<'_> {
     }
 }
 
-fn pair(point: &FrontPoint) -> Pair {
+/// A bound that was added up from parts; the objective that is known where it is no less.
+fn lowered(least: f64, known: f64) -> f64 {
+    if least < known { least - EVALUATED * least } else { known }
+}
+
+fn pair(point: &FrontPoint) -> [f64; 2] {
     [point.costs[0], point.costs[1]]
+}
+
+/// Weights as numbers, from units of 2^`exponent`.
+fn in_units(pair: &Pair, exponent: i32) -> [f64; 2] {
+    let one = BigInt::from(1);
+    [0, 1].map(|k| times_power(ratio(&pair[k], &one), exponent))
 }
 
 /// Greatest common divisor of two whole numbers.
 fn divisor(a: f64, b: f64) -> f64 {
     if b == 0.0 { a } else { divisor(b, a % b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task::fixed::power_of_two;
+
+    /// 1 − MCC as it is defined.
+    fn matthews([tp, fp, fn_, tn]: [f64; 4]) -> f64 {
+        let below = ((tp + fp) * (tp + fn_) * (tn + fp) * (tn + fn_)).sqrt();
+        1.0 - (tp * tn - fp * fn_) / below
+    }
+
+    #[test]
+    fn losses_are_one_less_the_measure() {
+        for counts in [[4.0, 1.0, 2.0, 8.0], [1.0, 5.0, 7.0, 2.0], [3.0, 3.0, 1.0, 1.0]] {
+            let [tp, fp, fn_, _] = counts;
+            assert!((Metric::Matthews.loss(counts) - matthews(counts)).abs() < 1e-15);
+            let f1 = 2.0 * tp / (2.0 * tp + fp + fn_);
+            assert!((Metric::FBeta(1.0).loss(counts) - (1.0 - f1)).abs() < 1e-15);
+        }
+        // Nothing is predicted, and everything right; one of 2^60 wrong, of which half are negative.
+        assert_eq!(Metric::Matthews.loss([0.0, 0.0, 3.0, 2.0]), 1.0);
+        assert_eq!(Metric::Matthews.loss([3.0, 0.0, 0.0, 2.0]), 0.0);
+        let half = power_of_two(59);
+        let tiny = Metric::Matthews.loss([half, 1.0, 0.0, half]) * half;
+        assert!((tiny - 1.0).abs() < 1e-15, "{tiny}");
+        // As far apart as weights may be.
+        let wide = Metric::Matthews.loss([1e-290, 1e-300, 1e-295, 1.0]);
+        assert!((wide / 5.00005e-6 - 1.0).abs() < 1e-5, "{wide}");
+    }
 }

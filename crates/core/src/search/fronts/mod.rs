@@ -30,7 +30,7 @@ use super::nodes::full_leaves;
 use super::{Checked, Monitor, Settings, Status, TracePoint};
 use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
-use crate::task::FrontTask;
+use crate::task::{FrontTask, Said};
 use crate::tree::Tree;
 use engine::{Engine, Point};
 
@@ -81,11 +81,19 @@ fn sample<T: FrontTask<K>, const K: usize>(task: &T, features: &BinaryMatrix) ->
     Sample::with_kinds(features, task.statistics(), task.channels(), &[], task.events())
 }
 
-fn point<T: FrontTask<K>, const K: usize>(engine: &Engine<T, K>, point: &Point<K>) -> FrontPoint {
+/// A tree with its costs, from the rows where the task knows them.
+fn point<T: FrontTask<K>, const K: usize>(
+    engine: &Engine<T, K>,
+    features: &BinaryMatrix,
+    point: &Point<K>,
+) -> FrontPoint {
     let (tree, labels) = engine.tree(point.plan);
+    let of_leaves: Vec<i64> = labels.iter().copied().filter(|&label| label >= 0).collect();
+    let leaf_of = tree.partition(features);
+    let exact = engine.task.exact_costs(&Said { leaf_of: &leaf_of, labels: &of_leaves });
     let units = engine.task.units();
-    let costs = point.cost.iter().zip(units).map(|(&c, unit)| c as f64 / unit).collect();
-    FrontPoint { tree, labels, costs }
+    let costs = exact.unwrap_or_else(|| std::array::from_fn(|k| point.cost[k] as f64 / units[k]));
+    FrontPoint { tree, labels, costs: costs.to_vec() }
 }
 
 /// The whole front of two components that are better when smaller.
@@ -114,7 +122,9 @@ pub(crate) fn solve_front<T: FrontTask<2>>(
             break;
         }
     }
-    let points = stairs.iter().map(|p| point(&engine, p)).collect();
+    let mut points: Vec<_> = stairs.iter().map(|p| point(&engine, features, p)).collect();
+    points
+        .sort_by(|p, q| p.costs[0].total_cmp(&q.costs[0]).then(q.costs[1].total_cmp(&p.costs[1])));
     Ok(Front {
         points: ties::without_ties(points, task.rounding(), None),
         best: None,
@@ -128,31 +138,36 @@ pub(crate) fn solve_front<T: FrontTask<2>>(
     })
 }
 
-/// What is said where a search under limits did not resolve its best tree.
-pub(crate) fn unresolved<T: FrontTask<K>, const K: usize>(task: &T, found: &Front) -> Error {
-    let (name, range) = task.widest();
+/// What was found, unless nothing but the range of the data keeps it from being certain.
+pub(crate) fn resolved(
+    found: Front,
+    widest: impl FnOnce() -> (&'static str, String),
+) -> Result<Front, Error> {
+    if found.status != Status::Unresolved {
+        return Ok(found);
+    }
+    let (name, range) = widest();
     let gap = found.objective - found.lower_bound;
     let reason = format!(
         "the values span too wide a range for a certificate ({range}): the objective {:e} is \
          certain to {gap:.1e} only",
         found.objective
     );
-    Error::invalid(name, reason)
+    Err(Error::invalid(name, reason))
 }
 
 /// The tree with the least component 0 whose other components lie within their windows.
 ///
-/// `relaxed` is the same search without the windows. Without a
-/// point, and with an infinite objective, when the search was stopped before an admissible tree
-/// was met, or when there is proven to be none: `Status::Infeasible`. Where a search of less
-/// resolution found a tree, this one goes on from there.
+/// `relaxed` is the same search without the windows; `first` is what another one found whose
+/// units did not resolve it. Without a point, and with an infinite objective, when the search was stopped before an admissible tree
+/// was met, or when there is proven to be none: `Status::Infeasible`.
 pub(crate) fn solve_limited<T: FrontTask<K>, const K: usize>(
     task: &T,
     relaxed: &Relaxation,
     features: &BinaryMatrix,
     settings: &Checked,
     monitor: &Monitor,
-    known: Option<Front>,
+    first: Option<Front>,
 ) -> Result<Front, Error> {
     let sample = sample(task, features);
     let (n_distinct_rows, n_columns) = (sample.n_rows(), sample.n_columns());
@@ -160,18 +175,17 @@ pub(crate) fn solve_limited<T: FrontTask<K>, const K: usize>(
     engine.max_leaves = leaf_limit(settings, &sample);
     let root = engine.root(sample);
     let mut search = limited::Search::new(&mut engine, root, features, settings);
-    if let Some(known) = known {
-        let after = known.points.first().map(|point| search.after(&known.trace, &point.tree));
-        match after {
-            Some(Ok(after)) => search = after,
-            Some(Err(stop)) => return Ok(Front { status: Status::from(stop), ..known }),
-            None => return Ok(known),
-        }
+    if let Some(first) = &first {
+        search = search.after(first);
     }
     let (best, verdict) = search.run(settings, relaxed);
+    let points = match (best, first) {
+        (None, Some(first)) => first.points,
+        (best, _) => best.iter().map(|p| point(&engine, features, p)).collect(),
+    };
     Ok(Front {
-        points: best.iter().map(|p| point(&engine, p)).collect(),
-        best: best.map(|_| 0),
+        best: (!points.is_empty()).then_some(0),
+        points,
         objective: verdict.objective,
         lower_bound: verdict.lower_bound,
         status: verdict.status,

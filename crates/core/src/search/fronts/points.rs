@@ -40,8 +40,8 @@ impl<const K: usize> Bounds<K> {
 }
 
 /// What a search must reach to show that a value is above another, however sums are rounded.
-pub(super) fn above(value: f64) -> f64 {
-    value + 1e-12 * value.abs()
+pub(super) fn above(value: f64, rounding: f64) -> f64 {
+    (value + rounding).next_up()
 }
 
 /// A split whose plan is made only if its point is kept: column, plans of both sides.
@@ -85,7 +85,7 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
         if depth == 0 || bounds.leaves < 2 {
             return Ok(found);
         }
-        if self.least(node, depth, above(bounds.value))?.value > bounds.value {
+        if self.least(node, depth, above(bounds.value, self.rounding()))?.value > bounds.value {
             return Ok(found);
         }
         self.check(found.len())?;
@@ -148,7 +148,8 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
         let sides = [self.child(node, c, false), self.child(node, c, true)];
         let price = self.price();
         let [no, yes] = &sides;
-        let [no, yes] = self.least_of_sides([no, yes], depth - 1, above(bounds.value))?;
+        let [no, yes] =
+            self.least_of_sides([no, yes], depth - 1, above(bounds.value, self.rounding()))?;
         if no + yes + price > bounds.value {
             return Ok(None);
         }

@@ -115,7 +115,7 @@ fn between<T: FrontTask<2>>(
         steps.windows(2).map(corner).fold(f64::NEG_INFINITY, f64::max) + rounding
     };
     let window = [(ANY.0, q[0] - 1), (ANY.0, p[1] - 1)];
-    let columns = columns(engine, root, depth, above(highest(stairs)))?;
+    let columns = columns(engine, root, depth, above(highest(stairs), rounding))?;
     for (value, c) in columns {
         let bounds = Bounds { value: highest(stairs), window, leaves: engine.max_leaves };
         if value > bounds.value {

@@ -19,6 +19,7 @@ pub use solve::{solve, solve_path};
 pub(crate) use start::PATIENCE;
 
 use super::branch::Branch;
+use super::certificate::EVALUATED;
 use super::lattice;
 use super::memo::Memo;
 use super::root::Scale;
@@ -72,9 +73,6 @@ pub(crate) fn distinct_rows<T: LaneTask>(task: &T, features: &BinaryMatrix) -> S
     let (statistics, channels) = (task.statistics(), task.channels());
     Sample::with_kinds(features, statistics, channels, &task.kinds(), task.events())
 }
-
-/// What evaluating the objective of a cost, or of rows, is off by as a share of it.
-const EVALUATED: f64 = 1e-14;
 
 /// Costs as objectives.
 struct SumScale<'a, T> {

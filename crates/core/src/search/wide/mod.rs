@@ -9,17 +9,15 @@ use nodes::Node;
 pub use nodes::{Split, WideNodes};
 
 use super::branch::{Branch, MemoOf};
+use super::certificate::EVALUATED;
 use super::nodes::{Cost, cost_of_tree};
 use super::root::{Scale, Search};
 use super::{Checked, Measured, Monitor, Settings, Solution};
 use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
-use crate::task::wide::{MOST_ROWS, Wide};
+use crate::task::digits::MOST_ROWS;
+use crate::task::wide::Wide;
 use crate::tree::Tree;
-
-/// Share by which evaluating an objective, or that of a cost, may be off; see
-/// docs/maths/resolution.md.
-const EVALUATED: f64 = 1e-14;
 
 /// Objective of a tree.
 type Objective<'a> = dyn Fn(&Tree) -> Measured + Sync + 'a;
