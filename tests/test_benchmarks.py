@@ -9,6 +9,7 @@ from pathlib import Path
 
 import brier_plainly as plain
 import numpy as np
+import pandas as pd
 import pytest
 
 ROOT = Path(__file__).parent.parent
@@ -200,15 +201,12 @@ def test_label_objectives_score_what_the_estimators_report(
 def test_scores_on_new_rows_know_a_good_tree_from_none(monkeypatch):
     monkeypatch.syspath_prepend(ROOT)
     from benchmarks.generalise import run_cell
-    from bristlecone.data.frame import Frame
 
     rng = np.random.default_rng(0)
     sick = rng.random(300) < 0.5
     died = rng.exponential(np.where(sick, 1.0, 10.0))
     left = rng.exponential(10.0, 300)
-    frame = Frame(
-        [("sick", np.where(sick, "yes", "no").astype(object)), ("noise", rng.random(300))]
-    )
+    frame = pd.DataFrame({"sick": np.where(sick, "yes", "no"), "noise": rng.random(300)})
     data = frame, died <= left, np.minimum(died, left)
     tree, single = (run_cell(data, {"max_depth": depth}, 5, 0) for depth in (1, 0))
     assert tree["c"] > 0.65 and single["c"] == 0.5

@@ -6,7 +6,6 @@ pub mod data;
 pub mod error;
 pub mod greedy;
 mod prune;
-pub mod reading;
 pub mod registry;
 pub mod search;
 pub mod simd;
