@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Iterable
 from datetime import datetime
 from shlex import quote
 from typing import Any
 
 from bristlecone.data.numbers import DECIMAL_MARKS, parse_number
 
-__all__ = ["NUMBER", "TEXT", "TIME", "CellError", "dates", "typed"]
+__all__ = ["NUMBER", "TEXT", "TIME", "CellError", "dates", "has_commas", "have_commas", "typed"]
 
 TEXT, NUMBER, TIME = "text", "number", "time"
 # A column is a broken column of numbers if so many of its cells are numbers, with too many
@@ -17,6 +17,7 @@ TEXT, NUMBER, TIME = "text", "number", "time"
 _NUMBER_SHARE = 0.9
 _CODES = 10
 _FEWEST = 4
+_SAMPLE = 1000
 
 
 class CellError(Exception):
@@ -40,11 +41,10 @@ def _first_row(column: Any, value: Any) -> int:
     return int((column == value).to_numpy().argmax())
 
 
-def typed(column: Any, kind: str | None, missing: Collection[str], mark: str) -> Any:
+def typed(column: Any, kind: str | None, mark: str) -> Any:
     """A column of a CSV file as what it is asked to be; None finds out.
 
-    pandas has read numbers, and booleans. Text loses the blanks around it. A time is a number or a
-    date in ISO 8601.
+    pandas has read numbers, and booleans. A time is a number or a date in ISO 8601.
 
     Raises
     ------
@@ -52,17 +52,13 @@ def typed(column: Any, kind: str | None, missing: Collection[str], mark: str) ->
         For a cell that is not of the kind, and for one of a few cells that keep a column from
         being numbers.
     """
-    if column.dtype.kind != "O":
+    if kind == TEXT or column.dtype.kind != "O" or (kind is None and _is_text(column)):
         return column
     levels = column.dropna().unique().tolist()
-    if any(isinstance(level, str) and level != level.strip() for level in levels):
-        column = column.str.strip()
-        column = column.mask(column.isin(list(missing)))
-        levels = column.dropna().unique().tolist()
-    if kind == TEXT or all(isinstance(level, bool) for level in levels):
+    if all(isinstance(level, bool) for level in levels):
         return column
     if all(_is_number(level, mark) for level in levels):
-        # Cells with blanks behind them, and whole numbers beyond 64 bits.
+        # Whole numbers beyond 64 bits.
         return column.map({level: parse_number(str(level), mark) for level in levels})
     if mark == "," and all(_is_number(level, ".") for level in levels):
         raise _wrong_mark(column, levels, mark)
@@ -101,6 +97,34 @@ def _date(text: str) -> datetime | None:
         return datetime.fromisoformat(text.replace("Z", "+00:00"))
     except ValueError:
         return None
+
+
+def has_commas(frame: Any) -> bool:
+    """Whether a column of text is numbers with decimal commas."""
+    texts = [frame[name] for name in frame.columns if frame[name].dtype.kind == "O"]
+    return any(
+        have_commas(column.dropna().unique().tolist()) for column in texts if not _is_text(column)
+    )
+
+
+def have_commas(cells: Iterable[Any]) -> bool:
+    """Whether all cells are numbers, and some have decimal commas."""
+    has_comma = False
+    for cell in cells:
+        if not isinstance(cell, str) or parse_number(cell, ",") is None:
+            return False
+        has_comma |= parse_number(cell) is None
+    return has_comma
+
+
+def _is_text(column: Any) -> bool:
+    """Whether most of some cells, evenly spread over the column, are neither numbers nor missing.
+
+    That decides quickly that a column is no broken column of numbers.
+    """
+    cells = column.iloc[:: len(column) // _SAMPLE + 1].dropna().tolist()
+    odd = [isinstance(cell, str) and not _is_number(cell, *DECIMAL_MARKS) for cell in cells]
+    return 2 * sum(odd) > len(cells)
 
 
 def _is_number(level: Any, *marks: str) -> bool:

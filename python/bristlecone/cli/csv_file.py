@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import warnings
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
@@ -12,10 +13,10 @@ from itertools import islice
 from typing import Any, BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bristlecone.cli.columns import TEXT, CellError, typed
+from bristlecone.cli.columns import TEXT, CellError, has_commas, have_commas, typed
 from bristlecone.data.frame import correctly_rounded
-from bristlecone.data.numbers import parse_number
 
 __all__ = ["CsvFile", "check_header"]
 
@@ -28,6 +29,7 @@ _GZIP = b"\x1f\x8b"
 _DELIMITERS = ("\t", ";", ",")
 _SAMPLED_LINES = 20
 _SAMPLED_ROWS = 1000
+_BLOCK = 1 << 18
 
 
 class CsvFile:
@@ -87,24 +89,21 @@ class CsvFile:
             For undecodable bytes, a broken quotation, lines with too many or too few cells, a file
             without rows, and a cell that keeps a column from being numbers.
         """
+        import pandas as pd
+
         wanted = self.columns if columns is None else list(columns)
         kinds, absent = kinds or {}, MISSING.union(missing)
-        n_rows = self._count_rows()
-        if not n_rows:
-            raise ValueError(f"{self.name}: no rows below the header")
-        open_kinds = [name for name in wanted if kinds.get(name) != TEXT]
-        mark = self._decimal_mark(open_kinds, absent)
-        frame = self._parsed(wanted, kinds, absent, mark)
-        if mark == "." and self._delimiter != "," and _has_commas(frame[open_kinds]):
+        inferred = [name for name in wanted if kinds.get(name) != TEXT]
+        mark = self._decimal_mark(inferred, absent)
+        frame = self._parsed(kinds, absent, mark)
+        if mark == "." and self._delimiter != "," and has_commas(frame[inferred]):
             mark = ","
-            frame = self._parsed(wanted, kinds, absent, mark)
-        if len(frame) != n_rows:
-            raise ValueError(
-                f"{self.name}: there are {n_rows} rows below the header, and pandas reads "
-                f"{len(frame)} of them; blanks alone in a line are no row"
-            )
+            frame = self._parsed(kinds, absent, mark)
+        self._check_lengths(len(frame), complete=not frame[self._header[-1]].hasnans)
+        if frame.empty:
+            raise ValueError(f"{self.name}: no rows below the header")
         try:
-            found = {name: typed(frame[name], kinds.get(name), absent, mark) for name in wanted}
+            found = {name: typed(frame[name], kinds.get(name), mark) for name in wanted}
         except CellError as error:
             line = next(islice(self._records(), error.row + 1, None))[0]
             raise ValueError(
@@ -112,7 +111,7 @@ class CsvFile:
             ) from None
         # The content is not needed while a tree is searched for.
         del self._content
-        return frame.assign(**found)
+        return pd.DataFrame(found, copy=False)
 
     @cached_property
     def _content(self) -> bytes:
@@ -127,16 +126,22 @@ class CsvFile:
         content = content.removeprefix(_BYTE_ORDER_MARK)
         if b"\n" not in content:
             content = content.replace(b"\r", b"\n")
+        if b"\0" in content:
+            # Text in UTF-16 has many; pandas 2.0 drops what follows one in a cell.
+            raise self._undecodable(content, content.index(b"\0"))
         if not content.isascii():
             try:
                 content.decode()
             except UnicodeDecodeError as error:
-                line = content.count(b"\n", 0, error.start) + 1
-                raise ValueError(
-                    f"{self.name}, line {line}: byte 0x{content[error.start]:02x} is not UTF-8; "
-                    "save the file in UTF-8"
-                ) from None
+                raise self._undecodable(content, error.start) from None
         return content if content.endswith(b"\n") else content + b"\n"
+
+    def _undecodable(self, content: bytes, at: int) -> ValueError:
+        line = content.count(b"\n", 0, at) + 1
+        return ValueError(
+            f"{self.name}, line {line}: byte 0x{content[at]:02x} is not text in UTF-8; save the "
+            "file in UTF-8"
+        )
 
     @cached_property
     def _delimiter(self) -> str:
@@ -171,20 +176,35 @@ class CsvFile:
         except csv.Error as error:
             raise ValueError(f"{self.name}, line {begins}: {error}") from None
 
-    def _count_rows(self) -> int:
-        """Rows below the header, each of which has a cell for every column."""
-        n_columns = len(self._header)
-        found = _count_lines(self._content, self._delimiter, n_columns)
-        if found is None:
-            found = 0
-            for line, cells in self._records():
-                found += 1
-                if len(cells) != n_columns:
-                    raise ValueError(
-                        f"{self.name}, line {line}: {len(cells)} cells where the header has "
-                        f"{n_columns} columns"
-                    )
-        return found - 1
+    def _check_lengths(self, n_rows: int, *, complete: bool) -> None:
+        """Raise ValueError unless all lines have a cell for every column, so many of them rows.
+
+        pandas has refused longer lines, and filled shorter ones with missing values. There are
+        none of these if the last column is ``complete``, nor if the file has as many delimiters as
+        it should have and no quotation marks.
+        """
+        text, n_columns = self._content, len(self._header)
+        marks = np.frombuffer(text, dtype=np.uint8)
+        returns = np.flatnonzero(marks == ord("\r")) if b"\r" in text else np.array([], dtype=int)
+        if n_columns > 1 and (marks[returns + 1] == ord("\n")).all():
+            if b'"' in text:
+                if complete or _are_even(marks, self._delimiter, n_columns):
+                    return
+            elif _count(marks, self._delimiter) == (n_rows + 1) * (n_columns - 1):
+                return
+        found = 0
+        for line, cells in self._records():
+            found += 1
+            if len(cells) != n_columns:
+                raise ValueError(
+                    f"{self.name}, line {line}: {len(cells)} cells where the header has "
+                    f"{n_columns} columns"
+                )
+        if found != n_rows + 1:
+            raise ValueError(
+                f"{self.name}: there are {found - 1} rows below the header, and pandas reads "
+                f"{n_rows} of them; blanks alone in a line are no row"
+            )
 
     def _decimal_mark(self, columns: list[str], missing: Collection[str]) -> str:
         """A comma if the first numbers of one of the columns have one."""
@@ -193,33 +213,36 @@ class CsvFile:
         rows = [cells for _, cells in islice(self._records(), 1, _SAMPLED_ROWS)]
         for at in map(self._header.index, columns):
             cells = [row[at].strip() for row in rows if len(row) > at]
-            if _have_commas([cell for cell in cells if cell not in missing]):
+            if have_commas([cell for cell in cells if cell not in missing]):
                 return ","
         return "."
 
-    def _parsed(
-        self, columns: list[str], kinds: Mapping[str, str], missing: Collection[str], mark: str
-    ) -> Any:
+    def _parsed(self, kinds: Mapping[str, str], missing: Collection[str], mark: str) -> Any:
         import pandas as pd
 
         try:
-            return pd.read_csv(
-                io.BytesIO(self._content),
-                sep=self._delimiter,
-                header=0,
-                names=self._header,
-                usecols=columns,
-                index_col=False,
-                dtype={name: str for name in columns if kinds.get(name) == TEXT},
-                keep_default_na=False,
-                na_values=sorted(missing),
-                decimal=mark,
-                skipinitialspace=True,
-                low_memory=False,
-                engine="c",
-                **correctly_rounded(),
-            )[columns]
-        except pd.errors.ParserError as error:
+            with warnings.catch_warnings():
+                # About cells behind those of the header.
+                warnings.simplefilter("error", pd.errors.ParserWarning)
+                # Without usecols, with which pandas does not refuse longer lines.
+                return pd.read_csv(
+                    io.BytesIO(self._content),
+                    sep=self._delimiter,
+                    header=0,
+                    names=self._header,
+                    index_col=False,
+                    dtype={name: str for name, kind in kinds.items() if kind == TEXT},
+                    keep_default_na=False,
+                    na_values=sorted(missing),
+                    decimal=mark,
+                    skipinitialspace=True,
+                    low_memory=False,
+                    engine="c",
+                    **correctly_rounded(),
+                )
+        except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
+            # Names the line.
+            self._check_lengths(-1, complete=False)
             raise ValueError(f"{self.name}: {error}") from None
 
 
@@ -247,54 +270,32 @@ def _evenness(lines: list[str], delimiter: str) -> tuple[int, int]:
     return counts.count(counts[0]), counts[0]
 
 
-def _count_lines(text: bytes, delimiter: str, n_columns: int) -> int | None:
-    """Lines of a regular file that are not blank, each with a cell for every column.
+def _count(marks: NDArray[np.uint8], mark: str) -> int:
+    """How many of the bytes are this mark."""
+    blocks = (marks[start : start + _BLOCK] for start in range(0, len(marks), _BLOCK))
+    return sum(int(np.count_nonzero(block == ord(mark))) for block in blocks)
 
-    None if the rules of quotation have to be looked at cell by cell: a line has another number of
-    cells, a quotation mark stands within a cell, or a carriage return before no line end.
+
+def _are_even(marks: NDArray[np.uint8], delimiter: str, n_columns: int) -> bool:
+    """Whether every line has a cell for every column; False if that takes a closer look.
+
+    ``marks`` are the bytes of a text that ends with a line end.
     """
-    if n_columns == 1:
-        return None
-    mark, line_end, carriage, quotation = (ord(each) for each in (delimiter, "\n", "\r", '"'))
-    marks = np.frombuffer(text, dtype=np.uint8)
-    ends, cuts = marks == line_end, marks == mark
-    if b"\r" in text and (marks[np.flatnonzero(marks == carriage) + 1] != line_end).any():
-        return None
-    if b'"' in text:
-        quoting = marks == quotation
-        places = np.flatnonzero(quoting)
-        if len(places) % 2:
-            return None
-        # Doubled marks close and open again. The text ends with a line end, which is also what
-        # stands before the first byte.
-        before, behind = marks[places[::2] - 1], marks[places[1::2] + 1]
-        if not np.isin(before, (mark, line_end, quotation)).all():
-            return None
-        if not np.isin(behind, (mark, line_end, carriage, quotation)).all():
-            return None
-        outside = np.cumsum(quoting, dtype=np.uint8) % 2 == 0
-        ends &= outside
-        cuts &= outside
-    last = np.flatnonzero(ends)
-    cells = np.diff(np.searchsorted(np.flatnonzero(cuts), last), prepend=0) + 1
-    odd = np.flatnonzero(cells != n_columns)
-    for line in odd.tolist():
-        if text[last[line - 1] + 1 if line else 0 : last[line]].strip(b" \t\r"):
-            return None
-    return len(last) - len(odd)
-
-
-def _has_commas(frame: Any) -> bool:
-    """Whether a column of text is numbers with decimal commas."""
-    texts = (frame[name] for name in frame.columns if frame[name].dtype.kind == "O")
-    return any(_have_commas(column.dropna().unique().tolist()) for column in texts)
-
-
-def _have_commas(cells: Iterable[Any]) -> bool:
-    """Whether all cells are numbers, and some have decimal commas."""
-    has_comma = False
-    for cell in cells:
-        if not isinstance(cell, str) or parse_number(cell, ",") is None:
+    within, begins, n_cells = False, True, 0
+    for start in range(0, len(marks), _BLOCK):
+        block = marks[start : start + _BLOCK]
+        quoting, ends = block == ord('"'), block == ord("\n")
+        borders = ends | (block == ord(delimiter))
+        inside = np.logical_xor.accumulate(quoting) ^ within
+        # A mark within a cell begins no quotation. A doubled one ends it and begins it again.
+        may_begin = np.append(begins, (borders | quoting)[:-1])
+        if (quoting & inside & ~may_begin).any():
             return False
-        has_comma |= parse_number(cell) is None
-    return has_comma
+        is_last = ends[borders & ~inside]
+        should_be = np.zeros(len(is_last), dtype=bool)
+        should_be[(-n_cells - 1) % n_columns :: n_columns] = True
+        if (is_last != should_be).any():
+            return False
+        n_cells += len(is_last)
+        within, begins = bool(inside[-1]), bool(borders[-1] | quoting[-1])
+    return not within

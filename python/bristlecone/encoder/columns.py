@@ -373,7 +373,10 @@ def _from_series(name: str, series: nw.Series[Any]) -> Column:
         values = (series if missing is None else series.fill_null(absent)).to_numpy()
         return _from_integers(name, values.astype(bool) if dtype == nw.Boolean else values, missing)
     if dtype.is_numeric():
-        return _from_floats(name, series.cast(nw.Float64).to_numpy())
+        numbers = series.cast(nw.Float64).to_numpy()
+        if numbers.dtype == object:  # pandas 2.0: Arrow's missing values stay objects
+            numbers = np.where(series.is_null().to_numpy(), np.nan, series.fill_null(0).to_numpy())
+        return _from_floats(name, numbers)
     if dtype == nw.String:
         return _from_objects(name, series.to_list())
     if dtype in (nw.Categorical, nw.Enum):
