@@ -113,10 +113,10 @@ def report(record: dict[str, Any]) -> str:
     lines = [
         f"# Reading CSV files, {record['date']}",
         "",
-        f"{record['rows']:,} rows of 15 columns (14 if quoted without gaps in the last one); medians "
-        f"of {record['repeats']} readings in turn, in CPU seconds, by the command line and by pandas "
-        f"{record['pandas']} alone with the same options. Limit of the ratio: {MOST}, except for the "
-        "file with gaps in the last of its quoted columns.",
+        f"{record['rows']:,} rows of 15 columns (14 if quoted without gaps in the last one); "
+        f"medians of {record['repeats']} readings in turn, in CPU seconds, by the command line and "
+        f"by pandas {record['pandas']} alone with the same options. Limit of the ratio: {MOST}, "
+        "except for the file with gaps in the last of its quoted columns.",
         "",
         "| file | MB | command line | pandas | ratio |",
         "|---|---|---|---|---|",

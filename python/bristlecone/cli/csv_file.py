@@ -94,12 +94,21 @@ class CsvFile:
         wanted = self.columns if columns is None else list(columns)
         kinds, absent = kinds or {}, MISSING.union(missing)
         inferred = [name for name in wanted if kinds.get(name) != TEXT]
+        n_rows = self._count_rows() if self._is_odd() else None
         mark = self._decimal_mark(inferred, absent)
         frame = self._parsed(kinds, absent, mark)
         if mark == "." and self._delimiter != "," and has_commas(frame[inferred]):
             mark = ","
             frame = self._parsed(kinds, absent, mark)
-        self._check_lengths(len(frame), complete=not frame[self._header[-1]].hasnans)
+        if n_rows is None and not self._is_even(
+            len(frame), complete=not frame[self._header[-1]].hasnans
+        ):
+            n_rows = self._count_rows()
+        if n_rows is not None and n_rows != len(frame):
+            raise ValueError(
+                f"{self.name}: there are {n_rows} rows below the header, and pandas reads "
+                f"{len(frame)} of them; blanks alone in a line are no row"
+            )
         if frame.empty:
             raise ValueError(f"{self.name}: no rows below the header")
         try:
@@ -176,23 +185,33 @@ class CsvFile:
         except csv.Error as error:
             raise ValueError(f"{self.name}, line {begins}: {error}") from None
 
-    def _check_lengths(self, n_rows: int, *, complete: bool) -> None:
-        """Raise ValueError unless all lines have a cell for every column, so many of them rows.
+    def _is_odd(self) -> bool:
+        """Whether a carriage return stands apart from a line end, or there is a single column.
+
+        Where one is outside quotation marks, pandas loses cells, and pandas 2.0 may never end; in
+        a single column it leaves out blanks.
+        """
+        if b"\r" not in self._content:
+            return len(self._header) == 1
+        marks = np.frombuffer(self._content, dtype=np.uint8)
+        behind = marks[np.flatnonzero(marks == ord("\r")) + 1]
+        return len(self._header) == 1 or bool((behind != ord("\n")).any())
+
+    def _is_even(self, n_rows: int, *, complete: bool) -> bool:
+        """Whether all lines have a cell for every column; False if that takes a closer look.
 
         pandas has refused longer lines, and filled shorter ones with missing values. There are
         none of these if the last column is ``complete``, nor if the file has as many delimiters as
         it should have and no quotation marks.
         """
-        text, n_columns = self._content, len(self._header)
-        marks = np.frombuffer(text, dtype=np.uint8)
-        returns = np.flatnonzero(marks == ord("\r")) if b"\r" in text else np.array([], dtype=int)
-        if n_columns > 1 and (marks[returns + 1] == ord("\n")).all():
-            if b'"' in text:
-                if complete or _are_even(marks, self._delimiter, n_columns):
-                    return
-            elif _count(marks, self._delimiter) == (n_rows + 1) * (n_columns - 1):
-                return
-        found = 0
+        marks, n_columns = np.frombuffer(self._content, dtype=np.uint8), len(self._header)
+        if b'"' in self._content:
+            return complete or _are_even(marks, self._delimiter, n_columns)
+        return _count(marks, self._delimiter) == (n_rows + 1) * (n_columns - 1)
+
+    def _count_rows(self) -> int:
+        """Rows below the header, each of which has a cell for every column."""
+        found, n_columns = -1, len(self._header)
         for line, cells in self._records():
             found += 1
             if len(cells) != n_columns:
@@ -200,11 +219,7 @@ class CsvFile:
                     f"{self.name}, line {line}: {len(cells)} cells where the header has "
                     f"{n_columns} columns"
                 )
-        if found != n_rows + 1:
-            raise ValueError(
-                f"{self.name}: there are {found - 1} rows below the header, and pandas reads "
-                f"{n_rows} of them; blanks alone in a line are no row"
-            )
+        return found
 
     def _decimal_mark(self, columns: list[str], missing: Collection[str]) -> str:
         """A comma if the first numbers of one of the columns have one."""
@@ -242,7 +257,7 @@ class CsvFile:
                 )
         except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
             # Names the line.
-            self._check_lengths(-1, complete=False)
+            self._count_rows()
             raise ValueError(f"{self.name}: {error}") from None
 
 
