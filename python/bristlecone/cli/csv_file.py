@@ -186,21 +186,25 @@ class CsvFile:
             raise ValueError(f"{self.name}, line {begins}: {error}") from None
 
     def _is_odd(self) -> bool:
-        """Whether a carriage return stands apart from a line end, or there is a single column.
+        """Whether the file has to be looked at before pandas reads it.
 
-        Where one is outside quotation marks, pandas loses cells, and pandas 2.0 may never end; in
-        a single column it leaves out blanks.
+        pandas leaves out blanks in a single column and does not refuse a first row that is too
+        long. Behind a carriage return apart from a line end it loses cells, and pandas 2.0 may
+        never end.
         """
+        _, first = next(islice(self._records(), 1, None), (0, self._header))
+        if len(self._header) == 1 or len(first) != len(self._header):
+            return True
         if b"\r" not in self._content:
-            return len(self._header) == 1
+            return False
         marks = np.frombuffer(self._content, dtype=np.uint8)
         behind = marks[np.flatnonzero(marks == ord("\r")) + 1]
-        return len(self._header) == 1 or bool((behind != ord("\n")).any())
+        return bool((behind != ord("\n")).any())
 
     def _is_even(self, n_rows: int, *, complete: bool) -> bool:
         """Whether all lines have a cell for every column; False if that takes a closer look.
 
-        pandas has refused longer lines, and filled shorter ones with missing values. There are
+        pandas has refused longer lines and filled shorter ones with missing values. There are
         none of these if the last column is ``complete``, nor if the file has as many delimiters as
         it should have and no quotation marks.
         """
