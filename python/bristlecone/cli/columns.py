@@ -17,7 +17,7 @@ TEXT, NUMBER, TIME = "text", "number", "time"
 _NUMBER_SHARE = 0.9
 _CODES = 10
 _FEWEST = 4
-_SAMPLE = 1000
+_SAMPLE = 200
 
 
 class CellError(Exception):

@@ -195,11 +195,10 @@ class CsvFile:
         _, first = next(islice(self._records(), 1, None), (0, self._header))
         if len(self._header) == 1 or len(first) != len(self._header):
             return True
-        if b"\r" not in self._content:
-            return False
-        marks = np.frombuffer(self._content, dtype=np.uint8)
-        behind = marks[np.flatnonzero(marks == ord("\r")) + 1]
-        return bool((behind != ord("\n")).any())
+        return b"\r" in self._content and any(
+            ((block[:-1] == ord("\r")) & (block[1:] != ord("\n"))).any()
+            for block in _blocks(self._content, 1)
+        )
 
     def _is_even(self, n_rows: int, *, complete: bool) -> bool:
         """Whether all lines have a cell for every column; False if that takes a closer look.
@@ -208,10 +207,11 @@ class CsvFile:
         none of these if the last column is ``complete``, nor if the file has as many delimiters as
         it should have and no quotation marks.
         """
-        marks, n_columns = np.frombuffer(self._content, dtype=np.uint8), len(self._header)
+        delimiter, n_columns = self._delimiter, len(self._header)
         if b'"' in self._content:
-            return complete or _are_even(marks, self._delimiter, n_columns)
-        return _count(marks, self._delimiter) == (n_rows + 1) * (n_columns - 1)
+            return complete or _are_even(self._content, delimiter, n_columns)
+        found = sum(np.count_nonzero(block == ord(delimiter)) for block in _blocks(self._content))
+        return int(found) == (n_rows + 1) * (n_columns - 1)
 
     def _count_rows(self) -> int:
         """Rows below the header, each of which has a cell for every column."""
@@ -289,20 +289,20 @@ def _evenness(lines: list[str], delimiter: str) -> tuple[int, int]:
     return counts.count(counts[0]), counts[0]
 
 
-def _count(marks: NDArray[np.uint8], mark: str) -> int:
-    """How many of the bytes are this mark."""
-    blocks = (marks[start : start + _BLOCK] for start in range(0, len(marks), _BLOCK))
-    return sum(int(np.count_nonzero(block == ord(mark))) for block in blocks)
+def _blocks(text: bytes, more: int = 0) -> Iterator[NDArray[np.uint8]]:
+    """The bytes by blocks that fit in a cache; each may have more bytes, of the one behind it."""
+    marks = np.frombuffer(text, dtype=np.uint8)
+    for start in range(0, len(marks), _BLOCK):
+        yield marks[start : start + _BLOCK + more]
 
 
-def _are_even(marks: NDArray[np.uint8], delimiter: str, n_columns: int) -> bool:
+def _are_even(text: bytes, delimiter: str, n_columns: int) -> bool:
     """Whether every line has a cell for every column; False if that takes a closer look.
 
-    ``marks`` are the bytes of a text that ends with a line end.
+    The text ends with a line end.
     """
     within, begins, n_cells = False, True, 0
-    for start in range(0, len(marks), _BLOCK):
-        block = marks[start : start + _BLOCK]
+    for block in _blocks(text):
         quoting, ends = block == ord('"'), block == ord("\n")
         borders = ends | (block == ord(delimiter))
         inside = np.logical_xor.accumulate(quoting) ^ within
