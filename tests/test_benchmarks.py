@@ -262,3 +262,14 @@ def test_thresholds_are_compared_on_held_out_rows_or_forecast(monkeypatch):
     told = run("wine", "midpoints", 3, most_seconds=0)
     assert told["features"] > 1000 and "objective" not in told
     assert "| wine | 178 | 1 | ensemble |" in report({"date": "today", "runs": [found, told]})
+
+
+def test_files_that_are_timed_are_read_as_pandas_reads_them(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT)
+    from benchmarks import reading
+
+    # The frames are compared where they are read.
+    found = reading.measure(300, 1)
+    assert [one["file"] for one in found] == list(reading.KINDS)
+    record = {"date": "2000-01-01", "rows": 300, "repeats": 1, "pandas": "3", "files": found}
+    assert "| commas | 0 |" in reading.report(record)
