@@ -9,13 +9,14 @@ def kaplan_meier(time, event, weight, at):
     """S at the times ``at``; with ``event`` negated, G: every row with time >= t is at risk."""
     value = np.ones(len(at))
     for t in np.unique(time[event]):
-        died = weight[event & (time == t)].sum()
-        value[at >= t] *= 1 - died / weight[time >= t].sum()
+        # Those who stay as a sum of their own: nothing cancels.
+        stays = (time > t) | (~event & (time == t))
+        value[at >= t] *= weight[stays].sum() / weight[time >= t].sum()
     return value
 
 
 def inverse(values):
-    return np.array([1 / v if v > 1e-15 else 0.0 for v in values])
+    return np.array([1 / v if v > 0 else 0.0 for v in values])
 
 
 def on_grid(time, event, grid):

@@ -141,6 +141,17 @@ def test_a_unit_of_the_targets_changes_no_tree_or_is_refused(power):
         assert sum(squared_errors(y)(rows) for rows in leaves(model, X)) <= best * (1 + NEAR)
 
 
+def test_targets_near_the_largest_have_weights_of_any_range():
+    # No warning of an overflow, and what every split gains is a number.
+    X, y = np.array([[0, 0], [0, 1], [1, 0], [1, 1]]), np.array([1.0, 2.0, 4.0, 9.0]) * 1e149
+    weight = [1e12, 1e12, 1.0, 1e-12]
+    model = OptimalTreeRegressor(max_depth=2).fit(X, y, sample_weight=weight)
+    assert model.status_ == "optimal" and np.isfinite(model.tree_.improvement).all()
+    share = np.array(weight) / sum(weight)
+    mean = share @ y
+    assert model.tree_.improvement.sum() == pytest.approx(share @ (y - mean) ** 2, rel=1e-9)
+
+
 # --- costs and policies ------------------------------------------------------------------------
 
 

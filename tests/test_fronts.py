@@ -76,8 +76,8 @@ def test_a_front_holds_trees_that_do_not_dominate_one_another(time_limit):
 
 def test_capacities_limit_the_labels_and_may_be_out_of_reach():
     X, labels = _problem()
-    costs = np.column_stack([labels, 1.0 - labels]).astype(float)
-    data = {"costs": costs, "capacity": np.array([np.inf, 10.0])}
+    rewards = -np.column_stack([labels, 1.0 - labels]).astype(float)
+    data = {"rewards": rewards, "capacity": np.array([np.inf, 10.0])}
     solution = solve_front("capacity", data, X, **SETTINGS)
     assert solution.status == "optimal" and solution.costs[1] <= 10
     free = solve_front("capacity", {**data, "capacity": np.full(2, np.inf)}, X, **SETTINGS)
@@ -105,8 +105,8 @@ def test_the_front_needs_a_measure_that_is_a_number():
         ("confusion", {"labels": np.zeros(3, np.int64)}, "labels: has 3 rows"),
         ("f-measure", {"beta": -1.0}, "beta"),
         ("demographic-parity", {"group": np.zeros(80, np.int64), "delta": 0.1}, "single value"),
-        ("capacity", {"costs": np.ones((80, 2)), "capacity": np.ones(3)}, "capacity"),
-        ("capacity", {"costs": -np.ones((80, 2)), "capacity": np.ones(2)}, "costs"),
+        ("capacity", {"rewards": np.ones((80, 2)), "capacity": np.ones(3)}, "capacity"),
+        ("capacity", {"rewards": np.full((80, 2), np.inf), "capacity": np.ones(2)}, "rewards"),
     ],
 )
 def test_bad_data_are_named(task, data, message):

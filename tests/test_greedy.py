@@ -414,3 +414,16 @@ def test_the_objective_is_exact_whatever_the_prior_and_the_unit_of_weights(unit,
     rows = (model.apply(X).tolist(), time.tolist(), event.tolist(), weight.tolist())
     np.testing.assert_allclose(model.objective_value_, exact_loss(*rows, prior), rtol=1e-12)
     assert verify(model, X, (event, time), sample_weight=weight).ok
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1e6])
+def test_a_unit_of_weights_changes_no_tree_where_it_is_that_of_the_prior_too(unit):
+    # A prior is a number of events: beside light rows it is all there is.
+    X, y, weight = sample()
+    for prior in (0.0, 10.0):
+        grower = GreedySurvivalTree(encoder=None, max_depth=3)
+        tree = clone(grower).set_params(prior=prior).fit(X, y, weight)
+        scaled = grower.set_params(prior=prior * unit).fit(X, y, weight * unit)
+        np.testing.assert_array_equal(scaled.tree_.feature, tree.tree_.feature)
+        np.testing.assert_array_equal(scaled.tree_.threshold, tree.tree_.threshold)
+        assert scaled.objective_value_ == pytest.approx(tree.objective_value_, rel=1e-12)

@@ -1,6 +1,7 @@
 """``PolicyTree``: teachers, the best of all policies, bad input."""
 
 import itertools
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -213,3 +214,60 @@ def test_propensity_scores_of_a_trial_need_no_array():
         tree.fit(X, y, treatment=treatment, propensity={"low": 0.5})
     with pytest.raises(ValueError, match=r"propensity is 0\.0 in row 0"):
         tree.fit(X, y, treatment=treatment, propensity=0.0)
+
+
+@pytest.mark.parametrize("capacities", [None, {2: 0.0}], ids=str)
+@pytest.mark.parametrize("unit", [1.0, 1e12, 1e290, 1e-280])
+def test_values_keep_their_digits_beside_far_better_treatments(capacities, unit):
+    # The last treatment is far better for some rows than any policy: shortfalls hide the rest.
+    # Under capacities they have 46 bits.
+    far = 1e3 if capacities else 1e12
+    X = [[0], [0], [1], [1]]
+    rewards = np.array(
+        [[0.1, 0.2, far], [0.3, 0.1, -2 * far], [0.7, 0.2, far], [0.1, 0.4, -2 * far]]
+    )
+    rewards = np.ldexp(rewards, int(np.log2(unit)))
+    known = {"treatment": [0, 1, 2, 0], "predicted_outcomes": rewards}
+    model = PolicyTree(teacher="direct", max_depth=1, capacities=capacities)
+    model.fit(X, np.zeros(4), **known)
+    best = -float(sum(map(Fraction, rewards[[0, 1, 2, 3], 0].tolist())) / 4)
+    assert model.status_ == "optimal" and model.predict(X).tolist() == [0] * 4
+    assert model.objective_value_ == pytest.approx(best, rel=1e-15)
+    assert model.policy_value_ == pytest.approx(-best, rel=1e-15)
+    assert 0 <= model.gap_ <= 1e-9 * abs(best)
+    assert model.trace_[-1][1:] == (model.objective_value_, model.lower_bound_)
+
+
+def test_a_policy_of_rewards_of_nothing_is_proven_by_those_it_does_not_take():
+    # Without the second treatment all would lose; nothing is gained with it.
+    X, y, treatment = [[0], [0], [1], [1]], [0.1, -0.7, 0.0, 0.0], [0, 0, 1, 1]
+    model = PolicyTree(teacher="inverse-propensity", max_depth=1, leaf_penalty=0.0)
+    model.fit(X, y, treatment=treatment, propensity=0.3)
+    assert (model.objective_value_, model.status_) == (0.0, "optimal")
+    assert 0 <= model.gap_ <= 1e-9 * 0.1 / 0.3
+    scarce = PolicyTree(teacher="inverse-propensity", max_depth=1, capacities={0: 0.0})
+    scarce.fit(X, [0.1, 0.7, 0.0, 0.0], treatment=treatment, propensity=0.3)
+    assert scarce.predict(X).tolist() == [1] * 4
+    assert (scarce.objective_value_, scarce.status_) == (0.0, "optimal")
+    assert 0 <= scarce.gap_ <= 1e-9 * 0.1 / 0.3
+
+
+def test_rewards_near_the_largest_number_give_a_policy_and_those_beyond_name_their_row():
+    X, known = [[0], [0], [1], [1]], {"treatment": ["a", "b", "a", "b"], "propensity": [0.5] * 4}
+    model = PolicyTree(teacher="inverse-propensity", max_depth=1)
+    model.fit(X, [5e307, -8e307, -8e307, 4e307], **known)
+    assert model.status_ == "optimal" and model.predict([[0], [1]]).tolist() == ["a", "b"]
+    assert model.policy_value_ == pytest.approx(4.5e307, rel=1e-15)
+    with pytest.raises(ValueError, match="reward of row 1 is beyond the largest number"):
+        model.fit(X, [0.0, 1e308, 0.0, 0.0], **known)
+    with pytest.raises(ValueError, match="no reward of a row is larger than 2e-300"):
+        model.fit(X, [0.0, 1e-300, 0.0, 0.0], **known)
+
+
+def test_wide_rewards_with_capacities_are_an_error_that_names_rows():
+    random = np.random.default_rng(0)
+    X, rewards = random.random((40, 3)) < 0.5, random.random((40, 2))
+    rewards[:, 1] = 1e13 * random.choice([-1, 1], 40)
+    model = PolicyTree(teacher="direct", max_depth=2, capacities={1: 0.05})
+    with pytest.raises(ValueError, match=r"rewards: the values span .* row \d+ to"):
+        model.fit(X, np.zeros(40), treatment=[0, 1] * 20, predicted_outcomes=rewards)

@@ -329,6 +329,16 @@ def test_weights_of_any_scale_are_saved():
     assert_same_predictions(model, loads(dumps(model)), X)
 
 
+@pytest.mark.parametrize("unit", [2.0**53, 2.0**63, 1e300])
+def test_whole_times_of_any_size_are_saved(unit):
+    time = np.array([1.0, 2.0, 3.0, 4.0]) * unit
+    tree = OptimalSurvivalTree(max_depth=1, min_events_leaf=None, prior=0)
+    tree.fit([[0], [0], [1], [1]], ([True] * 4, time))
+    again = loads(tree.to_json())
+    np.testing.assert_array_equal(again.unique_times_, tree.unique_times_)
+    np.testing.assert_array_equal(again.predict_median([[0], [1]]), tree.predict_median([[0], [1]]))
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_intervals_of_the_leaves_come_back(rows, weighted):
     X, y = rows

@@ -213,6 +213,8 @@ class Problem:
     leaf_terms: object = None
     # Of a fitted tree, cost and terms of what it predicts: by default of its rows as leaves.
     said_cost: object = None
+    # What optimal is relative to where all terms of a tree are 0.
+    least_term: Fraction = Fraction(0)
     # Parameters, and arguments of ``fit``, that another kind of problem draws.
     constant: frozenset = frozenset()
     elsewhere: frozenset = frozenset()
@@ -245,7 +247,7 @@ class Problem:
     def least(self, sizes, most):
         """The least objective among costs by the number of leaves."""
         found = [
-            Amount(self.objective(cost, k), self.objective(terms, k))
+            Amount(self.objective(cost, k), self.objective(terms, k) or self.least_term)
             for k, (cost, terms) in sizes.items()
             if k <= most
         ]
@@ -286,9 +288,8 @@ class Problem:
             return paid
 
         paid = asking(0, np.arange(len(self.features)), frozenset()) if self.split_cost else 0
-        return Amount(
-            self.objective(cost + paid, len(leaves)), self.objective(size + paid, len(leaves))
-        )
+        terms = self.objective(size + paid, len(leaves)) or self.least_term
+        return Amount(self.objective(cost + paid, len(leaves)), terms)
 
 
 @dataclass
@@ -313,7 +314,8 @@ class Chosen(Problem):
         if value == math.inf:
             return Amount(math.inf, 0)
         terms = value if self.unit is None else terms * self.unit / self.total
-        return Amount(value + self.penalty * leaves, abs(terms) + self.penalty * leaves)
+        terms = abs(terms) + self.penalty * leaves or self.least_term
+        return Amount(value + self.penalty * leaves, terms)
 
     def optimum(self, most_leaves):
         if "outcomes" not in self.cache:

@@ -241,10 +241,10 @@ class Brier:
         self.inverse = np.array([1 / g if g > 0 else Decimal(0) for g in survival], dtype=object)
 
     def leaves_no_digits(self):
-        """Whether the mean of 1/G makes sums too inexact (docs/maths/brier.md)."""
-        rounded = 1.0 if self.is_whole else min(self.rows, 4 * math.sqrt(self.rows))
+        """Whether the mean of 1/G makes sums of rounded weights too inexact."""
+        rounded = 1.0 if self.is_whole else self.rows
         mean = float((self.share * self.inverse[:-1]).sum())
-        return 2 * np.finfo(float).eps * mean * rounded > 2.5e-10
+        return 2 * np.finfo(float).eps * mean * rounded > 1e-9
 
     def terms(self, rows):
         """V and N of the leaf at every time but the last."""

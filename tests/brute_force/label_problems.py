@@ -355,8 +355,7 @@ def policy(rng):
     X = rows(rng, front_size(rng, parameters, counted and n_arms == 2) if limited else 5)
     n = len(X)
     given, kept = few_weights(rng, X) if counted else weights(rng, n)
-    # The value of a policy is the difference of two numbers, which may both be far larger.
-    ranges = Ranges(rng, share=0.0)
+    ranges = Ranges(rng)
     given = ranges.weights(given, n, few=counted)
     kept, weight = prepared(rng, parameters, X, given)
     arm = classes_kept(rng, X, given, n_arms)
@@ -433,6 +432,7 @@ def policy(rng):
     common = dict(
         estimator=PolicyTree, parameters=parameters, X=X, fit=fit, kept=kept, weight=weight,
         total=total, also=policy_value, wide=ranges.wide,
+        least_term=Fraction(min(abs(rewards[rewards != 0]), default=0)),
     )  # fmt: skip
     if limited:
         return Chosen(

@@ -5,6 +5,7 @@
 pub mod data;
 pub mod error;
 pub mod greedy;
+mod precise;
 mod prune;
 pub mod registry;
 pub mod search;

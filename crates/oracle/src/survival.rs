@@ -123,7 +123,19 @@ impl Sample {
         clear_of_rounding(&[self.saturated(hazard, rows), -(events * (events / sum).ln())])
     }
 
-    /// The same with a prior of `prior` > 0 pseudo-events at θ = 1: deviances of the rows and of
+    /// Terms of the likelihood loss of a leaf without their signs: NLHS, (ES + a) log θ̂, and θ̂ HS,
+    /// which is ES but for the prior a.
+    pub fn likelihood_terms(&self, hazard: &[Hazard], rows: &[usize], prior: f64) -> Real {
+        let ((events, sum), prior) = (self.sums(hazard, rows), Real::from(prior));
+        let count = events + prior;
+        if count == Real::ZERO {
+            return count;
+        }
+        let fitted = count * (count / (sum + prior)).ln();
+        self.saturated(hazard, rows).abs() + fitted.abs() + events
+    }
+
+    /// [`Sample::likelihood_loss`] with a prior of `prior` > 0 pseudo-events at θ = 1: deviances of the rows and of
     /// the prior at θ̂ = (ES + a)/(HS + a).
     pub fn loss_under_prior(&self, hazard: &[Hazard], rows: &[usize], prior: f64) -> Real {
         let (events, sum) = self.sums(hazard, rows);

@@ -3,9 +3,9 @@
 
 use crate::columns::Data;
 use crate::door::problem;
-use crate::greedy::{heeding_signals, smallest};
+use crate::greedy::{heeding_ctrl_c, heeding_signals, smallest};
 use crate::limits::parse;
-use crate::memory::Reserve;
+use crate::memory::{Reserve, return_freed};
 use crate::run::to_py;
 use bristlecone_core::data::{self, Ranks};
 use bristlecone_core::greedy::{Codes, Limits};
@@ -72,10 +72,13 @@ pub fn rank_values<'py>(
     if u32::try_from(values.len()).is_err() {
         return Err(PyValueError::new_err("values: more than 2^32 rows"));
     }
-    let Ranks { ranks, distinct, counts } = py.detach(|| match values.as_slice() {
-        Some(values) => Ranks::new(values),
-        None => Ranks::new(&values.to_vec()),
-    });
+    let found = py.detach(|| {
+        heeding_ctrl_c(|interrupted| match values.as_slice() {
+            Some(values) => Ranks::unless(values, interrupted),
+            None => Ranks::unless(&values.to_vec(), interrupted),
+        })
+    })?;
+    let Ranks { ranks, distinct, counts } = found.expect("a signal is an error");
     Ok((ranks.into_pyarray(py), distinct.into_pyarray(py), counts.into_pyarray(py)))
 }
 
@@ -103,7 +106,10 @@ pub fn encode_ranks<'py>(
             Ranked::Answers(answers) => data::Questions::Answers(slice(answers)?, own.len()),
         });
     }
-    let features = py.detach(|| data::encode(n_rows, &questions));
+    let features = py.detach(|| {
+        return_freed();
+        data::encode(n_rows, &questions)
+    });
     features.into_pyarray(py).reshape([n_rows, asked.len()])
 }
 
@@ -160,6 +166,7 @@ pub fn greedy_cuts<'py>(
     let reserve = &Reserve::new(n_rows, n_rows * n_columns * size_of::<u64>())?;
     let grown = py
         .detach(move || {
+            return_freed();
             let task = registry::prepare(task, &problem).map_err(to_py)?;
             heeding_signals(reserve, deadline, |interrupted| {
                 task.greedy_cuts(codes, limits, interrupted)

@@ -97,8 +97,11 @@ pub fn grow_greedy<'py>(
         Features::Numeric(array) => {
             let array = array.as_array();
             let (grown, threshold) = py.detach(|| {
-                let columns: Vec<_> =
-                    array.columns().into_iter().map(|c| Ranks::new(&c.to_vec())).collect();
+                let ranked = heeding_ctrl_c(|interrupted| {
+                    let mut rank = |c: ArrayView1<f64>| Ranks::unless(&c.to_vec(), interrupted);
+                    array.columns().into_iter().map(&mut rank).collect::<Option<Vec<_>>>()
+                })?;
+                let columns = ranked.expect("a signal is an error");
                 let codes = columns.iter().map(|column| Codes::Ranks((&column.ranks).into()));
                 let grown = fit.grow(codes.collect())?;
                 let threshold = |node: usize| match grown.tree.feature[node] {
@@ -154,18 +157,25 @@ pub(crate) fn heeding_signals<R>(
     deadline: Option<Instant>,
     grow: impl FnOnce(&mut dyn FnMut() -> bool) -> R,
 ) -> PyResult<R> {
+    let grown = heeding_ctrl_c(|signalled| {
+        let is_late = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        grow(&mut || signalled() || reserve.is_used() || is_late())
+    })?;
+    reserve.unless_used(Ok(grown))
+}
+
+/// What a function returns that asks now and then whether to stop, for a signal that Python raises.
+pub(crate) fn heeding_ctrl_c<R>(run: impl FnOnce(&mut dyn FnMut() -> bool) -> R) -> PyResult<R> {
     let mut signal = Ok(());
     let mut checked = Instant::now();
-    let grown = grow(&mut || {
+    let found = run(&mut || {
         if signal.is_ok() && checked.elapsed() >= SIGNAL_CHECK {
             signal = Python::attach(|py| py.check_signals());
             checked = Instant::now();
         }
-        let is_late = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        signal.is_err() || reserve.is_used() || is_late()
+        signal.is_err()
     });
-    signal?;
-    reserve.unless_used(Ok(grown))
+    signal.map(|()| found)
 }
 
 /// A threshold between two neighbouring values, such that only the lower one is at most it.

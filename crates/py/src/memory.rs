@@ -55,6 +55,19 @@ impl Slot {
     }
 }
 
+/// Gives what was freed back to the system, before much is allocated. The allocator of glibc keeps
+/// freed arrays of up to 32 MB once it has seen one of their size: the values of columns, between
+/// their ranks, which live on.
+pub(crate) fn return_freed() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        unsafe extern "C" {
+            safe fn malloc_trim(pad: usize) -> i32;
+        }
+        malloc_trim(0);
+    }
+}
+
 /// Gives all reserves back. Called by the allocator: nothing here may allocate or panic.
 pub(crate) fn ran_out() {
     FAILURES.fetch_add(1, Ordering::AcqRel);

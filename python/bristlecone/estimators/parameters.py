@@ -236,7 +236,8 @@ PARAMETERS = {
         Parameter("leaf_penalty", 0.0, "float", "",
             number(0.0), float, "LOSS", "loss added for every leaf: a split must gain more"),
         Parameter("prior", "auto", 'float or "auto"', "Pseudo-events at θ = 1 that every leaf has "
-            "besides its own: the loss of a leaf is that of the maximum a posteriori, "
+            "besides its own, whatever the unit of the weights: the loss of a leaf is that of the "
+            "maximum a posteriori, "
             "θ = (events + prior) / (hazard + prior), with the prior's term.",
             _check_prior, number_or_auto, "EVENTS", "pseudo-events at the baseline hazard in "
             "every leaf, for likelihood; or auto"),

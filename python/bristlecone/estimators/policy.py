@@ -18,7 +18,13 @@ from bristlecone.estimators.parameters import check_parameters, choice, number
 from bristlecone.estimators.reestimate import Reestimation
 from bristlecone.estimators.searched import Callback, SearchedTree
 from bristlecone.leaves.base import view
-from bristlecone.objectives.rewards import TEACHERS, Rewards, policy_rewards, propensity_of
+from bristlecone.objectives.rewards import (
+    TEACHERS,
+    Rewards,
+    mean_reward,
+    policy_rewards,
+    propensity_of,
+)
 
 __all__ = ["PolicyTree"]
 
@@ -187,8 +193,7 @@ class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
     def policy_value_(self) -> float:
         """Estimated mean outcome of the policy on the training rows."""
         self.check_fitted()
-        penalty = float(self.certificate_.parameters["leaf_penalty"])
-        return penalty * self.n_leaves_ - self.objective_value_
+        return mean_reward(self.tree_, self.leaves_)
 
     def predict_outcomes(self, X: Any) -> NDArray[np.float64]:
         """Estimated mean outcome of every treatment in the leaf of every row.

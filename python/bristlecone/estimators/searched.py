@@ -179,12 +179,12 @@ class SearchedTree(BaseTree):
         if engine.path is None:
             for tree in path:
                 solution = tree.run(engine.solve, problem)
-                tree._set_solution(solution, problem, start, engine.offset)
+                tree._set_solution(solution, problem, start)
         else:
             solutions = self.run(engine.path, problem)
             path = path[: len(solutions)]
             for tree, solution in zip(path, solutions, strict=True):
-                tree._set_solution(solution, problem, start, engine.offset)
+                tree._set_solution(solution, problem, start)
         path[0]._announce(path, problem)
         return path
 
@@ -335,13 +335,10 @@ class SearchedTree(BaseTree):
     ) -> None:
         """Find the best tree and set what was found; ``reference_loss`` is that of all rows."""
         engine = self._objective().engine(problem)
-        told = reporter(callback)
-        if told is not None and engine.offset:
-            told = _shifted(told, engine.offset)
-        warner = CostWarner(self, problem, told)
+        warner = CostWarner(self, problem, reporter(callback))
         solution = self.run(engine.solve, problem, callback=warner)
         warner.end(solution.status)
-        self._set_solution(solution, problem, start, engine.offset, reference_loss)
+        self._set_solution(solution, problem, start, reference_loss)
         if self.certificate_.is_treeless and not self.certificate_.is_infeasible:
             raise self._unmet()
 
@@ -370,7 +367,6 @@ class SearchedTree(BaseTree):
         solution: Any,
         problem: Problem,
         start: float,
-        offset: float = 0.0,
         reference_loss: float | None = None,
     ) -> None:
         """Set tree, leaves, encoder and certificate."""
@@ -390,14 +386,12 @@ class SearchedTree(BaseTree):
         certificate = Certificate(
             aim=aim,
             status=solution.status,
-            objective_value=solution.objective - offset,
-            lower_bound=solution.lower_bound - offset,
+            objective_value=solution.objective,
+            lower_bound=solution.lower_bound,
             questions=memo["questions"],
             parameters=self._parameters(),
             settings=dict(problem.least),
-            trace=tuple(
-                (at, value - offset, bound - offset) for at, value, bound in solution.trace
-            ),
+            trace=tuple(solution.trace),
             n_nodes_explored=solution.n_nodes_explored,
             seconds=time.perf_counter() - start,
             n_samples=len(problem.features),
@@ -414,15 +408,10 @@ class SearchedTree(BaseTree):
         else:
             self._set_fitted(tree, leaves, problem.encoder, certificate, problem.data.X)
 
-    def found(
-        self: Estimator, solution: Any, problem: Problem, start: float, offset: float
-    ) -> Estimator:
-        """A fitted tree with these parameters; its fit began at ``start``.
-
-        ``offset`` is that of the engine whose solution it is.
-        """
+    def found(self: Estimator, solution: Any, problem: Problem, start: float) -> Estimator:
+        """A fitted tree with these parameters; its fit began at ``start``."""
         tree = clone(self)
-        tree._set_solution(solution, problem, start, offset)
+        tree._set_solution(solution, problem, start)
         return tree
 
     def again(
@@ -551,8 +540,3 @@ def _of_size(tree: Estimator, max_leaf_nodes: int) -> Estimator:
     other = deepcopy(tree)
     other.max_leaf_nodes = max_leaf_nodes
     return other
-
-
-def _shifted(told: Callable[..., object], offset: float) -> Callable[..., object]:
-    """The engine's callback for an estimator whose objective lies ``offset`` below."""
-    return lambda at, value, bound, *more: told(at, value - offset, bound - offset, *more)

@@ -267,7 +267,7 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, SearchedTree):
         engine = self._objective().engine(problem)
         assert engine.near_optimal is not None
         found, complete = self.run(engine.near_optimal, problem, limit=limit)
-        trees = [self.found(solution, problem, start, engine.offset) for solution in found]
+        trees = [self.found(solution, problem, start) for solution in found]
         trees[0]._announce(trees, problem)
         if not complete and trees[0].certificate_.is_proved:
             warn(

@@ -92,9 +92,8 @@ class BrierScore:
         V = np.cumsum(np.bincount(position, died))
         left = np.bincount(position, ones)
         n = np.append(np.cumsum(left[:0:-1])[::-1], 0.0)
-        bounds = np.searchsorted(self.times, np.append(own, np.inf), side="left")
-        A = V * np.diff(_sums_before(self.share)[bounds])
-        B = n * np.diff(_sums_before(self.share * self._inverse(self.times))[bounds])
+        A = V * self._sums_from(own, self.share)
+        B = n * self._sums_from(own, self.share * self._inverse(self.times))
         # No row has weight at this time, so any value is optimal: keep the previous one.
         counts = A + B > 0
         own, A, B = own[counts], A[counts], B[counts]
@@ -103,6 +102,17 @@ class BrierScore:
         survival = _antitonic_regression(B / (A + B), A + B)
         falls = np.diff(survival, prepend=1.0) < 0
         return own[falls], survival[falls]
+
+    def _sums_from(
+        self, own: NDArray[np.float64], values: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Sums of values at the score's times, from each of ``own`` to the next or the end."""
+        first = np.searchsorted(self.times, own, side="left")
+        some = first < np.append(first[1:], self.times.size)
+        sums = np.zeros(own.size)
+        if some.any():
+            sums[some] = np.add.reduceat(values, first[some])
+        return sums
 
     def leaf_terms(
         self,
@@ -150,16 +160,15 @@ class BrierScore:
         if tree.node_count * self.times.size <= _FEW_CELLS:
             return self._losses_by_table(tree, leaf, time, event, weight, curve)
         order = np.argsort(time)
-        left = np.ones(time.size) if weight is None else weight[order]
-        events = np.where(event[order], left, 0.0)
+        ones = np.ones(time.size) if weight is None else weight[order]
+        died, censored = (np.where(own, ones, 0.0) for own in (event[order], ~event[order]))
         inverse = self._inverse(self.times)
-        spans = _sums_before(self.share), _sums_before(self.share * inverse)
         losses = np.empty(tree.node_count)
-        rows = leaf[order], np.searchsorted(self.times, time[order]), left, events
+        rows = leaf[order], np.searchsorted(self.times, time[order]), died, censored
         below = [(0, rows)]
         while below:
             node, rows = below.pop()
-            losses[node] = _loss(*rows[1:], inverse, spans, curve)
+            losses[node] = _loss(*rows[1:], inverse, self.share, curve)
             if not tree.is_leaf[node]:
                 right = rows[0] >= tree.children_right[node]
                 for child, of_child in (
@@ -182,15 +191,20 @@ class BrierScore:
         shape = tree.n_leaves, self.times.size
         cell = np.searchsorted(tree.leaves, leaf) * shape[1] + np.searchsorted(self.times, time)
         cells = shape[0] * shape[1]
-        left = tree.node_sums(np.bincount(cell, weight, cells).reshape(shape) * 1.0)
-        own = event if weight is None else event * weight
-        died = tree.node_sums(np.bincount(cell, own, cells).reshape(shape))
-        at_risk = left[:, ::-1].cumsum(axis=1)[:, ::-1]
+        ones = np.ones(time.size) if weight is None else weight
+        died, censored = (
+            tree.node_sums(np.bincount(cell, ones * own, cells).reshape(shape))
+            for own in (event, ~event)
+        )
+        later = np.zeros_like(died)
+        later[:, :-1] = (died + censored)[:, :0:-1].cumsum(axis=1)[:, ::-1]
         inverse = self._inverse(self.times)
-        A, B = (died * inverse).cumsum(axis=1), (at_risk - left) * inverse
+        A, B = (died * inverse).cumsum(axis=1), later * inverse
         if curve == "kaplan-meier":
-            share = np.divide(died, at_risk, out=np.zeros_like(died), where=died > 0)
-            S = (1 - np.minimum(share, 1.0)).cumprod(axis=1)
+            # Those who stay as a sum: nothing cancels for weights of different size.
+            stay = censored + later
+            S = np.divide(stay, stay + died, out=np.ones_like(died), where=died > 0)
+            S = S.cumprod(axis=1)
         else:
             S = np.array([antitonic(a, b, self.share) for a, b in zip(A, B, strict=True)])
         losses: NDArray[np.float64] = (S**2 * A + (1 - S) ** 2 * B) @ self.share
@@ -203,10 +217,10 @@ class BrierScore:
 
 def _loss(
     at: NDArray[np.int64],
-    left: NDArray[np.float64],
-    events: NDArray[np.float64],
+    died: NDArray[np.float64],
+    censored: NDArray[np.float64],
     inverse: NDArray[np.float64],
-    spans: tuple[NDArray[np.float64], NDArray[np.float64]],
+    share: NDArray[np.float64],
     curve: str,
 ) -> float:
     """Score of rows in the order of their times, the ``at``-th of the score's, that share a curve.
@@ -215,13 +229,17 @@ def _loss(
     """
     first = np.flatnonzero(np.diff(at, prepend=-1))
     if first.size < at.size:
-        at, left, events = at[first], np.add.reduceat(left, first), np.add.reduceat(events, first)
-    at_risk = left[::-1].cumsum()[::-1]
-    bounds = np.append(at, inverse.size)
-    A = np.cumsum(events * inverse[at]) * np.diff(spans[0][bounds])
-    B = np.append(at_risk[1:], 0.0) * np.diff(spans[1][bounds])
+        at, died, censored = (
+            at[first],
+            np.add.reduceat(died, first),
+            np.add.reduceat(censored, first),
+        )
+    later = np.append((died + censored)[:0:-1].cumsum()[::-1], 0.0)
+    A = np.cumsum(died * inverse[at]) * np.add.reduceat(share, at)
+    B = later * np.add.reduceat(share * inverse, at)
     if curve == "kaplan-meier":
-        S = np.cumprod(1 - events / at_risk)
+        stay = censored + later
+        S = np.divide(stay, stay + died, out=np.ones_like(died), where=died > 0).cumprod()
     else:
         counts = A + B > 0
         A, B = A[counts], B[counts]

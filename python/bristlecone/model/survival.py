@@ -48,6 +48,8 @@ Floats = NDArray[np.float64]
 CURVE_ERROR = "curve_error"
 # Most rows that are counted one by one when a file is read: a file of few bytes may say more.
 _MOST_ROWS = 10_000_000
+# Largest time that is written as an integer; files have none of more than 64 bits.
+_MOST_WHOLE = 2.0**53
 
 
 class BaselineRecord(Record, frozen=True):
@@ -210,7 +212,10 @@ class RowsRecord(Record, frozen=True):
         times = leaves.unique_times
         of_leaves = [FollowUpRecord.of(one, times) for one in leaves.follow_up]
         # Whole numbers without ".0".
-        short = [int(time) if time.is_integer() else time for time in times.tolist()]
+        short = [
+            int(time) if time.is_integer() and time <= _MOST_WHOLE else time
+            for time in times.tolist()
+        ]
         return convert(cls, {"times": short, "leaves": of_leaves})
 
     def value(self, tree: Any) -> tuple[Floats, tuple[FollowUp, ...]]:

@@ -59,7 +59,7 @@ class SquaredError(TaskObjective):
         below = tree.node_sums(np.eye(tree.n_leaves, dtype=np.int64)) > 0
         _, variance = _spread(data.target, data.weight, below[:, leaf])
         size = tree.weighted_n_node_samples
-        return variance * size / size[0]
+        return variance * (size / size[0])
 
     def aim(self, problem: Problem, leaves: MeanLeaves) -> str:
         return "the least mean squared error"
@@ -71,14 +71,18 @@ def _spread(
     """Weighted mean and variance of groups of rows (m, n).
 
     Differences from a row of the group are exact where its targets are close to each other, however
-    far from zero, and what is left of their mean is taken off the mean square.
+    far from zero, and what is left of their mean is taken off the mean square. Both are in units of
+    the largest difference, whose square times a weight may be beyond the largest number.
     """
     found = np.empty((2, len(members)))
     for k, group in enumerate(members):
-        own, share = target[group], None if weight is None else weight[group]
+        own, share = target[group], None if weight is None else weight[group] / weight[group].max()
         differ = own - own[0]
+        unit = np.frexp(np.abs(differ).max())[1]
+        differ = np.ldexp(differ, -unit)
         middle = np.average(differ, weights=share)
         left = differ - middle
         square, rest = (np.average(left**power, weights=share) for power in (2, 1))
-        found[:, k] = own[0] + middle, max(square - rest**2, 0.0)
+        variance = np.ldexp(max(square - rest**2, 0.0), 2 * unit)
+        found[:, k] = own[0] + np.ldexp(middle, unit), variance
     return found[0], found[1]

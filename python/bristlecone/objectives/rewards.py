@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
@@ -12,19 +13,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from bristlecone.data.arrays import unmasked
 from bristlecone.data.targets import check_amounts, check_numbers
-from bristlecone.leaves.labels import LabelLeaves, sum_by_leaf
+from bristlecone.leaves.labels import LabelLeaves
 from bristlecone.objectives.base import TaskObjective
 from bristlecone.search.engine import Engine, Problem, Task, engine_of
 from bristlecone.tree import Tree
 
-__all__ = ["TEACHERS", "Rewards", "policy_rewards", "propensity_of"]
+__all__ = ["TEACHERS", "Rewards", "mean_reward", "policy_rewards", "propensity_of"]
 
 TEACHERS = ("direct", "inverse-propensity", "doubly-robust")
 
 # Added to a capacity, so that a share of whole rows loses none of them to rounding.
 _ROUNDING = 1e-9
 
-# Differences below this lose digits when they are averaged.
+# Rewards of which none is larger lose digits when they are averaged.
 _LEAST = 1e-290
 
 
@@ -48,14 +49,7 @@ class Rewards(TaskObjective):
         return data.rewards - data.rewards.mean(axis=1, keepdims=True)
 
     def task(self, data: Any) -> Task:
-        regret = data.rewards.max(axis=1)[:, None] - data.rewards
-        most = regret.max(initial=0.0)
-        if 0.0 < most < _LEAST or not np.isfinite(most):
-            raise ValueError(
-                f"rewards of a row differ by {most:.3g} at most, which is not between {_LEAST:g} "
-                "and the largest number; change the unit of the outcomes"
-            )
-        return Task("label-costs", {"costs": regret, "weight": data.weight})
+        return Task("policy", {"rewards": data.rewards, "weight": data.weight})
 
     @property
     def chooses_labels(self) -> bool:
@@ -63,14 +57,12 @@ class Rewards(TaskObjective):
 
     def engine(self, problem: Problem) -> Engine:
         data = problem.data
-        best = data.rewards.max(axis=1)
         task = self.task(data)
-        offset = float(np.average(best, weights=data.weight))
         if not self.capacities:
-            return engine_of(task, problem.features, offset)
-        total = float(len(best) if data.weight is None else data.weight.sum())
+            return engine_of(task, problem.features)
+        total = float(len(data.rewards) if data.weight is None else data.weight.sum())
         limited = {**task.data, "capacity": self.capacity(data.treatments, total)}
-        return engine_of(Task("capacity", limited), problem.features, offset)
+        return engine_of(Task("capacity", limited), problem.features)
 
     def capacity(self, treatments: NDArray[Any], total: float) -> NDArray[np.float64]:
         """Largest weight of every treatment, of this total.
@@ -93,20 +85,17 @@ class Rewards(TaskObjective):
 
     def leaves(self, tree: Tree, problem: Problem, solution: Any) -> LabelLeaves:
         data, leaf = problem.data, tree.leaf_index(problem.features)
-        total = np.bincount(leaf, weights=data.weight, minlength=tree.n_leaves)
-        values = sum_by_leaf(leaf, tree.n_leaves, data.rewards, data.weight) / total[:, None]
-        best = values.argmax(axis=1)
+        values, best = _by_leaf(leaf, tree.n_leaves, data.rewards, data.weight)
         labels = solution.labels[tree.leaves] if hasattr(solution, "labels") else best
         return LabelLeaves(data.treatments, np.asarray(labels, dtype=np.int64), values)
 
     def losses(self, tree: Tree, problem: Problem, leaves: LabelLeaves) -> NDArray[np.float64]:
         weight = tree.weighted_n_node_samples
-        values = tree.node_sums(leaves.values * weight[tree.leaves][:, None])
-        return -values.max(axis=1) / weight[0]
+        values = tree.node_sums(leaves.values * (weight[tree.leaves] / weight[0])[:, None])
+        return -values.max(axis=1)
 
     def value(self, tree: Tree, problem: Problem, leaves: LabelLeaves) -> float:
-        given = np.take_along_axis(leaves.values, leaves.label[:, None], axis=1)[:, 0]
-        return -float(np.average(given, weights=tree.weighted_n_node_samples[tree.leaves]))
+        return -mean_reward(tree, leaves)
 
     def aim(self, problem: Problem, leaves: LabelLeaves) -> str:
         given = (self.capacities or {}).items()
@@ -117,6 +106,13 @@ class Rewards(TaskObjective):
             "the objective is its negative"
             + (f"; of all rows it may prescribe {limits}" if limits else "")
         )
+
+
+def mean_reward(tree: Tree, leaves: Any) -> float:
+    """Mean outcome of what the LabelLeaves of a tree prescribe, over its rows."""
+    given = np.take_along_axis(leaves.values, leaves.label[:, None], axis=1)[:, 0]
+    weight = tree.weighted_n_node_samples
+    return math.fsum(given * (weight[tree.leaves] / weight[0]))
 
 
 def policy_rewards(
@@ -155,8 +151,66 @@ def policy_rewards(
         rewards = _predicted(predicted_outcomes, (n_samples, n_treatments), teacher).copy()
     if teacher != "direct":
         share = _of_the_taken(propensity, treatment, n_treatments, teacher)
-        rewards[rows, treatment] += (outcome - rewards[rows, treatment]) / share
+        with np.errstate(over="ignore", invalid="ignore"):
+            rewards[rows, treatment] += (outcome - rewards[rows, treatment]) / share
+        beyond = ~np.isfinite(rewards).all(axis=1)
+        if beyond.any():
+            raise ValueError(
+                f"the reward of row {int(beyond.argmax())} is beyond the largest number; change "
+                "the unit of the outcomes"
+            )
+    most = np.abs(rewards).max(initial=0.0)
+    if 0.0 < most < _LEAST:
+        raise ValueError(
+            f"no reward of a row is larger than {most:.3g}, less than {_LEAST:g}; change the unit "
+            "of the outcomes"
+        )
     return rewards
+
+
+def _by_leaf(
+    leaf: NDArray[np.int64],
+    n_leaves: int,
+    rewards: NDArray[np.float64],
+    weight: NDArray[np.float64] | None,
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Mean reward of every treatment in every leaf, and the first of the best ones.
+
+    Sums are rounded once: as in the search, where they may be far smaller than their terms.
+    """
+    unit = _unit(rewards)
+    terms = [np.ldexp(rewards, -unit)]
+    size = np.ones(len(rewards)) if weight is None else np.ldexp(weight, -_unit(weight))
+    if weight is not None:
+        terms = _products(terms[0], size[:, None])
+    order = np.argsort(leaf, kind="stable")
+    ends = np.cumsum(np.bincount(leaf, minlength=n_leaves))[:-1]
+    sums = np.empty((n_leaves, rewards.shape[1]))
+    for k in range(rewards.shape[1]):
+        parts = zip(*(np.split(part[order, k], ends) for part in terms), strict=True)
+        sums[:, k] = [math.fsum(np.concatenate(of_leaf).tolist()) for of_leaf in parts]
+    total = np.bincount(leaf, weights=size, minlength=n_leaves)
+    return np.ldexp(sums / total[:, None], unit), sums.argmax(axis=1)
+
+
+def _unit(values: NDArray[np.float64]) -> int:
+    """Binary exponent of the largest of the numbers."""
+    return int(np.frexp(np.abs(values).max(initial=0.0))[1])
+
+
+def _products(a: NDArray[np.float64], b: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+    """Products of numbers up to 1, and what these leave out (Dekker 1971)."""
+    b = np.broadcast_to(b, a.shape)
+    (a1, a2), (b1, b2) = _halves(a), _halves(b)
+    product = a * b
+    return [product, ((a1 * b1 - product) + a1 * b2 + a2 * b1) + a2 * b2]
+
+
+def _halves(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Numbers as sums of two whose products are exact."""
+    wide = values * (2.0**27 + 1.0)
+    high = wide - (wide - values)
+    return high, values - high
 
 
 def propensity_of(

@@ -48,8 +48,7 @@ class Engine(NamedTuple):
     """Functions of the engine with the data of a problem; they take the settings of a search.
 
     ``path`` is None when the best tree of every size takes a search of its own, ``near_optimal``
-    and ``alternatives`` when only one best tree is found. The estimator's objective is that of
-    the engine minus ``offset``.
+    and ``alternatives`` when only one best tree is found.
     """
 
     solve: Callable[..., Any]
@@ -57,10 +56,9 @@ class Engine(NamedTuple):
     path: Callable[..., list[Any]] | None = None
     near_optimal: Callable[..., tuple[list[Any], bool]] | None = None
     alternatives: Callable[..., tuple[Any, ...]] | None = None
-    offset: float = 0.0
 
 
-def engine_of(task: Task, features: NDArray[np.uint8], offset: float = 0.0) -> Engine:
+def engine_of(task: Task, features: NDArray[np.uint8]) -> Engine:
     """Engine for a task of the registry, with the functions that take it."""
     known = _FUNCTIONS[task.name]
     optional: dict[str, Callable[..., Any]] = {
@@ -75,7 +73,7 @@ def engine_of(task: Task, features: NDArray[np.uint8], offset: float = 0.0) -> E
     }
     solve = _core.solve if "solve" in known else solve_front
     forecast = _forecast(task, features)
-    return Engine(partial(solve, *task, features), forecast, **offered, offset=offset)
+    return Engine(partial(solve, *task, features), forecast, **offered)
 
 
 def _forecast(task: Task, features: NDArray[np.uint8]) -> Callable[..., dict[str, float]]:

@@ -153,7 +153,8 @@ class FrontSolution:
         Place of the class every leaf predicts, -1 at splits.
     costs : list of float
         Components of the cost: misclassified share and difference between the groups, false
-        positives and false negatives, cost and rows per limited treatment.
+        positives and false negatives, what rewards fall short of the best ones and rows per limited
+        treatment.
     objective, lower_bound, status, n_nodes_explored, trace
         As in ``Solution``; the objective of a measure is 1 - measure.
     """
@@ -185,7 +186,7 @@ def solve_front(
     """Best tree of a task that is searched for over fronts.
 
     Tasks and their data: "f-measure" (labels, beta), "matthews" (labels), "demographic-parity" and
-    "equality-of-opportunity" (labels, group, delta), "capacity" (costs (n, K), capacity (K,):
+    "equality-of-opportunity" (labels, group, delta), "capacity" (rewards (n, K), capacity (K,):
     largest weight of the rows a label may be given, inf where unlimited), "fair-likelihood" and
     "fair-brier" (time, event, group, delta, tau). Labels and groups are int64 arrays of 0 and 1;
     all take weight, an array or None. Features are uint8, C-contiguous; ``settings`` as of all

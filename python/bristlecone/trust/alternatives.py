@@ -93,7 +93,7 @@ def alternatives(tree: Any, X: Any, y: Any, sample_weight: Any = None, **data: A
         here = node == at
         members = reaches.indices[slice(*reaches.indptr[at : at + 2])]
         of_node = problem.features[members]
-        totals = (objective[here] - engine.offset).tolist()
+        totals = objective[here].tolist()
         value = dict(
             zip(
                 feature[here].tolist(),

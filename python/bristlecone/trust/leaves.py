@@ -280,25 +280,33 @@ def _check_classes(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> Non
         _check_groups(rows, predicted, compared, groups, checks)
 
 
-def _means(values: Floats, weight: Floats, members: Bools) -> tuple[Floats, Floats, Floats]:
-    """Weighted mean, variance and mean size of values in groups of rows (m, n), summed exactly."""
+def _means(values: Floats, weight: Floats, members: Bools) -> tuple[Floats, Floats]:
+    """Weighted mean and mean size of values in groups of rows (m, n), summed exactly."""
     mass, own = Column.of(weight), Column.of(values)
     first, size = mass * own, mass * Column(np.abs(own.whole), own.unit)
-    second = first * own
     found = []
     for group in members:
         total = mass.sum(group)
-        mean = first.sum(group) / total
-        spread = second.sum(group) / total - mean**2
-        found.append((float(mean), float(spread), float(size.sum(group) / total)))
-    means, variances, sizes = np.array(found).T
-    return means, variances, sizes
+        found.append((float(first.sum(group) / total), float(size.sum(group) / total)))
+    means, sizes = np.array(found).T
+    return means, sizes
+
+
+def _variances(values: Floats, weight: Floats, members: Bools) -> Floats:
+    """Weighted variance of values in groups of rows (m, n), summed exactly."""
+    mass, own = Column.of(weight), Column.of(values)
+    first = mass * own
+    second, found = first * own, []
+    for group in members:
+        total = mass.sum(group)
+        found.append(float(second.sum(group) / total - (first.sum(group) / total) ** 2))
+    return np.array(found)
 
 
 def _check_outcomes(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None:
     inside, rewards = reached[:, tree.tree_.leaves].T, rows.facts["rewards"]
     found = [_means(one, rows.weight, inside) for one in rewards.T]
-    values, sizes = (np.stack([one[k] for one in found], axis=1) for k in (0, 2))
+    values, sizes = (np.stack(of_treatment, axis=1) for of_treatment in zip(*found, strict=True))
     pairs: Pairs = [("mean outcome of [leaf, treatment]", values, tree.leaves_.values, sizes)]
     checks.same("mean outcomes", f"{values.shape[1]} treatments", pairs)
 
@@ -307,7 +315,8 @@ def _check_means(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None:
     leaves, nodes, target = tree.leaves_, tree.tree_, rows.facts["target"]
     shrinkage = float(tree.certificate_.parameters["shrinkage"])
     size = rows.weight @ reached
-    means, variance, sizes = _means(target, rows.weight, reached.T)
+    means, sizes = _means(target, rows.weight, reached.T)
+    variance = _variances(target, rows.weight, reached[:, nodes.leaves].T)
     predicted, scale = means[nodes.leaves], sizes[nodes.leaves]
     if shrinkage > 0:
 
@@ -325,7 +334,7 @@ def _check_means(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None:
         ("quantile of [leaf, level]", np.array(quantiles)[nodes.leaves], leaves.quantiles),
     ]
     checks.same("means", f"of {nodes.n_leaves} leaves", pairs)
-    pairs = [("of leaf", variance[nodes.leaves], leaves.variance)]
+    pairs = [("of leaf", variance, leaves.variance)]
     checks.same("variances", f"of {nodes.n_leaves} leaves", pairs)
 
 

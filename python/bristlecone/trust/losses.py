@@ -183,6 +183,8 @@ class _Rewards(Statement):
         weight = Column.of(rows.weight)
         self.columns, self.factor = _weighted(rows.facts["rewards"], weight)
         self.sizes = [Column(np.abs(one.whole), one.unit) for one in self.columns]
+        sizes = np.abs(rows.facts["rewards"])
+        self.least_term = float(sizes.min(where=sizes > 0, initial=sizes.max()))
         self.columns.append(weight)
         self.total = weight.sum()
         names = rows.facts["classes"].tolist()

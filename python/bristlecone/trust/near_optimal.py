@@ -181,12 +181,12 @@ def near_optimal_trees(
     options = {"slack": float(epsilon), "limit": limit}
     found, complete = copy.run(engine.near_optimal, problem, **options)
     proved = found[0].status == "optimal"
-    best = copy.found(found[0], problem, start, engine.offset).certificate_
+    best = copy.found(found[0], problem, start).certificate_
     if proved and not complete:
         # Of the trees that were found the first has the fewest leaves; the trace ends at the best.
         reached = found[0].trace[-1][1]
         found = _of_few_leaves(copy, problem, engine.near_optimal, reached, options) or found
-    trees = [copy.found(solution, problem, start, engine.offset) for solution in found]
+    trees = [copy.found(solution, problem, start) for solution in found]
     off = slack_of(tree, X, y, sample_weight=sample_weight, **data)
     for one in trees:
         which = f"a tree of {one.n_leaves_} leaves that the search found"

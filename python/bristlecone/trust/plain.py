@@ -71,13 +71,24 @@ class Lifetimes:
     @property
     def kaplan_meier(self) -> Floats:
         """S at each time."""
-        return (1 - self.hazard).cumprod()
+        if self.entry is not None:
+            return (1 - self.hazard).cumprod()
+        return self._staying(self.event).cumprod()
 
     @property
     def censoring(self) -> Floats:
         """G at each time: Kaplan–Meier of the censoring, all rows with time >= t at risk at t."""
-        censored = self.left(self.weight * ~self.event)
-        return (1 - censored / self.at_risk(self.weight)).cumprod()
+        return self._staying(~self.event).cumprod()
+
+    def _staying(self, leaves: NDArray[np.bool_]) -> Floats:
+        """Share of the risk set that does not leave in this way at each time, without entry.
+
+        Sums of those who stay: differences would cancel for weights of different size.
+        """
+        gone, others = self.left(self.weight * leaves), self.left(self.weight * ~leaves)
+        later = np.append((gone + others)[:0:-1].cumsum()[::-1], 0.0)
+        at_risk = gone + others + later
+        return np.divide(others + later, at_risk, out=np.ones_like(gone), where=at_risk > 0)
 
     @property
     def effective_at_risk(self) -> Floats:

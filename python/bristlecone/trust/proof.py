@@ -54,7 +54,7 @@ class Value:
         if statement.is_sum:
             size = self.sizes[leaf].sum() + asked
             self.terms = float(size) * float(statement.factor / statement.total)
-            self.terms += float(self.penalty)
+            self.terms = self.terms + float(self.penalty) or statement.least_term
         else:
             self.terms = abs(float(self.objective))
         self.doubt = statement.doubt(self.sums[nodes.leaves]) / float(statement.total)

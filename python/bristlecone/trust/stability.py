@@ -177,7 +177,7 @@ def _searched(copy: Any, problem: Problem, drawn: NDArray[np.int64]) -> Any:
     solution = copy.run(engine.solve, sample)
     if not np.isfinite(solution.objective):
         return None
-    return copy.found(solution, sample, start, engine.offset)
+    return copy.found(solution, sample, start)
 
 
 class _Tally:

@@ -33,6 +33,8 @@ class Statement(ABC):
         What of each row is summed over a leaf, exactly.
     sizes : list of Column
         What terms of either sign are made of, without their signs; empty where no term is negative.
+    least_term : float
+        What optimal is relative to where all terms of a tree are 0.
     total : Fraction
         Weight of all rows, by which costs are divided.
     factor : Fraction
@@ -56,6 +58,7 @@ class Statement(ABC):
     columns: list[Column]
     units: list[Fraction]
     sizes: Sequence[Column] = ()
+    least_term = 0.0
     total: Fraction
     factor = Fraction(1)
     price = 1.0

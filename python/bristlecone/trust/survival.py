@@ -97,9 +97,9 @@ class _Brier(Statement):
         place = np.searchsorted(times, lives.time)
         shape = lives.time.size, times.size
         rows = np.arange(shape[0])
-        left = csr_matrix((lives.weight, (rows, place)), shape)
+        censored = csr_matrix((lives.weight * ~lives.event, (rows, place)), shape)
         died = csr_matrix((lives.weight * lives.event, (rows, place)), shape)
-        self.over_times = hstack([left, died]).tocsr()
+        self.over_times = hstack([censored, died]).tocsr()
         self.total, self.curve, self.times = Column.of(lives.weight).sum(), curve, times
         self.share, self.inverse = brier_terms(lives)
         self.price = 40.0 if curve == "brier-optimal" else 5.0
@@ -114,20 +114,19 @@ class _Brier(Statement):
 
     def terms(self, sums: Floats) -> tuple[Floats, Floats]:
         """Weights V of S² and N of (1 − S)² at all times."""
-        left, died = np.split(sums, 2, axis=1)
-        at_risk = left[:, ::-1].cumsum(axis=1)[:, ::-1]
-        later = np.append(at_risk[:, 1:], np.zeros((len(sums), 1)), axis=1)
-        return (died * self.inverse).cumsum(axis=1), later * self.inverse
+        censored, died = np.split(sums, 2, axis=1)
+        return (died * self.inverse).cumsum(axis=1), _later(censored + died) * self.inverse
 
     def curves(self, sums: Floats) -> Floats:
         """Curves of leaves at all times."""
         if self.curve == "brier-optimal":
             pairs = zip(*self.terms(sums), strict=True)
             return np.array([antitonic_curve(*pair, self.share) for pair in pairs])
-        left, died = np.split(sums, 2, axis=1)
-        at_risk = left[:, ::-1].cumsum(axis=1)[:, ::-1]
-        hazard = np.divide(died, at_risk, out=np.zeros_like(died), where=died > 0)
-        return (1 - np.minimum(hazard, 1.0)).cumprod(axis=1)
+        censored, died = np.split(sums, 2, axis=1)
+        # Those who stay as a sum: nothing cancels for weights of different size.
+        stay = censored + _later(censored + died)
+        share = np.divide(stay, stay + died, out=np.ones_like(died), where=died > 0)
+        return np.asarray(share.cumprod(axis=1))
 
     def candidates(self, sums: Any) -> Any:
         dead, alive = self.terms(sums)
@@ -137,6 +136,11 @@ class _Brier(Statement):
     def means(self, sums: Floats, tau: float) -> Floats:
         """Restricted mean of the curves of leaves."""
         return restricted_mean(self.times, self.curves(sums), tau)
+
+
+def _later(sums: Floats) -> Floats:
+    """Sums over the times after each."""
+    return np.append(sums[:, :0:-1].cumsum(axis=1)[:, ::-1], np.zeros((len(sums), 1)), axis=1)
 
 
 class _FairSurvival(Statement):

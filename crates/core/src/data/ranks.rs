@@ -20,8 +20,14 @@ pub struct Ranks {
 impl Ranks {
     /// Ranks of less than 2³² values; O(n).
     pub fn new(values: &[f64]) -> Self {
+        Ranks::unless(values, &mut || false).expect("nothing interrupts")
+    }
+
+    /// The same, or nothing as soon as `interrupted` says so, which is asked between the passes over
+    /// the rows.
+    pub fn unless(values: &[f64], interrupted: &mut dyn FnMut() -> bool) -> Option<Self> {
         let mut rows: Vec<u32> = (0..values.len() as u32).collect();
-        sort_by_keys(&mut rows, |row| key(values[row as usize]));
+        sort_unless(&mut rows, |row| key(values[row as usize]), interrupted)?;
         let mut ranks = vec![0; values.len()];
         let mut distinct = Vec::with_capacity(values.len());
         let mut counts = Vec::with_capacity(values.len());
@@ -44,7 +50,7 @@ impl Ranks {
         }
         distinct.shrink_to_fit();
         counts.shrink_to_fit();
-        Ranks { ranks, distinct, counts }
+        Some(Ranks { ranks, distinct, counts })
     }
 }
 
@@ -63,13 +69,31 @@ fn key(value: f64) -> u64 {
 /// The upper half of the bits in which the keys differ is sorted digit by digit. What is still tied
 /// then is few rows as a rule, or all of one key; otherwise it is sorted by its lower half.
 pub fn sort_by_keys(rows: &mut [u32], key: impl Fn(u32) -> u64) {
-    let mut scratch = [vec![0; rows.len()], vec![0; rows.len()]];
-    sort(rows, &key, &mut scratch);
+    sort_unless(rows, key, &mut || false);
 }
 
-fn sort(rows: &mut [u32], key: &impl Fn(u32) -> u64, scratch: &mut [Vec<u64>; 2]) {
+/// The same, or nothing of use as soon as `interrupted` says so.
+fn sort_unless(
+    rows: &mut [u32],
+    key: impl Fn(u32) -> u64,
+    interrupted: &mut dyn FnMut() -> bool,
+) -> Option<()> {
+    let mut scratch = [vec![0; rows.len()], vec![0; rows.len()]];
+    sort(rows, &key, &mut scratch, interrupted)
+}
+
+fn sort(
+    rows: &mut [u32],
+    key: &impl Fn(u32) -> u64,
+    scratch: &mut [Vec<u64>; 2],
+    interrupted: &mut dyn FnMut() -> bool,
+) -> Option<()> {
+    if interrupted() {
+        return None;
+    }
     if rows.len() <= SHORT {
-        return insertion_sort(rows, key);
+        insertion_sort(rows, key);
+        return Some(());
     }
     let (mut least, mut most) = (u64::MAX, 0);
     for &row in &*rows {
@@ -77,7 +101,7 @@ fn sort(rows: &mut [u32], key: &impl Fn(u32) -> u64, scratch: &mut [Vec<u64>; 2]
         (least, most) = (least.min(key), most.max(key));
     }
     if least == most {
-        return;
+        return Some(());
     }
     let width = 64 - (most - least).leading_zeros();
     let (low, width) = (width.saturating_sub(32), width.min(32));
@@ -87,12 +111,12 @@ fn sort(rows: &mut [u32], key: &impl Fn(u32) -> u64, scratch: &mut [Vec<u64>; 2]
     for (pair, &row) in pairs.iter_mut().zip(&*rows) {
         *pair = high(row) << 32 | u64::from(row);
     }
-    let sorted = sort_by_upper_half(pairs, other, width);
+    let sorted = sort_by_upper_half(pairs, other, width, interrupted)?;
     for (row, &pair) in rows.iter_mut().zip(&*sorted) {
         *row = pair as u32;
     }
     if low == 0 {
-        return;
+        return Some(());
     }
     let mut long = Vec::new();
     let mut begin = 0;
@@ -108,18 +132,20 @@ fn sort(rows: &mut [u32], key: &impl Fn(u32) -> u64, scratch: &mut [Vec<u64>; 2]
         begin = at;
     }
     for run in long {
-        sort(&mut rows[run], key, scratch);
+        sort(&mut rows[run], key, scratch, interrupted)?;
     }
+    Some(())
 }
 
 /// Sorts pairs of a 32-bit number, of which only the lowest `width` bits are in use, and a row,
 /// by the number. Pairs of equal numbers keep their order; digits that are all the same take no pass.
-/// Returns the one of the two slices that holds the result.
-pub(crate) fn sort_by_upper_half<'a>(
+/// Returns the one of the two slices that holds the result, or nothing once `interrupted`.
+fn sort_by_upper_half<'a>(
     pairs: &'a mut [u64],
     other: &'a mut [u64],
     width: u32,
-) -> &'a mut [u64] {
+    interrupted: &mut dyn FnMut() -> bool,
+) -> Option<&'a mut [u64]> {
     let (mut from, mut to) = (pairs, other);
     // Few rows are not worth many counters.
     let most = from.len().max(2).ilog2().clamp(4, DIGIT);
@@ -136,6 +162,9 @@ pub(crate) fn sort_by_upper_half<'a>(
     }
     for (digit, starts) in (0..digits).zip(counts.chunks_exact_mut(1 << bits)) {
         let shift = 32 + digit * bits;
+        if interrupted() {
+            return None;
+        }
         if starts.contains(&(from.len() as u32)) {
             continue;
         }
@@ -150,7 +179,7 @@ pub(crate) fn sort_by_upper_half<'a>(
         }
         (from, to) = (to, from);
     }
-    from
+    Some(from)
 }
 
 fn insertion_sort(rows: &mut [u32], key: &impl Fn(u32) -> u64) {
@@ -237,6 +266,27 @@ mod tests {
             for values in &columns {
                 assert_eq!(Ranks::new(values), plainly(values), "seed {seed}");
             }
+        }
+    }
+
+    #[test]
+    fn an_interrupt_ends_the_ranking_of_a_column_at_any_pass() {
+        let random = &mut Random::new(0);
+        let values: Vec<f64> = (0..5000).map(|_| real(random)).collect();
+        let mut asked = 0;
+        let mut count = || {
+            asked += 1;
+            false
+        };
+        assert_eq!(Ranks::unless(&values, &mut count), Some(Ranks::new(&values)));
+        assert!(asked > 3, "asked {asked} times");
+        for last in 0..asked {
+            let mut left = last;
+            let mut interrupted = || {
+                left -= 1;
+                left < 0
+            };
+            assert_eq!(Ranks::unless(&values, &mut interrupted), None);
         }
     }
 

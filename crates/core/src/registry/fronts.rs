@@ -89,67 +89,53 @@ fn parity<'a>(p: &Problem<'a>, criterion: Criterion) -> Result<FrontSearch<'a>, 
     let task = Parity::new(criterion, &labels, &group, weights, delta, penalty)?;
     FrontSearch::new(Vec::new(), move |x, s, m| {
         let relaxed = without_parity(&labels, weights, penalty, x);
-        let found = solve_limited(&task, &*relaxed, x, s, m)?;
+        let found = solve_limited(&task, &*relaxed, x, s, m, None)?;
         if found.status == Status::Unresolved { Err(unresolved(&task, &found)) } else { Ok(found) }
     })
 }
 
-/// Costs of labels, of which some may be given to so many rows only.
+/// Rewards of labels, of which some may be given to so many rows only.
 fn capacity<'a>(p: &Problem<'a>) -> Result<FrontSearch<'a>, Error> {
-    let (costs, n_labels) = p.columns.table("costs")?;
+    let (rewards, n_labels) = p.columns.table("rewards")?;
     let capacity = p.columns.numbers("capacity")?;
     if capacity.len() != n_labels {
         let reason = "is not of shape (rows, labels) with a capacity per label";
-        return Err(Error::invalid("costs", reason));
+        return Err(Error::invalid("rewards", reason));
     }
     // One component of the cost for all labels, and one for each that is limited.
     match 1 + capacity.iter().filter(|c| c.is_finite()).count() {
-        1 => limited::<1>(p, costs, capacity),
-        2 => limited::<2>(p, costs, capacity),
-        3 => limited::<3>(p, costs, capacity),
-        4 => limited::<4>(p, costs, capacity),
-        5 => limited::<5>(p, costs, capacity),
-        6 => limited::<6>(p, costs, capacity),
-        7 => limited::<7>(p, costs, capacity),
-        8 => limited::<8>(p, costs, capacity),
+        1 => limited::<1>(p, rewards, capacity),
+        2 => limited::<2>(p, rewards, capacity),
+        3 => limited::<3>(p, rewards, capacity),
+        4 => limited::<4>(p, rewards, capacity),
+        5 => limited::<5>(p, rewards, capacity),
+        6 => limited::<6>(p, rewards, capacity),
+        7 => limited::<7>(p, rewards, capacity),
+        8 => limited::<8>(p, rewards, capacity),
         _ => Err(Error::invalid("capacity", "more than 7 labels are limited")),
     }
 }
 
 fn limited<'a, const K: usize>(
     p: &Problem<'a>,
-    costs: &'a [f64],
+    rewards: &'a [f64],
     capacity: &'a [f64],
 ) -> Result<FrontSearch<'a>, Error> {
     let (weights, penalty) = (p.weights()?, p.leaf_penalty);
-    let task = Capacity::<K>::new(costs, capacity, weights, penalty, None)?;
+    let task = Capacity::<K>::new(rewards, capacity, weights, penalty, None)?;
     FrontSearch::new(Vec::new(), move |x, s, m| {
-        let relaxed = without_capacity(costs, capacity.len(), weights, penalty, x);
-        let first = solve_limited(&task, &*relaxed, x, s, m)?;
+        let relaxed = without_capacity(rewards, capacity.len(), weights, penalty, x);
+        let first = solve_limited(&task, &*relaxed, x, s, m, None)?;
         if first.status != Status::Unresolved {
             return Ok(first);
         }
-        // No better tree charges what costs more than this one.
+        // No better tree falls shorter in a row than this one in all.
         let known = Some(first.objective);
-        let finer = Capacity::<K>::new(costs, capacity, weights, penalty, known)?;
-        let mut found = solve_limited(&finer, &*relaxed, x, s, m)?;
+        let finer = Capacity::<K>::new(rewards, capacity, weights, penalty, known)?;
+        let found = solve_limited(&finer, &*relaxed, x, s, m, Some(first))?;
         if found.status == Status::Unresolved {
             return Err(unresolved(&finer, &found));
         }
-        // What the first search knew, the second one does not have to find again.
-        let mut trace = first.trace;
-        for mut point in found.trace {
-            if let Some(last) = trace.last() {
-                point.objective = point.objective.min(last.objective);
-                point.lower_bound = point.lower_bound.max(last.lower_bound).min(point.objective);
-            }
-            trace.push(point);
-        }
-        found.lower_bound = found.lower_bound.max(first.lower_bound).min(found.objective);
-        if let Some(last) = trace.last_mut() {
-            (last.objective, last.lower_bound) = (found.objective, found.lower_bound);
-        }
-        found.trace = trace;
         Ok(found)
     })
 }
@@ -171,7 +157,7 @@ fn fair_likelihood<'a>(p: &Problem<'a>) -> Result<FrontSearch<'a>, Error> {
     let events = task.events().to_vec();
     FrontSearch::new(events, move |x, s, m| {
         let relaxed = without_fairness(obs, false, prior, penalty, x);
-        solve_limited(&task, &*relaxed, x, s, m)
+        solve_limited(&task, &*relaxed, x, s, m, None)
     })
 }
 
@@ -183,6 +169,6 @@ fn fair_brier<'a>(p: &Problem<'a>) -> Result<FrontSearch<'a>, Error> {
     let events = task.events().to_vec();
     FrontSearch::new(events, move |x, s, m| {
         let relaxed = without_fairness(obs, true, 0.0, penalty, x);
-        solve_limited(&task, &*relaxed, x, s, m)
+        solve_limited(&task, &*relaxed, x, s, m, None)
     })
 }

@@ -72,14 +72,14 @@ impl<'a> Problem<'a> {
         Ok((labels, n_classes))
     }
 
-    /// Cost of every label of every row, `[row][label]`, and the number of labels.
-    pub fn costs(&self) -> Result<(&'a [f64], usize), Error> {
-        let (costs, n_labels) = self.columns.table("costs")?;
+    /// A number for every label of every row, `[row][label]`, and the number of labels.
+    pub fn of_labels(&self, name: &'static str) -> Result<(&'a [f64], usize), Error> {
+        let (values, n_labels) = self.columns.table(name)?;
         if n_labels == 0 || n_labels > MOST_LABELS {
             let reason = format!("{n_labels} labels are not within 1..{MOST_LABELS}");
-            return Err(Error::invalid("costs", reason));
+            return Err(Error::invalid(name, reason));
         }
-        Ok((costs, n_labels))
+        Ok((values, n_labels))
     }
 
     /// What features cost where the costs of questions are part of the objective.

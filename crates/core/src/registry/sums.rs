@@ -69,8 +69,12 @@ registry! {
         entropy(&y, k, p.weights()?, p.leaf_penalty)
     };
     "label-costs" => |p| {
-        let (costs, k) = p.costs()?;
+        let (costs, k) = p.of_labels("costs")?;
         LabelCosts::of_costs(costs, k, p.weights()?, p.leaf_penalty, p.max_leaves)
+    };
+    "policy" => |p| {
+        let (rewards, k) = p.of_labels("rewards")?;
+        LabelCosts::of_rewards(rewards, k, p.weights()?, p.leaf_penalty, p.max_leaves)
     };
     "regression" => |p|
         Regression::new(p.columns.numbers("target")?, p.weights()?, p.leaf_penalty);

@@ -1,6 +1,6 @@
 //! What a search may say of its best tree: the one place where a status is made.
 
-use super::{Monitor, Settings, Solution, Status, Stop, TracePoint};
+use super::{Monitor, Settings, Status, Stop, TracePoint};
 
 /// Objective and bound meet where they differ by no more than this share of the magnitude.
 pub(super) const MEET: f64 = 1e-9;
@@ -26,7 +26,7 @@ impl Measured {
 
     /// Whether this is the least objective, as far as `lower` proves it: to [`MEET`], and exactly
     /// where the objective is 0.
-    fn meets(self, lower: f64) -> bool {
+    pub fn meets(self, lower: f64) -> bool {
         let Measured { objective, magnitude } = self;
         objective <= lower || objective - lower <= MEET * magnitude
     }
@@ -61,11 +61,13 @@ impl<'a> Certificate<'a> {
         Certificate { monitor, best, lower: least, trace, planted, trusts_reference }
     }
 
-    /// Goes on where another search for the same trees ended.
-    pub fn after(mut self, first: &Solution) -> Self {
-        self.best = Measured::plain(first.objective);
-        self.raise(first.lower_bound);
-        self.trace.clone_from(&first.trace);
+    /// Goes on where another search for the same trees ended, with this trace.
+    pub fn after(mut self, trace: &[TracePoint]) -> Self {
+        if let Some(last) = trace.last() {
+            self.best = Measured::plain(last.objective);
+            self.raise(last.lower_bound);
+        }
+        self.trace = trace.to_vec();
         self
     }
 
@@ -95,6 +97,11 @@ impl<'a> Certificate<'a> {
     /// Everything better than the best tree known is ruled out, exactly.
     pub fn close(&mut self) {
         self.lower = self.best.objective;
+    }
+
+    /// Whether objective and bound meet.
+    pub fn is_met(&self) -> bool {
+        self.best.objective < f64::INFINITY && self.best.meets(self.lower)
     }
 
     fn point(&self) -> TracePoint {
@@ -130,7 +137,7 @@ impl<'a> Certificate<'a> {
         let objective = self.best.objective;
         let status = match stop {
             _ if objective == f64::INFINITY && self.lower == f64::INFINITY => Status::Infeasible,
-            _ if objective < f64::INFINITY && self.best.meets(self.lower) => Status::Optimal,
+            _ if self.is_met() => Status::Optimal,
             Some(stop) => Status::from(stop),
             None if self.trusts_reference => Status::ReferenceOptimal,
             None => Status::Unresolved,

@@ -7,8 +7,12 @@
 use super::Stop;
 use super::branch::Branch;
 use super::memo::Kept;
+use crate::data::{BinaryMatrix, Sample};
+use crate::task::Statistics;
 use crate::tree::Tree;
+use rustc_hash::FxBuildHasher;
 use std::fmt::Debug;
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 /// Costs of trees: whole numbers, or real ones with a slack (see [`Nodes::slack`]).
@@ -420,4 +424,42 @@ pub trait Listed: Rooted {
 
     /// A split above trees of the false and the true side.
     fn joined(&self, node: &Self::Node, split: &Self::Split, trees: [&Tree; 2]) -> Tree;
+}
+/// Key of a node where what was tested above matters as far as it changes prices below.
+pub(super) fn key_in_context(rows: u128, sample: &Sample, context: impl Fn(usize) -> u64) -> u128 {
+    let features = sample.columns.iter().map(|column| column.feature);
+    let contexts: Vec<_> = features.map(|feature| (feature, context(feature))).collect();
+    rows ^ u128::from(FxBuildHasher.hash_one(contexts)).rotate_left(31)
+}
+
+/// Splits of this price, more than 0, that may pay for themselves where so much can be saved.
+pub(super) fn splits_that_pay(saved: i128, price: i128) -> usize {
+    usize::try_from(saved.max(0) / price).unwrap_or(usize::MAX)
+}
+
+/// Cost of a tree from its leaves and splits: what is tested, the features tested above, and the sums
+/// of the rows there.
+pub(super) fn cost_of_tree<C: Cost>(
+    task: &(impl Statistics + ?Sized),
+    features: &BinaryMatrix,
+    tree: &Tree,
+    of_node: impl Fn(Option<usize>, &[usize], &[i64]) -> C,
+) -> C {
+    let channels = task.channels();
+    let mut sums = vec![0i64; tree.n_nodes() * channels];
+    for (r, record) in task.statistics().chunks_exact(channels).enumerate() {
+        for node in tree.path(features, r) {
+            for (sum, v) in sums[node * channels..].iter_mut().zip(record) {
+                *sum += v;
+            }
+        }
+    }
+    let of_node = |(node, tested): (usize, Vec<usize>)| {
+        of_node(
+            usize::try_from(tree.feature[node]).ok(),
+            &tested,
+            &sums[node * channels..][..channels],
+        )
+    };
+    tree.nodes_with_tested().into_iter().map(of_node).fold(C::NONE, C::plus)
 }

@@ -34,6 +34,8 @@ pub struct Search<'a, C> {
     certificate: Certificate<'a>,
     /// The best tree and its cost.
     pub best: (C, Tree),
+    /// Its objective, once it was needed: a pass over all rows.
+    measured: Option<Measured>,
     /// No allowed tree costs less.
     pub lower: C,
     /// Trees that cost no less than the best one but by this are as good.
@@ -53,7 +55,8 @@ impl<'a, C: Cost> Search<'a, C> {
         lower: C,
     ) -> Self {
         let certificate = Certificate::new(monitor, settings, scale.least());
-        Search { scale, certificate, best, lower, slack: C::NONE, ties: C::UNIT }
+        let measured = None;
+        Search { scale, certificate, best, measured, lower, slack: C::NONE, ties: C::UNIT }
     }
 
     /// Costs closer than this are taken as equal.
@@ -68,7 +71,7 @@ impl<'a, C: Cost> Search<'a, C> {
 
     /// Goes on where another search for the same trees ended.
     pub fn after(self, first: &Solution) -> Self {
-        Search { certificate: self.certificate.after(first), ..self }
+        Search { certificate: self.certificate.after(&first.trace), ..self }
     }
 
     /// Bounds are not of trees that the reference model rules out.
@@ -89,9 +92,15 @@ impl<'a, C: Cost> Search<'a, C> {
     /// Takes a tree if it is better.
     pub fn offer(&mut self, cost: C, tree: Tree) {
         if cost < self.best.0.minus(self.slack) {
-            self.best = (cost, tree);
-            self.record();
+            self.take(cost, tree);
         }
+    }
+
+    /// Takes a tree in place of the best one.
+    fn take(&mut self, cost: C, tree: Tree) {
+        self.best = (cost, tree);
+        self.measured = None;
+        self.record();
     }
 
     /// Takes over a bound on all trees.
@@ -111,7 +120,9 @@ impl<'a, C: Cost> Search<'a, C> {
 
     /// Brings objective and bound up to date.
     fn measure(&mut self) {
-        let found = self.scale.objective(self.best.0, &self.best.1);
+        let (cost, tree) = &self.best;
+        let measure = || self.scale.objective(*cost, tree);
+        let found = *self.measured.get_or_insert_with(measure);
         self.certificate.settle(found);
         if self.is_closed() && self.scale.is_exact() {
             self.certificate.close();
@@ -147,8 +158,7 @@ impl<'a, C: Cost> Search<'a, C> {
             Look::Solved { known, .. } => {
                 if known.is_exact() && known.value < ties.minus(self.slack) {
                     let tree = N::whole(branch, node, allowed, &known)?;
-                    self.best = (known.value, tree);
-                    self.record();
+                    self.take(known.value, tree);
                 }
                 if last {
                     self.close();
@@ -284,9 +294,8 @@ impl<N: Rooted> Shared<'_, '_, N> {
             None => cost < best.minus(slack),
         };
         if better {
-            self.search.best = (cost, tree);
             self.place = Some(found);
-            self.search.record();
+            self.search.take(cost, tree);
         }
     }
 

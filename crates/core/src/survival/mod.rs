@@ -6,6 +6,8 @@
 
 pub mod timeline;
 
+use crate::precise::Precise;
+
 /// Right-censored (and optionally left-truncated) observations, borrowed.
 #[derive(Clone, Copy, Debug)]
 pub struct Observations<'a> {
@@ -47,13 +49,16 @@ pub struct RiskTable {
     pub events: Vec<f64>,
     /// Weight of the censorings at that time.
     pub censored: Vec<f64>,
+    /// Weight at risk that does not leave at that time, computed with twice the digits, so that
+    /// nothing cancels for weights of different size.
+    staying: Vec<f64>,
 }
 
 impl RiskTable {
     /// Sorts the rows and accumulates; O(n log n).
     pub fn new(obs: &Observations) -> Self {
         let by_time_then_weight = |times: &[f64]| {
-            let mut order: Vec<usize> = (0..obs.len()).collect();
+            let mut order: Vec<usize> = (0..times.len()).collect();
             order.sort_by(|&a, &b| {
                 times[a].total_cmp(&times[b]).then(obs.weight(a).total_cmp(&obs.weight(b)))
             });
@@ -70,24 +75,21 @@ impl RiskTable {
             let column = if obs.event[i] { &mut table.events } else { &mut table.censored };
             *column.last_mut().expect("a time was pushed") += obs.weight(i);
         }
-        let mut leaving = 0.0;
-        table.at_risk = vec![0.0; table.time.len()];
-        for k in (0..table.time.len()).rev() {
-            leaving += table.events[k] + table.censored[k];
-            table.at_risk[k] = leaving;
-        }
-        if let Some(entry) = obs.entry {
-            let mut waiting = by_time_then_weight(entry);
-            let mut not_entered = 0.0;
-            for k in (0..table.time.len()).rev() {
-                while waiting.last().is_some_and(|&i| entry[i] >= table.time[k]) {
-                    not_entered += obs.weight(waiting.pop().expect("checked"));
-                }
-                // Those who leave now are at risk, whatever cancels for weights of very
-                // different size.
-                let leaving_now = table.events[k] + table.censored[k];
-                table.at_risk[k] = (table.at_risk[k] - not_entered).max(leaving_now);
+        let n = table.time.len();
+        let (mut leaving, mut not_entered) = (Precise::default(), Precise::default());
+        let entry = obs.entry.unwrap_or(&[]);
+        let mut waiting = by_time_then_weight(entry);
+        (table.at_risk, table.staying) = (vec![0.0; n], vec![0.0; n]);
+        for k in (0..n).rev() {
+            let now = Precise::from(table.events[k]).plus(table.censored[k].into());
+            while waiting.last().is_some_and(|&i| entry[i] >= table.time[k]) {
+                not_entered.add(obs.weight(waiting.pop().expect("checked")));
             }
+            // Those who leave now are at risk, whatever cancels for weights of very different size.
+            let staying = leaving.minus(not_entered).value().max(0.0);
+            leaving = leaving.plus(now);
+            table.staying[k] = staying;
+            table.at_risk[k] = leaving.minus(not_entered).value().max(now.value());
         }
         table
     }
@@ -95,23 +97,25 @@ impl RiskTable {
     /// Nelson–Aalen cumulative hazard Λ at every distinct time: Σ d/n.
     pub fn nelson_aalen(&self) -> Vec<f64> {
         let mut hazard = 0.0;
-        self.steps(|d, _, n| {
-            if d > 0.0 {
-                hazard += d / n;
+        let step = |k: usize| {
+            if self.events[k] > 0.0 {
+                hazard += self.events[k] / self.at_risk[k];
             }
             hazard
-        })
+        };
+        (0..self.time.len()).map(step).collect()
     }
 
-    /// Kaplan–Meier survival at every distinct time: Π (1 − d/n).
+    /// Kaplan–Meier survival at every distinct time: Π (n − d)/n.
     pub fn kaplan_meier(&self) -> Vec<f64> {
         let mut survival = 1.0;
-        self.steps(|d, _, n| {
-            if d > 0.0 {
-                survival *= (1.0 - d / n).max(0.0);
+        let step = |k: usize| {
+            if self.events[k] > 0.0 {
+                survival *= (self.censored[k] + self.staying[k]) / self.at_risk[k];
             }
             survival
-        })
+        };
+        (0..self.time.len()).map(step).collect()
     }
 
     /// Kaplan–Meier estimate G of the censoring distribution, right-continuous.
@@ -121,19 +125,15 @@ impl RiskTable {
     /// with `time >= t` is at risk (OSST, Zhang et al. 2024).
     pub fn censoring(&self, events_leave_first: bool) -> Vec<f64> {
         let mut survival = 1.0;
-        self.steps(|d, c, n| {
-            let n = if events_leave_first { n - d } else { n };
-            if c > 0.0 && n > 0.0 {
-                survival *= (1.0 - c / n).max(0.0);
+        let step = |k: usize| {
+            let others = if events_leave_first { 0.0 } else { self.events[k] };
+            let stay = others + self.staying[k];
+            if self.censored[k] > 0.0 {
+                survival *= stay / (stay + self.censored[k]);
             }
             survival
-        })
-    }
-
-    fn steps(&self, mut step: impl FnMut(f64, f64, f64) -> f64) -> Vec<f64> {
-        (0..self.time.len())
-            .map(|k| step(self.events[k], self.censored[k], self.at_risk[k]))
-            .collect()
+        };
+        (0..self.time.len()).map(step).collect()
     }
 }
 

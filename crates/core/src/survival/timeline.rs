@@ -1,7 +1,8 @@
 //! Rows on the grid of their times, with the weights that undo censoring.
 
-use super::{Observations, RiskTable};
+use super::Observations;
 use crate::error::Error;
+use crate::precise::Precise;
 
 /// Largest total weight in whole numbers: f64 adds them exactly.
 const MAX_TOTAL: f64 = (1u64 << 51) as f64;
@@ -24,8 +25,8 @@ pub struct Timeline {
     /// 1/G at each time of the grid, 0 where G is 0.
     pub inverse_censoring: Vec<f64>,
     total_weight: f64,
-    /// [`Timeline::suffix_integrals`] per unit of weight of all rows.
-    integrals: (Vec<f64>, Vec<f64>),
+    /// Integral of 1/G from each time of the grid to the last, over the largest time.
+    censoring: Vec<Precise>,
 }
 
 impl Timeline {
@@ -36,41 +37,53 @@ impl Timeline {
             return Err(Error::invalid("entry", reason));
         }
         let weight: Vec<f64> = (0..obs.len()).map(|i| obs.weight(i)).collect();
-        let weighted: Vec<usize> = (0..obs.len()).filter(|&i| weight[i] > 0.0).collect();
+        let mut weighted: Vec<usize> = (0..obs.len()).filter(|&i| weight[i] > 0.0).collect();
         if weighted.is_empty() {
             return Err(Error::invalid("sample_weight", "no row has a positive weight"));
         }
-        let (times, events, weights): (Vec<f64>, Vec<bool>, Vec<f64>) = (
-            weighted.iter().map(|&i| obs.time[i]).collect(),
-            weighted.iter().map(|&i| obs.event[i]).collect(),
-            weighted.iter().map(|&i| weight[i]).collect(),
-        );
-        let table = RiskTable::new(&Observations {
-            time: &times,
-            event: &events,
-            weight: Some(&weights),
-            entry: None,
+        // No sum over rows depends on the order in which the caller has them.
+        weighted.sort_by(|&a, &b| {
+            obs.time[a].total_cmp(&obs.time[b]).then(weight[a].total_cmp(&weight[b]))
         });
+        let mut grid: Vec<f64> = weighted.iter().map(|&i| obs.time[i]).collect();
+        grid.dedup();
+        // Weights of the events and of the censorings of each time.
+        let mut leaving = vec![[Precise::default(); 2]; grid.len()];
+        for &i in &weighted {
+            let k = grid.partition_point(|&u| u < obs.time[i]);
+            leaving[k][usize::from(!obs.event[i])].add(weight[i]);
+        }
+        let mut at_risk = vec![Precise::default(); grid.len() + 1];
+        for (k, [events, censored]) in leaving.iter().enumerate().rev() {
+            at_risk[k] = at_risk[k + 1].plus(*events).plus(*censored);
+        }
         // Those who stay as a sum, so that nothing cancels for weights of different size.
-        let mut g = 1.0;
-        let inverse_censoring = (0..table.time.len())
-            .map(|k| {
-                let stay = table.events[k] + table.at_risk.get(k + 1).unwrap_or(&0.0);
-                g *= if table.censored[k] > 0.0 { stay / table.at_risk[k] } else { 1.0 };
-                if g > 0.0 { 1.0 / g } else { 0.0 }
+        let mut g = Precise::from(1.0);
+        let inverse_censoring = leaving
+            .iter()
+            .enumerate()
+            .map(|(k, [events, censored])| {
+                if censored.value() > 0.0 {
+                    g = g.times(at_risk[k + 1].plus(*events).over(at_risk[k]));
+                }
+                if g.value() > 0.0 { 1.0 / g.value() } else { 0.0 }
             })
             .collect();
-        let total_weight = table.at_risk[0];
         let mut timeline = Timeline {
             time: obs.time.to_vec(),
             event: obs.event.to_vec(),
             weight,
-            grid: table.time,
+            grid,
             inverse_censoring,
-            total_weight,
-            integrals: Default::default(),
+            total_weight: at_risk[0].value(),
+            censoring: Vec::new(),
         };
-        timeline.integrals = timeline.suffix_integrals(total_weight);
+        let mut censoring = vec![Precise::default(); timeline.grid.len()];
+        for k in (0..censoring.len() - 1).rev() {
+            censoring[k] = censoring[k + 1];
+            censoring[k].add_product(timeline.share(k, k + 1), timeline.inverse_censoring[k]);
+        }
+        timeline.censoring = censoring;
         Ok(timeline)
     }
 
@@ -84,14 +97,32 @@ impl Timeline {
         self.total_weight
     }
 
-    /// [`Timeline::suffix_integrals`] per unit of weight of all rows.
-    pub fn integrals(&self) -> (&[f64], &[f64]) {
-        (&self.integrals.0, &self.integrals.1)
+    /// The time from one of the grid to another, over the largest time.
+    pub fn share(&self, from: usize, to: usize) -> f64 {
+        let largest = self.grid[self.grid.len() - 1];
+        // Where time 0 is all there is.
+        let largest = if largest > 0.0 { largest } else { 1.0 };
+        (self.grid[to] - self.grid[from]) / largest
     }
 
-    /// Mean of 1/G over time.
+    /// The integral of 1/G from one time of the grid to another, over the largest time.
+    pub fn censoring_share(&self, from: usize, to: usize) -> f64 {
+        self.censoring[from].minus(self.censoring[to]).value()
+    }
+
+    /// Mean of 1/G over time: no unit of weight loses more.
     pub fn mean_censoring_weight(&self) -> f64 {
-        self.integrals.1[0] * self.total_weight
+        self.censoring[0].value()
+    }
+
+    /// By what share of itself any weight is moved by rounding to whole numbers, at most.
+    pub fn weight_error(&self) -> f64 {
+        let scale = self.weight_scale();
+        let moved = |&weight: &f64| {
+            let (exact, near) = (weight * scale, (weight * scale).round());
+            if near > 0.0 { (near - exact).abs() / exact.min(near) } else { f64::INFINITY }
+        };
+        self.weight.iter().filter(|&&weight| weight > 0.0).map(moved).fold(0.0, f64::max)
     }
 
     /// A power of two (or one) that makes all weights whole numbers, as nearly as f64 allows.
@@ -121,22 +152,11 @@ impl Timeline {
     }
 
     /// For every time of the grid: the time from it to the end, and its integral of 1/G, both
-    /// divided by `norm` times the largest time.
-    pub fn suffix_integrals(&self, norm: f64) -> (Vec<f64>, Vec<f64>) {
-        let n = self.grid.len();
-        let largest = self.grid[n - 1];
-        let norm = if largest > 0.0 { norm * largest } else { 1.0 };
-        let (mut plain, mut censoring) = (vec![0.0; n], vec![0.0; n]);
-        // What rounding loses is carried on (Kahan): sums of many times are good to a unit.
-        let mut lost = 0.0;
-        for k in (0..n - 1).rev() {
-            let step = self.grid[k + 1] - self.grid[k];
-            plain[k] = (self.grid[n - 1] - self.grid[k]) / norm;
-            let term = step * self.inverse_censoring[k] / norm - lost;
-            censoring[k] = censoring[k + 1] + term;
-            lost = (censoring[k] - censoring[k + 1]) - term;
-        }
-        (plain, censoring)
+    /// over the largest time and over `weight`.
+    pub fn suffix_integrals(&self, weight: f64) -> (Vec<f64>, Vec<f64>) {
+        let last = self.grid.len() - 1;
+        let plain = (0..=last).map(|k| self.share(k, last) / weight).collect();
+        (plain, self.censoring.iter().map(|c| c.value() / weight).collect())
     }
 
     /// For every time of the grid: the share of `horizon` that lies after it.

@@ -1,83 +1,70 @@
-//! Label costs with a capacity for some labels: policies whose treatments are scarce.
+//! Rewards with a capacity for some labels: policies whose treatments are scarce.
 //!
 //! A threshold on the rows given a label is a task of its own (STreeD, prop. A.3): the
 //! weight of a leaf counts towards the label it predicts, and only adds up. Together with
 //! the cost it is a tuple of K components (prop. A.4), smaller being better in all.
 
-use super::fixed::{Fixed, Penalty, Precise, power_of_two, room};
-use super::{ANY, FrontTask, Statistics, Task, check_values, range_of, total_weight};
+use super::fixed::{Fixed, Penalty, power_of_two, room, times_power};
+use super::rewards::{Rewards, in_two_parts};
+use super::{ANY, FrontTask, Statistics, Task};
 use crate::error::Error;
 use crate::search::Measured;
 
 /// Bits of the summed costs, and of the summed weights.
 const TOTAL_BITS: u32 = 46;
 
-/// Cost of every label and the weight of the rows: component 0 is the cost, component j the
-/// weight given the j-th limited label.
+/// What every label falls short of the best one of its row, and the weight of the rows: component
+/// 0 is the shortfall, component j the weight given the j-th limited label.
 #[derive(Clone, Debug)]
 pub struct Capacity<const K: usize> {
     n_labels: usize,
-    /// Cost of every label, then the weight.
+    /// Shortfall of every label, then the weight.
     statistics: Vec<i64>,
     /// Component that each label counts towards; 0 for none.
     component: Vec<usize>,
     window: [(i64, i64); K],
-    /// Costs are statistics shifted left to leave room for fractional prices.
+    /// Shortfalls of trees are statistics shifted left to leave room for fractional prices.
     up: u32,
     penalty: Penalty,
     units: [f64; K],
     grain: i64,
-    /// Costs of the rows, weights included, `[row][label]`, and the sum of the weights.
-    costs: Vec<f64>,
-    total_weight: f64,
-    leaf_penalty: f64,
-    /// What rounding the costs can do to the objective of any tree.
+    rewards: Rewards,
+    /// What rounding the shortfalls can do to the objective of any tree.
     off: f64,
 }
 
 impl<const K: usize> Capacity<K> {
-    /// `costs[row][label]` of giving a row a label, none negative; `capacity[label]` is the
-    /// largest weight of the rows given it, infinite for K − 1 fewer labels than there are. Where an
-    /// admissible tree of the objective `known` is given, costs that no better one charges are
-    /// lowered to what it would charge at most, for the sake of finer units.
+    /// `rewards[row][label]` of giving a row a label; `capacity[label]` is the largest weight of the
+    /// rows given it, infinite for K − 1 fewer labels than there are. Where an admissible tree of the
+    /// objective `known` is given, what no better one falls short by is lowered to what it may at
+    /// most, for the sake of finer units.
     pub fn new(
-        costs: &[f64],
+        rewards: &[f64],
         capacity: &[f64],
         weights: Option<&[f64]>,
         leaf_penalty: f64,
         known: Option<f64>,
     ) -> Result<Self, Error> {
         let n_labels = capacity.len().max(1);
-        check_values("costs", costs, n_labels)?;
+        let rewards = Rewards::new(rewards, n_labels, weights, leaf_penalty)?;
         if let Some(bad) = capacity.iter().position(|c| c.is_nan() || *c < 0.0) {
             return Err(Error::invalid("capacity", format!("of label {bad} is not a number >= 0")));
         }
-        let n = costs.len() / n_labels;
-        let ones = vec![1.0; n];
-        let weight = weights.unwrap_or(&ones);
-        let total_weight = total_weight(weights, n)?;
-        // No tree costs more than the dearest label of every row: that is what must fit.
-        let weighted: Vec<f64> =
-            costs.iter().enumerate().map(|(i, c)| c * weight[i / n_labels]).collect();
-        let least = |row: &[f64]| row.iter().copied().fold(f64::INFINITY, f64::min);
-        let all_least = Precise::of(weighted.chunks_exact(n_labels).map(least)).value();
-        // A bit more than the difference, for the rounding of these very numbers.
-        let cap = known.map_or(f64::INFINITY, |known| {
-            let most = (known - leaf_penalty) * total_weight;
-            most - all_least + 1e-9 * (most.abs() + all_least.abs())
-        });
-        let capped = weighted.chunks_exact(n_labels).flat_map(|row| {
-            let most = least(row) + cap;
-            row.iter().map(move |c| c.min(most))
-        });
-        let capped: Vec<f64> = capped.collect();
+        let short = rewards.shortfalls();
+        let cap = known.map_or(f64::INFINITY, |known| rewards.most_short(known));
+        // No tree falls shorter than the worst label of every row: that is what must fit.
+        let capped: Vec<f64> = short.values.iter().map(|c| c.min(cap)).collect();
         let fixed = Fixed::new(&capped, TOTAL_BITS);
         let scale = fixed.scale();
         let rows = fixed.values.chunks_exact(n_labels).zip(capped.chunks_exact(n_labels));
         let of_row = |(values, costs): (&[i64], &[f64])| {
             values.iter().zip(costs).map(|(&v, c)| (v as f64 - c * scale).abs()).fold(0.0, f64::max)
         };
-        let off = rows.map(of_row).sum::<f64>() * (1.0 + 1e-6) / scale / total_weight;
+        let moved = rows.map(of_row).sum::<f64>() * (1.0 + 1e-6) / scale;
+        let off = times_power((moved + short.off) / rewards.total_weight, rewards.outward);
+        let n = rewards.n_rows();
+        let ones = vec![1.0; n];
+        let weight = weights.unwrap_or(&ones);
         let fixed_weight = Fixed::new(weight, TOTAL_BITS);
         let mut statistics = Vec::with_capacity(n * (n_labels + 1));
         for (record, w) in fixed.values.chunks_exact(n_labels).zip(&fixed_weight.values) {
@@ -88,7 +75,7 @@ impl<const K: usize> Capacity<K> {
         let mut units = [fixed_weight.scale(); K];
         let total: i64 = fixed.values.iter().sum();
         let up = room(total);
-        units[0] = fixed.scale() * total_weight * power_of_two(up as i32);
+        units[0] = scale * rewards.total_weight * power_of_two(up as i32);
         let limited = capacity.iter().enumerate().filter(|(_, c)| c.is_finite());
         for (next, (label, &most)) in (1..).zip(limited) {
             if next == K {
@@ -100,7 +87,8 @@ impl<const K: usize> Capacity<K> {
             let most = (most * fixed_weight.scale() + slack).min(power_of_two(60));
             window[next] = (0, most.floor() as i64);
         }
-        let penalty = Penalty::new(leaf_penalty, units[0], total << up);
+        let inward = times_power(leaf_penalty, -rewards.outward);
+        let penalty = Penalty::new(inward, units[0], total << up);
         let grain = if penalty.price == 0 { 1 << up } else { 1 };
         Ok(Capacity {
             n_labels,
@@ -111,9 +99,7 @@ impl<const K: usize> Capacity<K> {
             penalty,
             units,
             grain,
-            costs: weighted,
-            total_weight,
-            leaf_penalty,
+            rewards,
             off,
         })
     }
@@ -161,7 +147,17 @@ impl<const K: usize> FrontTask<K> for Capacity<K> {
     }
 
     fn excess(&self) -> f64 {
-        self.penalty.excess
+        times_power(self.penalty.excess, self.rewards.outward)
+    }
+
+    fn objective_of(&self, cost: i64, leaves: u32) -> f64 {
+        let scale = self.units[0] / self.rewards.total_weight;
+        let short = in_two_parts(cost.into(), 0).map(|part| part / scale);
+        self.rewards.objective_of(short) + self.excess() * f64::from(leaves - 1)
+    }
+
+    fn cost_of(&self, objective: f64) -> f64 {
+        self.rewards.short_of_best(objective) * (self.units[0] / self.rewards.total_weight)
     }
 
     fn window(&self) -> [(i64, i64); K] {
@@ -205,13 +201,10 @@ impl<const K: usize> FrontTask<K> for Capacity<K> {
     }
 
     fn measured(&self, labels: impl Iterator<Item = i64>, n_leaves: usize) -> Option<Measured> {
-        let rows = self.costs.chunks_exact(self.n_labels).zip(labels);
-        let loss = Precise::of(rows.map(|(row, label)| row[label as usize])).value();
-        Some(Measured::plain(loss / self.total_weight + self.leaf_penalty * n_leaves as f64))
+        Some(self.rewards.given(labels, n_leaves))
     }
 
     fn widest(&self) -> (&'static str, String) {
-        let of_rows = self.costs.iter().enumerate().map(|(at, &c)| (at / self.n_labels, c));
-        ("costs", range_of(of_rows))
+        self.rewards.widest()
     }
 }

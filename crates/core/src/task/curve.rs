@@ -40,12 +40,48 @@ pub trait ScalarCurveTask: CurveTask {
     /// Objective of a partition of the rows into leaves, straight from the rows:
     /// `leaf_of[row]` in `0..n_leaves`.
     fn objective(&self, leaf_of: &[usize], n_leaves: usize) -> f64;
+}
 
-    /// Costs that differ by no more may differ by rounding alone.
-    fn slack(&self) -> f64;
+/// How far the loss of a tree as a search computes it may be from what it is: by a share of the
+/// loss, and by so much besides. Derived in docs/maths/brier.md, "Numbers".
+#[derive(Clone, Copy, Debug)]
+pub struct Rounding {
+    /// Share of the loss.
+    pub relative: f64,
+    /// The rest.
+    pub absolute: f64,
+}
 
-    /// What sums over rows may be off by.
-    fn error(&self) -> f64;
+/// Largest relative error of one operation.
+const UNIT: f64 = 0.5 * f64::EPSILON;
+
+impl Rounding {
+    /// Of passes over nodes up to `depth` levels down that read whole weights in f64; floors are
+    /// sums over `floors` groups.
+    pub fn of_passes(timeline: &Timeline, depth: usize, floors: usize) -> Rounding {
+        let (times, depth) = (timeline.grid.len() as f64, depth as f64);
+        let relative = UNIT * (16.0 * times + depth * floors as f64 + 32.0);
+        let absolute = UNIT * ((depth + 4.0) * times + 32.0) * timeline.mean_censoring_weight();
+        let weights = timeline.weight_error();
+        if weights > 1e-3 {
+            return Rounding { relative: 1.0, absolute: f64::INFINITY };
+        }
+        Rounding {
+            relative: relative + 2.1 * weights,
+            absolute: absolute + 1.2 * weights * timeline.mean_censoring_weight(),
+        }
+    }
+
+    /// Of losses [leaf by leaf](super::brier::exact::leaf_loss) from the weights as they are.
+    pub fn of_leaves(timeline: &Timeline, depth: usize, floors: usize) -> Rounding {
+        let (times, sums) = (timeline.grid.len() as f64, depth as f64 * floors as f64);
+        Rounding { relative: UNIT * (2.0 * times + sums + 64.0), absolute: 0.0 }
+    }
+
+    /// No tree loses less whose loss was computed as `loss`.
+    pub fn below(self, loss: f64) -> f64 {
+        loss * (1.0 - self.relative) - self.absolute
+    }
 }
 
 /// A curve task whose leaves are part of a cost of several components: its first two statistics,

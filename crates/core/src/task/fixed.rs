@@ -1,5 +1,7 @@
 //! Fixed-point statistics: real per-row values as integers whose sums are exact.
 
+pub(super) use crate::precise::{Precise, two_sum};
+
 /// Values times 2^`exponent`, rounded to integers.
 #[derive(Clone, Debug)]
 pub struct Fixed {
@@ -43,59 +45,6 @@ impl Fixed {
     pub fn scale(&self) -> f64 {
         power_of_two(self.exponent)
     }
-}
-
-/// A sum of real numbers in two: as if computed with twice the digits.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Precise {
-    sum: f64,
-    rest: f64,
-}
-
-impl Precise {
-    /// Sum of numbers.
-    pub fn of(values: impl Iterator<Item = f64>) -> Precise {
-        let mut sum = Precise::default();
-        values.for_each(|v| sum.add(v));
-        sum
-    }
-
-    /// Adds a number.
-    #[inline(always)]
-    pub fn add(&mut self, value: f64) {
-        let (sum, rest) = two_sum(self.sum, value);
-        (self.sum, self.rest) = (sum, self.rest + rest);
-    }
-
-    /// Adds a product, none of whose digits are lost.
-    #[inline(always)]
-    pub fn add_product(&mut self, a: f64, b: f64) {
-        let product = a * b;
-        self.add(product);
-        self.rest += a.mul_add(b, -product);
-    }
-
-    /// The sum, rounded once.
-    pub fn value(self) -> f64 {
-        self.sum + self.rest
-    }
-
-    /// The quotient of two sums as a number and what it leaves out.
-    pub fn over(self, divisor: Precise) -> (f64, f64) {
-        let quotient = self.value() / divisor.value();
-        let mut left = self;
-        left.add_product(-quotient, divisor.sum);
-        left.add_product(-quotient, divisor.rest);
-        (quotient, left.value() / divisor.value())
-    }
-}
-
-/// The sum as a number and what it leaves out, exactly.
-#[inline(always)]
-pub(super) fn two_sum(a: f64, b: f64) -> (f64, f64) {
-    let sum = a + b;
-    let of_b = sum - a;
-    (sum, (a - (sum - of_b)) + (b - of_b))
 }
 
 /// The power of two that values are divided by before anything is computed from them: 0, so that
@@ -163,19 +112,6 @@ mod tests {
         assert!(total <= 1 << 51 && total > 1 << 48);
         assert!((real.values[1] as f64 / real.scale() - 0.7).abs() < 1e-15);
         assert_eq!(Fixed::new(&[0.0], 51).values, [0]);
-    }
-
-    #[test]
-    fn precise_sums_keep_what_cancels() {
-        let values = [1e16, 1.0, -1e16, 1e-8];
-        assert_eq!(Precise::of(values.into_iter()).value(), 1.0 + 1e-8);
-        let mut product = Precise::default();
-        product.add_product(1.0 + f64::EPSILON, 1.0 - f64::EPSILON);
-        product.add(-1.0);
-        assert_eq!(product.value(), -f64::EPSILON * f64::EPSILON);
-        let (sum, count) = (Precise::of([0.1; 3].into_iter()), Precise::of([1.0; 3].into_iter()));
-        let (mean, rest) = sum.over(count);
-        assert_eq!((mean + rest, mean == 0.1), (0.1, false));
     }
 
     #[test]

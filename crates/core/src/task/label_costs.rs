@@ -6,6 +6,8 @@
 
 use super::fixed::{Fixed, Precise, power_of_two, times_power, unit_exponent};
 use super::prices::FeaturePrices;
+use super::rewards::{Rewards, in_two_parts};
+use super::split_price::Price;
 use super::wide::{Labels, Wide};
 use super::{
     FreeQuestions, LaneError, LaneTask, Questions, ScalarTask, Statistics, Superadditive, Ties,
@@ -14,7 +16,6 @@ use super::{
 use crate::error::Error;
 use crate::search::{Allowed, Measured};
 use crate::simd::{LaneInt, Lanes};
-use std::ops::RangeInclusive;
 
 /// Totals of whole costs that leave double lanes room for fractions of a unit.
 pub(super) const MAX_TOTAL_BITS: u32 = 44;
@@ -24,9 +25,6 @@ const ROUNDED_BITS: u32 = 51;
 
 /// Totals that lanes drop bits of.
 const FINE_BITS: u32 = 55;
-
-/// Most bits of a fraction of a unit.
-const MAX_FRACTION_BITS: u32 = 20;
 
 /// What the largest cost must be for means of costs to keep their digits.
 const LEAST_COST: f64 = 1e-290;
@@ -52,6 +50,8 @@ struct Source {
     max_leaves: usize,
     /// Whether the costs of tests are whole, or there are none.
     whole_tests: bool,
+    /// What costs are the shortfalls of, and what rounding these can do to any tree.
+    rewards: Option<(Rewards, f64)>,
 }
 
 /// A task of label costs: one channel per label, a leaf takes the cheapest.
@@ -96,6 +96,7 @@ impl LabelCosts {
             penalty: leaf_penalty,
             max_leaves,
             whole_tests: true,
+            rewards: None,
         }))
     }
 
@@ -147,6 +148,30 @@ impl LabelCosts {
             penalty: leaf_penalty,
             max_leaves,
             whole_tests: of_tests().all(|price| price.fract() == 0.0),
+            rewards: None,
+        }))
+    }
+
+    /// `rewards[row][label]` of giving a row a label, of any sign; the objective is the penalties of
+    /// the leaves minus the mean reward per unit of weight. O(rows · labels).
+    pub fn of_rewards(
+        rewards: &[f64],
+        n_labels: usize,
+        weights: Option<&[f64]>,
+        leaf_penalty: f64,
+        max_leaves: usize,
+    ) -> Result<Self, Error> {
+        let rewards = Rewards::new(rewards, n_labels, weights, leaf_penalty)?;
+        let short = rewards.shortfalls();
+        Ok(LabelCosts::prepare(Source {
+            rows: RowCosts::Matrix(short.values),
+            n_labels: n_labels.max(1),
+            outward: rewards.outward,
+            total_weight: rewards.total_weight,
+            penalty: leaf_penalty,
+            max_leaves,
+            whole_tests: true,
+            rewards: Some((rewards, short.off)),
         }))
     }
 
@@ -219,6 +244,7 @@ impl LabelCosts {
         let price = if fixed.whole { price } else { price.round() };
         let grains = if fixed.whole && !source.whole_tests { 1..=up } else { up..=up };
         let price = Price::new(price, up, grains, single_leaf, source.max_leaves);
+        let moved = moved + source.rewards.as_ref().map_or(0.0, |(_, off)| off * fixed.scale());
         let rounded = if fixed.whole { 0.0 } else { 0.5 };
         let splits = price.affordable.min(source.max_leaves as f64);
         let unit = (1i64 << up) as f64;
@@ -241,6 +267,11 @@ impl LabelCosts {
         self.scale
     }
 
+    /// Most splits of a tree that may be best.
+    fn splits(&self) -> f64 {
+        self.price.affordable.min(self.source.max_leaves as f64)
+    }
+
     /// Power of two that costs were divided by.
     pub(super) fn outward(&self) -> i32 {
         self.source.outward
@@ -248,11 +279,14 @@ impl LabelCosts {
 
     /// The task without rounding, with prices of questions per unit of the rows' weights.
     pub(super) fn wide_with<'a>(
-        &self,
+        &'a self,
         known: f64,
         prices: Option<(&'a FeaturePrices, &[f64])>,
     ) -> Labels<'a> {
         let Source { rows, n_labels, outward, total_weight, penalty, .. } = &self.source;
+        if let Some((rewards, _)) = &self.source.rewards {
+            return Labels::of_rewards(rewards, *penalty, self.splits(), known);
+        }
         let of = (*total_weight, *outward);
         match rows {
             RowCosts::Matrix(costs) => Labels::new(costs, *n_labels, of, prices, *penalty, known),
@@ -295,86 +329,6 @@ impl LabelCosts {
     }
 }
 
-/// The price of a split as the search charges it, in cost units.
-///
-/// Whole costs and at most q splits: trees compare by E + s·p, E whole and s ≤ q, so only the
-/// position of p among the fractions of denominators up to q matters. Any number strictly
-/// between the same two of them gives the same order without ties between sizes; just above
-/// such a fraction, equal trees go to fewer leaves. The one of fewest bits keeps lanes exact.
-#[derive(Clone, Copy, Debug)]
-struct Price {
-    charged: i64,
-    /// What is charged beyond the true price.
-    tie: i64,
-    /// Costs are multiples of 2^grain.
-    grain: u32,
-    /// Bits of the fraction of a grain.
-    bits: u32,
-    /// Whether trees of equal cost have equally many leaves.
-    orders: bool,
-    /// Splits that may pay for themselves.
-    affordable: f64,
-}
-
-impl Price {
-    /// `price` in units of the statistics, which are shifted by `up` to give costs; by the
-    /// finest of the `grains` that leaves room for a fraction.
-    fn new(
-        price: f64,
-        up: u32,
-        mut grains: RangeInclusive<u32>,
-        single_leaf: i64,
-        max_leaves: usize,
-    ) -> Self {
-        // More than the single leaf costs is never paid.
-        let most = single_leaf.saturating_add(1).min(1 << 56 >> up) << up;
-        let exact = (price * power_of_two(up as i32)).min(most as f64).round() as i64;
-        let affordable = if price > 0.0 { single_leaf as f64 / price } else { f64::INFINITY };
-        let affordable = affordable.floor().max(1.0);
-        let grain = *grains.start();
-        let plain = Price { charged: exact, tie: 0, grain, bits: 0, orders: false, affordable };
-        let splits = ((max_leaves - 1) as f64).min(affordable).max(1.0);
-        let ordering = |grain: u32| {
-            let price = price * power_of_two((up - grain) as i32);
-            let price = price.min((single_leaf << (up - grain)) as f64 + 1.0);
-            // A bit less than the total has, for the mantissa of double lanes.
-            let room = grain - u32::from(grain < up);
-            let (numerator, bits) = between(price, splits).filter(|&(_, bits)| bits <= room)?;
-            let charged = numerator << (grain - bits);
-            Some(Price { charged, tie: charged - exact, grain, bits, orders: true, affordable })
-        };
-        grains.find_map(ordering).unwrap_or(plain)
-    }
-
-    fn is_exact(&self) -> bool {
-        self.orders || self.charged % (1i64 << self.grain) == 0
-    }
-}
-
-/// The fraction numerator/2^bits of fewest bits strictly between neighbouring fractions of
-/// denominators up to `most`, such that `price` is there or is the lower of them.
-fn between(price: f64, most: f64) -> Option<(i64, u32)> {
-    // A price is a product of three numbers: one that is a fraction but for the rounding of the
-    // product, and of its multiple below, is meant to be it.
-    let tolerance = 4.0 * f64::EPSILON * price;
-    let (mut low, mut high) = ((-1i64, 1i64), (i64::MAX, 1i64));
-    for b in 1..=(most.min(1025.0) as i64) {
-        let a = ((price + tolerance) * b as f64).floor() as i64;
-        if i128::from(a) * i128::from(low.1) > i128::from(low.0) * i128::from(b) {
-            low = (a, b);
-        }
-        if i128::from(a + 1) * i128::from(high.1) < i128::from(high.0) * i128::from(b) {
-            high = (a + 1, b);
-        }
-    }
-    let fraction = |bits: u32| {
-        let numerator = ((i128::from(low.0) << bits) / i128::from(low.1) + 1) as i64;
-        let below = i128::from(numerator) * i128::from(high.1) < i128::from(high.0) << bits;
-        below.then_some((numerator, bits))
-    };
-    if most > 1024.0 { None } else { (0..=MAX_FRACTION_BITS).find_map(fraction) }
-}
-
 impl Statistics for LabelCosts {
     #[inline(always)]
     fn channels(&self) -> usize {
@@ -411,6 +365,9 @@ impl ScalarTask for LabelCosts {
 
     fn objective(&self, leaf_of: &[usize], n_leaves: usize) -> Measured {
         let Source { rows, n_labels, outward, total_weight, penalty, .. } = &self.source;
+        if let Some((rewards, _)) = &self.source.rewards {
+            return rewards.measured(leaf_of, n_leaves);
+        }
         let n_labels = *n_labels;
         let mut sums = vec![Precise::default(); n_leaves * n_labels];
         let mut loss = Precise::default();
@@ -444,12 +401,27 @@ impl ScalarTask for LabelCosts {
     }
 
     fn least_objective(&self) -> f64 {
-        self.source.penalty
+        let of_rewards = |(rewards, _): &(Rewards, f64)| rewards.least_objective();
+        self.source.rewards.as_ref().map_or(self.source.penalty, of_rewards)
     }
 
     fn objective_of_cost(&self, cost: i64) -> f64 {
-        let Source { outward, total_weight, penalty, .. } = self.source;
-        times_power(cost as f64 / self.scale / total_weight, outward) + penalty
+        let Source { outward, total_weight, penalty, rewards, .. } = &self.source;
+        if let Some((rewards, _)) = rewards {
+            return rewards.objective_of(in_two_parts(cost.into(), 0).map(|p| p / self.scale));
+        }
+        times_power(cost as f64 / self.scale / total_weight, *outward) + penalty
+    }
+
+    fn unit_value(&self) -> f64 {
+        times_power(1.0 / self.scale / self.source.total_weight, self.source.outward)
+    }
+
+    fn addends(&self, value: f64, at_no_cost: f64) -> f64 {
+        match &self.source.rewards {
+            Some((rewards, _)) => rewards.addends(value, self.splits()),
+            None => value.abs() + (value - at_no_cost).abs(),
+        }
     }
 
     fn resolution(&self, allowed: Allowed) -> f64 {
@@ -458,10 +430,14 @@ impl ScalarTask for LabelCosts {
     }
 
     fn finer(&self, known: f64) -> Option<Self> {
-        let Source { outward, total_weight, penalty, .. } = self.source;
+        let Source { outward, total_weight, penalty, rewards, .. } = &self.source;
         // No tree that is as good charges a row more than this above its least cost; a bit more,
         // for the rounding of this very number.
-        let cap = times_power(known - penalty, -outward) * total_weight * (1.0 + 1e-9);
+        let of_tree = |known: f64| times_power(known - penalty, -outward) * total_weight;
+        let cap = match rewards {
+            None => of_tree(known) * (1.0 + 1e-9),
+            Some((rewards, _)) => rewards.most_short(known),
+        };
         let finer = LabelCosts::in_units(self.source.clone(), FINE_BITS, cap);
         let helps = finer.off / finer.scale < 0.25 * self.off / self.scale;
         helps.then_some(finer)
@@ -475,6 +451,9 @@ impl ScalarTask for LabelCosts {
         match &self.source.rows {
             RowCosts::Classes { weight, .. } => {
                 ("sample_weight", range_of(weight.iter().copied().enumerate()))
+            }
+            RowCosts::Matrix(_) if self.source.rewards.is_some() => {
+                self.source.rewards.as_ref().expect("rewards").0.widest()
             }
             RowCosts::Matrix(costs) => {
                 let by_row =
@@ -590,25 +569,6 @@ mod tests {
         assert!((task.objective_of_cost(task.leaf_cost(&sums)) - (2.0 / 3.0 + 0.25)).abs() < 1e-15);
         assert!((task.objective(&[0, 0], 1).objective - (2.0 / 3.0 + 0.25)).abs() < 1e-15);
         assert_eq!(task.objective(&[0, 1], 2).objective, 0.5);
-    }
-
-    #[test]
-    fn charged_prices_order_trees_as_true_ones_do() {
-        for (price, most) in [(0.0, 31), (0.3, 31), (1.0 / 3.0, 7), (34.535, 31), (4.79, 60)] {
-            let (numerator, bits) = between(price, most as f64).unwrap();
-            let charged = numerator as f64 / (1u64 << bits) as f64;
-            assert!(bits <= 13, "{price}: {bits} bits");
-            for splits in 1..=most {
-                for whole in -2000..2000 {
-                    let of = |price: f64| f64::from(whole) + f64::from(splits) * price;
-                    let (truth, used) = (of(price), of(charged));
-                    // A tie goes to fewer splits, and to nothing else.
-                    let expected = if truth.abs() < 1e-9 { 1.0 } else { truth.signum() };
-                    assert!(used.signum() == expected && used.abs() > 1e-9);
-                }
-            }
-        }
-        assert_eq!(between(0.0, 31.0), Some((1, 5)));
     }
 
     #[test]

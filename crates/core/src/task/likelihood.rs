@@ -270,7 +270,7 @@ impl ScalarTask for Likelihood {
             };
             loss.add(nlhs);
             loss.add(fitted);
-            // The terms of the log-likelihood: events, their hazards, and θ · HS, which is ES.
+            // The terms of the log-likelihood: NLHS, ES · ln θ, and θ · HS, which is ES.
             magnitude += (nlhs.abs() + fitted.abs() + events) / self.weight;
         }
         let objective = loss.value() / self.weight + self.penalty * n_leaves as f64;

@@ -28,6 +28,8 @@ pub mod parity;
 pub mod priced;
 pub mod prices;
 pub mod regression;
+pub mod rewards;
+mod split_price;
 pub mod wide;
 
 use crate::data::BinaryMatrix;
@@ -145,6 +147,18 @@ pub trait ScalarTask: Statistics {
 
     /// The objective value of a total cost (leaf costs plus split prices less tie prices).
     fn objective_of_cost(&self, cost: i64) -> f64;
+
+    /// What a unit of cost adds to the objective.
+    fn unit_value(&self) -> f64 {
+        let units = 1i64 << 40;
+        (self.objective_of_cost(units) - self.objective_of_cost(0)) / units as f64
+    }
+
+    /// Size of what [`objective_of_cost`](Self::objective_of_cost) rounds on the way to this value;
+    /// `at_no_cost` is that of a cost of 0.
+    fn addends(&self, value: f64, at_no_cost: f64) -> f64 {
+        value.abs() + (value - at_no_cost).abs()
+    }
 
     /// How far the objective of an allowed tree may be from that of its cost, either way: what
     /// rounding the statistics, the leaf costs and the prices can do, proven in
@@ -409,6 +423,11 @@ pub trait FrontTask<const K: usize>: Task<Cost = [i64; K]> {
     /// The objective of a total component 0 with the penalty of every leaf.
     fn objective_of(&self, cost: i64, leaves: u32) -> f64 {
         (cost + self.price()) as f64 / self.units()[0] + self.excess() * f64::from(leaves)
+    }
+
+    /// The total component 0 of a tree of one leaf with this objective.
+    fn cost_of(&self, objective: f64) -> f64 {
+        (objective - self.objective_of(0, 1)) * self.units()[0]
     }
 
     /// What no tree's objective is below, whatever the data.

@@ -180,26 +180,15 @@ impl Questions for Priced {
     fn tree_price(&self, tree: &Tree, features: &BinaryMatrix) -> f64 {
         let mut weight = vec![Precise::default(); tree.n_nodes()];
         for (r, &w) in self.weights.iter().enumerate() {
-            let mut node = 0;
-            while tree.feature[node] != LEAF {
-                weight[node].add(w);
-                let yes = features.get(r, tree.feature[node] as usize);
-                node = if yes { tree.left[node] } else { tree.right[node] } as usize;
-            }
+            tree.path(features, r).for_each(|node| weight[node].add(w));
         }
         let total = Precise::of(self.weights.iter().copied()).value();
         let mut mean = Precise::default();
-        let mut waiting = vec![(0usize, Vec::new())];
-        while let Some((node, tested)) = waiting.pop() {
-            if tree.feature[node] == LEAF {
-                continue;
+        for (node, tested) in tree.nodes_with_tested() {
+            if tree.feature[node] != LEAF {
+                let price = self.prices.price(tree.feature[node] as usize, &tested);
+                mean.add(weight[node].value() / total * price);
             }
-            let feature = tree.feature[node] as usize;
-            mean.add(weight[node].value() / total * self.prices.price(feature, &tested));
-            let mut below = tested;
-            below.push(feature);
-            waiting.push((tree.left[node] as usize, below.clone()));
-            waiting.push((tree.right[node] as usize, below));
         }
         mean.value()
     }

@@ -188,12 +188,12 @@ impl ScalarTask for Regression {
                 range[leaf] = [range[leaf][0].min(y), range[leaf][1].max(y)];
             }
         }
-        let means: Vec<(f64, f64)> = sums.iter().map(|[w, s]| s.over(*w)).collect();
+        let means: Vec<Precise> = sums.iter().map(|[w, s]| s.over(*w)).collect();
         let mut total = Precise::default();
         for (i, (&leaf, &y)) in leaf_of.iter().zip(&self.target).enumerate() {
             let (w, [least, most]) = (weight(i), range[leaf]);
             if w > 0.0 && least < most {
-                let (mean, more) = means[leaf];
+                let Precise { sum: mean, rest: more } = means[leaf];
                 let (difference, rest) = two_sum(y, -mean);
                 total.add(w * (difference + (rest - more)).powi(2));
             }

@@ -8,6 +8,7 @@
 use super::Statistics;
 use super::fixed::times_power;
 use super::prices::FeaturePrices;
+use super::rewards::{Rewards, in_two_parts};
 use num_bigint::{BigInt, BigUint};
 use num_traits::{One, Signed, ToPrimitive, Zero};
 use std::ops::Range;
@@ -20,6 +21,9 @@ pub const MOST_ROWS: usize = 1 << 31;
 
 /// Bits of the summed cost of the known tree.
 const KNOWN_BITS: i32 = 64;
+
+/// Bits of the summed shortfall of the known tree, of which the rewards may be a tiny part.
+const SHORTFALL_BITS: i32 = 108;
 
 /// What leaves and prices cost at most: far more than any tree that may be better than the known
 /// one.
@@ -36,6 +40,14 @@ pub trait Wide: Statistics {
 
     /// Objective of a total cost.
     fn objective_of_cost(&self, cost: i128) -> f64;
+
+    /// What a cost adds to an objective.
+    fn value_of_cost(&self, cost: i128) -> f64;
+
+    /// Size of what [`objective_of_cost`](Self::objective_of_cost) rounds on the way to this value.
+    fn addends(&self, value: f64) -> f64 {
+        value.abs()
+    }
 
     /// Whether questions have prices; see [`super::Questions`].
     fn is_priced(&self) -> bool {
@@ -175,9 +187,13 @@ impl Unit {
         times_power(price, self.exponent).min(MOST as f64) as i128
     }
 
-    fn objective(self, cost: i128) -> f64 {
+    fn value(self, cost: i128) -> f64 {
         let mean = cost as f64 / self.total_weight;
-        times_power(times_power(mean, -self.exponent), self.outward) + self.penalty
+        times_power(times_power(mean, -self.exponent), self.outward)
+    }
+
+    fn objective(self, cost: i128) -> f64 {
+        self.value(cost) + self.penalty
     }
 }
 
@@ -242,6 +258,10 @@ impl Wide for Squares {
     fn objective_of_cost(&self, cost: i128) -> f64 {
         self.unit.objective(cost)
     }
+
+    fn value_of_cost(&self, cost: i128) -> f64 {
+        self.unit.value(cost)
+    }
 }
 
 /// The cheapest label of a leaf, and prices of questions.
@@ -251,6 +271,8 @@ pub struct Labels<'a> {
     exponent: i32,
     unit: Unit,
     prices: Option<(&'a FeaturePrices, i32)>,
+    /// What costs are the shortfalls of, and the most splits of a tree that may be best.
+    rewards: Option<(&'a Rewards, f64)>,
 }
 
 impl<'a> Labels<'a> {
@@ -269,7 +291,7 @@ impl<'a> Labels<'a> {
         let unit = Unit::new(known, outward, total_weight, penalty);
         let Some((prices, weights)) = prices else {
             let digits = Digits::new(&of_labels.integers, n_labels);
-            return Labels { n_labels, digits, exponent, unit, prices: None };
+            return Labels { n_labels, digits, exponent, unit, prices: None, rewards: None };
         };
         let weights = Dyadic::new(weights.iter().copied());
         let rows = of_labels.integers.chunks_exact(n_labels).zip(&weights.integers);
@@ -278,7 +300,28 @@ impl<'a> Labels<'a> {
         };
         let records: Vec<BigInt> = rows.flat_map(record).collect();
         let digits = Digits::new(&records, n_labels + 1);
-        Labels { n_labels, digits, exponent, unit, prices: Some((prices, weights.exponent)) }
+        let prices = Some((prices, weights.exponent));
+        Labels { n_labels, digits, exponent, unit, prices, rewards: None }
+    }
+
+    /// Shortfalls of rewards without their rounding; `splits` are the most that may be of use.
+    pub fn of_rewards(rewards: &'a Rewards, penalty: f64, splits: f64, known: f64) -> Labels<'a> {
+        let (values, weights) = rewards.weighted();
+        let n_labels = values.len() / weights.len().max(1);
+        let values = Dyadic::new(values.iter().copied());
+        let weights = Dyadic::new(weights.iter().copied());
+        let rows = values.integers.chunks_exact(n_labels.max(1)).zip(&weights.integers);
+        let short = |(rewards, w): (&'_ [BigInt], &'_ BigInt)| {
+            let best = rewards.iter().max().cloned().unwrap_or_default();
+            rewards.iter().map(|reward| (&best - reward) * w).collect::<Vec<_>>()
+        };
+        let records: Vec<BigInt> = rows.flat_map(short).collect();
+        let exponent = values.exponent + weights.exponent;
+        let size = rewards.most_short(known).max(f64::MIN_POSITIVE).log2().ceil();
+        let (outward, total_weight) = (rewards.outward, rewards.total_weight);
+        let unit = Unit { exponent: SHORTFALL_BITS - size as i32, outward, total_weight, penalty };
+        let digits = Digits::new(&records, n_labels);
+        Labels { n_labels, digits, exponent, unit, prices: None, rewards: Some((rewards, splits)) }
     }
 }
 
@@ -304,7 +347,19 @@ impl Wide for Labels<'_> {
     }
 
     fn objective_of_cost(&self, cost: i128) -> f64 {
-        self.unit.objective(cost)
+        match self.rewards {
+            Some((rewards, _)) => rewards.objective_of(in_two_parts(cost, self.unit.exponent)),
+            None => self.unit.objective(cost),
+        }
+    }
+
+    fn value_of_cost(&self, cost: i128) -> f64 {
+        self.unit.value(cost)
+    }
+
+    fn addends(&self, value: f64) -> f64 {
+        let of_rewards = |(rewards, splits): (&Rewards, f64)| rewards.addends(value, splits);
+        self.rewards.map_or(value.abs(), of_rewards)
     }
 
     fn is_priced(&self) -> bool {

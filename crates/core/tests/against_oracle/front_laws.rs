@@ -119,10 +119,10 @@ fn tasks_of_several_components_are_separable() {
                 checked[0] += 1;
             }
         }
-        let costs: Vec<f64> = (0..3 * n).map(|_| random.unit()).collect();
+        let rewards: Vec<f64> = (0..3 * n).map(|_| random.unit() - 0.5).collect();
         let capacity = [f64::INFINITY, 3.0, 1.5];
         check(
-            &Capacity::<3>::new(&costs, &capacity, weight, penalty, None).expect("costs"),
+            &Capacity::<3>::new(&rewards, &capacity, weight, penalty, None).expect("rewards"),
             &curve,
             random,
         );

@@ -378,6 +378,14 @@ impl Case {
         }
     }
 
+    /// Mean absolute term of a tree, by the oracle, where terms cancel.
+    pub fn terms(&self, answer: &Answer) -> Result<f64, String> {
+        let Some((tree, labels)) = &answer.tree else { return Ok(0.0) };
+        let leaves = tree.leaves(&self.instance.features, &self.instance.rows())?;
+        let penalties = leaves.len() as f64 * self.question.leaf_penalty;
+        Ok(tasks::terms(&self.instance, &self.question, &leaves, labels) + penalties)
+    }
+
     /// Components of the cost of a tree with these labels, by the oracle.
     pub fn components(&self, tree: &Tree, labels: &[i64]) -> Result<Components, String> {
         let leaves = tree.leaves(&self.instance.features, &self.instance.rows())?;

@@ -81,6 +81,7 @@ fn columns_of(task: &str) -> &'static [&'static str] {
     match task {
         "likelihood" => &["time", "event", "entry", "prior"],
         "label-costs" => &["costs"],
+        "policy" => &["rewards"],
         "regression" => &["target"],
         "priced-costs" => {
             &["costs", "feature_cost", "feature_discount", "feature_origin", "feature_group"]
@@ -89,7 +90,7 @@ fn columns_of(task: &str) -> &'static [&'static str] {
         "confusion" | "matthews" => &["labels"],
         "f-measure" => &["labels", "beta"],
         "demographic-parity" | "equality-of-opportunity" => &["labels", "group", "delta"],
-        "capacity" => &["costs", "capacity"],
+        "capacity" => &["rewards", "capacity"],
         "fair-likelihood" => &["time", "event", "entry", "prior", "group", "delta", "tau"],
         "fair-brier" => &["time", "event", "group", "delta", "tau"],
         _ => &["labels", "n_classes"],
@@ -243,6 +244,7 @@ pub struct Arrays<'a> {
     labels: Vec<i64>,
     group: Vec<i64>,
     costs: Vec<f64>,
+    rewards: Vec<f64>,
     capacity: Vec<f64>,
 }
 
@@ -254,6 +256,7 @@ impl<'a> Arrays<'a> {
             labels: instance.labels.iter().map(code).collect(),
             group: instance.group.iter().map(|&g| i64::from(g)).collect(),
             costs: instance.costs.concat(),
+            rewards: losses(instance).concat().iter().map(|loss| -loss).collect(),
             capacity: question.parameters.capacity(instance),
             instance,
             question,
@@ -279,6 +282,7 @@ impl<'a> Arrays<'a> {
             "labels" => Column::Codes(&self.labels),
             "n_classes" => Column::Number(*n_classes as f64),
             "costs" => Column::Table { values: &self.costs, width: *n_classes },
+            "rewards" => Column::Table { values: &self.rewards, width: *n_classes },
             "target" => Column::Numbers(target),
             "feature_cost" => Column::Numbers(&prices.cost),
             "feature_discount" => Column::Numbers(&prices.discount),
@@ -292,6 +296,11 @@ impl<'a> Arrays<'a> {
             _ => panic!("no column {name}"),
         })
     }
+}
+
+/// Minus the rewards of policies, some of which are gains.
+fn losses(instance: &Instance) -> Vec<Vec<f64>> {
+    instance.costs.iter().map(|row| row.iter().map(|cost| cost - 0.5).collect()).collect()
 }
 
 /// What rows lose as a leaf.
@@ -331,6 +340,10 @@ pub fn loss<'a>(instance: &'a Instance, question: &'a Question) -> Loss<'a> {
         "label-costs" | "priced-costs" => {
             Box::new(move |leaf| sums::cheapest_label(leaf, costs, weight) / total)
         }
+        "policy" => {
+            let losses = losses(instance);
+            Box::new(move |leaf| sums::cheapest_label(leaf, &losses, weight) / total)
+        }
         "gini" => Box::new(move |leaf| sums::gini(leaf, labels, k, weight) / total),
         "entropy" => Box::new(move |leaf| sums::entropy(leaf, labels, k, weight) / total),
         "regression" => Box::new(move |leaf| sums::squared_error(leaf, target, weight) / total),
@@ -350,6 +363,40 @@ pub fn loss<'a>(instance: &'a Instance, question: &'a Question) -> Loss<'a> {
         _ => return vectors(instance, question),
     };
     Loss::Number(loss)
+}
+
+/// Mean absolute term of a tree of these leaves and labels, where terms of either sign cancel;
+/// penalties apart.
+pub fn terms(
+    instance: &Instance,
+    question: &Question,
+    leaves: &[Vec<usize>],
+    labels: &[i64],
+) -> f64 {
+    let (sample, losses) = (&instance.sample, losses(instance));
+    let of_label = |leaf: &[usize], label: usize| -> Real {
+        leaf.iter()
+            .map(|&i| Real::from(sample.weight[i]) * Real::from(losses[i][label]).abs())
+            .sum()
+    };
+    let best = |leaf: &[usize]| {
+        let loss = |&k: &usize| sums::cost_of_label(leaf, &losses, &sample.weight, k).to_f64();
+        (0..instance.n_classes).min_by(|a, b| loss(a).total_cmp(&loss(b))).unwrap_or(0)
+    };
+    let prior = question.parameters.prior;
+    let terms: Real = match question.task {
+        "likelihood" => {
+            let hazard = sample.baseline_hazard();
+            leaves.iter().map(|leaf| sample.likelihood_terms(&hazard, leaf, prior)).sum()
+        }
+        "policy" => leaves.iter().map(|leaf| of_label(leaf, best(leaf))).sum(),
+        "capacity" => {
+            let of_leaf = |(leaf, &label): (&Vec<usize>, &i64)| of_label(leaf, label as usize);
+            leaves.iter().zip(labels.iter().filter(|&&label| label >= 0)).map(of_leaf).sum()
+        }
+        _ => return 0.0,
+    };
+    (terms / sample.total()).to_f64()
 }
 
 /// Price of a question.
@@ -381,7 +428,7 @@ fn likelihood<'a>(instance: &'a Instance, question: &'a Question) -> Mean<'a> {
 }
 
 fn vectors<'a>(instance: &'a Instance, question: &'a Question) -> Loss<'a> {
-    let Instance { sample, labels, group, costs, .. } = instance;
+    let Instance { sample, labels, group, .. } = instance;
     let (weight, total) = (&sample.weight, sample.total());
     let parameters = &question.parameters;
     let weight_of = move |leaf: &[usize], counts: &dyn Fn(usize) -> bool| -> Real {
@@ -430,8 +477,9 @@ fn vectors<'a>(instance: &'a Instance, question: &'a Question) -> Loss<'a> {
         "capacity" => {
             let capacity = parameters.capacity(instance);
             let n_limited = capacity.iter().filter(|c| c.is_finite()).count();
+            let losses = losses(instance);
             let of_label = move |leaf: &[usize]| {
-                let cost = |label| sums::cost_of_label(leaf, costs, weight, label) / total;
+                let cost = |label| sums::cost_of_label(leaf, &losses, weight, label) / total;
                 let given = |label: usize, k: usize| match k {
                     0 => cost(label),
                     k if k == label + 1 && label < n_limited => weight_of(leaf, &|_| true),

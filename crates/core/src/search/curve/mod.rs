@@ -15,10 +15,10 @@ use super::branch::{Branch, MemoOf};
 use super::certificate::MEET;
 use super::nodes::Nodes;
 use super::root::{Scale, Search};
-use super::{Checked, Measured, Monitor, Settings, Solution, Stop};
+use super::{Checked, Measured, Monitor, Settings, Solution, Status, Stop};
 use crate::data::BinaryMatrix;
 use crate::error::Error;
-use crate::task::curve::ScalarCurveTask;
+use crate::task::curve::{Rounding, ScalarCurveTask};
 use crate::tree::Tree;
 use kernel::Kernel;
 use node::{CurveNodes, Node, greedy};
@@ -30,8 +30,16 @@ const DEEPENING: usize = 6;
 /// Levels at the bottom of the second greedy tree that are searched exactly.
 const EXACT_LEVELS: usize = 2;
 
-/// Least slack: above the rounding of sums over rows, far below what is certified.
+/// Least slack of passes. Any is right, as bounds are lowered by it; this one makes ties of most
+/// costs that rounding alone tells apart.
 const SLACK: f64 = 1e-13;
+
+/// Slack where losses are computed leaf by leaf, as a share of a known objective.
+const FINE_SLACK: f64 = 1e-14;
+
+/// Trees this share better than a known one are not worth finding leaf by leaf: a quarter of what
+/// objective and bound may differ by.
+const WORTH: f64 = 0.25 * MEET;
 
 /// The best tree for `task`, or on a limit the best found and a bound.
 pub fn solve(
@@ -40,7 +48,7 @@ pub fn solve(
     settings: &Checked,
     monitor: &Monitor,
 ) -> Result<Solution, Error> {
-    Ok(Prepared::new(task, features, settings)?.solve(settings, monitor, None)?.0)
+    Prepared::new(task, features, settings)?.solve(settings, monitor, None)
 }
 
 /// The best tree with at most k leaves for k = 1, 2, …, each with its own bound and status.
@@ -53,12 +61,12 @@ pub fn solve_path(
     settings: &Checked,
     monitor: &Monitor,
 ) -> Result<Vec<Solution>, Error> {
-    let prepared = Prepared::new(task, features, settings)?;
+    let mut prepared = Prepared::new(task, features, settings)?;
     let most = settings.limits.most_leaves().min(prepared.tables.n_groups).max(1);
     let mut path: Vec<Solution> = Vec::new();
     for k in 1..=most {
         let settings = settings.with_limits(|s| s.max_leaves = Some(k));
-        path.push(prepared.solve(&settings, monitor, path.last())?.0);
+        path.push(prepared.solve(&settings, monitor, path.last())?);
     }
     Ok(path)
 }
@@ -67,6 +75,7 @@ pub fn solve_path(
 pub(super) struct Prepared<'a> {
     task: &'a dyn ScalarCurveTask,
     features: &'a BinaryMatrix,
+    settings: &'a Checked,
     /// All rows.
     pub root: Node,
     pub tables: Tables,
@@ -74,42 +83,82 @@ pub(super) struct Prepared<'a> {
     kernel: Kernel,
     /// Costs closer than this are taken as equal.
     slack: f64,
+    rounding: Rounding,
 }
 
-impl Scale<f64> for Prepared<'_> {
+/// What a cost of prepared data is worth where trees have so many leaves at most.
+struct CurveScale<'b, 'a> {
+    prepared: &'b Prepared<'a>,
+    most_leaves: f64,
+}
+
+impl Scale<f64> for CurveScale<'_, '_> {
     fn least(&self) -> f64 {
         0.0
     }
 
     fn objective(&self, _cost: f64, tree: &Tree) -> Measured {
-        Measured::plain(self.task.objective(&tree.partition(self.features), tree.n_leaves()))
+        Measured::plain(self.prepared.objective(tree))
     }
 
+    /// Every question of a tree may have been given up for one that is better by the slack, twice.
     fn bound(&self, lower: f64) -> f64 {
-        (lower - 2.0 * self.task.error().max(self.slack)).max(0.0)
-    }
-
-    /// Up to the rounding of sums over rows, for which there is no bound yet that is of any use.
-    fn is_exact(&self) -> bool {
-        true
+        let Prepared { slack, rounding, .. } = *self.prepared;
+        rounding.below(lower - 2.0 * self.most_leaves * slack).max(0.0)
     }
 }
 
 impl<'a> Prepared<'a> {
+    /// For passes over nodes, which are fast.
     pub fn new(
         task: &'a dyn ScalarCurveTask,
         features: &'a BinaryMatrix,
-        settings: &Checked,
+        settings: &'a Checked,
     ) -> Result<Self, Error> {
-        let backend = settings.backend();
-        let kernel =
-            Kernel { backend, curve: task.curve(), min_leaf: settings.limits.least_rows() };
-        let (rows, tables) =
-            Tables::new(task, features, settings.switches.equivalent_points, task.reference())?;
+        let slack = 2.0 * f64::EPSILON * task.timeline().mean_censoring_weight();
+        Prepared::with(task, features, settings, (slack.max(SLACK), false))
+    }
+
+    /// For losses leaf by leaf, where passes do not resolve what is better than a known objective.
+    fn leaf_by_leaf(&self, known: f64) -> Result<Self, Error> {
+        let slack = FINE_SLACK * known;
+        Prepared::with(self.task, self.features, self.settings, (slack, true))
+    }
+
+    fn with(
+        task: &'a dyn ScalarCurveTask,
+        features: &'a BinaryMatrix,
+        settings: &'a Checked,
+        (slack, leaf_by_leaf): (f64, bool),
+    ) -> Result<Self, Error> {
+        let kernel = Kernel {
+            backend: settings.backend(),
+            curve: task.curve(),
+            min_leaf: settings.limits.least_rows(),
+        };
+        let floors = settings.switches.equivalent_points;
+        let (rows, tables) = Tables::new(task, features, floors, task.reference(), leaf_by_leaf)?;
+        let (timeline, n_floors) = (task.timeline(), tables.n_floors);
+        let depth = settings.limits.max_depth.min(tables.n_groups);
+        let rounding = if leaf_by_leaf {
+            Rounding::of_leaves(timeline, depth, n_floors)
+        } else {
+            Rounding::of_passes(timeline, depth, n_floors)
+        };
         let memo = settings.switches.cache.then(|| MemoOf::<CurveNodes>::new(settings.bytes()));
         let root = Node { rows, leaf: kernel.leaf(&tables) };
-        let slack = task.slack().max(SLACK);
-        Ok(Prepared { task, features, root, tables, memo, kernel, slack })
+        Ok(Prepared { task, features, settings, root, tables, memo, kernel, slack, rounding })
+    }
+
+    /// Objective of a tree, from the rows.
+    pub fn objective(&self, tree: &Tree) -> f64 {
+        self.task.objective(&tree.partition(self.features), tree.n_leaves())
+    }
+
+    /// No tree costs more whose objective is at most `worst`.
+    pub fn cost_above(&self, worst: f64) -> f64 {
+        let Rounding { relative, absolute } = self.rounding;
+        (worst + absolute) * (1.0 + 2.0 * relative) + self.slack
     }
 
     /// A search over the nodes of these data.
@@ -124,29 +173,91 @@ impl<'a> Prepared<'a> {
         Branch { nodes, memo: memo.as_ref(), monitor }
     }
 
-    /// The best tree with its certificate, and its cost; `smaller` is known.
-    fn solve(
-        &self,
+    /// The best tree with its certificate; `smaller` is known. Where passes over nodes do not
+    /// resolve the optimum, losses are computed leaf by leaf from here on.
+    ///
+    /// # Errors
+    /// Where that does not resolve it either.
+    pub fn solve(
+        &mut self,
         settings: &Settings,
         monitor: &Monitor,
         smaller: Option<&Solution>,
-    ) -> Result<(Solution, f64), Error> {
-        let best = (self.root.leaf + self.task.leaf_penalty(), Tree::leaf());
-        let mut search = Search::new(self, settings, monitor, best, 0.0)
-            .with_slack(self.slack)
-            .trusting_reference(self.task.reference().is_some());
-        if let Some(smaller) = smaller {
-            search.offer(smaller.objective, smaller.tree.clone());
+    ) -> Result<Solution, Error> {
+        let mut found = self.solve_once(settings, monitor, (smaller, false));
+        if self.tables.exact.is_none() && self.is_unresolved(&found, settings) {
+            *self = self.leaf_by_leaf(found.objective)?;
+            found = self.solve_once(settings, monitor, (Some(&found), true));
         }
-        let stop = self.run(&mut search, settings, monitor).err();
-        let cost = search.best.0;
-        let (tree, verdict) = search.finish(stop);
-        let off = (verdict.objective - cost).abs();
-        if self.task.reference().is_none() && off > MEET * verdict.objective.max(1.0) {
-            let reason = format!("span too wide a range: sums over them are off by {off:.1e}");
+        if found.status == Status::Unresolved {
+            let gap = found.objective - found.lower_bound;
+            let reason = format!(
+                "the weights and times span too wide a range for a certificate: the objective \
+                 {:e} is certain to {gap:.1e} only",
+                found.objective
+            );
             return Err(Error::invalid("sample_weight", reason));
         }
-        let solution = Solution {
+        Ok(found)
+    }
+
+    /// Whether what a search found is uncertain for the rounding of its sums alone.
+    fn is_unresolved(&self, found: &Solution, settings: &Settings) -> bool {
+        match found.status {
+            Status::Unresolved => true,
+            // Here no bound shows how far the search sees.
+            Status::ReferenceOptimal => !self.resolves(found.objective, settings),
+            _ => false,
+        }
+    }
+
+    /// Whether a tree of this objective could be told from those that are no better.
+    fn resolves(&self, objective: f64, settings: &Settings) -> bool {
+        Measured::plain(objective).meets(self.scale(settings).bound(objective))
+    }
+
+    /// The same data, computed so that trees near this one are told apart.
+    pub fn seeing(self, tree: &Tree, settings: &Settings) -> Result<Self, Error> {
+        let objective = self.objective(tree);
+        if self.resolves(objective, settings) { Ok(self) } else { self.leaf_by_leaf(objective) }
+    }
+
+    fn scale(&self, settings: &Settings) -> CurveScale<'_, 'a> {
+        let allowed = settings.limits.allowed();
+        let mut most = (allowed.budget() as f64).min(self.tables.n_groups as f64);
+        let price = self.task.leaf_penalty();
+        if price > 0.0 {
+            // With more no tree is as good as a leaf.
+            most =
+                most.min(((self.root.leaf - self.tables.free_floor).max(0.0) / price).ceil() + 1.0);
+        }
+        CurveScale { prepared: self, most_leaves: most }
+    }
+
+    /// One search; where it is known that the first tree is better than most, only for those that
+    /// are enough better to matter.
+    fn solve_once(
+        &self,
+        settings: &Settings,
+        monitor: &Monitor,
+        (first, again): (Option<&Solution>, bool),
+    ) -> Solution {
+        let scale = self.scale(settings);
+        let best = match first {
+            Some(first) if again => ((1.0 - WORTH) * first.objective, first.tree.clone()),
+            _ => (self.root.leaf + self.task.leaf_penalty(), Tree::leaf()),
+        };
+        let mut search = Search::new(&scale, settings, monitor, best, 0.0)
+            .with_slack(self.slack)
+            .trusting_reference(self.task.reference().is_some());
+        match first {
+            Some(first) if again => search = search.after(first).keeping_the_first(),
+            Some(smaller) => search.offer(smaller.objective, smaller.tree.clone()),
+            None => {}
+        }
+        let stop = self.run(&mut search, settings, monitor).err();
+        let (tree, verdict) = search.finish(stop);
+        Solution {
             tree,
             objective: verdict.objective,
             lower_bound: verdict.lower_bound,
@@ -156,8 +267,7 @@ impl<'a> Prepared<'a> {
             n_columns: self.tables.columns.len(),
             trace: verdict.trace,
             kernel: format!("{}-double", self.kernel.backend.name()),
-        };
-        Ok((solution, cost))
+        }
     }
 
     /// Greedy trees first, then all depths.

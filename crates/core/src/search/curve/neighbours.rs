@@ -8,7 +8,6 @@ use crate::search::branch::Branch;
 use crate::search::certificate::MEET;
 use crate::search::near::{self, Near, Nearness};
 use crate::search::nodes::{Allowed, Listed, Nodes};
-use crate::search::root::Scale;
 use crate::search::{Alternative, Checked, Monitor, Status, Stop};
 use crate::task::curve::ScalarCurveTask;
 use crate::tree::{LEAF, Tree};
@@ -26,16 +25,16 @@ pub fn near_optimal(
     monitor: &Monitor,
     (slack, limit): (f64, usize),
 ) -> Result<Near, Error> {
-    let prepared = Prepared::new(task, features, settings)?;
-    let (first, best) = prepared.solve(settings, monitor, None)?;
+    let mut prepared = Prepared::new(task, features, settings)?;
+    let first = prepared.solve(settings, monitor, None)?;
     if !matches!(first.status, Status::Optimal | Status::ReferenceOptimal) {
         let status = first.status;
         return Ok(Near::stopped(first, status));
     }
-    let tolerance = |value: f64| value + slack + MEET * value;
-    let nearness = Nearness { cut: tolerance(best), worst: tolerance(first.objective), limit };
+    let worst = first.objective + slack + MEET * first.objective;
+    let nearness = Nearness { cut: prepared.cost_above(worst), worst, limit };
     let mut branch = prepared.branch(settings, monitor);
-    let objective = |tree: &Tree| prepared.objective(0.0, tree).objective;
+    let objective = |tree: &Tree| prepared.objective(tree);
     Ok(near::near_optimal(&mut branch, &prepared.root, settings, first, &nearness, objective))
 }
 
@@ -48,9 +47,9 @@ pub fn alternatives(
     tree: &Tree,
 ) -> Result<(Vec<Alternative>, Option<Stop>), Error> {
     tree.check(features.n_features())?;
-    let prepared = Prepared::new(task, features, settings)?;
+    let prepared = Prepared::new(task, features, settings)?.seeing(tree, settings)?;
     let branch = prepared.branch(settings, monitor);
-    let objective = |tree: &Tree| prepared.objective(0.0, tree).objective;
+    let objective = |tree: &Tree| prepared.objective(tree);
     let mut walk = Walk { branch, tree, found: Vec::new(), objective };
     match walk.from(0, &prepared.root, settings.limits.allowed()) {
         Ok(()) => Ok((walk.found, None)),

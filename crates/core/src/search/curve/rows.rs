@@ -2,9 +2,11 @@
 
 use crate::data::{BinaryMatrix, Column, Sample, column_bitsets, ones, random_number};
 use crate::error::Error;
-use crate::survival::timeline::Code;
+use crate::precise::Precise;
+use crate::survival::timeline::{Code, Timeline};
 use crate::task::brier::antitonic::Fit;
-use crate::task::curve::CurveTask;
+use crate::task::brier::exact;
+use crate::task::curve::{CurveTask, LeafCurve};
 
 /// Distinct rows of a node, as a set of rows of the tables.
 #[derive(Clone, Debug, Default)]
@@ -35,7 +37,7 @@ impl Rows {
         yes: &mut Rows,
         no: &mut Rows,
     ) {
-        let column = &tables.column_masks[c * self.mask.len()..][..self.mask.len()];
+        let column = tables.column(c);
         yes.mask.clear();
         yes.mask.extend(self.mask.iter().zip(column).map(|(rows, column)| rows & column));
         no.mask.clear();
@@ -65,7 +67,7 @@ pub struct About {
 pub struct Tables {
     /// Time and kind of each row, ascending.
     pub code: Vec<Code>,
-    /// Whole-numbered weight of each row.
+    /// Weight of each row, in whole numbers unless losses are `exact`.
     pub weight: Vec<f64>,
     /// For each code, the first row of a later one; ascending.
     pub run_end: Vec<u32>,
@@ -107,6 +109,10 @@ pub struct Tables {
     pub n_groups: usize,
     /// Floor of all rows without the reference model.
     pub free_floor: f64,
+    /// Groups that have a floor.
+    pub n_floors: usize,
+    /// Where losses are computed leaf by leaf, from the weights as they are.
+    pub exact: Option<Timeline>,
 }
 
 /// Distinct rows per time from which nodes are counted in histograms.
@@ -116,12 +122,13 @@ impl Tables {
     /// The root and the constants for it.
     ///
     /// `floors` asks for the floor of every group of equal rows; `losses` are those of a reference
-    /// model on each row.
+    /// model on each row. Leaf by leaf is slow and [`exact`].
     pub fn new(
         task: &(impl CurveTask + ?Sized),
         features: &BinaryMatrix,
         floors: bool,
         losses: Option<&[f64]>,
+        leaf_by_leaf: bool,
     ) -> Result<(Rows, Tables), Error> {
         let timeline = task.timeline();
         let n = timeline.n_rows();
@@ -135,14 +142,14 @@ impl Tables {
         let words = columns.len().div_ceil(64).max(1);
         let bits = packed_rows(features, &columns);
         let codes: Vec<Code> = (0..n).map(|r| timeline.code(r)).collect();
-        let weights = timeline.whole_weights();
+        let weights = if leaf_by_leaf { timeline.weight.clone() } else { timeline.whole_weights() };
         let packed = |r: u32| &bits[r as usize * words..(r as usize + 1) * words];
         let mut order: Vec<u32> = (0..n as u32).collect();
         order.sort_unstable_by(|&r, &s| {
             packed(r).cmp(packed(s)).then(codes[r as usize].cmp(&codes[s as usize]))
         });
         // Equal rows, group by group.
-        let (mut merged, mut group): (Vec<(u32, f64, About)>, Vec<u32>) = (Vec::new(), Vec::new());
+        let (mut merged, mut group): (Vec<(u32, Precise, About)>, Vec<u32>) = Default::default();
         let mut reference = Vec::new();
         for (at, &r) in order.iter().enumerate() {
             let i = r as usize;
@@ -158,18 +165,22 @@ impl Tables {
                 Some((first, weight, about))
                     if same_group && codes[*first as usize] == codes[i] =>
                 {
-                    *weight += weights[i];
+                    weight.add(weights[i]);
                     about.count += 1.0;
                 }
                 _ => {
-                    merged.push((r, weights[i], About { count: 1.0, ..About::default() }));
+                    let about = About { count: 1.0, ..About::default() };
+                    merged.push((r, weights[i].into(), about));
                     group.push(reference.len() as u32 - 1);
                 }
             }
         }
+        let mut merged: Vec<(u32, f64, About)> =
+            merged.into_iter().map(|(r, weight, about)| (r, weight.value(), about)).collect();
         let total: f64 = merged.iter().map(|row| row.1).sum();
         let (plain, censoring) = timeline.suffix_integrals(total);
-        let weighted = merged.iter().any(|(_, weight, about)| *weight != about.count);
+        let weighted =
+            leaf_by_leaf || merged.iter().any(|(_, weight, about)| *weight != about.count);
         let mut tables = Tables {
             code: Vec::new(),
             weight: Vec::new(),
@@ -193,16 +204,26 @@ impl Tables {
             reference: losses.is_some(),
             n_groups: reference.len(),
             free_floor: 0.0,
+            n_floors: 0,
+            exact: leaf_by_leaf.then(|| timeline.clone()),
         };
         let mut start = 0;
         while start < merged.len() {
             let len = group[start..].iter().take_while(|&&g| g == group[start]).count();
             let rows = merged[start..start + len].iter();
             let curve = rows.map(|&(r, weight, _)| (codes[r as usize], weight));
-            let floor = if floors { tables.best_curve(curve) } else { 0.0 };
+            let floor = match &tables.exact {
+                _ if !floors => 0.0,
+                None => tables.best_curve(curve),
+                Some(timeline) => {
+                    let weighted: Vec<(Code, f64)> = curve.filter(|row| row.1 > 0.0).collect();
+                    exact::leaf_loss(timeline, LeafCurve::BrierOptimal, &weighted)
+                }
+            };
             tables.free_floor += floor;
             let head = &mut merged[start].2;
             head.floor = floor.max(reference[group[start] as usize] / timeline.total_weight());
+            tables.n_floors += usize::from(head.floor > 0.0);
             start += len;
         }
         let mut by_time: Vec<u32> = (0..merged.len() as u32).collect();
@@ -252,7 +273,8 @@ impl Tables {
                 tables.events[bit][id / 64] |= 1 << (id % 64);
             }
         }
-        if timeline.weight_scale() == 1.0
+        if !leaf_by_leaf
+            && timeline.weight_scale() == 1.0
             && of_run.iter().all(|&weight| weight <= f64::from(u16::MAX))
         {
             tables.small_weight = Some(tables.weight.iter().map(|&w| w as u16).collect());
@@ -265,7 +287,7 @@ impl Tables {
     /// Number of the caller's rows with an event where column `c` is false and where it is true;
     /// O(rows / 64), and as often as the rows that stand for most stand for others.
     pub fn events(&self, rows: &Rows, c: usize) -> [u64; 2] {
-        let column = &self.column_masks[c * rows.mask.len()..][..rows.mask.len()];
+        let column = self.column(c);
         let mut sides = [0; 2];
         for (bit, with_bit) in self.events.iter().enumerate() {
             for ((&rows, &column), &with_bit) in rows.mask.iter().zip(column).zip(with_bit) {
@@ -282,6 +304,12 @@ impl Tables {
         mask.iter().zip(&self.random).fold(0, |sum: u128, (&word, &random)| {
             sum.wrapping_add(random.wrapping_mul(u128::from(word)))
         })
+    }
+
+    /// The rows where column `c` is true, as [`Rows::mask`].
+    pub fn column(&self, c: usize) -> &[u64] {
+        let words = self.random.len();
+        &self.column_masks[c * words..][..words]
     }
 
     /// Columns of row `id`.

@@ -27,7 +27,7 @@ impl<'a> Curves<'a> {
         features: &BinaryMatrix,
         settings: &Settings,
     ) -> Result<Self, Error> {
-        let (all, tables) = Tables::new(task, features, false, None)?;
+        let (all, tables) = Tables::new(task, features, false, None, false)?;
         // Cells too small for a leaf are not left out: they are beside some that are not.
         let kernel = Kernel { backend: settings.backend(), curve: task.curve(), min_leaf: 1 };
         Ok(Curves { task, tables, kernel, all })

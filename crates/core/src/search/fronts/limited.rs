@@ -13,7 +13,7 @@ use super::start::Relaxation;
 use super::whole::columns;
 use crate::data::BinaryMatrix;
 use crate::search::certificate::{Certificate, Verdict};
-use crate::search::{Checked, Measured, Settings, Status, Stop};
+use crate::search::{Checked, Measured, Settings, Stop, TracePoint};
 use crate::task::{ANY, FrontTask};
 use crate::tree::Tree;
 use std::sync::Arc;
@@ -45,11 +45,12 @@ pub(super) struct Search<'a, 'e, T, const K: usize> {
     /// Larger than component 0 of any tree.
     worst: i64,
     best: Option<Point<K>>,
+    /// The tree of the least objective met, and its objective: the best but for rounding.
+    shown: Option<Point<K>>,
+    measured: Measured,
     /// No admissible tree has a smaller component 0 than this.
     lower: i64,
     certificate: Certificate<'a>,
-    /// Objective of the best tree.
-    measured: Measured,
     features: &'a BinaryMatrix,
     /// Whether leaves can be labelled in several ways.
     labelled: bool,
@@ -90,6 +91,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
             depth: 0,
             last: false,
             best: None,
+            shown: None,
             engine,
             root,
             lower,
@@ -97,10 +99,17 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         }
     }
 
+    /// Goes on where another search for the same trees ended, with this tree.
+    pub fn after(mut self, trace: &[TracePoint], tree: &Tree) -> Result<Self, Stop> {
+        self.certificate = self.certificate.after(trace);
+        self.offer_labellings(tree)?;
+        Ok(self)
+    }
+
     /// The best tree of the depth of the settings, and what is known of it.
     pub fn run(mut self, settings: &Checked, relaxed: &Relaxation) -> (Option<Point<K>>, Verdict) {
         let stop = self.search(settings, relaxed).err();
-        (self.best, self.certificate.finish(stop))
+        (self.shown, self.certificate.finish(stop))
     }
 
     fn search(&mut self, settings: &Checked, relaxed: &Relaxation) -> Result<(), Stop> {
@@ -122,7 +131,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
             if depth == QUICK + 1 {
                 self.relax(settings, relaxed)?;
             }
-            if self.best.is_some_and(|best| best.cost[0] <= self.lower) {
+            if self.certificate.is_met() || self.best.is_some_and(|b| b.cost[0] <= self.lower) {
                 return Ok(());
             }
             (self.depth, self.last) = (depth, depth == deepest);
@@ -132,6 +141,9 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
             // What is too large for fronts may not be for the search without limits.
             if let (Err(Stop::Memory), true) = (solved, depth <= QUICK) {
                 self.relax(settings, relaxed)?;
+                if self.certificate.is_met() {
+                    return Ok(());
+                }
             }
             solved?;
         }
@@ -195,17 +207,12 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         let Ok(found) = relaxed(&settings, &inner) else { return Ok(()) };
         monitor.count(inner.nodes());
         // Both count in fixed point, each in its own.
-        let near = |at: f64, share: f64| share * at.abs().max(1.0);
-        let bound = found.lower_bound - near(found.lower_bound, 1e-9);
-        let cost = (bound - task.objective_of(0, 1)) * task.units()[0];
+        let bound = found.lower_bound - 1e-9 * found.lower_bound.abs().max(1.0);
+        let cost = task.cost_of(bound - task.resolution());
         self.lower = self.lower.max(whole(cost));
         self.offer_labellings(&found.tree)?;
-        if let (Some(best), Status::Optimal) = (self.best, found.status) {
-            let objective = task.objective_of(best.cost[0], best.leaves);
-            if objective <= found.objective + near(objective, 1e-12) {
-                self.lower = best.cost[0];
-            }
-        }
+        // What is best without limits and keeps them is best.
+        self.certificate.raise(found.lower_bound);
         self.tell();
         monitor.check()
     }
@@ -235,7 +242,11 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
 
     /// The best tree from now on.
     fn take(&mut self, point: Point<K>) {
-        (self.best, self.measured) = (Some(point), self.measure(&point));
+        self.best = Some(point);
+        let measured = self.measure(&point);
+        if measured.objective <= self.measured.objective {
+            (self.shown, self.measured) = (Some(point), measured);
+        }
         self.tell();
     }
 

@@ -144,20 +144,30 @@ pub(crate) fn unresolved<T: FrontTask<K>, const K: usize>(task: &T, found: &Fron
 ///
 /// `relaxed` is the same search without the windows. Without a
 /// point, and with an infinite objective, when the search was stopped before an admissible tree
-/// was met, or when there is proven to be none: `Status::Infeasible`.
+/// was met, or when there is proven to be none: `Status::Infeasible`. Where a search of less
+/// resolution found a tree, this one goes on from there.
 pub(crate) fn solve_limited<T: FrontTask<K>, const K: usize>(
     task: &T,
     relaxed: &Relaxation,
     features: &BinaryMatrix,
     settings: &Checked,
     monitor: &Monitor,
+    known: Option<Front>,
 ) -> Result<Front, Error> {
     let sample = sample(task, features);
     let (n_distinct_rows, n_columns) = (sample.n_rows(), sample.n_columns());
     let mut engine = Engine::new(task, features, settings, monitor)?;
     engine.max_leaves = leaf_limit(settings, &sample);
     let root = engine.root(sample);
-    let search = limited::Search::new(&mut engine, root, features, settings);
+    let mut search = limited::Search::new(&mut engine, root, features, settings);
+    if let Some(known) = known {
+        let after = known.points.first().map(|point| search.after(&known.trace, &point.tree));
+        match after {
+            Some(Ok(after)) => search = after,
+            Some(Err(stop)) => return Ok(Front { status: Status::from(stop), ..known }),
+            None => return Ok(known),
+        }
+    }
     let (best, verdict) = search.run(settings, relaxed);
     Ok(Front {
         points: best.iter().map(|p| point(&engine, p)).collect(),

@@ -37,7 +37,7 @@ pub fn without_parity<'a>(
 
 /// What [`Capacity`](crate::task::capacity::Capacity) is without its limits.
 pub fn without_capacity<'a>(
-    costs: &'a [f64],
+    rewards: &'a [f64],
     n_labels: usize,
     weights: Option<&'a [f64]>,
     leaf_penalty: f64,
@@ -45,7 +45,7 @@ pub fn without_capacity<'a>(
 ) -> Box<Relaxation<'a>> {
     Box::new(move |settings, monitor| {
         let most_leaves = settings.limits.most_leaves();
-        let task = LabelCosts::of_costs(costs, n_labels, weights, leaf_penalty, most_leaves)?;
+        let task = LabelCosts::of_rewards(rewards, n_labels, weights, leaf_penalty, most_leaves)?;
         solve(&task, features, settings, monitor)
     })
 }

@@ -117,7 +117,7 @@ impl<T: LaneTask> Scale<i64> for SumScale<'_, T> {
 
     fn bound(&self, lower: i64) -> f64 {
         let value = self.task.objective_of_cost(lower.saturating_sub(self.ties));
-        let evaluated = EVALUATED * (value.abs() + (value - self.at_no_cost).abs());
+        let evaluated = EVALUATED * self.task.addends(value, self.at_no_cost);
         (value - self.resolution - evaluated).max(self.task.least_objective())
     }
 

@@ -4,11 +4,11 @@ use super::solve::{cost, measured};
 use super::{Problem, sample, solve};
 use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
-use crate::search::branch::{Branch, MemoOf};
+use crate::search::branch::Branch;
 use crate::search::certificate::MEET;
 use crate::search::near::{self, Near, Nearness};
 use crate::search::nodes::{Allowed, Cost, Listed};
-use crate::search::wide::{self, WideNodes};
+use crate::search::wide;
 use crate::search::{Alternative, Checked, Measured, Monitor, Status, Stop};
 use crate::task::wide::Wide;
 use crate::task::{FreeQuestions, Statistics};
@@ -42,20 +42,17 @@ pub fn near_optimal<T: FreeQuestions>(
         let leaves = settings.limits.most_leaves().min(rows.n_rows());
         let of_best = wide::cost(&*wide, features, &first.tree);
         let cut = wide::within(&*wide, of_best, tolerance, leaves);
-        let memo = settings.switches.cache.then(|| MemoOf::<WideNodes>::new(settings.bytes()));
-        let nodes = WideNodes::new(&*wide, &rows, settings, monitor);
-        let root = nodes.node(rows);
-        let mut branch = Branch { nodes, memo: memo.as_ref(), monitor };
         let nearness = Nearness { cut, worst, limit };
-        return Ok(near::near_optimal(&mut branch, &root, settings, first, &nearness, objective));
+        return Ok(wide::with_branch(&*wide, rows, settings, monitor, |branch, root| {
+            near::near_optimal(branch, root, settings, first, &nearness, objective)
+        }));
     }
     let rows = sample(task, features)?;
-    // Costs are linear in the objective; ties are told apart by a price, of either sign, that is
-    // none.
-    let unit = (task.objective_of_cost(1 << 40) - task.objective_of_cost(0)) / (1u64 << 40) as f64;
+    // Ties are told apart by a price, of either sign, that is none.
     let ties = task.tie_price().abs().saturating_mul(rows.n_rows() as i64);
     // So far below the largest number that no difference of costs leads beyond it.
-    let above = (((tolerance + 2.0 * resolution) / unit) as i64).min(i64::MAX >> 2) + ties + 1;
+    let above =
+        (((tolerance + 2.0 * resolution) / task.unit_value()) as i64).min(i64::MAX >> 2) + ties + 1;
     let cut = cost(task, features, &first.tree) + above;
     let nearness = Nearness { cut, worst, limit };
     let problem = Problem::new(task, &rows, settings, monitor);
@@ -141,13 +138,11 @@ fn below_each(
     allowed: Allowed,
     mut add: impl FnMut(usize, &Tree),
 ) -> Result<(), Stop> {
-    let memo = settings.switches.cache.then(|| MemoOf::<WideNodes>::new(settings.bytes()));
-    let nodes = WideNodes::new(task, &sample, settings, monitor);
-    let node = nodes.node(sample);
-    let column = |c: usize| node.sample.columns[c].feature;
-    let mut branch = Branch { nodes, memo: memo.as_ref(), monitor };
-    let add = |split: &wide::Split, tree: &Tree| add(column(split.column), tree);
-    with_each_root(&mut branch, &node, allowed, add)
+    wide::with_branch(task, sample, settings, monitor, |branch, node| {
+        let column = |c: usize| node.sample.columns[c].feature;
+        let add = |split: &wide::Split, tree: &Tree| add(column(split.column), tree);
+        with_each_root(branch, node, allowed, add)
+    })
 }
 
 /// The rows that reach a node.

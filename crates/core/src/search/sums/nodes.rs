@@ -9,14 +9,12 @@ use crate::search::branch::Branch;
 use crate::search::lattice::{self, Extent, Found, Query};
 use crate::search::nodes::{
     Allowed, Below, Bounded, Cost, Known, KnownOf, Listed, Look, Nodes, Parent, Pending, Rooted,
-    full_leaves, kept,
+    full_leaves, kept, key_in_context, splits_that_pay,
 };
 use crate::search::{Settings, branch};
 use crate::task::LaneTask;
 use crate::tree::Tree;
-use rustc_hash::FxBuildHasher;
 use std::cmp::Reverse;
-use std::hash::BuildHasher;
 use std::sync::Arc;
 
 /// Look-ahead of the order of columns.
@@ -324,7 +322,8 @@ impl<'a, T: LaneTask> Nodes for SumNodes<'a, T> {
         let mut depth = node.sample.n_columns();
         let price = self.problem.task.split_price();
         if price > 0 && node.leaf < i64::MAX && self.settings.switches.equivalent_points {
-            depth = depth.min(usize::try_from((node.leaf - node.finest) / price).unwrap_or(0));
+            let saved = i128::from(node.leaf) - i128::from(node.finest);
+            depth = depth.min(splits_that_pay(saved, price.into()));
         }
         allowed.at_most(depth, usize::MAX)
     }
@@ -338,12 +337,10 @@ impl<'a, T: LaneTask> Nodes for SumNodes<'a, T> {
         if !T::PRICED {
             return node.rows;
         }
-        // What was tested above matters as far as it changes prices below.
-        let Node { sample, rows, .. } = node;
         let task = self.problem.task;
-        let context = |feature| (feature, task.context(feature, &sample.tested));
-        let contexts = sample.columns.iter().map(|column| context(column.feature));
-        rows ^ u128::from(FxBuildHasher.hash_one(contexts.collect::<Vec<_>>())).rotate_left(31)
+        key_in_context(node.rows, &node.sample, |feature| {
+            task.context(feature, &node.sample.tested)
+        })
     }
 
     fn look(

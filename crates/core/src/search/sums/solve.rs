@@ -8,11 +8,11 @@ use crate::error::Error;
 use crate::search::branch::Branch;
 use crate::search::certificate::MEET;
 use crate::search::lattice::{self, Found, Query};
-use crate::search::nodes::{Allowed, Nodes};
+use crate::search::nodes::{Allowed, Nodes, cost_of_tree};
 use crate::search::root::{Scale, Search};
 use crate::search::{Checked, Measured, Monitor, Settings, Solution, Status, Stop, wide};
 use crate::task::LaneTask;
-use crate::tree::{LEAF, Tree};
+use crate::tree::Tree;
 
 /// Trees this share cheaper than a known one are not worth finding with finer numbers: a quarter
 /// of what objective and bound may differ by.
@@ -92,7 +92,10 @@ fn solve_once<T: LaneTask>(
         None => (task.leaf_cost(&rows.total), Tree::leaf()),
         Some(known) => {
             let cost = cost(task, features, &known.tree);
-            let worth = if scale.is_exact() { 0 } else { (WORTH * cost.abs() as f64) as i64 };
+            // Costs may be shortfalls, which are larger than what they are told for.
+            let units = measured(task, features, &known.tree).magnitude / task.unit_value();
+            let worth = WORTH * units.min(cost.abs() as f64);
+            let worth = if scale.is_exact() { 0 } else { worth as i64 };
             (cost - worth, known.tree.clone())
         }
     };
@@ -188,26 +191,10 @@ fn path_once<T: LaneTask>(
 
 /// Cost of a tree in the units of the search.
 pub(super) fn cost<T: LaneTask>(task: &T, features: &BinaryMatrix, tree: &Tree) -> i64 {
-    let channels = task.channels();
-    let mut sums = vec![0i64; tree.n_nodes() * channels];
-    for (r, record) in task.statistics().chunks_exact(channels).enumerate() {
-        for node in tree.path(features, r) {
-            for (sum, v) in sums[node * channels..].iter_mut().zip(record) {
-                *sum += v;
-            }
-        }
-    }
-    let of_node = |node: usize| &sums[node * channels..][..channels];
-    let mut total = 0i64;
-    for (node, tested) in tree.nodes_with_tested() {
-        total = total.saturating_add(match tree.feature[node] {
-            LEAF => task.leaf_cost(of_node(node)),
-            feature => {
-                task.split_price() + task.feature_price(feature as usize, &tested, of_node(node))
-            }
-        });
-    }
-    total
+    cost_of_tree(task, features, tree, |feature, tested, sums| match feature {
+        None => task.leaf_cost(sums),
+        Some(feature) => task.split_price() + task.feature_price(feature, tested, sums),
+    })
 }
 
 /// What a solution says besides its tree.

@@ -5,16 +5,17 @@
 
 mod nodes;
 
+use nodes::Node;
 pub use nodes::{Split, WideNodes};
 
 use super::branch::{Branch, MemoOf};
-use super::nodes::Cost;
+use super::nodes::{Cost, cost_of_tree};
 use super::root::{Scale, Search};
-use super::{Checked, Measured, Monitor, Solution};
+use super::{Checked, Measured, Monitor, Settings, Solution};
 use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
 use crate::task::wide::{MOST_ROWS, Wide};
-use crate::tree::{LEAF, Tree};
+use crate::tree::Tree;
 
 /// Share by which evaluating an objective, or that of a cost, may be off; see
 /// docs/maths/resolution.md.
@@ -39,7 +40,7 @@ impl Scale<i128> for WideScale<'_> {
     /// Costs are rounded down: no tree's objective is below that of its cost.
     fn bound(&self, lower: i128) -> f64 {
         let value = self.task.objective_of_cost(lower.saturating_sub(self.lost).max(0));
-        value - EVALUATED * value
+        value - EVALUATED * self.task.addends(value)
     }
 }
 
@@ -55,6 +56,20 @@ pub fn sample(task: &dyn Wide, features: &BinaryMatrix) -> Result<Sample, Error>
     Ok(Sample::with_kinds(features, statistics, channels, &task.kinds(), &[]))
 }
 
+/// What a search over the nodes of these rows says of their root.
+pub fn with_branch<R>(
+    task: &dyn Wide,
+    sample: Sample,
+    settings: &Settings,
+    monitor: &Monitor,
+    search: impl FnOnce(&mut Branch<WideNodes>, &Node) -> R,
+) -> R {
+    let memo = settings.switches.cache.then(|| MemoOf::<WideNodes>::new(settings.bytes()));
+    let nodes = WideNodes::new(task, &sample, settings, monitor);
+    let root = nodes.node(sample);
+    search(&mut Branch { nodes, memo: memo.as_ref(), monitor }, &root)
+}
+
 /// The best tree, where a search of less resolution found one.
 pub fn solve(
     task: &dyn Wide,
@@ -65,17 +80,15 @@ pub fn solve(
     known: Solution,
 ) -> Result<Solution, Error> {
     let sample = sample(task, features)?;
-    let memo = settings.switches.cache.then(|| MemoOf::<WideNodes>::new(settings.bytes()));
-    let nodes = WideNodes::new(task, &sample, settings, monitor);
     let allowed = settings.limits.allowed();
     let leaves = allowed.leaves.min(sample.n_rows());
     // A tree of the same cost may be a unit better per leaf and price.
     let scale = WideScale { task, objective, lost: 3 * leaves as i128 };
     let best = (cost(task, features, &known.tree), known.tree.clone());
-    let root = nodes.node(sample);
     let mut search = Search::new(&scale, settings, monitor, best, 0).after(&known);
-    let mut branch = Branch { nodes, memo: memo.as_ref(), monitor };
-    let stop = search.at_root(&mut branch, &root, allowed, true).err();
+    let stop = with_branch(task, sample, settings, monitor, |branch, root| {
+        search.at_root(branch, root, allowed, true).err()
+    });
     let (tree, verdict) = search.finish(stop);
     Ok(Solution {
         tree,
@@ -91,29 +104,14 @@ pub fn solve(
 
 /// Cost of a tree.
 pub fn cost(task: &dyn Wide, features: &BinaryMatrix, tree: &Tree) -> i128 {
-    let channels = task.channels();
-    let mut sums = vec![0i64; tree.n_nodes() * channels];
-    for (r, record) in task.statistics().chunks_exact(channels).enumerate() {
-        for node in tree.path(features, r) {
-            for (sum, v) in sums[node * channels..].iter_mut().zip(record) {
-                *sum += v;
-            }
-        }
-    }
-    let of_node = |(node, tested): (usize, Vec<usize>)| {
-        let sums = &sums[node * channels..][..channels];
-        match tree.feature[node] {
-            LEAF => task.leaf_cost(sums),
-            of => task.split_price().plus(task.feature_price(of as usize, &tested, sums)),
-        }
-    };
-    tree.nodes_with_tested().into_iter().map(of_node).fold(0, i128::plus)
+    cost_of_tree(task, features, tree, |feature, tested, sums| match feature {
+        None => task.leaf_cost(sums),
+        Some(feature) => task.split_price().plus(task.feature_price(feature, tested, sums)),
+    })
 }
 
 /// What trees within `slack` of an objective cost at most, as the cost of the tree is given.
 pub fn within(task: &dyn Wide, cost: i128, slack: f64, leaves: usize) -> i128 {
-    // Costs are linear in the objective.
-    let unit = task.objective_of_cost(1 << 64) - task.objective_of_cost(0);
-    let units = slack / unit * (1i128 << 64) as f64 * (1.0 + 1e-9);
+    let units = slack / task.value_of_cost(1 << 64) * (1i128 << 64) as f64 * (1.0 + 1e-9);
     cost.plus(units as i128).plus(3 * leaves as i128)
 }

@@ -4,12 +4,11 @@ use crate::data::{Sample, Smallest};
 use crate::search::branch::Branch;
 use crate::search::nodes::{
     Allowed, Bounded, Cost, InOrder, Known, KnownOf, Listed, Look, Nodes, Parent, Rooted, kept,
+    key_in_context, splits_that_pay,
 };
 use crate::search::{Monitor, Settings, Stop};
 use crate::task::wide::Wide;
 use crate::tree::Tree;
-use rustc_hash::FxBuildHasher;
-use std::hash::BuildHasher;
 use std::sync::Arc;
 
 impl Cost for i128 {
@@ -143,8 +142,7 @@ impl Nodes for WideNodes<'_> {
     fn useful(&self, node: &Node, allowed: Allowed) -> Allowed {
         let mut depth = node.sample.n_columns();
         if self.price > 0 && node.leaf < i128::MOST {
-            let pay = node.leaf.minus(node.finest) / self.price;
-            depth = depth.min(usize::try_from(pay).unwrap_or(usize::MAX));
+            depth = depth.min(splits_that_pay(node.leaf.minus(node.finest), self.price));
         }
         allowed.at_most(depth, usize::MAX)
     }
@@ -157,10 +155,8 @@ impl Nodes for WideNodes<'_> {
         if !self.task.is_priced() {
             return node.rows;
         }
-        let Node { sample, rows, .. } = node;
-        let context = |feature| (feature, self.task.context(feature, &sample.tested));
-        let contexts = sample.columns.iter().map(|column| context(column.feature));
-        rows ^ u128::from(FxBuildHasher.hash_one(contexts.collect::<Vec<_>>())).rotate_left(31)
+        let context = |feature: usize| self.task.context(feature, &node.sample.tested);
+        key_in_context(node.rows, &node.sample, context)
     }
 
     fn look(

@@ -1,11 +1,14 @@
 //! All single splits of a node in one pass over its rows, lanes = columns, both sides at once.
 
+mod exact;
 mod side;
 mod source;
 
 use super::rows::{Rows, Tables};
 use crate::simd::{Backend, Job, RowLanes, Vector, with_token};
+use crate::survival::timeline::Code;
 use crate::task::brier::antitonic::Fit;
+use crate::task::brier::exact::leaf_loss;
 use crate::task::curve::LeafCurve;
 use side::{Change, Side, Step};
 use source::{
@@ -68,6 +71,10 @@ impl Kernel {
     /// Loss of all rows as one leaf.
     pub fn leaf(&self, tables: &Tables) -> f64 {
         let rows = tables.code.iter().copied().zip(tables.weight.iter().copied());
+        if let Some(timeline) = &tables.exact {
+            let weighted: Vec<(Code, f64)> = rows.filter(|row| row.1 > 0.0).collect();
+            return leaf_loss(timeline, self.curve, &weighted);
+        }
         match self.curve {
             LeafCurve::KaplanMeier => tables.kaplan_meier(rows).0,
             LeafCurve::BrierOptimal => tables.best_curve(rows),
@@ -95,6 +102,10 @@ impl Kernel {
             out.means.iter_mut().for_each(|values| values.resize(padded, 0.0));
         }
         if n_columns == 0 {
+            return;
+        }
+        if let Some(timeline) = &tables.exact {
+            exact::all_splits(rows, tables, timeline, self.curve, out);
             return;
         }
         with_token!(self.backend, token => {

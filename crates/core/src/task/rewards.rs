@@ -1,0 +1,237 @@
+//! Rewards of treatments as label costs: what each falls short of the best of its row.
+//!
+//! A search minimises shortfalls, which are not negative; objectives are minus the rewards. These
+//! may be far smaller than what they are differences of, so that objectives and bounds are
+//! computed with twice the digits, and what shortfalls lose is counted. See
+//! docs/maths/resolution.md.
+
+use super::fixed::{Precise, times_power, two_sum, unit_exponent};
+use super::{range_of, total_weight};
+use crate::error::Error;
+use crate::search::Measured;
+
+/// What the largest reward must be for means of rewards to keep their digits.
+const LEAST_REWARD: f64 = 1e-290;
+
+/// Products below this may lose digits, half the least number each.
+const EXACT_PRODUCT: f64 = 1e-290;
+
+/// As in the search.
+const EVALUATED: f64 = 1e-14;
+
+/// Rewards of all rows under every treatment.
+#[derive(Clone, Debug)]
+pub struct Rewards {
+    /// `[row][treatment]`, over 2^`outward`.
+    values: Vec<f64>,
+    /// Weights of the rows, in a unit of their own; empty where all are one.
+    weights: Vec<f64>,
+    n_treatments: usize,
+    /// Power of two that rewards were divided by.
+    pub(super) outward: i32,
+    /// Of the weights in their unit.
+    pub(super) total_weight: f64,
+    /// Sum of the best of every row, weights included.
+    best: Precise,
+    /// The least size of a reward that is not 0.
+    least: f64,
+    penalty: f64,
+}
+
+/// Shortfalls `[row][treatment]`, weights included, and by how much rounding them can change the
+/// sum of one of each row.
+pub(super) struct Shortfalls {
+    pub values: Vec<f64>,
+    pub off: f64,
+}
+
+impl Rewards {
+    /// `values[row][treatment]`, finite; the objective is the penalties of the leaves minus the mean
+    /// reward per unit of weight.
+    pub(super) fn new(
+        values: &[f64],
+        n_treatments: usize,
+        weights: Option<&[f64]>,
+        penalty: f64,
+    ) -> Result<Self, Error> {
+        let n_treatments = n_treatments.max(1);
+        if let Some(at) = values.iter().position(|v| !v.is_finite()) {
+            let row = at / n_treatments;
+            return Err(Error::invalid("rewards", format!("row {row} has one that is not finite")));
+        }
+        let most = values.iter().map(|v| v.abs()).fold(0.0, f64::max);
+        if most > 0.0 && most < LEAST_REWARD {
+            let reason = format!(
+                "none is larger than {most:e}, less than {LEAST_REWARD:e}; change their unit"
+            );
+            return Err(Error::invalid("rewards", reason));
+        }
+        let outward = unit_exponent(values.iter().copied());
+        let weight_unit = weights.map_or(0, |w| unit_exponent(w.iter().copied()));
+        let of_unit = |w: &[f64]| w.iter().map(|&w| times_power(w, -weight_unit)).collect();
+        let weights: Option<Vec<f64>> = weights.map(of_unit);
+        let total_weight = total_weight(weights.as_deref(), values.len() / n_treatments)?;
+        let inward: Vec<f64> = values.iter().map(|&v| times_power(v, -outward)).collect();
+        if inward.iter().zip(values).any(|(&v, &given)| times_power(v, outward) != given) {
+            let rows = values.iter().enumerate().map(|(at, &v)| (at / n_treatments, v));
+            let reason = format!("the values span too wide a range ({})", range_of(rows));
+            return Err(Error::invalid("rewards", reason));
+        }
+        let (values, weights) = (inward, weights.unwrap_or_default());
+        let least = values.iter().map(|v: &f64| v.abs()).filter(|&v| v > 0.0);
+        let least = least.fold(f64::INFINITY, f64::min);
+        let mut rewards = Rewards {
+            values,
+            weights,
+            n_treatments,
+            outward,
+            total_weight,
+            best: Precise::default(),
+            least: if least < f64::INFINITY { least } else { 0.0 },
+            penalty,
+        };
+        let mut best = Precise::default();
+        for row in 0..rewards.n_rows() {
+            best.add_product(rewards.weight(row), most_of(rewards.row(row)));
+        }
+        rewards.best = best;
+        Ok(rewards)
+    }
+
+    pub(super) fn n_rows(&self) -> usize {
+        self.values.len() / self.n_treatments
+    }
+
+    fn row(&self, row: usize) -> &[f64] {
+        &self.values[row * self.n_treatments..][..self.n_treatments]
+    }
+
+    fn weight(&self, row: usize) -> f64 {
+        self.weights.get(row).copied().unwrap_or(1.0)
+    }
+
+    /// The rewards, `[row][treatment]`, and a weight per row.
+    pub(super) fn weighted(&self) -> (&[f64], Vec<f64>) {
+        (&self.values, (0..self.n_rows()).map(|row| self.weight(row)).collect())
+    }
+
+    /// What every treatment of every row falls short of the best one.
+    pub(super) fn shortfalls(&self) -> Shortfalls {
+        let (mut values, mut off) = (Vec::with_capacity(self.values.len()), 0.0);
+        for row in 0..self.n_rows() {
+            let (rewards, w) = (self.row(row), self.weight(row));
+            let best = most_of(rewards);
+            let mut most = 0f64;
+            for &reward in rewards {
+                let (short, rest) = two_sum(best, -reward);
+                let product = w * short;
+                let small = product.abs() < EXACT_PRODUCT && w > 0.0 && short > 0.0 && w != 1.0;
+                let left = if small { f64::from_bits(1) } else { w.mul_add(short, -product) };
+                most = most.max(left.abs() + w * rest.abs());
+                values.push(product);
+            }
+            off += most;
+        }
+        Shortfalls { values, off: off * (1.0 + 1e-6) }
+    }
+
+    /// What an objective adds to the sum of all best rewards, weights included, without the penalty
+    /// of one leaf: at least 0, for no tree is better than that.
+    pub(super) fn short_of_best(&self, objective: f64) -> f64 {
+        let mut short = self.best;
+        let mean = times_power(objective - self.penalty, -self.outward);
+        short.add_product(mean, self.total_weight);
+        short.value().max(0.0)
+    }
+
+    /// What no row falls short by in a tree that is as good as one of this objective: a bit more,
+    /// for the rounding of this very number.
+    pub(super) fn most_short(&self, objective: f64) -> f64 {
+        let size = times_power(objective.abs() + self.penalty, -self.outward) * self.total_weight;
+        (self.short_of_best(objective) + 1e-9 * size) * (1.0 + 1e-9)
+    }
+
+    /// Objective of a summed shortfall, given in two parts, and the penalty of a leaf; prices of
+    /// splits are in the shortfall.
+    pub(super) fn objective_of(&self, shortfall: [f64; 2]) -> f64 {
+        let mut short = Precise::default().minus(self.best);
+        shortfall.into_iter().for_each(|part| short.add(part));
+        times_power(short.value() / self.total_weight, self.outward) + self.penalty
+    }
+
+    /// What no objective is below: every row has its best treatment, and there is one leaf.
+    pub(super) fn least_objective(&self) -> f64 {
+        let least = self.objective_of([0.0; 2]);
+        least - EVALUATED * self.addends(least, 0.0)
+    }
+
+    /// Size of what [`objective_of`](Self::objective_of) rounds on the way to a value, prices of so
+    /// many splits included, whose sum is off by a few units in the last place.
+    pub(super) fn addends(&self, value: f64, splits: f64) -> f64 {
+        value.abs() + self.penalty * (1.0 + splits / 16.0)
+    }
+
+    /// Objective of a partition of the rows into leaves that take their best treatment; terms are
+    /// the rewards of the rows.
+    pub(super) fn measured(&self, leaf_of: &[usize], n_leaves: usize) -> Measured {
+        let k = self.n_treatments;
+        let mut sums = vec![(Precise::default(), 0.0); n_leaves * k];
+        for (row, &leaf) in leaf_of.iter().enumerate() {
+            let w = self.weight(row);
+            for ((sum, size), &reward) in sums[leaf * k..].iter_mut().zip(self.row(row)) {
+                sum.add_product(w, reward);
+                *size += w * reward.abs();
+            }
+        }
+        let (mut value, mut terms) = (Precise::default(), 0.0);
+        for leaf in sums.chunks_exact(k) {
+            // Of equally good treatments the first.
+            let mut best = &leaf[0];
+            for treatment in leaf {
+                best = if treatment.0.value() > best.0.value() { treatment } else { best };
+            }
+            value = value.plus(best.0);
+            terms += best.1;
+        }
+        self.told(value, terms, n_leaves)
+    }
+
+    /// Objective of the treatments that every row is given.
+    pub(super) fn given(&self, treatments: impl Iterator<Item = i64>, n_leaves: usize) -> Measured {
+        let (mut value, mut terms) = (Precise::default(), 0.0);
+        for (row, treatment) in treatments.enumerate() {
+            let (w, reward) = (self.weight(row), self.row(row)[treatment as usize]);
+            value.add_product(w, reward);
+            terms += w * reward.abs();
+        }
+        self.told(value, terms, n_leaves)
+    }
+
+    fn told(&self, value: Precise, terms: f64, n_leaves: usize) -> Measured {
+        let mean = |sum: f64| times_power(sum / self.total_weight, self.outward);
+        let penalty = self.penalty * n_leaves as f64;
+        let size = mean(terms) + penalty;
+        // Where all terms are 0, what a single reward may be.
+        let magnitude = if size > 0.0 { size } else { times_power(self.least, self.outward) };
+        Measured { objective: penalty - mean(value.value()), magnitude }
+    }
+
+    /// What is too wide for a certificate.
+    pub(super) fn widest(&self) -> (&'static str, String) {
+        let of_rows = self.values.iter().enumerate();
+        let given =
+            |(at, &v): (usize, &f64)| (at / self.n_treatments, times_power(v, self.outward));
+        ("rewards", range_of(of_rows.map(given)))
+    }
+}
+
+/// An integer over 2^`exponent` as the sum of two numbers.
+pub(super) fn in_two_parts(cost: i128, exponent: i32) -> [f64; 2] {
+    let high = cost as f64;
+    let low = (cost - high as i128) as f64;
+    [high, low].map(|part| times_power(part, -exponent))
+}
+
+fn most_of(values: &[f64]) -> f64 {
+    values.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+}

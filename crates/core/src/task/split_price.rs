@@ -1,0 +1,113 @@
+//! The price of a split for tasks of label costs: of numbers that order trees alike the one that
+//! lanes hold best. See docs/maths/label-costs.md.
+
+use super::fixed::power_of_two;
+use std::ops::RangeInclusive;
+
+/// Most bits of a fraction of a unit.
+const MAX_FRACTION_BITS: u32 = 20;
+
+/// The price of a split as the search charges it, in cost units.
+///
+/// Whole costs and at most q splits: trees compare by E + s·p, E whole and s ≤ q, so only the
+/// position of p among the fractions of denominators up to q matters. Any number strictly
+/// between the same two of them gives the same order without ties between sizes; just above
+/// such a fraction, equal trees go to fewer leaves. The one of fewest bits keeps lanes exact.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Price {
+    pub charged: i64,
+    /// What is charged beyond the true price.
+    pub tie: i64,
+    /// Costs are multiples of 2^grain.
+    pub grain: u32,
+    /// Bits of the fraction of a grain.
+    pub bits: u32,
+    /// Whether trees of equal cost have equally many leaves.
+    pub orders: bool,
+    /// Splits that may pay for themselves.
+    pub affordable: f64,
+}
+
+impl Price {
+    /// `price` in units of the statistics, which are shifted by `up` to give costs; by the
+    /// finest of the `grains` that leaves room for a fraction.
+    pub fn new(
+        price: f64,
+        up: u32,
+        mut grains: RangeInclusive<u32>,
+        single_leaf: i64,
+        max_leaves: usize,
+    ) -> Self {
+        // More than the single leaf costs is never paid.
+        let most = single_leaf.saturating_add(1).min(1 << 56 >> up) << up;
+        let exact = (price * power_of_two(up as i32)).min(most as f64).round() as i64;
+        let affordable = if price > 0.0 { single_leaf as f64 / price } else { f64::INFINITY };
+        let affordable = affordable.floor().max(1.0);
+        let grain = *grains.start();
+        let plain = Price { charged: exact, tie: 0, grain, bits: 0, orders: false, affordable };
+        let splits = ((max_leaves - 1) as f64).min(affordable).max(1.0);
+        let ordering = |grain: u32| {
+            let price = price * power_of_two((up - grain) as i32);
+            let price = price.min((single_leaf << (up - grain)) as f64 + 1.0);
+            // A bit less than the total has, for the mantissa of double lanes.
+            let room = grain - u32::from(grain < up);
+            let (numerator, bits) = between(price, splits).filter(|&(_, bits)| bits <= room)?;
+            let charged = numerator << (grain - bits);
+            Some(Price { charged, tie: charged - exact, grain, bits, orders: true, affordable })
+        };
+        grains.find_map(ordering).unwrap_or(plain)
+    }
+
+    /// Whether lanes of whole grains hold it, or a fraction of few bits.
+    pub fn is_exact(&self) -> bool {
+        self.orders || self.charged % (1i64 << self.grain) == 0
+    }
+}
+
+/// The fraction numerator/2^bits of fewest bits strictly between neighbouring fractions of
+/// denominators up to `most`, such that `price` is there or is the lower of them.
+fn between(price: f64, most: f64) -> Option<(i64, u32)> {
+    // A price is a product of three numbers: one that is a fraction but for the rounding of the
+    // product, and of its multiple below, is meant to be it.
+    let tolerance = 4.0 * f64::EPSILON * price;
+    let (mut low, mut high) = ((-1i64, 1i64), (i64::MAX, 1i64));
+    for b in 1..=(most.min(1025.0) as i64) {
+        let a = ((price + tolerance) * b as f64).floor() as i64;
+        if i128::from(a) * i128::from(low.1) > i128::from(low.0) * i128::from(b) {
+            low = (a, b);
+        }
+        if i128::from(a + 1) * i128::from(high.1) < i128::from(high.0) * i128::from(b) {
+            high = (a + 1, b);
+        }
+    }
+    let fraction = |bits: u32| {
+        let numerator = ((i128::from(low.0) << bits) / i128::from(low.1) + 1) as i64;
+        let below = i128::from(numerator) * i128::from(high.1) < i128::from(high.0) << bits;
+        below.then_some((numerator, bits))
+    };
+    if most > 1024.0 { None } else { (0..=MAX_FRACTION_BITS).find_map(fraction) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn charged_prices_order_trees_as_true_ones_do() {
+        for (price, most) in [(0.0, 31), (0.3, 31), (1.0 / 3.0, 7), (34.535, 31), (4.79, 60)] {
+            let (numerator, bits) = between(price, most as f64).unwrap();
+            let charged = numerator as f64 / (1u64 << bits) as f64;
+            assert!(bits <= 13, "{price}: {bits} bits");
+            for splits in 1..=most {
+                for whole in -2000..2000 {
+                    let of = |price: f64| f64::from(whole) + f64::from(splits) * price;
+                    let (truth, used) = (of(price), of(charged));
+                    // A tie goes to fewer splits, and to nothing else.
+                    let expected = if truth.abs() < 1e-9 { 1.0 } else { truth.signum() };
+                    assert!(used.signum() == expected && used.abs() > 1e-9);
+                }
+            }
+        }
+        assert_eq!(between(0.0, 31.0), Some((1, 5)));
+    }
+}
