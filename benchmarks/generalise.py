@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from sklearn.model_selection import StratifiedKFold
 from threadpoolctl import threadpool_limits
 
@@ -33,7 +34,6 @@ import bristlecone
 from benchmarks.machine import machine
 from benchmarks.soft import _about, _write, load
 from bristlecone.curves import censoring_survival, kaplan_meier
-from bristlecone.data.frame import Frame
 from bristlecone.errors import BristleconeWarning
 from bristlecone.metrics import (
     concordance_index_censored,
@@ -69,31 +69,28 @@ class Predictions(NamedTuple):
     leaves: float
 
 
-Model = Callable[[Frame, Outcome, Frame, np.ndarray, np.ndarray], Predictions]
+Model = Callable[[pd.DataFrame, Outcome, pd.DataFrame, np.ndarray, np.ndarray], Predictions]
 
 
-def drawn(name: str, most_rows: int, seed: int) -> tuple[Frame, np.ndarray, np.ndarray]:
+def drawn(name: str, most_rows: int, seed: int) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
     """Rows of a set, at most so many."""
     X, event, when = load({"source": "survset", "name": name}, Path())
     if len(event) > most_rows:
         rows = np.sort(np.random.default_rng(seed).choice(len(event), most_rows, replace=False))
-        X, event, when = X[rows], event[rows], when[rows]
+        X, event, when = X.iloc[rows], event[rows], when[rows]
     return X, event, when
 
 
-def filled(train: Frame, test: Frame) -> tuple[Frame, Frame]:
+def filled(train: pd.DataFrame, test: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Gaps of numbers filled with the training median; a missing category is one of its own."""
-    columns: tuple[list[Any], list[Any]] = ([], [])
+    fill: dict[str, Any] = {}
     for name, known in train.items():
-        for values, to in zip((known, test[name]), columns, strict=True):
-            if known.dtype == object:
-                fixed = np.array(["missing" if v is None else str(v) for v in values], dtype=object)
-            else:
-                numbers = known[~np.isnan(known.astype(float))].astype(float)
-                median = np.median(numbers) if numbers.size else 0.0
-                fixed = np.where(np.isnan(values.astype(float)), median, values.astype(float))
-            to.append((name, fixed))
-    return Frame(columns[0]), Frame(columns[1])
+        if known.dtype.kind == "O":
+            fill[name] = "missing"
+        else:
+            fill[name] = 0.0 if known.isna().all() else float(known.median())
+    whole = {name: float for name, known in train.items() if known.dtype.kind != "O"}
+    return train.fillna(fill).astype(whole), test.fillna(fill).astype(whole)
 
 
 def ours(parameters: dict[str, Any]) -> Model:
@@ -106,10 +103,10 @@ def ours(parameters: dict[str, Any]) -> Model:
         given["encoder"] = None
 
     def predict(
-        X: Frame, y: Outcome, held: Frame, own: np.ndarray, times: np.ndarray
+        X: pd.DataFrame, y: Outcome, held: pd.DataFrame, own: np.ndarray, times: np.ndarray
     ) -> Predictions:
         if "encoder" in given and given["encoder"] is None:
-            X, held = (Frame(one_hot(X, other)) for other in (X, held))
+            X, held = (one_hot(X, other) for other in (X, held))
         tree = kind(**given).fit(X, y)
         at, where = np.unique(own, return_inverse=True)
         hazard = tree.predict_cumulative_hazard_function(held, times=at)
@@ -120,16 +117,16 @@ def ours(parameters: dict[str, Any]) -> Model:
     return predict
 
 
-def one_hot(train: Frame, frame: Frame) -> list[tuple[str, np.ndarray]]:
+def one_hot(train: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
     """Numbers as they are, one column per category of the training rows but the first."""
-    columns = []
+    columns = {}
     for name, known in train.items():
-        if known.dtype != object:
-            columns.append((name, frame[name]))
+        if known.dtype.kind != "O":
+            columns[name] = frame[name]
             continue
         for level in np.unique(known.astype(str))[1:]:
-            columns.append((f"{name} = {level}", (frame[name].astype(str) == level).astype(float)))
-    return columns
+            columns[f"{name} = {level}"] = (frame[name].astype(str) == level).astype(float)
+    return pd.DataFrame(columns)
 
 
 def peer(parameters: dict[str, Any]) -> Model:
@@ -138,16 +135,14 @@ def peer(parameters: dict[str, Any]) -> Model:
     kind = given.pop("estimator")
 
     def predict(
-        X: Frame, y: Outcome, held: Frame, own: np.ndarray, times: np.ndarray
+        X: pd.DataFrame, y: Outcome, held: pd.DataFrame, own: np.ndarray, times: np.ndarray
     ) -> Predictions:
         from sksurv.ensemble import RandomSurvivalForest
         from sksurv.linear_model import CoxPHSurvivalAnalysis
         from sksurv.tree import SurvivalTree
         from sksurv.util import Surv
 
-        train, test = (
-            np.column_stack([values for _, values in one_hot(X, frame)]) for frame in (X, held)
-        )
+        train, test = (one_hot(X, frame).to_numpy(float) for frame in (X, held))
         if kind == "sksurv-tree":
             model = SurvivalTree(random_state=0, **given)
         elif kind == "forest":
@@ -180,7 +175,10 @@ def model_of(parameters: dict[str, Any]) -> Model:
 
 
 def run_cell(
-    data: tuple[Frame, np.ndarray, np.ndarray], parameters: dict[str, Any], folds: int, seed: int
+    data: tuple[pd.DataFrame, np.ndarray, np.ndarray],
+    parameters: dict[str, Any],
+    folds: int,
+    seed: int,
 ) -> dict[str, float]:
     """Mean scores over the folds of one division."""
     X, event, when = data
@@ -188,7 +186,7 @@ def run_cell(
     splitter = StratifiedKFold(folds, shuffle=True, random_state=seed)
     for rows, held in splitter.split(when, event):
         train, test = (event[rows], when[rows]), (event[held], when[held])
-        X_train, X_test = filled(X[rows], X[held])
+        X_train, X_test = filled(X.iloc[rows], X.iloc[held])
         last = horizon(train, test)
         times = np.linspace(0.0, last, BRIER_TIMES + 1)[1:]
         begun = time.process_time()

@@ -39,7 +39,7 @@ def drawn(name: str) -> Arrays:
     if len(event) > MOST_ROWS:
         random = np.random.default_rng(SEED)
         rows = np.sort(random.choice(len(event), MOST_ROWS, replace=False))
-        return X[rows], event[rows], when[rows]
+        return X.iloc[rows], event[rows], when[rows]
     return X, event, when
 
 
@@ -51,7 +51,7 @@ def run_set(data: Arrays, parameters: dict[str, Any]) -> dict[str, Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", BristleconeWarning)
             model = SoftSurvivalTree(**{"random_state": SEED, **parameters})
-            return model.fit(X[rows], (event[rows], when[rows]))
+            return model.fit(X.iloc[rows], (event[rows], when[rows]))
 
     scores, least, seconds = [], [], []
     splitter = StratifiedKFold(FOLDS, shuffle=True, random_state=SEED)
@@ -60,7 +60,7 @@ def run_set(data: Arrays, parameters: dict[str, Any]) -> dict[str, Any]:
         model = fitted(rows)
         seconds.append(time.process_time() - begun)
         least.append(float(model.leaf_shares_.min()))
-        scores.append(model.score(completed(X[rows], X[held]), (event[held], when[held])))
+        scores.append(model.score(completed(X.iloc[rows], X.iloc[held]), (event[held], when[held])))
     whole = fitted(np.arange(len(event)))
     return {
         "rows": len(event),

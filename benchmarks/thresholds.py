@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn import datasets
 from sklearn.model_selection import StratifiedKFold
 from threadpoolctl import threadpool_limits
@@ -67,15 +68,15 @@ def run(name: str, encoder: str, depth: int, most_seconds: float) -> dict[str, A
     cost = tree.estimate_cost(X, y)
     if cost.seconds > most_seconds:
         return {**row, "features": cost.n_features, "forecast": cost.seconds}
-    found = []
+    found, rows = [], pd.DataFrame(X)
     for train, held in StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(strata, strata):
         begun = time.process_time()
-        tree.fit(X[train], y[train])
+        tree.fit(rows.iloc[train], y[train])
         seconds = time.process_time() - begun
-        score = tree.score(X[held], y[held])
+        score = tree.score(rows.iloc[held], y[held])
         own = [tree.n_binary_features_, seconds, tree.objective_value_, score]
         if name not in LABELS:
-            own.append(likelihood_scorer(tree, X[held], y[held]))
+            own.append(likelihood_scorer(tree, rows.iloc[held], y[held]))
         found.append(own)
         if tree.status_ != "optimal":
             raise RuntimeError(f"{name}, depth {depth}, {encoder}: {tree.status_}")

@@ -28,7 +28,6 @@ from threadpoolctl import threadpool_limits
 from benchmarks.machine import machine
 from benchmarks.soft import load
 from bristlecone import BinaryEncoder, OptimalSurvivalTree
-from bristlecone.data.frame import Frame
 from bristlecone.data.outcomes import outcome
 from bristlecone.errors import BristleconeWarning
 from bristlecone.tune import TreeSizeCV
@@ -55,7 +54,7 @@ def compare(name: str, repeats: int, grid_repeats: int, depth: int = DEPTH) -> d
     shared = folds[: FOLDS * grid_repeats]
     begun = time.perf_counter()
     grid = GridSearchCV(tree, {"max_leaf_nodes": sizes}, cv=shared, error_score="raise")
-    grid.fit(pandas(X), y)
+    grid.fit(X, y)
     grid_seconds = time.perf_counter() - begun
 
     ours = np.array([search.cv_results_[f"split{k}_test_score"] for k in range(len(shared))])
@@ -72,13 +71,6 @@ def compare(name: str, repeats: int, grid_repeats: int, depth: int = DEPTH) -> d
         "ratio": (grid_seconds / grid_repeats) / (seconds / repeats),
         "largest_difference": float(np.abs(ours - theirs).max()),
     }
-
-
-def pandas(frame: Frame) -> Any:
-    """The same rows as scikit-learn divides them."""
-    import pandas as pd
-
-    return pd.DataFrame(dict(frame))
 
 
 def report(record: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import brier_plainly as plain
 import numpy as np
+import pandas as pd
 import pytest
 
 ROOT = Path(__file__).parent.parent
@@ -200,15 +201,12 @@ def test_label_objectives_score_what_the_estimators_report(
 def test_scores_on_new_rows_know_a_good_tree_from_none(monkeypatch):
     monkeypatch.syspath_prepend(ROOT)
     from benchmarks.generalise import run_cell
-    from bristlecone.data.frame import Frame
 
     rng = np.random.default_rng(0)
     sick = rng.random(300) < 0.5
     died = rng.exponential(np.where(sick, 1.0, 10.0))
     left = rng.exponential(10.0, 300)
-    frame = Frame(
-        [("sick", np.where(sick, "yes", "no").astype(object)), ("noise", rng.random(300))]
-    )
+    frame = pd.DataFrame({"sick": np.where(sick, "yes", "no"), "noise": rng.random(300)})
     data = frame, died <= left, np.minimum(died, left)
     tree, single = (run_cell(data, {"max_depth": depth}, 5, 0) for depth in (1, 0))
     assert tree["c"] > 0.65 and single["c"] == 0.5
@@ -264,3 +262,14 @@ def test_thresholds_are_compared_on_held_out_rows_or_forecast(monkeypatch):
     told = run("wine", "midpoints", 3, most_seconds=0)
     assert told["features"] > 1000 and "objective" not in told
     assert "| wine | 178 | 1 | ensemble |" in report({"date": "today", "runs": [found, told]})
+
+
+def test_files_that_are_timed_are_read_as_pandas_reads_them(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT)
+    from benchmarks import reading
+
+    # The frames are compared where they are read.
+    found = reading.measure(300, 1)
+    assert [one["file"] for one in found] == list(reading.KINDS)
+    record = {"date": "2000-01-01", "rows": 300, "repeats": 1, "pandas": "3", "files": found}
+    assert "| commas | 0 |" in reading.report(record)

@@ -67,7 +67,10 @@ def test_what_brier_has_not_is_refused(capsys, folder):
         (("fit", "study.csv", "--time", "days"), "--event is needed"),
         (("fit", "study.csv", "--time", "day", "--event", "status"), "did you mean 'days'?"),
         (("fit", "study.csv", "--time", "days", "--event", "days"), "are the same column 'days'"),
-        (("fit", "study.csv", "--time", "drug", "--event", "status"), "row 0 holds a"),
+        (
+            ("fit", "study.csv", "--time", "drug", "--event", "status"),
+            "study.csv, line 2, column 'drug': 'a' is not a number",
+        ),
         (("fit", "study.csv", "--time", "days", "--event", "drug"), "column 'drug' holds a, b"),
         (("fit", "study.csv", *FIT, "--event-value", "9"), "9 does not occur in column 'status'"),
         (("fit", "study.csv", *FIT, "--drop", "age", "drug"), "no columns besides"),
@@ -88,7 +91,7 @@ def test_bad_arguments_get_one_line_that_names_them(capsys, folder, arguments, m
         ("50,a,-3,1", "column 'days' is -3.0 in row 6"),
         ("50,a,inf,1", "column 'days' is inf in row 6"),
         ("50,a,,1", "column 'days' has no value in row 6"),
-        ("50,a,soon,1", "column 'days' is not numeric; row 6 holds soon"),
+        ("50,a,soon,1", "bad.csv, line 8, column 'days': 'soon' is not a number"),
         ("50,a,3,", "column 'status' has no value in row 6"),
         ("50,a,3,2", "column 'status' holds 1, 0, 2"),
         ("inf,a,3,1", "column 'age' is infinite"),
@@ -170,7 +173,7 @@ def test_a_cell_that_spoils_a_column_of_numbers_is_refused_with_the_ways_out(cap
     for cell in ('5"0', "50%", "2020-01-02", "soon"):
         (folder / "bad.csv").write_text("size,days,status\n" + rows + f"{cell},3,1\n")
         message = refused(capsys, folder, "fit", "bad.csv", *FIT)
-        assert f"column 'size' holds {cell!r} in row 30" in message
+        assert f"bad.csv, line 32, column 'size': {cell!r} is not a number" in message
         assert f"(--na {shlex.quote(cell)})" in message
         assert "(--categorical size)" in message
         _, as_missing, _ = run(capsys, "fit", "bad.csv", *FIT, "--na", cell, "--max-depth", 1)

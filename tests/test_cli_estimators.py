@@ -335,7 +335,7 @@ def test_what_does_not_fit_together_is_refused_before_the_rows_are_read(
          "--class-weight: IV does not occur in column 'stage', which holds"),
         (("policy", "--target", "gain", "--treatment", "arm"),
          "teacher='doubly-robust' needs predicted_outcomes"),
-        (("regressor", "--target", "drug"), "column 'drug' is not numeric; row 0 holds a"),
+        (("regressor", "--target", "drug"), "t.csv, line 2, column 'drug': 'a' is not a number"),
         (("classifier", "--target", "hole"), "column 'hole' has no value in row 3"),
         (("regressor", "--target", "price", "--weight", "hole"),
          "column 'hole' has no value in row 3"),

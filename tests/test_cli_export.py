@@ -43,7 +43,7 @@ def test_sql_of_a_saved_tree_runs_in_a_database(capsys, folder):
     command = ("export", "m.json", "--to", "sql", "--table", "veterans", "--times", "30")
     done = run_process("-m", "bristlecone", *command, "--dialect", "sqlite", "--out", "m.sql")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    dataset = datasets.load("veterans", as_frame="pandas")
+    dataset = datasets.load("veterans")
     connection = sqlite3.connect(":memory:")
     dataset.X.to_sql("veterans", connection, index=False)
     query = (folder / "m.sql").read_text()

@@ -25,7 +25,7 @@ def folder(tmp_path, monkeypatch):
 
 def test_saved_model_predicts_in_a_new_process_what_the_fitted_one_does(capsys, folder):
     run(capsys, "fit", "veterans", "--max-depth", 2, "--model", "m.json")
-    dataset = datasets.load("veterans", as_frame="plain")
+    dataset = datasets.load("veterans")
     fitted = OptimalSurvivalTree(max_depth=2).fit(dataset.X, dataset.y)
     command = ("predict", "m.json", "veterans", "--times", "30", "90.5", "--out", "out.csv")
     done = run_process("-m", "bristlecone", *command)
@@ -123,11 +123,11 @@ def test_a_cell_that_is_no_number_is_named(capsys, folder):
     run(capsys, "fit", "study.csv", *FIT, "--drop", "drug", "--model", "m.json")
     (folder / "new.csv").write_text("age\n50\n5'0\n")
     message = refused(capsys, folder, "predict", "m.json", "new.csv")
-    assert "column 'age' is not numeric; row 1 holds 5'0" in message
+    assert "new.csv, line 3, column 'age': \"5'0\" is not a number" in message
 
 
 def test_a_soft_tree_is_shown_and_predicts_in_full(capsys, folder):
-    veterans = datasets.load("veterans", as_frame="plain")
+    veterans = datasets.load("veterans")
     tree = SoftSurvivalTree(depth=1, random_state=0).fit(veterans.X, veterans.y)
     save_model(tree, "soft.json")
     _, out, _ = run(capsys, "show", "soft.json")
@@ -183,7 +183,7 @@ def test_show_prints_what_fit_printed(capsys, folder):
 
 
 def test_a_greedy_tree_can_be_shown_and_applied_too(capsys, folder):
-    rossi = datasets.load("rossi", as_frame="plain")
+    rossi = datasets.load("rossi")
     tree = GreedySurvivalTree(max_depth=1).fit(rossi.X, rossi.y)
     (folder / "m.json").write_text(tree.to_json())
     status, out, _ = run(capsys, "show", "m.json")

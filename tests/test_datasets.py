@@ -4,10 +4,10 @@ import csv
 from importlib import resources
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from bristlecone import _core, datasets
-from bristlecone.data.frame import Frame
 from bristlecone.encoder import BinaryEncoder
 
 NAMES = datasets.list_datasets()
@@ -68,17 +68,17 @@ def test_readme_says_what_the_registry_says(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("as_frame", ["pandas", "polars", "plain"])
-def test_every_kind_of_frame_holds_the_values_of_the_file(name, as_frame):
+def test_the_frame_holds_the_values_of_the_file(name):
     header, *rows = raw_rows(name)
-    dataset = datasets.load(name, as_frame=as_frame)
+    dataset = datasets.load(name)
+    assert type(dataset.X) is pd.DataFrame
     assert dataset.X.shape == (len(rows), len(header) - 2)
     assert list(dataset.X.columns) == header[:-2]
     for position, column in enumerate(header[:-2]):
         values = list(dataset.X[column])
         for cell, value in zip((row[position] for row in rows), values, strict=True):
             if cell == "":
-                assert value is None or np.isnan(value)
+                assert np.isnan(value)
             elif isinstance(value, str):
                 assert value == cell
             else:
@@ -92,33 +92,9 @@ def test_outcome_is_a_structured_array_of_bool_and_float():
     assert dataset.y["time"][:3].tolist() == [72.0, 411.0, 228.0]
 
 
-@pytest.mark.parametrize(
-    ("installed", "module"),
-    [(("pandas", "polars"), "pandas"), (("polars",), "polars"), ((), "bristlecone")],
-)
-def test_auto_takes_the_first_data_frame_library_installed(monkeypatch, installed, module):
-    monkeypatch.setattr(datasets, "find_spec", lambda name: name in installed or None)
-    assert type(datasets.load("rossi").X).__module__.partition(".")[0] == module
-
-
-def test_plain_frame_is_accepted_by_the_encoder_like_a_data_frame():
-    plain = datasets.load("lung", as_frame="plain").X
-    assert isinstance(plain, Frame)
-    frame = datasets.load("lung", as_frame="pandas").X
-    ours, theirs = BinaryEncoder().fit(plain), BinaryEncoder().fit(frame)
-    assert ours.get_feature_names_out().tolist() == theirs.get_feature_names_out().tolist()
-    assert ours.feature_names_in_.tolist() == theirs.feature_names_in_.tolist()
-    np.testing.assert_array_equal(ours.transform(plain), theirs.transform(frame))
-
-
 def test_unknown_name_gets_a_suggestion_and_the_list():
     with pytest.raises(ValueError, match=r"'gbsg'; did you mean 'gbsg2'\? .*veterans, whas500"):
         datasets.load("gbsg")
-
-
-def test_unknown_kind_of_frame_is_refused():
-    with pytest.raises(ValueError, match=r"as_frame must be one of auto, pandas.*'arrow'"):
-        datasets.load("gbsg2", as_frame="arrow")
 
 
 def without_deaths_in_hospital(X, y):
@@ -139,7 +115,7 @@ def without_deaths_in_hospital(X, y):
 def test_published_losses_come_out_of_these_files(name, n_rows, single_leaf, one_split):
     # Losses of the published implementation of SurTree on SurvSet's form of the data, computed
     # here from the formulas alone (LeBlanc and Crowley 1992), without the engine.
-    dataset = datasets.load(name, as_frame="plain")
+    dataset = datasets.load(name)
     X, y = dataset.X, dataset.y
     if name == "whas500":
         X, y = without_deaths_in_hospital(X, y)

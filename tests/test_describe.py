@@ -26,7 +26,7 @@ from bristlecone import (
 )
 from bristlecone.datasets import load
 
-GBSG2 = load("gbsg2", as_frame="plain")
+GBSG2 = load("gbsg2")
 
 
 def told(model):

@@ -17,7 +17,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from bristlecone.data.frame import Frame
 from bristlecone.encoder import BinaryEncoder, binary, missing
 from bristlecone.encoder import thresholds as cutting
 from bristlecone.errors import BristleconeWarning, InvalidParameterError, ModelFormatError
@@ -55,7 +54,6 @@ def test_pandas_polars_arrow_and_object_arrays_encode_alike(missing):
         pl.DataFrame(data).with_columns(pl.col("stage").cast(pl.Categorical)),
         pl.DataFrame(data).with_columns(pl.col("age").cast(pl.Decimal(10, 2))),
         pa.table(data),
-        Frame((name, series.to_numpy()) for name, series in pd.DataFrame(data).items()),
     ]
     first = BinaryEncoder(missing=missing).fit(frames[0])
     expected = first.transform(frames[0])

@@ -269,7 +269,7 @@ def test_the_command_line_takes_a_column_of_entries(study, capsys):
         (("--entry", "months"), "--time and --entry are the same column 'months'"),
         (("--entry", "since", "--drop", "since"), "--drop: 'since' is the column of --entry"),
         (("--entry", "x0"), "column 'x0' is -"),
-        (("--entry", "text"), "column 'text' is not numeric; row 0 holds a"),
+        (("--entry", "text"), "study.csv, line 2, column 'text': 'a' is not a number"),
         (("--entry", "late"), "column 'late' is 60.0 in row 0, where the time is"),
     ],
 )

@@ -57,7 +57,7 @@ def test_weighted_fits_show_weights_beside_counts():
 
 
 def test_the_median_is_that_of_kaplan_meier_and_the_models_own_is_called_so():
-    gbsg2 = load("gbsg2", as_frame="plain")
+    gbsg2 = load("gbsg2")
     model = OptimalSurvivalTree(max_depth=3, encoder=BinaryEncoder(), **PAPERS)
     model.fit(gbsg2.X, gbsg2.y)
     leaf = export_dict(model)["yes"]["yes"]["yes"]

@@ -25,7 +25,6 @@ from bristlecone import (
     OptimalTreeClassifier,
     OptimalTreeRegressor,
 )
-from bristlecone.data.frame import Frame
 from bristlecone.encoder.decisions import Decision, decide
 from bristlecone.export import (
     export_dict,
@@ -145,7 +144,7 @@ def test_rules_come_in_the_frame_of_the_user():
     for frame, kind in (
         (pd.DataFrame(X, columns=["age"]), pd.DataFrame),
         (pl.DataFrame(X, schema=["age"]), pl.DataFrame),
-        (X, Frame),
+        (X, pd.DataFrame),
     ):
         rules = export_rules(shape.fit(frame, y))
         assert isinstance(rules, kind)

@@ -295,23 +295,11 @@ def test_more_rows_per_leaf_than_rows_is_an_error():
 
 
 def test_training_rows_are_not_kept():
-    data = load("gbsg2", as_frame="pandas")
+    data = load("gbsg2")
     many = pd.concat([data.X] * 20, ignore_index=True), np.tile(data.y, 20)
     small = OptimalSurvivalTree(max_depth=2).fit(data.X, data.y)
     large = OptimalSurvivalTree(max_depth=2).fit(*many)
     assert len(pickle.dumps(large)) < len(pickle.dumps(small)) + 1000
-
-
-def test_plain_frames_are_read_as_data_frames():
-    plain, framed = load("gbsg2", as_frame="plain"), load("gbsg2", as_frame="pandas")
-    model = OptimalSurvivalTree(max_depth=1).fit(plain.X, plain.y)
-    assert model.feature_names_in_.tolist() == framed.X.columns.tolist()
-    assert_same_predictions(model, model, plain.X, framed.X)
-    weight = np.arange(len(plain.y)) % 2
-    one, other = (
-        OptimalSurvivalTree(max_depth=1).fit(X, plain.y, weight) for X in (plain.X, framed.X)
-    )
-    assert_same_predictions(one, other, plain.X, framed.X)
 
 
 def test_ctrl_c_keeps_the_best_tree_so_far():

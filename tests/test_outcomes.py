@@ -384,10 +384,10 @@ def test_the_command_line_takes_entries_by_name(capsys, tmp_path, monkeypatch):
         ({"entry": FIRST.astype(str).astype(object), "exit": TIME}, "column 'entry' holds dates"),
         (
             {"exit": ["2020-31-01", *LAST[1:].astype(str)]},
-            "'exit' holds '2020-31-01' in row 0, and",
+            "column 'exit': '2020-31-01' is not a date, and other cells are, such as",
         ),
         ({"exit": [None, *LAST[1:].astype(str)]}, "column 'exit' has no value in row 0"),
-        ({"exit": ["soon"] * N}, "column 'exit' is not numeric; row 0 holds soon"),
+        ({"exit": ["soon"] * N}, "column 'exit': 'soon' is not a number"),
     ],
 )
 def test_dates_that_cannot_be_are_refused(changed, message, capsys, tmp_path, monkeypatch):

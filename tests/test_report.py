@@ -50,7 +50,7 @@ def heights(path):
 
 @pytest.fixture(scope="module")
 def veterans():
-    return datasets.load("veterans", as_frame="plain")
+    return datasets.load("veterans")
 
 
 @pytest.fixture(scope="module")
@@ -221,7 +221,7 @@ def boxes(page):
 
 @pytest.mark.parametrize("depth", [3, 4, 5])
 def test_boxes_of_a_full_tree_do_not_touch(depth):
-    churn = datasets.load("churn", as_frame="plain")
+    churn = datasets.load("churn")
     tree = GreedySurvivalTree(max_depth=depth).fit(churn.X, churn.y)
     (width, height), found = boxes(html_report(tree))
     assert len(found) == tree.tree_.node_count
@@ -368,7 +368,7 @@ def test_a_soft_tree_is_drawn_with_its_largest_weights(veterans):
 
 
 def test_an_encoder_of_ones_own_has_no_form_and_says_why():
-    gbsg2 = datasets.load("gbsg2", as_frame="pandas")
+    gbsg2 = datasets.load("gbsg2")
     X = gbsg2.X[["horTh", "menostat", "tgrade"]]
     model = OptimalSurvivalTree(max_depth=2, encoder=OneHotEncoder(sparse_output=False))
     page = Page(html_report(model.fit(X, gbsg2.y)))

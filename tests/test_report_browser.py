@@ -145,7 +145,7 @@ def test_a_soft_tree_gives_the_probabilities_of_its_leaves(tmp_path):
 
 @pytest.fixture(scope="module")
 def page():
-    gbsg2 = datasets.load("gbsg2", as_frame="plain")
+    gbsg2 = datasets.load("gbsg2")
     return html_report(OptimalSurvivalTree(max_depth=3).fit(gbsg2.X, gbsg2.y))
 
 
@@ -266,7 +266,7 @@ def test_the_leaf_table_sorts_both_ways_with_unknown_values_last(page, tmp_path)
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 1280])
 def test_no_page_scrolls_sideways(width, tmp_path):
-    churn = datasets.load("churn", as_frame="plain")
+    churn = datasets.load("churn")
     odd = pd.DataFrame(
         np.random.default_rng(0).normal(size=(90, 2)), columns=["a" * 60, "b b" * 30]
     )

@@ -15,7 +15,7 @@ from bristlecone.report import html_report, rendering
 
 @pytest.fixture(scope="module")
 def tree():
-    veterans = datasets.load("veterans", as_frame="plain")
+    veterans = datasets.load("veterans")
     model = OptimalSurvivalTree(max_depth=2, encoder=BinaryEncoder())
     return model.fit(veterans.X, veterans.y)
 

@@ -1,6 +1,8 @@
 """The structure of the package: which room may know which other."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import bristlecone
@@ -108,3 +110,14 @@ def test_no_room_uses_private_names_of_objects_of_another():
             known = allowed | own[room(f"{module}.")]
             if not of_itself and not node.attr.startswith("__") and node.attr not in known:
                 raise AssertionError(f"{module} uses {ast.unparse(node)}")
+
+
+def test_pandas_is_imported_when_first_needed():
+    # Not asked of a fit: scikit-learn imports pandas itself.
+    program = "import sys, bristlecone; sys.exit('pandas' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program]).returncode == 0
+    for module, tree in modules():
+        for node in tree.body:
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                names = [alias.name for alias in node.names] + [getattr(node, "module", None) or ""]
+                assert not [name for name in names if name.partition(".")[0] == "pandas"], module

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from bristlecone.data.frame import Frame
 from bristlecone.datasets import load
 
 ROOT = Path(__file__).parent.parent
@@ -25,10 +25,7 @@ def folder(tmp_path):
     """A folder with veterans.csv as the study reads it."""
     data = load("veterans")
     event, time = (data.y[name] for name in data.y.dtype.names)
-    columns = {**data.X, "event": event.astype(int), "time": time}
-    lines = [",".join(columns)]
-    lines += [",".join(map(str, row)) for row in zip(*columns.values(), strict=True)]
-    (tmp_path / "veterans.csv").write_text("\n".join(lines))
+    data.X.assign(event=event.astype(int), time=time).to_csv(tmp_path / "veterans.csv", index=False)
     return tmp_path
 
 
@@ -60,8 +57,8 @@ def test_scaling_reports_every_size(soft, tmp_path):
 
 
 def test_values_missing_in_test_rows_only_are_filled_in(soft):
-    train = Frame([("a", np.array([1.0, 3.0])), ("b", np.array(["x", "x"], dtype=object))])
-    test = Frame([("a", np.array([np.nan, 5.0])), ("b", np.array([None, "y"], dtype=object))])
+    train = pd.DataFrame({"a": [1.0, 3.0], "b": ["x", "x"]})
+    test = pd.DataFrame({"a": [np.nan, 5.0], "b": [None, "y"]})
     filled = soft.completed(train, test)
     assert filled["a"].tolist() == [2.0, 5.0] and filled["b"].tolist() == ["x", "y"]
 

@@ -167,7 +167,7 @@ def test_tied_times_leave_fewer_knots_and_one_time_none():
 
 
 def gbsg2():
-    data = load("gbsg2", as_frame="pandas")
+    data = load("gbsg2")
     X = data.X[["age", "pnodes", "progrec"]].astype(float) / [10, 10, 1000]
     event, time = (data.y[name] for name in data.y.dtype.names)
     return X, event, time.astype(float)

@@ -39,7 +39,6 @@ from bristlecone import (
     Task,
     metrics,
 )
-from bristlecone.data.frame import Frame
 from bristlecone.metrics.scorers import SCORERS
 from bristlecone.tune import TreeSizeCV, evaluate
 from bristlecone.tune.folds import corrected_error, standard_error
@@ -293,7 +292,6 @@ def test_rows_are_divided_in_every_form():
         (X, (y["dead"], y["months"]), weight.to_numpy()),
         (pl.from_pandas(X), pl.from_pandas(frame), pl.Series(weight.to_numpy())),
         (X.to_numpy().tolist(), y, weight.tolist()),
-        (Frame((name, X[name].to_numpy()) for name in X), y, weight.to_numpy()),
     ]
     for columns, outcome, weights in forms:
         found = TreeSizeCV(tree, cv=3).fit(columns, outcome, sample_weight=weights)
@@ -526,7 +524,7 @@ def test_evaluate_compares_classifiers_and_policies():
     y = score > 0
     models = {"tree": OptimalTreeClassifier(max_depth=2), "linear": LogisticRegression()}
     table = evaluate(models, X, y, scoring=["accuracy", "roc_auc"], n_repeats=2)
-    assert isinstance(table, Frame)
+    assert type(table) is pd.DataFrame
     assert table.shape == (4, 16)
     folds = list(RepeatedStratifiedKFold(n_splits=5, n_repeats=2, random_state=0).split(X, y))
     train, test = folds[7]

@@ -310,7 +310,7 @@ def test_thinned_files_say_what_cannot_be_checked(study, tree):
     ]
 
 
-@pytest.mark.parametrize("kind", ["pandas", "polars", "array", "frame"])
+@pytest.mark.parametrize("kind", ["pandas", "polars", "array"])
 def test_rows_come_in_any_container(kind):
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"a": rng.normal(size=60), "b": rng.integers(0, 2, 60)})
@@ -319,8 +319,6 @@ def test_rows_come_in_any_container(kind):
         X = pytest.importorskip("polars").DataFrame(X.to_dict("list"))
     elif kind == "array":
         X = X.to_numpy()
-    elif kind == "frame":
-        X = bristlecone.data.frame.Frame([(name, X[name].to_numpy()) for name in X])
     tree = OptimalTreeRegressor(max_depth=2).fit(X, y)
     assert verify(tree, X, y).ok
 
@@ -340,7 +338,6 @@ def test_nothing_is_shared_with_the_fit():
     # Readers of what the user gave, the statement of the questions, and types of what is verified.
     allowed = {
         "bristlecone.data.arrays": {"as_array"},
-        "bristlecone.data.frame": {"Frame"},
         "bristlecone.data.outcomes": {"check_survival"},
         "bristlecone.encoder.binary": {"BinaryEncoder"},
         "bristlecone.encoder.decisions": {"Decision", "feature_decisions"},

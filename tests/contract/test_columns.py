@@ -7,7 +7,6 @@ import pyarrow as pa
 import pytest
 
 from bristlecone import BristleconeWarning
-from bristlecone.data.frame import Frame
 from contract.subjects import same
 
 
@@ -40,7 +39,6 @@ def test_columns_are_found_by_name_and_others_ignored(subject):
         turned.assign(extra="any", more=pd.Timestamp("2020-01-01")),
         pl.from_pandas(turned).with_columns(new=pl.lit(None)),
         pa.Table.from_pandas(turned.assign(extra=1)),
-        Frame((name, turned[name].to_numpy()) for name in turned),
     ):
         same(subject.predicted(model, X), expected)
 

@@ -11,7 +11,6 @@ from scipy.sparse import csr_matrix
 from sklearn.exceptions import NotFittedError
 
 from bristlecone import SearchLimitWarning, __version__
-from bristlecone.data.frame import Frame
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.export import export_dict, export_text
 from bristlecone.report import html_report
@@ -332,7 +331,7 @@ def test_the_leaf_table_is_of_the_users_kind(subject, container):
     made = {
         "pandas": (lambda X: X, pd.DataFrame),
         "polars": (pl.from_pandas, pl.DataFrame),
-        "array": (lambda X: X.to_numpy(), Frame),
+        "array": (lambda X: X.to_numpy(), pd.DataFrame),
     }
     convert, kind = made[container]
     X = convert(study.X)

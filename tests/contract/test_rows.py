@@ -8,7 +8,6 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from bristlecone.data.frame import Frame
 from contract.subjects import READERS, same
 
 # Weights and sums in another order may differ in the last bits.
@@ -137,7 +136,6 @@ NUMERIC = {
     "another index": lambda X: X.set_axis(np.arange(80) * 3 + 7),
     "polars": pl.DataFrame,
     "arrow": pa.Table.from_pandas,
-    "frame": lambda X: Frame((name, X[name].to_numpy()) for name in X),
     "nullable": lambda X: X.convert_dtypes(),
     "arrow in pandas": lambda X: X.convert_dtypes(dtype_backend="pyarrow"),
 }
@@ -178,7 +176,6 @@ MIXED = {
     "polars": lambda X: pl.from_pandas(X),
     "polars categories": lambda X: pl.from_pandas(X.astype({"stage": "category"})),
     "arrow": lambda X: pa.Table.from_pandas(X),
-    "frame": lambda X: Frame((name, X[name].to_numpy()) for name in X),
     "array of objects": lambda X: X.to_numpy(dtype=object),
     "lists": lambda X: X.to_numpy(dtype=object).tolist(),
 }
@@ -271,7 +268,6 @@ EMPTY = {
     "polars": lambda X: pl.from_pandas(X)[:0],
     "polars without types": lambda X: pl.DataFrame({name: [] for name in X}),
     "arrow": lambda X: pa.Table.from_pandas(X)[:0],
-    "frame": lambda X: Frame((name, X[name].to_numpy()[:0]) for name in X),
 }
 
 

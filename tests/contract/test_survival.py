@@ -187,7 +187,7 @@ def test_every_leaf_curve_is_saved_to_the_last_bit_and_kept(steps, rows, tmp_pat
 
 
 def test_pickles_of_many_times_are_small(steps):
-    data = load("gbsg2", as_frame="pandas")
+    data = load("gbsg2")
     X, y = data.X.select_dtypes("number"), data.y
     model = steps.make().fit(X, y)
     # Shrunk step curves have a value at every distinct time, in every leaf.

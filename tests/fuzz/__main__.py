@@ -1,6 +1,6 @@
-"""Random input for the CSV reader, model files, the encoder and the exports.
+"""Random input for model files, the encoder and the exports.
 
-    python tests/fuzz csv --cases 1000000
+    python tests/fuzz models --cases 1000000
 
 A failure is shown with the command that makes it again.
 """

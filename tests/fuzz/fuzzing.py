@@ -5,14 +5,13 @@ import signal
 from collections import Counter
 
 import numpy as np
-from fuzz_csv import csv_files
 from fuzz_encoder import encodings
 from fuzz_exports import exports
 from fuzz_models import model_files
 
-FUZZERS = {"csv": csv_files, "models": model_files, "encoder": encodings, "exports": exports}
+FUZZERS = {"models": model_files, "encoder": encodings, "exports": exports}
 # How many inputs of each a case of the random problems is worth.
-PER_CASE = {"csv": 40, "models": 10, "encoder": 4, "exports": 0.5}
+PER_CASE = {"models": 10, "encoder": 4, "exports": 0.5}
 MOST_SECONDS = 20
 
 

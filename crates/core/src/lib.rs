@@ -7,7 +7,6 @@ pub mod error;
 pub mod greedy;
 mod precise;
 mod prune;
-pub mod reading;
 pub mod registry;
 pub mod search;
 pub mod simd;

@@ -9,7 +9,6 @@ mod greedy;
 mod limits;
 mod memory;
 mod own;
-mod reading;
 mod run;
 mod solution;
 mod survival;
@@ -34,10 +33,6 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(cuts::count_true, m)?)?;
     m.add_function(wrap_pyfunction!(cuts::greedy_cuts, m)?)?;
     m.add_function(wrap_pyfunction!(greedy::grow_greedy, m)?)?;
-    m.add_function(wrap_pyfunction!(reading::split_cells, m)?)?;
-    m.add_function(wrap_pyfunction!(reading::read_numbers, m)?)?;
-    m.add_function(wrap_pyfunction!(reading::read_integers, m)?)?;
-    m.add_function(wrap_pyfunction!(reading::find_levels, m)?)?;
     m.add_function(wrap_pyfunction!(survival::risk_table, m)?)?;
     Ok(())
 }

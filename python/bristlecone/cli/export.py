@@ -54,8 +54,8 @@ def _content(tree: Any, form: str, options: dict[str, Any]) -> Any:
 
 
 def _csv(rules: Any) -> str:
-    """A line per leaf; the rules of a saved tree come in a plain ``Frame``."""
-    columns = [[shown(value) for value in values.tolist()] for values in rules.values()]
+    """A line per leaf; the rules of a saved tree come in a pandas DataFrame."""
+    columns = [[shown(value) for value in rules[name].tolist()] for name in rules.columns]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(rules.columns)

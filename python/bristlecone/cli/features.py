@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from bristlecone.cli.tables import check_column, spells
-from bristlecone.data.frame import Frame
-from bristlecone.data.reading import CsvFile, ParquetFile
-from bristlecone.data.reading.columns import NUMBER, TEXT
+from bristlecone.cli.columns import NUMBER, TEXT
+from bristlecone.cli.tables import DataFile, check_column, spells
 from bristlecone.encoder.schema import ColumnSchema
 
 __all__ = ["known_columns"]
@@ -18,11 +13,11 @@ __all__ = ["known_columns"]
 
 def known_columns(
     estimator: Any,
-    table: CsvFile | ParquetFile,
+    table: DataFile,
     model: str,
     missing: list[str],
     needed: list[str] | None = None,
-) -> Frame:
+) -> Any:
     """The columns that the tree knows, of the kinds they had in training.
 
     Those that are ``needed`` must be there, by default those that it asks about; ``model`` is the
@@ -42,23 +37,23 @@ def known_columns(
     wanted = [name for name in names if name in found]
     kinds = {name: _kind(schemas[name]) for name in wanted if name in schemas}
     frame = table.read(wanted, kinds=kinds, missing=missing)
-    return Frame(
-        (name, _levels(values, schemas[name]) if kinds.get(name) == TEXT else values)
-        for name, values in frame.items()
-    )
+    texts = [name for name in wanted if kinds.get(name) == TEXT]
+    return frame.assign(**{name: _levels(frame[name], schemas[name]) for name in texts})
 
 
 def _kind(schema: ColumnSchema) -> str:
     return NUMBER if schema.kind in ("flag", "number") else TEXT
 
 
-def _levels(values: NDArray[Any], schema: ColumnSchema) -> NDArray[Any]:
+def _levels(column: Any, schema: ColumnSchema) -> Any:
     """Texts of a categorical column as the levels of training, which may be numbers."""
     if all(isinstance(level, str) for level in schema.levels):
-        return values
-    known: dict[Any, Any] = {None: None}
-    for text in set(values.tolist()) - {None}:
-        known[text] = next((level for level in schema.levels if spells(text, level)), text)
-    result = np.empty(len(values), dtype=object)
-    result[:] = [known[text] for text in values.tolist()]
-    return result
+        return column
+    import pandas as pd
+
+    known = {
+        text: next((level for level in schema.levels if spells(text, level)), text)
+        for text in column.dropna().unique().tolist()
+    }
+    # Not column.map, which would turn numbers into a numeric column.
+    return pd.Series([known.get(text) for text in column.tolist()], dtype=object)

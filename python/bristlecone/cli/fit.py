@@ -14,9 +14,8 @@ from bristlecone.cli.build import build, check_names, name_values
 from bristlecone.cli.kinds import KINDS, Kind
 from bristlecone.cli.progress import progress_line, searches_line
 from bristlecone.cli.roles import Columns, Rows, assigned, read_rows
-from bristlecone.cli.tables import identifiers, is_bundled, open_table, output
+from bristlecone.cli.tables import DataFile, identifiers, is_bundled, open_table, output
 from bristlecone.cli.text import size, size_text, tree_text
-from bristlecone.data.reading import CsvFile, ParquetFile
 from bristlecone.errors import BristleconeWarning, warn
 from bristlecone.model.files import write_files
 from bristlecone.report import html_report
@@ -119,9 +118,7 @@ def _targets(arguments: argparse.Namespace) -> dict[str, Path]:
     return targets
 
 
-def _warn_of_columns(
-    arguments: argparse.Namespace, table: CsvFile | ParquetFile, rows: Rows
-) -> None:
+def _warn_of_columns(arguments: argparse.Namespace, table: DataFile, rows: Rows) -> None:
     if table.has_row_names:
         warn(
             f"{table.name}: column 1 has no name; it is taken for row names and left out",

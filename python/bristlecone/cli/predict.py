@@ -10,11 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bristlecone.cli.columns import TEXT
 from bristlecone.cli.features import known_columns
-from bristlecone.cli.tables import check_column, open_table, output, shown
-from bristlecone.data.frame import Frame
-from bristlecone.data.reading import CsvFile, ParquetFile
-from bristlecone.data.reading.columns import TEXT
+from bristlecone.cli.tables import DataFile, check_column, open_table, output, shown
 from bristlecone.model.files import write_files
 from bristlecone.model.registry import load_model
 
@@ -57,7 +55,7 @@ def _times(times: list[float]) -> dict[str, float]:
     return named
 
 
-def _predictions(estimator: Any, X: Frame, times: dict[str, float]) -> Columns:
+def _predictions(estimator: Any, X: Any, times: dict[str, float]) -> Columns:
     """What the tree predicts, by the first method of these that it has."""
     for method, columns in (
         ("predict_survival_function", _survival),
@@ -69,7 +67,7 @@ def _predictions(estimator: Any, X: Frame, times: dict[str, float]) -> Columns:
     return {"prediction": estimator.predict(X)}
 
 
-def _survival(estimator: Any, X: Frame, times: dict[str, float]) -> Columns:
+def _survival(estimator: Any, X: Any, times: dict[str, float]) -> Columns:
     columns = {"risk": estimator.predict(X), "model_median": estimator.predict_median(X)}
     if times:
         survival = estimator.predict_survival_function(X, times=list(times.values()))
@@ -78,14 +76,14 @@ def _survival(estimator: Any, X: Frame, times: dict[str, float]) -> Columns:
     return columns
 
 
-def _probabilities(estimator: Any, X: Frame, times: dict[str, float]) -> Columns:
+def _probabilities(estimator: Any, X: Any, times: dict[str, float]) -> Columns:
     return {
         "prediction": estimator.predict(X),
         **_by_label("probability", estimator.classes_, estimator.predict_proba(X)),
     }
 
 
-def _outcomes(estimator: Any, X: Frame, times: dict[str, float]) -> Columns:
+def _outcomes(estimator: Any, X: Any, times: dict[str, float]) -> Columns:
     return {
         "prediction": estimator.predict(X),
         **_by_label("outcome", estimator.treatments_, estimator.predict_outcomes(X)),
@@ -97,14 +95,15 @@ def _by_label(what: str, labels: NDArray[Any], values: NDArray[Any]) -> Columns:
     return dict(zip(names, values.T, strict=True))
 
 
-def _copied(table: CsvFile | ParquetFile, names: list[str], columns: Columns) -> Columns:
+def _copied(table: DataFile, names: list[str], columns: Columns) -> Columns:
     """Columns that are copied to the output as they are."""
     for name in names:
         if name in columns:
             raise ValueError(f"--id: the output has a column {name!r} of its own")
     if not names:
         return {}
-    return dict(table.read(names, kinds=dict.fromkeys(names, TEXT)))
+    frame = table.read(names, kinds=dict.fromkeys(names, TEXT))
+    return {name: frame[name].fillna("").to_numpy() for name in names}
 
 
 def _write(columns: Columns, target: Any) -> None:

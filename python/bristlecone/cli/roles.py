@@ -8,12 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bristlecone.cli.columns import TEXT
 from bristlecone.cli.kinds import Kind, Role, flag
 from bristlecone.cli.outcome import check_present, default_columns, survival
-from bristlecone.cli.tables import check_column, listed
-from bristlecone.data.frame import Frame
-from bristlecone.data.reading import CsvFile, ParquetFile
-from bristlecone.data.reading.columns import TEXT
+from bristlecone.cli.tables import DataFile, check_column, listed
 
 __all__ = ["Columns", "Rows", "assigned", "read_rows"]
 
@@ -26,9 +24,9 @@ class Columns(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """What ``fit`` takes: X, y and the rest by its keywords."""
+    """What ``fit`` takes: X (a pandas DataFrame), y and the rest by its keywords."""
 
-    X: Frame
+    X: Any
     y: NDArray[Any]
     more: dict[str, NDArray[Any]]
 
@@ -79,7 +77,7 @@ def _named(
 def read_rows(
     kind: Kind,
     arguments: argparse.Namespace,
-    table: CsvFile | ParquetFile,
+    table: DataFile,
     columns: Columns,
 ) -> Rows:
     """Read the columns, each as what its role says."""
@@ -103,14 +101,11 @@ def read_rows(
     more = {
         role.argument: _values(frame, columns.roles[role.name]) for role in roles if role.argument
     }
-    return Rows(frame.select(columns.features), y, more)
+    return Rows(frame[columns.features], y, more)
 
 
-def _values(frame: Frame, names: list[str]) -> NDArray[Any]:
+def _values(frame: Any, names: list[str]) -> NDArray[Any]:
     """One column, or several side by side."""
     for name in names:
         check_present(frame[name], name)
-    if len(names) > 1:
-        return np.column_stack([frame[name] for name in names])
-    values: NDArray[Any] = frame[names[0]]
-    return values
+    return np.asarray(frame[names] if len(names) > 1 else frame[names[0]])

@@ -9,17 +9,16 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from importlib import resources
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import Any, TypeAlias
 
 from bristlecone import datasets
-from bristlecone.data.frame import Frame
-from bristlecone.data.reading import CsvFile, ParquetFile
-from bristlecone.data.reading.numbers import parse_number
+from bristlecone.cli.csv_file import CsvFile
+from bristlecone.cli.parquet_file import ParquetFile
+from bristlecone.data.numbers import parse_number
 from bristlecone.model.files import check_target
 
 __all__ = [
+    "DataFile",
     "check_column",
     "identifiers",
     "is_bundled",
@@ -29,6 +28,8 @@ __all__ = [
     "shown",
     "spells",
 ]
+
+DataFile: TypeAlias = CsvFile | ParquetFile
 
 _STANDARD_INPUT = "-"
 _PARQUET = b"PAR1"
@@ -44,7 +45,7 @@ def is_bundled(data: str) -> bool:
     return data in datasets.list_datasets()
 
 
-def open_table(data: str) -> CsvFile | ParquetFile:
+def open_table(data: str) -> DataFile:
     """What DATA names, not read yet.
 
     Raises
@@ -69,7 +70,7 @@ def open_table(data: str) -> CsvFile | ParquetFile:
     return kind(data, lambda: path.open("rb"))
 
 
-def _from_bytes(name: str, content: bytes) -> CsvFile | ParquetFile:
+def _from_bytes(name: str, content: bytes) -> DataFile:
     kind = ParquetFile if content.startswith(_PARQUET) else CsvFile
     return kind(name, lambda: io.BytesIO(content))
 
@@ -95,7 +96,7 @@ def check_column(name: str, columns: list[str], asker: str) -> None:
         )
 
 
-def identifiers(frame: Frame) -> list[str]:
+def identifiers(frame: Any) -> list[str]:
     """Columns of whole numbers or text with a different value in every row.
 
     In a small table that may be chance: there the numbers must be consecutive, or the name must
@@ -108,19 +109,12 @@ def _identifies(name: str, values: Any) -> bool:
     if values.dtype.kind not in "iuO":
         return False
     n_rows = len(values)
-    if n_rows < 2 or not _are_distinct(values[:_HEAD]) or not _are_distinct(values):
+    if n_rows < 2 or not values[:_HEAD].is_unique or not values.is_unique or values.hasnans:
         return False
     if n_rows >= _FEW or _IDENTIFIER.fullmatch(name):
         return True
     whole = values.dtype.kind != "O"
-    return whole and n_rows > 2 and int(np.ptp(values)) == n_rows - 1
-
-
-def _are_distinct(values: Any) -> bool:
-    if values.dtype != object:
-        return bool((np.diff(np.sort(values)) > 0).all())
-    distinct = set(values.tolist())
-    return len(distinct) == len(values) and None not in distinct
+    return whole and n_rows > 2 and int(values.max()) - int(values.min()) == n_rows - 1
 
 
 def shown(value: Any) -> str:
@@ -134,7 +128,7 @@ def spells(text: str, value: Any) -> bool:
         return text.lower() == shown(value)
     if isinstance(value, str):
         return text == value
-    return bool(parse_number(text, ".") == value)
+    return bool(parse_number(text) == value)
 
 
 def listed(values: Iterable[Any], most: int = 12) -> str:

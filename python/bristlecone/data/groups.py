@@ -11,7 +11,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from bristlecone.data.arrays import as_array, unmasked
-from bristlecone.data.frame import Frame
 from bristlecone.data.rows import check_row_labels, row_count
 from bristlecone.errors import InvalidParameterError
 
@@ -174,8 +173,6 @@ def without_group(X: Any, column: str | None) -> Any:
     """
     if column is None:
         return X
-    if isinstance(X, Frame):
-        return X.drop([column])
     if nw.dependencies.is_into_dataframe(X):
         return nw.from_native(X, eager_only=True).drop(column, strict=False).to_native()
     return X

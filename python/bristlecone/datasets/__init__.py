@@ -11,20 +11,17 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from importlib import resources
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone.data.frame import Frame
+from bristlecone.data.frame import correctly_rounded
 from bristlecone.data.outcomes import outcome
-from bristlecone.data.reading import read_csv
 
 __all__ = ["Dataset", "DatasetInfo", "describe", "list_datasets", "load"]
 
 _OUTCOME = ("event", "time")
-_FRAMES = ("auto", "pandas", "polars", "plain")
 
 
 @dataclass(frozen=True)
@@ -77,7 +74,7 @@ class Dataset:
 
     Attributes
     ----------
-    X : DataFrame or Frame, shape (n, n_columns)
+    X : pandas DataFrame, shape (n, n_columns)
         Features in the set's own columns.
     y : structured array, shape (n,)
         Fields ``event`` (bool; false is right-censored) and ``time`` (float64).
@@ -152,16 +149,13 @@ def describe(name: str) -> DatasetInfo:
     return registry[name]
 
 
-def load(name: str, *, as_frame: str = "auto") -> Dataset:
+def load(name: str) -> Dataset:
     """Load a bundled data set.
 
     Parameters
     ----------
     name : str
         One of ``list_datasets()``.
-    as_frame : {"auto", "pandas", "polars", "plain"}, default="auto"
-        What ``X`` is: a pandas or polars DataFrame, or a ``Frame``, which needs
-        neither and which every estimator accepts. "auto" is the first that is installed.
 
     Returns
     -------
@@ -170,9 +164,7 @@ def load(name: str, *, as_frame: str = "auto") -> Dataset:
     Raises
     ------
     ValueError
-        For an unknown name or value of ``as_frame``.
-    ImportError
-        When the library asked for is not installed.
+        When there is no set of this name.
 
     See Also
     --------
@@ -188,42 +180,17 @@ def load(name: str, *, as_frame: str = "auto") -> Dataset:
     >>> veterans.y[:2].tolist()
     [(True, 72.0), (True, 411.0)]
     """
-    if as_frame not in _FRAMES:
-        raise ValueError(f"as_frame must be one of {', '.join(_FRAMES)}; got {as_frame!r}")
+    import pandas as pd
+
     info = describe(name)
-    frame = load_frame(name)
+    with (resources.files(__name__) / f"{name}.csv").open("rb") as file:
+        # Only empty cells are missing, and "NA" would be a level.
+        frame = pd.read_csv(file, keep_default_na=False, na_values=[""], **correctly_rounded())
     y = outcome(frame["event"], frame["time"])
-    return Dataset(_as_frame(frame.drop(_OUTCOME), as_frame), y, info)
-
-
-def load_frame(name: str) -> Frame:
-    """All columns of a bundled set: the features, then ``event`` (0 or 1) and ``time``."""
-    with resources.as_file(resources.files(__name__) / f"{describe(name).name}.csv") as path:
-        return read_csv(path)
+    return Dataset(frame.drop(columns=list(_OUTCOME)), y, info)
 
 
 @cache
 def _registry() -> dict[str, DatasetInfo]:
     text = (resources.files(__name__) / "registry.json").read_text(encoding="utf-8")
     return {name: DatasetInfo(name=name, **entry) for name, entry in json.loads(text).items()}
-
-
-def _as_frame(frame: Frame, kind: str) -> Any:
-    if kind == "auto":
-        kind = next((name for name in ("pandas", "polars") if find_spec(name)), "plain")
-    if kind == "pandas":
-        import pandas
-
-        return pandas.DataFrame(dict(frame))
-    if kind == "polars":
-        import polars
-
-        return polars.DataFrame({name: _without_nan(values) for name, values in frame.items()})
-    return frame
-
-
-def _without_nan(values: NDArray[Any]) -> Any:
-    """Values with None in place of NaN: polars distinguishes NaN from null."""
-    if values.dtype.kind == "f":
-        return [None if value != value else value for value in values.tolist()]
-    return values.tolist()

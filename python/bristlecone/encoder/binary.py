@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bristlecone.data.arrays import transposed
 from bristlecone.data.checks import check_choice, check_integer, check_real, is_number
-from bristlecone.data.reading.numbers import parse_number
+from bristlecone.data.numbers import parse_number
 from bristlecone.data.records import convert, plain
 from bristlecone.data.rows import check_row_labels, check_sample_weight
 from bristlecone.encoder.columns import (
@@ -578,7 +578,7 @@ def _doubts(column: CategoricalColumn, frequent: bool, min_support: float) -> li
     found = []
     levels = column.levels
     texts = [level.strip() for level in levels if isinstance(level, str)]
-    numbers = [text for text in texts if is_number(parse_number(text, "."))]
+    numbers = [text for text in texts if is_number(parse_number(text))]
     if not column.declared and len(levels) > 2 and len(numbers) == len(levels):
         found.append(
             f"column {column.name!r} is text that is nothing but numbers, such as {levels[0]!r}: "

@@ -18,7 +18,6 @@ from scipy.sparse import issparse
 
 from bristlecone import _core
 from bristlecone.data.arrays import transposed
-from bristlecone.data.frame import Frame
 
 __all__ = [
     "CategoricalColumn",
@@ -282,12 +281,6 @@ def read_table(X: Any, reader: str, *, empty: bool = False) -> Table:
         raise TypeError(f"{reader} does not accept sparse input; pass X.toarray()")
     if isinstance(X, np.ma.MaskedArray):
         raise TypeError(f"{reader} does not accept masked arrays; pass X.filled(numpy.nan)")
-    if isinstance(X, Frame):
-        _check_shape(X.shape, reader, empty)
-        names = X.columns
-        return Table(
-            names, True, X.shape[0], lambda at: [_from_array(names[j], X[names[j]]) for j in at]
-        )
     if not isinstance(X, np.ndarray):  # the checks below would take longer than reading an array
         if is_into_dataframe(X):
             names, named = _frame_names(X)
@@ -380,7 +373,10 @@ def _from_series(name: str, series: nw.Series[Any]) -> Column:
         values = (series if missing is None else series.fill_null(absent)).to_numpy()
         return _from_integers(name, values.astype(bool) if dtype == nw.Boolean else values, missing)
     if dtype.is_numeric():
-        return _from_floats(name, series.cast(nw.Float64).to_numpy())
+        numbers = series.cast(nw.Float64).to_numpy()
+        if numbers.dtype == object:  # pandas 2.0: Arrow's missing values stay objects
+            numbers = np.where(series.is_null().to_numpy(), np.nan, series.fill_null(0).to_numpy())
+        return _from_floats(name, numbers)
     if dtype == nw.String:
         return _from_objects(name, series.to_list())
     if dtype in (nw.Categorical, nw.Enum):

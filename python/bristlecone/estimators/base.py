@@ -69,9 +69,9 @@ class BaseTree(BaseEstimator):
         self._frame = frame_backend(X)
 
     @property
-    def frame_kind(self) -> str | None:
-        """Library of the data frames of tables: that of ``X`` in ``fit``, or None."""
-        return getattr(self, "_frame", None)
+    def frame_kind(self) -> str:
+        """Library of the data frames of tables: that of ``X`` in ``fit``, or pandas."""
+        return getattr(self, "_frame", "pandas")
 
     def check_fitted(self) -> None:
         """Raise NotFittedError, or InfeasibleError, when there is no tree."""
@@ -263,7 +263,7 @@ class BaseTree(BaseEstimator):
         Returns
         -------
         DataFrame
-            Of the kind that ``X`` had in ``fit``; a plain ``Frame`` where that was none. Columns
+            Of the library of ``X`` in ``fit``, of pandas if ``X`` was an array. Columns
             ``leaf`` (node id, as from ``apply``), ``rule`` (where splits are questions),
             ``n_samples``, ``weight``, and what the leaves know and predict: of classifiers the
             weight and the share of every class, of policies the value of every treatment, of

@@ -30,7 +30,7 @@ def export_rules(tree: Any, *, times: ArrayLike | None = None) -> Any:
     Returns
     -------
     DataFrame
-        Of the kind that ``X`` had in ``fit``; a plain ``Frame`` where that was none. One row per
+        Of the library of ``X`` in ``fit``, of pandas if ``X`` was an array. One row per
         leaf, left to right, with the columns
 
         * ``leaf``: its number, as from ``apply``;

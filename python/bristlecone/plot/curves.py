@@ -185,7 +185,7 @@ def plot_survival(
     >>> from bristlecone import OptimalSurvivalTree
     >>> from bristlecone.datasets import load
     >>> from bristlecone.plot import plot_survival
-    >>> veterans = load("veterans", as_frame="pandas")
+    >>> veterans = load("veterans")
     >>> tree = OptimalSurvivalTree(max_depth=1).fit(veterans.X, veterans.y)
     >>> ax = plot_survival(tree, veterans.X[:3])
     >>> [text.get_text() for text in ax.get_legend().get_texts()]

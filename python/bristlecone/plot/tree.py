@@ -96,7 +96,7 @@ def plot_tree(
     >>> from bristlecone import OptimalSurvivalTree
     >>> from bristlecone.datasets import load
     >>> from bristlecone.plot import plot_tree
-    >>> veterans = load("veterans", as_frame="pandas")
+    >>> veterans = load("veterans")
     >>> tree = OptimalSurvivalTree(max_depth=1).fit(veterans.X, veterans.y)
     >>> ax = plot_tree(tree, width=3.35, time_label="days")
     >>> [text.get_text() for text in ax.texts][:2]

@@ -9,7 +9,6 @@ from typing import Any
 
 import narwhals as nw
 
-from bristlecone.data.frame import Frame
 from bristlecone.leaves.base import SurvivalLeaves
 from bristlecone.leaves.labels import ClassLeaves, LabelLeaves
 from bristlecone.leaves.survival import StepLeaves
@@ -80,10 +79,7 @@ def leaf_columns(
     tree: FittedTree, times: Sequence[float], confidence: float
 ) -> dict[str, list[Any]]:
     """The leaf table of a tree as plain values by name, whatever its frame library."""
-    table = tree.leaf_table(times=times, confidence=confidence)
-    if isinstance(table, Frame):
-        return {name: table[name].tolist() for name in table.columns}
-    frame = nw.from_native(table, eager_only=True)
+    frame = nw.from_native(tree.leaf_table(times=times, confidence=confidence), eager_only=True)
     return {name: frame.get_column(name).to_list() for name in frame.columns}
 
 

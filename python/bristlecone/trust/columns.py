@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from bristlecone.data.frame import Frame
 from bristlecone.encoder.binary import BinaryEncoder
 from bristlecone.encoder.decisions import Decision, feature_decisions
 from bristlecone.encoder.design import DesignEncoder
@@ -49,10 +48,8 @@ class Table:
 
     def __init__(self, encoder: Any, X: Any) -> None:
         self.X, self.encoder = X, encoder
-        table: Any = X
-        if not isinstance(X, Frame):
-            table = nw.from_native(X, eager_only=True, pass_through=True)
-        self.named = isinstance(table, (Frame, nw.DataFrame))
+        table: Any = nw.from_native(X, eager_only=True, pass_through=True)
+        self.named = isinstance(table, nw.DataFrame)
         if not self.named and not isinstance(table, np.ndarray):
             table = np.array(X, dtype=object)
         if len(table.shape) != 2:
@@ -65,15 +62,12 @@ class Table:
         if not self.named:
             return self.table[:, key]
         name = key if key in self.table.columns else self.table.columns[key]
-        values = self.table[name]
-        return values if isinstance(self.table, Frame) else values.to_list()
+        return self.table[name].to_list()
 
     def without(self, name: str | None) -> Any:
         """X without the column of this name."""
         if name is None or not self.named:
             return self.X
-        if isinstance(self.table, Frame):
-            return self.table.drop([name])
         return self.table.drop(name, strict=False).to_native()
 
     def columns(self, places: set[int]) -> list[Values]:

@@ -6,12 +6,11 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from bristlecone.data.frame import Frame, frame_backend
+from bristlecone.data.frame import frame_backend, native_frame
 from bristlecone.errors import InvalidParameterError
 from bristlecone.tune.folds import corrected_error, folds_of, standard_error
 from bristlecone.tune.rows import GivenRows, accepted
@@ -66,7 +65,7 @@ def evaluate(
     Returns
     -------
     DataFrame
-        Of the kind that ``X`` is; a plain ``Frame`` where that is none. A row per metric and
+        Of the library of ``X``, of pandas if ``X`` is an array. A row per metric and
         estimator, with the columns ``metric``, ``estimator``, ``mean`` over the folds,
         ``standard_error`` (of ``TreeSizeCV``), ``difference`` of the mean from that of ``against``,
         its ``nadeau_bengio_error``, and the score of every fold, ``split0`` and so on.
@@ -147,10 +146,7 @@ def evaluate(
         ),
         *((f"split{fold}", values.ravel()) for fold, values in enumerate(by_fold)),
     ]
-    backend: Any = frame_backend(X)
-    if backend is None:
-        return Frame(columns)
-    return nw.from_dict(dict(columns), backend=backend).to_native()
+    return native_frame(columns, frame_backend(X))
 
 
 def _taken_by(model: Any, rows: GivenRows) -> dict[str, Any]:

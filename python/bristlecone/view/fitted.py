@@ -23,8 +23,8 @@ class FittedTree(Protocol):
     certificate_: Certificate
 
     @property
-    def frame_kind(self) -> str | None:
-        """Library of the data frames of its tables; None for a plain ``Frame``."""
+    def frame_kind(self) -> str:
+        """Library of the data frames of its tables."""
 
     @property
     def questions_(self) -> dict[int, str]:

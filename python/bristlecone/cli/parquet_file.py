@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import date, timedelta
-from os import PathLike, fspath
-from pathlib import Path
 from typing import Any, BinaryIO
 
-import narwhals as nw
-import numpy as np
-from numpy.typing import NDArray
+from bristlecone.cli.columns import NUMBER, TEXT, TIME, CellError, dates
+from bristlecone.cli.csv_file import check_header
 
-from bristlecone.data.frame import Frame, check_names
-from bristlecone.data.reading.columns import NUMBER, TEXT, TIME, as_dates
-
-__all__ = ["ParquetFile", "read_parquet"]
+__all__ = ["ParquetFile"]
 
 
 class ParquetFile:
@@ -49,7 +43,7 @@ class ParquetFile:
             When it is not a Parquet file, and for empty or repeated names.
         """
         names: list[str] = self._ask(lambda parquet, file: parquet.read_schema(file).names)
-        check_names(names, self.name)
+        check_header(names, self.name)
         return names
 
     def read(
@@ -58,8 +52,8 @@ class ParquetFile:
         *,
         kinds: Mapping[str, str] | None = None,
         missing: Collection[str] = (),
-    ) -> Frame:
-        """Read the rows; parameters and Frame are those of :meth:`CsvFile.read`.
+    ) -> Any:
+        """Read the rows; parameters and result are those of :meth:`CsvFile.read`.
 
         Numbers of a column that has to be text are turned into it. Dates and nested values are kept
         as objects, for whoever uses the column to accept or refuse.
@@ -73,15 +67,15 @@ class ParquetFile:
         table = self._ask(lambda parquet, file: parquet.read_table(file, columns=wanted))
         if not table.num_rows:
             raise ValueError(f"{self.name}: no rows")
-        frame = nw.from_native(table, eager_only=True)
+        frame = _plain(table).to_pandas(ignore_metadata=True)[wanted]
         kinds = kinds or {}
-        return Frame(
-            (
-                (name, _of_kind(_values(frame[name], missing), kinds.get(name), name))
-                for name in wanted
-            ),
-            self.name,
-        )
+        try:
+            found = {name: _of_kind(frame[name], kinds.get(name), missing) for name in wanted}
+        except CellError as error:
+            raise ValueError(
+                f"{self.name}, row {error.row}, column {error.column!r}: {error.problem}"
+            ) from None
+        return frame.assign(**found)
 
     def _ask(self, question: Callable[[Any, BinaryIO], Any]) -> Any:
         try:
@@ -98,42 +92,36 @@ class ParquetFile:
                 raise ValueError(f"{self.name}: {' '.join(str(error).split())}") from None
 
 
-def read_parquet(path: str | PathLike[str]) -> Frame:
-    """All rows and columns of a Parquet file; see :class:`ParquetFile`."""
-    return ParquetFile(fspath(path), lambda: Path(path).open("rb")).read()
+def _plain(table: Any) -> Any:
+    """The table with categories as text and decimals as floats."""
+    import pyarrow
+    from pyarrow import types
+
+    fields = []
+    for field in table.schema:
+        kind = field.type.value_type if types.is_dictionary(field.type) else field.type
+        fields.append(field.with_type(pyarrow.float64() if types.is_decimal(kind) else kind))
+    return table.cast(pyarrow.schema(fields))
 
 
-def _values(series: nw.Series[Any], missing: Collection[str]) -> NDArray[Any]:
-    complete = not series.is_null().any()
-    if complete and series.dtype == nw.Boolean:
-        return series.to_numpy().astype(bool)
-    if complete and series.dtype.is_integer():
-        return series.to_numpy()
-    if series.dtype.is_numeric():
-        return series.cast(nw.Float64).to_numpy()
-    values = np.fromiter(series.to_list(), dtype=object, count=len(series))
-    if missing and series.dtype == nw.String:
-        values[np.isin(values, list(missing))] = None
-    return values
-
-
-def _of_kind(values: NDArray[Any], kind: str | None, name: str) -> NDArray[Any]:
-    if kind == TEXT and values.dtype.kind in "iufb":
-        texts = [None if value != value else _shown(value) for value in values.tolist()]
-        return np.array(texts, dtype=object)
-    if kind == TIME and values.dtype == object:
-        cells = values.tolist()
-        if all(cell is None or isinstance(cell, (date, timedelta)) for cell in cells):
-            return values
-        if all(cell is None or isinstance(cell, str) for cell in cells):
-            dates = as_dates(cells, name)
-            if dates is not None:
-                return dates
-    if kind in (NUMBER, TIME) and values.dtype == object:
-        for row, value in enumerate(values.tolist()):
-            if not (value is None or isinstance(value, bool)):
-                raise ValueError(f"column {name!r} is not numeric; row {row} holds {value}")
-    return values
+def _of_kind(column: Any, kind: str | None, missing: Collection[str]) -> Any:
+    """The column as what it is asked to be; None leaves it as it is."""
+    if column.dtype.kind != "O":
+        return column.map(_shown, na_action="ignore").astype(object) if kind == TEXT else column
+    values = column.dropna().tolist()
+    is_text = all(isinstance(value, str) for value in values)
+    if is_text and missing:
+        column = column.mask(column.isin(list(missing)))
+    if kind == TIME:
+        if values and all(isinstance(value, (date, timedelta)) for value in values):
+            return column
+        if is_text and (moments := dates(column)) is not None:
+            return moments
+    if kind in (NUMBER, TIME):
+        for row, value in enumerate(column):
+            if not (isinstance(value, bool) or value is None or value != value):
+                raise CellError(row, str(column.name), f"{value!r} is not a number")
+    return column
 
 
 def _shown(value: Any) -> str:
