@@ -176,7 +176,22 @@ impl Tree {
         let mut number = vec![usize::MAX; self.n_nodes()];
         let leaves = (0..self.n_nodes()).filter(|&node| self.feature[node] == LEAF);
         leaves.enumerate().for_each(|(leaf, node)| number[node] = leaf);
-        (0..features.n_rows()).map(|r| number[self.leaf_of(features, r)]).collect()
+        // Leaves lead to themselves, so that every row takes as many steps: no branch to predict.
+        let step = |node: usize| match self.feature[node] {
+            LEAF => (0, [node; 2]),
+            feature => (feature as usize, [self.right[node] as usize, self.left[node] as usize]),
+        };
+        let (steps, depth): (Vec<_>, usize) =
+            ((0..self.n_nodes()).map(step).collect(), self.depth());
+        let leaf_of = |r: usize| {
+            let mut node = 0;
+            for _ in 0..depth {
+                let (feature, next) = steps[node];
+                node = next[usize::from(features.get(r, feature))];
+            }
+            number[node]
+        };
+        (0..features.n_rows()).map(leaf_of).collect()
     }
 
     /// Nodes that row `r` passes, from the root to its leaf.

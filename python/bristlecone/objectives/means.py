@@ -17,6 +17,9 @@ from bristlecone.tree import Tree
 
 __all__ = ["SquaredError"]
 
+# Binary exponents of differences whose squares are far from the ends of the range of numbers.
+_ORDINARY = 200
+
 
 @dataclass(frozen=True, kw_only=True)
 class SquaredError(TaskObjective):
@@ -40,24 +43,27 @@ class SquaredError(TaskObjective):
         return SklearnTree(DecisionTreeRegressor(), data.target, data.weight, by_label=False)
 
     def leaves(self, tree: Tree, problem: Problem, solution: Any) -> MeanLeaves:
-        leaf = tree.leaf_index(problem.features)
-        target, weight = problem.data.target, problem.data.weight
-
-        means, variance = _spread(target, weight, np.arange(tree.n_leaves)[:, None] == leaf)
+        groups = _Groups(tree, problem)
+        leaves = range(tree.n_leaves)
+        spread = np.array([groups.spread(leaf, leaf) for leaf in leaves])
+        quantiles = [weighted_quantiles(*groups.rows(leaf, leaf)) for leaf in leaves]
+        means = spread[:, 0]
         predicted = MeanLeaves.shrunk(tree, means, self.shrinkage)
-        quantiles = np.empty((tree.n_leaves, len(LEVELS)))
-        for k in range(tree.n_leaves):
-            rows = leaf == k
-            quantiles[k] = weighted_quantiles(
-                target[rows], None if weight is None else weight[rows]
-            )
-        return MeanLeaves(means, variance, quantiles, self.shrinkage, predicted)
+        return MeanLeaves(means, spread[:, 1], np.array(quantiles), self.shrinkage, predicted)
 
     def losses(self, tree: Tree, problem: Problem, leaves: MeanLeaves) -> NDArray[np.float64]:
         """Squared error of every node about its own mean."""
-        leaf, data = tree.leaf_index(problem.features), problem.data
-        below = tree.node_sums(np.eye(tree.n_leaves, dtype=np.int64)) > 0
-        _, variance = _spread(data.target, data.weight, below[:, leaf])
+        groups = _Groups(tree, problem)
+        number = np.arange(tree.n_leaves)
+        count = tree.node_sums(np.ones(tree.n_leaves, dtype=np.int64))
+        first = np.empty(tree.node_count, dtype=np.int64)
+        first[tree.leaves] = number
+        for node in np.flatnonzero(~tree.is_leaf)[::-1]:
+            first[node] = first[tree.children_left[node]]
+        variance = np.empty(tree.node_count)
+        variance[tree.leaves] = leaves.variance
+        for node in np.flatnonzero(~tree.is_leaf):
+            variance[node] = groups.spread(first[node], first[node] + count[node] - 1)[1]
         size = tree.weighted_n_node_samples
         return variance * (size / size[0])
 
@@ -65,24 +71,40 @@ class SquaredError(TaskObjective):
         return "the least mean squared error"
 
 
-def _spread(
-    target: NDArray[np.float64], weight: NDArray[np.float64] | None, members: NDArray[np.bool_]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Weighted mean and variance of groups of rows (m, n).
+class _Groups:
+    """The rows in the order of their leaves: those below a node are neighbours."""
 
-    Differences from a row of the group are exact where its targets are close to each other, however
-    far from zero, and what is left of their mean is taken off the mean square. Both are in units of
-    the largest difference, whose square times a weight may be beyond the largest number.
-    """
-    found = np.empty((2, len(members)))
-    for k, group in enumerate(members):
-        own, share = target[group], None if weight is None else weight[group] / weight[group].max()
+    def __init__(self, tree: Tree, problem: Problem) -> None:
+        leaf = tree.leaf_index(problem.features)
+        order = np.argsort(leaf, kind="stable")
+        weight = problem.data.weight
+        self.target = problem.data.target[order]
+        self.weight = None if weight is None else weight[order]
+        self.begin = np.concatenate([[0], np.bincount(leaf, minlength=tree.n_leaves).cumsum()])
+
+    def rows(self, first: int, last: int) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+        """Targets and weights of the rows from one leaf to another."""
+        rows = slice(self.begin[first], self.begin[last + 1])
+        return self.target[rows], None if self.weight is None else self.weight[rows]
+
+    def spread(self, first: int, last: int) -> tuple[float, float]:
+        """Weighted mean and variance of the rows from one leaf to another.
+
+        Differences from a row are exact where targets are close to each other, however far from
+        zero, and what is left of their mean is taken off the mean square. Where their squares could
+        leave the range of numbers both are in units of the largest difference.
+        """
+        own, weight = self.rows(first, last)
+        share = np.ones(own.size) if weight is None else weight / weight.max()
+        total = share.sum()
         differ = own - own[0]
-        unit = np.frexp(np.abs(differ).max())[1]
-        differ = np.ldexp(differ, -unit)
-        middle = np.average(differ, weights=share)
+        unit = int(np.frexp(np.abs(differ).max())[1])
+        if abs(unit) < _ORDINARY:
+            unit = 0
+        else:
+            differ = np.ldexp(differ, -unit)
+        middle = share @ differ / total
         left = differ - middle
-        square, rest = (np.average(left**power, weights=share) for power in (2, 1))
+        square, rest = (share * left) @ left / total, share @ left / total
         variance = np.ldexp(max(square - rest**2, 0.0), 2 * unit)
-        found[:, k] = own[0] + np.ldexp(middle, unit), variance
-    return found[0], found[1]
+        return own[0] + np.ldexp(middle, unit), variance

@@ -17,6 +17,11 @@ pub trait Scale<C>: Sync {
     /// Objective of a tree, and what it costs.
     fn objective(&self, cost: C, tree: &Tree) -> Measured;
 
+    /// What the objective of a tree is at most, if its cost shows that; this takes no pass over rows.
+    fn at_most(&self, _cost: C, _tree: &Tree) -> Option<f64> {
+        None
+    }
+
     /// The objective that no tree is below if none costs less than `lower`: lowered by what costs
     /// do not resolve.
     fn bound(&self, lower: C) -> f64;
@@ -72,7 +77,10 @@ impl<'a, C: Cost> Search<'a, C> {
     /// Goes on where another search for the same trees ended.
     pub fn after(self, first: &Solution) -> Self {
         let Solution { objective, lower_bound, trace, .. } = first;
-        Search { certificate: self.certificate.after(*objective, *lower_bound, trace), ..self }
+        let certificate = self.certificate.after(*objective, *lower_bound, trace);
+        // The cost is what better trees must be below, not that of the tree.
+        let measured = Some(self.scale.objective(self.best.0, &self.best.1));
+        Search { certificate, measured, ..self }
     }
 
     /// Bounds are not of trees that the reference model rules out.
@@ -113,17 +121,28 @@ impl<'a, C: Cost> Search<'a, C> {
         }
     }
 
-    /// Reports where the search is.
+    /// Reports where the search is. The objective of a tree that may give way to a better one is
+    /// what its cost shows: only the last is computed from the rows.
     pub fn record(&mut self) {
-        self.measure();
+        let (cost, tree) = &self.best;
+        let at_most = || self.scale.at_most(*cost, tree);
+        let shown = if self.is_closed() { None } else { at_most() };
+        match (self.measured, shown) {
+            (None, Some(objective)) => self.settle(Measured::plain(objective)),
+            _ => self.measure(),
+        }
         self.certificate.record();
     }
 
-    /// Brings objective and bound up to date.
+    /// Brings objective and bound up to date, with the objective of the rows.
     fn measure(&mut self) {
         let (cost, tree) = &self.best;
         let measure = || self.scale.objective(*cost, tree);
         let found = *self.measured.get_or_insert_with(measure);
+        self.settle(found);
+    }
+
+    fn settle(&mut self, found: Measured) {
         self.certificate.settle(found);
         if self.is_closed() && self.scale.is_exact() {
             self.certificate.close();

@@ -78,6 +78,12 @@ impl Rounding {
         Rounding { relative: UNIT * (2.0 * times + sums + 64.0), absolute: 0.0 }
     }
 
+    /// No tree loses more whose loss was computed as `loss`, and none whose loss it is was computed
+    /// as more.
+    pub fn above(self, loss: f64) -> f64 {
+        (loss + self.absolute) * (1.0 + 2.0 * self.relative)
+    }
+
     /// No tree loses less whose loss was computed as `loss`.
     pub fn below(self, loss: f64) -> f64 {
         loss * (1.0 - self.relative) - self.absolute

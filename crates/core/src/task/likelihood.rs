@@ -15,7 +15,6 @@ use crate::error::Error;
 use crate::search::{Allowed, Measured};
 use crate::simd::{LaneInt, LaneReal, Lanes};
 use crate::survival::{Observations, RiskTable, step_value};
-use std::collections::BTreeMap;
 
 /// Bits of a channel's total: as precise as 64-bit sums allow. Lanes drop what they cannot
 /// hold.
@@ -281,7 +280,7 @@ impl ScalarTask for Likelihood {
     fn objective(&self, leaf_of: &[usize], n_leaves: usize) -> Measured {
         let mut leaves = vec![[Precise::default(); 3]; n_leaves];
         for (row, &leaf) in self.rows.iter().zip(leaf_of) {
-            for (sum, &v) in leaves[leaf].iter_mut().zip(row) {
+            for (sum, &v) in leaves[leaf].iter_mut().zip(row).filter(|(_, v)| **v != 0.0) {
                 sum.add(v);
             }
         }
@@ -486,17 +485,21 @@ fn rounding_error(
     let largest_rate = records.clone().map(|r| r.0 / r.1).fold(0.0, f64::max);
     let n = records.clone().count() as f64;
     let kappa = (events / n.max(1.0)).max(f64::MIN_POSITIVE);
-    // Records by the power of two below h/b: within one, h ≥ b·2^k, and what is convex in how
-    // many of them belong to the prefix is largest at an end.
-    let mut groups = BTreeMap::<i32, f64>::new();
-    for (e, h) in records {
+    // Records by the first bits of h/b: within a group h is at least b times its least ratio, and
+    // what is convex in how many of them belong to the prefix is largest at an end.
+    const DROPPED: u32 = 46;
+    let scaled = records.map(|(e, h)| {
         let b = (e / kappa).max(1.0);
-        *groups.entry((h / b).log2().floor() as i32).or_default() += b;
-    }
+        ((h / b).to_bits() >> DROPPED, b)
+    });
+    let (mut first, mut last) = (u64::MAX, 0);
+    scaled.clone().for_each(|(key, _)| (first, last) = (first.min(key), last.max(key)));
+    let mut groups = vec![0.0; (last + 1).saturating_sub(first) as usize];
+    scaled.for_each(|(key, b)| groups[(key - first) as usize] += b);
     let (mut b, mut h, mut worst) = (0.0, 0.0, 0.0f64);
-    for (k, more) in groups {
+    for (&more, key) in groups.iter().zip(first..).filter(|group| *group.0 > 0.0) {
         b += more;
-        h += more * power_of_two(k);
+        h += more * f64::from_bits(key << DROPPED);
         worst = worst.max(b * b / h);
     }
     let bounds = [events / least_hazard, n * largest_rate, leaves as f64 * kappa * worst];

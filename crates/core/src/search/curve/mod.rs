@@ -101,6 +101,10 @@ impl Scale<f64> for CurveScale<'_, '_> {
         Measured::plain(self.prepared.objective(tree))
     }
 
+    fn at_most(&self, cost: f64, _tree: &Tree) -> Option<f64> {
+        Some(self.prepared.rounding.above(cost))
+    }
+
     /// Every question of a tree may have been given up for one that is better by the slack, twice.
     fn bound(&self, lower: f64) -> f64 {
         let Prepared { slack, rounding, .. } = *self.prepared;
@@ -157,8 +161,7 @@ impl<'a> Prepared<'a> {
 
     /// No tree costs more whose objective is at most `worst`.
     pub fn cost_above(&self, worst: f64) -> f64 {
-        let Rounding { relative, absolute } = self.rounding;
-        (worst + absolute) * (1.0 + 2.0 * relative) + self.slack
+        self.rounding.above(worst) + self.slack
     }
 
     /// A search over the nodes of these data.

@@ -113,6 +113,13 @@ impl<T: LaneTask> Scale<i64> for SumScale<'_, T> {
         solve::measured(self.task, self.features, tree)
     }
 
+    fn at_most(&self, cost: i64, tree: &Tree) -> Option<f64> {
+        let ties = self.task.tie_price() * (tree.n_leaves() as i64 - 1);
+        let value = self.task.objective_of_cost(cost.saturating_sub(ties));
+        let evaluated = EVALUATED * self.task.addends(value, self.at_no_cost);
+        Some(value + self.resolution + evaluated)
+    }
+
     fn bound(&self, lower: i64) -> f64 {
         let value = self.task.objective_of_cost(lower.saturating_sub(self.ties));
         let evaluated = EVALUATED * self.task.addends(value, self.at_no_cost);
