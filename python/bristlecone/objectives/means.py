@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeRegressor
 
-from bristlecone.leaves.means import LEVELS, MeanLeaves, weighted_quantiles
+from bristlecone.leaves.means import MeanLeaves, weighted_quantiles
 from bristlecone.objectives.base import TaskObjective
 from bristlecone.search.cuts import SklearnTree
 from bristlecone.search.engine import Problem, Task
@@ -106,5 +107,5 @@ class _Groups:
         middle = share @ differ / total
         left = differ - middle
         square, rest = (share * left) @ left / total, share @ left / total
-        variance = np.ldexp(max(square - rest**2, 0.0), 2 * unit)
-        return own[0] + np.ldexp(middle, unit), variance
+        mean = math.fsum((share * own).tolist()) / total
+        return mean, np.ldexp(max(square - rest**2, 0.0), 2 * unit)

@@ -12,6 +12,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from bristlecone.trust.exact import Column
+
 __all__ = ["Lifetimes", "antitonic_curve", "restricted_mean"]
 
 Floats = NDArray[np.float64]
@@ -43,13 +45,15 @@ class Lifetimes:
 
     def at_risk(self, weight: Floats) -> Floats:
         """Sum of ``weight`` over the rows with entry < t <= time."""
-        sums = self.left(weight)[::-1].cumsum()[::-1]
-        if self.entry is not None:
-            late = np.zeros(self.times.size + 1)
-            # Times up to the entry do not count the row.
-            np.add.at(late, np.searchsorted(self.times, self.entry, side="right"), weight)
-            sums = sums - late[:0:-1].cumsum()[::-1]
-        return sums
+        if self.entry is None:
+            return np.asarray(self.left(weight)[::-1].cumsum()[::-1])
+        # Exactly: late heavy rows cancel. Times up to the entry do not count the row.
+        column, n = Column.of(weight), self.times.size
+        place = np.searchsorted(self.times, self.time)
+        before = np.searchsorted(self.times, self.entry, side="right")
+        left, late = column.by_group(place, n).whole, column.by_group(before, n + 1).whole
+        sums = left[::-1].cumsum()[::-1] - late[:0:-1].cumsum()[::-1]
+        return Column(sums, column.unit).floats()
 
     @cached_property
     def hazard(self) -> Floats:

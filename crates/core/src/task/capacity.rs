@@ -63,13 +63,12 @@ impl<const K: usize> Capacity<K> {
         if let Some(bad) = capacity.iter().position(|c| c.is_nan() || *c < 0.0) {
             return Err(Error::invalid("capacity", format!("of label {bad} is not a number >= 0")));
         }
-        let short = rewards.shortfalls();
         let cap = known.map_or(f64::INFINITY, |known| rewards.most_short(known));
         // No tree falls shorter than the worst label of every row: that is what must fit.
-        let capped: Vec<f64> = short.values.iter().map(|c| c.min(cap)).collect();
-        let fixed = Fixed::new(&capped, TOTAL_BITS);
+        let short = rewards.shortfalls(cap);
+        let fixed = Fixed::new(&short.values, TOTAL_BITS);
         let scale = fixed.scale();
-        let rows = fixed.values.chunks_exact(n_labels).zip(capped.chunks_exact(n_labels));
+        let rows = fixed.values.chunks_exact(n_labels).zip(short.values.chunks_exact(n_labels));
         let of_row = |(values, costs): (&[i64], &[f64])| {
             values.iter().zip(costs).map(|(&v, c)| (v as f64 - c * scale).abs()).fold(0.0, f64::max)
         };

@@ -162,7 +162,7 @@ impl LabelCosts {
         max_leaves: usize,
     ) -> Result<Self, Error> {
         let rewards = Rewards::new(rewards, n_labels, weights, leaf_penalty)?;
-        let short = rewards.shortfalls();
+        let short = rewards.shortfalls(f64::INFINITY);
         Ok(LabelCosts::prepare(Source {
             rows: RowCosts::Matrix(short.values),
             n_labels: n_labels.max(1),

@@ -112,8 +112,9 @@ impl Rewards {
         (&self.values, (0..self.n_rows()).map(|row| self.weight(row)).collect())
     }
 
-    /// What every treatment of every row falls short of the best one.
-    pub(super) fn shortfalls(&self) -> Shortfalls {
+    /// What every treatment of every row falls short of the best one, at most `cap`: what is cut
+    /// off there loses nothing by rounding.
+    pub(super) fn shortfalls(&self, cap: f64) -> Shortfalls {
         let (mut values, mut off) = (Vec::with_capacity(self.values.len()), 0.0);
         for row in 0..self.n_rows() {
             let (rewards, w) = (self.row(row), self.weight(row));
@@ -124,8 +125,10 @@ impl Rewards {
                 let product = w * short;
                 let small = product.abs() < EXACT_PRODUCT && w > 0.0 && short > 0.0 && w != 1.0;
                 let left = if small { f64::from_bits(1) } else { w.mul_add(short, -product) };
-                most = most.max(left.abs() + w * rest.abs());
-                values.push(product);
+                if product <= cap {
+                    most = most.max(left.abs() + w * rest.abs());
+                }
+                values.push(product.min(cap));
             }
             off += most;
         }
