@@ -140,9 +140,9 @@ CASES = {
     ),
     "policy, one probability": Case(
         "policy",
-        ("--target", "gain", "--treatment", "sex", "--propensity", "p", "--teacher",
+        ("--target", "gain", "--treatment", "sex", "--propensity", "p", "--reward",
          "inverse-propensity", "--max-depth", 1),
-        {"teacher": "inverse-propensity", "max_depth": 1},
+        {"reward": "inverse-propensity", "max_depth": 1},
         "gain",
         {"treatment": "sex", "propensity": "p"},
     ),
@@ -243,7 +243,7 @@ def test_columns_called_after_their_roles_need_not_be_named(capsys, folder):
         columns={"gain": "target", "arm": "treatment"}
     ).assign(p=0.5).to_csv("named.csv", index=False)
     status, out, _ = run(
-        capsys, "fit", "named.csv", "--estimator", "policy", "--teacher", "inverse-propensity",
+        capsys, "fit", "named.csv", "--estimator", "policy", "--reward", "inverse-propensity",
         "--propensity", "p", "--max-depth", 1,
     )  # fmt: skip
     assert status == 0
@@ -334,7 +334,7 @@ def test_what_does_not_fit_together_is_refused_before_the_rows_are_read(
         (("classifier", "--target", "stage", "--class-weight", "IV=2"),
          "--class-weight: IV does not occur in column 'stage', which holds"),
         (("policy", "--target", "gain", "--treatment", "arm"),
-         "teacher='doubly-robust' needs predicted_outcomes"),
+         "reward='doubly-robust' needs predicted_outcomes"),
         (("regressor", "--target", "drug"), "t.csv, line 2, column 'drug': 'a' is not a number"),
         (("classifier", "--target", "hole"), "column 'hole' has no value in row 3"),
         (("regressor", "--target", "price", "--weight", "hole"),

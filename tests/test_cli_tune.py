@@ -75,7 +75,7 @@ def test_every_tree_with_sizes_can_be_tuned(capsys, folder, estimator):
         "fair": ("--target", "dead", "--sensitive", "arm", "--drop", "time", "p"),
         "policy": (
             *("--target", "time", "--treatment", "arm", "--propensity", "p"),
-            *("--teacher", "inverse-propensity", "--drop", "dead"),
+            *("--reward", "inverse-propensity", "--drop", "dead"),
         ),
     }
     command = ("fit", "rows.csv", "--estimator", estimator, *roles[estimator])

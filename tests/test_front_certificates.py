@@ -50,7 +50,7 @@ def _rewards(seed, n=40):
 @pytest.mark.parametrize("seed", range(4))
 def test_a_capacity_of_everything_changes_nothing(leaf_penalty, seed):
     X, y, data = _rewards(seed)
-    settings = {"teacher": "inverse-propensity", "max_depth": 3, "leaf_penalty": leaf_penalty}
+    settings = {"reward": "inverse-propensity", "max_depth": 3, "leaf_penalty": leaf_penalty}
     free = PolicyTree(**settings).fit(X, y, **data)
     limited = _fit(PolicyTree(**settings, capacities={1: 1.0}), X, y, **data)
     assert limited.status_ == "optimal"
@@ -76,7 +76,7 @@ def test_a_hopeless_penalty_is_counted_in_full():
     # Splits that a constraint needs are paid in full, too.
     treatment = np.array([0, 0, 1, 1])
     split = PolicyTree(
-        teacher="direct", capacities={0: 0.5, 1: 0.5}, leaf_penalty=1000.0, max_depth=2
+        reward="direct", capacities={0: 0.5, 1: 0.5}, leaf_penalty=1000.0, max_depth=2
     ).fit(
         [[0], [1], [0], [1]],
         [0.0] * 4,
@@ -143,7 +143,7 @@ def test_a_stopped_fair_tree_has_a_bound_that_no_loss_is_below():
 def test_a_limit_before_any_admissible_tree_is_named():
     X, y = [[0], [1], [0], [1]], [0.0] * 4
     data = {"treatment": [0, 0, 1, 1], "predicted_outcomes": np.eye(4)[:, :2]}
-    model = PolicyTree(teacher="direct", capacities={0: 0.5, 1: 0.5}, time_limit=0)
+    model = PolicyTree(reward="direct", capacities={0: 0.5, 1: 0.5}, time_limit=0)
     with pytest.raises(InfeasibleError, match=r"stopped \(time_limit\) before it met"):
         model.fit(X, y, **data)
     assert model.status_ == "time_limit"
@@ -154,13 +154,13 @@ def test_a_limit_before_any_admissible_tree_is_named():
     with pytest.warns(SearchLimitWarning, match="2 of 2 searches.*time_limit"):
         path = model.size_path(X, y, **data)
     assert [tree.status_ for tree in path] == ["time_limit"] * 2
-    assert PolicyTree(teacher="direct", capacities={0: 0.5}).fit(X, y, **data).n_leaves_ > 1
+    assert PolicyTree(reward="direct", capacities={0: 0.5}).fit(X, y, **data).n_leaves_ > 1
 
 
 def test_what_a_callback_raises_ends_the_fit_before_any_tree():
     rng = np.random.default_rng(6)
     X = rng.random((40, 5)) < 0.5
-    model = PolicyTree(teacher="direct", capacities={0: 0.0, 1: 0.0})
+    model = PolicyTree(reward="direct", capacities={0: 0.0, 1: 0.0})
 
     def stop(progress):
         raise RuntimeError("enough")
@@ -177,7 +177,7 @@ def test_what_a_callback_raises_ends_the_fit_before_any_tree():
 
 def test_a_single_leaf_is_kept_where_it_is_admissible():
     X, y, data = _rewards(0)
-    model = PolicyTree(teacher="inverse-propensity", capacities={1: 0.0}, time_limit=0)
+    model = PolicyTree(reward="inverse-propensity", capacities={1: 0.0}, time_limit=0)
     with pytest.warns(SearchLimitWarning):
         model.fit(X, y, **data)
     assert (model.status_, model.n_leaves_) == ("time_limit", 1)

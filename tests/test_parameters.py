@@ -44,7 +44,7 @@ CASES = {
     CostSensitiveTreeClassifier: ({}, LABELS, {}),
     FairTreeClassifier: ({}, LABELS, {"sensitive": GROUPS}),
     PolicyTree: (
-        {"teacher": "inverse-propensity"},
+        {"reward": "inverse-propensity"},
         TIME,
         {"treatment": GROUPS, "propensity": np.full(32, 0.5)},
     ),

@@ -257,6 +257,6 @@ def test_stability_of_every_kind_of_leaf():
     assert found.score == pytest.approx(tree.score(X, labels))
     known = {"treatment": labels.astype(int), "predicted_outcomes": np.eye(40)[:, :2]}
     outcome = np.arange(40.0)
-    policy = PolicyTree(teacher="direct", max_depth=1).fit(X, outcome, **known)
+    policy = PolicyTree(reward="direct", max_depth=1).fit(X, outcome, **known)
     found = stability(policy, X, outcome, **known, n_resamples=5, random_state=0)
     assert np.isnan(found.score) and found.n_resamples == 5

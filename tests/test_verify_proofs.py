@@ -77,7 +77,7 @@ def test_numbers_of_a_leaf_are_compared_with_its_own_rows():
 def test_a_flipped_label_beside_a_large_reward_is_noticed():
     rewards = np.array([[1e9, 0], [0.1, 0.9], [0.4, 0.5], [0.5, 0.4], [0.9, 0.1]])
     data = {"treatment": np.array(list("ababa")), "predicted_outcomes": rewards}
-    tree = PolicyTree(teacher="direct", max_depth=2).fit(X, np.zeros(5), **data)
+    tree = PolicyTree(reward="direct", max_depth=2).fit(X, np.zeros(5), **data)
     leaves = tree.apply(X)
     at = int(np.flatnonzero(tree.tree_.leaves == leaves[4])[0])
     labels = tree.leaves_.label.copy()
@@ -92,7 +92,7 @@ def test_the_objective_of_a_policy_with_capacities_comes_from_its_rows():
     rewards[0, 1] = -1e10
     columns = rng.random((40, 4)) < 0.5
     data = {"treatment": rng.integers(0, 2, 40), "predicted_outcomes": rewards}
-    tree = PolicyTree(teacher="direct", capacities={1: 0.5}, max_depth=2)
+    tree = PolicyTree(reward="direct", capacities={1: 0.5}, max_depth=2)
     tree.fit(columns, np.zeros(40), **data)
     given = rewards[np.arange(40), tree.predict(columns)]
     own = float(-sum(map(Fraction, given.tolist())) / 40)

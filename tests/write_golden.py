@@ -127,7 +127,7 @@ VARIANTS = {
         fairness=bc.EqualityOfOpportunity(0.2), **TINY
     ).fit(X, CODE, sensitive_features=GROUP),
     "PolicyTree-capacities": lambda: bc.PolicyTree(
-        teacher="inverse-propensity", capacities={"new": 0.6}, **TINY
+        reward="inverse-propensity", capacities={"new": 0.6}, **TINY
     ).fit(
         X,
         AMOUNT,

@@ -360,7 +360,7 @@ def policy(rng):
     given = ranges.weights(given, n, few=counted)
     kept, weight = prepared(rng, parameters, X, given)
     arm = classes_kept(rng, X, given, n_arms)
-    teacher = one_of(rng, "direct", "inverse-propensity", "doubly-robust")
+    reward = one_of(rng, "direct", "inverse-propensity", "doubly-robust")
     outcome, predicted = numbers(rng, n, least=-1), numbers(rng, (n, n_arms), least=-1)
     share = rng.uniform(0.2, 1.0, (n, n_arms))
     if counted:
@@ -385,12 +385,12 @@ def policy(rng):
         "number": float(share[0, 0]),
         "mapping": dict(zip(names, share[0].tolist(), strict=True)),
     }
-    if teacher != "inverse-propensity" or rng.random() < 0.3:
+    if reward != "inverse-propensity" or rng.random() < 0.3:
         fit["predicted_outcomes"] = predicted
-    if teacher != "direct" or rng.random() < 0.3:
+    if reward != "direct" or rng.random() < 0.3:
         fit["propensity"] = forms[form]
-    rewards = np.zeros((n, n_arms)) if teacher == "inverse-propensity" else predicted.copy()
-    if teacher != "direct":
+    rewards = np.zeros((n, n_arms)) if reward == "inverse-propensity" else predicted.copy()
+    if reward != "direct":
         rewards[np.arange(n), arm] += (outcome - rewards[np.arange(n), arm]) / own
     rewards = rewards[kept]
     capacity = np.full(n_arms, np.inf)
@@ -399,7 +399,7 @@ def policy(rng):
         for k in rng.permutation(n_arms)[: rng.integers(1, n_arms + 1)]:
             capacity[k] = one_of(rng, 0, 0.25, 1 / 3, 0.5, 0.5, 0.75, 1.0, 1)
         capacities = {names[k]: float(c) for k, c in enumerate(capacity) if c <= 1}
-    parameters |= {"teacher": teacher, "capacities": capacities}
+    parameters |= {"reward": reward, "capacities": capacities}
     (w, weight_unit), (value, value_unit) = plain.whole(weight), plain.whole(rewards)
     unit, total = weight_unit * value_unit, w.sum() * weight_unit
     of_rows = -value * w[:, None]

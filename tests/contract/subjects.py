@@ -472,10 +472,10 @@ SUBJECTS = {
         },
         wrong={
             **WRONG_SEARCH,
-            "teacher": ["oracle", None],
+            "reward": ["oracle", None],
             "capacities": [0.5, {"drug": 2.0}, {"drug": NAN}, {"placebo": 0.5}],
         },
-        other={**OTHER_SEARCH, "teacher": "direct", "capacities": {"drug": 0.1}},
+        other={**OTHER_SEARCH, "reward": "direct", "capacities": {"drug": 0.1}},
         scoring=promised,
         measures={"policy_value_": lambda model, _: model.policy_value_},
         table=("label",),

@@ -223,7 +223,7 @@ KINDS = {
         "Find the tree that prescribes the treatments of greatest mean outcome, and print it with "
         "the proof.",
         "Policy",
-        "study.csv --target gain --treatment arm --propensity p --teacher inverse-propensity",
+        "study.csv --target gain --treatment arm --propensity p --reward inverse-propensity",
         (OUTCOME, TREATMENT, PROPENSITY, PREDICTED, WEIGHT),
         (POLICY, SEARCH, BINARY),
         keyed={"capacities": "treatment"},

@@ -234,7 +234,7 @@ FAIR = Group("fairness", (
 ))  # fmt: skip
 
 POLICY = Group("tree", (
-    _option("teacher", "doubly-robust", str, "NAME", "how outcomes of other treatments are "
+    _option("reward", "doubly-robust", str, "NAME", "how the outcomes of other treatments are "
         "estimated: doubly-robust, inverse-propensity (needs no --predicted-outcomes) or direct "
         "(needs no --propensity)"),
     _option("capacities", None, _amount, "NAME=SHARE", "largest shares of the rows that "

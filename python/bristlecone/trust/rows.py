@@ -276,14 +276,14 @@ def _policy(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any
         raise ValueError(f"X has {table.n_rows} rows but y has {len(outcome)}")
     codes, outcome = codes[kept], outcome[kept]
     taken = np.arange(len(codes)), codes
-    teacher = tree.certificate_.parameters["teacher"]
+    reward = tree.certificate_.parameters["reward"]
     rewards = np.zeros((len(codes), len(treatments)))
-    if teacher != "inverse-propensity":
+    if reward != "inverse-propensity":
         if "predicted_outcomes" not in more:
-            raise TypeError(f"teacher={teacher!r} needs predicted_outcomes")
+            raise TypeError(f"reward={reward!r} needs predicted_outcomes")
         rewards = np.array(more["predicted_outcomes"], dtype=np.float64)[kept]
-    if teacher != "direct":
-        share = _propensity(more.get("propensity"), codes, treatments, kept)
+    if reward != "direct":
+        share = _propensity(more.get("propensity"), codes, treatments, kept, reward)
         rewards[taken] += (outcome - rewards[taken]) / share
     own = None if weight is None else weight[kept]
     facts = {"labels": codes, "classes": treatments, "rewards": rewards}
@@ -291,11 +291,15 @@ def _policy(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any
 
 
 def _propensity(
-    given: Any, codes: NDArray[np.int64], treatments: NDArray[Any], kept: NDArray[np.bool_]
+    given: Any,
+    codes: NDArray[np.int64],
+    treatments: NDArray[Any],
+    kept: NDArray[np.bool_],
+    reward: str,
 ) -> Floats:
     """Probability of the treatment that each row had."""
     if given is None:
-        raise TypeError("the teacher of this PolicyTree needs propensity")
+        raise TypeError(f"reward={reward!r} needs propensity")
     if isinstance(given, Mapping):
         return np.array([given[name] for name in treatments.tolist()], dtype=np.float64)[codes]
     if isinstance(given, Real):
