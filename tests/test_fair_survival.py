@@ -18,6 +18,7 @@ from bristlecone import (
 from bristlecone.curves import rmst
 from bristlecone.datasets import load
 from bristlecone.leaves.brier import brier_score_of
+from bristlecone.trust import near_optimal_trees
 
 
 def _study(n: int = 60, seed: int = 0, features: int = 4):
@@ -197,7 +198,9 @@ def test_bad_input_is_named(parameters, sensitive, message):
         OptimalSurvivalTree(**parameters).fit(X, y, sensitive=group)
 
 
-def test_all_optimal_trees_has_no_fairness():
-    X, y, _ = _study(12)
-    with pytest.raises(InvalidParameterError, match="fairness"):
-        OptimalSurvivalTree(fairness=RmstParity(1.0)).all_optimal_trees(X, y)
+def test_near_optimal_trees_rejects_fairness():
+    X, y, group = _study(60)
+    groups = {"sensitive": group}
+    tree = OptimalSurvivalTree(fairness=RmstParity(1.0)).fit(X, y, **groups)
+    with pytest.raises(TypeError, match="near_optimal_trees needs an objective that is a sum"):
+        near_optimal_trees(tree, X, y, epsilon=0, **groups)

@@ -241,7 +241,7 @@ def minimum_of_events(rng, n_events):
 
 
 def listed(rng, objective):
-    """A problem of few trees, for ``all_optimal_trees``."""
+    """A problem of few trees, to list the optimal trees of."""
     while True:
         problem = survival(rng, objective)
         columns = problem.features.shape[1]

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bristlecone.data.checks import check_integer
 from bristlecone.data.groups import given_groups
 from bristlecone.data.rows import check_row_labels
 from bristlecone.data.survival import TrainingData, check_row_losses, check_training_data
-from bristlecone.errors import InvalidParameterError, SearchLimitWarning, warn
+from bristlecone.errors import InvalidParameterError
 from bristlecone.estimators.docstrings import documented
 from bristlecone.estimators.parameters import check_parameters, check_shrinkage, choice
 from bristlecone.estimators.reestimate import Reestimation
@@ -226,55 +225,6 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, SearchedTree):
         """Mean restricted survival time that the tree predicts for either group's rows."""
         groups = self.certificate_.groups
         return None if groups is None else groups.values
-
-    def all_optimal_trees(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, limit: int = 100
-    ) -> list[OptimalSurvivalTree]:
-        """Every tree that reaches the optimum, to within 1e-9, from one search.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in ``fit``.
-        limit : int, default=100
-            Most trees to return.
-
-        Returns
-        -------
-        list of OptimalSurvivalTree
-            Fitted trees with the parameters of this estimator, which is left as it is; the fitted
-            encoder is shared. Few leaves come first. Features that divide the training rows of a
-            node in the same way count once, by the first of them. When the search is stopped, the
-            best tree alone.
-
-        Raises
-        ------
-        ValueError, TypeError, KeyboardInterrupt
-            As in ``fit``.
-
-        Warns
-        -----
-        SearchLimitWarning
-            When there are more trees than ``limit``, or a limit or Ctrl-C stopped the search.
-        ConstantFeatureWarning
-            As in ``fit``.
-        """
-        start = time.perf_counter()
-        check_integer("limit", limit, 1)
-        if self.fairness is not None:
-            raise InvalidParameterError("all_optimal_trees has no fairness")
-        problem = self._problem(X, y, sample_weight)
-        engine = self._objective().engine(problem)
-        assert engine.near_optimal is not None
-        found, complete = self.run(engine.near_optimal, problem, limit=limit)
-        trees = [self.found(solution, problem, start) for solution in found]
-        trees[0]._announce(trees, problem)
-        if not complete and trees[0].certificate_.is_proved:
-            warn(
-                f"more than limit={limit} trees reach the optimum; the others are left out",
-                SearchLimitWarning,
-            )
-        return trees
 
     def _training_data(
         self,
