@@ -13,6 +13,7 @@ from trees_plainly import least_objective
 
 from bristlecone import (
     CostSensitiveTreeClassifier,
+    DemographicParity,
     FairTreeClassifier,
     OptimalTreeClassifier,
     OptimalTreeRegressor,
@@ -406,7 +407,7 @@ def test_a_limit_holds_for_a_light_group(seed):
     y, group = rng.integers(0, 2, n), np.arange(n) % 2
     weight = rng.uniform(0.5, 2.0, n) * np.where(group == 1, 1e-12, 1.0)
     model = or_clear_error(
-        FairTreeClassifier(max_depth=2, delta=delta),
+        FairTreeClassifier(max_depth=2, fairness=DemographicParity(delta)),
         ["sample_weight"], features, y, weight, sensitive_features=group,
     )  # fmt: skip
     if model is None:

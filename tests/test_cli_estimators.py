@@ -9,7 +9,7 @@ import pytest
 from command_line import refused, run, table_of
 
 import bristlecone
-from bristlecone import BinaryEncoder, RmstParity
+from bristlecone import BinaryEncoder, EqualityOfOpportunity, RmstParity
 from bristlecone.cli.kinds import KINDS
 from bristlecone.errors import BristleconeWarning
 from bristlecone.export import export_text
@@ -122,9 +122,9 @@ CASES = {
     ),
     "fair": Case(
         "fair",
-        ("--target", "ill", "--sensitive", "sex", "--delta", 0.1, "--max-depth", 2,
-         "--constraint", "equality-of-opportunity"),
-        {"delta": 0.1, "max_depth": 2, "constraint": "equality-of-opportunity"},
+        ("--target", "ill", "--sensitive", "sex", "--fairness-limit", 0.1, "--max-depth", 2,
+         "--fairness", "equality-of-opportunity"),
+        {"fairness": EqualityOfOpportunity(0.1), "max_depth": 2},
         "ill",
         {"sensitive_features": "sex"},
     ),
@@ -277,8 +277,8 @@ def test_no_tree_within_the_constraints_is_an_error(capsys, folder):
         (("soft", *TIMES, "--estimate"), "--estimator soft has no --estimate, which is of"),
         (("classifier", "--target", "ill", "--time", "days"),
          "--estimator classifier has no --time, which is of survival, greedy, soft"),
-        (("regressor", "--target=price", "--delta=0.1"),
-         "--estimator regressor has no --delta, which is of fair"),
+        (("regressor", "--target=price", "--fairness=x"),
+         "--estimator regressor has no --fairness, which is of fair"),
         (("survival", *TIMES, "--target", "ill"), "--estimator survival has no --target"),
         (("forest",), "invalid choice: 'forest'"),
         (("survival", *TIMES, "--sensitive", "sex"), "--sensitive needs --fairness-limit"),
@@ -290,10 +290,18 @@ def test_no_tree_within_the_constraints_is_an_error(capsys, folder):
         (("soft", *TIMES, "--leaf", "gompertz"), "leaf must be"),
         (("soft", *TIMES, "--depth", 99), "depth must be at most 10"),
         (("classifier",), "--target is needed: which column holds the labels? There are"),
-        (("fair", "--target", "ill"), "--sensitive is needed: which column holds the groups?"),
-        (("fair", "--target", "ill", "--sensitive", "ill"),
+        (("fair", "--target", "ill", "--fairness-limit", 0.1),
+         "--sensitive is needed: which column holds the groups?"),
+        (("fair", "--target", "ill", "--sensitive", "sex"), "--fairness-limit is needed"),
+        (("fair", "--target", "ill", "--sensitive", "sex", "--fairness-limit", 2),
+         "fairness.limit must be at most 1"),
+        (("fair", "--target", "ill", "--fairness", "odds", "--fairness-limit", 1),
+         "--fairness must be one of demographic-parity, equality-of-opportunity; got 'odds'"),
+        (("fair", "--target", "ill", "--sensitive", "ill",
+          "--fairness-limit", 0.1),
          "--target and --sensitive are the same column 'ill'"),
-        (("fair", "--target", "ill", "--sensitive", "sexx"), "did you mean 'sex'?"),
+        (("fair", "--target", "ill", "--sensitive", "sexx", "--fairness-limit", 0.1),
+         "did you mean 'sex'?"),
         (("regressor", "--target", "price", "--weight", "ww"), "--weight: the data have no"),
         (("regressor", "--target", "price", "--drop", "price"),
          "--drop: 'price' is the column of --target"),

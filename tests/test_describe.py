@@ -9,6 +9,7 @@ from sklearn.preprocessing import KBinsDiscretizer
 from bristlecone import (
     BinaryEncoder,
     CostSensitiveTreeClassifier,
+    DemographicParity,
     FairTreeClassifier,
     GreedySurvivalTree,
     InfeasibleError,
@@ -117,9 +118,9 @@ OUTCOME = np.ones(40, bool), np.arange(1.0, 41.0)
             ["the least mean cost of the labels given"],
         ),
         (
-            FairTreeClassifier(delta=0.3),
+            FairTreeClassifier(fairness=DemographicParity(0.3)),
             LABEL,
-            {"sensitive": GROUP},
+            {"sensitive_features": GROUP},
             ["the shares of the rows of a and of b that are predicted to be positive differ by"],
         ),
         (
@@ -139,7 +140,7 @@ OUTCOME = np.ones(40, bool), np.arange(1.0, 41.0)
         (
             OptimalSurvivalTree(fairness=RmstParity(5.0, tau=30)),
             OUTCOME,
-            {"sensitive": GROUP},
+            {"sensitive_features": GROUP},
             ["up to 30 that is predicted for a and for b differs by at most 5"],
         ),
         (GreedySurvivalTree(criterion="logrank"), OUTCOME, {}, ["log-rank", "Nothing is proven"]),

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from bristlecone import (
+    DemographicParity,
+    EqualityOfOpportunity,
     FairTreeClassifier,
     InfeasibleError,
     OptimalSurvivalTree,
@@ -63,14 +65,19 @@ def test_a_hopeless_penalty_is_counted_in_full():
     rng = np.random.default_rng(1)
     X, group = rng.random((60, 4)) < 0.5, rng.integers(0, 2, 60)
     y = (rng.random(60) < 0.4).astype(int)
-    fair = _fit(FairTreeClassifier(delta=0.2, leaf_penalty=1000.0), X, y, sensitive=group)
+    fair = _fit(
+        FairTreeClassifier(fairness=DemographicParity(0.2), leaf_penalty=1000.0),
+        X,
+        y,
+        sensitive_features=group,
+    )
     assert fair.objective_value_ == pytest.approx(1000 + np.mean(y != fair.predict(X)))
     time = rng.exponential(size=60)
     for objective in ("likelihood", "brier"):
         model = OptimalSurvivalTree(objective=objective, max_depth=2, leaf_penalty=1000.0)
         expected = model.fit(X, (y, time)).objective_value_
         limited = model.set_params(fairness=RmstParity(limit=0.2))
-        _fit(limited, X, (y, time), sensitive=group)
+        _fit(limited, X, (y, time), sensitive_features=group)
         assert limited.n_leaves_ == 1
         assert limited.objective_value_ == pytest.approx(expected, abs=1e-9)
     # Splits that a constraint needs are paid in full, too.
@@ -109,20 +116,25 @@ def test_measures_tell_true_bounds_on_their_way(objective, leaf_penalty, max_lea
     assert _fit(model, X, y).status_ == "optimal"
 
 
-@pytest.mark.parametrize("constraint", ["demographic-parity", "equality-of-opportunity"])
+@pytest.mark.parametrize("constraint", [DemographicParity, EqualityOfOpportunity])
 def test_fair_trees_tell_true_bounds_on_their_way(constraint):
     rng = np.random.default_rng(3)
     X, group = rng.random((80, 6)) < 0.5, rng.integers(0, 2, 80)
     y = (rng.random(80) < 0.2 + 0.3 * X[:, 0] + 0.3 * group).astype(int)
-    model = FairTreeClassifier(constraint=constraint, delta=0.02, max_depth=3)
-    assert _fit(model, X, y, sensitive=group).status_ == "optimal"
+    model = FairTreeClassifier(fairness=constraint(0.02), max_depth=3)
+    assert _fit(model, X, y, sensitive_features=group).status_ == "optimal"
 
 
 def test_a_loose_constraint_is_proven_by_the_search_without_it():
     rng = np.random.default_rng(4)
     X, group = rng.random((300, 8)) < 0.5, rng.integers(0, 2, 300)
     y = (rng.random(300) < 0.2 + 0.3 * X[:, 0] + 0.2 * X[:, 1]).astype(int)
-    fair = _fit(FairTreeClassifier(delta=1.0, max_depth=4), X, y, sensitive=group)
+    fair = _fit(
+        FairTreeClassifier(fairness=DemographicParity(1.0), max_depth=4),
+        X,
+        y,
+        sensitive_features=group,
+    )
     free = OptimalTreeClassifier(max_depth=4).fit(X, y)
     assert fair.status_ == "optimal"
     assert fair.objective_value_ == pytest.approx(free.objective_value_, abs=1e-12)
@@ -134,7 +146,7 @@ def test_a_stopped_fair_tree_has_a_bound_that_no_loss_is_below():
     time = rng.exponential(np.where(X[:, 0], 1.0, 3.0))
     model = OptimalSurvivalTree(fairness=RmstParity(limit=0.05), time_limit=0.0, leaf_penalty=0.01)
     with pytest.warns(SearchLimitWarning):
-        model.fit(X, (np.ones(200, bool), time), sensitive=group)
+        model.fit(X, (np.ones(200, bool), time), sensitive_features=group)
     assert model.status_ == "time_limit"
     assert model.lower_bound_ >= 0.01
     _checked(model, model.trace_)
@@ -196,8 +208,8 @@ def test_tables_that_do_not_fit_leave_a_tree_and_a_bound():
     rng = np.random.default_rng(7)
     X, group = rng.random((200, 300)) < 0.5, rng.integers(0, 2, 200)
     y = (rng.random(200) < 0.2 + 0.5 * X[:, 0]).astype(int)
-    model = FairTreeClassifier(delta=0.001, max_depth=2, memory_limit=200_000)
+    model = FairTreeClassifier(fairness=DemographicParity(0.001), max_depth=2, memory_limit=200_000)
     with pytest.warns(SearchLimitWarning, match="memory_limit"):
-        model.fit(X, y, sensitive=group)
+        model.fit(X, y, sensitive_features=group)
     assert model.status_ == "memory_limit"
     _checked(model, model.trace_)

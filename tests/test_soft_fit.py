@@ -50,7 +50,7 @@ def simulated(leaf, n=1500, seed=0):
 @pytest.mark.parametrize("l1", [0.0, 0.01])
 def test_the_objective_never_rises_between_accepted_steps(solver, fair, l1):
     X, y, group = simulated("weibull", n=100)
-    groups = {"sensitive": group} if fair else {}
+    groups = {"sensitive_features": group} if fair else {}
     for init in ("kmeans", "random"):
         model = SoftSurvivalTree(
             solver=solver,
@@ -137,10 +137,10 @@ def test_shares_are_those_of_the_weights():
 # Reproducibility and units
 
 
-def fitted(X, y, *, sensitive=None, **parameters):
+def fitted(X, y, *, sensitive_features=None, **parameters):
     few = {"n_restarts": 2, "random_state": 0, "min_leaf_share": 0.0}
     model = SoftSurvivalTree(**{**few, **parameters})
-    return model.fit(X, y, sensitive=sensitive)
+    return model.fit(X, y, sensitive_features=sensitive_features)
 
 
 @pytest.mark.slow
@@ -299,7 +299,7 @@ def test_a_larger_penalty_brings_the_groups_together():
                 X,
                 (event, time),
                 solver=solver,
-                sensitive=group,
+                sensitive_features=group,
                 fairness_penalty=rho / pairs,
                 n_restarts=1,
                 tol=1e-3,
@@ -317,7 +317,9 @@ def test_the_group_may_be_a_column_which_is_no_feature():
     )
     pairs = group.sum() * (~group).sum()
     by_name = fitted(frame, y, fairness_group="sex", fairness_penalty=5 / pairs)
-    by_array = fitted(frame.drop(columns="sex"), y, sensitive=group, fairness_penalty=5 / pairs)
+    by_array = fitted(
+        frame.drop(columns="sex"), y, sensitive_features=group, fairness_penalty=5 / pairs
+    )
     np.testing.assert_array_equal(by_name.coef_, by_array.coef_)
     assert by_name.feature_names_in_.tolist() == ["a", "b", "c", "d", "e"]
     np.testing.assert_array_equal(
@@ -339,8 +341,8 @@ def test_bad_groups_raise():
     frame = pd.DataFrame(X, columns=list("abcd"))
     for X_or_frame, message, arguments in (
         (X, "fairness_penalty needs groups", {"fairness_penalty": 1.0}),
-        (X, "sensitive has one value", {"sensitive": np.zeros(50, dtype=int)}),
-        (X, "X has 50 rows but sensitive has 10", {"sensitive": group[:10]}),
+        (X, "sensitive_features has one value", {"sensitive_features": np.zeros(50, dtype=int)}),
+        (X, "X has 50 rows but sensitive_features has 10", {"sensitive_features": group[:10]}),
         (X, "fairness_group='sex' is no column of X", {"fairness_group": "sex"}),
         (frame, "fairness_group='sex' is no column of X", {"fairness_group": "sex"}),
         (frame.assign(sex="f"), "'sex' has one value", {"fairness_group": "sex"}),
@@ -361,12 +363,12 @@ def test_groups_are_cut_with_the_rows_in_cross_validation():
         X,
         outcomes,
         cv=folds,
-        params={"sensitive": group},
+        params={"sensitive_features": group},
         error_score="raise",
         return_estimator=True,
     )
     for (rows, _), fold in zip(folds.split(X), found["estimator"], strict=True):
-        alone = clone(model).fit(X[rows], outcomes.iloc[rows], sensitive=group[rows])
+        alone = clone(model).fit(X[rows], outcomes.iloc[rows], sensitive_features=group[rows])
         assert fold.fairness_distance_ == alone.fairness_distance_
 
 

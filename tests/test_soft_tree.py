@@ -275,7 +275,7 @@ def test_damaged_files_are_refused_and_the_field_is_named(path, value, message):
 def test_a_model_with_groups_of_rows_is_saved_without_them():
     X, y = sample(n=40)
     group = (X["x0"] > 0).to_numpy()
-    model = make(depth=1).fit(X, y, sensitive=group)
+    model = make(depth=1).fit(X, y, sensitive_features=group)
     again = SoftSurvivalTree.from_json(model.to_json())
     assert again.fairness_distance_ == model.fairness_distance_
     assert again.fairness(X, group) == model.fairness(X, group)

@@ -12,6 +12,7 @@ from tampering import claimed_optimal, claiming
 from bristlecone import (
     BinaryEncoder,
     CostSensitiveTreeClassifier,
+    DemographicParity,
     FairTreeClassifier,
     OptimalSurvivalTree,
     OptimalTreeClassifier,
@@ -145,14 +146,14 @@ def test_a_limit_that_a_light_group_breaks_is_noticed():
     columns = rng.random((60, 3)) < 0.5
     group, y = np.arange(60) % 2, columns[:, 0] ^ (rng.random(60) < 0.1)
     weight = np.where(group == 1, 1e-12, 1.0) * rng.integers(1, 9, 60)
-    data = {"sensitive": group, "sample_weight": weight}
-    tree = FairTreeClassifier(delta=1.0, max_depth=2).fit(columns, y, **data)
+    data = {"sensitive_features": group, "sample_weight": weight}
+    tree = FairTreeClassifier(fairness=DemographicParity(1.0), max_depth=2).fit(columns, y, **data)
     chosen = tree.predict(columns)
     shares = [np.average(chosen[group == k], weights=weight[group == k]) for k in (0, 1)]
     differ = abs(shares[1] - shares[0])
     assert differ > 0.01
     for limit, holds in ((differ * 1.0001, True), (differ * 0.9999, False), (differ - 0.01, False)):
-        claimed = {**tree.certificate_.parameters, "delta": limit}
+        claimed = {**tree.certificate_.parameters, "fairness": DemographicParity(limit)}
         tree.certificate_ = replace(tree.certificate_, parameters=claimed)
         assert ("limits of the objective" not in failed(verify(tree, columns, y, **data))) == holds
 

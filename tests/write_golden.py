@@ -117,9 +117,9 @@ VARIANTS = {
         feature_discounts={"Alter": 0.005, "stage": 0.01},
         **TINY,
     ).fit(X, CODE),
-    "FairTreeClassifier-parity": lambda: bc.FairTreeClassifier(delta=0.2, **TINY).fit(
-        X, CODE, sensitive_features=GROUP
-    ),
+    "FairTreeClassifier-parity": lambda: bc.FairTreeClassifier(
+        fairness=bc.DemographicParity(0.2), **TINY
+    ).fit(X, CODE, sensitive_features=GROUP),
     "FairTreeClassifier-demographic": lambda: bc.FairTreeClassifier(
         fairness=bc.DemographicParity(0.2, sensitive_feature="smoker"), **TINY
     ).fit(X, CODE),

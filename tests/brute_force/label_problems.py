@@ -287,26 +287,16 @@ def fair_labels(rng):
         column = int(rng.integers(X.shape[1]))
         if len(np.unique(X[kept & (labels == 1), column])) == 2:
             named, group = column, X[:, column].astype(int)
-    if group is None and rng.random() < 0.95:
+    if group is None:
         group = balanced(rng, n)
         first = np.flatnonzero(kept)
         labels[first[:3]], group[first[:3]] = [1, 1, 0], [0, 1, 0]
-        name = one_of(rng, "sensitive", "sensitive_features")
-        fit[name] = one_of(rng, group, group == 1, np.array(["a", "b"])[group])
+        fit["sensitive_features"] = one_of(rng, group, group == 1, np.array(["a", "b"])[group])
     amount = shrinkage(rng)
-    given_as = {"constraint": constraint, "delta": delta, "sensitive_feature": named}
-    fairness = None
-    if rng.random() < 0.5:
-        kinds = {"demographic-parity": DemographicParity}
-        kind = kinds.get(constraint, EqualityOfOpportunity)
-        fairness = kind(delta, sensitive_feature=named)
-        # What is set besides does not count.
-        given_as = {
-            "constraint": one_of(rng, "demographic-parity", "equality-of-opportunity"),
-            "delta": one_of(rng, 0.0, 1.0),
-            "sensitive_feature": one_of(rng, None, 0),
-        }
-    parameters |= {"fairness": fairness, **given_as}
+    parities = {
+        "demographic-parity": DemographicParity, "equality-of-opportunity": EqualityOfOpportunity
+    }  # fmt: skip
+    parameters["fairness"] = parities[constraint](delta, sensitive_feature=named)
     parameters["shrinkage"] = amount
     fit |= {"y": one_of(rng, *NAMES)(labels), "sample_weight": given}
     labels = labels[kept]
@@ -315,12 +305,10 @@ def fair_labels(rng):
     all_rows = np.arange(len(labels))
     total = w.sum() * unit
     # By row, what predicting 1 adds to the difference of the groups, in parts of ``masses``.
-    share, masses = w * 0, [1, 1]
-    if group is not None:
-        group = group[kept]
-        compared = w if constraint == "demographic-parity" else w * (labels == 1)
-        masses = [compared[group == g].sum() for g in (0, 1)]
-        share = plain.signed_shares(compared, group, masses)
+    group = group[kept]
+    compared = w if constraint == "demographic-parity" else w * (labels == 1)
+    masses = [compared[group == g].sum() for g in (0, 1)]
+    share = plain.signed_shares(compared, group, masses)
     parts = masses[0] * masses[1]
 
     def outcome(rows, said):
@@ -337,8 +325,7 @@ def fair_labels(rng):
     def also(model):
         rates = model.group_rates_
         true = float(Fraction(row_outcome(model)[0][1], parts))
-        told = [(rates[1] - rates[0], true)] if group is not None else []
-        return told + predicted(model)
+        return [(rates[1] - rates[0], true), *predicted(model)]
 
     return Chosen(
         FairTreeClassifier, parameters, X, fit, kept, weight, wide=ranges.wide,

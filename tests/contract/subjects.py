@@ -304,7 +304,7 @@ SUBJECTS = {
         },
         routed=(
             {"fairness": RmstParity(8.0, tau=20.0)},
-            {"sensitive": lambda n: np.where(np.arange(n) % 2, "a", "b")},
+            {"sensitive_features": lambda n: np.where(np.arange(n) % 2, "a", "b")},
         ),
     ),
     "GreedySurvivalTree": Subject(
@@ -382,7 +382,7 @@ SUBJECTS = {
             "random_state": 7,
             "verbose": 1,
         },
-        routed=({}, {"sensitive": lambda n: np.where(np.arange(n) % 2, "a", "b")}),
+        routed=({}, {"sensitive_features": lambda n: np.where(np.arange(n) % 2, "a", "b")}),
     ),
     "OptimalTreeClassifier": Subject(
         OptimalTreeClassifier,
@@ -436,24 +436,27 @@ SUBJECTS = {
             "three labels": spoilt(
                 lambda y: np.resize(["a", "b", "c"], 80), "Only binary classification"
             ),
-            "one group": by_row("sensitive", np.zeros_like, "sensitive has one value"),
-            "groups, too few": by_row("sensitive", lambda v: v[:-1], "80 rows but sensitive .* 79"),
+            "one group": by_row(
+                "sensitive_features", np.zeros_like, "sensitive_features has one value"
+            ),
+            "groups, too few": by_row(
+                "sensitive_features", lambda v: v[:-1], "80 rows but sensitive_features .* 79"
+            ),
         },
-        small={"max_depth": 2, "delta": 0.1},
-        replaced=("sensitive_feature",),
+        single_row="sensitive_features has one value",
+        small={"max_depth": 2, "fairness": DemographicParity(0.1)},
         wrong={
             **WRONG_LABELS,
-            "fairness": [0.05, RmstParity(1.0), DemographicParity(2.0)],
-            "constraint": ["equalised-odds", None],
-            "delta": [-0.1, 1.5, NAN, "small"],
-            "sensitive_feature": ["sex", 9, -1],
+            "fairness": [
+                None,
+                0.05,
+                RmstParity(1.0),
+                *(DemographicParity(limit) for limit in (-0.1, 2.0, NAN, "small")),
+            ],
         },
         other={
             **OTHER_LABELS,
             "fairness": EqualityOfOpportunity(0.2),
-            "constraint": "equality-of-opportunity",
-            "delta": 0.9,
-            "sensitive_feature": "x0",
         },
         table=("label",),
     ),

@@ -204,7 +204,7 @@ KINDS = {
         "Find the tree of fewest errors among those that treat two groups alike, and print it with "
         "the proof.",
         "Fair tree",
-        "study.csv --target hired --sensitive sex --drop id --delta 0.02",
+        "study.csv --target hired --sensitive sex --drop id --fairness-limit 0.02",
         (LABEL, SENSITIVE._replace(is_needed=True), WEIGHT),
         (FAIR, TREE, SEARCH, BINARY),
     ),

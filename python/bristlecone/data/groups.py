@@ -15,12 +15,10 @@ from bristlecone.data.rows import check_row_labels, row_count
 from bristlecone.errors import InvalidParameterError
 
 __all__ = [
-    "GivenGroups",
     "Groups",
     "check_two_groups",
     "codes_of",
     "column_of",
-    "given_groups",
     "without_group",
 ]
 
@@ -102,37 +100,13 @@ def column_of(X: Any, column: Any, parameter: str) -> NDArray[Any]:
     raise InvalidParameterError(f"{parameter}={column!r} is no column of X")
 
 
-class GivenGroups(NamedTuple):
-    """Groups as a user gave them: the parameter, and a value per row (None: not given)."""
-
-    name: str
-    values: Any
-
-
-def given_groups(sensitive_features: Any, sensitive: Any) -> GivenGroups:
-    """Groups given to ``fit`` by one of two names.
-
-    Raises
-    ------
-    InvalidParameterError
-        When both are given.
-    """
-    if sensitive is None:
-        return GivenGroups("sensitive_features", sensitive_features)
-    if sensitive_features is not None:
-        raise InvalidParameterError(
-            "sensitive_features and sensitive are two names for the same; give one of them"
-        )
-    return GivenGroups("sensitive", sensitive)
-
-
 def check_two_groups(
     X: Any,
-    given: GivenGroups,
+    sensitive_features: Any,
     sensitive_feature: Any,
     kept: NDArray[np.bool_] | None,
     why: str,
-    parameter: str = "sensitive_feature",
+    parameter: str = "fairness.sensitive_feature",
 ) -> Groups | None:
     """Groups of the rows that are kept (None: all), from those given or else a column of ``X``.
 
@@ -146,14 +120,14 @@ def check_two_groups(
         When the kept rows are not of two groups (``why`` tells what they are for), and all of
         ``codes_of``.
     """
-    name, sensitive = given
-    if sensitive is None and sensitive_feature is not None:
+    name, given = "sensitive_features", sensitive_features
+    if given is None and sensitive_feature is not None:
         name = f"{parameter} {sensitive_feature!r}"
-        sensitive = column_of(X, sensitive_feature, parameter)
-    if sensitive is None:
+        given = column_of(X, sensitive_feature, parameter)
+    if given is None:
         return None
-    check_row_labels(X, **{name: sensitive})
-    values, codes = codes_of(sensitive, row_count(X), name)
+    check_row_labels(X, **{name: given})
+    values, codes = codes_of(given, row_count(X), name)
     if kept is not None:
         codes = codes[kept]
     present = np.unique(codes)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bristlecone.data.groups import GivenGroups, check_two_groups, given_groups, without_group
+from bristlecone.data.groups import check_two_groups, without_group
 from bristlecone.data.rows import check_sample_weight
 from bristlecone.data.survival import check_training_data
 from bristlecone.encoder.design import DesignEncoder
@@ -249,7 +249,6 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         sample_weight: ArrayLike | None = None,
         *,
         sensitive_features: ArrayLike | None = None,
-        sensitive: ArrayLike | None = None,
     ) -> SoftSurvivalTree:
         """Train the tree.
 
@@ -265,8 +264,6 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
             weights equal repetition of rows.
         sensitive_features : array-like, shape (n,), optional
             Group of every row, of two values; in place of ``fairness_group``.
-        sensitive : array-like, shape (n,), optional
-            Another name of the same.
 
         Returns
         -------
@@ -295,7 +292,7 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         data = check_training_data(without_group(X, self.fairness_group), y, sample_weight)
         if data.entry is not None:
             raise ValueError("y has delayed entry, which the soft tree does not support")
-        group = self._groups(X, given_groups(sensitive_features, sensitive), data.kept)
+        group = self._groups(X, sensitive_features, data.kept)
         times, replaced = positive_times(data.time)
         encoder = DesignEncoder(self.max_categories, self.handle_unknown).fit(data.X, data.weight)
         design = encoder.transform(data.X)
@@ -460,10 +457,11 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         return self.encoder_.transform(without_group(X, group), weighed)
 
     def _groups(
-        self, X: Any, given: GivenGroups, kept: NDArray[np.bool_] | None
+        self, X: Any, sensitive_features: Any, kept: NDArray[np.bool_] | None
     ) -> NDArray[np.bool_] | None:
         """Whether each kept row is of the greater of the two groups; None without groups."""
-        groups = check_two_groups(X, given, self.fairness_group, kept, "fairness", "fairness_group")
+        column = self.fairness_group
+        groups = check_two_groups(X, sensitive_features, column, kept, "fairness", "fairness_group")
         if groups is not None:
             return groups.codes == 1
         if self.fairness_penalty > 0:
@@ -473,7 +471,7 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         return None
 
     def fairness(
-        self, X: Any, sensitive: ArrayLike, sample_weight: ArrayLike | None = None
+        self, X: Any, sensitive_features: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> dict[str, float]:
         """How differently two groups are treated.
 
@@ -481,7 +479,7 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         ----------
         X : DataFrame or array, shape (n, n_features_in_)
             Rows with the columns of the fit.
-        sensitive : array-like, shape (n,)
+        sensitive_features : array-like, shape (n,)
             Group of every row; two values.
         sample_weight : array-like of float, shape (n,), optional
             Row weights.
@@ -496,12 +494,12 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         Raises
         ------
         ValueError
-            When ``sensitive`` has not two values or another length than ``X``.
+            When ``sensitive_features`` does not have two values, or one per row of ``X``.
         """
         design = self._rows(X)
-        groups = check_two_groups(X, GivenGroups("sensitive", sensitive), None, None, "fairness")
+        groups = check_two_groups(X, sensitive_features, None, None, "fairness")
         if groups is None:
-            raise ValueError("fairness compares two groups; sensitive is None")
+            raise ValueError("fairness compares two groups; sensitive_features is None")
         inside = groups.codes == 1
         weight = check_sample_weight(sample_weight, len(design))
         weight = np.ones(len(design)) if weight is None else weight
@@ -552,5 +550,5 @@ def _check_group(name: str, value: Any) -> None:
     if not isinstance(value, str | None):
         raise InvalidParameterError(
             f"{name} must be the name of a column of X or None; got a {type(value).__name__}: "
-            "groups of rows are passed to fit, as sensitive"
+            "groups of rows are passed to fit, as sensitive_features"
         )

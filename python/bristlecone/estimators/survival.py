@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bristlecone.data.groups import given_groups
 from bristlecone.data.rows import check_row_labels
 from bristlecone.data.survival import TrainingData, check_row_losses, check_training_data
 from bristlecone.errors import InvalidParameterError
@@ -157,7 +156,6 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, SearchedTree):
         sample_weight: ArrayLike | None = None,
         *,
         sensitive_features: ArrayLike | None = None,
-        sensitive: ArrayLike | None = None,
         reference_loss: ArrayLike | None = None,
         callback: Callback | None = None,
     ) -> OptimalSurvivalTree:
@@ -174,10 +172,8 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, SearchedTree):
             time is the days between them, and nobody enters late.
         {sample_weight}
         sensitive_features : array-like, shape (n,), optional
-            Group of every row, of two values, for ``fairness``; in place of its
+            Group of every row, of two values, for ``fairness``; takes the place of its
             ``sensitive_feature``.
-        sensitive : array-like, shape (n,), optional
-            Another name of the same.
         reference_loss : array-like of float, shape (n,), optional
             What each row adds to the integrated Brier score of a reference model, from
             :func:`bristlecone.reference.brier_reference_loss`. The search leaves out subtrees that
@@ -203,8 +199,7 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, SearchedTree):
         {EventFreeWarning}
         """
         start = time.perf_counter()
-        groups = {"sensitive_features": sensitive_features, "sensitive": sensitive}
-        problem = self._problem(X, y, sample_weight, **groups)
+        problem = self._problem(X, y, sample_weight, sensitive_features=sensitive_features)
         check_row_labels(X, reference_loss=reference_loss)
         losses, mean = self._reference(reference_loss, problem.data), None
         if losses is not None:
@@ -233,15 +228,15 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, SearchedTree):
         sample_weight: Any,
         *,
         sensitive_features: Any = None,
-        sensitive: Any = None,
     ) -> TrainingData:
-        given = given_groups(sensitive_features, sensitive)
         data = self._loss().prepare(check_training_data(X, y, sample_weight))
         if self.fairness is not None:
-            groups, group = self.fairness.groups_of(X, given, data.kept)
-            return data._replace(groups=groups, group=group)
-        if given.values is not None:
-            raise InvalidParameterError(f"{given.name} needs fairness, such as RmstParity(limit)")
+            groups = self.fairness.groups_of(X, sensitive_features, data.kept)
+            return data._replace(groups=groups.values, group=groups.codes)
+        if sensitive_features is not None:
+            raise InvalidParameterError(
+                "sensitive_features needs fairness, such as RmstParity(limit)"
+            )
         return data
 
     def _loss(self) -> SurvivalObjective:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from bristlecone.data.checks import check_real
-from bristlecone.data.groups import GivenGroups, check_two_groups
+from bristlecone.data.groups import Groups, check_two_groups
 from bristlecone.errors import InvalidParameterError
 
 __all__ = ["DemographicParity", "EqualityOfOpportunity", "GroupConstraint", "RmstParity"]
@@ -25,6 +25,11 @@ class GroupConstraint(BaseEstimator):
         self.limit = limit
         self.sensitive_feature = sensitive_feature
 
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return bool(self.get_params() == other.get_params())
+
     def check(self) -> None:
         """Raise InvalidParameterError for parameters that are not accepted."""
         check_real("fairness.limit", self.limit, 0.0)
@@ -33,16 +38,14 @@ class GroupConstraint(BaseEstimator):
                 f"fairness.limit must be at most {self.most:g}; got {self.limit!r}"
             )
 
-    def groups_of(
-        self, X: Any, given: GivenGroups, kept: NDArray[np.bool_] | None
-    ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """The two values of the groups in sorted order, and the place of every kept row's."""
-        groups = check_two_groups(X, given, self.sensitive_feature, kept, "fairness")
+    def groups_of(self, X: Any, sensitive_features: Any, kept: NDArray[np.bool_] | None) -> Groups:
+        """The two groups of the kept rows: those given, or else those of the column."""
+        groups = check_two_groups(X, sensitive_features, self.sensitive_feature, kept, "fairness")
         if groups is None:
             raise ValueError(
                 "fairness needs groups: fairness.sensitive_feature, or sensitive_features of fit"
             )
-        return groups.values, groups.codes
+        return groups
 
 
 class DemographicParity(GroupConstraint):
@@ -56,7 +59,8 @@ class DemographicParity(GroupConstraint):
         Largest difference, between 0 and 1.
     sensitive_feature : str, int or None, default=None
         Column of ``X``, by name or position, that takes one value per group. None: the groups are
-        given to ``fit`` as ``sensitive_features``.
+        given to ``fit`` as ``sensitive_features``. The column stays a feature; for a tree that
+        cannot split on it, pass the groups to ``fit`` and leave the column out of ``X``.
 
     See Also
     --------
@@ -85,7 +89,8 @@ class EqualityOfOpportunity(GroupConstraint):
         Largest difference, between 0 and 1.
     sensitive_feature : str, int or None, default=None
         Column of ``X``, by name or position, that takes one value per group. None: the groups are
-        given to ``fit`` as ``sensitive_features``.
+        given to ``fit`` as ``sensitive_features``. The column stays a feature; for a tree that
+        cannot split on it, pass the groups to ``fit`` and leave the column out of ``X``.
 
     See Also
     --------
@@ -118,12 +123,12 @@ class RmstParity(GroupConstraint):
         End τ of the integral, in the unit of time; None is the last training time.
     sensitive_feature : str, int or None, default=None
         Column of ``X``, by name or position, that takes one value per group. None: the groups are
-        given to ``fit`` as ``sensitive_features``. A column of ``X`` can be split on like any
-        other; pass the groups to ``fit``, and ``X`` without them, for a tree that does not ask.
+        given to ``fit`` as ``sensitive_features``. The column stays a feature; for a tree that
+        cannot split on it, pass the groups to ``fit`` and leave the column out of ``X``.
 
     See Also
     --------
-    DemographicParity, EqualityOfOpportunity : Of classifiers.
+    DemographicParity, EqualityOfOpportunity : For classifiers.
 
     Examples
     --------

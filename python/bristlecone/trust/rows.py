@@ -186,7 +186,7 @@ def _groups(
     table: Table, more: Mapping[str, Any], column: Any, kept: NDArray[np.bool_]
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """The two groups in sorted order, and the place of every kept row's."""
-    values = more.get("sensitive_features", more.get("sensitive"))
+    values = more.get("sensitive_features")
     if values is None and column is None:
         raise ValueError("the groups are needed: sensitive_features")
     values = as_array(table.column(column) if values is None else values, "groups").ravel()
@@ -244,17 +244,11 @@ def _costs(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]
 
 def _fair(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:
     classes, codes, kept = _labelled(y, weight, table.n_rows)
-    parameters = tree.certificate_.parameters
-    fairness = parameters["fairness"]
-    column = parameters["sensitive_feature"] if fairness is None else fairness.sensitive_feature
+    column = tree.certificate_.parameters["fairness"].sensitive_feature
+    groups, group = _groups(table, more, column, kept)
     own = None if weight is None else weight[kept]
-    facts: dict[str, Any] = {"labels": codes[kept], "classes": classes, "groups": None}
-    told: tuple[Any, ...] = (codes[kept], classes, own, np.array([]))
-    if {"sensitive", "sensitive_features"} & set(more) or column is not None:
-        groups, group = _groups(table, more, column, kept)
-        facts |= {"groups": groups, "group": group}
-        told = (codes[kept], classes, own, group, groups)
-    return _made(tree, table, weight, kept, told, facts)
+    facts = {"labels": codes[kept], "classes": classes, "groups": groups, "group": group}
+    return _made(tree, table, weight, kept, (codes[kept], classes, own, group, groups), facts)
 
 
 def _numbers(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:
@@ -321,14 +315,13 @@ def _own(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) 
     return _made(tree, table, weight, kept, (statistics, own), {"statistics": statistics})
 
 
-_GROUPS = ("sensitive_features", "sensitive")
 _READERS: dict[str, tuple[Callable[..., Rows], tuple[str, ...]]] = {
-    "OptimalSurvivalTree": (_survival, (*_GROUPS, "reference_loss")),
+    "OptimalSurvivalTree": (_survival, ("sensitive_features", "reference_loss")),
     "GreedySurvivalTree": (_survival, ()),
-    "SoftSurvivalTree": (_soft, _GROUPS),
+    "SoftSurvivalTree": (_soft, ("sensitive_features",)),
     "OptimalTreeClassifier": (_classes, ()),
     "CostSensitiveTreeClassifier": (_costs, ("costs",)),
-    "FairTreeClassifier": (_fair, _GROUPS),
+    "FairTreeClassifier": (_fair, ("sensitive_features",)),
     "OptimalTreeRegressor": (_numbers, ()),
     "PolicyTree": (_policy, ("treatment", "propensity", "predicted_outcomes")),
     "OptimalTree": (_own, ()),
