@@ -13,6 +13,7 @@ from bristlecone import BinaryEncoder, EqualityOfOpportunity, RmstParity
 from bristlecone.cli.kinds import KINDS
 from bristlecone.errors import BristleconeWarning
 from bristlecone.export import export_text
+from bristlecone.objectives.parity import CurveParity
 
 N = 60
 K = np.arange(N)
@@ -94,7 +95,7 @@ CASES = {
         (*TIMES, "--depth", 1, "--n-restarts", 1, "--random-state", 0, "--pooling", "none",
          "--sensitive", "sex", "--fairness-penalty", 0.01),
         {"depth": 1, "n_restarts": 1, "random_state": 0, "pooling": None,
-         "fairness_penalty": 0.01},
+         "fairness": CurveParity(0.01)},
         None,
         {"sensitive_features": "sex"},
     ),

@@ -28,6 +28,7 @@ from bristlecone import (
 )
 from bristlecone.estimators.docstrings import MARKER
 from bristlecone.estimators.parameters import PARAMETERS
+from bristlecone.objectives.parity import CurveParity
 
 X = pd.DataFrame({"a": np.repeat([0.0, 1.0, 2.0, 3.0], 8), "b": np.tile([0.0, 1.0], 16)})
 TIME = 1.0 + np.arange(32) % 7 + 3 * X["a"].to_numpy()
@@ -45,7 +46,11 @@ CASES = {
         GROUPED,
     ),
     GreedySurvivalTree: ({}, SURVIVAL, {}),
-    SoftSurvivalTree: ({"depth": 1, "n_restarts": 1}, SURVIVAL, GROUPED),
+    SoftSurvivalTree: (
+        {"depth": 1, "n_restarts": 1, "fairness": CurveParity(0.0)},
+        SURVIVAL,
+        GROUPED,
+    ),
     OptimalTreeClassifier: ({"objective": "f1"}, LABELS, {}),
     CostSensitiveTreeClassifier: ({}, LABELS, {}),
     FairTreeClassifier: (

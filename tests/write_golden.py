@@ -17,6 +17,7 @@ import pandas as pd
 
 import bristlecone as bc
 from bristlecone.model.document import VERSION, Model
+from bristlecone.objectives.parity import CurveParity
 
 ROOT = Path(__file__).parents[1]
 GOLDEN = ROOT / "tests" / "golden"
@@ -98,7 +99,7 @@ VARIANTS = {
         f"SoftSurvivalTree-{leaf}": lambda leaf=leaf: soft(leaf)
         for leaf in ("log-logistic", "exponential", "weibull", "spline-ph", "spline-po")
     },
-    "SoftSurvivalTree-fair": lambda: soft("weibull", fairness_penalty=0.01),
+    "SoftSurvivalTree-fair": lambda: soft("weibull", fairness=CurveParity(0.01)),
     "OptimalTreeClassifier-text": lambda: labelled(["no", "yes"]),
     "OptimalTreeClassifier-integers": lambda: labelled([3, 7], class_weight={3: 1.0, 7: 2.5}),
     "OptimalTreeClassifier-booleans": lambda: labelled([False, True], objective="gini"),

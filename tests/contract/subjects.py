@@ -31,6 +31,7 @@ from bristlecone import (
     SoftSurvivalTree,
     Task,
 )
+from bristlecone.objectives.parity import CurveParity
 from contract.studies import (
     Study,
     grouped_labels,
@@ -347,8 +348,7 @@ SUBJECTS = {
             "balance": [-0.1, None],
             "min_leaf_share": [-0.1, None],
             "l1": [float("inf")],
-            "fairness_penalty": [-1.0],
-            "fairness_group": [["f", "m"] * 40, 3],
+            "fairness": [0.01, RmstParity(1.0), CurveParity(-1.0)],
             "max_categories": [0],
             "handle_unknown": ["drop"],
             "n_macro": [-1],
@@ -371,8 +371,7 @@ SUBJECTS = {
             "balance": 0.3,
             "min_leaf_share": 0.2,
             "l1": 0.3,
-            "fairness_penalty": 2.0,
-            "fairness_group": "x0",
+            "fairness": CurveParity(2.0),
             "max_categories": 2,
             "handle_unknown": "error",
             "n_macro": 3,
@@ -382,7 +381,10 @@ SUBJECTS = {
             "random_state": 7,
             "verbose": 1,
         },
-        routed=({}, {"sensitive_features": lambda n: np.where(np.arange(n) % 2, "a", "b")}),
+        routed=(
+            {"fairness": CurveParity(0.0)},
+            {"sensitive_features": lambda n: np.where(np.arange(n) % 2, "a", "b")},
+        ),
     ),
     "OptimalTreeClassifier": Subject(
         OptimalTreeClassifier,

@@ -11,6 +11,7 @@ from bristlecone.cli.options import Group
 from bristlecone.cli.roles import Columns, Rows
 from bristlecone.cli.tables import check_column, listed, spells
 from bristlecone.estimators.parameters import Parameter
+from bristlecone.objectives import parity
 
 __all__ = ["build", "check_names", "check_needs", "name_values"]
 
@@ -37,7 +38,8 @@ def build(kind: Kind, given: Mapping[str, Any]) -> Any:
             if group.made in parameters:
                 raise ValueError(f"{flag(group.made)} does not go with {flag(next(iter(values)))}")
             cls = _class(group, values)
-            made = parameters[group.made] = getattr(bristlecone, cls)(**values)
+            source = parity if group.made == "fairness" else bristlecone
+            made = parameters[group.made] = getattr(source, cls)(**values)
             if hasattr(made, "check_parameters"):
                 made.check_parameters()
     estimator = getattr(bristlecone, kind.cls)(**parameters)

@@ -170,7 +170,7 @@ KINDS = {
         f"{_STUDY} --depth 1 --random-state 0",
         (*_TIMES, SENSITIVE, WEIGHT),
         (SOFT, FAIR_SOFT, TRAINING),
-        needs={"fairness_penalty": "sensitive"},
+        needs={"sensitive": "fairness_penalty", "fairness_penalty": "sensitive"},
     ),
     "classifier": Kind(
         "OptimalTreeClassifier",

@@ -203,9 +203,9 @@ TRAINING = Group("training", (
 ))  # fmt: skip
 
 FAIR_SOFT = Group("fairness", (
-    _option("fairness_penalty", 0.0, float, "RHO", "price of the distance between the curves of "
+    _option("fairness_penalty", None, float, "RHO", "price of the distance between the curves of "
         "the groups of --sensitive, a sum over pairs of rows"),
-))  # fmt: skip
+), "fairness", "CurveParity")  # fmt: skip
 
 CLASSIFIER = Group("tree", (
     _option("objective", "accuracy", str, "NAME", "what the best tree is best in: accuracy, "

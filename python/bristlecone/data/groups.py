@@ -19,7 +19,6 @@ __all__ = [
     "check_two_groups",
     "codes_of",
     "column_of",
-    "without_group",
 ]
 
 
@@ -106,11 +105,10 @@ def check_two_groups(
     sensitive_feature: Any,
     kept: NDArray[np.bool_] | None,
     why: str,
-    parameter: str = "fairness.sensitive_feature",
 ) -> Groups | None:
     """Groups of the rows that are kept (None: all), from those given or else a column of ``X``.
 
-    None when there is neither. ``parameter`` is what messages call ``sensitive_feature``.
+    None when there is neither.
 
     Raises
     ------
@@ -122,8 +120,8 @@ def check_two_groups(
     """
     name, given = "sensitive_features", sensitive_features
     if given is None and sensitive_feature is not None:
-        name = f"{parameter} {sensitive_feature!r}"
-        given = column_of(X, sensitive_feature, parameter)
+        name = f"fairness.sensitive_feature {sensitive_feature!r}"
+        given = column_of(X, sensitive_feature, "fairness.sensitive_feature")
     if given is None:
         return None
     check_row_labels(X, **{name: given})
@@ -138,15 +136,3 @@ def check_two_groups(
             f"{told[:5]}; {why} compares two groups"
         )
     return Groups(values, codes, name)
-
-
-def without_group(X: Any, column: str | None) -> Any:
-    """``X`` without the column of that name; ``X`` itself where it has none.
-
-    Whether a fit has the column is checked where its values are read.
-    """
-    if column is None:
-        return X
-    if nw.dependencies.is_into_dataframe(X):
-        return nw.from_native(X, eager_only=True).drop(column, strict=False).to_native()
-    return X
