@@ -63,7 +63,7 @@ def test_the_objective_never_rises_between_accepted_steps(solver, fair, l1):
             min_leaf_share=0.0,
             fairness=CurveParity(0.001) if fair else None,
         ).fit(X, y, **groups)
-        trace = np.array(model.trace_)
+        trace = np.array([point.objective for point in model.trace_])
         assert len(trace) > 3 and (np.diff(trace) <= 0).all()
         assert trace[-1] == pytest.approx(model.objective_value_, rel=1e-9)
         assert model.objective_value_ == model.restart_objectives_.min()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import fields
 from typing import Any
@@ -32,7 +33,7 @@ from bristlecone.leaves.smooth import SmoothLeaves
 from bristlecone.leaves.statistics import SurvivalRows
 from bristlecone.log import tell
 from bristlecone.objectives.parity import CurveParity
-from bristlecone.search.certificate import Certificate, fingerprint
+from bristlecone.search.certificate import Certificate, TracePoint, fingerprint
 from bristlecone.soft.models import MODELS
 from bristlecone.soft.training.fairness import gini_mix, pair_distance, quadrature
 from bristlecone.soft.training.rows import positive_times
@@ -120,8 +121,9 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
     objective_value_ : float
         Mean negative log-likelihood under the soft memberships (per unit of weight, time in the
         user's unit) plus penalties.
-    trace_ : list of float
-        Objective after every accepted step of the restart that was kept; it never rises.
+    trace_ : list of TracePoint
+        Named tuples (seconds, objective, lower_bound), one for every accepted step of the restart
+        that was kept. ``objective`` never rises; ``seconds`` is NaN and ``lower_bound`` -inf.
     restart_objectives_ : array of float, shape (n_restarts,)
         Objective of every restart.
     converged_ : bool
@@ -403,9 +405,9 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         )
 
     @property
-    def trace_(self) -> list[float]:
+    def trace_(self) -> list[TracePoint]:
         """Objective after every accepted step of the restart that was kept."""
-        return [value for (value,) in self.certificate_.trace]
+        return [TracePoint(math.nan, value, -math.inf) for (value,) in self.certificate_.trace]
 
     @property
     def restart_objectives_(self) -> Floats:
