@@ -297,7 +297,7 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         weight = np.ones(len(times)) if data.weight is None else data.weight
         names = encoder.names if encoder.named_ else None
         rows = TrainingRows(design, data.event, times, weight, group, names)
-        settings = SoftSettings(**{f.name: getattr(self, f.name) for f in fields(SoftSettings)})
+        settings = self._settings()
         found = train(rows, settings)
         leaves = SmoothLeaves.grown(
             found.tree,
@@ -452,6 +452,12 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         self.check_fitted()
         weighed = (self.tree_.weights != 0).any(axis=0) | self.leaves_.weighed
         return self.encoder_.transform(X, weighed)
+
+    def _settings(self) -> SoftSettings:
+        penalty = 0.0 if self.fairness is None else float(self.fairness.penalty)
+        names = {field.name for field in fields(SoftSettings)} - {"fairness_penalty"}
+        own = {name: getattr(self, name) for name in names}
+        return SoftSettings(**own, fairness_penalty=penalty)
 
     def _groups(
         self, X: Any, sensitive_features: Any, kept: NDArray[np.bool_] | None

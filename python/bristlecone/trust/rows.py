@@ -166,7 +166,8 @@ def _survival(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, A
     if "reference_loss" in more:
         facts["reference_loss"] = as_array(more["reference_loss"], "reference_loss")[kept]
     groups = codes = None
-    if parameters.get("fairness") is not None:
+    # A soft tree has a price on the distance of the groups, not a limit to be kept.
+    if type(tree).__name__ == "OptimalSurvivalTree" and parameters["fairness"] is not None:
         groups, codes = _groups(table, more, parameters["fairness"].sensitive_feature, kept)
         facts |= {"groups": groups, "group": codes}
     own = None if weight is None else weight[kept]

@@ -11,7 +11,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from bristlecone.objectives.parity import CurveParity
 from bristlecone.soft import routing
 from bristlecone.soft.models import MODELS, LeafModel, Sample
 from bristlecone.soft.training.balance import leaf_shares
@@ -44,7 +43,7 @@ class SoftSettings:
     l1: float
     balance: float
     min_leaf_share: float
-    fairness: CurveParity | None
+    fairness_penalty: float
     n_macro: int
     max_iter: int
     tol: float
@@ -177,10 +176,10 @@ def _scaled(rows: TrainingRows, settings: SoftSettings) -> _Scaled:
     model = MODELS[settings.leaf].prepare(sample, settings.n_knots)
     matrix = np.vstack([((scaled - centre) / spread).T, np.ones(len(chosen))])
     fairness = None
-    if rows.group is not None and settings.fairness is not None and settings.fairness.penalty > 0:
+    if rows.group is not None and settings.fairness_penalty > 0:
         at, step = quadrature(float(times.min()), float(times.max()))
         fairness = Fairness(
-            rho=float(settings.fairness.penalty),
+            rho=float(settings.fairness_penalty),
             inside=total * rows.group[chosen],
             outside=total * ~rows.group[chosen],
             clock=model.clock(np.log(at) - log_unit),
