@@ -1,19 +1,25 @@
-"""``all_optimal_trees``: every tree that reaches the optimum, under both objectives."""
+"""``near_optimal_trees`` with no slack: all optimal trees, under both objectives."""
 
 import itertools
-import warnings
 
 import brier_plainly as plain
 import numpy as np
 import pytest
 from papers import PAPERS
+from sklearn.base import clone
 from survival_rows import sample
 
-from bristlecone.errors import ConstantFeatureWarning, SearchLimitWarning
+from bristlecone.errors import SearchLimitWarning
 from bristlecone.estimators.survival import OptimalSurvivalTree
 from bristlecone.model.registry import dumps, loads
+from bristlecone.trust import near_optimal_trees
 
 OBJECTIVES = ("likelihood", "brier")
+
+
+def optimal_trees(model, X, y, **limit):
+    """Every optimal tree for the parameters of a model."""
+    return near_optimal_trees(clone(model).fit(X, y), X, y, epsilon=0, **limit)
 
 
 def rows_with_ties(seed, n=12, n_features=4):
@@ -96,7 +102,7 @@ def test_they_are_all_of_them(objective, seed):
         best = min(best, loss)
     expected = {without_names(tree) for loss, tree in found if loss <= best + 1e-10}
     model = OptimalSurvivalTree(objective=objective, max_depth=2, leaf_penalty=penalty, **PAPERS)
-    optimal = model.all_optimal_trees(X, (event, time), limit=10_000)
+    optimal = optimal_trees(model, X, (event, time), limit=10_000)
     assert {without_names(as_tuples(tree, X)) for tree in optimal} == expected
     assert len(optimal) == len(expected)
     for tree in optimal:
@@ -108,9 +114,8 @@ def test_they_are_all_of_them(objective, seed):
 def test_the_first_is_the_tree_of_fit(objective):
     X, event, time = rows_with_ties(0)
     model = OptimalSurvivalTree(objective=objective, max_depth=2, leaf_penalty=0.01, **PAPERS)
-    first = model.all_optimal_trees(X, (event, time), limit=10_000)[0]
-    assert not hasattr(model, "tree_")
-    fitted = model.fit(X, (event, time))
+    first = optimal_trees(model, X, (event, time), limit=10_000)[0]
+    fitted = clone(model).fit(X, (event, time))
     assert as_tuples(first, X) == as_tuples(fitted, X)
     assert first.objective_value_ == pytest.approx(fitted.objective_value_, abs=1e-12)
 
@@ -119,7 +124,7 @@ def test_the_first_is_the_tree_of_fit(objective):
 def test_fitted_trees_share_the_encoder_and_are_saved(objective):
     X, y = sample()
     model = OptimalSurvivalTree(objective=objective, max_depth=1)
-    optimal = model.all_optimal_trees(X, y)
+    optimal = optimal_trees(model, X, y)
     assert len(optimal) == 1
     assert optimal[0].get_params() == model.get_params()
     again = loads(dumps(optimal[0]))
@@ -131,23 +136,18 @@ def test_more_than_the_limit_is_told(objective):
     X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], dtype=bool)
     y = ([True] * 4, [1.0, 2.0, 2.0, 3.0])  # symmetric in the two features
     model = OptimalSurvivalTree(objective=objective, max_depth=1, **PAPERS)
-    assert len(model.all_optimal_trees(X, y, limit=2)) == 2
+    assert len(optimal_trees(model, X, y, limit=2)) == 2
+    fitted = clone(model).fit(X, y)
     with pytest.warns(SearchLimitWarning, match="more than limit=1 trees") as caught:
-        assert len(model.all_optimal_trees(X, y, limit=1)) == 1
+        assert len(near_optimal_trees(fitted, X, y, epsilon=0, limit=1)) == 1
     assert [warning.filename for warning in caught] == [__file__]
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
-def test_bad_input_and_constant_columns_are_told_as_by_fit(objective):
+def test_bad_input_is_named(objective):
     X, y = sample()
-    model = OptimalSurvivalTree(objective=objective, max_depth=1)
+    fitted = OptimalSurvivalTree(objective=objective, max_depth=1).fit(X, y)
     with pytest.raises(ValueError, match="limit must be an integer of at least 1"):
-        model.all_optimal_trees(X, y, limit=0)
+        near_optimal_trees(fitted, X, y, epsilon=0, limit=0)
     with pytest.raises(ValueError, match="X has 150 rows but y has 149"):
-        model.all_optimal_trees(X, y[:-1])
-    with pytest.warns(ConstantFeatureWarning, match="'hospital'; nothing") as caught:
-        model.all_optimal_trees(X[[]].assign(hospital=3), y)
-    assert [warning.filename for warning in caught] == [__file__]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model.all_optimal_trees(X, y)
+        near_optimal_trees(fitted, X, y[:-1], epsilon=0)

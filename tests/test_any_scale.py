@@ -13,6 +13,7 @@ from trees_plainly import least_objective
 
 from bristlecone import (
     CostSensitiveTreeClassifier,
+    DemographicParity,
     FairTreeClassifier,
     OptimalTreeClassifier,
     OptimalTreeRegressor,
@@ -187,7 +188,7 @@ def test_costs_see_the_other_rows_beside_an_outlier(outlier, priced):
 @pytest.mark.parametrize("outlier", [1e5, 1e8, 1e11, 1e14])
 def test_policies_see_the_other_rows_beside_an_outlier(outlier):
     rewards = -rival_costs(outlier, 0.01)
-    model = PolicyTree(max_depth=2, teacher="direct").fit(
+    model = PolicyTree(max_depth=2, reward="direct").fit(
         X, np.zeros(5), treatment=[0, 1, 0, 1, 0], predicted_outcomes=rewards
     )
     check_proof(model, least_objective(X, cheapest(-rewards), max_depth=2))
@@ -232,7 +233,7 @@ def test_a_unit_of_costs_changes_no_tree_or_is_refused(unit):
 def test_a_unit_of_rewards_changes_no_tree_or_is_refused(unit):
     rewards = -rival_costs(1.0, 0.01) * unit
     model = or_clear_error(
-        PolicyTree(max_depth=2, teacher="direct"),
+        PolicyTree(max_depth=2, reward="direct"),
         ["reward", "predicted_outcomes"],
         X, np.zeros(5), treatment=[0, 1, 0, 1, 0], predicted_outcomes=rewards,
     )  # fmt: skip
@@ -279,7 +280,7 @@ def test_the_value_under_capacities_is_that_of_the_rows(outlier):
     rewards[0, 1] = outlier
     features = rng.random((40, 4)) < 0.5
     model = or_clear_error(
-        PolicyTree(teacher="direct", capacities={1: 0.5}, max_depth=2),
+        PolicyTree(reward="direct", capacities={1: 0.5}, max_depth=2),
         ["reward", "predicted_outcomes", "capacities"],
         features, np.zeros(40), treatment=np.arange(40) % 2, predicted_outcomes=rewards,
     )  # fmt: skip
@@ -406,7 +407,7 @@ def test_a_limit_holds_for_a_light_group(seed):
     y, group = rng.integers(0, 2, n), np.arange(n) % 2
     weight = rng.uniform(0.5, 2.0, n) * np.where(group == 1, 1e-12, 1.0)
     model = or_clear_error(
-        FairTreeClassifier(max_depth=2, delta=delta),
+        FairTreeClassifier(max_depth=2, fairness=DemographicParity(delta)),
         ["sample_weight"], features, y, weight, sensitive_features=group,
     )  # fmt: skip
     if model is None:

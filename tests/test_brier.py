@@ -16,7 +16,7 @@ from bristlecone.errors import SearchLimitWarning
 from bristlecone.estimators.survival import OptimalSurvivalTree
 from bristlecone.model.registry import ModelFormatError, dumps, loads
 from bristlecone.objectives.parity import RmstParity
-from bristlecone.trust import verify
+from bristlecone.trust import near_optimal_trees, verify
 
 LEAF_CURVES = ("kaplan-meier", "brier-optimal")
 WEIGHT = np.random.default_rng(0).uniform(0.5, 2.0, size=150)
@@ -363,7 +363,8 @@ def test_no_tree_that_is_worse_is_listed_for_wide_weights():
         X, event = rng.random((8, 3)) < 0.5, np.arange(8) % 3 > 0
         X[:2] = [[True], [False]]
         time, weight = rng.exponential(size=8), 10 ** rng.uniform(-8, 8, size=8)
-        trees = brier().all_optimal_trees(X, (event, time), weight)
+        tree = brier().fit(X, (event, time), weight)
+        trees = near_optimal_trees(tree, X, (event, time), weight, epsilon=0)
         for tree in trees:
             value = plain.score_of_partition(time, event, tree.apply(X), weight)
             assert value == pytest.approx(trees[0].objective_value_, rel=1.1e-9)

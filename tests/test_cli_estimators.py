@@ -9,10 +9,11 @@ import pytest
 from command_line import refused, run, table_of
 
 import bristlecone
-from bristlecone import BinaryEncoder, RmstParity
+from bristlecone import BinaryEncoder, EqualityOfOpportunity, RmstParity
 from bristlecone.cli.kinds import KINDS
 from bristlecone.errors import BristleconeWarning
 from bristlecone.export import export_text
+from bristlecone.objectives.parity import CurveParity
 
 N = 60
 K = np.arange(N)
@@ -94,7 +95,7 @@ CASES = {
         (*TIMES, "--depth", 1, "--n-restarts", 1, "--random-state", 0, "--pooling", "none",
          "--sensitive", "sex", "--fairness-penalty", 0.01),
         {"depth": 1, "n_restarts": 1, "random_state": 0, "pooling": None,
-         "fairness_penalty": 0.01},
+         "fairness": CurveParity(0.01)},
         None,
         {"sensitive_features": "sex"},
     ),
@@ -122,9 +123,9 @@ CASES = {
     ),
     "fair": Case(
         "fair",
-        ("--target", "ill", "--sensitive", "sex", "--delta", 0.1, "--max-depth", 2,
-         "--constraint", "equality-of-opportunity"),
-        {"delta": 0.1, "max_depth": 2, "constraint": "equality-of-opportunity"},
+        ("--target", "ill", "--sensitive", "sex", "--fairness-limit", 0.1, "--max-depth", 2,
+         "--fairness", "equality-of-opportunity"),
+        {"fairness": EqualityOfOpportunity(0.1), "max_depth": 2},
         "ill",
         {"sensitive_features": "sex"},
     ),
@@ -140,9 +141,9 @@ CASES = {
     ),
     "policy, one probability": Case(
         "policy",
-        ("--target", "gain", "--treatment", "sex", "--propensity", "p", "--teacher",
+        ("--target", "gain", "--treatment", "sex", "--propensity", "p", "--reward",
          "inverse-propensity", "--max-depth", 1),
-        {"teacher": "inverse-propensity", "max_depth": 1},
+        {"reward": "inverse-propensity", "max_depth": 1},
         "gain",
         {"treatment": "sex", "propensity": "p"},
     ),
@@ -243,7 +244,7 @@ def test_columns_called_after_their_roles_need_not_be_named(capsys, folder):
         columns={"gain": "target", "arm": "treatment"}
     ).assign(p=0.5).to_csv("named.csv", index=False)
     status, out, _ = run(
-        capsys, "fit", "named.csv", "--estimator", "policy", "--teacher", "inverse-propensity",
+        capsys, "fit", "named.csv", "--estimator", "policy", "--reward", "inverse-propensity",
         "--propensity", "p", "--max-depth", 1,
     )  # fmt: skip
     assert status == 0
@@ -277,8 +278,8 @@ def test_no_tree_within_the_constraints_is_an_error(capsys, folder):
         (("soft", *TIMES, "--estimate"), "--estimator soft has no --estimate, which is of"),
         (("classifier", "--target", "ill", "--time", "days"),
          "--estimator classifier has no --time, which is of survival, greedy, soft"),
-        (("regressor", "--target=price", "--delta=0.1"),
-         "--estimator regressor has no --delta, which is of fair"),
+        (("regressor", "--target=price", "--fairness=x"),
+         "--estimator regressor has no --fairness, which is of fair"),
         (("survival", *TIMES, "--target", "ill"), "--estimator survival has no --target"),
         (("forest",), "invalid choice: 'forest'"),
         (("survival", *TIMES, "--sensitive", "sex"), "--sensitive needs --fairness-limit"),
@@ -290,10 +291,18 @@ def test_no_tree_within_the_constraints_is_an_error(capsys, folder):
         (("soft", *TIMES, "--leaf", "gompertz"), "leaf must be"),
         (("soft", *TIMES, "--depth", 99), "depth must be at most 10"),
         (("classifier",), "--target is needed: which column holds the labels? There are"),
-        (("fair", "--target", "ill"), "--sensitive is needed: which column holds the groups?"),
-        (("fair", "--target", "ill", "--sensitive", "ill"),
+        (("fair", "--target", "ill", "--fairness-limit", 0.1),
+         "--sensitive is needed: which column holds the groups?"),
+        (("fair", "--target", "ill", "--sensitive", "sex"), "--fairness-limit is needed"),
+        (("fair", "--target", "ill", "--sensitive", "sex", "--fairness-limit", 2),
+         "fairness.limit must be at most 1"),
+        (("fair", "--target", "ill", "--fairness", "odds", "--fairness-limit", 1),
+         "--fairness must be one of demographic-parity, equality-of-opportunity; got 'odds'"),
+        (("fair", "--target", "ill", "--sensitive", "ill",
+          "--fairness-limit", 0.1),
          "--target and --sensitive are the same column 'ill'"),
-        (("fair", "--target", "ill", "--sensitive", "sexx"), "did you mean 'sex'?"),
+        (("fair", "--target", "ill", "--sensitive", "sexx", "--fairness-limit", 0.1),
+         "did you mean 'sex'?"),
         (("regressor", "--target", "price", "--weight", "ww"), "--weight: the data have no"),
         (("regressor", "--target", "price", "--drop", "price"),
          "--drop: 'price' is the column of --target"),
@@ -334,7 +343,7 @@ def test_what_does_not_fit_together_is_refused_before_the_rows_are_read(
         (("classifier", "--target", "stage", "--class-weight", "IV=2"),
          "--class-weight: IV does not occur in column 'stage', which holds"),
         (("policy", "--target", "gain", "--treatment", "arm"),
-         "teacher='doubly-robust' needs predicted_outcomes"),
+         "reward='doubly-robust' needs predicted_outcomes"),
         (("regressor", "--target", "drug"), "t.csv, line 2, column 'drug': 'a' is not a number"),
         (("classifier", "--target", "hole"), "column 'hole' has no value in row 3"),
         (("regressor", "--target", "price", "--weight", "hole"),

@@ -72,10 +72,20 @@ def test_every_tree_with_sizes_can_be_tuned(capsys, folder, estimator):
         "greedy": ("--event", "dead", "--time", "time", "--drop", "arm", "p"),
         "classifier": ("--target", "dead", "--drop", "time", "arm", "p"),
         "regressor": ("--target", "time", "--drop", "dead", "arm", "p"),
-        "fair": ("--target", "dead", "--sensitive", "arm", "--drop", "time", "p"),
+        "fair": (
+            "--target",
+            "dead",
+            "--sensitive",
+            "arm",
+            "--fairness-limit",
+            "0.05",
+            "--drop",
+            "time",
+            "p",
+        ),
         "policy": (
             *("--target", "time", "--treatment", "arm", "--propensity", "p"),
-            *("--teacher", "inverse-propensity", "--drop", "dead"),
+            *("--reward", "inverse-propensity", "--drop", "dead"),
         ),
     }
     command = ("fit", "rows.csv", "--estimator", estimator, *roles[estimator])

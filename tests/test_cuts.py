@@ -9,7 +9,7 @@ from papers import PAPERS
 from sklearn import datasets
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from bristlecone import OptimalTree
+from bristlecone import DemographicParity, OptimalTree
 from bristlecone.datasets import load
 from bristlecone.encoder import BinaryEncoder
 from bristlecone.encoder.cuts import Cut, add_cuts, rank_columns
@@ -170,7 +170,12 @@ def labelled(seed):
             (OptimalTreeClassifier(), labels, {}, errors),
             (OptimalTreeClassifier(objective="balanced-accuracy"), labels, {}, balanced),
             (OptimalTreeClassifier(objective="gini"), labels, {}, gini),
-            (FairTreeClassifier(delta=1.0), binary, {"sensitive": group}, two),
+            (
+                FairTreeClassifier(fairness=DemographicParity(1.0)),
+                binary,
+                {"sensitive_features": group},
+                two,
+            ),
             (CostSensitiveTreeClassifier(), labels, {"costs": costs}, cost),
             (OptimalTreeRegressor(), target, {}, squares),
             (OptimalTree(task=SquaredError()), target, {}, squares),
@@ -302,7 +307,7 @@ def test_fair_trees_and_policies_have_the_cuts_of_the_sum():
     group = np.where(data.X["horTh"] == data.X["horTh"].iloc[0], "a", "b")
     free = OptimalSurvivalTree(max_depth=2).fit(data.X, data.y)
     fair = OptimalSurvivalTree(max_depth=2, fairness=RmstParity(1e6))
-    fair.fit(data.X, data.y, sensitive=group)
+    fair.fit(data.X, data.y, sensitive_features=group)
     assert fair.encoder_.features_ == free.encoder_.features_
     assert fair.objective_value_ == pytest.approx(free.objective_value_, rel=1e-9)
 

@@ -9,6 +9,7 @@ from sklearn.preprocessing import KBinsDiscretizer
 from bristlecone import (
     BinaryEncoder,
     CostSensitiveTreeClassifier,
+    DemographicParity,
     FairTreeClassifier,
     GreedySurvivalTree,
     InfeasibleError,
@@ -117,13 +118,13 @@ OUTCOME = np.ones(40, bool), np.arange(1.0, 41.0)
             ["the least mean cost of the labels given"],
         ),
         (
-            FairTreeClassifier(delta=0.3),
+            FairTreeClassifier(fairness=DemographicParity(0.3)),
             LABEL,
-            {"sensitive": GROUP},
+            {"sensitive_features": GROUP},
             ["the shares of the rows of a and of b that are predicted to be positive differ by"],
         ),
         (
-            PolicyTree(teacher="direct", capacities={1: 0.5}),
+            PolicyTree(reward="direct", capacities={1: 0.5}),
             np.arange(40.0),
             {"treatment": np.arange(40) % 2, "predicted_outcomes": np.eye(40)[:, :2]},
             ["estimated by the direct method", "it may prescribe 1 for at most 0.5"],
@@ -139,7 +140,7 @@ OUTCOME = np.ones(40, bool), np.arange(1.0, 41.0)
         (
             OptimalSurvivalTree(fairness=RmstParity(5.0, tau=30)),
             OUTCOME,
-            {"sensitive": GROUP},
+            {"sensitive_features": GROUP},
             ["up to 30 that is predicted for a and for b differs by at most 5"],
         ),
         (GreedySurvivalTree(criterion="logrank"), OUTCOME, {}, ["log-rank", "Nothing is proven"]),
@@ -176,7 +177,7 @@ def test_without_a_tree_there_is_nothing_to_describe():
     with pytest.raises(NotFittedError):
         OptimalSurvivalTree().describe()
     capacities = {0: 0.1, 1: 0.1}
-    model = PolicyTree(teacher="direct", capacities=capacities, max_depth=1)
+    model = PolicyTree(reward="direct", capacities=capacities, max_depth=1)
     known = {"treatment": [0, 1, 0, 1], "predicted_outcomes": np.eye(4)[:, :2]}
     with pytest.warns(InfeasibleWarning):
         model.fit([[0], [1], [0], [1]], np.zeros(4), **known)

@@ -7,9 +7,19 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from bristlecone import BristleconeWarning, FairTreeClassifier, OptimalTreeClassifier
+from bristlecone import (
+    DemographicParity,
+    EqualityOfOpportunity,
+    FairTreeClassifier,
+    OptimalTreeClassifier,
+)
 
-CONSTRAINTS = ["demographic-parity", "equality-of-opportunity"]
+PARITY = {
+    "demographic-parity": DemographicParity,
+    "equality-of-opportunity": EqualityOfOpportunity,
+}
+CONSTRAINTS = list(PARITY)
+LOOSE = DemographicParity(0.05)
 
 
 def sample(n=60, n_features=4, seed=0):
@@ -51,8 +61,8 @@ def test_no_fair_tree_is_better(constraint, delta, weighted):
     X, y, group, weight = sample()
     if not weighted:
         weight = np.ones(len(y))
-    model = FairTreeClassifier(constraint=constraint, delta=delta, max_depth=2)
-    model.fit(X, y, weight if weighted else None, sensitive=group)
+    model = FairTreeClassifier(fairness=PARITY[constraint](delta), max_depth=2)
+    model.fit(X, y, weight if weighted else None, sensitive_features=group)
     assert model.status_ == "optimal"
     error = np.average(model.predict(X) != y, weights=weight)
     assert model.objective_value_ == pytest.approx(error, abs=1e-9)
@@ -66,8 +76,12 @@ def test_no_fair_tree_is_better(constraint, delta, weighted):
 def test_the_constraint_costs_accuracy_and_a_loose_one_nothing():
     X, y, group, _ = sample()
     free = OptimalTreeClassifier(max_depth=2).fit(X, y)
-    loose = FairTreeClassifier(delta=1.0, max_depth=2).fit(X, y, sensitive=group)
-    tight = FairTreeClassifier(delta=0.0, max_depth=2).fit(X, y, sensitive=group)
+    loose = FairTreeClassifier(fairness=DemographicParity(1.0), max_depth=2).fit(
+        X, y, sensitive_features=group
+    )
+    tight = FairTreeClassifier(fairness=DemographicParity(0.0), max_depth=2).fit(
+        X, y, sensitive_features=group
+    )
     assert loose.objective_value_ == pytest.approx(free.objective_value_, abs=1e-12)
     assert tight.objective_value_ > free.objective_value_ + 0.01
 
@@ -75,50 +89,81 @@ def test_the_constraint_costs_accuracy_and_a_loose_one_nothing():
 def test_the_group_may_be_named_in_any_table():
     X, y, group, _ = sample()
     frame = pd.DataFrame(X, columns=list("abcd")).assign(sex=np.where(group, "m", "f"))
-    passed = FairTreeClassifier(max_depth=2).fit(frame, y, sensitive=frame["sex"])
-    named = FairTreeClassifier(max_depth=2, sensitive_feature="sex")
+    passed = FairTreeClassifier(fairness=DemographicParity(0.05), max_depth=2).fit(
+        frame, y, sensitive_features=frame["sex"]
+    )
+    parity = DemographicParity(0.05, sensitive_feature="sex")
+    named = FairTreeClassifier(fairness=parity, max_depth=2)
     for table in (frame, pl.from_pandas(frame)):
         named.fit(table, y)
         assert named.objective_value_ == passed.objective_value_
         assert named.groups_.tolist() == ["f", "m"]
     array = np.column_stack([X, group])
-    by_position = FairTreeClassifier(max_depth=2, sensitive_feature=4).fit(array, y)
+    parity = DemographicParity(0.05, sensitive_feature=4)
+    by_position = FairTreeClassifier(fairness=parity, max_depth=2).fit(array, y)
     assert by_position.objective_value_ == pytest.approx(passed.objective_value_, abs=1e-12)
 
 
-def test_without_groups_a_warning_says_that_nothing_is_constrained():
-    X, y, _, _ = sample()
-    with pytest.warns(BristleconeWarning, match="no groups are given") as caught:
-        model = FairTreeClassifier(max_depth=2).fit(X, y)
-        FairTreeClassifier(max_depth=1).size_path(X, y)
-    assert [warning.filename for warning in caught] == [__file__] * 2
-    free = OptimalTreeClassifier(max_depth=2).fit(X, y)
-    assert model.objective_value_ == free.objective_value_
-    assert model.group_rates_.size == model.groups_.size == 0
+def test_a_column_named_in_the_constraint_stays_a_feature():
+    X, y, group, _ = sample()
+    y = group ^ (np.arange(60) % 10 == 0)
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(sex=np.where(group, "m", "f"))
+    parity = DemographicParity(1.0, sensitive_feature="sex")
+    tree = FairTreeClassifier(fairness=parity, max_depth=1).fit(frame, y)
+    assert tree.features_used_ == ["sex"]
+    without = FairTreeClassifier(fairness=DemographicParity(1.0), max_depth=1)
+    without.fit(frame.drop(columns="sex"), y, sensitive_features=frame["sex"])
+    assert "sex" not in without.feature_names_in_
 
 
 @pytest.mark.parametrize(
-    ("parameters", "changed", "message"),
+    ("fairness", "changed", "message"),
     [
-        ({"constraint": "equalised-odds"}, {}, "^constraint must be one of"),
-        ({"delta": -0.1}, {}, "^delta must be"),
-        ({"delta": 1.5}, {}, "^delta must be at most 1"),
-        ({"sensitive_feature": "sex"}, {"sensitive": None}, "sensitive_feature='sex' is no column"),
-        ({"sensitive_feature": 9}, {"sensitive": None}, "sensitive_feature=9 is no column"),
-        ({}, {"sensitive": np.zeros(60, int)}, r"sensitive has one value, \[0\]"),
-        ({}, {"sensitive": np.arange(60) % 3}, "sensitive has 3 values"),
-        ({}, {"sensitive": np.zeros(59, int)}, "X has 60 rows but sensitive has 59"),
-        ({}, {"y": np.arange(60) % 3}, "Only binary classification is supported"),
+        (None, {}, "^fairness must be DemographicParity.* got None"),
+        ("demographic-parity", {}, "^fairness must be DemographicParity"),
+        (DemographicParity(-0.1), {}, "^fairness.limit must be"),
+        (DemographicParity(1.5), {}, "^fairness.limit must be at most 1"),
         (
-            {"constraint": "equality-of-opportunity"},
-            {"sensitive": np.repeat(["a", "b"], 30), "y": np.repeat([1, 0], 30)},
+            DemographicParity(0.1, sensitive_feature="sex"),
+            {"sensitive_features": None},
+            "fairness.sensitive_feature='sex' is no column",
+        ),
+        (
+            DemographicParity(0.1, sensitive_feature=9),
+            {"sensitive_features": None},
+            "fairness.sensitive_feature=9 is no column",
+        ),
+        (DemographicParity(0.1), {"sensitive_features": None}, "^fairness needs groups"),
+        (
+            DemographicParity(0.05),
+            {"sensitive_features": np.zeros(60, int)},
+            r"sensitive_features has one value, \[0\]",
+        ),
+        (
+            DemographicParity(0.05),
+            {"sensitive_features": np.arange(60) % 3},
+            "sensitive_features has 3 values",
+        ),
+        (
+            DemographicParity(0.05),
+            {"sensitive_features": np.zeros(59, int)},
+            "X has 60 rows but sensitive_features has 59",
+        ),
+        (
+            DemographicParity(0.05),
+            {"y": np.arange(60) % 3},
+            "Only binary classification is supported",
+        ),
+        (
+            EqualityOfOpportunity(0.1),
+            {"sensitive_features": np.repeat(["a", "b"], 30), "y": np.repeat([1, 0], 30)},
             "group 'b' has no row of the positive class 1",
         ),
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_bad_input_is_named(parameters, changed, message):
+def test_bad_input_is_named(fairness, changed, message):
     X, y, group, _ = sample()
-    given = {"y": y, "sensitive": group, **changed}
+    given = {"y": y, "sensitive_features": group, **changed}
     with pytest.raises(ValueError, match=message):
-        FairTreeClassifier(**parameters).fit(X, **given)
+        FairTreeClassifier(fairness=fairness).fit(X, **given)

@@ -18,6 +18,7 @@ from bristlecone import (
 from bristlecone.curves import rmst
 from bristlecone.datasets import load
 from bristlecone.leaves.brier import brier_score_of
+from bristlecone.trust import near_optimal_trees
 
 
 def _study(n: int = 60, seed: int = 0, features: int = 4):
@@ -103,7 +104,7 @@ def test_no_fair_tree_is_better(objective, weighted):
     for limit in (0.0, 0.4, 3.0):
         model = OptimalSurvivalTree(
             objective=objective, max_depth=2, fairness=RmstParity(limit, tau=12.0), **PAPERS
-        ).fit(X, y, weight if weighted else None, sensitive=group)
+        ).fit(X, y, weight if weighted else None, sensitive_features=group)
         assert model.status_ == "optimal"
         assert abs(np.diff(_means(model, X, group, 12.0, weight))[0]) <= limit + 1e-9
         least = np.inf
@@ -120,9 +121,9 @@ def test_the_limit_costs_what_it_must_and_is_reported(objective):
     X, y, group = _study()
     free = OptimalSurvivalTree(objective=objective).fit(X, y)
     loose = OptimalSurvivalTree(objective=objective, fairness=RmstParity(1e6))
-    loose.fit(X, y, sensitive=group)
+    loose.fit(X, y, sensitive_features=group)
     tight = OptimalSurvivalTree(objective=objective, fairness=RmstParity(0.1))
-    tight.fit(X, y, sensitive=group)
+    tight.fit(X, y, sensitive_features=group)
     assert loose.objective_value_ == pytest.approx(free.objective_value_, abs=1e-9)
     assert tight.objective_value_ > free.objective_value_ + 1e-6
     assert tight.groups_.tolist() == ["a", "b"]
@@ -139,14 +140,14 @@ def test_a_column_of_X_can_name_the_groups():
     named = OptimalSurvivalTree(max_depth=2, fairness=RmstParity(0.5, sensitive_feature=4))
     passed = OptimalSurvivalTree(max_depth=2, fairness=RmstParity(0.5))
     assert named.fit(codes, y).objective_value_ == pytest.approx(
-        passed.fit(codes, y, sensitive=group).objective_value_, abs=1e-12
+        passed.fit(codes, y, sensitive_features=group).objective_value_, abs=1e-12
     )
 
 
 def test_every_size_and_a_saved_model_keep_the_groups():
     X, y, group = _study()
     model = OptimalSurvivalTree(max_depth=2, fairness=RmstParity(0.5, tau=10.0))
-    path = model.size_path(X, y, sensitive=group)
+    path = model.size_path(X, y, sensitive_features=group)
     assert [tree.max_leaf_nodes for tree in path] == list(range(1, len(path) + 1))
     values = [tree.objective_value_ for tree in path]
     assert values == sorted(values, reverse=True)
@@ -162,7 +163,7 @@ def test_a_stopped_search_is_fair_and_says_how_far_it_got():
     X, y, group = _study(400, features=24)
     model = OptimalSurvivalTree(max_depth=5, time_limit=0, fairness=RmstParity(0.2))
     with pytest.warns(SearchLimitWarning):
-        model.fit(X, y, sensitive=group)
+        model.fit(X, y, sensitive_features=group)
     assert model.status_ == "time_limit" and model.gap_ > 0
     assert abs(np.diff(model.group_rmst_)[0]) <= 0.2 + 1e-9
 
@@ -172,7 +173,7 @@ def test_a_first_tree_far_from_the_best_is_no_reason_to_list_all_between():
     study = load("whas500")
     X = BinaryEncoder(n_thresholds=3).fit_transform(study.X, study.y)
     model = OptimalSurvivalTree(max_depth=4, memory_limit=64 << 20, fairness=RmstParity(20.0))
-    model.fit(X, study.y, sensitive=study.X["gender"])
+    model.fit(X, study.y, sensitive_features=study.X["gender"])
     assert model.status_ == "optimal"
 
 
@@ -183,21 +184,23 @@ def test_a_first_tree_far_from_the_best_is_no_reason_to_list_all_between():
         ({"fairness": RmstParity(-1.0)}, "ab", "fairness.limit"),
         ({"fairness": RmstParity(1.0, tau=0.0)}, "ab", "fairness.tau must be positive"),
         ({"fairness": RmstParity(1.0)}, None, "fairness needs groups"),
-        ({"fairness": RmstParity(1.0)}, "aa", "sensitive has one value"),
-        ({"fairness": RmstParity(1.0)}, "abc", "sensitive has 3 values"),
+        ({"fairness": RmstParity(1.0)}, "aa", "sensitive_features has one value"),
+        ({"fairness": RmstParity(1.0)}, "abc", "sensitive_features has 3 values"),
         ({"fairness": RmstParity(1.0, sensitive_feature="sex")}, None, "no column of X"),
         ({"fairness": RmstParity(1.0), "leaf_curve": "kaplan-meier"}, "ab", "leaf_curve"),
-        ({}, "ab", "sensitive needs fairness"),
+        ({}, "ab", "sensitive_features needs fairness"),
     ],
 )
 def test_bad_input_is_named(parameters, sensitive, message):
     X, y, _ = _study(12)
     group = None if sensitive is None else np.resize(list(sensitive), 12)
     with pytest.raises((ValueError, InvalidParameterError), match=message):
-        OptimalSurvivalTree(**parameters).fit(X, y, sensitive=group)
+        OptimalSurvivalTree(**parameters).fit(X, y, sensitive_features=group)
 
 
-def test_all_optimal_trees_has_no_fairness():
-    X, y, _ = _study(12)
-    with pytest.raises(InvalidParameterError, match="fairness"):
-        OptimalSurvivalTree(fairness=RmstParity(1.0)).all_optimal_trees(X, y)
+def test_near_optimal_trees_rejects_fairness():
+    X, y, group = _study(60)
+    groups = {"sensitive_features": group}
+    tree = OptimalSurvivalTree(fairness=RmstParity(1.0)).fit(X, y, **groups)
+    with pytest.raises(TypeError, match="near_optimal_trees needs an objective that is a sum"):
+        near_optimal_trees(tree, X, y, epsilon=0, **groups)

@@ -50,7 +50,7 @@ def cases(n=400, p=8, seed=0):
     treated = {"treatment": arm, "predicted_outcomes": rewards}
     parameters = {"max_depth": 7, "encoder": BinaryEncoder()}
     survival, fair = OptimalSurvivalTree, {"fairness": RmstParity(0.05)}
-    classes, policy = OptimalTreeClassifier, PolicyTree(teacher="direct", **parameters)
+    classes, policy = OptimalTreeClassifier, PolicyTree(reward="direct", **parameters)
     found = {
         "likelihood": Case(survival(**parameters), lifetimes, {}),
         "brier": Case(survival(objective="brier", **parameters), lifetimes, {}),

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from bristlecone import (
+    DemographicParity,
+    EqualityOfOpportunity,
     FairTreeClassifier,
     InfeasibleError,
     OptimalSurvivalTree,
@@ -50,7 +52,7 @@ def _rewards(seed, n=40):
 @pytest.mark.parametrize("seed", range(4))
 def test_a_capacity_of_everything_changes_nothing(leaf_penalty, seed):
     X, y, data = _rewards(seed)
-    settings = {"teacher": "inverse-propensity", "max_depth": 3, "leaf_penalty": leaf_penalty}
+    settings = {"reward": "inverse-propensity", "max_depth": 3, "leaf_penalty": leaf_penalty}
     free = PolicyTree(**settings).fit(X, y, **data)
     limited = _fit(PolicyTree(**settings, capacities={1: 1.0}), X, y, **data)
     assert limited.status_ == "optimal"
@@ -63,20 +65,25 @@ def test_a_hopeless_penalty_is_counted_in_full():
     rng = np.random.default_rng(1)
     X, group = rng.random((60, 4)) < 0.5, rng.integers(0, 2, 60)
     y = (rng.random(60) < 0.4).astype(int)
-    fair = _fit(FairTreeClassifier(delta=0.2, leaf_penalty=1000.0), X, y, sensitive=group)
+    fair = _fit(
+        FairTreeClassifier(fairness=DemographicParity(0.2), leaf_penalty=1000.0),
+        X,
+        y,
+        sensitive_features=group,
+    )
     assert fair.objective_value_ == pytest.approx(1000 + np.mean(y != fair.predict(X)))
     time = rng.exponential(size=60)
     for objective in ("likelihood", "brier"):
         model = OptimalSurvivalTree(objective=objective, max_depth=2, leaf_penalty=1000.0)
         expected = model.fit(X, (y, time)).objective_value_
         limited = model.set_params(fairness=RmstParity(limit=0.2))
-        _fit(limited, X, (y, time), sensitive=group)
+        _fit(limited, X, (y, time), sensitive_features=group)
         assert limited.n_leaves_ == 1
         assert limited.objective_value_ == pytest.approx(expected, abs=1e-9)
     # Splits that a constraint needs are paid in full, too.
     treatment = np.array([0, 0, 1, 1])
     split = PolicyTree(
-        teacher="direct", capacities={0: 0.5, 1: 0.5}, leaf_penalty=1000.0, max_depth=2
+        reward="direct", capacities={0: 0.5, 1: 0.5}, leaf_penalty=1000.0, max_depth=2
     ).fit(
         [[0], [1], [0], [1]],
         [0.0] * 4,
@@ -109,20 +116,25 @@ def test_measures_tell_true_bounds_on_their_way(objective, leaf_penalty, max_lea
     assert _fit(model, X, y).status_ == "optimal"
 
 
-@pytest.mark.parametrize("constraint", ["demographic-parity", "equality-of-opportunity"])
+@pytest.mark.parametrize("constraint", [DemographicParity, EqualityOfOpportunity])
 def test_fair_trees_tell_true_bounds_on_their_way(constraint):
     rng = np.random.default_rng(3)
     X, group = rng.random((80, 6)) < 0.5, rng.integers(0, 2, 80)
     y = (rng.random(80) < 0.2 + 0.3 * X[:, 0] + 0.3 * group).astype(int)
-    model = FairTreeClassifier(constraint=constraint, delta=0.02, max_depth=3)
-    assert _fit(model, X, y, sensitive=group).status_ == "optimal"
+    model = FairTreeClassifier(fairness=constraint(0.02), max_depth=3)
+    assert _fit(model, X, y, sensitive_features=group).status_ == "optimal"
 
 
 def test_a_loose_constraint_is_proven_by_the_search_without_it():
     rng = np.random.default_rng(4)
     X, group = rng.random((300, 8)) < 0.5, rng.integers(0, 2, 300)
     y = (rng.random(300) < 0.2 + 0.3 * X[:, 0] + 0.2 * X[:, 1]).astype(int)
-    fair = _fit(FairTreeClassifier(delta=1.0, max_depth=4), X, y, sensitive=group)
+    fair = _fit(
+        FairTreeClassifier(fairness=DemographicParity(1.0), max_depth=4),
+        X,
+        y,
+        sensitive_features=group,
+    )
     free = OptimalTreeClassifier(max_depth=4).fit(X, y)
     assert fair.status_ == "optimal"
     assert fair.objective_value_ == pytest.approx(free.objective_value_, abs=1e-12)
@@ -134,7 +146,7 @@ def test_a_stopped_fair_tree_has_a_bound_that_no_loss_is_below():
     time = rng.exponential(np.where(X[:, 0], 1.0, 3.0))
     model = OptimalSurvivalTree(fairness=RmstParity(limit=0.05), time_limit=0.0, leaf_penalty=0.01)
     with pytest.warns(SearchLimitWarning):
-        model.fit(X, (np.ones(200, bool), time), sensitive=group)
+        model.fit(X, (np.ones(200, bool), time), sensitive_features=group)
     assert model.status_ == "time_limit"
     assert model.lower_bound_ >= 0.01
     _checked(model, model.trace_)
@@ -143,7 +155,7 @@ def test_a_stopped_fair_tree_has_a_bound_that_no_loss_is_below():
 def test_a_limit_before_any_admissible_tree_is_named():
     X, y = [[0], [1], [0], [1]], [0.0] * 4
     data = {"treatment": [0, 0, 1, 1], "predicted_outcomes": np.eye(4)[:, :2]}
-    model = PolicyTree(teacher="direct", capacities={0: 0.5, 1: 0.5}, time_limit=0)
+    model = PolicyTree(reward="direct", capacities={0: 0.5, 1: 0.5}, time_limit=0)
     with pytest.raises(InfeasibleError, match=r"stopped \(time_limit\) before it met"):
         model.fit(X, y, **data)
     assert model.status_ == "time_limit"
@@ -154,13 +166,13 @@ def test_a_limit_before_any_admissible_tree_is_named():
     with pytest.warns(SearchLimitWarning, match="2 of 2 searches.*time_limit"):
         path = model.size_path(X, y, **data)
     assert [tree.status_ for tree in path] == ["time_limit"] * 2
-    assert PolicyTree(teacher="direct", capacities={0: 0.5}).fit(X, y, **data).n_leaves_ > 1
+    assert PolicyTree(reward="direct", capacities={0: 0.5}).fit(X, y, **data).n_leaves_ > 1
 
 
 def test_what_a_callback_raises_ends_the_fit_before_any_tree():
     rng = np.random.default_rng(6)
     X = rng.random((40, 5)) < 0.5
-    model = PolicyTree(teacher="direct", capacities={0: 0.0, 1: 0.0})
+    model = PolicyTree(reward="direct", capacities={0: 0.0, 1: 0.0})
 
     def stop(progress):
         raise RuntimeError("enough")
@@ -177,7 +189,7 @@ def test_what_a_callback_raises_ends_the_fit_before_any_tree():
 
 def test_a_single_leaf_is_kept_where_it_is_admissible():
     X, y, data = _rewards(0)
-    model = PolicyTree(teacher="inverse-propensity", capacities={1: 0.0}, time_limit=0)
+    model = PolicyTree(reward="inverse-propensity", capacities={1: 0.0}, time_limit=0)
     with pytest.warns(SearchLimitWarning):
         model.fit(X, y, **data)
     assert (model.status_, model.n_leaves_) == ("time_limit", 1)
@@ -196,8 +208,8 @@ def test_tables_that_do_not_fit_leave_a_tree_and_a_bound():
     rng = np.random.default_rng(7)
     X, group = rng.random((200, 300)) < 0.5, rng.integers(0, 2, 200)
     y = (rng.random(200) < 0.2 + 0.5 * X[:, 0]).astype(int)
-    model = FairTreeClassifier(delta=0.001, max_depth=2, memory_limit=200_000)
+    model = FairTreeClassifier(fairness=DemographicParity(0.001), max_depth=2, memory_limit=200_000)
     with pytest.warns(SearchLimitWarning, match="memory_limit"):
-        model.fit(X, y, sensitive=group)
+        model.fit(X, y, sensitive_features=group)
     assert model.status_ == "memory_limit"
     _checked(model, model.trace_)

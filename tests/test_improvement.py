@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from bristlecone import (
+    DemographicParity,
     FairTreeClassifier,
     OptimalSurvivalTree,
     OptimalTreeClassifier,
@@ -67,8 +68,8 @@ def test_of_the_brier_score(rows, few, leaf_curve, time_grid, weighted, monkeypa
 
 
 def test_every_search_tells_its_guarantee(rows):
-    fair = FairTreeClassifier(delta=0.5).fit(
-        rows["X"], rows["label"], sensitive=rows["X"][:, 2] > 1
+    fair = FairTreeClassifier(fairness=DemographicParity(0.5)).fit(
+        rows["X"], rows["label"], sensitive_features=rows["X"][:, 2] > 1
     )
     for tree in (fair, OptimalTreeRegressor().fit(rows["X"], rows["time"])):
         assert tree.guarantee_ == tree.gap_ <= 1e-9 * tree.objective_value_

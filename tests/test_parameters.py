@@ -14,6 +14,7 @@ import bristlecone
 from bristlecone import (
     BinaryEncoder,
     CostSensitiveTreeClassifier,
+    DemographicParity,
     FairTreeClassifier,
     GreedySurvivalTree,
     InvalidParameterError,
@@ -27,24 +28,38 @@ from bristlecone import (
 )
 from bristlecone.estimators.docstrings import MARKER
 from bristlecone.estimators.parameters import PARAMETERS
+from bristlecone.objectives.parity import CurveParity
 
 X = pd.DataFrame({"a": np.repeat([0.0, 1.0, 2.0, 3.0], 8), "b": np.tile([0.0, 1.0], 16)})
 TIME = 1.0 + np.arange(32) % 7 + 3 * X["a"].to_numpy()
 SURVIVAL = np.arange(32) % 5 > 0, TIME
 LABELS = (X["a"] + X["b"] > 2).to_numpy()
 GROUPS = np.tile(["x", "x", "y", "y"], 8)
+GROUPED = {"sensitive_features": GROUPS}
 
 
 # Every class with parameters that bring every fitted attribute, its target, and data of ``fit``.
 CASES = {
-    OptimalSurvivalTree: ({"fairness": RmstParity(100.0)}, SURVIVAL, {"sensitive": GROUPS}),
+    OptimalSurvivalTree: (
+        {"fairness": RmstParity(100.0)},
+        SURVIVAL,
+        GROUPED,
+    ),
     GreedySurvivalTree: ({}, SURVIVAL, {}),
-    SoftSurvivalTree: ({"depth": 1, "n_restarts": 1}, SURVIVAL, {"sensitive": GROUPS}),
+    SoftSurvivalTree: (
+        {"depth": 1, "n_restarts": 1, "fairness": CurveParity(0.0)},
+        SURVIVAL,
+        GROUPED,
+    ),
     OptimalTreeClassifier: ({"objective": "f1"}, LABELS, {}),
     CostSensitiveTreeClassifier: ({}, LABELS, {}),
-    FairTreeClassifier: ({}, LABELS, {"sensitive": GROUPS}),
+    FairTreeClassifier: (
+        {"fairness": DemographicParity(0.05)},
+        LABELS,
+        GROUPED,
+    ),
     PolicyTree: (
-        {"teacher": "inverse-propensity"},
+        {"reward": "inverse-propensity"},
         TIME,
         {"treatment": GROUPS, "propensity": np.full(32, 0.5)},
     ),
@@ -60,8 +75,6 @@ each_class = pytest.mark.parametrize("cls", CASES, ids=lambda cls: cls.__name__)
 
 def fitted(cls, **parameters):
     given, y, data = CASES[cls]
-    if "sensitive_feature" in parameters:  # which the groups of fit would replace
-        data = {}
     return cls(**{"random_state": 0, **given, **parameters}).fit(X, y, **data)
 
 

@@ -284,7 +284,7 @@ def test_calibration_refuses_what_it_cannot_compare(fitted):
     numbers = OptimalTreeRegressor(max_depth=1).fit([[0], [1]], [0.0, 1.0])
     with pytest.raises(ValueError, match="OptimalTreeRegressor takes no time"):
         plot_calibration(numbers, [[0]], [0.0], time=1.0)
-    policy = PolicyTree(teacher="inverse-propensity", max_depth=1).fit(
+    policy = PolicyTree(reward="inverse-propensity", max_depth=1).fit(
         [[0], [1]], [1.0, 0.0], treatment=["a", "b"], propensity=0.5
     )
     with pytest.raises(TypeError, match="a PolicyTree predicts none"):

@@ -245,7 +245,7 @@ def test_many_classes_are_summed_up():
 
 def test_treatments_have_bars_of_their_values():
     X, outcome = [[1], [1], [0], [0]], [1.0, -2.0, -1.0, 3.0]
-    tree = PolicyTree(teacher="inverse-propensity", max_depth=1)
+    tree = PolicyTree(reward="inverse-propensity", max_depth=1)
     tree.fit(X, outcome, treatment=["a", "b", "a", "b"], propensity=[0.5] * 4)
     ax = plot_tree(tree, direction="down")
     assert_tidy(ax)

@@ -1,4 +1,4 @@
-"""``PolicyTree``: teachers, the best of all policies, bad input."""
+"""``PolicyTree``: estimated rewards, the best of all policies, bad input."""
 
 import itertools
 from fractions import Fraction
@@ -10,7 +10,7 @@ from trees_plainly import least_objective
 from bristlecone import InfeasibleError, InfeasibleWarning, PolicyTree
 from bristlecone.objectives.rewards import policy_rewards
 
-TEACHERS = ["direct", "inverse-propensity", "doubly-robust"]
+REWARD_ESTIMATES = ["direct", "inverse-propensity", "doubly-robust"]
 
 
 def trial(n=60, n_features=5, n_treatments=3, seed=0):
@@ -26,35 +26,35 @@ def trial(n=60, n_features=5, n_treatments=3, seed=0):
     return X, y, known
 
 
-def rewards_by_row(y, known, teacher):
+def rewards_by_row(y, known, reward):
     """The formulas, row by row."""
     rows = []
     for i, k in enumerate(known["treatment"]):
         v, mu = known["predicted_outcomes"][i], known["propensity"][i]
-        if teacher == "direct":
+        if reward == "direct":
             rows.append(list(v))
-        elif teacher == "inverse-propensity":
+        elif reward == "inverse-propensity":
             rows.append([y[i] / mu[k] if j == k else 0.0 for j in range(3)])
         else:
             rows.append([v[j] + ((y[i] - v[k]) / mu[k] if j == k else 0.0) for j in range(3)])
     return np.array(rows)
 
 
-@pytest.mark.parametrize("teacher", TEACHERS)
-def test_rewards_are_those_of_the_formulas(teacher):
+@pytest.mark.parametrize("reward", REWARD_ESTIMATES)
+def test_rewards_are_those_of_the_formulas(reward):
     _, y, known = trial()
     rewards = policy_rewards(
         y,
         known["treatment"],
         3,
-        teacher,
+        reward,
         propensity=known["propensity"],
         predicted_outcomes=known["predicted_outcomes"],
     )
-    np.testing.assert_allclose(rewards, rewards_by_row(y, known, teacher), atol=1e-12)
+    np.testing.assert_allclose(rewards, rewards_by_row(y, known, reward), atol=1e-12)
 
 
-@pytest.mark.parametrize("teacher", TEACHERS)
+@pytest.mark.parametrize("reward", REWARD_ESTIMATES)
 @pytest.mark.parametrize(
     "parameters",
     [
@@ -64,11 +64,11 @@ def test_rewards_are_those_of_the_formulas(teacher):
     ],
     ids=str,
 )
-def test_the_policy_is_the_best_of_all_trees(teacher, parameters):
+def test_the_policy_is_the_best_of_all_trees(reward, parameters):
     X, y, known = trial()
     weight = np.random.default_rng(5).integers(1, 4, size=60) / 2.0
-    model = PolicyTree(teacher=teacher, **parameters).fit(X, y, weight, **known)
-    rewards = rewards_by_row(y, known, teacher)
+    model = PolicyTree(reward=reward, **parameters).fit(X, y, weight, **known)
+    rewards = rewards_by_row(y, known, reward)
     best = least_objective(
         X, lambda rows: -(weight[rows] @ rewards[rows]).max() / weight.sum(), **parameters
     )
@@ -99,7 +99,7 @@ def test_the_probability_of_the_given_treatment_is_enough():
 
 def test_outcomes_are_predicted_by_leaf():
     X, y, known = trial()
-    model = PolicyTree(teacher="direct", max_depth=1).fit(X, y, **known)
+    model = PolicyTree(reward="direct", max_depth=1).fit(X, y, **known)
     leaf, predicted = model.apply(X), model.predict_outcomes(X)
     for node in np.unique(leaf):
         mean = known["predicted_outcomes"][leaf == node].mean(axis=0)
@@ -133,7 +133,7 @@ def best_within(X, rewards, shares):
 def test_capacities_are_kept_and_no_policy_within_is_better(shares):
     X, y, known = trial(n_features=4)
     limits = {k: share for k, share in enumerate(shares) if share < 1}
-    model = PolicyTree(teacher="direct", max_depth=2, capacities=limits).fit(X, y, **known)
+    model = PolicyTree(reward="direct", max_depth=2, capacities=limits).fit(X, y, **known)
     given = np.bincount(model.predict(X), minlength=3) / 60
     assert model.status_ == "optimal"
     assert (given <= np.array(shares) + 1e-9).all()
@@ -143,7 +143,7 @@ def test_capacities_are_kept_and_no_policy_within_is_better(shares):
 
 def test_capacities_that_no_tree_keeps_are_infeasible():
     X, y, known = trial()
-    model = PolicyTree(teacher="direct", capacities={0: 0.3, 1: 0.3, 2: 0.3})
+    model = PolicyTree(reward="direct", capacities={0: 0.3, 1: 0.3, 2: 0.3})
     with pytest.warns(InfeasibleWarning, match="no tree satisfies") as caught:
         model.fit(X, y, **known)
     assert [warning.filename for warning in caught] == [__file__]
@@ -163,14 +163,14 @@ def test_capacities_that_no_tree_keeps_are_infeasible():
 @pytest.mark.parametrize(
     ("parameters", "changed", "message"),
     [
-        ({"teacher": "oracle"}, {}, "^teacher must be one of"),
+        ({"reward": "oracle"}, {}, "^reward must be one of"),
         ({"capacities": [0.5, 0.5]}, {}, "^capacities must be a mapping"),
         ({"capacities": {0: -0.5}}, {}, r"^capacities\[0\] must be"),
         ({"capacities": {0: 30}}, {}, r"^capacities\[0\] must be at most 1"),
         ({"capacities": {"pill": 0.5}}, {}, "names 'pill', a treatment that was never observed"),
-        ({}, {"propensity": None}, "teacher='doubly-robust' needs propensity"),
+        ({}, {"propensity": None}, "reward='doubly-robust' needs propensity"),
         ({}, {"predicted_outcomes": None}, "needs predicted_outcomes"),
-        ({"teacher": "direct"}, {"predicted_outcomes": None}, "needs predicted_outcomes"),
+        ({"reward": "direct"}, {"predicted_outcomes": None}, "needs predicted_outcomes"),
         ({}, {"propensity": np.zeros(60)}, r"propensity is 0.0 in row 0 .*\(0, 1\]"),
         ({}, {"propensity": np.full(60, 1.5)}, "propensity is 1.5 in row 0"),
         ({}, {"propensity": np.full(60, np.nan)}, "propensity is nan in row 0"),
@@ -202,7 +202,7 @@ def test_propensity_scores_of_a_trial_need_no_array():
     X, y = random.normal(size=(60, 2)), random.normal(size=60)
     treatment = np.array(["low", "high"])[random.integers(2, size=60)]
     by_row = np.where(treatment == "low", 0.75, 0.25)
-    tree = PolicyTree(teacher="inverse-propensity", max_depth=1)
+    tree = PolicyTree(reward="inverse-propensity", max_depth=1)
     expected = tree.fit(X, y, treatment=treatment, propensity=by_row).policy_value_
     shares = {"low": 0.75, "high": 0.25}
     assert tree.fit(X, y, treatment=treatment, propensity=shares).policy_value_ == expected
@@ -228,7 +228,7 @@ def test_values_keep_their_digits_beside_far_better_treatments(capacities, unit)
     )
     rewards = np.ldexp(rewards, int(np.log2(unit)))
     known = {"treatment": [0, 1, 2, 0], "predicted_outcomes": rewards}
-    model = PolicyTree(teacher="direct", max_depth=1, capacities=capacities)
+    model = PolicyTree(reward="direct", max_depth=1, capacities=capacities)
     model.fit(X, np.zeros(4), **known)
     best = -float(sum(map(Fraction, rewards[[0, 1, 2, 3], 0].tolist())) / 4)
     assert model.status_ == "optimal" and model.predict(X).tolist() == [0] * 4
@@ -241,11 +241,11 @@ def test_values_keep_their_digits_beside_far_better_treatments(capacities, unit)
 def test_a_policy_of_rewards_of_nothing_is_proven_by_those_it_does_not_take():
     # Without the second treatment all would lose; nothing is gained with it.
     X, y, treatment = [[0], [0], [1], [1]], [0.1, -0.7, 0.0, 0.0], [0, 0, 1, 1]
-    model = PolicyTree(teacher="inverse-propensity", max_depth=1, leaf_penalty=0.0)
+    model = PolicyTree(reward="inverse-propensity", max_depth=1, leaf_penalty=0.0)
     model.fit(X, y, treatment=treatment, propensity=0.3)
     assert (model.objective_value_, model.status_) == (0.0, "optimal")
     assert 0 <= model.gap_ <= 1e-9 * 0.1 / 0.3
-    scarce = PolicyTree(teacher="inverse-propensity", max_depth=1, capacities={0: 0.0})
+    scarce = PolicyTree(reward="inverse-propensity", max_depth=1, capacities={0: 0.0})
     scarce.fit(X, [0.1, 0.7, 0.0, 0.0], treatment=treatment, propensity=0.3)
     assert scarce.predict(X).tolist() == [1] * 4
     assert (scarce.objective_value_, scarce.status_) == (0.0, "optimal")
@@ -254,7 +254,7 @@ def test_a_policy_of_rewards_of_nothing_is_proven_by_those_it_does_not_take():
 
 def test_rewards_near_the_largest_number_give_a_policy_and_those_beyond_name_their_row():
     X, known = [[0], [0], [1], [1]], {"treatment": ["a", "b", "a", "b"], "propensity": [0.5] * 4}
-    model = PolicyTree(teacher="inverse-propensity", max_depth=1)
+    model = PolicyTree(reward="inverse-propensity", max_depth=1)
     model.fit(X, [5e307, -8e307, -8e307, 4e307], **known)
     assert model.status_ == "optimal" and model.predict([[0], [1]]).tolist() == ["a", "b"]
     assert model.policy_value_ == pytest.approx(4.5e307, rel=1e-15)
@@ -268,6 +268,6 @@ def test_wide_rewards_with_capacities_are_an_error_that_names_rows():
     random = np.random.default_rng(0)
     X, rewards = random.random((40, 3)) < 0.5, random.random((40, 2))
     rewards[:, 1] = 1e13 * random.choice([-1, 1], 40)
-    model = PolicyTree(teacher="direct", max_depth=2, capacities={1: 0.05})
+    model = PolicyTree(reward="direct", max_depth=2, capacities={1: 0.05})
     with pytest.raises(ValueError, match=r"rewards: the values span .* row \d+ to"):
         model.fit(X, np.zeros(40), treatment=[0, 1] * 20, predicted_outcomes=rewards)

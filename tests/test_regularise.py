@@ -64,7 +64,7 @@ def test_fair_trees_keep_the_events(objective, data):
     model = OptimalSurvivalTree(
         objective=objective, min_events_leaf=5, fairness=RmstParity(0.05), max_depth=2
     )
-    model.fit(X, y, sensitive=group)
+    model.fit(X, y, sensitive_features=group)
     assert least_events(model) >= 5
 
 

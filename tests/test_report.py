@@ -319,7 +319,7 @@ def test_every_kind_of_leaf_has_its_panel():
     known = {"treatment": np.arange(90) % 2, "predicted_outcomes": np.stack([y, 7 - y], axis=1)}
     classes = OptimalTreeClassifier(max_depth=2).fit(X, kind)
     numbers = OptimalTreeRegressor(max_depth=2).fit(X, y)
-    policy = PolicyTree(teacher="direct", max_depth=1).fit(X, y, **known)
+    policy = PolicyTree(reward="direct", max_depth=1).fit(X, y, **known)
     own = OptimalTree(task=SquaredError(), max_depth=1).fit(X, y)
     for model, headline in (
         (classes, "Classification tree"),
@@ -413,7 +413,7 @@ def test_anything_else_is_refused_by_the_name_of_its_class(tree):
 
 def test_where_no_tree_keeps_the_constraints_there_is_no_page():
     X, known = np.arange(8.0)[:, None], {"treatment": [0, 1] * 4, "propensity": np.full(8, 0.5)}
-    model = PolicyTree(max_depth=1, capacities={0: 0.1, 1: 0.1}, teacher="inverse-propensity")
+    model = PolicyTree(max_depth=1, capacities={0: 0.1, 1: 0.1}, reward="inverse-propensity")
     with pytest.warns(InfeasibleWarning):
         model.fit(X, np.arange(8.0), **known)
     with pytest.raises(InfeasibleError):
@@ -499,7 +499,7 @@ def test_held_out_classes_and_numbers_are_compared_too():
     with pytest.raises(InvalidParameterError, match="go together"):
         html_report(model, X=X)
     known = {"treatment": np.arange(90) % 2, "predicted_outcomes": rng.random((90, 2))}
-    policy = PolicyTree(teacher="direct", max_depth=1).fit(X, X[:, 0], **known)
+    policy = PolicyTree(reward="direct", max_depth=1).fit(X, X[:, 0], **known)
     with pytest.raises(TypeError, match="got a PolicyTree"):
         html_report(policy, X=X, y=y)
 

@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from bristlecone import (
     CostSensitiveTreeClassifier,
+    DemographicParity,
     FairTreeClassifier,
     GreedySurvivalTree,
     OptimalSurvivalTree,
@@ -76,7 +77,7 @@ CLASSES = {
     "balanced": (OptimalTreeClassifier, {"objective": "balanced-accuracy"}),
     "mcc": (OptimalTreeClassifier, {"objective": "mcc"}),
     "costs": (CostSensitiveTreeClassifier, {"cost_matrix": [[0, 3], [1, 0]]}),
-    "fair": (FairTreeClassifier, {"sensitive_feature": 3, "delta": 0.2}),
+    "fair": (FairTreeClassifier, {"fairness": DemographicParity(0.2, sensitive_feature=3)}),
 }
 CASES = {
     **{name: (*case, survival_rows, curves) for name, case in SURVIVAL.items()},
@@ -348,7 +349,7 @@ def test_auto_is_what_the_objective_says_and_stays_what_it_was():
         ({"objective": "brier", "fairness": RmstParity(100.0)}, 0.0),
     ):
         model = OptimalSurvivalTree(max_depth=1, shrinkage="auto", **parameters)
-        model.fit(X, y, sensitive=group if "fairness" in parameters else None)
+        model.fit(X, y, sensitive_features=group if "fairness" in parameters else None)
         assert model.shrinkage_ == amount == loads(dumps(model)).shrinkage_
     assert GreedySurvivalTree(shrinkage="auto").fit(X, y).shrinkage_ == 0.0
 
@@ -370,7 +371,7 @@ def test_fair_curves_are_not_shrunk():
     with pytest.raises(
         InvalidParameterError, match=r"^shrinkage must be 0 or 'auto' with fairness"
     ):
-        model.fit(X, y, sensitive=np.arange(len(X)) % 2)
+        model.fit(X, y, sensitive_features=np.arange(len(X)) % 2)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from sklearn.model_selection import KFold, cross_validate
 from bristlecone import FitConvergenceWarning, SoftSurvivalTree
 from bristlecone.errors import BristleconeWarning, EmptyLeafWarning
 from bristlecone.metrics import concordance_index_td
+from bristlecone.objectives.parity import CurveParity
 from bristlecone.soft.models import MODELS
 from bristlecone.soft.training.fairness import quadrature
 
@@ -50,7 +51,7 @@ def simulated(leaf, n=1500, seed=0):
 @pytest.mark.parametrize("l1", [0.0, 0.01])
 def test_the_objective_never_rises_between_accepted_steps(solver, fair, l1):
     X, y, group = simulated("weibull", n=100)
-    groups = {"sensitive": group} if fair else {}
+    groups = {"sensitive_features": group} if fair else {}
     for init in ("kmeans", "random"):
         model = SoftSurvivalTree(
             solver=solver,
@@ -60,9 +61,9 @@ def test_the_objective_never_rises_between_accepted_steps(solver, fair, l1):
             random_state=0,
             tol=1e-3,
             min_leaf_share=0.0,
-            fairness_penalty=0.001 if fair else 0.0,
+            fairness=CurveParity(0.001) if fair else None,
         ).fit(X, y, **groups)
-        trace = np.array(model.trace_)
+        trace = np.array([point.objective for point in model.trace_])
         assert len(trace) > 3 and (np.diff(trace) <= 0).all()
         assert trace[-1] == pytest.approx(model.objective_value_, rel=1e-9)
         assert model.objective_value_ == model.restart_objectives_.min()
@@ -137,10 +138,10 @@ def test_shares_are_those_of_the_weights():
 # Reproducibility and units
 
 
-def fitted(X, y, *, sensitive=None, **parameters):
+def fitted(X, y, *, sensitive_features=None, **parameters):
     few = {"n_restarts": 2, "random_state": 0, "min_leaf_share": 0.0}
     model = SoftSurvivalTree(**{**few, **parameters})
-    return model.fit(X, y, sensitive=sensitive)
+    return model.fit(X, y, sensitive_features=sensitive_features)
 
 
 @pytest.mark.slow
@@ -299,8 +300,8 @@ def test_a_larger_penalty_brings_the_groups_together():
                 X,
                 (event, time),
                 solver=solver,
-                sensitive=group,
-                fairness_penalty=rho / pairs,
+                sensitive_features=group,
+                fairness=CurveParity(rho / pairs),
                 n_restarts=1,
                 tol=1e-3,
             ).fairness_distance_
@@ -310,20 +311,18 @@ def test_a_larger_penalty_brings_the_groups_together():
         assert distance[2] < 0.3 * distance[0]
 
 
-def test_the_group_may_be_a_column_which_is_no_feature():
+def test_the_group_may_be_a_column_which_stays_a_feature():
     X, y, group = simulated("weibull", n=200)
     frame = pd.DataFrame(X, columns=list("abcd")).assign(
         sex=np.where(group, "male", "female"), e=X[:, 0] ** 2
     )
     pairs = group.sum() * (~group).sum()
-    by_name = fitted(frame, y, fairness_group="sex", fairness_penalty=5 / pairs)
-    by_array = fitted(frame.drop(columns="sex"), y, sensitive=group, fairness_penalty=5 / pairs)
+    parity = CurveParity(5 / pairs, sensitive_feature="sex")
+    by_name = fitted(frame, y, fairness=parity)
+    by_array = fitted(frame, y, sensitive_features=group, fairness=CurveParity(5 / pairs))
     np.testing.assert_array_equal(by_name.coef_, by_array.coef_)
-    assert by_name.feature_names_in_.tolist() == ["a", "b", "c", "d", "e"]
-    np.testing.assert_array_equal(
-        by_name.predict(frame), by_name.predict(frame.drop(columns="sex"))
-    )
-    report = by_name.fairness(frame, frame["sex"])
+    assert by_name.feature_names_in_.tolist() == ["a", "b", "c", "d", "sex", "e"]
+    report = by_name.compare_groups(frame, frame["sex"])
     assert report["distance"] == pytest.approx(by_name.fairness_distance_, rel=1e-12)
     assert (report["gini"], report["gini_weighted"]) == by_name.leaf_gini_
     times, step = quadrature(by_name.unique_times_[0], by_name.unique_times_[-1])
@@ -337,14 +336,25 @@ def test_the_group_may_be_a_column_which_is_no_feature():
 def test_bad_groups_raise():
     X, y, group = simulated("weibull", n=50)
     frame = pd.DataFrame(X, columns=list("abcd"))
+    fair = {"fairness": CurveParity(0.0)}
+    named = {"fairness": CurveParity(0.0, sensitive_feature="sex")}
     for X_or_frame, message, arguments in (
-        (X, "fairness_penalty needs groups", {"fairness_penalty": 1.0}),
-        (X, "sensitive has one value", {"sensitive": np.zeros(50, dtype=int)}),
-        (X, "X has 50 rows but sensitive has 10", {"sensitive": group[:10]}),
-        (X, "fairness_group='sex' is no column of X", {"fairness_group": "sex"}),
-        (frame, "fairness_group='sex' is no column of X", {"fairness_group": "sex"}),
-        (frame.assign(sex="f"), "'sex' has one value", {"fairness_group": "sex"}),
-        (X, "groups of rows are passed to fit", {"fairness_group": group}),
+        (X, "fairness needs groups", {"fairness": CurveParity(1.0)}),
+        (X, "sensitive_features needs fairness", {"sensitive_features": group}),
+        (
+            X,
+            "sensitive_features has one value",
+            {**fair, "sensitive_features": np.zeros(50, dtype=int)},
+        ),
+        (
+            X,
+            "X has 50 rows but sensitive_features has 10",
+            {**fair, "sensitive_features": group[:10]},
+        ),
+        (X, "fairness.sensitive_feature='sex' is no column of X", named),
+        (frame, "fairness.sensitive_feature='sex' is no column of X", named),
+        (frame.assign(sex="f"), "'sex' has one value", named),
+        (X, "fairness must be None or CurveParity", {"fairness": 0.1}),
     ):
         with pytest.raises(ValueError, match=message):
             fitted(X_or_frame, y, **arguments)
@@ -354,19 +364,19 @@ def test_groups_are_cut_with_the_rows_in_cross_validation():
     X, y, group = simulated("weibull", n=120)
     outcomes = pd.DataFrame({"event": y[0], "time": y[1]})
     pairs = group.sum() * (~group).sum()
-    model = SoftSurvivalTree(depth=1, n_restarts=1, random_state=0, fairness_penalty=1 / pairs)
+    model = SoftSurvivalTree(depth=1, n_restarts=1, random_state=0, fairness=CurveParity(1 / pairs))
     folds = KFold(3, shuffle=True, random_state=0)
     found = cross_validate(
         model,
         X,
         outcomes,
         cv=folds,
-        params={"sensitive": group},
+        params={"sensitive_features": group},
         error_score="raise",
         return_estimator=True,
     )
     for (rows, _), fold in zip(folds.split(X), found["estimator"], strict=True):
-        alone = clone(model).fit(X[rows], outcomes.iloc[rows], sensitive=group[rows])
+        alone = clone(model).fit(X[rows], outcomes.iloc[rows], sensitive_features=group[rows])
         assert fold.fairness_distance_ == alone.fairness_distance_
 
 

@@ -10,6 +10,7 @@ from survival_rows import sample
 
 from bristlecone import (
     CostSensitiveTreeClassifier,
+    DemographicParity,
     FairTreeClassifier,
     GreedySurvivalTree,
     OptimalSurvivalTree,
@@ -188,7 +189,9 @@ def test_other_rows_and_other_trees_are_refused():
     with pytest.raises(ValueError, match="epsilon"):
         near_optimal_trees(tree, X, y, epsilon=-1)
     X, y, _ = binary()
-    fair = FairTreeClassifier(delta=0.9, max_depth=1).fit(X, y, sensitive_features=X["b4"])
+    fair = FairTreeClassifier(fairness=DemographicParity(0.9), max_depth=1).fit(
+        X, y, sensitive_features=X["b4"]
+    )
     priced = CostSensitiveTreeClassifier(
         cost_matrix=[[0, 1], [1, 0]], feature_costs={"b0": 0.1}, max_depth=1
     ).fit(X, y)
@@ -257,6 +260,6 @@ def test_stability_of_every_kind_of_leaf():
     assert found.score == pytest.approx(tree.score(X, labels))
     known = {"treatment": labels.astype(int), "predicted_outcomes": np.eye(40)[:, :2]}
     outcome = np.arange(40.0)
-    policy = PolicyTree(teacher="direct", max_depth=1).fit(X, outcome, **known)
+    policy = PolicyTree(reward="direct", max_depth=1).fit(X, outcome, **known)
     found = stability(policy, X, outcome, **known, n_resamples=5, random_state=0)
     assert np.isnan(found.score) and found.n_resamples == 5

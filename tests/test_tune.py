@@ -107,7 +107,7 @@ def policy_case():
     treatment = rng.choice(["a", "b"], 120)
     gain = np.where(treatment == "a", score, -score) + rng.normal(size=120)
     more = {"treatment": treatment, "propensity": rng.uniform(0.3, 0.7, 120)}
-    return PolicyTree(teacher="inverse-propensity", **PLAIN), X, gain, more, treatment
+    return PolicyTree(reward="inverse-propensity", **PLAIN), X, gain, more, treatment
 
 
 def regressor_case():
@@ -315,7 +315,7 @@ def test_a_path_that_ends_early_goes_on_with_its_largest_tree():
 def test_sizes_without_an_admissible_tree_are_left_out():
     X, gain, rng = numbers()
     treatment = rng.choice(["a", "b"], 120)
-    tree = PolicyTree(teacher="inverse-propensity", capacities={"a": 0.6, "b": 0.6}, max_depth=1)
+    tree = PolicyTree(reward="inverse-propensity", capacities={"a": 0.6, "b": 0.6}, max_depth=1)
     with pytest.warns(bristlecone.InfeasibleWarning):
         search = TreeSizeCV(tree, cv=3).fit(X, gain, treatment=treatment, propensity=0.5)
     assert np.isnan(search.cv_results_["mean_test_score"]).tolist() == [True, False]
@@ -418,7 +418,7 @@ def test_metadata_is_routed_by_the_request_of_the_tree():
     X, gain, rng = numbers()
     treatment = rng.choice(["a", "b"], 120)
     with sklearn.config_context(enable_metadata_routing=True):
-        tree = PolicyTree(teacher="inverse-propensity", max_depth=1)
+        tree = PolicyTree(reward="inverse-propensity", max_depth=1)
         tree.set_fit_request(treatment=True, propensity=True)
         tree.set_score_request(treatment=True, propensity=True)
         search = TreeSizeCV(tree, cv=3)
@@ -426,7 +426,7 @@ def test_metadata_is_routed_by_the_request_of_the_tree():
         found = cross_val_score(search, X, gain, cv=3, params=params, error_score="raise")
     for score, (train, test) in zip(found, KFold(3).split(X), strict=True):
         known, held = ({name: x[rows] for name, x in params.items()} for rows in (train, test))
-        alone = TreeSizeCV(PolicyTree(teacher="inverse-propensity", max_depth=1), cv=3)
+        alone = TreeSizeCV(PolicyTree(reward="inverse-propensity", max_depth=1), cv=3)
         assert alone.fit(X[train], gain[train], **known).score(
             X[test], gain[test], **held
         ) == pytest.approx(score)

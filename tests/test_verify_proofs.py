@@ -12,6 +12,7 @@ from tampering import claimed_optimal, claiming
 from bristlecone import (
     BinaryEncoder,
     CostSensitiveTreeClassifier,
+    DemographicParity,
     FairTreeClassifier,
     OptimalSurvivalTree,
     OptimalTreeClassifier,
@@ -77,7 +78,7 @@ def test_numbers_of_a_leaf_are_compared_with_its_own_rows():
 def test_a_flipped_label_beside_a_large_reward_is_noticed():
     rewards = np.array([[1e9, 0], [0.1, 0.9], [0.4, 0.5], [0.5, 0.4], [0.9, 0.1]])
     data = {"treatment": np.array(list("ababa")), "predicted_outcomes": rewards}
-    tree = PolicyTree(teacher="direct", max_depth=2).fit(X, np.zeros(5), **data)
+    tree = PolicyTree(reward="direct", max_depth=2).fit(X, np.zeros(5), **data)
     leaves = tree.apply(X)
     at = int(np.flatnonzero(tree.tree_.leaves == leaves[4])[0])
     labels = tree.leaves_.label.copy()
@@ -92,7 +93,7 @@ def test_the_objective_of_a_policy_with_capacities_comes_from_its_rows():
     rewards[0, 1] = -1e10
     columns = rng.random((40, 4)) < 0.5
     data = {"treatment": rng.integers(0, 2, 40), "predicted_outcomes": rewards}
-    tree = PolicyTree(teacher="direct", capacities={1: 0.5}, max_depth=2)
+    tree = PolicyTree(reward="direct", capacities={1: 0.5}, max_depth=2)
     tree.fit(columns, np.zeros(40), **data)
     given = rewards[np.arange(40), tree.predict(columns)]
     own = float(-sum(map(Fraction, given.tolist())) / 40)
@@ -145,14 +146,14 @@ def test_a_limit_that_a_light_group_breaks_is_noticed():
     columns = rng.random((60, 3)) < 0.5
     group, y = np.arange(60) % 2, columns[:, 0] ^ (rng.random(60) < 0.1)
     weight = np.where(group == 1, 1e-12, 1.0) * rng.integers(1, 9, 60)
-    data = {"sensitive": group, "sample_weight": weight}
-    tree = FairTreeClassifier(delta=1.0, max_depth=2).fit(columns, y, **data)
+    data = {"sensitive_features": group, "sample_weight": weight}
+    tree = FairTreeClassifier(fairness=DemographicParity(1.0), max_depth=2).fit(columns, y, **data)
     chosen = tree.predict(columns)
     shares = [np.average(chosen[group == k], weights=weight[group == k]) for k in (0, 1)]
     differ = abs(shares[1] - shares[0])
     assert differ > 0.01
     for limit, holds in ((differ * 1.0001, True), (differ * 0.9999, False), (differ - 0.01, False)):
-        claimed = {**tree.certificate_.parameters, "delta": limit}
+        claimed = {**tree.certificate_.parameters, "fairness": DemographicParity(limit)}
         tree.certificate_ = replace(tree.certificate_, parameters=claimed)
         assert ("limits of the objective" not in failed(verify(tree, columns, y, **data))) == holds
 

@@ -17,6 +17,7 @@ import pandas as pd
 
 import bristlecone as bc
 from bristlecone.model.document import VERSION, Model
+from bristlecone.objectives.parity import CurveParity
 
 ROOT = Path(__file__).parents[1]
 GOLDEN = ROOT / "tests" / "golden"
@@ -98,7 +99,7 @@ VARIANTS = {
         f"SoftSurvivalTree-{leaf}": lambda leaf=leaf: soft(leaf)
         for leaf in ("log-logistic", "exponential", "weibull", "spline-ph", "spline-po")
     },
-    "SoftSurvivalTree-fair": lambda: soft("weibull", fairness_penalty=0.01),
+    "SoftSurvivalTree-fair": lambda: soft("weibull", fairness=CurveParity(0.01)),
     "OptimalTreeClassifier-text": lambda: labelled(["no", "yes"]),
     "OptimalTreeClassifier-integers": lambda: labelled([3, 7], class_weight={3: 1.0, 7: 2.5}),
     "OptimalTreeClassifier-booleans": lambda: labelled([False, True], objective="gini"),
@@ -117,9 +118,9 @@ VARIANTS = {
         feature_discounts={"Alter": 0.005, "stage": 0.01},
         **TINY,
     ).fit(X, CODE),
-    "FairTreeClassifier-parity": lambda: bc.FairTreeClassifier(delta=0.2, **TINY).fit(
-        X, CODE, sensitive_features=GROUP
-    ),
+    "FairTreeClassifier-parity": lambda: bc.FairTreeClassifier(
+        fairness=bc.DemographicParity(0.2), **TINY
+    ).fit(X, CODE, sensitive_features=GROUP),
     "FairTreeClassifier-demographic": lambda: bc.FairTreeClassifier(
         fairness=bc.DemographicParity(0.2, sensitive_feature="smoker"), **TINY
     ).fit(X, CODE),
@@ -127,7 +128,7 @@ VARIANTS = {
         fairness=bc.EqualityOfOpportunity(0.2), **TINY
     ).fit(X, CODE, sensitive_features=GROUP),
     "PolicyTree-capacities": lambda: bc.PolicyTree(
-        teacher="inverse-propensity", capacities={"new": 0.6}, **TINY
+        reward="inverse-propensity", capacities={"new": 0.6}, **TINY
     ).fit(
         X,
         AMOUNT,

@@ -35,7 +35,7 @@ class Adapter:
         self._extra: dict[str, Any] = {}
         if "limit" in target:
             given["fairness"] = bristlecone.RmstParity(float(target["limit"][0]))
-            self._extra["sensitive"] = target["group"]
+            self._extra["sensitive_features"] = target["group"]
         self._blank: Any = bristlecone.OptimalSurvivalTree(n_jobs=self._n_jobs, **PAPERS, **given)
         self._y: Any = (target["event"], target["time"])
 

@@ -79,12 +79,12 @@ def _f1(problem: Problem) -> Any:
     return make, problem.target["y"], {}
 
 
-def _fair(constraint: str) -> Callable[[Problem], Any]:
+def _fair(constraint: Callable[[float], Any]) -> Callable[[Problem], Any]:
     def prepare(problem: Problem) -> Any:
         target = problem.target
-        delta = float(target["delta"][0])
-        make = partial(bristlecone.FairTreeClassifier, constraint=constraint, delta=delta)
-        return make, target["y"], {"sensitive": target["group"]}
+        fairness = constraint(float(target["delta"][0]))
+        make = partial(bristlecone.FairTreeClassifier, fairness=fairness)
+        return make, target["y"], {"sensitive_features": target["group"]}
 
     return prepare
 
@@ -92,8 +92,8 @@ def _fair(constraint: str) -> Callable[[Problem], Any]:
 ESTIMATORS = {
     "accuracy": _accuracy,
     "f1": _f1,
-    "demographic-parity": _fair("demographic-parity"),
-    "equality-of-opportunity": _fair("equality-of-opportunity"),
+    "demographic-parity": _fair(bristlecone.DemographicParity),
+    "equality-of-opportunity": _fair(bristlecone.EqualityOfOpportunity),
     "cost-sensitive": _cost_sensitive,
     "policy": _policy,
 }

@@ -46,7 +46,7 @@ CASES = {
     "alternatives": Case(neighbours.an_alternative_is_the_best_tree_with_another_question, DRAWS),
     "near-optimal": Case(neighbours.near_optimal_trees_are_all_and_near, DRAWS),
     "all optimal": Case(
-        neighbours.all_optimal_trees_are_all_and_optimal,
+        neighbours.near_optimal_trees_of_no_slack_are_all_and_optimal,
         {kind: lambda rng, kind=kind: listed(rng, kind) for kind in ("likelihood", "brier")},
         4,
     ),

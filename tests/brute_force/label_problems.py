@@ -287,26 +287,16 @@ def fair_labels(rng):
         column = int(rng.integers(X.shape[1]))
         if len(np.unique(X[kept & (labels == 1), column])) == 2:
             named, group = column, X[:, column].astype(int)
-    if group is None and rng.random() < 0.95:
+    if group is None:
         group = balanced(rng, n)
         first = np.flatnonzero(kept)
         labels[first[:3]], group[first[:3]] = [1, 1, 0], [0, 1, 0]
-        name = one_of(rng, "sensitive", "sensitive_features")
-        fit[name] = one_of(rng, group, group == 1, np.array(["a", "b"])[group])
+        fit["sensitive_features"] = one_of(rng, group, group == 1, np.array(["a", "b"])[group])
     amount = shrinkage(rng)
-    given_as = {"constraint": constraint, "delta": delta, "sensitive_feature": named}
-    fairness = None
-    if rng.random() < 0.5:
-        kinds = {"demographic-parity": DemographicParity}
-        kind = kinds.get(constraint, EqualityOfOpportunity)
-        fairness = kind(delta, sensitive_feature=named)
-        # What is set besides does not count.
-        given_as = {
-            "constraint": one_of(rng, "demographic-parity", "equality-of-opportunity"),
-            "delta": one_of(rng, 0.0, 1.0),
-            "sensitive_feature": one_of(rng, None, 0),
-        }
-    parameters |= {"fairness": fairness, **given_as}
+    parities = {
+        "demographic-parity": DemographicParity, "equality-of-opportunity": EqualityOfOpportunity
+    }  # fmt: skip
+    parameters["fairness"] = parities[constraint](delta, sensitive_feature=named)
     parameters["shrinkage"] = amount
     fit |= {"y": one_of(rng, *NAMES)(labels), "sample_weight": given}
     labels = labels[kept]
@@ -315,12 +305,10 @@ def fair_labels(rng):
     all_rows = np.arange(len(labels))
     total = w.sum() * unit
     # By row, what predicting 1 adds to the difference of the groups, in parts of ``masses``.
-    share, masses = w * 0, [1, 1]
-    if group is not None:
-        group = group[kept]
-        compared = w if constraint == "demographic-parity" else w * (labels == 1)
-        masses = [compared[group == g].sum() for g in (0, 1)]
-        share = plain.signed_shares(compared, group, masses)
+    group = group[kept]
+    compared = w if constraint == "demographic-parity" else w * (labels == 1)
+    masses = [compared[group == g].sum() for g in (0, 1)]
+    share = plain.signed_shares(compared, group, masses)
     parts = masses[0] * masses[1]
 
     def outcome(rows, said):
@@ -337,8 +325,7 @@ def fair_labels(rng):
     def also(model):
         rates = model.group_rates_
         true = float(Fraction(row_outcome(model)[0][1], parts))
-        told = [(rates[1] - rates[0], true)] if group is not None else []
-        return told + predicted(model)
+        return [(rates[1] - rates[0], true), *predicted(model)]
 
     return Chosen(
         FairTreeClassifier, parameters, X, fit, kept, weight, wide=ranges.wide,
@@ -360,7 +347,7 @@ def policy(rng):
     given = ranges.weights(given, n, few=counted)
     kept, weight = prepared(rng, parameters, X, given)
     arm = classes_kept(rng, X, given, n_arms)
-    teacher = one_of(rng, "direct", "inverse-propensity", "doubly-robust")
+    reward = one_of(rng, "direct", "inverse-propensity", "doubly-robust")
     outcome, predicted = numbers(rng, n, least=-1), numbers(rng, (n, n_arms), least=-1)
     share = rng.uniform(0.2, 1.0, (n, n_arms))
     if counted:
@@ -385,12 +372,12 @@ def policy(rng):
         "number": float(share[0, 0]),
         "mapping": dict(zip(names, share[0].tolist(), strict=True)),
     }
-    if teacher != "inverse-propensity" or rng.random() < 0.3:
+    if reward != "inverse-propensity" or rng.random() < 0.3:
         fit["predicted_outcomes"] = predicted
-    if teacher != "direct" or rng.random() < 0.3:
+    if reward != "direct" or rng.random() < 0.3:
         fit["propensity"] = forms[form]
-    rewards = np.zeros((n, n_arms)) if teacher == "inverse-propensity" else predicted.copy()
-    if teacher != "direct":
+    rewards = np.zeros((n, n_arms)) if reward == "inverse-propensity" else predicted.copy()
+    if reward != "direct":
         rewards[np.arange(n), arm] += (outcome - rewards[np.arange(n), arm]) / own
     rewards = rewards[kept]
     capacity = np.full(n_arms, np.inf)
@@ -399,7 +386,7 @@ def policy(rng):
         for k in rng.permutation(n_arms)[: rng.integers(1, n_arms + 1)]:
             capacity[k] = one_of(rng, 0, 0.25, 1 / 3, 0.5, 0.5, 0.75, 1.0, 1)
         capacities = {names[k]: float(c) for k, c in enumerate(capacity) if c <= 1}
-    parameters |= {"teacher": teacher, "capacities": capacities}
+    parameters |= {"reward": reward, "capacities": capacities}
     (w, weight_unit), (value, value_unit) = plain.whole(weight), plain.whole(rewards)
     unit, total = weight_unit * value_unit, w.sum() * weight_unit
     of_rows = -value * w[:, None]

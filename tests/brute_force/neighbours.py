@@ -200,8 +200,9 @@ def near_optimal_trees_are_all_and_near(problem, rng):
             assert sizes == least[:limit], (sizes, least)
 
 
-def all_optimal_trees_are_all_and_optimal(problem, rng):
-    models = problem.make().all_optimal_trees(problem.X, **problem.fit, limit=1_000_000)
+def near_optimal_trees_of_no_slack_are_all_and_optimal(problem, rng):
+    given = {"epsilon": 0, "limit": 1_000_000}
+    models = near_optimal_trees(fitted(problem), problem.X, **problem.fit, **given)
     found = []
     for model in models:
         check_certificate(problem, model, is_first=False)

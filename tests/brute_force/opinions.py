@@ -96,11 +96,7 @@ def table_of(problem, rng):
 
     Columns that a limit on groups names are left.
     """
-    fairness = problem.parameters.get("fairness")
-    named = {
-        problem.parameters.get("sensitive_feature"),
-        getattr(fairness, "sensitive_feature", None),
-    }
+    named = {getattr(problem.parameters.get("fairness"), "sensitive_feature", None)}
     columns = {
         f"x{k}": flags if k in named else column(rng, flags) for k, flags in enumerate(problem.X.T)
     }

@@ -241,7 +241,7 @@ def minimum_of_events(rng, n_events):
 
 
 def listed(rng, objective):
-    """A problem of few trees, for ``all_optimal_trees``."""
+    """A problem of few trees, to list the optimal trees of."""
     while True:
         problem = survival(rng, objective)
         columns = problem.features.shape[1]
@@ -260,8 +260,7 @@ def parity(rng, X, kept, fit, time):
     if group is None:
         group = balanced(rng, len(X))
         group[np.flatnonzero(kept)[:2]] = [0, 1]
-        name = one_of(rng, "sensitive", "sensitive_features")
-        fit[name] = np.array(["a", "b"])[group]
+        fit["sensitive_features"] = np.array(["a", "b"])[group]
     tau = one_of(rng, None, float(time.max()) / 2, float(time.max()) * 1.5)
     limit = one_of(rng, 0.0, 0, 0.05, 0.2, 1.0, 100.0) * one_of(rng, 1, float(time.max()))
     return RmstParity(limit, tau=tau, sensitive_feature=named), group

@@ -64,7 +64,7 @@ def priced_labels(rng, effect):
 
 def grouped_labels(rng, effect):
     y, _ = labels(rng, effect)
-    return y, {"sensitive": np.where(rng.random(len(y)) < 0.5, "a", "b")}
+    return y, {"sensitive_features": np.where(rng.random(len(y)) < 0.5, "a", "b")}
 
 
 def numbers(rng, effect):

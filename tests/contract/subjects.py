@@ -31,6 +31,7 @@ from bristlecone import (
     SoftSurvivalTree,
     Task,
 )
+from bristlecone.objectives.parity import CurveParity
 from contract.studies import (
     Study,
     grouped_labels,
@@ -304,7 +305,7 @@ SUBJECTS = {
         },
         routed=(
             {"fairness": RmstParity(8.0, tau=20.0)},
-            {"sensitive": lambda n: np.where(np.arange(n) % 2, "a", "b")},
+            {"sensitive_features": lambda n: np.where(np.arange(n) % 2, "a", "b")},
         ),
     ),
     "GreedySurvivalTree": Subject(
@@ -347,8 +348,7 @@ SUBJECTS = {
             "balance": [-0.1, None],
             "min_leaf_share": [-0.1, None],
             "l1": [float("inf")],
-            "fairness_penalty": [-1.0],
-            "fairness_group": [["f", "m"] * 40, 3],
+            "fairness": [0.01, RmstParity(1.0), CurveParity(-1.0)],
             "max_categories": [0],
             "handle_unknown": ["drop"],
             "n_macro": [-1],
@@ -371,8 +371,7 @@ SUBJECTS = {
             "balance": 0.3,
             "min_leaf_share": 0.2,
             "l1": 0.3,
-            "fairness_penalty": 2.0,
-            "fairness_group": "x0",
+            "fairness": CurveParity(2.0),
             "max_categories": 2,
             "handle_unknown": "error",
             "n_macro": 3,
@@ -382,7 +381,10 @@ SUBJECTS = {
             "random_state": 7,
             "verbose": 1,
         },
-        routed=({}, {"sensitive": lambda n: np.where(np.arange(n) % 2, "a", "b")}),
+        routed=(
+            {"fairness": CurveParity(0.0)},
+            {"sensitive_features": lambda n: np.where(np.arange(n) % 2, "a", "b")},
+        ),
     ),
     "OptimalTreeClassifier": Subject(
         OptimalTreeClassifier,
@@ -436,24 +438,27 @@ SUBJECTS = {
             "three labels": spoilt(
                 lambda y: np.resize(["a", "b", "c"], 80), "Only binary classification"
             ),
-            "one group": by_row("sensitive", np.zeros_like, "sensitive has one value"),
-            "groups, too few": by_row("sensitive", lambda v: v[:-1], "80 rows but sensitive .* 79"),
+            "one group": by_row(
+                "sensitive_features", np.zeros_like, "sensitive_features has one value"
+            ),
+            "groups, too few": by_row(
+                "sensitive_features", lambda v: v[:-1], "80 rows but sensitive_features .* 79"
+            ),
         },
-        small={"max_depth": 2, "delta": 0.1},
-        replaced=("sensitive_feature",),
+        single_row="sensitive_features has one value",
+        small={"max_depth": 2, "fairness": DemographicParity(0.1)},
         wrong={
             **WRONG_LABELS,
-            "fairness": [0.05, RmstParity(1.0), DemographicParity(2.0)],
-            "constraint": ["equalised-odds", None],
-            "delta": [-0.1, 1.5, NAN, "small"],
-            "sensitive_feature": ["sex", 9, -1],
+            "fairness": [
+                None,
+                0.05,
+                RmstParity(1.0),
+                *(DemographicParity(limit) for limit in (-0.1, 2.0, NAN, "small")),
+            ],
         },
         other={
             **OTHER_LABELS,
             "fairness": EqualityOfOpportunity(0.2),
-            "constraint": "equality-of-opportunity",
-            "delta": 0.9,
-            "sensitive_feature": "x0",
         },
         table=("label",),
     ),
@@ -472,10 +477,10 @@ SUBJECTS = {
         },
         wrong={
             **WRONG_SEARCH,
-            "teacher": ["oracle", None],
+            "reward": ["oracle", None],
             "capacities": [0.5, {"drug": 2.0}, {"drug": NAN}, {"placebo": 0.5}],
         },
-        other={**OTHER_SEARCH, "teacher": "direct", "capacities": {"drug": 0.1}},
+        other={**OTHER_SEARCH, "reward": "direct", "capacities": {"drug": 0.1}},
         scoring=promised,
         measures={"policy_value_": lambda model, _: model.policy_value_},
         table=("label",),

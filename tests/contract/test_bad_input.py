@@ -82,8 +82,6 @@ def test_no_rows_are_no_data(earlier, name):
 
 def test_a_single_row_is_a_leaf_or_too_little(subject):
     row = subject.study().take(slice(0, 1))
-    if "sensitive" in row.rows:
-        row = replace(row, rows={})
     if subject.single_row:
         with pytest.raises(ValueError, match=subject.single_row):
             row.fit(subject.make())

@@ -150,7 +150,7 @@ def test_the_search_is_proven(subject):
     assert 0 <= model.gap_ <= 1e-9
     assert model.relative_gap_ <= 1e-8
     assert model.lower_bound_ <= model.objective_value_ + 1e-9
-    assert model.trace_[-1][1] == pytest.approx(model.objective_value_, abs=1e-9)
+    assert model.trace_[-1].objective == pytest.approx(model.objective_value_, abs=1e-9)
     assert model.n_nodes_explored_ > 0
     assert model.fit_time_ > 0
     path = study.fit(subject.make(max_depth=1))

@@ -155,11 +155,11 @@ def test_scores_need_as_many_outcomes_as_rows(subject):
 def test_the_score_of_a_policy_is_its_value():
     subject = SUBJECTS["PolicyTree"]
     study, weight = subject.study(), np.linspace(0.5, 2, 80)
-    for teacher in ("doubly-robust", "inverse-propensity", "direct"):
-        model = study.fit(subject.make(teacher=teacher), sample_weight=weight)
+    for reward in ("doubly-robust", "inverse-propensity", "direct"):
+        model = study.fit(subject.make(reward=reward), sample_weight=weight)
         found = scored(model, study, sample_weight=weight)
         assert found == pytest.approx(model.policy_value_, rel=1e-9)
-    model.set_params(teacher="inverse-propensity")
+    model.set_params(reward="inverse-propensity")
     assert scored(model, study, sample_weight=weight) == found
     with pytest.raises(TypeError, match="treatment"):
         model.score(study.X, study.y)

@@ -7,9 +7,11 @@ from typing import Any
 
 import bristlecone
 from bristlecone.cli.kinds import Kind, flag
+from bristlecone.cli.options import Group
 from bristlecone.cli.roles import Columns, Rows
 from bristlecone.cli.tables import check_column, listed, spells
 from bristlecone.estimators.parameters import Parameter
+from bristlecone.objectives import parity
 
 __all__ = ["build", "check_names", "check_needs", "name_values"]
 
@@ -32,15 +34,32 @@ def build(kind: Kind, given: Mapping[str, Any]) -> Any:
         }
         if not group.made:
             parameters |= values
-        elif values:
+        elif values or isinstance(group.cls, Mapping):
             if group.made in parameters:
                 raise ValueError(f"{flag(group.made)} does not go with {flag(next(iter(values)))}")
-            made = parameters[group.made] = getattr(bristlecone, group.cls)(**values)
+            cls = _class(group, values)
+            source = parity if group.made == "fairness" else bristlecone
+            made = parameters[group.made] = getattr(source, cls)(**values)
             if hasattr(made, "check_parameters"):
                 made.check_parameters()
     estimator = getattr(bristlecone, kind.cls)(**parameters)
     estimator.check_parameters()
     return estimator
+
+
+def _class(group: Group, values: dict[str, Any]) -> str:
+    """Class of a group's parameter; what chooses it is taken from the values."""
+    if isinstance(group.cls, str):
+        return group.cls
+    default = next(option.default for option in group.options if option.name == group.made)
+    name = values.pop(group.made, default)
+    if name not in group.cls:
+        raise ValueError(f"{flag(group.made)} must be one of {', '.join(group.cls)}; got {name!r}")
+    for option in group.options:
+        part = option.name.removeprefix(f"{group.made}_")
+        if option.name != group.made and part not in values:
+            raise ValueError(f"{flag(option)} is needed")
+    return group.cls[name]
 
 
 def check_needs(given: Mapping[str, Any], needs: Mapping[str, str] | None = None) -> None:

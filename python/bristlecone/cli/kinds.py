@@ -170,7 +170,7 @@ KINDS = {
         f"{_STUDY} --depth 1 --random-state 0",
         (*_TIMES, SENSITIVE, WEIGHT),
         (SOFT, FAIR_SOFT, TRAINING),
-        needs={"fairness_penalty": "sensitive"},
+        needs={"sensitive": "fairness_penalty", "fairness_penalty": "sensitive"},
     ),
     "classifier": Kind(
         "OptimalTreeClassifier",
@@ -204,7 +204,7 @@ KINDS = {
         "Find the tree of fewest errors among those that treat two groups alike, and print it with "
         "the proof.",
         "Fair tree",
-        "study.csv --target hired --sensitive sex --drop id --delta 0.02",
+        "study.csv --target hired --sensitive sex --drop id --fairness-limit 0.02",
         (LABEL, SENSITIVE._replace(is_needed=True), WEIGHT),
         (FAIR, TREE, SEARCH, BINARY),
     ),
@@ -223,7 +223,7 @@ KINDS = {
         "Find the tree that prescribes the treatments of greatest mean outcome, and print it with "
         "the proof.",
         "Policy",
-        "study.csv --target gain --treatment arm --propensity p --teacher inverse-propensity",
+        "study.csv --target gain --treatment arm --propensity p --reward inverse-propensity",
         (OUTCOME, TREATMENT, PROPENSITY, PREDICTED, WEIGHT),
         (POLICY, SEARCH, BINARY),
         keyed={"capacities": "treatment"},

@@ -6,7 +6,9 @@ here.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from bristlecone.estimators.parameters import (
@@ -43,14 +45,15 @@ class Group(NamedTuple):
     options : tuple of Parameter
     made : str
         Parameter of the estimator that they describe together; "" where each is one itself.
-    cls : str
-        Public class of that parameter; its arguments are the options without "made_".
+    cls : str or mapping
+        Public class of that parameter; its arguments are the options without "made_". If there
+        are several classes, a mapping to them from the values of the option ``made``.
     """
 
     title: str
     options: tuple[Parameter, ...]
     made: str = ""
-    cls: str = ""
+    cls: str | Mapping[str, str] = ""
 
 
 def _option(
@@ -200,9 +203,9 @@ TRAINING = Group("training", (
 ))  # fmt: skip
 
 FAIR_SOFT = Group("fairness", (
-    _option("fairness_penalty", 0.0, float, "RHO", "price of the distance between the curves of "
+    _option("fairness_penalty", None, float, "RHO", "price of the distance between the curves of "
         "the groups of --sensitive, a sum over pairs of rows"),
-))  # fmt: skip
+), "fairness", "CurveParity")  # fmt: skip
 
 CLASSIFIER = Group("tree", (
     _option("objective", "accuracy", str, "NAME", "what the best tree is best in: accuracy, "
@@ -227,14 +230,17 @@ COSTS = Group("costs", (
 ))  # fmt: skip
 
 FAIR = Group("fairness", (
-    _option("constraint", "demographic-parity", str, "NAME", "over which rows the rates of the "
+    _option("fairness", "demographic-parity", str, "NAME", "over which rows the rates of the "
         "groups are taken: demographic-parity (all) or equality-of-opportunity (those of the "
         "second label)"),
-    _option("delta", 0.05, float, "SHARE", "largest difference of the rates"),
-))  # fmt: skip
+    _option("fairness_limit", None, float, "SHARE", "largest difference of the rates of the "
+        "groups of --sensitive; required"),
+), "fairness", MappingProxyType({
+    "demographic-parity": "DemographicParity", "equality-of-opportunity": "EqualityOfOpportunity",
+}))  # fmt: skip
 
 POLICY = Group("tree", (
-    _option("teacher", "doubly-robust", str, "NAME", "how outcomes of other treatments are "
+    _option("reward", "doubly-robust", str, "NAME", "how the outcomes of other treatments are "
         "estimated: doubly-robust, inverse-propensity (needs no --predicted-outcomes) or direct "
         "(needs no --propensity)"),
     _option("capacities", None, _amount, "NAME=SHARE", "largest shares of the rows that "

@@ -42,9 +42,7 @@ def _kind(tree: Any, arguments: argparse.Namespace) -> Kind:
             if role.name not in roles and getattr(arguments, role.name) is not None:
                 raise ValueError(f"{arguments.model} is a {cls}, which has no {flag(role)}")
     parameters = tree.certificate_.parameters
-    fairness = parameters.get("fairness")
-    column = getattr(fairness, "sensitive_feature", parameters.get("sensitive_feature"))
-    if column is None:
+    if getattr(parameters.get("fairness"), "sensitive_feature", None) is None:
         return kind
     # The groups are a column of X.
     return kind._replace(roles=tuple(role for role in kind.roles if role.name != "sensitive"))

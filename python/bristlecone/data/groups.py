@@ -15,13 +15,10 @@ from bristlecone.data.rows import check_row_labels, row_count
 from bristlecone.errors import InvalidParameterError
 
 __all__ = [
-    "GivenGroups",
     "Groups",
     "check_two_groups",
     "codes_of",
     "column_of",
-    "given_groups",
-    "without_group",
 ]
 
 
@@ -102,41 +99,16 @@ def column_of(X: Any, column: Any, parameter: str) -> NDArray[Any]:
     raise InvalidParameterError(f"{parameter}={column!r} is no column of X")
 
 
-class GivenGroups(NamedTuple):
-    """Groups as a user gave them: the parameter, and a value per row (None: not given)."""
-
-    name: str
-    values: Any
-
-
-def given_groups(sensitive_features: Any, sensitive: Any) -> GivenGroups:
-    """Groups given to ``fit`` by one of two names.
-
-    Raises
-    ------
-    InvalidParameterError
-        When both are given.
-    """
-    if sensitive is None:
-        return GivenGroups("sensitive_features", sensitive_features)
-    if sensitive_features is not None:
-        raise InvalidParameterError(
-            "sensitive_features and sensitive are two names for the same; give one of them"
-        )
-    return GivenGroups("sensitive", sensitive)
-
-
 def check_two_groups(
     X: Any,
-    given: GivenGroups,
+    sensitive_features: Any,
     sensitive_feature: Any,
     kept: NDArray[np.bool_] | None,
     why: str,
-    parameter: str = "sensitive_feature",
 ) -> Groups | None:
     """Groups of the rows that are kept (None: all), from those given or else a column of ``X``.
 
-    None when there is neither. ``parameter`` is what messages call ``sensitive_feature``.
+    None when there is neither.
 
     Raises
     ------
@@ -146,14 +118,14 @@ def check_two_groups(
         When the kept rows are not of two groups (``why`` tells what they are for), and all of
         ``codes_of``.
     """
-    name, sensitive = given
-    if sensitive is None and sensitive_feature is not None:
-        name = f"{parameter} {sensitive_feature!r}"
-        sensitive = column_of(X, sensitive_feature, parameter)
-    if sensitive is None:
+    name, given = "sensitive_features", sensitive_features
+    if given is None and sensitive_feature is not None:
+        name = f"fairness.sensitive_feature {sensitive_feature!r}"
+        given = column_of(X, sensitive_feature, "fairness.sensitive_feature")
+    if given is None:
         return None
-    check_row_labels(X, **{name: sensitive})
-    values, codes = codes_of(sensitive, row_count(X), name)
+    check_row_labels(X, **{name: given})
+    values, codes = codes_of(given, row_count(X), name)
     if kept is not None:
         codes = codes[kept]
     present = np.unique(codes)
@@ -164,15 +136,3 @@ def check_two_groups(
             f"{told[:5]}; {why} compares two groups"
         )
     return Groups(values, codes, name)
-
-
-def without_group(X: Any, column: str | None) -> Any:
-    """``X`` without the column of that name; ``X`` itself where it has none.
-
-    Whether a fit has the column is checked where its values are read.
-    """
-    if column is None:
-        return X
-    if nw.dependencies.is_into_dataframe(X):
-        return nw.from_native(X, eager_only=True).drop(column, strict=False).to_native()
-    return X

@@ -100,8 +100,8 @@ n_binary_features_ : int
     Binary features the encoder made.
 n_nodes_explored_ : int
     Nodes that the search looked at.
-trace_ : list of (float, float, float)
-    Seconds, objective and lower bound at each improvement.
+trace_ : list of TracePoint
+    Named tuples (seconds, objective, lower_bound), one for each improvement.
 fit_time_ : float
     Seconds ``fit`` took.
 encoder_ : transformer

@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 
-from bristlecone.data.groups import check_two_groups, given_groups
 from bristlecone.data.targets import check_labelled_data, check_two_classes
 from bristlecone.errors import InvalidParameterError
 from bristlecone.estimators.docstrings import documented
 from bristlecone.estimators.label_predictions import ClassPredictions
-from bristlecone.estimators.parameters import check_parameters, choice, number
+from bristlecone.estimators.parameters import check_parameters
 from bristlecone.estimators.reestimate import Reestimation
 from bristlecone.estimators.searched import Callback, SearchedTree
 from bristlecone.objectives.fair import EQUAL_OPPORTUNITY, PARITY, FairLabels
@@ -23,13 +22,13 @@ __all__ = ["FairTreeClassifier"]
 
 
 class GroupedData(NamedTuple):
-    """Checked rows with the group of each, int64 (n,) of 0 and 1; None when there are none."""
+    """Checked rows with the group of each, int64 (n,) of 0 and 1."""
 
     X: Any
     labels: NDArray[np.int64]
     classes: NDArray[Any]
     weight: NDArray[np.float64] | None
-    group: NDArray[np.int64] | None
+    group: NDArray[np.int64]
     groups: NDArray[Any]
 
 
@@ -43,16 +42,8 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
 
     Parameters
     ----------
-    fairness : DemographicParity, EqualityOfOpportunity or None
-        What limits the difference between the groups, in place of the next three.
-    constraint : {"demographic-parity", "equality-of-opportunity"}
-        Rows that the rates are taken over: all of a group, or those of its positive class.
-    delta : float
-        Largest difference of the two rates, between 0 and 1.
-    sensitive_feature : str, int or None
-        Column of ``X``, by name or position, that takes one value per group. None: the groups are
-        passed to ``fit``. The column stays a feature; to keep the tree from asking about it, leave
-        it out of ``X`` and pass it to ``fit``.
+    fairness : DemographicParity or EqualityOfOpportunity
+        Limit on the difference between the groups. Required.
     {max_depth, max_leaf_nodes, min_samples_leaf}
     leaf_penalty : float
         Added to the share of misclassified rows per leaf.
@@ -63,10 +54,10 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
     classes_ : array, shape (2,)
         Labels in sorted order; the second is the positive one.
     groups_ : array, shape (2,)
-        Groups in sorted order; empty when none were given.
+        Groups in sorted order; empty when infeasible.
     group_rates_ : array of float, shape (2,)
-        Share of either group that is predicted to be positive, among the training rows that
-        ``constraint`` compares; empty when no groups were given.
+        Share of each group that is predicted to be positive, among the training rows that
+        ``fairness`` compares; empty when infeasible.
     objective_value_ : float
         Share of the training weight that is misclassified plus ``leaf_penalty`` times the number
         of leaves; inf when infeasible.
@@ -110,9 +101,6 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         self,
         *,
         fairness: DemographicParity | EqualityOfOpportunity | None = None,
-        constraint: str = "demographic-parity",
-        delta: float = 0.05,
-        sensitive_feature: str | int | None = None,
         max_depth: int | None = 3,
         max_leaf_nodes: int | None = None,
         min_samples_leaf: int | float = 1,
@@ -126,9 +114,6 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         verbose: int = 0,
     ) -> None:
         self.fairness = fairness
-        self.constraint = constraint
-        self.delta = delta
-        self.sensitive_feature = sensitive_feature
         self.max_depth = max_depth
         self.max_leaf_nodes = max_leaf_nodes
         self.min_samples_leaf = min_samples_leaf
@@ -148,7 +133,6 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         sample_weight: ArrayLike | None = None,
         *,
         sensitive_features: ArrayLike | None = None,
-        sensitive: ArrayLike | None = None,
         callback: Callback | None = None,
     ) -> FairTreeClassifier:
         """Find the best tree.
@@ -160,10 +144,8 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
             Labels of at most two classes: numbers, texts or booleans.
         {sample_weight}
         sensitive_features : array-like, shape (n,), optional
-            Group of every row, of two values; in place of ``sensitive_feature``. Without either,
-            nothing constrains the tree, and a warning says so.
-        sensitive : array-like, shape (n,), optional
-            Another name of the same.
+            Group of every row, of two values. Required unless ``fairness`` names a column of
+            ``X``; takes the place of that column.
         {callback}
 
         Returns
@@ -173,9 +155,9 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         Raises
         ------
         ValueError, TypeError
-            For unknown values of parameters, more than two classes, groups that are not two or
-            that have no row to compare, rows that do not fit together, and columns that cannot be
-            read; parameter, column or row is named, and an earlier fit is kept.
+            For unknown values of parameters, more than two classes, groups that are absent, not
+            two, or without a row to compare, rows that do not fit together, and columns that
+            cannot be read; parameter, column or row is named, and an earlier fit is kept.
         InfeasibleError
             When a limit or Ctrl-C, which ``status_`` names, stopped the search before a tree that
             satisfies the constraint was met.
@@ -183,19 +165,16 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
 
         Warns
         -----
-        BristleconeWarning
-            When no groups are given.
         {SearchLimitWarning, SearchCostWarning}
         InfeasibleWarning
             When no tree satisfies the constraint.
         {ConstantFeatureWarning}
         """
-        groups = {"sensitive_features": sensitive_features, "sensitive": sensitive}
-        return self._fit(X, y, sample_weight, callback, **groups)
+        return self._fit(X, y, sample_weight, callback, sensitive_features=sensitive_features)
 
     @property
     def groups_(self) -> NDArray[Any]:
-        """The two groups in sorted order; empty when none were given."""
+        """The two groups in sorted order; empty when infeasible."""
         groups = self.certificate_.groups
         return np.array([]) if groups is None else groups.groups
 
@@ -211,12 +190,7 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         return tags
 
     def _check_parameters(self) -> None:
-        check_parameters(
-            self,
-            fairness=_check_fairness,
-            constraint=choice(PARITY, EQUAL_OPPORTUNITY),
-            delta=number(0.0, 1.0),
-        )
+        check_parameters(self, fairness=_check_fairness)
 
     def _training_data(
         self,
@@ -225,16 +199,12 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         sample_weight: Any,
         *,
         sensitive_features: Any = None,
-        sensitive: Any = None,
     ) -> GroupedData:
-        constraint, _, column = self._limits()
-        given = given_groups(sensitive_features, sensitive)
+        assert self.fairness is not None
         data = check_labelled_data(X, y, sample_weight)
         check_two_classes(data.classes)
-        groups = check_two_groups(X, given, column, data.kept, "a constraint")
-        if groups is None:
-            return GroupedData(data.X, *data[1:4], None, np.array([]))
-        if constraint == EQUAL_OPPORTUNITY:
+        groups = self.fairness.groups_of(X, sensitive_features, data.kept)
+        if isinstance(self.fairness, EqualityOfOpportunity):
             positive = np.unique(groups.codes[data.labels == len(data.classes) - 1])
             if len(positive) < 2:
                 absent = [side for side in (0, 1) if side not in positive]
@@ -245,26 +215,20 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         return GroupedData(data.X, *data[1:4], groups.codes, groups.values)
 
     def _objective(self) -> FairLabels:
-        constraint, delta, _ = self._limits()
-        return FairLabels(
-            shrinkage=float(self.shrinkage), constraint=constraint, delta=float(delta)
-        )
-
-    def _limits(self) -> tuple[str, float, Any]:
-        """Whose rates are compared, how much they may differ, and the column of the groups."""
         fairness = self.fairness
-        if fairness is None:
-            return self.constraint, self.delta, self.sensitive_feature
-        compared = PARITY if isinstance(fairness, DemographicParity) else EQUAL_OPPORTUNITY
-        return compared, fairness.limit, fairness.sensitive_feature
+        assert fairness is not None
+        parity = isinstance(fairness, DemographicParity)
+        return FairLabels(
+            shrinkage=float(self.shrinkage),
+            constraint=PARITY if parity else EQUAL_OPPORTUNITY,
+            limit=float(fairness.limit),
+        )
 
 
 def _check_fairness(name: str, value: Any) -> None:
-    if value is None:
-        return
     if not isinstance(value, (DemographicParity, EqualityOfOpportunity)):
         raise InvalidParameterError(
-            f"{name} must be DemographicParity(limit), EqualityOfOpportunity(limit) or None; got "
+            f"{name} must be DemographicParity(limit) or EqualityOfOpportunity(limit); got "
             f"{value!r}"
         )
     value.check()

@@ -19,7 +19,7 @@ from bristlecone.estimators.reestimate import Reestimation
 from bristlecone.estimators.searched import Callback, SearchedTree
 from bristlecone.leaves.base import view
 from bristlecone.objectives.rewards import (
-    TEACHERS,
+    REWARD_ESTIMATES,
     Rewards,
     mean_reward,
     policy_rewards,
@@ -42,16 +42,16 @@ class PolicyData(NamedTuple):
 class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
     """Tree that prescribes treatments, of greatest estimated value over the binary features.
 
-    Historical rows have a treatment and an outcome. A teacher estimates what every other treatment
-    would have given, and the tree maximises the mean estimate of what it prescribes [Linden2023]_
-    (section D).
+    Each row of historical data has a treatment and an outcome. The outcome under every other
+    treatment, its reward, is estimated, and the tree maximises the mean reward of what it
+    prescribes [Linden2023]_ (section D).
 
     Parameters
     ----------
-    teacher : {"doubly-robust", "inverse-propensity", "direct"}
-        How the outcome of every treatment is estimated; see :func:`policy_rewards`. "direct" needs
-        predicted outcomes, "inverse-propensity" the propensity scores,
-        "doubly-robust" both: it is unbiased when either is right.
+    reward : {"doubly-robust", "inverse-propensity", "direct"}
+        How the reward of every row under every treatment is estimated. "direct" needs predicted
+        outcomes, "inverse-propensity" needs propensity scores, and "doubly-robust" needs both: it
+        is unbiased if either is right.
     capacities : mapping or None
         Largest share of the training weight, between 0 and 1, that a treatment may be prescribed
         to; treatments that are not named are unlimited.
@@ -96,7 +96,7 @@ class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
     --------
     >>> from bristlecone import PolicyTree
     >>> X, outcome = [[0], [0], [1], [1]], [1.0, 0.0, 0.0, 1.0]
-    >>> tree = PolicyTree(teacher="inverse-propensity", max_depth=1)
+    >>> tree = PolicyTree(reward="inverse-propensity", max_depth=1)
     >>> tree = tree.fit(X, outcome, treatment=["a", "b", "a", "b"], propensity=[0.5] * 4)
     >>> tree.predict([[0], [1]]).tolist(), tree.policy_value_
     (['a', 'b'], 1.0)
@@ -107,7 +107,7 @@ class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
     def __init__(
         self,
         *,
-        teacher: str = "doubly-robust",
+        reward: str = "doubly-robust",
         capacities: Mapping[Any, float] | None = None,
         max_depth: int | None = 3,
         max_leaf_nodes: int | None = None,
@@ -120,7 +120,7 @@ class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
-        self.teacher = teacher
+        self.reward = reward
         self.capacities = capacities
         self.max_depth = max_depth
         self.max_leaf_nodes = max_leaf_nodes
@@ -170,7 +170,7 @@ class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
         Raises
         ------
         ValueError, TypeError
-            For unknown values of parameters, estimates that the teacher needs and that are absent
+            For unknown values of parameters, estimates that ``reward`` needs and that are absent
             or of another shape, propensity scores outside (0, 1], treatments never observed, rows
             that do not fit together, and columns that cannot be read; parameter, column or row is
             named, and an earlier fit is kept.
@@ -244,7 +244,7 @@ class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
         Returns
         -------
         float
-            By the teacher of the fit; on the training rows ``policy_value_``.
+            Estimated as ``reward`` said at the fit; on the training rows ``policy_value_``.
 
         Raises
         ------
@@ -259,7 +259,7 @@ class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
             y,
             codes,
             len(leaves.labels),
-            self.certificate_.parameters["teacher"],
+            self.certificate_.parameters["reward"],
             propensity=propensity_of(propensity, codes, leaves.labels),
             predicted_outcomes=predicted_outcomes,
         )
@@ -268,7 +268,7 @@ class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
         return float(np.average(given, weights=weight))
 
     def _check_parameters(self) -> None:
-        check_parameters(self, teacher=choice(*TEACHERS), capacities=_check_capacities)
+        check_parameters(self, reward=choice(*REWARD_ESTIMATES), capacities=_check_capacities)
 
     def _training_data(
         self,
@@ -287,7 +287,7 @@ class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
             check_numbers("y", y, n_samples)[data.kept],
             data.labels,
             len(data.classes),
-            self.teacher,
+            self.reward,
             propensity=propensity_of(
                 _kept("propensity", propensity, data.kept), data.labels, data.classes
             ),
@@ -297,7 +297,7 @@ class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
         return PolicyData(data.X, rewards, data.classes, data.weight)
 
     def _objective(self) -> Rewards:
-        return Rewards(teacher=self.teacher, capacities=self.capacities)
+        return Rewards(reward=self.reward, capacities=self.capacities)
 
 
 def _check_capacities(name: str, value: Any) -> None:

@@ -45,7 +45,7 @@ from bristlecone.leaves.minimum import (
     warn_of_small_sample,
 )
 from bristlecone.objectives.base import Objective
-from bristlecone.search.certificate import Certificate, fingerprint, report, reporter
+from bristlecone.search.certificate import Certificate, TracePoint, fingerprint, report, reporter
 from bristlecone.search.cuts import Growth
 from bristlecone.search.engine import Engine, Problem
 from bristlecone.search.forecast import CostWarner, affordable, warn_of_cost
@@ -97,9 +97,9 @@ class SearchedTree(BaseTree):
     n_nodes_explored_ = view("certificate_", "n_nodes_explored", "Work of the search.")
 
     @property
-    def trace_(self) -> list[tuple[float, ...]]:
+    def trace_(self) -> list[TracePoint]:
         """Seconds, objective and lower bound at each improvement."""
-        return list(self.certificate_.trace)
+        return [TracePoint(*point) for point in self.certificate_.trace]
 
     @property
     def n_binary_features_(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import fields
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bristlecone.data.groups import GivenGroups, check_two_groups, given_groups, without_group
+from bristlecone.data.groups import check_two_groups
 from bristlecone.data.rows import check_sample_weight
 from bristlecone.data.survival import check_training_data
 from bristlecone.encoder.design import DesignEncoder
@@ -31,7 +32,8 @@ from bristlecone.leaves.predictions import SurvivalPredictions
 from bristlecone.leaves.smooth import SmoothLeaves
 from bristlecone.leaves.statistics import SurvivalRows
 from bristlecone.log import tell
-from bristlecone.search.certificate import Certificate, fingerprint
+from bristlecone.objectives.parity import CurveParity
+from bristlecone.search.certificate import Certificate, TracePoint, fingerprint
 from bristlecone.soft.models import MODELS
 from bristlecone.soft.training.fairness import gini_mix, pair_distance, quadrature
 from bristlecone.soft.training.rows import positive_times
@@ -95,12 +97,8 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
     min_leaf_share : float
         Share of the training weight that every leaf should hold, at most half of an even share
         (1/(2 · leaves)): restarts that do so come first, and a fit without one warns.
-    fairness_penalty : float
-        ρ of the distance between the groups' curves, a sum over pairs of rows: a multiple of one
-        over the product of the groups' sizes is a good measure. Needs groups.
-    fairness_group : str or None
-        Name of a two-valued column of ``X``, which is then no feature and may be absent at
-        prediction. None: the groups, if any, are passed to ``fit``.
+    fairness : CurveParity or None
+        Penalty on the distance between the survival curves of two groups.
     max_categories : int or None
         Most levels per categorical column that get a weight of their own; the rest are merged.
     handle_unknown : {"ignore", "error"}
@@ -123,8 +121,9 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
     objective_value_ : float
         Mean negative log-likelihood under the soft memberships (per unit of weight, time in the
         user's unit) plus penalties.
-    trace_ : list of float
-        Objective after every accepted step of the restart that was kept; it never rises.
+    trace_ : list of TracePoint
+        Named tuples (seconds, objective, lower_bound), one for every accepted step of the restart
+        that was kept. ``objective`` never rises; ``seconds`` is NaN and ``lower_bound`` -inf.
     restart_objectives_ : array of float, shape (n_restarts,)
         Objective of every restart.
     converged_ : bool
@@ -157,7 +156,7 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
     encoder_ : DesignEncoder
         Makes the design.
     n_features_in_ : int
-        Columns of ``X`` without the group.
+        Columns of ``X``.
     {feature_names_in_, unique_times_, baseline_, fit_time_}
 
     See Also
@@ -208,8 +207,7 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         l1: float = 0.0,
         balance: float = 0.01,
         min_leaf_share: float = 0.05,
-        fairness_penalty: float = 0.0,
-        fairness_group: str | None = None,
+        fairness: CurveParity | None = None,
         max_categories: int | None = 100,
         handle_unknown: str = "ignore",
         n_macro: int = 10,
@@ -231,8 +229,7 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         self.l1 = l1
         self.balance = balance
         self.min_leaf_share = min_leaf_share
-        self.fairness_penalty = fairness_penalty
-        self.fairness_group = fairness_group
+        self.fairness = fairness
         self.max_categories = max_categories
         self.handle_unknown = handle_unknown
         self.n_macro = n_macro
@@ -249,7 +246,6 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         sample_weight: ArrayLike | None = None,
         *,
         sensitive_features: ArrayLike | None = None,
-        sensitive: ArrayLike | None = None,
     ) -> SoftSurvivalTree:
         """Train the tree.
 
@@ -264,9 +260,8 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
             Row weights, finite and not negative; rows of weight zero are left out. Integer
             weights equal repetition of rows.
         sensitive_features : array-like, shape (n,), optional
-            Group of every row, of two values; in place of ``fairness_group``.
-        sensitive : array-like, shape (n,), optional
-            Another name of the same.
+            Group of every row, of two values, for ``fairness``; takes the place of its
+            ``sensitive_feature``.
 
         Returns
         -------
@@ -292,17 +287,17 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         """
         start = time.perf_counter()
         self.check_parameters()
-        data = check_training_data(without_group(X, self.fairness_group), y, sample_weight)
+        data = check_training_data(X, y, sample_weight)
         if data.entry is not None:
             raise ValueError("y has delayed entry, which the soft tree does not support")
-        group = self._groups(X, given_groups(sensitive_features, sensitive), data.kept)
+        group = self._groups(X, sensitive_features, data.kept)
         times, replaced = positive_times(data.time)
         encoder = DesignEncoder(self.max_categories, self.handle_unknown).fit(data.X, data.weight)
         design = encoder.transform(data.X)
         weight = np.ones(len(times)) if data.weight is None else data.weight
         names = encoder.names if encoder.named_ else None
         rows = TrainingRows(design, data.event, times, weight, group, names)
-        settings = SoftSettings(**{f.name: getattr(self, f.name) for f in fields(SoftSettings)})
+        settings = self._settings()
         found = train(rows, settings)
         leaves = SmoothLeaves.grown(
             found.tree,
@@ -318,7 +313,7 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
             "converged": bool(found.converged),
         }
         if group is not None:
-            facts |= _fairness(found.tree, leaves, design, group, weight)
+            facts |= _compared(found.tree, leaves, design, group, weight)
         certificate = Certificate(
             aim=_AIM,
             status="trained",
@@ -389,7 +384,7 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
 
     @property
     def n_features_in_(self) -> int:
-        """Number of columns of ``X``, that of the fairness group left out."""
+        """Number of columns of ``X``."""
         self.check_fitted()
         return len(self.encoder_.columns_)
 
@@ -410,9 +405,9 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         )
 
     @property
-    def trace_(self) -> list[float]:
+    def trace_(self) -> list[TracePoint]:
         """Objective after every accepted step of the restart that was kept."""
-        return [value for (value,) in self.certificate_.trace]
+        return [TracePoint(math.nan, value, -math.inf) for (value,) in self.certificate_.trace]
 
     @property
     def restart_objectives_(self) -> Floats:
@@ -456,24 +451,28 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
     def _rows(self, X: Any) -> Floats:
         self.check_fitted()
         weighed = (self.tree_.weights != 0).any(axis=0) | self.leaves_.weighed
-        group = self.certificate_.parameters["fairness_group"]
-        return self.encoder_.transform(without_group(X, group), weighed)
+        return self.encoder_.transform(X, weighed)
+
+    def _settings(self) -> SoftSettings:
+        penalty = 0.0 if self.fairness is None else float(self.fairness.penalty)
+        names = {field.name for field in fields(SoftSettings)} - {"fairness_penalty"}
+        own = {name: getattr(self, name) for name in names}
+        return SoftSettings(**own, fairness_penalty=penalty)
 
     def _groups(
-        self, X: Any, given: GivenGroups, kept: NDArray[np.bool_] | None
+        self, X: Any, sensitive_features: Any, kept: NDArray[np.bool_] | None
     ) -> NDArray[np.bool_] | None:
         """Whether each kept row is of the greater of the two groups; None without groups."""
-        groups = check_two_groups(X, given, self.fairness_group, kept, "fairness", "fairness_group")
-        if groups is not None:
-            return groups.codes == 1
-        if self.fairness_penalty > 0:
-            raise ValueError(
-                "fairness_penalty needs groups: fairness_group, or sensitive_features of fit"
+        if self.fairness is not None:
+            return self.fairness.groups_of(X, sensitive_features, kept).codes == 1
+        if sensitive_features is not None:
+            raise InvalidParameterError(
+                "sensitive_features needs fairness, such as CurveParity(penalty)"
             )
         return None
 
-    def fairness(
-        self, X: Any, sensitive: ArrayLike, sample_weight: ArrayLike | None = None
+    def compare_groups(
+        self, X: Any, sensitive_features: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> dict[str, float]:
         """How differently two groups are treated.
 
@@ -481,7 +480,7 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         ----------
         X : DataFrame or array, shape (n, n_features_in_)
             Rows with the columns of the fit.
-        sensitive : array-like, shape (n,)
+        sensitive_features : array-like, shape (n,)
             Group of every row; two values.
         sample_weight : array-like of float, shape (n,), optional
             Row weights.
@@ -496,20 +495,20 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         Raises
         ------
         ValueError
-            When ``sensitive`` has not two values or another length than ``X``.
+            When ``sensitive_features`` does not have two values, or one per row of ``X``.
         """
         design = self._rows(X)
-        groups = check_two_groups(X, GivenGroups("sensitive", sensitive), None, None, "fairness")
+        groups = check_two_groups(X, sensitive_features, None, None, "compare_groups")
         if groups is None:
-            raise ValueError("fairness compares two groups; sensitive is None")
+            raise ValueError("compare_groups needs sensitive_features; it is None")
         inside = groups.codes == 1
         weight = check_sample_weight(sample_weight, len(design))
         weight = np.ones(len(design)) if weight is None else weight
-        return _fairness(self.tree_, self.leaves_, design, inside, weight)
+        return _compared(self.tree_, self.leaves_, design, inside, weight)
 
     def _check_parameters(self) -> None:
         free = dict.fromkeys(
-            ("l2", "split_l2", "l1", "balance", "min_leaf_share", "fairness_penalty", "tol"),
+            ("l2", "split_l2", "l1", "balance", "min_leaf_share", "tol"),
             number(0.0),
         )
         check_parameters(
@@ -521,7 +520,7 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
             solver=choice("nodec", "joint"),
             n_restarts=integer(1),
             pooling=number(0.0, optional=True),
-            fairness_group=_check_group,
+            fairness=_check_fairness,
             max_categories=integer(1, optional=True),
             handle_unknown=choice("ignore", "error"),
             n_macro=integer(0),
@@ -530,10 +529,10 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         )
 
 
-def _fairness(
+def _compared(
     tree: SoftTree, leaves: SmoothLeaves, design: Floats, group: NDArray[np.bool_], weight: Floats
 ) -> dict[str, float]:
-    """How differently the rows of two groups are treated; see ``SoftSurvivalTree.fairness``."""
+    """How differently the rows of two groups are treated; see ``compare_groups``."""
     leaf = tree.leaf_index(design)
     times = leaves.unique_times
     at, step = quadrature(times[0], times[-1])
@@ -548,9 +547,9 @@ def _fairness(
     }
 
 
-def _check_group(name: str, value: Any) -> None:
-    if not isinstance(value, str | None):
-        raise InvalidParameterError(
-            f"{name} must be the name of a column of X or None; got a {type(value).__name__}: "
-            "groups of rows are passed to fit, as sensitive"
-        )
+def _check_fairness(name: str, value: Any) -> None:
+    if value is None:
+        return
+    if not isinstance(value, CurveParity):
+        raise InvalidParameterError(f"{name} must be None or CurveParity(penalty); got {value!r}")
+    value.check()

@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bristlecone.data.checks import check_integer
-from bristlecone.data.groups import given_groups
 from bristlecone.data.rows import check_row_labels
 from bristlecone.data.survival import TrainingData, check_row_losses, check_training_data
-from bristlecone.errors import InvalidParameterError, SearchLimitWarning, warn
+from bristlecone.errors import InvalidParameterError
 from bristlecone.estimators.docstrings import documented
 from bristlecone.estimators.parameters import check_parameters, check_shrinkage, choice
 from bristlecone.estimators.reestimate import Reestimation
@@ -158,7 +156,6 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, SearchedTree):
         sample_weight: ArrayLike | None = None,
         *,
         sensitive_features: ArrayLike | None = None,
-        sensitive: ArrayLike | None = None,
         reference_loss: ArrayLike | None = None,
         callback: Callback | None = None,
     ) -> OptimalSurvivalTree:
@@ -175,10 +172,8 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, SearchedTree):
             time is the days between them, and nobody enters late.
         {sample_weight}
         sensitive_features : array-like, shape (n,), optional
-            Group of every row, of two values, for ``fairness``; in place of its
+            Group of every row, of two values, for ``fairness``; takes the place of its
             ``sensitive_feature``.
-        sensitive : array-like, shape (n,), optional
-            Another name of the same.
         reference_loss : array-like of float, shape (n,), optional
             What each row adds to the integrated Brier score of a reference model, from
             :func:`bristlecone.reference.brier_reference_loss`. The search leaves out subtrees that
@@ -204,8 +199,7 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, SearchedTree):
         {EventFreeWarning}
         """
         start = time.perf_counter()
-        groups = {"sensitive_features": sensitive_features, "sensitive": sensitive}
-        problem = self._problem(X, y, sample_weight, **groups)
+        problem = self._problem(X, y, sample_weight, sensitive_features=sensitive_features)
         check_row_labels(X, reference_loss=reference_loss)
         losses, mean = self._reference(reference_loss, problem.data), None
         if losses is not None:
@@ -227,55 +221,6 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, SearchedTree):
         groups = self.certificate_.groups
         return None if groups is None else groups.values
 
-    def all_optimal_trees(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, limit: int = 100
-    ) -> list[OptimalSurvivalTree]:
-        """Every tree that reaches the optimum, to within 1e-9, from one search.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in ``fit``.
-        limit : int, default=100
-            Most trees to return.
-
-        Returns
-        -------
-        list of OptimalSurvivalTree
-            Fitted trees with the parameters of this estimator, which is left as it is; the fitted
-            encoder is shared. Few leaves come first. Features that divide the training rows of a
-            node in the same way count once, by the first of them. When the search is stopped, the
-            best tree alone.
-
-        Raises
-        ------
-        ValueError, TypeError, KeyboardInterrupt
-            As in ``fit``.
-
-        Warns
-        -----
-        SearchLimitWarning
-            When there are more trees than ``limit``, or a limit or Ctrl-C stopped the search.
-        ConstantFeatureWarning
-            As in ``fit``.
-        """
-        start = time.perf_counter()
-        check_integer("limit", limit, 1)
-        if self.fairness is not None:
-            raise InvalidParameterError("all_optimal_trees has no fairness")
-        problem = self._problem(X, y, sample_weight)
-        engine = self._objective().engine(problem)
-        assert engine.near_optimal is not None
-        found, complete = self.run(engine.near_optimal, problem, limit=limit)
-        trees = [self.found(solution, problem, start) for solution in found]
-        trees[0]._announce(trees, problem)
-        if not complete and trees[0].certificate_.is_proved:
-            warn(
-                f"more than limit={limit} trees reach the optimum; the others are left out",
-                SearchLimitWarning,
-            )
-        return trees
-
     def _training_data(
         self,
         X: Any,
@@ -283,15 +228,15 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, SearchedTree):
         sample_weight: Any,
         *,
         sensitive_features: Any = None,
-        sensitive: Any = None,
     ) -> TrainingData:
-        given = given_groups(sensitive_features, sensitive)
         data = self._loss().prepare(check_training_data(X, y, sample_weight))
         if self.fairness is not None:
-            groups, group = self.fairness.groups_of(X, given, data.kept)
-            return data._replace(groups=groups, group=group)
-        if given.values is not None:
-            raise InvalidParameterError(f"{given.name} needs fairness, such as RmstParity(limit)")
+            groups = self.fairness.groups_of(X, sensitive_features, data.kept)
+            return data._replace(groups=groups.values, group=groups.codes)
+        if sensitive_features is not None:
+            raise InvalidParameterError(
+                "sensitive_features needs fairness, such as RmstParity(limit)"
+            )
         return data
 
     def _loss(self) -> SurvivalObjective:

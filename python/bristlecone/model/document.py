@@ -103,6 +103,13 @@ class RmstParityRecord(Record, frozen=True, tag="RmstParity"):
     sensitive_feature: str | int | None
 
 
+class CurveParityRecord(Record, frozen=True, tag="CurveParity"):
+    """Parameters of a ``CurveParity``."""
+
+    penalty: int | float
+    sensitive_feature: str | int | None
+
+
 class BinaryEncoderRecord(BinaryParameters, frozen=True, tag="BinaryEncoder"):
     """Parameters of a ``BinaryEncoder`` that is itself a parameter."""
 
@@ -112,6 +119,7 @@ Parameter: TypeAlias = (
     | list[Scalar | list[Scalar]]
     | MappingRecord
     | BinaryEncoderRecord
+    | CurveParityRecord
     | DemographicParityRecord
     | EqualityOfOpportunityRecord
     | RmstParityRecord
@@ -119,6 +127,7 @@ Parameter: TypeAlias = (
 # Parameters that are objects, by the names of their classes.
 OBJECTS: dict[str, type[Record]] = {
     "BinaryEncoder": BinaryEncoderRecord,
+    "CurveParity": CurveParityRecord,
     "DemographicParity": DemographicParityRecord,
     "EqualityOfOpportunity": EqualityOfOpportunityRecord,
     "RmstParity": RmstParityRecord,

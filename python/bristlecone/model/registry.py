@@ -36,6 +36,7 @@ from bristlecone.leaves.thinning import thinned
 from bristlecone.model import document
 from bristlecone.model.files import write_files
 from bristlecone.model.survival import CURVE_ERROR
+from bristlecone.objectives import parity
 from bristlecone.soft.tree import SoftTree
 
 __all__ = ["dumps", "load_model", "loads", "parameter_names", "save_model"]
@@ -210,7 +211,7 @@ def loads(text: str, expected: type | None = None) -> Any:
 
 def _class(name: str) -> Any:
     """Public class of this name."""
-    return getattr(import_module("bristlecone"), name)
+    return getattr(parity, name, None) or getattr(import_module("bristlecone"), name)
 
 
 def _thinned(leaves: Any, certificate: Any, points: int) -> tuple[Any, Any]:

@@ -37,12 +37,12 @@ class FairLabels(ClassObjective):
         As in ClassObjective.
     constraint : {"demographic-parity", "equality-of-opportunity"}
         Whose shares are compared: of all rows, or of those of the positive class.
-    delta : float
+    limit : float
         Largest difference of the shares.
     """
 
     constraint: str
-    delta: float
+    limit: float
 
     @property
     def chooses_labels(self) -> bool:
@@ -50,24 +50,12 @@ class FairLabels(ClassObjective):
 
     def engine(self, problem: Problem) -> Engine:
         data = problem.data
-        if data.group is None:
-            return engine_of(self.task(data), problem.features)
         arrays = {"labels": data.labels, "weight": data.weight, "group": data.group}
-        task = Task(self.constraint, {**arrays, "delta": float(self.delta)})
+        task = Task(self.constraint, {**arrays, "delta": float(self.limit)})
         return engine_of(task, problem.features)
 
-    def doubts(self, problem: Problem) -> tuple[str, ...]:
-        if problem.data.group is not None:
-            return ()
-        return (
-            "no groups are given (sensitive_feature, or sensitive_features of fit): nothing "
-            f"constrains the tree, {self.constraint!r} may not hold",
-        )
-
-    def groups(self, tree: Tree, problem: Problem, leaves: ClassLeaves) -> GroupValues | None:
+    def groups(self, tree: Tree, problem: Problem, leaves: ClassLeaves) -> GroupValues:
         data = problem.data
-        if data.group is None:
-            return None
         predicted = leaves.label[tree.leaf_index(problem.features)]
         compared = np.ones(len(predicted), dtype=bool)
         if self.constraint == EQUAL_OPPORTUNITY:
@@ -80,13 +68,11 @@ class FairLabels(ClassObjective):
         return GroupValues(data.groups, np.array(rates))
 
     def aim(self, problem: Problem, leaves: ClassLeaves) -> str:
-        if problem.data.group is None:
-            return AIMS["accuracy"]
         one, other = problem.data.groups.tolist()
         return (
             f"{AIMS['accuracy']}, among trees for which the shares of {_COMPARED[self.constraint]} "
             f"of {one} and of {other} that are predicted to be positive differ by at most "
-            f"{self.delta:g} (van der Linden, de Weerdt and Demirović, NeurIPS 2023)"
+            f"{self.limit:g} (van der Linden, de Weerdt and Demirović, NeurIPS 2023)"
         )
 
 

@@ -1,4 +1,4 @@
-"""Constraints of fairness: limits on how much a tree may differ between two groups."""
+"""Fairness: limits on how much a tree may differ between two groups, and a penalty."""
 
 from __future__ import annotations
 
@@ -9,13 +9,40 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from bristlecone.data.checks import check_real
-from bristlecone.data.groups import GivenGroups, check_two_groups
+from bristlecone.data.groups import Groups, check_two_groups
 from bristlecone.errors import InvalidParameterError
 
-__all__ = ["DemographicParity", "EqualityOfOpportunity", "GroupConstraint", "RmstParity"]
+__all__ = [
+    "CurveParity",
+    "DemographicParity",
+    "EqualityOfOpportunity",
+    "Fairness",
+    "GroupConstraint",
+    "RmstParity",
+]
 
 
-class GroupConstraint(BaseEstimator):
+class Fairness(BaseEstimator):
+    """What ``fairness`` takes: how two groups are to be treated alike."""
+
+    sensitive_feature: str | int | None
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return bool(self.get_params() == other.get_params())
+
+    def groups_of(self, X: Any, sensitive_features: Any, kept: NDArray[np.bool_] | None) -> Groups:
+        """The two groups of the kept rows: those given, or else those of the column."""
+        groups = check_two_groups(X, sensitive_features, self.sensitive_feature, kept, "fairness")
+        if groups is None:
+            raise ValueError(
+                "fairness needs groups: fairness.sensitive_feature, or sensitive_features of fit"
+            )
+        return groups
+
+
+class GroupConstraint(Fairness):
     """Limit on the difference between two groups; what differs is that of a subclass."""
 
     # What limits must not exceed.
@@ -33,17 +60,6 @@ class GroupConstraint(BaseEstimator):
                 f"fairness.limit must be at most {self.most:g}; got {self.limit!r}"
             )
 
-    def groups_of(
-        self, X: Any, given: GivenGroups, kept: NDArray[np.bool_] | None
-    ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """The two values of the groups in sorted order, and the place of every kept row's."""
-        groups = check_two_groups(X, given, self.sensitive_feature, kept, "fairness")
-        if groups is None:
-            raise ValueError(
-                "fairness needs groups: fairness.sensitive_feature, or sensitive_features of fit"
-            )
-        return groups.values, groups.codes
-
 
 class DemographicParity(GroupConstraint):
     """Demographic parity: limit on how much the shares predicted to be positive differ.
@@ -56,7 +72,8 @@ class DemographicParity(GroupConstraint):
         Largest difference, between 0 and 1.
     sensitive_feature : str, int or None, default=None
         Column of ``X``, by name or position, that takes one value per group. None: the groups are
-        given to ``fit`` as ``sensitive_features``.
+        given to ``fit`` as ``sensitive_features``. The column stays a feature; for a tree that
+        cannot split on it, pass the groups to ``fit`` and leave the column out of ``X``.
 
     See Also
     --------
@@ -85,7 +102,8 @@ class EqualityOfOpportunity(GroupConstraint):
         Largest difference, between 0 and 1.
     sensitive_feature : str, int or None, default=None
         Column of ``X``, by name or position, that takes one value per group. None: the groups are
-        given to ``fit`` as ``sensitive_features``.
+        given to ``fit`` as ``sensitive_features``. The column stays a feature; for a tree that
+        cannot split on it, pass the groups to ``fit`` and leave the column out of ``X``.
 
     See Also
     --------
@@ -118,12 +136,12 @@ class RmstParity(GroupConstraint):
         End τ of the integral, in the unit of time; None is the last training time.
     sensitive_feature : str, int or None, default=None
         Column of ``X``, by name or position, that takes one value per group. None: the groups are
-        given to ``fit`` as ``sensitive_features``. A column of ``X`` can be split on like any
-        other; pass the groups to ``fit``, and ``X`` without them, for a tree that does not ask.
+        given to ``fit`` as ``sensitive_features``. The column stays a feature; for a tree that
+        cannot split on it, pass the groups to ``fit`` and leave the column out of ``X``.
 
     See Also
     --------
-    DemographicParity, EqualityOfOpportunity : Of classifiers.
+    DemographicParity, EqualityOfOpportunity : For classifiers.
 
     Examples
     --------
@@ -156,3 +174,46 @@ class RmstParity(GroupConstraint):
         check_real("fairness.tau", self.tau, 0.0, optional=True)
         if self.tau is not None and not self.tau > 0:
             raise InvalidParameterError(f"fairness.tau must be positive; got {self.tau!r}")
+
+
+class CurveParity(Fairness):
+    """Penalty on the distance between the survival curves of two groups.
+
+    For :class:`~bristlecone.SoftSurvivalTree`. The penalty is ρ in the objective of Consolo, Amaldi
+    and Carrizosa (EJOR 2026, eq. 4): the price of ∫ (S_i − S_j)² dt, summed over the pairs of rows
+    i and j of different groups.
+
+    Parameters
+    ----------
+    penalty : float
+        Price ρ. Since it multiplies a sum over pairs of rows, a multiple of one over the product
+        of the groups' sizes is a good start. With 0 the distance is reported only.
+    sensitive_feature : str, int or None, default=None
+        Column of ``X``, by name or position, that takes one value per group. None: the groups are
+        given to ``fit`` as ``sensitive_features``. The column stays a feature; for a tree that
+        cannot weigh it, pass the groups to ``fit`` and leave the column out of ``X``.
+
+    See Also
+    --------
+    RmstParity : A limit, for trees that are searched for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bristlecone import SoftSurvivalTree
+    >>> from bristlecone.objectives.parity import CurveParity
+    >>> rng = np.random.default_rng(0)
+    >>> X, group = rng.normal(size=(200, 1)), np.arange(200) % 2
+    >>> y = np.ones(200, bool), rng.exponential(size=200) * (1 + group)
+    >>> tree = SoftSurvivalTree(depth=1, fairness=CurveParity(0.001), random_state=0)
+    >>> bool(tree.fit(X, y, sensitive_features=group).fairness_distance_ >= 0)
+    True
+    """
+
+    def __init__(self, penalty: float, *, sensitive_feature: str | int | None = None) -> None:
+        self.penalty = penalty
+        self.sensitive_feature = sensitive_feature
+
+    def check(self) -> None:
+        """Raise InvalidParameterError for parameters that are not accepted."""
+        check_real("fairness.penalty", self.penalty, 0.0)

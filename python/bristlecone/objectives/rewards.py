@@ -18,9 +18,9 @@ from bristlecone.objectives.base import TaskObjective
 from bristlecone.search.engine import Engine, Problem, Task, engine_of
 from bristlecone.tree import Tree
 
-__all__ = ["TEACHERS", "Rewards", "mean_reward", "policy_rewards", "propensity_of"]
+__all__ = ["REWARD_ESTIMATES", "Rewards", "mean_reward", "policy_rewards", "propensity_of"]
 
-TEACHERS = ("direct", "inverse-propensity", "doubly-robust")
+REWARD_ESTIMATES = ("direct", "inverse-propensity", "doubly-robust")
 
 # Rewards of which none is larger lose digits when they are averaged.
 _LEAST = 1e-290
@@ -32,13 +32,13 @@ class Rewards(TaskObjective):
 
     Parameters
     ----------
-    teacher : str
-        How the outcomes were estimated.
+    reward : str
+        How the rewards were estimated.
     capacities : mapping or None
         Largest share of the rows that may be given a treatment.
     """
 
-    teacher: str
+    reward: str
     capacities: Mapping[Any, float] | None
 
     def target(self, data: Any) -> NDArray[np.float64]:
@@ -100,7 +100,7 @@ class Rewards(TaskObjective):
         limits = ", ".join(f"{name} for at most {share:g}" for name, share in given)
         return (
             "the greatest mean outcome of the treatments it prescribes, estimated by the "
-            f"{self.teacher} method (van der Linden, de Weerdt and Demirović, NeurIPS 2023); "
+            f"{self.reward} method (van der Linden, de Weerdt and Demirović, NeurIPS 2023); "
             "the objective is its negative"
             + (f"; of all rows it may prescribe {limits}" if limits else "")
         )
@@ -117,7 +117,7 @@ def policy_rewards(
     y: ArrayLike,
     treatment: NDArray[np.int64],
     n_treatments: int,
-    teacher: str,
+    reward: str,
     *,
     propensity: ArrayLike | None = None,
     predicted_outcomes: ArrayLike | None = None,
@@ -138,17 +138,17 @@ def policy_rewards(
     Raises
     ------
     ValueError
-        When an estimate that the teacher needs is absent, of another shape, not finite, or a
+        When an estimate that ``reward`` needs is absent, of another shape, not finite, or a
         propensity score is outside (0, 1]; the row is named.
     """
     n_samples = len(treatment)
     outcome = check_numbers("y", y, n_samples)
     rows = np.arange(n_samples)
     rewards = np.zeros((n_samples, n_treatments))
-    if teacher != "inverse-propensity":
-        rewards = _predicted(predicted_outcomes, (n_samples, n_treatments), teacher).copy()
-    if teacher != "direct":
-        share = _of_the_taken(propensity, treatment, n_treatments, teacher)
+    if reward != "inverse-propensity":
+        rewards = _predicted(predicted_outcomes, (n_samples, n_treatments), reward).copy()
+    if reward != "direct":
+        share = _of_the_taken(propensity, treatment, n_treatments, reward)
         with np.errstate(over="ignore", invalid="ignore"):
             rewards[rows, treatment] += (outcome - rewards[rows, treatment]) / share
         beyond = ~np.isfinite(rewards).all(axis=1)
@@ -233,21 +233,21 @@ def propensity_of(
     return value
 
 
-def _predicted(values: Any, shape: tuple[int, int], teacher: str) -> NDArray[np.float64]:
+def _predicted(values: Any, shape: tuple[int, int], reward: str) -> NDArray[np.float64]:
     if values is None:
         raise ValueError(
-            f"teacher={teacher!r} needs predicted_outcomes; teacher='inverse-propensity' does not"
+            f"reward={reward!r} needs predicted_outcomes; reward='inverse-propensity' does not"
         )
     why = "one column per treatment that was observed; one that never was cannot be judged"
     return check_amounts("predicted_outcomes", values, shape, minimum=-np.inf, why=why)
 
 
 def _of_the_taken(
-    values: Any, treatment: NDArray[np.int64], n_treatments: int, teacher: str
+    values: Any, treatment: NDArray[np.int64], n_treatments: int, reward: str
 ) -> NDArray[np.float64]:
     """Propensity score of the treatment that every row had."""
     if values is None:
-        raise ValueError(f"teacher={teacher!r} needs propensity")
+        raise ValueError(f"reward={reward!r} needs propensity")
     n_samples = len(treatment)
     share = np.asarray(unmasked(values, "propensity"))
     if share.shape != (n_samples,):

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,15 @@ from bristlecone.errors import InvalidParameterError, SearchLimitWarning, warn
 from bristlecone.log import tell
 from bristlecone.search.progress import SearchProgress, relative_gap
 
-__all__ = ["STATUSES", "Certificate", "GroupValues", "fingerprint", "report", "reporter"]
+__all__ = [
+    "STATUSES",
+    "Certificate",
+    "GroupValues",
+    "TracePoint",
+    "fingerprint",
+    "report",
+    "reporter",
+]
 
 # Statuses of searches. Greedy and soft trees, and trees whose leaves are of other rows than their
 # questions, of which nothing is proved, have one of UNPROVEN.
@@ -39,6 +47,22 @@ _STRUCTURE = {
     "structure_samples": "n_samples",
     "structure_fingerprint": "fingerprint",
 }
+
+
+class TracePoint(NamedTuple):
+    """An improvement on the way of a fit.
+
+    Attributes
+    ----------
+    seconds : float
+        Time since the beginning of the fit; NaN for soft trees, whose steps are not timed.
+    objective, lower_bound : float
+        Known at that time. The bound is -inf where nothing is proven.
+    """
+
+    seconds: float
+    objective: float
+    lower_bound: float
 
 
 @dataclass(frozen=True, eq=False)

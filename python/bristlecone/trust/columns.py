@@ -64,12 +64,6 @@ class Table:
         name = key if key in self.table.columns else self.table.columns[key]
         return self.table[name].to_list()
 
-    def without(self, name: str | None) -> Any:
-        """X without the column of this name."""
-        if name is None or not self.named:
-            return self.X
-        return self.table.drop(name, strict=False).to_native()
-
     def columns(self, places: set[int]) -> list[Values]:
         """All columns of the fit; empty values for those that are not at these places."""
         names: Any = getattr(self.encoder, "feature_names_in_", None)
@@ -142,8 +136,7 @@ def answers_of(tree: Any, table: Table) -> tuple[NDArray[Any], list[Values]]:
         return answers, columns
     if isinstance(encoder, DesignEncoder):
         # The design states what the splits of a soft tree weigh.
-        X = table.without(tree.certificate_.parameters["fairness_group"])
-        return np.asarray(encoder.transform(X), dtype=np.float64), []
+        return np.asarray(encoder.transform(table.X), dtype=np.float64), []
     if not isinstance(encoder, BinaryEncoder):
         # An encoder of one's own is the only statement of what its features ask.
         features = encoder.transform(table.X)

@@ -321,8 +321,6 @@ def statement_of(tree: Any, rows: Rows) -> Statement | None:
     if kind == "CostSensitiveTreeClassifier":
         return _Costs(rows, tree)
     if kind == "FairTreeClassifier":
-        if rows.facts["groups"] is None:
-            return _Classes(rows, "accuracy")
         return _FairLabels(rows, *fair_limit(parameters))
     if kind == "OptimalTreeRegressor":
         return _SquaredError(rows)
@@ -334,8 +332,6 @@ def statement_of(tree: Any, rows: Rows) -> Statement | None:
 def fair_limit(parameters: Mapping[str, Any]) -> tuple[str, float]:
     """Which rows a fair classifier compares, and the limit on the difference."""
     fairness = parameters["fairness"]
-    if fairness is None:
-        return parameters["constraint"], float(parameters["delta"])
     parity = type(fairness).__name__ == "DemographicParity"
     name = "demographic-parity" if parity else "equality-of-opportunity"
     return name, float(fairness.limit)

@@ -125,7 +125,8 @@ def near_optimal_trees(
     X, y, sample_weight, **data
         What ``fit`` was given: the same rows.
     epsilon : float
-        Largest difference to the optimum, in the unit of ``objective_value_``; at least 0.
+        Largest difference to the optimum, in the unit of ``objective_value_``; at least 0. With 0
+        these are the optimal trees.
     limit : int, default=1000
         Most trees to return. Where there are more, those with the fewest leaves.
 
@@ -154,7 +155,6 @@ def near_optimal_trees(
     See Also
     --------
     alternatives : One split at a time.
-    bristlecone.OptimalSurvivalTree : Has ``all_optimal_trees``, those that reach the optimum.
 
     References
     ----------

@@ -166,7 +166,8 @@ def _survival(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, A
     if "reference_loss" in more:
         facts["reference_loss"] = as_array(more["reference_loss"], "reference_loss")[kept]
     groups = codes = None
-    if parameters.get("fairness") is not None:
+    # A soft tree has a price on the distance of the groups, not a limit to be kept.
+    if type(tree).__name__ == "OptimalSurvivalTree" and parameters["fairness"] is not None:
         groups, codes = _groups(table, more, parameters["fairness"].sensitive_feature, kept)
         facts |= {"groups": groups, "group": codes}
     own = None if weight is None else weight[kept]
@@ -186,7 +187,7 @@ def _groups(
     table: Table, more: Mapping[str, Any], column: Any, kept: NDArray[np.bool_]
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """The two groups in sorted order, and the place of every kept row's."""
-    values = more.get("sensitive_features", more.get("sensitive"))
+    values = more.get("sensitive_features")
     if values is None and column is None:
         raise ValueError("the groups are needed: sensitive_features")
     values = as_array(table.column(column) if values is None else values, "groups").ravel()
@@ -244,17 +245,11 @@ def _costs(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]
 
 def _fair(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:
     classes, codes, kept = _labelled(y, weight, table.n_rows)
-    parameters = tree.certificate_.parameters
-    fairness = parameters["fairness"]
-    column = parameters["sensitive_feature"] if fairness is None else fairness.sensitive_feature
+    column = tree.certificate_.parameters["fairness"].sensitive_feature
+    groups, group = _groups(table, more, column, kept)
     own = None if weight is None else weight[kept]
-    facts: dict[str, Any] = {"labels": codes[kept], "classes": classes, "groups": None}
-    told: tuple[Any, ...] = (codes[kept], classes, own, np.array([]))
-    if {"sensitive", "sensitive_features"} & set(more) or column is not None:
-        groups, group = _groups(table, more, column, kept)
-        facts |= {"groups": groups, "group": group}
-        told = (codes[kept], classes, own, group, groups)
-    return _made(tree, table, weight, kept, told, facts)
+    facts = {"labels": codes[kept], "classes": classes, "groups": groups, "group": group}
+    return _made(tree, table, weight, kept, (codes[kept], classes, own, group, groups), facts)
 
 
 def _numbers(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:
@@ -276,14 +271,14 @@ def _policy(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any
         raise ValueError(f"X has {table.n_rows} rows but y has {len(outcome)}")
     codes, outcome = codes[kept], outcome[kept]
     taken = np.arange(len(codes)), codes
-    teacher = tree.certificate_.parameters["teacher"]
+    reward = tree.certificate_.parameters["reward"]
     rewards = np.zeros((len(codes), len(treatments)))
-    if teacher != "inverse-propensity":
+    if reward != "inverse-propensity":
         if "predicted_outcomes" not in more:
-            raise TypeError(f"teacher={teacher!r} needs predicted_outcomes")
+            raise TypeError(f"reward={reward!r} needs predicted_outcomes")
         rewards = np.array(more["predicted_outcomes"], dtype=np.float64)[kept]
-    if teacher != "direct":
-        share = _propensity(more.get("propensity"), codes, treatments, kept)
+    if reward != "direct":
+        share = _propensity(more.get("propensity"), codes, treatments, kept, reward)
         rewards[taken] += (outcome - rewards[taken]) / share
     own = None if weight is None else weight[kept]
     facts = {"labels": codes, "classes": treatments, "rewards": rewards}
@@ -291,11 +286,15 @@ def _policy(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any
 
 
 def _propensity(
-    given: Any, codes: NDArray[np.int64], treatments: NDArray[Any], kept: NDArray[np.bool_]
+    given: Any,
+    codes: NDArray[np.int64],
+    treatments: NDArray[Any],
+    kept: NDArray[np.bool_],
+    reward: str,
 ) -> Floats:
     """Probability of the treatment that each row had."""
     if given is None:
-        raise TypeError("the teacher of this PolicyTree needs propensity")
+        raise TypeError(f"reward={reward!r} needs propensity")
     if isinstance(given, Mapping):
         return np.array([given[name] for name in treatments.tolist()], dtype=np.float64)[codes]
     if isinstance(given, Real):
@@ -317,14 +316,13 @@ def _own(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) 
     return _made(tree, table, weight, kept, (statistics, own), {"statistics": statistics})
 
 
-_GROUPS = ("sensitive_features", "sensitive")
 _READERS: dict[str, tuple[Callable[..., Rows], tuple[str, ...]]] = {
-    "OptimalSurvivalTree": (_survival, (*_GROUPS, "reference_loss")),
+    "OptimalSurvivalTree": (_survival, ("sensitive_features", "reference_loss")),
     "GreedySurvivalTree": (_survival, ()),
-    "SoftSurvivalTree": (_soft, _GROUPS),
+    "SoftSurvivalTree": (_soft, ("sensitive_features",)),
     "OptimalTreeClassifier": (_classes, ()),
     "CostSensitiveTreeClassifier": (_costs, ("costs",)),
-    "FairTreeClassifier": (_fair, _GROUPS),
+    "FairTreeClassifier": (_fair, ("sensitive_features",)),
     "OptimalTreeRegressor": (_numbers, ()),
     "PolicyTree": (_policy, ("treatment", "propensity", "predicted_outcomes")),
     "OptimalTree": (_own, ()),
