@@ -264,8 +264,12 @@ impl FrontTask<2> for Parity {
         let cost = |k: usize| self.errors.statistics().iter().skip(k).step_by(2).sum::<i64>();
         let most = cost(0).min(cost(1)).saturating_mul(self.unit);
         let splits = if self.price > 0 { most / self.price } else { 0 };
-        let splits = splits.min(self.most_leaves as i64 - 1);
-        splits as f64 * self.tie.max(0) as f64 / self.units()[0]
+        let splits = splits.min(self.most_leaves as i64 - 1) as f64;
+        // Prices are charged in whole units.
+        let tie = self.tie.max(0);
+        let rounded = ((self.price - tie) as f64 / self.units()[0] - self.leaf_penalty).abs();
+        let rounded = if self.price > 0 { rounded } else { 0.0 };
+        splits * (tie as f64 / self.units()[0] + rounded)
     }
 
     fn measured(&self, said: &Said) -> Option<Measured> {

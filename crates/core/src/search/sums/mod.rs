@@ -95,11 +95,14 @@ impl<'a, T: LaneTask> SumScale<'a, T> {
         };
         let by_leaves = i64::try_from(allowed.leaves).unwrap_or(i64::MAX) - 1;
         // Tasks that charge more than the price promise trees of few leaves.
-        let ties = match task.tie_price() {
-            ..=0 => 0,
-            tie => tie * by_price.min(by_leaves),
-        };
+        let splits = by_price.min(by_leaves);
         let resolution = task.resolution(allowed);
+        // Where prices order trees exactly they may still be half a unit off each.
+        let rounded = if resolution == 0.0 && task.split_price() > 0 { splits / 2 + 1 } else { 0 };
+        let ties = match task.tie_price() {
+            ..=0 => rounded,
+            tie => (tie * splits).saturating_add(rounded),
+        };
         SumScale { task, features, ties, resolution, at_no_cost: task.objective_of_cost(0) }
     }
 }
