@@ -115,19 +115,21 @@ impl<'a> Certificate<'a> {
         }
     }
 
-    /// Tells where the search is, and keeps what is new.
+    /// Reports where the search is, and keeps what is new.
     pub fn record(&mut self) {
         self.monitor.report(&self.point());
         self.keep();
     }
 
-    /// Keeps what is new.
-    fn keep(&mut self) {
+    /// Keeps what is new; whether it is.
+    fn keep(&mut self) -> bool {
         let point = self.point();
         let numbers = |p: &TracePoint| (p.objective, p.lower_bound);
-        if self.trace.last().is_none_or(|last| numbers(last) != numbers(&point)) {
+        let is_new = self.trace.last().is_none_or(|last| numbers(last) != numbers(&point));
+        if is_new {
             self.trace.push(point);
         }
+        is_new
     }
 
     /// The end, after a stop or because nothing is left to search. Optimal if, and only if,
@@ -151,7 +153,10 @@ impl<'a> Certificate<'a> {
                 status.name(),
             );
         }
-        self.keep();
+        if self.keep() {
+            // The last report is what is returned.
+            self.monitor.report(&self.point());
+        }
         let TracePoint { objective, lower_bound, .. } = self.point();
         Verdict { objective, lower_bound, status, trace: self.trace }
     }

@@ -42,13 +42,15 @@ pub trait ScalarCurveTask: CurveTask {
     fn objective(&self, leaf_of: &[usize], n_leaves: usize) -> f64;
 }
 
-/// How far the loss of a tree as a search computes it may be from what it is: by a share of the
-/// loss, and by so much besides. Derived in docs/maths/brier.md, "Numbers".
+/// How far the loss of a tree as a search computes it may be from what it is. Derived in
+/// docs/maths/brier.md, "Numbers".
 #[derive(Clone, Copy, Debug)]
 pub struct Rounding {
-    /// Share of the loss.
+    /// Share of the loss,
     pub relative: f64,
-    /// The rest.
+    /// of its square root,
+    pub of_root: f64,
+    /// and the rest.
     pub absolute: f64,
 }
 
@@ -58,35 +60,46 @@ const UNIT: f64 = 0.5 * f64::EPSILON;
 impl Rounding {
     /// Of passes over nodes up to `depth` levels down that read whole weights in f64; floors are
     /// sums over `floors` groups.
-    pub fn of_passes(timeline: &Timeline, depth: usize, floors: usize) -> Rounding {
+    pub fn of_passes(
+        timeline: &Timeline,
+        curve: LeafCurve,
+        depth: usize,
+        floors: usize,
+    ) -> Rounding {
         let (times, depth) = (timeline.grid.len() as f64, depth as f64);
-        let relative = UNIT * (16.0 * times + depth * floors as f64 + 32.0);
-        let absolute = UNIT * ((depth + 4.0) * times + 32.0) * timeline.mean_censoring_weight();
-        let weights = timeline.weight_error();
+        let (mean, weights) = (timeline.mean_censoring_weight(), timeline.weight_error());
         if weights > 1e-3 {
-            return Rounding { relative: 1.0, absolute: f64::INFINITY };
+            return Rounding { relative: 1.0, of_root: 0.0, absolute: f64::INFINITY };
         }
+        let relative = UNIT * (16.0 * times + depth * floors as f64 + 32.0);
+        let chain = match curve {
+            // Blocks of 32 terms.
+            LeafCurve::KaplanMeier => 36.0 + times / 32.0,
+            LeafCurve::BrierOptimal => times,
+        };
         Rounding {
             relative: relative + 2.1 * weights,
-            absolute: absolute + 1.2 * weights * timeline.mean_censoring_weight(),
+            of_root: UNIT * 13.0 * (times + 1.0) * mean.sqrt(),
+            absolute: (UNIT * ((depth + 1.0) * chain + 32.0) + 1.2 * weights) * mean,
         }
     }
 
     /// Of losses [leaf by leaf](super::brier::exact::leaf_loss) from the weights as they are.
     pub fn of_leaves(timeline: &Timeline, depth: usize, floors: usize) -> Rounding {
         let (times, sums) = (timeline.grid.len() as f64, depth as f64 * floors as f64);
-        Rounding { relative: UNIT * (2.0 * times + sums + 64.0), absolute: 0.0 }
+        Rounding { relative: UNIT * (2.0 * times + sums + 64.0), of_root: 0.0, absolute: 0.0 }
     }
 
     /// No tree loses more whose loss was computed as `loss`, and none whose loss it is was computed
     /// as more.
     pub fn above(self, loss: f64) -> f64 {
-        (loss + self.absolute) * (1.0 + 2.0 * self.relative)
+        (loss + 1.1 * self.of_root * loss.sqrt() + self.of_root.powi(2) + self.absolute)
+            * (1.0 + 2.0 * self.relative)
     }
 
-    /// No tree loses less whose loss was computed as `loss`.
+    /// No tree loses less whose loss was computed as `loss`, if there is one that does.
     pub fn below(self, loss: f64) -> f64 {
-        loss * (1.0 - self.relative) - self.absolute
+        loss * (1.0 - self.relative) - self.of_root * loss.max(0.0).sqrt() - self.absolute
     }
 }
 

@@ -53,7 +53,7 @@ fn kernels_agree(instance: &Instance) -> Result<(), String> {
         let heaviest = weights.iter().copied().fold(1.0, f64::max);
         let unit = if whole { 0.0 } else { 2f64.powi(-50) };
         let rounding = unit * instance.rows().len() as f64 * heaviest;
-        let passes = Rounding::of_passes(task.timeline(), 1, 0);
+        let passes = Rounding::of_passes(task.timeline(), curve, 1, 0);
         let loss_of = |rows: &[usize]| match curve {
             LeafCurve::KaplanMeier => reference.kaplan_meier(rows).to_f64(),
             LeafCurve::BrierOptimal => reference.antitonic(rows).to_f64(),
@@ -95,7 +95,7 @@ fn kernels_agree(instance: &Instance) -> Result<(), String> {
                     let losses = [(yes, splits.yes[lane]), (no, splits.no[lane])];
                     for ((_, expected, ..), loss) in losses {
                         let name = format!("{} loss", backend.name());
-                        let off = passes.absolute + passes.relative * expected;
+                        let off = passes.above(*expected) - expected;
                         agree(&name, loss, *expected, off)?;
                     }
                     for ((.., expected, share), means) in [no, yes].into_iter().zip(&splits.means) {

@@ -147,7 +147,7 @@ impl<'a> Prepared<'a> {
         let rounding = if leaf_by_leaf {
             Rounding::of_leaves(timeline, depth, n_floors)
         } else {
-            Rounding::of_passes(timeline, depth, n_floors)
+            Rounding::of_passes(timeline, task.curve(), depth, n_floors)
         };
         let memo = settings.switches.cache.then(|| MemoOf::<CurveNodes>::new(settings.bytes()));
         let root = Node { rows, leaf: kernel.leaf(&tables) };

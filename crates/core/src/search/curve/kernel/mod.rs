@@ -15,6 +15,9 @@ use source::{
     Collect, Count, CountColumns, FromRows, FromRuns, Listed, Node, Runs, Source, lane_bits,
 };
 
+/// Censorings in a row whose terms are summed one by one; see `Rounding`.
+const BLOCK: usize = 32;
+
 /// Leaf losses of the two sides of the splits on some columns: all that leave enough rows on
 /// either side, and maybe others.
 #[derive(Clone, Debug, Default)]
@@ -430,6 +433,9 @@ fn walk<L: RowLanes, const V: usize, S: Source<L, V>, const MEANS: bool>(
     let mut yes = Side::<L, V>::new(lanes, at_risk, 1.0 - rest);
     let mut no = Side::<L, V>::new(lanes, others, 1.0 - rest);
     let mut change = Change::<L, V>::none(lanes);
+    // Sums of many censorings are sums of blocks, so that few roundings add up.
+    let mut blocks = [lanes.splat_real(0.0); V];
+    let (mut of_blocks, mut in_block) = (0.0, 0);
     let (mut total, mut last) = ([0.0; 3], 0);
     loop {
         let run = runs.next(lanes);
@@ -443,6 +449,14 @@ fn walk<L: RowLanes, const V: usize, S: Source<L, V>, const MEANS: bool>(
                 }
                 total[0] += weight;
                 total[1] += weight * minus_rest;
+                in_block += 1;
+                if in_block % BLOCK == 0 {
+                    for v in 0..V {
+                        blocks[v] = blocks[v] + change.minus_rest[v];
+                        change.minus_rest[v] = lanes.splat_real(0.0);
+                    }
+                    of_blocks += std::mem::take(&mut total[1]);
+                }
                 continue;
             }
             Some((code, weight, sums)) => {
@@ -465,6 +479,14 @@ fn walk<L: RowLanes, const V: usize, S: Source<L, V>, const MEANS: bool>(
             horizon: lanes.splat_real(rest - next),
         };
         rest = next;
+        if in_block >= BLOCK {
+            for v in 0..V {
+                change.minus_rest[v] = change.minus_rest[v] + blocks[v];
+                blocks[v] = lanes.splat_real(0.0);
+            }
+            total[1] += std::mem::take(&mut of_blocks);
+        }
+        in_block = 0;
         let any_censored = total[0] > 0.0;
         no.advance::<MEANS>(lanes, step, &change.rest_of(lanes, total), any_censored);
         yes.advance::<MEANS>(lanes, step, &change, any_censored);
