@@ -96,7 +96,11 @@ class _Groups:
         leave the range of numbers both are in units of the largest difference.
         """
         own, weight = self.rows(first, last)
-        share = np.ones(own.size) if weight is None else weight / weight.max()
+        if weight is None:
+            share = np.ones(own.size)
+        else:
+            # By a power of two: nothing is rounded.
+            share = np.ldexp(weight, -int(np.frexp(weight.max())[1]))
         total = share.sum()
         differ = own - own[0]
         unit = int(np.frexp(np.abs(differ).max())[1])
