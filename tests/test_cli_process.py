@@ -96,31 +96,26 @@ def test_ctrl_c_outside_the_search_ends_with_130(capsys, monkeypatch):
     assert (status, out) == (130, "")
 
 
+# A program that sends itself Ctrl-C while scikit-learn is imported.
+CTRL_C_AT_IMPORT = (
+    "import os, signal, sys\n"
+    "from bristlecone import cli\n"
+    "class Finder:\n"
+    "    def find_spec(self, name, path=None, target=None):\n"
+    "        if name == 'sklearn':\n"
+    "            os.kill(os.getpid(), signal.SIGINT)\n"
+    "sys.meta_path.insert(0, Finder())\n"
+)
+
+
 def test_ctrl_c_while_libraries_are_imported_ends_with_130_and_no_word():
-    program = (
-        "import os, signal, sys\n"
-        "from bristlecone import cli\n"
-        "class Finder:\n"
-        "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name == 'sklearn':\n"
-        "            os.kill(os.getpid(), signal.SIGINT)\n"
-        "sys.meta_path.insert(0, Finder())\n"
-        "sys.exit(cli.main(['fit', 'gbsg2']))\n"
-    )
-    done = run_process("-c", program)
+    done = run_process("-c", CTRL_C_AT_IMPORT + "sys.exit(cli.main(['fit', 'gbsg2']))\n")
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
 def test_an_ignored_ctrl_c_does_not_end_a_command(folder):
     program = (
-        "import os, signal, sys\n"
-        "from bristlecone import cli\n"
-        "class Finder:\n"
-        "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name == 'sklearn':\n"
-        "            os.kill(os.getpid(), signal.SIGINT)\n"
-        "sys.meta_path.insert(0, Finder())\n"
-        "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        CTRL_C_AT_IMPORT + "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
         "sys.exit(cli.main(sys.argv[1:]))\n"
     )
     done = run_process("-c", program, "fit", "study.csv", *FIT, "--model", "m.json")

@@ -91,7 +91,7 @@ class BrierScore:
         died = np.where(event, ones * self._inverse(time), 0.0)
         V = np.cumsum(np.bincount(position, died))
         left = np.bincount(position, ones)
-        n = np.append(np.cumsum(left[:0:-1])[::-1], 0.0)
+        n = _sums_after(left)
         A = V * self._sums_from(own, self.share)
         B = n * self._sums_from(own, self.share * self._inverse(self.times))
         # No row has weight at this time, so any value is optimal: keep the previous one.
@@ -140,9 +140,7 @@ class BrierScore:
             np.bincount(cell, died, n_leaves * shape[1]).reshape(shape).cumsum(axis=1)
         )
         left = np.bincount(cell, ones, n_leaves * shape[1]).reshape(shape)
-        B = np.zeros(shape)
-        B[:, :-1] = np.cumsum(left[:, :0:-1], axis=1)[:, ::-1]
-        return A, B * self._inverse(self.times)
+        return A, _sums_after(left) * self._inverse(self.times)
 
     def node_losses(
         self,
@@ -196,15 +194,11 @@ class BrierScore:
             tree.node_sums(np.bincount(cell, ones * own, cells).reshape(shape))
             for own in (event, ~event)
         )
-        later = np.zeros_like(died)
-        later[:, :-1] = (died + censored)[:, :0:-1].cumsum(axis=1)[:, ::-1]
+        later = _sums_after(died + censored)
         inverse = self._inverse(self.times)
         A, B = (died * inverse).cumsum(axis=1), later * inverse
         if curve == "kaplan-meier":
-            # Those who stay as a sum: nothing cancels for weights of different size.
-            stay = censored + later
-            S = np.divide(stay, stay + died, out=np.ones_like(died), where=died > 0)
-            S = S.cumprod(axis=1)
+            S = _kaplan_meier(died, censored + later)
         else:
             S = np.array([antitonic(a, b, self.share) for a, b in zip(A, B, strict=True)])
         losses: NDArray[np.float64] = (S**2 * A + (1 - S) ** 2 * B) @ self.share
@@ -234,12 +228,11 @@ def _loss(
             np.add.reduceat(died, first),
             np.add.reduceat(censored, first),
         )
-    later = np.append((died + censored)[:0:-1].cumsum()[::-1], 0.0)
+    later = _sums_after(died + censored)
     A = np.cumsum(died * inverse[at]) * np.add.reduceat(share, at)
     B = later * np.add.reduceat(share * inverse, at)
     if curve == "kaplan-meier":
-        stay = censored + later
-        S = np.divide(stay, stay + died, out=np.ones_like(died), where=died > 0).cumprod()
+        S = _kaplan_meier(died, censored + later)
     else:
         counts = A + B > 0
         A, B = A[counts], B[counts]
@@ -329,3 +322,19 @@ def _sums_before(values: NDArray[np.float64]) -> NDArray[np.float64]:
     total = np.zeros((*values.shape[:-1], values.shape[-1] + 1))
     np.cumsum(values, axis=-1, out=total[..., 1:])
     return total
+
+
+def _sums_after(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sums over the last axis of all values behind each position."""
+    total = np.zeros_like(values, dtype=np.float64)
+    np.cumsum(values[..., :0:-1], axis=-1, out=total[..., -2::-1])
+    return total
+
+
+def _kaplan_meier(died: NDArray[np.float64], stay: NDArray[np.float64]) -> NDArray[np.float64]:
+    """S at each time, along the last axis.
+
+    Those who stay are a sum: differences cancel for weights of different size.
+    """
+    share = np.divide(stay, stay + died, out=np.ones_like(died), where=died > 0)
+    return np.asarray(share.cumprod(axis=-1))

@@ -55,16 +55,13 @@ class SquaredError(TaskObjective):
     def losses(self, tree: Tree, problem: Problem, leaves: MeanLeaves) -> NDArray[np.float64]:
         """Squared error of every node about its own mean."""
         groups = _Groups(tree, problem)
-        number = np.arange(tree.n_leaves)
-        count = tree.node_sums(np.ones(tree.n_leaves, dtype=np.int64))
-        first = np.empty(tree.node_count, dtype=np.int64)
-        first[tree.leaves] = number
-        for node in np.flatnonzero(~tree.is_leaf)[::-1]:
-            first[node] = first[tree.children_left[node]]
+        # In preorder the leaves below a node follow it.
+        first = np.searchsorted(tree.leaves, np.arange(tree.node_count))
+        last = first + tree.node_sums(np.ones(tree.n_leaves, dtype=np.int64)) - 1
         variance = np.empty(tree.node_count)
         variance[tree.leaves] = leaves.variance
         for node in np.flatnonzero(~tree.is_leaf):
-            variance[node] = groups.spread(first[node], first[node] + count[node] - 1)[1]
+            variance[node] = groups.spread(first[node], last[node])[1]
         size = tree.weighted_n_node_samples
         return variance * (size / size[0])
 

@@ -1,6 +1,7 @@
 //! What a search may say of its best tree: the one place where a status is made.
 
 use super::{Monitor, Settings, Status, Stop, TracePoint};
+use crate::error::Error;
 
 /// Objective and bound meet where they differ by no more than this share of the magnitude.
 pub(super) const MEET: f64 = 1e-9;
@@ -36,6 +37,21 @@ impl Measured {
     }
 }
 
+/// The error for a search whose objective and bound do not meet, whatever numbers it computes with;
+/// `widest` names an array and says how far its values range.
+pub(crate) fn too_wide(
+    (name, range): (&'static str, String),
+    objective: f64,
+    lower_bound: f64,
+) -> Error {
+    let gap = objective - lower_bound;
+    let reason = format!(
+        "the values span too wide a range for a certificate ({range}): the objective {objective:e} \
+         is certain to {gap:.1e} only"
+    );
+    Error::invalid(name, reason)
+}
+
 /// Objective and bound as a search goes on. Bounds only rise, and none is reported above the
 /// objective known at the time.
 pub(super) struct Certificate<'a> {
@@ -54,6 +70,7 @@ pub(super) struct Verdict {
     pub objective: f64,
     pub lower_bound: f64,
     pub status: Status,
+    pub nodes: u64,
     pub trace: Vec<TracePoint>,
 }
 
@@ -157,8 +174,8 @@ impl<'a> Certificate<'a> {
             // The last report is what is returned.
             self.monitor.report(&self.point());
         }
-        let TracePoint { objective, lower_bound, .. } = self.point();
-        Verdict { objective, lower_bound, status, trace: self.trace }
+        let TracePoint { objective, lower_bound, nodes, .. } = self.point();
+        Verdict { objective, lower_bound, status, nodes, trace: self.trace }
     }
 }
 

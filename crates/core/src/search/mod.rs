@@ -17,8 +17,8 @@ mod sums;
 mod threads;
 mod wide;
 
-pub(crate) use certificate::EVALUATED;
 pub use certificate::Measured;
+pub(crate) use certificate::{EVALUATED, too_wide};
 pub use forecast::Forecast;
 pub(crate) use forecast::forecast;
 pub use monitor::{Monitor, Stop};

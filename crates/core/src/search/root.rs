@@ -33,6 +33,14 @@ pub trait Scale<C>: Sync {
     }
 }
 
+/// What a solution says besides the tree and its certificate.
+#[derive(Clone, Debug)]
+pub struct About {
+    pub n_distinct_rows: usize,
+    pub n_columns: usize,
+    pub kernel: String,
+}
+
 /// The best tree of a search and a bound on all, as they are known so far.
 pub struct Search<'a, C> {
     scale: &'a dyn Scale<C>,
@@ -152,9 +160,22 @@ impl<'a, C: Cost> Search<'a, C> {
     }
 
     /// The end: after a stop, or closed, or as far as a reference model allows.
-    pub fn finish(mut self, stop: Option<Stop>) -> (Tree, Verdict) {
+    pub fn finish(mut self, stop: Option<Stop>, about: About) -> Solution {
         self.measure();
-        (self.best.1, self.certificate.finish(stop))
+        let About { n_distinct_rows, n_columns, kernel } = about;
+        let Verdict { objective, lower_bound, status, nodes, trace } =
+            self.certificate.finish(stop);
+        Solution {
+            tree: self.best.1,
+            objective,
+            lower_bound,
+            status,
+            nodes,
+            n_distinct_rows,
+            n_columns,
+            trace,
+            kernel,
+        }
     }
 
     /// Every question at the root in turn, for trees that are better than the best one, on as many

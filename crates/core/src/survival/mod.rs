@@ -108,14 +108,7 @@ impl RiskTable {
 
     /// Kaplan–Meier survival at every distinct time: Π (n − d)/n.
     pub fn kaplan_meier(&self) -> Vec<f64> {
-        let mut survival = 1.0;
-        let step = |k: usize| {
-            if self.events[k] > 0.0 {
-                survival *= (self.censored[k] + self.staying[k]) / self.at_risk[k];
-            }
-            survival
-        };
-        (0..self.time.len()).map(step).collect()
+        self.product(|k| (self.events[k], self.censored[k] + self.staying[k]))
     }
 
     /// Kaplan–Meier estimate G of the censoring distribution, right-continuous.
@@ -124,12 +117,20 @@ impl RiskTable {
     /// censorings of that time (the convention of scikit-survival); without it every row
     /// with `time >= t` is at risk (OSST, Zhang et al. 2024).
     pub fn censoring(&self, events_leave_first: bool) -> Vec<f64> {
+        self.product(|k| {
+            let others = if events_leave_first { 0.0 } else { self.events[k] };
+            (self.censored[k], others + self.staying[k])
+        })
+    }
+
+    /// Product up to every distinct time of the share that stays, by the weights that go and stay;
+    /// no share is above one.
+    fn product(&self, at: impl Fn(usize) -> (f64, f64)) -> Vec<f64> {
         let mut survival = 1.0;
         let step = |k: usize| {
-            let others = if events_leave_first { 0.0 } else { self.events[k] };
-            let stay = others + self.staying[k];
-            if self.censored[k] > 0.0 {
-                survival *= stay / (stay + self.censored[k]);
+            let (go, stay) = at(k);
+            if go > 0.0 {
+                survival *= stay / (stay + go);
             }
             survival
         };
@@ -149,6 +150,7 @@ pub fn step_value(times: &[f64], values: &[f64], before: f64, t: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bristlecone_oracle::instances::Random;
 
     #[test]
     fn curves_of_a_hand_worked_sample() {
@@ -190,5 +192,24 @@ mod tests {
         let table = RiskTable::new(&obs);
         assert_eq!(table.at_risk, [5.0, 3.0]);
         assert_eq!(table.kaplan_meier(), [0.6, 0.6]);
+    }
+
+    #[test]
+    fn no_curve_rises() {
+        for seed in 0..300 {
+            let random = &mut Random::new(seed);
+            let n = 30;
+            let time: Vec<f64> = (0..n).map(|_| random.below(20) as f64).collect();
+            let event: Vec<bool> = (0..n).map(|_| random.chance(0.5)).collect();
+            let weight: Vec<f64> = (0..n).map(|_| 10f64.powf(12.0 * random.unit() - 6.0)).collect();
+            let entry: Vec<f64> = time.iter().map(|t| (t * random.unit()).floor() - 1.0).collect();
+            for entry in [None, Some(&entry[..])] {
+                let (time, event, weight) = (&time[..], &event[..], Some(&weight[..]));
+                let table = RiskTable::new(&Observations { time, event, weight, entry });
+                for curve in [table.kaplan_meier(), table.censoring(true), table.censoring(false)] {
+                    assert!(curve[0] <= 1.0 && curve.is_sorted_by(|a, b| a >= b), "{curve:?}");
+                }
+            }
+        }
     }
 }

@@ -5,10 +5,11 @@
 //! the cost it is a tuple of K components (prop. A.4), smaller being better in all.
 
 use super::digits::ExactSums;
-use super::fixed::{Fixed, Penalty, Precise, power_of_two, room, times_power};
+use super::fixed::{Fixed, Penalty, power_of_two, room, times_power};
 use super::rewards::{Rewards, in_two_parts};
 use super::{ANY, FrontTask, Said, Statistics, Task};
 use crate::error::Error;
+use crate::precise::Precise;
 use crate::search::{Allowed, Measured};
 
 /// Bits of the summed costs.

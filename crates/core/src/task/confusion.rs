@@ -1,9 +1,10 @@
 //! False positives and false negatives: the front behind F1, Matthews correlation and every
 //! other measure that falls when either rises.
 
-use super::fixed::{Fixed, Precise};
+use super::fixed::Fixed;
 use super::{FrontTask, Said, Statistics, Task};
 use crate::error::Error;
+use crate::precise::Precise;
 
 /// Bits of the total weight.
 const TOTAL_BITS: u32 = 58;

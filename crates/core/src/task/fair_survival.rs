@@ -5,10 +5,11 @@
 //! n₀/N₀) to the difference, so that the difference is a component of its own; the sums U
 //! and W that make it two thresholds are τ ± the difference. See docs/maths/fair-survival.md.
 
-use super::fixed::{Precise, power_of_two};
+use super::fixed::power_of_two;
 use super::likelihood::{Likelihood, MOST_PRICE};
 use super::{ANY, FrontTask, Said, ScalarTask, Statistics, Superadditive, Task};
 use crate::error::Error;
+use crate::precise::Precise;
 use crate::search::{Allowed, Measured};
 use crate::survival::{Observations, RiskTable};
 use std::sync::OnceLock;

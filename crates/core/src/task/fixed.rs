@@ -1,6 +1,6 @@
 //! Fixed-point statistics: real per-row values as integers whose sums are exact.
 
-pub(super) use crate::precise::{Precise, two_sum};
+use crate::precise::Precise;
 
 /// Values times 2^`exponent`, rounded to integers.
 #[derive(Clone, Debug)]

@@ -3,12 +3,13 @@
 //! Both are sums over the classes of a term of the class's weight and the leaf's, so the
 //! channels are the leaf's weight and those of all classes but the first.
 
-use super::fixed::{Fixed, Precise, power_of_two, times_power, unit_exponent};
+use super::fixed::{Fixed, power_of_two, times_power, unit_exponent};
 use super::{
     FreeQuestions, LaneError, LaneTask, Questions, ScalarTask, Statistics, Superadditive, Ties,
     check_labels, range_of, total_weight,
 };
 use crate::error::Error;
+use crate::precise::Precise;
 use crate::search::{Allowed, Measured};
 use crate::simd::{LaneInt, Lanes};
 

@@ -4,7 +4,7 @@
 //! balanced accuracy, cost matrices, per-instance costs and policies are all of this form
 //! and share these lanes; each has a file of its own that says what its costs are.
 
-use super::fixed::{Fixed, Precise, power_of_two, times_power, unit_exponent};
+use super::fixed::{Fixed, power_of_two, times_power, unit_exponent};
 use super::prices::FeaturePrices;
 use super::rewards::{Rewards, in_two_parts};
 use super::split_price::Price;
@@ -14,6 +14,7 @@ use super::{
     check_values, range_of, total_weight,
 };
 use crate::error::Error;
+use crate::precise::Precise;
 use crate::search::{Allowed, Measured};
 use crate::simd::{LaneInt, Lanes};
 

@@ -6,12 +6,13 @@
 //! the search minimises Σ ES·ln(HS/ES), here relative to the single leaf:
 //! cost = ES·ln((HS/ES)/(HS₀/ES₀)). See docs/maths/likelihood.md.
 
-use super::fixed::{Fixed, Precise, power_of_two};
+use super::fixed::{Fixed, power_of_two};
 use super::{
     FreeQuestions, LaneError, LaneTask, Questions, ScalarTask, Statistics, Superadditive, Ties,
     range_of,
 };
 use crate::error::Error;
+use crate::precise::Precise;
 use crate::search::{Allowed, Measured};
 use crate::simd::{LaneInt, LaneReal, Lanes};
 use crate::survival::{Observations, RiskTable, step_value};

@@ -35,11 +35,11 @@ pub mod wide;
 
 use crate::data::BinaryMatrix;
 use crate::error::Error;
+use crate::precise::Precise;
 use crate::search::{Allowed, Measured};
 use crate::simd::Lanes;
 use crate::tree::Tree;
 use curve::CurveStatistics;
-use fixed::Precise;
 use wide::Wide;
 
 /// Rejects labels outside `0..n_classes`.

@@ -8,9 +8,9 @@
 
 use super::accuracy::Accuracy;
 use super::digits::{ExactSums, parts};
-use super::fixed::Precise;
 use super::{FrontTask, Said, ScalarTask, Statistics, Task, Ties, total_weight};
 use crate::error::Error;
+use crate::precise::Precise;
 use crate::search::{Allowed, Measured};
 use num_bigint::BigInt;
 use num_traits::{Signed, ToPrimitive, Zero};

@@ -4,13 +4,14 @@
 //! price depends on the set of features above, not on their order: it is a property of the
 //! itemset, and the lattice adds it when it pairs two cells (docs/maths/label-costs.md).
 
-use super::fixed::{Fixed, Precise, times_power, unit_exponent};
+use super::fixed::{Fixed, times_power, unit_exponent};
 use super::label_costs::{LabelCosts, MAX_TOTAL_BITS};
 use super::prices::FeaturePrices;
 use super::wide::Wide;
 use super::{LaneError, LaneTask, Questions, ScalarTask, Statistics, Superadditive, Ties};
 use crate::data::BinaryMatrix;
 use crate::error::Error;
+use crate::precise::Precise;
 use crate::search::{Allowed, Measured};
 use crate::simd::Lanes;
 use crate::tree::{LEAF, Tree};

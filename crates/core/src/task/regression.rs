@@ -3,13 +3,14 @@
 //! Σ w(y − ȳ)² = Σ w(y − c)² − S²/W with W = Σ w, S = Σ w(y − c): the first term is the same
 //! for every tree, so a leaf costs −S²/W. See docs/maths/regression.md.
 
-use super::fixed::{Fixed, Precise, power_of_two, times_power, two_sum, unit_exponent};
+use super::fixed::{Fixed, power_of_two, times_power, unit_exponent};
 use super::wide::{Squares, Wide};
 use super::{
     FreeQuestions, LaneError, LaneTask, Questions, ScalarTask, Statistics, Superadditive, Ties,
     check_values, range_of, total_weight,
 };
 use crate::error::Error;
+use crate::precise::{Precise, two_sum};
 use crate::search::{Allowed, Measured};
 use crate::simd::{LaneInt, LaneReal, Lanes};
 

@@ -5,9 +5,10 @@
 //! computed with twice the digits, and what shortfalls lose is counted. See
 //! docs/maths/resolution.md.
 
-use super::fixed::{Precise, times_power, two_sum, unit_exponent};
+use super::fixed::{times_power, unit_exponent};
 use super::{range_of, total_weight};
 use crate::error::Error;
+use crate::precise::{Precise, two_sum};
 use crate::search::{EVALUATED, Measured};
 
 /// What the largest reward must be for means of rewards to keep their digits.

@@ -6,7 +6,7 @@ use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
 use crate::search::branch::Branch;
 use crate::search::memo::Memo;
-use crate::search::root::{Scale, Search};
+use crate::search::root::{About, Scale, Search};
 use crate::search::{Checked, Measured, Monitor, Settings, Solution, Status, Stop};
 use crate::tree::Tree;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -99,18 +99,8 @@ fn solve_once(
     if problem.differs.load(Ordering::Relaxed) {
         return Err(Error::invalid("task", "leaf_cost differs between equal sums"));
     }
-    let (tree, verdict) = search.finish(stop);
-    Ok(Solution {
-        tree,
-        objective: verdict.objective,
-        lower_bound: verdict.lower_bound,
-        status: verdict.status,
-        nodes: monitor.nodes(),
-        n_distinct_rows,
-        n_columns,
-        trace: verdict.trace,
-        kernel: format!("{}-batch", settings.backend().name()).to_lowercase(),
-    })
+    let kernel = format!("{}-batch", settings.backend().name()).to_lowercase();
+    Ok(search.finish(stop, About { n_distinct_rows, n_columns, kernel }))
 }
 
 /// Shallow trees and a greedy dive first, then the search; an error leaves the best tree and

@@ -14,11 +14,12 @@ pub use neighbours::{alternatives, near_optimal};
 use super::branch::{Branch, MemoOf};
 use super::certificate::MEET;
 use super::nodes::Nodes;
-use super::root::{Scale, Search};
-use super::{Checked, Measured, Monitor, Settings, Solution, Status, Stop};
+use super::root::{About, Scale, Search};
+use super::{Checked, Measured, Monitor, Settings, Solution, Status, Stop, too_wide};
 use crate::data::BinaryMatrix;
 use crate::error::Error;
 use crate::task::curve::{Rounding, ScalarCurveTask};
+use crate::task::range_of;
 use crate::tree::Tree;
 use kernel::Kernel;
 use node::{CurveNodes, Node, greedy};
@@ -193,13 +194,9 @@ impl<'a> Prepared<'a> {
             found = self.solve_once(settings, monitor, (Some(&found), true));
         }
         if found.status == Status::Unresolved {
-            let gap = found.objective - found.lower_bound;
-            let reason = format!(
-                "the weights and times span too wide a range for a certificate: the objective \
-                 {:e} is certain to {gap:.1e} only",
-                found.objective
-            );
-            return Err(Error::invalid("sample_weight", reason));
+            let weights = self.task.timeline().weight.iter().copied().enumerate();
+            let widest = ("sample_weight", range_of(weights));
+            return Err(too_wide(widest, found.objective, found.lower_bound));
         }
         Ok(found)
     }
@@ -259,18 +256,12 @@ impl<'a> Prepared<'a> {
             None => {}
         }
         let stop = self.run(&mut search, settings, monitor).err();
-        let (tree, verdict) = search.finish(stop);
-        Solution {
-            tree,
-            objective: verdict.objective,
-            lower_bound: verdict.lower_bound,
-            status: verdict.status,
-            nodes: monitor.nodes(),
+        let about = About {
             n_distinct_rows: self.tables.about.len(),
             n_columns: self.tables.columns.len(),
-            trace: verdict.trace,
             kernel: format!("{}-double", self.kernel.backend.name()),
-        }
+        };
+        search.finish(stop, about)
     }
 
     /// Greedy trees first, then all depths.

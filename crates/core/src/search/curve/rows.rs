@@ -216,8 +216,8 @@ impl Tables {
                 _ if !floors => 0.0,
                 None => tables.best_curve(curve),
                 Some(timeline) => {
-                    let weighted: Vec<(Code, f64)> = curve.filter(|row| row.1 > 0.0).collect();
-                    exact::leaf_loss(timeline, LeafCurve::BrierOptimal, &weighted)
+                    let rows: Vec<(Code, f64)> = curve.collect();
+                    exact::leaf_loss(timeline, LeafCurve::BrierOptimal, &rows)
                 }
             };
             tables.free_floor += floor;

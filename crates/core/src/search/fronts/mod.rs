@@ -27,7 +27,7 @@ pub(crate) use metric::{Metric, solve_metric};
 pub(crate) use start::{Relaxation, without_capacity, without_fairness, without_parity};
 
 use super::nodes::full_leaves;
-use super::{Checked, Monitor, Settings, Status, TracePoint};
+use super::{Checked, Monitor, Settings, Status, TracePoint, too_wide};
 use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
 use crate::task::{FrontTask, Said};
@@ -146,14 +146,7 @@ pub(crate) fn resolved(
     if found.status != Status::Unresolved {
         return Ok(found);
     }
-    let (name, range) = widest();
-    let gap = found.objective - found.lower_bound;
-    let reason = format!(
-        "the values span too wide a range for a certificate ({range}): the objective {:e} is \
-         certain to {gap:.1e} only",
-        found.objective
-    );
-    Err(Error::invalid(name, reason))
+    Err(too_wide(widest(), found.objective, found.lower_bound))
 }
 
 /// The tree with the least component 0 whose other components lie within their windows.
@@ -189,7 +182,7 @@ pub(crate) fn solve_limited<T: FrontTask<K>, const K: usize>(
         objective: verdict.objective,
         lower_bound: verdict.lower_bound,
         status: verdict.status,
-        nodes: monitor.nodes(),
+        nodes: verdict.nodes,
         n_distinct_rows,
         n_columns,
         trace: verdict.trace,

@@ -9,8 +9,8 @@ use crate::search::branch::Branch;
 use crate::search::certificate::MEET;
 use crate::search::lattice::{self, Found, Query};
 use crate::search::nodes::{Allowed, Nodes, cost_of_tree};
-use crate::search::root::{Scale, Search};
-use crate::search::{Checked, Measured, Monitor, Settings, Solution, Status, Stop, wide};
+use crate::search::root::{About, Scale, Search};
+use crate::search::{Checked, Measured, Monitor, Settings, Solution, Status, Stop, too_wide, wide};
 use crate::task::LaneTask;
 use crate::tree::Tree;
 
@@ -56,14 +56,7 @@ fn resolved<T: LaneTask>(
         found = wide::solve(&*wide, &objective, features, settings, monitor, found)?;
     }
     if found.status == Status::Unresolved {
-        let (name, range) = task.widest();
-        let gap = found.objective - found.lower_bound;
-        let reason = format!(
-            "the values span too wide a range for a certificate ({range}): the objective {:e} is \
-             certain to {gap:.1e} only",
-            found.objective
-        );
-        return Err(Error::invalid(name, reason));
+        return Err(too_wide(task.widest(), found.objective, found.lower_bound));
     }
     Ok(found)
 }
@@ -85,7 +78,7 @@ fn solve_once<T: LaneTask>(
     known: Option<Solution>,
 ) -> Result<Solution, Error> {
     let rows = sample(task, features)?;
-    let about = About::new(task, &rows, settings, monitor);
+    let about = about(task, &rows, settings);
     let problem = Problem::new(task, &rows, settings, monitor);
     let scale = SumScale::new(task, features, &rows, settings.limits.allowed());
     let best = match &known {
@@ -109,7 +102,7 @@ fn solve_once<T: LaneTask>(
     let mut run = Run { problem: &problem, settings, root: &root, search };
     run.search.record();
     let stop = run.improve().err();
-    Ok(about.solution(run.search, stop))
+    Ok(run.search.finish(stop, about))
 }
 
 /// The best tree with at most k leaves for k = 1, 2, …, from one search; each with its own
@@ -149,7 +142,7 @@ fn path_once<T: LaneTask>(
     monitor: &Monitor,
 ) -> Result<Vec<Solution>, Error> {
     let rows = sample(task, features)?;
-    let about = About::new(task, &rows, settings, monitor);
+    let about = about(task, &rows, settings);
     let problem = Problem::new(task, &rows, settings, monitor);
     let most = settings.limits.most_leaves().min(rows.n_rows()).max(1);
     let deepest = settings.limits.max_depth;
@@ -186,7 +179,7 @@ fn path_once<T: LaneTask>(
             break;
         }
     }
-    Ok(path.into_iter().map(|search| about.solution(search, stop)).collect())
+    Ok(path.into_iter().map(|search| search.finish(stop, about.clone())).collect())
 }
 
 /// Cost of a tree in the units of the search.
@@ -197,42 +190,12 @@ pub(super) fn cost<T: LaneTask>(task: &T, features: &BinaryMatrix, tree: &Tree) 
     })
 }
 
-/// What a solution says besides its tree.
-struct About<'a> {
-    monitor: &'a Monitor<'a>,
-    n_distinct_rows: usize,
-    n_columns: usize,
-    kernel: String,
-}
-
-impl<'a> About<'a> {
-    fn new<T: LaneTask>(
-        task: &T,
-        rows: &Sample,
-        settings: &Settings,
-        monitor: &'a Monitor<'a>,
-    ) -> Self {
-        let depth = settings.limits.max_depth.min(lattice::MAX_DEPTH);
-        let precision = lattice::choose_precision(task, rows, depth, settings);
-        let kernel = format!("{}-{precision:?}", settings.backend().name()).to_lowercase();
-        let (n_distinct_rows, n_columns) = (rows.n_rows(), rows.n_columns());
-        About { monitor, n_distinct_rows, n_columns, kernel }
-    }
-
-    fn solution(&self, search: Search<i64>, stop: Option<Stop>) -> Solution {
-        let (tree, verdict) = search.finish(stop);
-        Solution {
-            tree,
-            objective: verdict.objective,
-            lower_bound: verdict.lower_bound,
-            status: verdict.status,
-            nodes: self.monitor.nodes(),
-            n_distinct_rows: self.n_distinct_rows,
-            n_columns: self.n_columns,
-            trace: verdict.trace,
-            kernel: self.kernel.clone(),
-        }
-    }
+/// What solutions say besides.
+fn about<T: LaneTask>(task: &T, rows: &Sample, settings: &Settings) -> About {
+    let depth = settings.limits.max_depth.min(lattice::MAX_DEPTH);
+    let precision = lattice::choose_precision(task, rows, depth, settings);
+    let kernel = format!("{}-{precision:?}", settings.backend().name()).to_lowercase();
+    About { n_distinct_rows: rows.n_rows(), n_columns: rows.n_columns(), kernel }
 }
 
 /// A search for one size.

@@ -11,7 +11,7 @@ pub use nodes::{Split, WideNodes};
 use super::branch::{Branch, MemoOf};
 use super::certificate::EVALUATED;
 use super::nodes::{Cost, cost_of_tree};
-use super::root::{Scale, Search};
+use super::root::{About, Scale, Search};
 use super::{Checked, Measured, Monitor, Settings, Solution};
 use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
@@ -87,17 +87,8 @@ pub fn solve(
     let stop = with_branch(task, sample, settings, monitor, |branch, root| {
         search.at_root(branch, root, allowed, true).err()
     });
-    let (tree, verdict) = search.finish(stop);
-    Ok(Solution {
-        tree,
-        objective: verdict.objective,
-        lower_bound: verdict.lower_bound,
-        status: verdict.status,
-        nodes: monitor.nodes(),
-        trace: verdict.trace,
-        kernel: "wide".into(),
-        ..known
-    })
+    let Solution { n_distinct_rows, n_columns, .. } = known;
+    Ok(search.finish(stop, About { n_distinct_rows, n_columns, kernel: "wide".into() }))
 }
 
 /// Cost of a tree.

@@ -18,13 +18,15 @@ struct Leaving {
 }
 
 /// Loss of a leaf per unit of weight of all rows; `rows` are (place in time, weight) in the order
-/// of time, all with a weight. O(rows).
+/// of time. O(rows).
 ///
 /// Weights at risk are sums from the end, so that nothing cancels.
 pub fn leaf_loss(timeline: &Timeline, curve: LeafCurve, rows: &[(Code, f64)]) -> f64 {
+    // Nothing changes where nobody with a weight leaves.
+    let weighs = |same: &&[(Code, f64)]| same.iter().any(|row| row.1 > 0.0);
     let mut times: Vec<Leaving> = Vec::new();
     let mut beyond = Precise::default();
-    for same in rows.chunk_by(|a, b| a.0 / 2 == b.0 / 2).rev() {
+    for same in rows.chunk_by(|a, b| a.0 / 2 == b.0 / 2).filter(weighs).rev() {
         let weight_of =
             |kind: Code| Precise::of(same.iter().filter(|row| row.0 % 2 == kind).map(|row| row.1));
         let (events, survive) = (weight_of(0), beyond.plus(weight_of(1)));

@@ -2,7 +2,6 @@
 
 use super::super::rows::{Rows, Tables};
 use super::Splits;
-use crate::data::ones;
 use crate::survival::timeline::{Code, Timeline};
 use crate::task::brier::exact::leaf_loss;
 use crate::task::curve::LeafCurve;
@@ -18,24 +17,24 @@ pub(super) fn all_splits(
     let n_columns = tables.columns.len();
     out.columns.clear();
     out.columns.extend(0..n_columns);
-    let mut side: Vec<(Code, f64)> = Vec::new();
+    let [mut yes, mut no]: [Vec<(Code, f64)>; 2] = Default::default();
     for c in 0..n_columns {
         let column = tables.column(c);
         let (mut count, mut floor) = (0.0, 0.0);
-        let yes: Vec<u64> =
-            rows.mask.iter().zip(column).map(|(rows, column)| rows & column).collect();
-        let no: Vec<u64> = rows.mask.iter().zip(&yes).map(|(rows, yes)| rows & !yes).collect();
-        for id in ones(&yes) {
-            count += tables.about[id].count;
-            floor += tables.about[id].floor;
+        yes.clear();
+        no.clear();
+        for id in rows.ids() {
+            let row = (tables.code[id], tables.weight[id]);
+            if column[id / 64] >> (id % 64) & 1 == 1 {
+                count += tables.about[id].count;
+                floor += tables.about[id].floor;
+                yes.push(row);
+            } else {
+                no.push(row);
+            }
         }
-        let mut loss = |mask: &[u64]| {
-            side.clear();
-            let of_row = |id: usize| (tables.code[id], tables.weight[id]);
-            side.extend(ones(mask).map(of_row).filter(|row| row.1 > 0.0));
-            leaf_loss(timeline, curve, &side)
-        };
-        (out.yes[c], out.no[c]) = (loss(&yes), loss(&no));
+        out.yes[c] = leaf_loss(timeline, curve, &yes);
+        out.no[c] = leaf_loss(timeline, curve, &no);
         (out.count[c], out.floor[c]) = (count, floor);
     }
 }

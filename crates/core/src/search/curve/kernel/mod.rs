@@ -75,8 +75,7 @@ impl Kernel {
     pub fn leaf(&self, tables: &Tables) -> f64 {
         let rows = tables.code.iter().copied().zip(tables.weight.iter().copied());
         if let Some(timeline) = &tables.exact {
-            let weighted: Vec<(Code, f64)> = rows.filter(|row| row.1 > 0.0).collect();
-            return leaf_loss(timeline, self.curve, &weighted);
+            return leaf_loss(timeline, self.curve, &rows.collect::<Vec<(Code, f64)>>());
         }
         match self.curve {
             LeafCurve::KaplanMeier => tables.kaplan_meier(rows).0,
