@@ -29,7 +29,7 @@ from bristlecone import (
     OptimalTreeClassifier,
     OptimalTreeRegressor,
 )
-from bristlecone.errors import SearchCostWarning, SearchLimitWarning
+from bristlecone.exceptions import SearchCostWarning, SearchLimitWarning
 
 Floats = NDArray[np.float64]
 LEAF = -1

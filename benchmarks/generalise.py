@@ -34,7 +34,7 @@ import bristlecone
 from benchmarks.machine import machine
 from benchmarks.soft import _about, _write, load
 from bristlecone.curves import censoring_survival, kaplan_meier
-from bristlecone.errors import BristleconeWarning
+from bristlecone.exceptions import BristleconeWarning
 from bristlecone.metrics import (
     concordance_index_censored,
     integrated_brier_score,

@@ -24,9 +24,9 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.machine import machine
-from bristlecone.cli.csv_file import MISSING
-from bristlecone.cli.tables import open_table
-from bristlecone.data.frame import correctly_rounded
+from bristlecone._cli.csv_file import MISSING
+from bristlecone._cli.tables import open_table
+from bristlecone._data.frame import correctly_rounded
 
 MOST = 1.2
 QUOTED = {"quoting": csv.QUOTE_ALL}

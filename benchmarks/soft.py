@@ -28,9 +28,9 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.machine import machine
 from bristlecone import SoftSurvivalTree
+from bristlecone._data.frame import correctly_rounded
 from bristlecone.curves import censoring_survival
-from bristlecone.data.frame import correctly_rounded
-from bristlecone.errors import BristleconeWarning
+from bristlecone.exceptions import BristleconeWarning
 from bristlecone.metrics import (
     concordance_index_td,
     concordance_index_td_ipcw,

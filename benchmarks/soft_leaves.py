@@ -26,7 +26,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.soft import Arrays, _about, _opened, _write, completed, load
 from bristlecone import SoftSurvivalTree
-from bristlecone.errors import BristleconeWarning
+from bristlecone.exceptions import BristleconeWarning
 
 CHOSEN_ON = ("rott2", "pbc", "Aids2", "actg", "whas500", "veteran")
 CHECKED_ON = ("GBSG2", "TRACE", "colon", "support2", "Framingham")

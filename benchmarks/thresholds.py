@@ -31,8 +31,8 @@ from threadpoolctl import threadpool_limits
 from benchmarks.machine import machine
 from benchmarks.soft import load
 from bristlecone import BinaryEncoder, OptimalSurvivalTree, OptimalTreeClassifier
-from bristlecone.data.outcomes import outcome
-from bristlecone.errors import BristleconeWarning
+from bristlecone._data.outcomes import outcome
+from bristlecone.exceptions import BristleconeWarning
 from bristlecone.metrics import likelihood_scorer
 
 SURVIVAL = ("GBSG2", "whas500", "flchain")

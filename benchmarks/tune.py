@@ -28,8 +28,8 @@ from threadpoolctl import threadpool_limits
 from benchmarks.machine import machine
 from benchmarks.soft import load
 from bristlecone import BinaryEncoder, OptimalSurvivalTree
-from bristlecone.data.outcomes import outcome
-from bristlecone.errors import BristleconeWarning
+from bristlecone._data.outcomes import outcome
+from bristlecone.exceptions import BristleconeWarning
 from bristlecone.tune import TreeSizeCV
 
 SETS = ("GBSG2", "whas500", "flchain")

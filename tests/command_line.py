@@ -4,7 +4,7 @@ import re
 import subprocess
 import sys
 
-from bristlecone.cli import main
+from bristlecone._cli import main
 
 ROWS = "age,drug,days,status\n" + "".join(
     f"{age},{drug},{days},{status}\n"

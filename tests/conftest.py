@@ -11,7 +11,7 @@ import sys
 import pytest
 from hypothesis import HealthCheck, settings
 
-from bristlecone.estimators.searched import SearchedTree
+from bristlecone._estimators.searched import SearchedTree
 
 # Pictures are drawn into memory.
 os.environ["MPLBACKEND"] = "Agg"

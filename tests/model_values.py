@@ -3,22 +3,22 @@
 import numpy as np
 import pandas as pd
 
-from bristlecone.data.survival import TrainingData
-from bristlecone.encoder import BinaryEncoder
-from bristlecone.encoder.design import DesignEncoder
-from bristlecone.encoder.numeric import NumericColumns
-from bristlecone.encoder.rules import question_names
-from bristlecone.encoder.use import feature_columns
-from bristlecone.leaves.labels import ClassLeaves, LabelLeaves
-from bristlecone.leaves.means import MeanLeaves
-from bristlecone.leaves.smooth import SmoothLeaves
-from bristlecone.leaves.statistics import SurvivalRows, with_best_curves
-from bristlecone.leaves.survival import StepLeaves
-from bristlecone.model import document
-from bristlecone.search.certificate import Certificate, GroupValues
-from bristlecone.soft.models import MODELS, Sample
-from bristlecone.soft.tree import SoftTree
-from bristlecone.tree import Tree
+from bristlecone._data.survival import TrainingData
+from bristlecone._encoder import BinaryEncoder
+from bristlecone._encoder.design import DesignEncoder
+from bristlecone._encoder.numeric import NumericColumns
+from bristlecone._encoder.rules import question_names
+from bristlecone._encoder.use import feature_columns
+from bristlecone._leaves.labels import ClassLeaves, LabelLeaves
+from bristlecone._leaves.means import MeanLeaves
+from bristlecone._leaves.smooth import SmoothLeaves
+from bristlecone._leaves.statistics import SurvivalRows, with_best_curves
+from bristlecone._leaves.survival import StepLeaves
+from bristlecone._model import document
+from bristlecone._search.certificate import Certificate, GroupValues
+from bristlecone._soft.models import MODELS, Sample
+from bristlecone._soft.tree import SoftTree
+from bristlecone._tree import Tree
 
 
 def frame(n=80, seed=0):

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import msgspec
 
-from bristlecone.errors import ModelFormatError
-from bristlecone.model.document import Model, seal, write
-from bristlecone.model.registry import loads
-from bristlecone.trust.rows import fingerprint, read_rows
+from bristlecone._model.document import Model, seal, write
+from bristlecone._model.registry import loads
+from bristlecone.exceptions import ModelFormatError
+from bristlecone.trust._rows import fingerprint, read_rows
 
 
 def sealed(document):

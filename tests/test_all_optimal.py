@@ -9,9 +9,9 @@ from papers import PAPERS
 from sklearn.base import clone
 from survival_rows import sample
 
-from bristlecone.errors import SearchLimitWarning
-from bristlecone.estimators.survival import OptimalSurvivalTree
-from bristlecone.model.registry import dumps, loads
+from bristlecone._estimators.survival import OptimalSurvivalTree
+from bristlecone._model.registry import dumps, loads
+from bristlecone.exceptions import SearchLimitWarning
 from bristlecone.trust import near_optimal_trees
 
 OBJECTIVES = ("likelihood", "brier")

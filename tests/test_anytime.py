@@ -11,13 +11,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from bristlecone._estimators import searched as _solver
+from bristlecone._estimators.classifier import OptimalTreeClassifier
+from bristlecone._estimators.greedy import GreedySurvivalTree
+from bristlecone._estimators.regressor import OptimalTreeRegressor
+from bristlecone._estimators.survival import OptimalSurvivalTree
 from bristlecone.datasets import load
-from bristlecone.errors import SearchCostWarning, SearchLimitWarning
-from bristlecone.estimators import searched as _solver
-from bristlecone.estimators.classifier import OptimalTreeClassifier
-from bristlecone.estimators.greedy import GreedySurvivalTree
-from bristlecone.estimators.regressor import OptimalTreeRegressor
-from bristlecone.estimators.survival import OptimalSurvivalTree
+from bristlecone.exceptions import SearchCostWarning, SearchLimitWarning
 
 GBSG2 = load("gbsg2")
 HOURS = {"max_depth": 9}

@@ -11,11 +11,11 @@ from papers import PAPERS
 from survival_rows import hazard, sample, survival
 
 from bristlecone import curves, metrics
+from bristlecone._estimators.survival import OptimalSurvivalTree
+from bristlecone._model.registry import ModelFormatError, dumps, loads
+from bristlecone._objectives.parity import RmstParity
 from bristlecone.datasets import load
-from bristlecone.errors import SearchLimitWarning
-from bristlecone.estimators.survival import OptimalSurvivalTree
-from bristlecone.model.registry import ModelFormatError, dumps, loads
-from bristlecone.objectives.parity import RmstParity
+from bristlecone.exceptions import SearchLimitWarning
 from bristlecone.trust import near_optimal_trees, verify
 
 LEAF_CURVES = ("kaplan-meier", "brier-optimal")

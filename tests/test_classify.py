@@ -5,7 +5,8 @@ import pytest
 from sklearn.metrics import balanced_accuracy_score
 from trees_plainly import least_objective
 
-from bristlecone import InvalidParameterError, OptimalTreeClassifier
+from bristlecone import OptimalTreeClassifier
+from bristlecone.exceptions import InvalidParameterError
 from bristlecone.export import export_dict, export_text
 
 

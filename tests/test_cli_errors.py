@@ -140,7 +140,7 @@ def test_output_files_are_checked_before_the_search(capsys, folder, monkeypatch,
 def test_existing_files_stay_when_one_of_them_cannot_be_written(capsys, folder, monkeypatch):
     (folder / "m.json").write_text("old")
     (folder / "r.html").write_text("old")
-    monkeypatch.setattr("bristlecone.cli.fit.html_report", lambda *_, **__: "\ud800")
+    monkeypatch.setattr("bristlecone._cli.fit.html_report", lambda *_, **__: "\ud800")
     status, _, err = run(
         capsys, "fit", "study.csv", *FIT, "--model", "m.json", "--report", "r.html"
     )

@@ -10,10 +10,10 @@ from command_line import refused, run, table_of
 
 import bristlecone
 from bristlecone import BinaryEncoder, EqualityOfOpportunity, RmstParity
-from bristlecone.cli.kinds import KINDS
-from bristlecone.errors import BristleconeWarning
+from bristlecone._cli.kinds import KINDS
+from bristlecone._objectives.parity import CurveParity
+from bristlecone.exceptions import BristleconeWarning
 from bristlecone.export import export_text
-from bristlecone.objectives.parity import CurveParity
 
 N = 60
 K = np.arange(N)

@@ -10,8 +10,8 @@ import pytest
 from command_line import refused, run, run_process, study_folder
 
 from bristlecone import datasets
+from bristlecone._model.registry import load_model
 from bristlecone.export import export_dict, export_dot, export_python, export_r, export_sql
-from bristlecone.model.registry import load_model
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from command_line import FIT, PAPERS, ROWS, refused, run, study_folder, table_of
 
 from bristlecone import datasets
-from bristlecone.model.registry import load_model
+from bristlecone._model.registry import load_model
 
 
 @pytest.fixture

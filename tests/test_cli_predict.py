@@ -10,12 +10,12 @@ from command_line import FIT, refused, run, run_process, study_folder
 from papers import PAPERS
 
 from bristlecone import datasets
-from bristlecone.estimators.classifier import OptimalTreeClassifier
-from bristlecone.estimators.greedy import GreedySurvivalTree
-from bristlecone.estimators.soft import SoftSurvivalTree
-from bristlecone.estimators.survival import OptimalSurvivalTree
+from bristlecone._estimators.classifier import OptimalTreeClassifier
+from bristlecone._estimators.greedy import GreedySurvivalTree
+from bristlecone._estimators.soft import SoftSurvivalTree
+from bristlecone._estimators.survival import OptimalSurvivalTree
+from bristlecone._model.registry import load_model, save_model
 from bristlecone.export import export_text
-from bristlecone.model.registry import load_model, save_model
 
 
 @pytest.fixture

@@ -13,13 +13,12 @@ from command_line import FIT, run, run_process, study_folder, table_of
 
 import bristlecone
 from bristlecone import _core
-from bristlecone.cli import main
-from bristlecone.cli.arguments import parse
-from bristlecone.cli.kinds import KINDS
-from bristlecone.cli.progress import progress_line
-from bristlecone.model.registry import load_model
-from bristlecone.objectives import parity
-from bristlecone.search.progress import SearchProgress
+from bristlecone._cli import main
+from bristlecone._cli.arguments import parse
+from bristlecone._cli.kinds import KINDS
+from bristlecone._cli.progress import progress_line
+from bristlecone._model.registry import load_model
+from bristlecone._search.progress import SearchProgress
 
 
 @pytest.fixture
@@ -32,7 +31,7 @@ def test_everything_works_without_any_optional_library(folder):
     program = (
         "import sys\n"
         f"sys.modules.update(dict.fromkeys({blocked!r}))\n"
-        "from bristlecone.cli import main\n"
+        "from bristlecone._cli import main\n"
         "status = main(sys.argv[1:])\n"
         "sys.exit(status)\n"
     )
@@ -67,7 +66,7 @@ def test_a_closed_pipe_ends_quietly():
 def test_ctrl_c_during_the_search_gives_the_best_tree_so_far(folder):
     program = (
         "import os, signal, sys, threading\n"
-        "from bristlecone import _core, cli\n"
+        "from bristlecone import _cli as cli, _core\n"
         "solve = _core.solve\n"
         "timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))\n"
         "def searching(*progress):\n"
@@ -99,7 +98,7 @@ def test_ctrl_c_outside_the_search_ends_with_130(capsys, monkeypatch):
 # A program that sends itself Ctrl-C while scikit-learn is imported.
 CTRL_C_AT_IMPORT = (
     "import os, signal, sys\n"
-    "from bristlecone import cli\n"
+    "from bristlecone import _cli as cli\n"
     "class Finder:\n"
     "    def find_spec(self, name, path=None, target=None):\n"
     "        if name == 'sklearn':\n"
@@ -131,7 +130,7 @@ def test_version_and_help_need_no_library(arguments):
     program = (
         "import sys\n"
         "sys.modules.update(dict.fromkeys(['numpy', 'scipy', 'sklearn', 'narwhals', 'pandas']))\n"
-        "from bristlecone import cli\n"
+        "from bristlecone import _cli as cli\n"
         "sys.exit(cli.main(sys.argv[1:]))\n"
     )
     done = run_process("-c", program, *arguments)
@@ -151,11 +150,6 @@ def test_help_has_examples_and_tells_of_every_option(capsys, command):
         assert action.help, action.dest
 
 
-def made(group, cls):
-    """Class of a parameter that several options make, or of the estimator."""
-    return getattr(parity if group.made == "fairness" else bristlecone, cls)
-
-
 @pytest.mark.parametrize("name", KINDS)
 def test_help_of_every_estimator_has_its_options_with_the_defaults_of_the_class(capsys, name):
     kind = KINDS[name]
@@ -166,7 +160,7 @@ def test_help_of_every_estimator_has_its_options_with_the_defaults_of_the_class(
         for option, cls in itertools.product(group.options, choices.values()):
             if option in chosen:
                 continue
-            parameters = inspect.signature(made(group, cls)).parameters
+            parameters = inspect.signature(getattr(bristlecone, cls)).parameters
             default = parameters[option.name.removeprefix(f"{group.made}_")].default
             if default is not inspect.Parameter.empty:
                 assert option.default == default, option.name

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bristlecone.cli import csv_file
-from bristlecone.cli.columns import NUMBER, TEXT, TIME
-from bristlecone.cli.csv_file import CsvFile
-from bristlecone.cli.parquet_file import ParquetFile
+from bristlecone._cli import csv_file
+from bristlecone._cli.columns import NUMBER, TEXT, TIME
+from bristlecone._cli.csv_file import CsvFile
+from bristlecone._cli.parquet_file import ParquetFile
 
 
 def table(text, **options):

@@ -9,8 +9,8 @@ from command_line import refused, run, study_folder, table_of
 from survival_rows import sample
 
 from bristlecone import OptimalSurvivalTree
+from bristlecone._model.registry import load_model
 from bristlecone.datasets import load
-from bristlecone.model.registry import load_model
 from bristlecone.tune import TreeSizeCV
 
 

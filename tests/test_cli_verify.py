@@ -8,7 +8,7 @@ from tampering import changed
 from test_cli_estimators import CASES, TABLE
 
 from bristlecone import load_model
-from bristlecone.cli.kinds import KINDS, flag
+from bristlecone._cli.kinds import KINDS, flag
 from bristlecone.datasets import list_datasets
 
 

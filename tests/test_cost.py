@@ -12,14 +12,14 @@ import pytest
 from sklearn.preprocessing import FunctionTransformer
 from survival_rows import sample
 
-from bristlecone.cli import main, progress
+from bristlecone._cli import main, progress
+from bristlecone._encoder import BinaryEncoder
+from bristlecone._estimators import searched as _solver
+from bristlecone._estimators.survival import OptimalSurvivalTree
+from bristlecone._search import forecast
+from bristlecone._search.progress import readable_bytes, readable_seconds
 from bristlecone.datasets import load
-from bristlecone.encoder import BinaryEncoder
-from bristlecone.errors import BristleconeWarning, SearchCostWarning, SearchLimitWarning
-from bristlecone.estimators import searched as _solver
-from bristlecone.estimators.survival import OptimalSurvivalTree
-from bristlecone.search import forecast
-from bristlecone.search.progress import readable_bytes, readable_seconds
+from bristlecone.exceptions import BristleconeWarning, SearchCostWarning, SearchLimitWarning
 
 GBSG2 = load("gbsg2")
 

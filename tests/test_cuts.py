@@ -10,19 +10,19 @@ from sklearn import datasets
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from bristlecone import DemographicParity, OptimalTree
+from bristlecone._encoder import BinaryEncoder
+from bristlecone._encoder.cuts import Cut, add_cuts, rank_columns
+from bristlecone._encoder.features import Threshold
+from bristlecone._estimators.classifier import OptimalTreeClassifier
+from bristlecone._estimators.cost_sensitive import CostSensitiveTreeClassifier
+from bristlecone._estimators.fair import FairTreeClassifier
+from bristlecone._estimators.greedy import GreedySurvivalTree
+from bristlecone._estimators.regressor import OptimalTreeRegressor
+from bristlecone._estimators.survival import OptimalSurvivalTree
+from bristlecone._model.registry import dumps, loads
+from bristlecone._objectives.parity import RmstParity
 from bristlecone.datasets import load
-from bristlecone.encoder import BinaryEncoder
-from bristlecone.encoder.cuts import Cut, add_cuts, rank_columns
-from bristlecone.encoder.features import Threshold
-from bristlecone.errors import SearchLimitWarning
-from bristlecone.estimators.classifier import OptimalTreeClassifier
-from bristlecone.estimators.cost_sensitive import CostSensitiveTreeClassifier
-from bristlecone.estimators.fair import FairTreeClassifier
-from bristlecone.estimators.greedy import GreedySurvivalTree
-from bristlecone.estimators.regressor import OptimalTreeRegressor
-from bristlecone.estimators.survival import OptimalSurvivalTree
-from bristlecone.model.registry import dumps, loads
-from bristlecone.objectives.parity import RmstParity
+from bristlecone.exceptions import SearchLimitWarning
 
 
 def table(seed, n=60):

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from sklearn.preprocessing import KBinsDiscretizer
 
 from bristlecone import GreedySurvivalTree, OptimalTreeRegressor
-from bristlecone.encoder import BinaryEncoder
-from bristlecone.encoder.decisions import Decision, decide, tree_decisions
-from bristlecone.tree import Tree
+from bristlecone._encoder import BinaryEncoder
+from bristlecone._encoder.decisions import Decision, decide, tree_decisions
+from bristlecone._tree import Tree
 
 NEXT = math.nextafter(0.1, 1)
 

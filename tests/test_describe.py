@@ -12,20 +12,18 @@ from bristlecone import (
     DemographicParity,
     FairTreeClassifier,
     GreedySurvivalTree,
-    InfeasibleError,
-    InfeasibleWarning,
     OptimalSurvivalTree,
     OptimalTree,
     OptimalTreeClassifier,
     OptimalTreeRegressor,
     PolicyTree,
     RmstParity,
-    SearchLimitWarning,
     SoftSurvivalTree,
     Task,
     __version__,
 )
 from bristlecone.datasets import load
+from bristlecone.exceptions import InfeasibleError, InfeasibleWarning, SearchLimitWarning
 
 GBSG2 = load("gbsg2")
 

@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from sklearn.base import clone
 
 from bristlecone import _core, datasets
-from bristlecone.encoder import BinaryEncoder, Flag, Level, Missing, Other, Threshold
-from bristlecone.encoder import thresholds as cutting
+from bristlecone._encoder import BinaryEncoder, Flag, Level, Missing, Other, Threshold
+from bristlecone._encoder import thresholds as cutting
 
 
 def names(encoder):

@@ -23,10 +23,10 @@ from bristlecone import (
     outcome,
     save_model,
 )
-from bristlecone.encoder import BinaryEncoder, Missing, Threshold
-from bristlecone.encoder.ensemble import guess_gaps
-from bristlecone.encoder.scores import outcome_scores
-from bristlecone.errors import ConstantFeatureWarning, InvalidParameterError
+from bristlecone._encoder import BinaryEncoder, Missing, Threshold
+from bristlecone._encoder.ensemble import guess_gaps
+from bristlecone._encoder.scores import outcome_scores
+from bristlecone.exceptions import ConstantFeatureWarning, InvalidParameterError
 from bristlecone.trust import stability, verify
 from bristlecone.tune import TreeSizeCV
 

@@ -17,9 +17,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from bristlecone.encoder import BinaryEncoder, binary, missing
-from bristlecone.encoder import thresholds as cutting
-from bristlecone.errors import BristleconeWarning, InvalidParameterError, ModelFormatError
+from bristlecone._encoder import BinaryEncoder, binary, missing
+from bristlecone._encoder import thresholds as cutting
+from bristlecone.exceptions import BristleconeWarning, InvalidParameterError, ModelFormatError
 
 
 def names(encoder):

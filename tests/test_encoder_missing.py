@@ -18,8 +18,8 @@ from bristlecone import (
     OptimalTreeClassifier,
     SoftSurvivalTree,
 )
-from bristlecone.encoder import BinaryEncoder, Missing, Threshold
-from bristlecone.errors import ModelFormatError
+from bristlecone._encoder import BinaryEncoder, Missing, Threshold
+from bristlecone.exceptions import ModelFormatError
 from bristlecone.export import export_text
 from bristlecone.report import html_report
 
@@ -288,10 +288,10 @@ def test_cross_validation_of_a_set_with_missing_values(name):
 
 @old_pickles
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::bristlecone.ConstantFeatureWarning")
+@pytest.mark.filterwarnings("ignore::bristlecone.exceptions.ConstantFeatureWarning")
 # Folds of the smallest sets cannot be split into leaves of five events.
-@pytest.mark.filterwarnings("ignore::bristlecone.SmallSampleWarning")
-@pytest.mark.filterwarnings("ignore::bristlecone.EventFreeWarning")
+@pytest.mark.filterwarnings("ignore::bristlecone.exceptions.SmallSampleWarning")
+@pytest.mark.filterwarnings("ignore::bristlecone.exceptions.EventFreeWarning")
 def test_cross_validation_of_every_set():
     loader = survset()
     with_gaps = [name for name in loader.df_ds["ds"] if check_folds(loader, name)]

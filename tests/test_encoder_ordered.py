@@ -8,8 +8,9 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from bristlecone import ColumnWarning, OptimalSurvivalTree, OptimalTreeClassifier
-from bristlecone.encoder import AtMost, BinaryEncoder, Missing
+from bristlecone import OptimalSurvivalTree, OptimalTreeClassifier
+from bristlecone._encoder import AtMost, BinaryEncoder, Missing
+from bristlecone.exceptions import ColumnWarning
 from bristlecone.export import export_text
 
 GRADES = ["I", "II", "III", "IV"]

@@ -10,13 +10,13 @@ from papers import PAPERS
 from survival_rows import assert_same_predictions, sample
 
 from bristlecone import curves
-from bristlecone.cli import main
-from bristlecone.data.outcomes import check_survival
-from bristlecone.data.survival import check_training_data
-from bristlecone.estimators.greedy import GreedySurvivalTree
-from bristlecone.estimators.survival import OptimalSurvivalTree
+from bristlecone._cli import main
+from bristlecone._data.outcomes import check_survival
+from bristlecone._data.survival import check_training_data
+from bristlecone._estimators.greedy import GreedySurvivalTree
+from bristlecone._estimators.survival import OptimalSurvivalTree
+from bristlecone._model.registry import dumps, load_model, loads
 from bristlecone.metrics import concordance_index_censored
-from bristlecone.model.registry import dumps, load_model, loads
 
 
 def with_entry(y, entry):

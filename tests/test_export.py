@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from papers import PAPERS
 
+from bristlecone._encoder import BinaryEncoder
+from bristlecone._estimators.survival import OptimalSurvivalTree
 from bristlecone.curves import kaplan_meier
 from bristlecone.datasets import load
-from bristlecone.encoder import BinaryEncoder
-from bristlecone.estimators.survival import OptimalSurvivalTree
 from bristlecone.export import export_dict, export_text
 
 # Event times of rows with and without the gene; within the latter age decides.

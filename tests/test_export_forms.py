@@ -25,7 +25,7 @@ from bristlecone import (
     OptimalTreeClassifier,
     OptimalTreeRegressor,
 )
-from bristlecone.encoder.decisions import Decision, decide
+from bristlecone._encoder.decisions import Decision, decide
 from bristlecone.export import (
     export_dict,
     export_dot,
@@ -36,7 +36,7 @@ from bristlecone.export import (
     export_sql,
     export_text,
 )
-from bristlecone.export.decimals import decimal, is_short
+from bristlecone.export._decimals import decimal, is_short
 
 EXPORTS = (export_dict, export_dot, export_onnx, export_python, export_r, export_rules, export_sql)
 PROGRAMS = (export_onnx, export_python, export_r, export_rules, export_sql)

@@ -8,16 +8,11 @@ import numpy as np
 import pytest
 from papers import PAPERS
 
-from bristlecone import (
-    BinaryEncoder,
-    InvalidParameterError,
-    OptimalSurvivalTree,
-    RmstParity,
-    SearchLimitWarning,
-)
+from bristlecone import BinaryEncoder, OptimalSurvivalTree, RmstParity
+from bristlecone._leaves.brier import brier_score_of
 from bristlecone.curves import rmst
 from bristlecone.datasets import load
-from bristlecone.leaves.brier import brier_score_of
+from bristlecone.exceptions import InvalidParameterError, SearchLimitWarning
 from bristlecone.trust import near_optimal_trees
 
 

@@ -25,9 +25,9 @@ from bristlecone import (
     PolicyTree,
     RmstParity,
 )
-from bristlecone.errors import SearchCostWarning, SearchLimitWarning
-from bristlecone.estimators import searched
-from bristlecone.objectives import own
+from bristlecone._estimators import searched
+from bristlecone._objectives import own
+from bristlecone.exceptions import SearchCostWarning, SearchLimitWarning
 
 
 class Case(NamedTuple):

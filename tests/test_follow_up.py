@@ -6,9 +6,9 @@ from scipy.stats import poisson
 from survival_rows import sample
 
 from bristlecone import OptimalSurvivalTree, SoftSurvivalTree
+from bristlecone._leaves.follow_up import FollowUp
+from bristlecone._leaves.means import LEVELS, weighted_quantiles
 from bristlecone.curves import kaplan_meier, numbers_at_risk, rmst
-from bristlecone.leaves.follow_up import FollowUp
-from bristlecone.leaves.means import LEVELS, weighted_quantiles
 from bristlecone.metrics import logrank_test
 
 

@@ -11,13 +11,12 @@ from bristlecone import (
     DemographicParity,
     EqualityOfOpportunity,
     FairTreeClassifier,
-    InfeasibleError,
     OptimalSurvivalTree,
     OptimalTreeClassifier,
     PolicyTree,
     RmstParity,
-    SearchLimitWarning,
 )
+from bristlecone.exceptions import InfeasibleError, SearchLimitWarning
 
 
 def _checked(model, seen):

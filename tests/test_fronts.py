@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from engine_settings import SETTINGS
 
-from bristlecone import ParetoFront
-from bristlecone.search.front import pareto_front, solve_front
+from bristlecone._search.front import ParetoFront, pareto_front, solve_front
 
 
 def _problem(n: int = 80, features: int = 5, seed: int = 0):

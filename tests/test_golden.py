@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 from write_golden import GOLDEN, VARIANTS, golden_files, numbers, table_of
 
-from bristlecone.errors import ModelFormatError
-from bristlecone.model.document import ESTIMATORS, VERSION, parse
-from bristlecone.model.registry import dumps, load_model, loads
+from bristlecone._model.document import ESTIMATORS, VERSION, parse
+from bristlecone._model.registry import dumps, load_model, loads
+from bristlecone.exceptions import ModelFormatError
 
 FILES = golden_files()
 

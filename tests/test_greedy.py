@@ -21,14 +21,14 @@ from sksurv.tree import SurvivalTree
 from sksurv.util import Surv
 
 from bristlecone import curves
+from bristlecone._encoder import BinaryEncoder
+from bristlecone._estimators.greedy import GreedySurvivalTree
+from bristlecone._estimators.survival import OptimalSurvivalTree
+from bristlecone._model.registry import loads
 from bristlecone.datasets import load
-from bristlecone.encoder import BinaryEncoder
-from bristlecone.errors import ConstantFeatureWarning, ModelFormatError
-from bristlecone.estimators.greedy import GreedySurvivalTree
-from bristlecone.estimators.survival import OptimalSurvivalTree
+from bristlecone.exceptions import ConstantFeatureWarning, ModelFormatError
 from bristlecone.export import export_text
 from bristlecone.metrics import logrank_test
-from bristlecone.model.registry import loads
 from bristlecone.trust import verify
 
 CRITERIA = ("likelihood", "logrank")

@@ -56,7 +56,7 @@ def test_of_a_regressor(rows, weighted):
 @pytest.mark.parametrize("leaf_curve", ["kaplan-meier", "brier-optimal"])
 @pytest.mark.parametrize("few", [0, 1 << 15])
 def test_of_the_brier_score(rows, few, leaf_curve, time_grid, weighted, monkeypatch):
-    monkeypatch.setattr("bristlecone.leaves.brier._FEW_CELLS", few)
+    monkeypatch.setattr("bristlecone._leaves.brier._FEW_CELLS", few)
 
     def make(**more):
         return OptimalSurvivalTree(

@@ -16,12 +16,12 @@ import pytest
 from papers import PAPERS
 from survival_rows import assert_same_predictions, sample
 
-from bristlecone import cli
+from bristlecone import _cli as cli
+from bristlecone._encoder import BinaryEncoder
+from bristlecone._estimators.survival import OptimalSurvivalTree
+from bristlecone._search.progress import SearchProgress
 from bristlecone.datasets import load
-from bristlecone.encoder import BinaryEncoder
-from bristlecone.errors import InvalidParameterError, SearchCostWarning, SearchLimitWarning
-from bristlecone.estimators.survival import OptimalSurvivalTree
-from bristlecone.search.progress import SearchProgress
+from bristlecone.exceptions import InvalidParameterError, SearchCostWarning, SearchLimitWarning
 
 
 def limited(data, **parameters):

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score, matthews_corrcoef
 
-from bristlecone import InvalidParameterError, OptimalTreeClassifier
+from bristlecone import OptimalTreeClassifier
+from bristlecone.exceptions import InvalidParameterError
 
 SCORES = {"f1": f1_score, "mcc": matthews_corrcoef}
 

@@ -34,7 +34,7 @@ def test_brier_score_and_its_exact_integral_follow_the_definition(seed, ties, mo
             area += (end - start) * naive_brier(event, time, s, start, ties, train)
         with monkeypatch.context() as patch:
             for cells in (1 << 20, 7):
-                patch.setattr("bristlecone.metrics.inputs.BLOCK_CELLS", cells)
+                patch.setattr("bristlecone.metrics._inputs.BLOCK_CELLS", cells)
                 result = integrated_brier_score(
                     train,
                     (event, time),

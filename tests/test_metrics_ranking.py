@@ -75,9 +75,9 @@ def test_time_dependent_concordance_compares_survival_at_the_earlier_time(
 ):
     if block == "by step":
         # Less than the 40 rows take off.
-        monkeypatch.setattr("bristlecone.metrics.concordance._STEP_COST", -40)
+        monkeypatch.setattr("bristlecone.metrics._concordance._STEP_COST", -40)
     elif block:
-        monkeypatch.setattr("bristlecone.metrics.concordance.BLOCK_CELLS", block)
+        monkeypatch.setattr("bristlecone.metrics._concordance.BLOCK_CELLS", block)
     event, time, _ = sample(seed)
     train = sample(seed + 1, n=60)[:2]
     survival, times = survival_matrix(seed, n_curves=n_curves)

@@ -58,9 +58,9 @@ def test_concordance_weighs_pairs_by_both_rows_and_by_g(seed, ties):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_time_dependent_concordance_weighs_pairs_by_both_rows(seed, block, ties, monkeypatch):
     if block == "by step":
-        monkeypatch.setattr("bristlecone.metrics.concordance._STEP_COST", -40)
+        monkeypatch.setattr("bristlecone.metrics._concordance._STEP_COST", -40)
     elif block:
-        monkeypatch.setattr("bristlecone.metrics.concordance.BLOCK_CELLS", block)
+        monkeypatch.setattr("bristlecone.metrics._concordance.BLOCK_CELLS", block)
     train, (event, time), _, survival, times, own = rows(seed)
     at = np.array([[step_value(survival[j], times, t) for t in time] for j in range(40)])
     g = uno_weights(train, event, time, ties)
@@ -89,9 +89,9 @@ def test_time_dependent_concordance_compares_rows_under_observation(
     seed, block, weighted, ties, monkeypatch
 ):
     if block == "by step":
-        monkeypatch.setattr("bristlecone.metrics.concordance._STEP_COST", -40)
+        monkeypatch.setattr("bristlecone.metrics._concordance._STEP_COST", -40)
     else:
-        monkeypatch.setattr("bristlecone.metrics.concordance.BLOCK_CELLS", block)
+        monkeypatch.setattr("bristlecone.metrics._concordance.BLOCK_CELLS", block)
     _, (event, time), _, survival, times, own = rows(seed)
     survival = survival[np.arange(40) % 7]
     entry = np.random.default_rng(seed).integers(0, time.astype(int)).astype(float)

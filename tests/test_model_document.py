@@ -11,14 +11,14 @@ import pytest
 from model_values import KINDS, classes, greedy, model_of, policy, soft, step
 from write_golden import schema
 
-from bristlecone.data.records import within
-from bristlecone.encoder import BinaryEncoder
-from bristlecone.encoder.design import DesignEncoder
-from bristlecone.encoder.numeric import NumericColumns
-from bristlecone.encoder.records import BinaryRecord, DesignRecord, NumericRecord
-from bristlecone.errors import ModelFormatError
-from bristlecone.leaves.base import SurvivalLeaves
-from bristlecone.model import document
+from bristlecone._data.records import within
+from bristlecone._encoder import BinaryEncoder
+from bristlecone._encoder.design import DesignEncoder
+from bristlecone._encoder.numeric import NumericColumns
+from bristlecone._encoder.records import BinaryRecord, DesignRecord, NumericRecord
+from bristlecone._leaves.base import SurvivalLeaves
+from bristlecone._model import document
+from bristlecone.exceptions import ModelFormatError
 
 SCHEMA = Path(__file__).parents[1] / "docs" / "model-schema.json"
 

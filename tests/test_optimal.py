@@ -17,12 +17,12 @@ from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer
 from survival_rows import assert_same_predictions, sample
 
 from bristlecone import curves
+from bristlecone._encoder import BinaryEncoder
+from bristlecone._encoder.use import binary_features
+from bristlecone._estimators.survival import OptimalSurvivalTree
+from bristlecone._model.registry import dumps, loads
 from bristlecone.datasets import load
-from bristlecone.encoder import BinaryEncoder
-from bristlecone.encoder.use import binary_features
-from bristlecone.errors import BristleconeWarning, ConstantFeatureWarning, SearchLimitWarning
-from bristlecone.estimators.survival import OptimalSurvivalTree
-from bristlecone.model.registry import dumps, loads
+from bristlecone.exceptions import BristleconeWarning, ConstantFeatureWarning, SearchLimitWarning
 
 
 def loss_of_leaves(model, y):

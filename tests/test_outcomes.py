@@ -20,7 +20,7 @@ from bristlecone import (
     metrics,
     outcome,
 )
-from bristlecone.model.registry import load_model
+from bristlecone._model.registry import load_model
 from bristlecone.reference import brier_losses
 
 N = 60
@@ -170,8 +170,8 @@ def test_losses_of_a_reference_take_every_form(form):
     ],
     ids=["likelihood", "brier", "greedy", "soft"],
 )
-@pytest.mark.filterwarnings("ignore::bristlecone.FitConvergenceWarning")
-@pytest.mark.filterwarnings("ignore::bristlecone.EmptyLeafWarning")
+@pytest.mark.filterwarnings("ignore::bristlecone.exceptions.FitConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::bristlecone.exceptions.EmptyLeafWarning")
 def test_fit_and_score_take_every_form(tree, form):
     y = FORMS[form]
     rows = X.set_axis(range(N, 2 * N)) if form == "pandas, other index" else X

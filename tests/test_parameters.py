@@ -17,7 +17,6 @@ from bristlecone import (
     DemographicParity,
     FairTreeClassifier,
     GreedySurvivalTree,
-    InvalidParameterError,
     OptimalSurvivalTree,
     OptimalTree,
     OptimalTreeClassifier,
@@ -26,9 +25,10 @@ from bristlecone import (
     RmstParity,
     SoftSurvivalTree,
 )
-from bristlecone.estimators.docstrings import MARKER
-from bristlecone.estimators.parameters import PARAMETERS
-from bristlecone.objectives.parity import CurveParity
+from bristlecone._estimators.docstrings import MARKER
+from bristlecone._estimators.parameters import PARAMETERS
+from bristlecone._objectives.parity import CurveParity
+from bristlecone.exceptions import InvalidParameterError
 
 X = pd.DataFrame({"a": np.repeat([0.0, 1.0, 2.0, 3.0], 8), "b": np.tile([0.0, 1.0], 16)})
 TIME = 1.0 + np.arange(32) % 7 + 3 * X["a"].to_numpy()
@@ -147,7 +147,7 @@ def test_docstrings_have_no_marker_left():
 
 
 def test_every_shared_entry_is_used():
-    from bristlecone.estimators.docstrings import _SHARED
+    from bristlecone._estimators.docstrings import _SHARED
 
     texts = [inspect.getdoc(told) for cls in CASES for told in (cls, cls.fit)]
     for name, (head, *_) in _SHARED.items():

@@ -7,8 +7,8 @@ import pytest
 from survival_rows import sample
 
 from bristlecone import OptimalSurvivalTree, OptimalTreeClassifier, SoftSurvivalTree
+from bristlecone._encoder.rules import leaf_rules, rule_text
 from bristlecone.curves import kaplan_meier
-from bristlecone.encoder.rules import leaf_rules, rule_text
 from bristlecone.plot import plot_leaf_curves, plot_size_path, plot_stability, plot_survival
 from bristlecone.trust import stability
 from bristlecone.tune import TreeSizeCV

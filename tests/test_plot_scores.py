@@ -12,14 +12,13 @@ from bristlecone import (
     OptimalSurvivalTree,
     OptimalTreeClassifier,
     OptimalTreeRegressor,
-    ParetoFront,
-    ParetoPoint,
     PolicyTree,
     SoftSurvivalTree,
     metrics,
 )
+from bristlecone._search.front import ParetoFront, ParetoPoint
 from bristlecone.curves import kaplan_meier
-from bristlecone.errors import SearchLimitWarning
+from bristlecone.exceptions import SearchLimitWarning
 from bristlecone.plot import (
     plot_auc,
     plot_brier,

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from trees_plainly import least_objective
 
-from bristlecone import InfeasibleError, InfeasibleWarning, PolicyTree
-from bristlecone.objectives.rewards import policy_rewards
+from bristlecone import PolicyTree
+from bristlecone._objectives.rewards import policy_rewards
+from bristlecone.exceptions import InfeasibleError, InfeasibleWarning
 
 REWARD_ESTIMATES = ["direct", "inverse-propensity", "doubly-robust"]
 

@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 
 from bristlecone import _core
-from bristlecone.encoder import BinaryEncoder
-from bristlecone.encoder import thresholds as cutting
-from bristlecone.encoder.cuts import rank_columns
-from bristlecone.estimators.classifier import OptimalTreeClassifier
-from bristlecone.estimators.survival import OptimalSurvivalTree
+from bristlecone._encoder import BinaryEncoder
+from bristlecone._encoder import thresholds as cutting
+from bristlecone._encoder.cuts import rank_columns
+from bristlecone._estimators.classifier import OptimalTreeClassifier
+from bristlecone._estimators.survival import OptimalSurvivalTree
 
 TINY = float(np.finfo(float).smallest_subnormal)
 

@@ -13,10 +13,10 @@ from bristlecone import (
     OptimalTreeRegressor,
     SoftSurvivalTree,
 )
-from bristlecone.cli.text import tree_text
+from bristlecone._cli.text import tree_text
+from bristlecone._model.registry import dumps, loads
 from bristlecone.datasets import load
-from bristlecone.errors import ModelFormatError
-from bristlecone.model.registry import dumps, loads
+from bristlecone.exceptions import ModelFormatError
 from bristlecone.report import html_report
 from bristlecone.trust import verify
 

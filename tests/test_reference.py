@@ -11,9 +11,9 @@ from papers import PAPERS
 from survival_rows import sample
 
 from bristlecone import curves
-from bristlecone.estimators.greedy import GreedySurvivalTree
-from bristlecone.estimators.survival import OptimalSurvivalTree
-from bristlecone.model.registry import ModelFormatError, dumps, loads
+from bristlecone._estimators.greedy import GreedySurvivalTree
+from bristlecone._estimators.survival import OptimalSurvivalTree
+from bristlecone._model.registry import ModelFormatError, dumps, loads
 from bristlecone.reference import brier_losses, brier_reference_loss
 from bristlecone.report import certificate, html_report
 

@@ -9,17 +9,15 @@ from papers import PAPERS
 
 from bristlecone import (
     BinaryEncoder,
-    EventFreeWarning,
     GreedySurvivalTree,
-    InvalidParameterError,
     OptimalSurvivalTree,
     OptimalTreeClassifier,
     OptimalTreeRegressor,
     RmstParity,
-    SmallSampleWarning,
     datasets,
 )
-from bristlecone.model.registry import dumps, loads
+from bristlecone._model.registry import dumps, loads
+from bristlecone.exceptions import EventFreeWarning, InvalidParameterError, SmallSampleWarning
 
 TREES = (OptimalSurvivalTree, GreedySurvivalTree)
 

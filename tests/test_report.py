@@ -16,8 +16,6 @@ from sklearn.preprocessing import OneHotEncoder
 
 from bristlecone import (
     GreedySurvivalTree,
-    InfeasibleError,
-    InfeasibleWarning,
     OptimalTree,
     OptimalTreeClassifier,
     OptimalTreeRegressor,
@@ -26,12 +24,13 @@ from bristlecone import (
     Task,
     datasets,
 )
+from bristlecone._encoder import BinaryEncoder
+from bristlecone._encoder.rules import leaf_rules, list_questions, questions, rule_text
+from bristlecone._estimators.survival import OptimalSurvivalTree
 from bristlecone.curves import kaplan_meier
-from bristlecone.encoder import BinaryEncoder
-from bristlecone.encoder.rules import leaf_rules, list_questions, questions, rule_text
-from bristlecone.errors import InvalidParameterError
-from bristlecone.estimators.survival import OptimalSurvivalTree
-from bristlecone.report import certificate, charts, html_report
+from bristlecone.exceptions import InfeasibleError, InfeasibleWarning, InvalidParameterError
+from bristlecone.report import _charts as charts
+from bristlecone.report import certificate, html_report
 
 
 def part(page, begin, end):

@@ -17,7 +17,7 @@ from bristlecone import (
     datasets,
 )
 from bristlecone.report import html_report
-from bristlecone.report.case import case
+from bristlecone.report._case import case
 
 pytestmark = needs_chromium
 

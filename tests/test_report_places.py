@@ -8,9 +8,10 @@ from html_page import Page
 from sklearn import config_context
 
 from bristlecone import BinaryEncoder, OptimalSurvivalTree, datasets
-from bristlecone.cli import main
-from bristlecone.encoder.rules import leaf_rules, rule_text
-from bristlecone.report import html_report, rendering
+from bristlecone._cli import main
+from bristlecone._encoder.rules import leaf_rules, rule_text
+from bristlecone.report import _rendering as rendering
+from bristlecone.report import html_report
 
 
 @pytest.fixture(scope="module")

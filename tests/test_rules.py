@@ -12,8 +12,8 @@ from bristlecone import (
     OptimalTreeRegressor,
     SoftSurvivalTree,
 )
-from bristlecone.encoder import BinaryEncoder
-from bristlecone.encoder.rules import (
+from bristlecone._encoder import BinaryEncoder
+from bristlecone._encoder.rules import (
     Question,
     conditions,
     leaf_rules,

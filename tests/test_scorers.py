@@ -28,9 +28,9 @@ from bristlecone import (
     SoftSurvivalTree,
     metrics,
 )
+from bristlecone._model.registry import dumps, loads
 from bristlecone.curves import censoring_survival, nelson_aalen
-from bristlecone.metrics.scorers import SCORERS
-from bristlecone.model.registry import dumps, loads
+from bristlecone.metrics._scorers import SCORERS
 
 FREE = {"prior": 0, "shrinkage": 0, "min_events_leaf": None}
 

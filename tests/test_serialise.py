@@ -17,15 +17,15 @@ from survival_rows import assert_same_predictions, sample
 from tampering import numbers
 from write_golden import golden_files
 
-from bristlecone.data.records import read
-from bristlecone.encoder import BinaryEncoder
-from bristlecone.errors import InvalidParameterError, ModelFormatError
-from bristlecone.estimators.classifier import OptimalTreeClassifier
-from bristlecone.estimators.soft import SoftSurvivalTree
-from bristlecone.estimators.survival import OptimalSurvivalTree
+from bristlecone._data.records import read
+from bristlecone._encoder import BinaryEncoder
+from bristlecone._estimators.classifier import OptimalTreeClassifier
+from bristlecone._estimators.soft import SoftSurvivalTree
+from bristlecone._estimators.survival import OptimalSurvivalTree
+from bristlecone._model.document import FORMAT, VERSION, Model, seal, write
+from bristlecone._model.registry import dumps, load_model, loads, save_model
+from bristlecone.exceptions import InvalidParameterError, ModelFormatError
 from bristlecone.export import export_dict
-from bristlecone.model.document import FORMAT, VERSION, Model, seal, write
-from bristlecone.model.registry import dumps, load_model, loads, save_model
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +111,7 @@ ALIKE = {
     ],
     ids=["soft", "optimal"],
 )
-@pytest.mark.filterwarnings("ignore::bristlecone.FitConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::bristlecone.exceptions.FitConvergenceWarning")
 def test_features_whose_names_read_alike_are_told_apart_in_files(kind, case, tmp_path):
     columns = {n: pd.Series((v * 60)[:60], dtype=object) for n, v in ALIKE[case].items()}
     rng = np.random.default_rng(0)

@@ -18,10 +18,10 @@ from bristlecone import (
     OptimalTreeClassifier,
     OptimalTreeRegressor,
 )
-from bristlecone.errors import InvalidParameterError, ModelFormatError
+from bristlecone._model.registry import dumps, loads
+from bristlecone._objectives.parity import RmstParity
+from bristlecone.exceptions import InvalidParameterError, ModelFormatError
 from bristlecone.export import export_dict, export_text
-from bristlecone.model.registry import dumps, loads
-from bristlecone.objectives.parity import RmstParity
 from bristlecone.report import html_report
 
 
@@ -307,7 +307,7 @@ def test_brier_optimal_is_least_score_and_distance_to_the_parent():
     model = OptimalSurvivalTree(
         objective="brier", leaf_curve="brier-optimal", max_depth=1, shrinkage=6.0
     ).fit(X, y)
-    from bristlecone.leaves.brier import brier_score_of
+    from bristlecone._leaves.brier import brier_score_of
 
     score = brier_score_of(time, event)
     everyone = np.zeros(len(time), dtype=np.int64)

@@ -7,12 +7,12 @@ import pytest
 from papers import PAPERS
 from survival_rows import assert_same_predictions, sample
 
+from bristlecone._encoder import BinaryEncoder
+from bristlecone._encoder.use import count_distinct
+from bristlecone._estimators.survival import OptimalSurvivalTree
+from bristlecone._model.registry import dumps, loads
 from bristlecone.datasets import load
-from bristlecone.encoder import BinaryEncoder
-from bristlecone.encoder.use import count_distinct
-from bristlecone.errors import ConstantFeatureWarning, SearchLimitWarning
-from bristlecone.estimators.survival import OptimalSurvivalTree
-from bristlecone.model.registry import dumps, loads
+from bristlecone.exceptions import ConstantFeatureWarning, SearchLimitWarning
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def expected_to_fail(estimator):
 
 
 # The checks fit to columns that are constant.
-@pytest.mark.filterwarnings("ignore::bristlecone.ConstantFeatureWarning")
+@pytest.mark.filterwarnings("ignore::bristlecone.exceptions.ConstantFeatureWarning")
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_to_fail)
 def test_checks_of_scikit_learn(estimator, check):
     check(estimator)

@@ -8,12 +8,12 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import KFold, cross_validate
 
-from bristlecone import FitConvergenceWarning, SoftSurvivalTree
-from bristlecone.errors import BristleconeWarning, EmptyLeafWarning
+from bristlecone import SoftSurvivalTree
+from bristlecone._objectives.parity import CurveParity
+from bristlecone._soft.models import MODELS
+from bristlecone._soft.training.fairness import quadrature
+from bristlecone.exceptions import BristleconeWarning, EmptyLeafWarning, FitConvergenceWarning
 from bristlecone.metrics import concordance_index_td
-from bristlecone.objectives.parity import CurveParity
-from bristlecone.soft.models import MODELS
-from bristlecone.soft.training.fairness import quadrature
 
 LEAVES = sorted(MODELS)
 

@@ -6,9 +6,9 @@ from scipy.integrate import quad
 from scipy.optimize import minimize
 
 from bristlecone import SoftSurvivalTree
+from bristlecone._soft.models import MODELS, Sample
+from bristlecone._soft.models.spline import SplineHazards, spline_knots
 from bristlecone.datasets import load
-from bristlecone.soft.models import MODELS, Sample
-from bristlecone.soft.models.spline import SplineHazards, spline_knots
 
 LEAVES = sorted(MODELS)
 

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from bristlecone.soft import routing
-from bristlecone.soft.models import MODELS, Sample
-from bristlecone.soft.training.balance import imbalance, leaf_shares
-from bristlecone.soft.training.fairness import Fairness, gini_mix, pair_distance, quadrature
-from bristlecone.soft.training.initialise import initial
-from bristlecone.soft.training.joint import Trained
-from bristlecone.soft.training.nodec import _half, _step, fit_nodec
-from bristlecone.soft.training.problem import Parameters, Problem, Rows
-from bristlecone.soft.training.train import chosen
+from bristlecone._soft import routing
+from bristlecone._soft.models import MODELS, Sample
+from bristlecone._soft.training.balance import imbalance, leaf_shares
+from bristlecone._soft.training.fairness import Fairness, gini_mix, pair_distance, quadrature
+from bristlecone._soft.training.initialise import initial
+from bristlecone._soft.training.joint import Trained
+from bristlecone._soft.training.nodec import _half, _step, fit_nodec
+from bristlecone._soft.training.problem import Parameters, Problem, Rows
+from bristlecone._soft.training.train import chosen
 
 LEAVES = sorted(MODELS)
 

@@ -9,12 +9,12 @@ import pytest
 from scipy.stats import rankdata
 from survival_rows import assert_same_predictions, hazard, sample, survival
 
-from bristlecone import ConstantFeatureWarning, SoftSurvivalTree, curves, load_model, save_model
-from bristlecone.errors import EmptyLeafWarning, ModelFormatError
+from bristlecone import SoftSurvivalTree, curves, load_model, save_model
+from bristlecone._objectives.parity import CurveParity
+from bristlecone._soft.models import MODELS
+from bristlecone.exceptions import ConstantFeatureWarning, EmptyLeafWarning, ModelFormatError
 from bristlecone.export import export_dict, export_text
 from bristlecone.metrics import concordance_index_censored
-from bristlecone.objectives.parity import CurveParity
-from bristlecone.soft.models import MODELS
 
 
 def make(**parameters):

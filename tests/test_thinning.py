@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from model_values import model_of, soft, step
 
-from bristlecone.data.survival import TrainingData
-from bristlecone.leaves.statistics import SurvivalRows
-from bristlecone.leaves.survival import StepLeaves
-from bristlecone.leaves.thinning import thinned
-from bristlecone.model import document
+from bristlecone._data.survival import TrainingData
+from bristlecone._leaves.statistics import SurvivalRows
+from bristlecone._leaves.survival import StepLeaves
+from bristlecone._leaves.thinning import thinned
+from bristlecone._model import document
 
 MANY = 400
 KINDS = [

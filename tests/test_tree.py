@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from bristlecone.tree import Tree
+from bristlecone._tree import Tree
 
 #        0: x1?
 #   1: x0?    4: leaf

@@ -18,7 +18,7 @@ from bristlecone import (
     OptimalTreeRegressor,
     PolicyTree,
 )
-from bristlecone.errors import SearchLimitWarning
+from bristlecone.exceptions import SearchLimitWarning
 from bristlecone.trust import alternatives, near_optimal_trees, stability
 
 

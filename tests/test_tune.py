@@ -28,8 +28,6 @@ from bristlecone import (
     DemographicParity,
     FairTreeClassifier,
     GreedySurvivalTree,
-    InfeasibleError,
-    InvalidParameterError,
     OptimalSurvivalTree,
     OptimalTree,
     OptimalTreeClassifier,
@@ -39,9 +37,10 @@ from bristlecone import (
     Task,
     metrics,
 )
-from bristlecone.metrics.scorers import SCORERS
+from bristlecone.exceptions import InfeasibleError, InvalidParameterError
+from bristlecone.metrics._scorers import SCORERS
 from bristlecone.tune import TreeSizeCV, evaluate
-from bristlecone.tune.folds import corrected_error, standard_error
+from bristlecone.tune._folds import corrected_error, standard_error
 
 PLAIN = {"max_depth": 2, "encoder": BinaryEncoder(n_thresholds=4)}
 
@@ -316,14 +315,14 @@ def test_sizes_without_an_admissible_tree_are_left_out():
     X, gain, rng = numbers()
     treatment = rng.choice(["a", "b"], 120)
     tree = PolicyTree(reward="inverse-propensity", capacities={"a": 0.6, "b": 0.6}, max_depth=1)
-    with pytest.warns(bristlecone.InfeasibleWarning):
+    with pytest.warns(bristlecone.exceptions.InfeasibleWarning):
         search = TreeSizeCV(tree, cv=3).fit(X, gain, treatment=treatment, propensity=0.5)
     assert np.isnan(search.cv_results_["mean_test_score"]).tolist() == [True, False]
     assert search.cv_results_["rank_test_score"].tolist() == [2, 1]
     assert search.best_n_leaves_ == 2
     never = clone(tree).set_params(max_leaf_nodes=1)
     with (
-        pytest.warns(bristlecone.InfeasibleWarning),
+        pytest.warns(bristlecone.exceptions.InfeasibleWarning),
         pytest.raises(InfeasibleError, match="at no size every fold and all rows have a tree"),
     ):
         TreeSizeCV(never, cv=3).fit(X, gain, treatment=treatment, propensity=0.5)

@@ -10,7 +10,7 @@ from bristlecone import (
     OptimalSurvivalTree,
     SoftSurvivalTree,
 )
-from bristlecone.encoder import BinaryEncoder
+from bristlecone._encoder import BinaryEncoder
 
 
 def study(n=200, seed=0):

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from bristlecone import OptimalTree, OptimalTreeRegressor, Task
 from bristlecone.datasets import load
-from bristlecone.errors import (
+from bristlecone.exceptions import (
     ConstantFeatureWarning,
     InfeasibleError,
     InfeasibleWarning,

@@ -12,12 +12,12 @@ import pyarrow as pa
 import pytest
 
 from bristlecone import CostSensitiveTreeClassifier, OptimalSurvivalTree
+from bristlecone._data import checks, groups, outcome_names, targets
+from bristlecone._data.outcomes import check_survival
+from bristlecone._data.rows import check_sample_weight
+from bristlecone._data.survival import check_training_data
 from bristlecone.curves import kaplan_meier
-from bristlecone.data import checks, groups, outcome_names, targets
-from bristlecone.data.outcomes import check_survival
-from bristlecone.data.rows import check_sample_weight
-from bristlecone.data.survival import check_training_data
-from bristlecone.errors import InvalidParameterError
+from bristlecone.exceptions import InvalidParameterError
 from bristlecone.metrics import concordance_index_censored, concordance_index_td, logrank_test
 
 EVENT = np.array([True, False, True, False])

@@ -23,8 +23,8 @@ from bristlecone import (
     PolicyTree,
     Task,
 )
+from bristlecone._model.registry import dumps, loads
 from bristlecone.datasets import load
-from bristlecone.model.registry import dumps, loads
 from bristlecone.trust import verify
 
 EVERY = {**SUBJECTS, "brier": BRIER, "f1": F1, "greedy over thresholds": THRESHOLDS}
@@ -337,26 +337,26 @@ def test_nothing_is_shared_with_the_fit():
     folder = Path(bristlecone.__file__).parent / "trust"
     # Readers of what the user gave, the statement of the questions, and types of what is verified.
     allowed = {
-        "bristlecone.data.arrays": {"as_array"},
-        "bristlecone.data.outcomes": {"check_survival"},
-        "bristlecone.encoder.binary": {"BinaryEncoder"},
-        "bristlecone.encoder.decisions": {"Decision", "feature_decisions"},
-        "bristlecone.encoder.design": {"DesignEncoder"},
-        "bristlecone.encoder.numeric": {"NumericColumns"},
-        "bristlecone.errors": {"CertificateError"},
-        "bristlecone.leaves.base": {"SurvivalLeaves"},
-        "bristlecone.leaves.labels": {"ClassLeaves", "LabelLeaves"},
-        "bristlecone.leaves.means": {"LEVELS", "MeanLeaves"},
-        "bristlecone.leaves.own": {"OwnLeaves"},
-        "bristlecone.leaves.survival": {"StepLeaves"},
-        "bristlecone.model.survival": {"CURVE_ERROR"},
-        "bristlecone.tree": {"Tree"},
-        "bristlecone.view.fitted": {"check_tree"},
+        "bristlecone._data.arrays": {"as_array"},
+        "bristlecone._data.outcomes": {"check_survival"},
+        "bristlecone._encoder.binary": {"BinaryEncoder"},
+        "bristlecone._encoder.decisions": {"Decision", "feature_decisions"},
+        "bristlecone._encoder.design": {"DesignEncoder"},
+        "bristlecone._encoder.numeric": {"NumericColumns"},
+        "bristlecone.exceptions": {"CertificateError"},
+        "bristlecone._leaves.base": {"SurvivalLeaves"},
+        "bristlecone._leaves.labels": {"ClassLeaves", "LabelLeaves"},
+        "bristlecone._leaves.means": {"LEVELS", "MeanLeaves"},
+        "bristlecone._leaves.own": {"OwnLeaves"},
+        "bristlecone._leaves.survival": {"StepLeaves"},
+        "bristlecone._model.survival": {"CURVE_ERROR"},
+        "bristlecone._tree": {"Tree"},
+        "bristlecone._view.fitted": {"check_tree"},
     }
     names = ("verification", "verify", "compare", "proof", "exhaustive", "losses", "leaves")
     more = ("plain", "rows", "columns", "cells", "exact", "optimality", "statement", "survival")
     for name in (*names, *more):
-        for node in ast.walk(ast.parse((folder / f"{name}.py").read_text(encoding="utf-8"))):
+        for node in ast.walk(ast.parse((folder / f"_{name}.py").read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):
                 assert not [one for one in node.names if one.name.startswith("bristlecone")]
             if not isinstance(node, ast.ImportFrom) or not node.module.startswith("bristlecone"):

@@ -20,12 +20,12 @@ from bristlecone import (
     PolicyTree,
 )
 from bristlecone.datasets import list_datasets, load
-from bristlecone.errors import CertificateError
+from bristlecone.exceptions import CertificateError
 from bristlecone.trust import alternatives, near_optimal_trees, verify
-from bristlecone.trust.exhaustive import Limits, better_tree
-from bristlecone.trust.losses import statement_of
-from bristlecone.trust.optimality import is_optimal
-from bristlecone.trust.rows import Rows
+from bristlecone.trust._exhaustive import Limits, better_tree
+from bristlecone.trust._losses import statement_of
+from bristlecone.trust._optimality import is_optimal
+from bristlecone.trust._rows import Rows
 
 # The first row is an outlier; x1 and x2 are rivals for the others.
 X = np.array([[1, 0, 0], [0, 0, 0], [0, 1, 0], [0, 0, 1], [0, 1, 1]], dtype=bool)

@@ -6,9 +6,9 @@ from sklearn.linear_model import LinearRegression
 from survival_rows import sample
 
 from bristlecone import OptimalSurvivalTree, OptimalTreeClassifier, OptimalTreeRegressor
-from bristlecone.view.fitted import check_tree
-from bristlecone.view.layout import place
-from bristlecone.view.palette import LABELS, PAPER, leaf_colours, ramp
+from bristlecone._view.fitted import check_tree
+from bristlecone._view.layout import place
+from bristlecone._view.palette import LABELS, PAPER, leaf_colours, ramp
 
 
 def luminance(colour):

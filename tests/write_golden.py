@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 
 import bristlecone as bc
-from bristlecone.model.document import VERSION, Model
-from bristlecone.objectives.parity import CurveParity
+from bristlecone._model.document import VERSION, Model
+from bristlecone._objectives.parity import CurveParity
 
 ROOT = Path(__file__).parents[1]
 GOLDEN = ROOT / "tests" / "golden"

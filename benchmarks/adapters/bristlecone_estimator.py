@@ -43,7 +43,7 @@ class Adapter:
         """Train; what an earlier fit left is not used."""
         with warnings.catch_warnings():
             # A limit is in the status.
-            warnings.simplefilter("ignore", bristlecone.SearchLimitWarning)
+            warnings.simplefilter("ignore", bristlecone.exceptions.SearchLimitWarning)
             self._model = self._blank.fit(self._X, self._y, **self._extra)
 
     def outcome(self) -> Outcome:

@@ -2,7 +2,7 @@
 
 import sys
 
-from bristlecone.cli import main
+from bristlecone._cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from bristlecone import _core
-from bristlecone.data.outcomes import Outcome, check_survival
-from bristlecone.data.rows import check_row_labels, check_sample_weight
+from bristlecone._data.outcomes import Outcome, check_survival
+from bristlecone._data.rows import check_row_labels, check_sample_weight
 
 __all__ = [
     "KaplanMeier",

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bristlecone.data.outcomes import check_survival
-from bristlecone.data.rows import check_row_labels, check_sample_weight
-from bristlecone.leaves.brier import brier_score_of, check_time_grid, on_time_grid
-from bristlecone.metrics.inputs import as_curves
+from bristlecone._data.outcomes import check_survival
+from bristlecone._data.rows import check_row_labels, check_sample_weight
+from bristlecone._leaves.brier import brier_score_of, check_time_grid, on_time_grid
+from bristlecone.metrics._inputs import as_curves
 
 __all__ = ["brier_losses", "brier_reference_loss"]
 

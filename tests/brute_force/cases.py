@@ -17,7 +17,7 @@ import pytest
 from checks import fitted
 from problems import DRAWS, front, greedy, listed
 
-from bristlecone.errors import BristleconeWarning
+from bristlecone.exceptions import BristleconeWarning
 
 GREEDY = {"greedy": greedy}
 # What a refusal of data of wide range names.

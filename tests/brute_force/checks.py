@@ -8,7 +8,7 @@ from fractions import Fraction
 import exhaustive as plain
 import numpy as np
 
-from bristlecone.model.registry import dumps, loads
+from bristlecone._model.registry import dumps, loads
 
 # What is promised of an objective, and of a bound that no tree undercuts, relative to their terms.
 NEAR, PROOF = Fraction(1, 10**9), Fraction(1, 10**12)

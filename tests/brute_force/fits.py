@@ -23,7 +23,7 @@ from checks import (
 from drawing import Amount, Chosen, one_of
 
 from bristlecone._core import backends, tasks
-from bristlecone.errors import InfeasibleError
+from bristlecone.exceptions import InfeasibleError
 
 
 def a_fit_finds_the_best_tree_and_says_nothing_false(problem, rng):

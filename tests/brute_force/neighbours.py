@@ -21,7 +21,7 @@ from drawing import Amount, Chosen, one_of
 from fits import limits
 
 from bristlecone import OptimalTree
-from bristlecone.errors import BristleconeWarning
+from bristlecone.exceptions import BristleconeWarning
 from bristlecone.trust import alternatives, near_optimal_trees
 
 

@@ -7,8 +7,8 @@ import pandas as pd
 from checks import close, fitted, is_near
 from drawing import Amount, as_given, one_of
 
-from bristlecone.encoder import BinaryEncoder
-from bristlecone.errors import InvalidParameterError
+from bristlecone._encoder import BinaryEncoder
+from bristlecone.exceptions import InvalidParameterError
 from bristlecone.trust import verify
 
 

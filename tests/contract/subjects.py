@@ -31,7 +31,7 @@ from bristlecone import (
     SoftSurvivalTree,
     Task,
 )
-from bristlecone.objectives.parity import CurveParity
+from bristlecone._objectives.parity import CurveParity
 from contract.studies import (
     Study,
     grouped_labels,

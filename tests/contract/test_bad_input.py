@@ -11,7 +11,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder
 
-from bristlecone import ConstantFeatureWarning
+from bristlecone.exceptions import ConstantFeatureWarning
 from contract.subjects import EVERY, READERS, SUBJECTS, same, untouched
 
 

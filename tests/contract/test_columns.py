@@ -6,7 +6,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from bristlecone import BristleconeWarning
+from bristlecone.exceptions import BristleconeWarning
 from contract.subjects import same
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bristlecone import save_model
-from bristlecone.cli import main
+from bristlecone._cli import main
 from bristlecone.export import export_text
 
 

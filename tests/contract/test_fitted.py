@@ -10,8 +10,9 @@ import pytest
 from scipy.sparse import csr_matrix
 from sklearn.exceptions import NotFittedError
 
-from bristlecone import SearchLimitWarning, __version__
-from bristlecone.encoder import BinaryEncoder
+from bristlecone import __version__
+from bristlecone._encoder import BinaryEncoder
+from bristlecone.exceptions import SearchLimitWarning
 from bristlecone.export import export_dict, export_text
 from bristlecone.report import html_report
 from contract.subjects import same

@@ -11,13 +11,8 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 
-from bristlecone import (
-    ModelFormatError,
-    OptimalTreeRegressor,
-    SoftSurvivalTree,
-    load_model,
-    save_model,
-)
+from bristlecone import OptimalTreeRegressor, SoftSurvivalTree, load_model, save_model
+from bristlecone.exceptions import ModelFormatError
 from bristlecone.export import export_dict, export_text
 from contract.subjects import same
 

@@ -9,9 +9,9 @@ import pandas as pd
 import polars as pl
 from odd_columns import MIXED, NAMES, TEXTS
 
-from bristlecone.encoder import BinaryEncoder
-from bristlecone.encoder.decisions import decide, feature_decisions
-from bristlecone.errors import BristleconeWarning, ModelFormatError
+from bristlecone._encoder import BinaryEncoder
+from bristlecone._encoder.decisions import decide, feature_decisions
+from bristlecone.exceptions import BristleconeWarning, ModelFormatError
 
 TINY = np.nextafter(0, 1)
 NEAR = 1 + np.finfo(float).eps * np.arange(4)

@@ -14,9 +14,9 @@ from bristlecone import (
     OptimalTreeClassifier,
     OptimalTreeRegressor,
 )
-from bristlecone.errors import BristleconeWarning
+from bristlecone.exceptions import BristleconeWarning
 from bristlecone.export import export_rules
-from bristlecone.export.program import program_of
+from bristlecone.export._program import program_of
 
 
 def tree(rng):

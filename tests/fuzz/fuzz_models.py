@@ -11,8 +11,8 @@ import pandas as pd
 from tampering import sealed
 from write_golden import golden_files
 
-from bristlecone.errors import BristleconeWarning, ModelFormatError
-from bristlecone.model.registry import loads
+from bristlecone._model.registry import loads
+from bristlecone.exceptions import BristleconeWarning, ModelFormatError
 
 # No file of a golden tree takes as much, however it is changed. In kilobytes.
 MOST_MEMORY = 200_000

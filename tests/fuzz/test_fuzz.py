@@ -21,7 +21,7 @@ def test_any_input_is_read_or_refused(name):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::bristlecone.errors.BristleconeWarning")
+@pytest.mark.filterwarnings("ignore::bristlecone.exceptions.BristleconeWarning")
 def test_r_predicts_as_random_trees(tmp_path):
     if shutil.which("Rscript") is None:
         pytest.skip("needs Rscript")

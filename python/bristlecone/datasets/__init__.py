@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone.data.frame import correctly_rounded
-from bristlecone.data.outcomes import outcome
+from bristlecone._data.frame import correctly_rounded
+from bristlecone._data.outcomes import outcome
 
 __all__ = ["Dataset", "DatasetInfo", "describe", "list_datasets", "load"]
 

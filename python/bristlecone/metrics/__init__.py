@@ -15,17 +15,17 @@ only, G zero or unknown where it is needed) there is a ValueError that says so, 
 Scorers, which cross-validation takes, end their window there instead.
 """
 
-from bristlecone.metrics.auc import cumulative_dynamic_auc
-from bristlecone.metrics.brier import brier_score, ibs_ratio, integrated_brier_score
-from bristlecone.metrics.calibration import d_calibration, one_time_calibration
-from bristlecone.metrics.concordance import (
+from bristlecone.metrics._auc import cumulative_dynamic_auc
+from bristlecone.metrics._brier import brier_score, ibs_ratio, integrated_brier_score
+from bristlecone.metrics._calibration import d_calibration, one_time_calibration
+from bristlecone.metrics._concordance import (
     concordance_index_censored,
     concordance_index_ipcw,
     concordance_index_td,
     concordance_index_td_ipcw,
 )
-from bristlecone.metrics.logrank import logrank_test
-from bristlecone.metrics.scorers import (
+from bristlecone.metrics._logrank import logrank_test
+from bristlecone.metrics._scorers import (
     auc_scorer,
     concordance_scorer,
     ibs_scorer,

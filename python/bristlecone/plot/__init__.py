@@ -5,13 +5,13 @@ and files are the user's. Nothing is shown, and no setting of matplotlib is chan
 imported when something is drawn, never with the package.
 """
 
-from bristlecone.plot.calibration import plot_calibration
-from bristlecone.plot.curves import plot_leaf_curves, plot_survival
-from bristlecone.plot.scores import plot_auc, plot_brier
-from bristlecone.plot.searches import plot_front, plot_size_path, plot_trace
-from bristlecone.plot.stability import plot_stability
-from bristlecone.plot.thresholds import plot_thresholds
-from bristlecone.plot.tree import plot_tree
+from bristlecone.plot._calibration import plot_calibration
+from bristlecone.plot._curves import plot_leaf_curves, plot_survival
+from bristlecone.plot._scores import plot_auc, plot_brier
+from bristlecone.plot._searches import plot_front, plot_size_path, plot_trace
+from bristlecone.plot._stability import plot_stability
+from bristlecone.plot._thresholds import plot_thresholds
+from bristlecone.plot._tree import plot_tree
 
 __all__ = [
     "plot_auc",

@@ -3,7 +3,7 @@
 With script it is interactive. Made by templates: the extra ``report`` has their engine, Jinja2.
 """
 
-from bristlecone.report.page import html_report
-from bristlecone.report.proof import certificate
+from bristlecone.report._page import html_report
+from bristlecone.report._proof import certificate
 
 __all__ = ["certificate", "html_report"]

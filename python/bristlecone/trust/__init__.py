@@ -1,10 +1,10 @@
 """Second opinions on fitted trees."""
 
-from bristlecone.trust.alternatives import alternatives
-from bristlecone.trust.near_optimal import NearOptimalTrees, near_optimal_trees
-from bristlecone.trust.stability import Stability, stability
-from bristlecone.trust.verification import Check, Verification
-from bristlecone.trust.verify import verify
+from bristlecone.trust._alternatives import alternatives
+from bristlecone.trust._near_optimal import NearOptimalTrees, near_optimal_trees
+from bristlecone.trust._stability import Stability, stability
+from bristlecone.trust._verification import Check, Verification
+from bristlecone.trust._verify import verify
 
 __all__ = [
     "Check",

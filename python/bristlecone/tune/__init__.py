@@ -4,7 +4,7 @@
 ``evaluate`` compares estimators over the same folds.
 """
 
-from bristlecone.tune.compare import evaluate
-from bristlecone.tune.size import TreeSizeCV
+from bristlecone.tune._compare import evaluate
+from bristlecone.tune._size import TreeSizeCV
 
 __all__ = ["TreeSizeCV", "evaluate"]

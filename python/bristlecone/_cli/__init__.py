@@ -1,0 +1,100 @@
+"""The command line: ``fit``, ``predict``, ``show``, ``export``, ``verify`` and ``datasets``.
+
+Exit status: 0 after success, 1 when a check of ``verify`` fails, 2 after an error (one line on
+standard error, no file written), 130 after Ctrl-C; a ``fit`` that Ctrl-C stopped still reports the
+best tree it had found.
+
+Each command is a module with a function ``run``. What is imported here is little, so that
+``--version`` and ``--help`` answer at once.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+
+from bristlecone._cli.arguments import parse
+
+__all__ = ["main"]
+
+_ERROR, _INTERRUPTED = 2, 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments without the name of the program; those of the process by default.
+
+    Returns
+    -------
+    int
+        Exit status.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # Names of columns and categories may not exist in the terminal's encoding.
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        arguments = parse(argv)
+        if arguments is None:
+            return 0
+        with _interrupt_ends_the_process():
+            command = import_module(f"bristlecone._cli.{arguments.command}")
+        with _warnings_as_lines():
+            status: int = command.run(arguments)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        # The reader has seen enough; without this Python complains once more when it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        return _fail(f"{where}{error.strerror or error}")
+    except (ValueError, TypeError, ImportError, MemoryError, RuntimeError) as error:
+        return _fail(str(error) or type(error).__name__)
+
+
+def _fail(message: str) -> int:
+    print(f"bristlecone: error: {' '.join(message.split())}", file=sys.stderr)
+    return _ERROR
+
+
+@contextmanager
+def _interrupt_ends_the_process() -> Iterator[None]:
+    """While libraries are imported: some turn a KeyboardInterrupt into an error of their own."""
+    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not usual or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, lambda *_: os._exit(_INTERRUPTED))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextmanager
+def _warnings_as_lines() -> Iterator[None]:
+    """Print every warning as one line."""
+    from bristlecone.exceptions import BristleconeWarning
+
+    def show(message: Warning | str, *_: object, **__: object) -> None:
+        print(f"bristlecone: warning: {' '.join(str(message).split())}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", BristleconeWarning)
+        warnings.showwarning = show
+        yield

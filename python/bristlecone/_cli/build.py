@@ -1,0 +1,114 @@
+"""The estimator that the options describe."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import bristlecone
+from bristlecone._cli.kinds import Kind, flag
+from bristlecone._cli.options import Group
+from bristlecone._cli.roles import Columns, Rows
+from bristlecone._cli.tables import check_column, listed, spells
+from bristlecone._estimators.parameters import Parameter
+
+__all__ = ["build", "check_names", "check_needs", "name_values"]
+
+_NEEDS = {
+    "title": "report",
+    "time_label": "report",
+    **dict.fromkeys(("folds", "repeats", "rule", "scoring"), "tune"),
+}
+
+
+def build(kind: Kind, given: Mapping[str, Any]) -> Any:
+    """Estimator of the options that are given, with its parameters checked."""
+    check_needs(given, kind.needs)
+    parameters: dict[str, Any] = {}
+    for group in kind.groups:
+        values = {
+            option.name.removeprefix(f"{group.made}_"): _value(option, given[option.name])
+            for option in group.options
+            if option.name in given
+        }
+        if not group.made:
+            parameters |= values
+        elif values or isinstance(group.cls, Mapping):
+            if group.made in parameters:
+                raise ValueError(f"{flag(group.made)} does not go with {flag(next(iter(values)))}")
+            cls = _class(group, values)
+            made = parameters[group.made] = getattr(bristlecone, cls)(**values)
+            if hasattr(made, "check_parameters"):
+                made.check_parameters()
+    estimator = getattr(bristlecone, kind.cls)(**parameters)
+    estimator.check_parameters()
+    return estimator
+
+
+def _class(group: Group, values: dict[str, Any]) -> str:
+    """Class of a group's parameter; what chooses it is taken from the values."""
+    if isinstance(group.cls, str):
+        return group.cls
+    default = next(option.default for option in group.options if option.name == group.made)
+    name = values.pop(group.made, default)
+    if name not in group.cls:
+        raise ValueError(f"{flag(group.made)} must be one of {', '.join(group.cls)}; got {name!r}")
+    for option in group.options:
+        part = option.name.removeprefix(f"{group.made}_")
+        if option.name != group.made and part not in values:
+            raise ValueError(f"{flag(option)} is needed")
+    return group.cls[name]
+
+
+def check_needs(given: Mapping[str, Any], needs: Mapping[str, str] | None = None) -> None:
+    """Raise ValueError where an option is given without the one that it needs."""
+    for option, other in {**_NEEDS, **(needs or {})}.items():
+        if given.get(option) is not None and given.get(other) is None:
+            raise ValueError(f"{flag(option)} needs {flag(other)}")
+
+
+def _value(option: Parameter, read: Any) -> Any:
+    if option.nargs is None:
+        return read
+    try:
+        return option.gather(read)
+    except ValueError as error:
+        raise ValueError(f"{flag(option)}: {error}") from None
+
+
+def check_names(kind: Kind, estimator: Any, columns: Columns) -> None:
+    """Raise ValueError where a parameter names features that there are not."""
+    for option, names in _mappings(kind, estimator):
+        if not kind.keyed[option.name]:
+            for name in names:
+                check_column(name, columns.features, flag(option))
+
+
+def name_values(kind: Kind, estimator: Any, columns: Columns, rows: Rows) -> None:
+    """Let parameters name labels and treatments by their values, no longer by their spelling."""
+    for option, names in _mappings(kind, estimator):
+        role = kind.keyed[option.name]
+        if not role:
+            continue
+        argument = next(one.argument for one in kind.roles if one.name == role)
+        found = dict.fromkeys((rows.more[argument] if argument else rows.y).tolist())
+        named = {}
+        for name, amount in names.items():
+            value = next((value for value in found if spells(name, value)), None)
+            if value is None:
+                raise ValueError(
+                    f"{flag(option)}: {name} does not occur in column {columns.roles[role][0]!r}, "
+                    f"which holds {listed(found)}"
+                )
+            named[value] = amount
+        estimator.set_params(**{option.name: named})
+
+
+def _mappings(kind: Kind, estimator: Any) -> list[tuple[Parameter, Mapping[str, Any]]]:
+    given = estimator.get_params(deep=False)
+    options = [option for group in kind.groups for option in group.options]
+    return [
+        (option, given[option.name])
+        for option in options
+        if option.name in kind.keyed and isinstance(given[option.name], Mapping)
+    ]

@@ -1,0 +1,173 @@
+"""Columns as pandas read them: dates, and checks of text that should be numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from shlex import quote
+from typing import Any
+
+from bristlecone._data.numbers import DECIMAL_MARKS, parse_number
+
+__all__ = ["NUMBER", "TEXT", "TIME", "CellError", "dates", "has_commas", "have_commas", "typed"]
+
+TEXT, NUMBER, TIME = "text", "number", "time"
+# A column is a broken column of numbers if so many of its cells are numbers, with too many
+# different values for codes.
+_NUMBER_SHARE = 0.9
+_CODES = 10
+_FEWEST = 4
+_SAMPLE = 200
+
+
+class CellError(Exception):
+    """A cell that cannot be read.
+
+    Attributes
+    ----------
+    row : int
+    column : str
+    problem : str
+        What is wrong, as the end of a sentence that names the file, the place and the column.
+    """
+
+    def __init__(self, row: int, column: str, problem: str) -> None:
+        super().__init__(problem)
+        self.row, self.column, self.problem = row, column, problem
+
+
+def _first_row(column: Any, value: Any) -> int:
+    """First row that holds the value."""
+    return int((column == value).to_numpy().argmax())
+
+
+def typed(column: Any, kind: str | None, mark: str) -> Any:
+    """A column of a CSV file as what it is asked to be; None finds out.
+
+    pandas has read numbers, and booleans. A time is a number or a date in ISO 8601.
+
+    Raises
+    ------
+    CellError
+        For a cell that is not of the kind, and for one of a few cells that keep a column from
+        being numbers.
+    """
+    if kind == TEXT or column.dtype.kind != "O" or (kind is None and _is_text(column)):
+        return column
+    levels = column.dropna().unique().tolist()
+    if all(isinstance(level, bool) for level in levels):
+        return column
+    if all(_is_number(level, mark) for level in levels):
+        # Whole numbers beyond 64 bits.
+        return column.map({level: parse_number(str(level), mark) for level in levels})
+    if mark == "," and all(_is_number(level, ".") for level in levels):
+        raise _wrong_mark(column, levels, mark)
+    if kind == TIME and (moments := dates(column)) is not None:
+        return moments
+    if kind in (NUMBER, TIME):
+        odd = next(level for level in levels if not _is_number(level, mark))
+        raise CellError(_first_row(column, odd), str(column.name), f"{odd!r} is not a number")
+    _refuse_nearly_numbers(column, levels, mark)
+    return column
+
+
+def dates(column: Any) -> Any:
+    """Dates of texts in ISO 8601; None if no text is one.
+
+    Raises
+    ------
+    CellError
+        If some texts are dates and one is not.
+    """
+    levels = column.dropna().unique().tolist()
+    found = {level: date for level in levels if (date := _date(level)) is not None}
+    if not found:
+        return None
+    if len(found) < len(levels):
+        odd = next(level for level in levels if level not in found)
+        example = next(iter(found))
+        problem = f"{odd!r} is not a date, and other cells are, such as {example!r}"
+        raise CellError(_first_row(column, odd), str(column.name), problem)
+    return column.map(found)
+
+
+def _date(text: str) -> datetime | None:
+    try:
+        # Python 3.10 does not know the Z of UTC.
+        return datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        return None
+
+
+def has_commas(frame: Any) -> bool:
+    """Whether a column of text is numbers with decimal commas."""
+    texts = [frame[name] for name in frame.columns if frame[name].dtype.kind == "O"]
+    return any(
+        have_commas(column.dropna().unique().tolist()) for column in texts if not _is_text(column)
+    )
+
+
+def have_commas(cells: Iterable[Any]) -> bool:
+    """Whether all cells are numbers, and some have decimal commas."""
+    has_comma = False
+    for cell in cells:
+        if not isinstance(cell, str) or parse_number(cell, ",") is None:
+            return False
+        has_comma |= parse_number(cell) is None
+    return has_comma
+
+
+def _is_text(column: Any) -> bool:
+    """Whether most of some cells, evenly spread over the column, are neither numbers nor missing.
+
+    That decides quickly that a column is no broken column of numbers.
+    """
+    cells = column.iloc[:: len(column) // _SAMPLE + 1].dropna().tolist()
+    odd = [isinstance(cell, str) and not _is_number(cell, *DECIMAL_MARKS) for cell in cells]
+    return 2 * sum(odd) > len(cells)
+
+
+def _is_number(level: Any, *marks: str) -> bool:
+    return any(parse_number(str(level), mark) is not None for mark in marks)
+
+
+def _refuse_nearly_numbers(column: Any, levels: list[Any], mark: str) -> None:
+    """Raise CellError if a few cells keep a column from being numbers."""
+    n_present = int(column.notna().sum())
+    most_odd = max(1, (1 - _NUMBER_SHARE) * n_present)
+    odd: list[Any] = []
+    for level in levels:
+        if not _is_number(level, *DECIMAL_MARKS):
+            odd.append(level)
+            if len(odd) > most_odd:
+                return
+    n_odd = int(column.isin(odd).sum())
+    n_numbers = n_present - n_odd
+    if n_odd > most_odd or n_numbers < _FEWEST:
+        return
+    if len(levels) - len(odd) <= min(_CODES, n_numbers // 2):
+        return
+    if not odd:
+        raise _wrong_mark(column, levels, mark)
+    raise CellError(
+        _first_row(column, odd[0]),
+        str(column.name),
+        f"{odd[0]!r} is not a number, and nearly all other cells are; correct it, read it as "
+        f"missing (--na {quote(odd[0])}) or {_as_text(column)}",
+    )
+
+
+def _wrong_mark(column: Any, levels: list[Any], mark: str) -> CellError:
+    """The error about numbers of which some have the other decimal mark."""
+    wrong = next(level for level in levels if not _is_number(level, mark))
+    return CellError(
+        _first_row(column, wrong),
+        str(column.name),
+        f"{wrong!r} has a decimal {'comma' if mark == '.' else 'point'}; the numbers of a file "
+        "must have points, or commas in all columns if semicolons or tabs separate the cells. "
+        f"Write them alike, or {_as_text(column)}",
+    )
+
+
+def _as_text(column: Any) -> str:
+    return f"read the column as text (--categorical {quote(str(column.name))})"

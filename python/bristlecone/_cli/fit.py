@@ -1,0 +1,144 @@
+"""``bristlecone fit``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from contextlib import nullcontext
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+from bristlecone import datasets
+from bristlecone._cli.build import build, check_names, name_values
+from bristlecone._cli.kinds import KINDS, Kind
+from bristlecone._cli.progress import progress_line, searches_line
+from bristlecone._cli.roles import Columns, Rows, assigned, read_rows
+from bristlecone._cli.tables import DataFile, identifiers, is_bundled, open_table, output
+from bristlecone._cli.text import size, size_text, tree_text
+from bristlecone._log import warn
+from bristlecone._model.files import write_files
+from bristlecone._search.progress import SearchCost, readable_bytes, readable_seconds
+from bristlecone.exceptions import BristleconeWarning
+from bristlecone.report import html_report
+from bristlecone.report._rendering import check_engine
+
+__all__ = ["run"]
+
+_INTERRUPTED = 130
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Fit a tree, print it, and write the files asked for."""
+    kind = KINDS[arguments.estimator]
+    estimator = build(kind, vars(arguments))
+    targets = _targets(arguments)
+    if "--report" in targets:
+        check_engine()
+    table = open_table(arguments.data)
+    columns = assigned(kind, arguments, table.columns, table.name)
+    check_names(kind, estimator, columns)
+    rows = read_rows(kind, arguments, table, columns)
+    name_values(kind, estimator, columns, rows)
+    _warn_of_columns(arguments, table, rows)
+    if arguments.estimate:
+        if arguments.tune:
+            raise ValueError("--estimate is of a single search; it does not go with --tune")
+        print(_forecast(estimator.estimate_cost(rows.X, rows.y, **rows.more)), end="")
+        return 0
+    if arguments.tune:
+        search = _tuned(estimator, rows, arguments)
+        estimator = search.best_estimator_
+        print(size_text(search.cv_results_, search.best_index_, arguments.scoring or "score"))
+    else:
+        _fit(kind, estimator, rows, progress=arguments.progress)
+    _warn_of_constants(estimator)
+
+    print(tree_text(estimator, table.name), end="")
+    documents: dict[str | os.PathLike[str], str] = {}
+    if "--model" in targets:
+        documents[targets["--model"]] = estimator.to_json()
+    if "--report" in targets:
+        documents[targets["--report"]] = _report(kind, estimator, arguments, table.name, columns)
+    write_files(documents)
+    return _INTERRUPTED if estimator.certificate_.status == "interrupted" else 0
+
+
+def _fit(kind: Kind, estimator: Any, rows: Rows, *, progress: bool) -> None:
+    with progress_line(progress) if kind.is_searched else nullcontext() as callback:
+        told = {} if callback is None else {"callback": callback}
+        estimator.fit(rows.X, rows.y, **rows.more, **told)
+
+
+def _tuned(estimator: Any, rows: Rows, arguments: argparse.Namespace) -> Any:
+    # Imports much of scikit-learn, which other fits do without.
+    from bristlecone.tune import TreeSizeCV
+
+    given = {"cv": "folds", "n_repeats": "repeats", "rule": "rule", "scoring": "scoring"}
+    options = {name: getattr(arguments, option) for name, option in given.items()}
+    search = TreeSizeCV(
+        estimator, **{name: value for name, value in options.items() if value is not None}
+    )
+    with searches_line(arguments.progress) as callback:
+        return search.fit(rows.X, rows.y, **rows.more, callback=callback)
+
+
+def _warn_of_constants(estimator: Any) -> None:
+    # Where nothing else is left, the fit has warned itself.
+    constant = getattr(estimator.encoder_, "constant_features_in_", [])
+    if constant and estimator.certificate_.questions:
+        names = ", ".join(map(repr, constant))
+        warn(f"constant columns give no split: {names}", BristleconeWarning)
+
+
+def _report(
+    kind: Kind, estimator: Any, arguments: argparse.Namespace, source: str, columns: Columns
+) -> str:
+    labels = {"time_label": arguments.time_label}
+    if kind.predicts_survival and arguments.time_label is None:
+        data, (time,) = arguments.data, columns.roles["time"]
+        labels["time_label"] = datasets.describe(data).time if is_bundled(data) else time
+    return html_report(
+        estimator,
+        title=arguments.title or f"{kind.headline} of {Path(source).name}",
+        about=size(estimator),
+        command=arguments.line,
+        **{name: label for name, label in labels.items() if label is not None},
+    )
+
+
+def _targets(arguments: argparse.Namespace) -> dict[str, Path]:
+    """Files to write by their options."""
+    targets = {
+        option: output(option, path, arguments.data)
+        for option, path in (("--model", arguments.model), ("--report", arguments.report))
+        if path is not None
+    }
+    if len(set(targets.values())) < len(targets):
+        raise ValueError("--model and --report are the same file")
+    return targets
+
+
+def _warn_of_columns(arguments: argparse.Namespace, table: DataFile, rows: Rows) -> None:
+    if table.has_row_names:
+        warn(
+            f"{table.name}: column 1 has no name; it is taken for row names and left out",
+            BristleconeWarning,
+        )
+    for name in [] if is_bundled(arguments.data) else identifiers(rows.X):
+        warn(
+            f"{table.name}: column {name!r} has a different value in every row; if it identifies "
+            f"the rows, leave it out with --drop {quote(name)}",
+            BristleconeWarning,
+        )
+
+
+def _forecast(cost: SearchCost) -> str:
+    rows = {
+        "binary features": cost.n_features,
+        "distinct rows": cost.n_distinct_rows,
+        "depth": cost.max_depth,
+        "time": readable_seconds(cost.seconds),
+        "memory": readable_bytes(cost.memory),
+    }
+    return "".join(f"{name:16}{value}\n" for name, value in rows.items())

@@ -1,0 +1,232 @@
+"""What ``--estimator`` names: classes with the columns and options they take.
+
+Nothing heavy is imported here: the help is made of this table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from bristlecone._cli.options import (
+    BINARY,
+    CLASSIFIER,
+    COSTS,
+    FAIR,
+    FAIR_SOFT,
+    FAIR_SURVIVAL,
+    GREEDY,
+    POLICY,
+    SEARCH,
+    SOFT,
+    SURVIVAL,
+    TRAINING,
+    TREE,
+    Group,
+)
+from bristlecone._estimators.parameters import Parameter
+
+__all__ = ["DEFAULT", "KINDS", "Kind", "Role", "flag"]
+
+
+class Role(NamedTuple):
+    """Columns that are no features.
+
+    Attributes
+    ----------
+    name : str
+        Of the option; where a needed role is not named, also of its column.
+    holds : str
+        What the column holds, in the plural.
+    help : str
+    argument : str
+        Keyword of ``fit``; "" for parts of y.
+    is_needed, is_many : bool
+        Whether there must be such a column, and whether there may be several.
+    reads : str or None
+        Kind of the column when the file is read; None finds out.
+    """
+
+    name: str
+    holds: str
+    help: str
+    argument: str = ""
+    is_needed: bool = False
+    is_many: bool = False
+    reads: str | None = None
+
+
+class Kind(NamedTuple):
+    """An estimator of the command line.
+
+    Attributes
+    ----------
+    cls : str
+        Public class.
+    what, aim : str
+        What it fits in few words, for the list; and in a sentence or two.
+    headline : str
+        Of the report.
+    example : str
+        Arguments of an example.
+    roles : tuple of Role
+    groups : tuple of Group
+    needs : mapping
+        Options and the ones that they need.
+    keyed : mapping
+        Parameters that are mappings, and the role whose values their names are; "" for features.
+    """
+
+    cls: str
+    what: str
+    aim: str
+    headline: str
+    example: str
+    roles: tuple[Role, ...]
+    groups: tuple[Group, ...]
+    needs: Mapping[str, str] = MappingProxyType({})
+    keyed: Mapping[str, str] = MappingProxyType({})
+
+    @property
+    def is_searched(self) -> bool:
+        """Whether the tree is searched for: with limits, progress and perhaps a forecast."""
+        return SEARCH in self.groups
+
+    @property
+    def has_sizes(self) -> bool:
+        """Whether there is a best tree of every number of leaves."""
+        return SOFT not in self.groups
+
+    @property
+    def predicts_survival(self) -> bool:
+        """Whether the outcome is a time."""
+        return TIME in self.roles
+
+
+def flag(option: Parameter | Role | str) -> str:
+    """Option of the command line for a parameter, a role or a name."""
+    name = option if isinstance(option, str) else option.name
+    given = option.flag if isinstance(option, Parameter) else ""
+    return given or f"--{name.replace('_', '-')}"
+
+
+TIME = Role("time", "times", "column of times: numbers, or dates with --entry (default: time; or "
+            "stop, exit beside start, entry)", is_needed=True, reads="time")  # fmt: skip
+EVENT = Role("event", "events", "column of events, 1 or true (default: event)", is_needed=True)
+ENTRY = Role("entry", "times of entry", "column of times from which the rows were observed, or of "
+             "the dates that the time is counted from (default without --time: entry, or start "
+             "beside stop)", reads="time")  # fmt: skip
+LABEL = Role("target", "labels", "column of labels (default: target)", is_needed=True)
+NUMBER = Role("target", "numbers", "column of numbers (default: target)", is_needed=True,
+              reads="number")  # fmt: skip
+OUTCOME = NUMBER._replace(help="column of outcomes, higher is better (default: target)",
+                          holds="outcomes")  # fmt: skip
+SENSITIVE = Role("sensitive", "groups", "column of the two groups to be treated alike",
+                 "sensitive_features")  # fmt: skip
+TREATMENT = Role("treatment", "treatments", "column of the treatment that every row had (default: "
+                 "treatment)", "treatment", is_needed=True)  # fmt: skip
+PROPENSITY = Role("propensity", "probabilities", "column of the probability of the treatment that "
+                  "the row had; or one for every treatment, in sorted order", "propensity",
+                  is_many=True, reads="number")  # fmt: skip
+PREDICTED = Role("predicted_outcomes", "predicted outcomes", "columns of the outcome that a model "
+                 "predicts, one for every treatment in sorted order", "predicted_outcomes",
+                 is_many=True, reads="number")  # fmt: skip
+WEIGHT = Role("weight", "weights", "column of row weights", "sample_weight",
+              reads="number")  # fmt: skip
+
+_TIMES = (TIME, EVENT, ENTRY)
+_STUDY = "study.csv --time days --event status"
+_FAIR_TAU = {"fairness_tau": "fairness_limit"}
+
+DEFAULT = "survival"
+
+KINDS = {
+    "survival": Kind(
+        "OptimalSurvivalTree",
+        "survival tree of least loss, with proof",
+        "Find the survival tree of least loss and print it with the proof.",
+        "Survival tree",
+        f"{_STUDY} --event-value dead --drop id",
+        (*_TIMES, SENSITIVE, WEIGHT),
+        (SURVIVAL, FAIR_SURVIVAL, SEARCH, BINARY),
+        needs={"sensitive": "fairness_limit", "fairness_limit": "sensitive", **_FAIR_TAU},
+    ),
+    "greedy": Kind(
+        "GreedySurvivalTree",
+        "survival tree of one best split after the other",
+        "Grow a survival tree, one best split after the other, and print it.",
+        "Greedy survival tree",
+        f"{_STUDY} --criterion logrank",
+        (*_TIMES, WEIGHT),
+        (GREEDY, BINARY),
+    ),
+    "soft": Kind(
+        "SoftSurvivalTree",
+        "survival tree of soft splits over many columns",
+        "Train a survival tree with soft splits that weigh many columns, and a survival model in "
+        "every leaf, and print it.",
+        "Soft survival tree",
+        f"{_STUDY} --depth 1 --random-state 0",
+        (*_TIMES, SENSITIVE, WEIGHT),
+        (SOFT, FAIR_SOFT, TRAINING),
+        needs={"sensitive": "fairness_penalty", "fairness_penalty": "sensitive"},
+    ),
+    "classifier": Kind(
+        "OptimalTreeClassifier",
+        "classification tree of least loss, with proof",
+        "Find the classification tree of least loss and print it with the proof.",
+        "Classification tree",
+        "study.csv --target stage --objective balanced-accuracy",
+        (LABEL, WEIGHT),
+        (CLASSIFIER, SEARCH, BINARY),
+        keyed={"class_weight": "target"},
+    ),
+    "cost-sensitive": Kind(
+        "CostSensitiveTreeClassifier",
+        "classification tree of least cost of errors and questions",
+        "Find the classification tree of least cost, of errors and of questions, and print it with "
+        "the proof.",
+        "Cost-sensitive tree",
+        "study.csv --target ill --cost-matrix 0,1 10,0 --feature-costs scan=3",
+        (LABEL, WEIGHT),
+        (COSTS, TREE, SEARCH, BINARY),
+        keyed=dict.fromkeys(
+            ("feature_costs", "feature_groups", "feature_discounts", "feature_origins"), ""
+        ),
+        needs=dict.fromkeys(
+            ("feature_groups", "feature_discounts", "feature_origins"), "feature_costs"
+        ),
+    ),
+    "fair": Kind(
+        "FairTreeClassifier",
+        "classification tree that treats two groups alike",
+        "Find the tree of fewest errors among those that treat two groups alike, and print it with "
+        "the proof.",
+        "Fair tree",
+        "study.csv --target hired --sensitive sex --drop id --fairness-limit 0.02",
+        (LABEL, SENSITIVE._replace(is_needed=True), WEIGHT),
+        (FAIR, TREE, SEARCH, BINARY),
+    ),
+    "regressor": Kind(
+        "OptimalTreeRegressor",
+        "regression tree of least squared error, with proof",
+        "Find the regression tree of least squared error and print it with the proof.",
+        "Regression tree",
+        "study.csv --target price --max-depth 2",
+        (NUMBER, WEIGHT),
+        (TREE, SEARCH, BINARY),
+    ),
+    "policy": Kind(
+        "PolicyTree",
+        "tree that prescribes treatments",
+        "Find the tree that prescribes the treatments of greatest mean outcome, and print it with "
+        "the proof.",
+        "Policy",
+        "study.csv --target gain --treatment arm --propensity p --reward inverse-propensity",
+        (OUTCOME, TREATMENT, PROPENSITY, PREDICTED, WEIGHT),
+        (POLICY, SEARCH, BINARY),
+        keyed={"capacities": "treatment"},
+    ),
+}
+"""The estimators by the names of ``--estimator``."""

@@ -1,0 +1,267 @@
+"""Parameters of the estimators as options of the command line; nothing heavy is imported here.
+
+Those that several classes share are declared in ``_estimators/parameters.py``, those of one class
+here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from bristlecone._estimators.parameters import (
+    PARAMETERS,
+    Parameter,
+    count_or_none,
+    number_or_auto,
+)
+
+__all__ = [
+    "BINARY",
+    "CLASSIFIER",
+    "COSTS",
+    "FAIR",
+    "FAIR_SOFT",
+    "FAIR_SURVIVAL",
+    "GREEDY",
+    "POLICY",
+    "SEARCH",
+    "SOFT",
+    "SURVIVAL",
+    "TRAINING",
+    "TREE",
+    "Group",
+]
+
+
+class Group(NamedTuple):
+    """Options under one headline of the help.
+
+    Attributes
+    ----------
+    title : str
+    options : tuple of Parameter
+    made : str
+        Parameter of the estimator that they describe together; "" where each is one itself.
+    cls : str or mapping
+        Public class of that parameter; its arguments are the options without "made_". If there
+        are several classes, a mapping to them from the values of the option ``made``.
+    """
+
+    title: str
+    options: tuple[Parameter, ...]
+    made: str = ""
+    cls: str | Mapping[str, str] = ""
+
+
+def _option(
+    name: str, default: Any, read: Any, metavar: str | None, help: str, **more: Any
+) -> Parameter:
+    return Parameter(name, default, read=read, metavar=metavar, help=help, **more)
+
+
+def _shared(*names: str) -> tuple[Parameter, ...]:
+    return tuple(PARAMETERS[name] for name in names)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, _, value = text.rpartition("=")
+    if not name or not value:
+        raise ValueError
+    return name, value
+
+
+def _amount(text: str) -> tuple[str, float]:
+    name, value = _pair(text)
+    return name, float(value)
+
+
+def _weights(text: str) -> str | tuple[str, float]:
+    return text if text == "balanced" else _amount(text)
+
+
+def _number_or_none(text: str) -> float | None:
+    return None if text.lower() == "none" else float(text)
+
+
+def _word_or_none(text: str) -> str | None:
+    return None if text.lower() == "none" else text
+
+
+def _matrix_rows(text: str) -> list[list[float]]:
+    """One row of numbers, or the rows of a file."""
+    try:
+        return [_numbers(text)]
+    except ValueError:
+        lines = Path(text).read_text(encoding="utf-8-sig").splitlines()
+        return [_numbers(line) for line in lines if line.strip()]
+
+
+def _numbers(line: str) -> list[float]:
+    return [float(cell) for cell in line.split(",")]
+
+
+# argparse names the type in its messages.
+_pair.__name__ = "NAME=VALUE"
+_amount.__name__ = _weights.__name__ = "NAME=NUMBER"
+_number_or_none.__name__ = "number"
+_matrix_rows.__name__ = "row of numbers"
+
+
+def _mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    names = [name for name, _ in pairs]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"{name!r} is given twice")
+    return dict(pairs)
+
+
+def _class_weight(given: list[Any]) -> Any:
+    if given == ["balanced"]:
+        return "balanced"
+    if "balanced" in given:
+        raise ValueError("balanced stands alone")
+    return _mapping(given)
+
+
+def _matrix(given: list[list[list[float]]]) -> list[list[float]]:
+    rows = [row for rows in given for row in rows]
+    if any(len(row) != len(rows) for row in rows):
+        shape = ", ".join(str(len(row)) for row in rows)
+        raise ValueError(f"{len(rows)} rows of {shape} numbers are no square matrix")
+    return rows
+
+
+_LEAF_CURVE = _option("leaf_curve", "auto", str, "NAME", "survival curve of a leaf: proportional, "
+    "kaplan-meier or brier-optimal; auto is the objective's own")  # fmt: skip
+_SURVIVAL_SHRINKAGE = _option("shrinkage", "auto", number_or_auto, "L", "pseudo-events, or "
+    "pseudo-rows of a curve, by which predictions are pulled towards those of the node above; auto "
+    "is the objective's own")  # fmt: skip
+_SIZE = ("max_depth", "max_leaf_nodes", "min_samples_leaf")
+
+TREE = Group("tree", _shared(*_SIZE, "leaf_penalty", "shrinkage"))
+
+SURVIVAL = Group("tree", (
+    _option("objective", "likelihood", str, "NAME", "what the best tree is best in: likelihood "
+        "(proportional hazards between the leaves) or brier (integrated Brier score)"),
+    *_shared(*_SIZE, "min_events_leaf", "leaf_penalty", "prior"),
+    _SURVIVAL_SHRINKAGE,
+    _LEAF_CURVE,
+    _option("time_grid", None, float, "T", "coarser times for brier: every time is moved up to the "
+        "next one of these", nargs="+"),
+))  # fmt: skip
+
+FAIR_SURVIVAL = Group("fairness", (
+    _option("fairness_limit", None, float, "T", "largest difference of the mean restricted "
+        "survival time of the groups of --sensitive"),
+    _option("fairness_tau", None, float, "T", "end of the time that the mean is restricted to; "
+        "without it the last training time"),
+), "fairness", "RmstParity")  # fmt: skip
+
+GREEDY = Group("tree", (
+    _option("criterion", "likelihood", str, "NAME", "what the best split of a node has most of: "
+        "likelihood (fall of the loss) or logrank (log-rank statistic)"),
+    *_shared(*_SIZE, "min_events_leaf", "prior"),
+    _SURVIVAL_SHRINKAGE._replace(help="pseudo-events by which predictions are pulled towards those "
+        "of the node above; auto is 0"),
+    _LEAF_CURVE._replace(help="survival curve of a leaf: proportional (which is auto) or "
+        "kaplan-meier"),
+    _option("encoder", "auto", _word_or_none, "NAME", "auto asks the binary features below; none "
+        "cuts complete numeric columns at every threshold"),
+))  # fmt: skip
+
+SOFT = Group("tree", (
+    _option("depth", 2, int, "D", "splits from root to leaf"),
+    _option("leaf", "log-logistic", str, "NAME", "survival model of the leaves: log-logistic, "
+        "exponential, weibull, spline-ph or spline-po"),
+    _option("n_knots", 2, int, "K", "internal knots of the splines"),
+    _option("l2", 0.1, float, "L", "ridge penalty of the leaves"),
+    _option("pooling", 3.0, _number_or_none, "P", "how much leaves are drawn together; none for a "
+        "penalty of each leaf by itself"),
+    _option("split_l2", 0.002, float, "L", "ridge penalty of the splits"),
+    _option("l1", 0.0, float, "L", "lasso penalty of the splits"),
+    _option("balance", 0.01, float, "B", "weight of the penalty on uneven leaves"),
+    _option("min_leaf_share", 0.05, float, "SHARE", "share of the rows that every leaf should "
+        "hold"),
+    _option("max_categories", 100, count_or_none, "K", "most levels of a text column that get a "
+        "weight of their own; none for all"),
+    _option("handle_unknown", "ignore", str, "NAME", "categories that training had not: ignore or "
+        "error"),
+))  # fmt: skip
+
+TRAINING = Group("training", (
+    _option("init", "kmeans", str, "NAME", "how a restart begins: kmeans or random"),
+    _option("solver", "nodec", str, "NAME", "nodec (one subtree at a time, then all) or joint"),
+    _option("n_restarts", 5, int, "N", "restarts, of which the best is kept"),
+    _option("n_macro", 10, int, "N", "most passes of nodec over the splits"),
+    _option("max_iter", 1000, int, "N", "most steps of L-BFGS over all parameters"),
+    _option("tol", 1e-4, float, "TOL", "largest component of the gradient where it may stop"),
+    PARAMETERS["n_jobs"]._replace(help="processes that share the restarts; -1 for all cores"),
+    _option("random_state", None, int, "SEED", "seed of the restarts"),
+))  # fmt: skip
+
+FAIR_SOFT = Group("fairness", (
+    _option("fairness_penalty", None, float, "RHO", "price of the distance between the curves of "
+        "the groups of --sensitive, a sum over pairs of rows"),
+), "fairness", "CurveParity")  # fmt: skip
+
+CLASSIFIER = Group("tree", (
+    _option("objective", "accuracy", str, "NAME", "what the best tree is best in: accuracy, "
+        "balanced-accuracy, gini, entropy, f1 or mcc"),
+    *TREE.options,
+    _option("class_weight", None, _weights, "LABEL=WEIGHT", "factors of the weights of the rows by "
+        "their label, or balanced", nargs="+", gather=_class_weight),
+))  # fmt: skip
+
+COSTS = Group("costs", (
+    _option("cost_matrix", None, _matrix_rows, "ROW", "cost of giving a row of the first, second "
+        "... label every label, labels in sorted order, such as 0,10 1,0; or a file with such rows "
+        "as its lines. Without it an error costs 1", nargs="+", gather=_matrix),
+    _option("feature_costs", None, _amount, "COL=COST", "what it costs to ask about a column for "
+        "the first time", nargs="+", gather=_mapping),
+    _option("feature_groups", None, _pair, "COL=GROUP", "groups of columns, such as blood tests "
+        "that share a sample", nargs="+", gather=_mapping),
+    _option("feature_discounts", None, _amount, "COL=COST", "cost of a column once another one of "
+        "its group was asked about", nargs="+", gather=_mapping),
+    _option("feature_origins", None, _pair, "COL=NAME", "measurements that columns were made from: "
+        "after one of them the others are free", nargs="+", gather=_mapping),
+))  # fmt: skip
+
+FAIR = Group("fairness", (
+    _option("fairness", "demographic-parity", str, "NAME", "over which rows the rates of the "
+        "groups are taken: demographic-parity (all) or equality-of-opportunity (those of the "
+        "second label)"),
+    _option("fairness_limit", None, float, "SHARE", "largest difference of the rates of the "
+        "groups of --sensitive; required"),
+), "fairness", MappingProxyType({
+    "demographic-parity": "DemographicParity", "equality-of-opportunity": "EqualityOfOpportunity",
+}))  # fmt: skip
+
+POLICY = Group("tree", (
+    _option("reward", "doubly-robust", str, "NAME", "how the outcomes of other treatments are "
+        "estimated: doubly-robust, inverse-propensity (needs no --predicted-outcomes) or direct "
+        "(needs no --propensity)"),
+    _option("capacities", None, _amount, "NAME=SHARE", "largest shares of the rows that "
+        "treatments may be given to", nargs="+", flag="--capacity", gather=_mapping),
+    *_shared(*_SIZE, "leaf_penalty"),
+))  # fmt: skip
+
+SEARCH = Group("search", _shared("time_limit", "memory_limit", "n_jobs"))
+
+BINARY = Group("binary features", (
+    _option("thresholds", "quantiles", str, "NAME", "where numbers are cut: quantiles, midpoints "
+        "(everywhere), kmeans, or ensemble (where boosted trees fitted to the outcomes cut)"),
+    _option("n_thresholds", 10, int, "K", "most cuts of a column"),
+    _option("max_categories", 10, count_or_none, "K", "most levels of a text column that get a "
+        "question of their own, the commonest ones; none for all"),
+    _option("missing", "impute", str, "NAME", "missing numbers: impute (the mean) or branch (a "
+        "question of their own)"),
+    _option("min_support", 0.01, float, "SHARE", "leave questions out that fewer rows answer with "
+        "yes, or with no"),
+    _option("max_features", None, count_or_none, "K", "most questions in all, the most balanced "
+        "ones"),
+    _option("handle_unknown", "ignore", str, "NAME", "categories that training had not: ignore or "
+        "error"),
+), "encoder", "BinaryEncoder")  # fmt: skip

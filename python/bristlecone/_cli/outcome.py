@@ -1,0 +1,72 @@
+"""Outcomes from the columns that the options name."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import date
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone._cli.tables import listed, spells
+from bristlecone._data.outcome_names import INTERVALS
+from bristlecone._data.outcomes import as_structured, as_survival
+
+__all__ = ["check_present", "default_columns", "survival"]
+
+
+def default_columns(columns: Collection[str]) -> dict[str, str]:
+    """Columns of time and entry where no option names them, by role."""
+    for entry, time in (("entry", "time"), *INTERVALS):
+        if entry in columns and time in columns:
+            return {"time": time, "entry": entry}
+    return {"time": "time"}
+
+
+def survival(
+    frame: Any,
+    time_name: str,
+    event_name: str,
+    entry_name: str | None = None,
+    *,
+    event_value: str | None,
+) -> NDArray[np.void]:
+    """Outcomes as the estimators take them."""
+    for name in filter(None, (event_name, time_name, entry_name)):
+        check_present(frame[name], name)
+
+    def named(name: str) -> tuple[Any, str]:
+        return frame[name], f"column {name!r}"
+
+    event = _event(frame[event_name], event_name, event_value)
+    entry = None if entry_name is None else named(entry_name)
+    time, label = named(time_name)
+    if entry is None and isinstance(time.iloc[0], date):
+        raise ValueError(f"{label} holds dates; --entry names the column of those they count from")
+    return as_structured(as_survival((event, f"column {event_name!r}"), (time, label), entry))
+
+
+def _event(values: Any, name: str, wanted: str | None) -> NDArray[np.bool_]:
+    found = values.unique().tolist()
+    if wanted is None:
+        if not all(isinstance(value, (bool, int, float)) and value in (0, 1) for value in found):
+            raise ValueError(
+                f"--event: column {name!r} holds {listed(found)}, not 0 and 1 or true and false; "
+                "say with --event-value which one is the event"
+            )
+        return np.asarray(values, dtype=bool)
+    meant = [value for value in found if spells(wanted, value)]
+    if not meant:
+        raise ValueError(
+            f"--event-value: {wanted} does not occur in column {name!r}, which holds "
+            f"{listed(found)}"
+        )
+    return np.asarray(values.isin(meant))
+
+
+def check_present(values: Any, name: str) -> None:
+    """Raise ValueError for a column with a missing value."""
+    missing = values.isna().to_numpy()
+    if missing.any():
+        raise ValueError(f"column {name!r} has no value in row {int(np.argmax(missing))}")

@@ -1,0 +1,131 @@
+"""Parquet files, by pyarrow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from datetime import date, timedelta
+from typing import Any, BinaryIO
+
+from bristlecone._cli.columns import NUMBER, TEXT, TIME, CellError, dates
+from bristlecone._cli.csv_file import check_header
+
+__all__ = ["ParquetFile"]
+
+
+class ParquetFile:
+    """A Parquet file; reading it needs the extra ``bristlecone[parquet]``.
+
+    Parameters
+    ----------
+    name : str
+        Of the file, for the messages.
+    open_bytes : callable
+        Opens the file for reading.
+    """
+
+    has_row_names = False
+
+    def __init__(self, name: str, open_bytes: Callable[[], BinaryIO]) -> None:
+        self.name = name
+        self._open = open_bytes
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns.
+
+        Raises
+        ------
+        ImportError
+            When pyarrow is not installed.
+        OSError
+            When the file cannot be read.
+        ValueError
+            When it is not a Parquet file, and for empty or repeated names.
+        """
+        names: list[str] = self._ask(lambda parquet, file: parquet.read_schema(file).names)
+        check_header(names, self.name)
+        return names
+
+    def read(
+        self,
+        columns: Iterable[str] | None = None,
+        *,
+        kinds: Mapping[str, str] | None = None,
+        missing: Collection[str] = (),
+    ) -> Any:
+        """Read the rows; parameters and result are those of :meth:`CsvFile.read`.
+
+        Numbers of a column that has to be text are turned into it. Dates and nested values are kept
+        as objects, for whoever uses the column to accept or refuse.
+
+        Raises
+        ------
+        ImportError, OSError, ValueError
+            As ``columns``; for a file without rows, and for a text in a column of numbers.
+        """
+        wanted = self.columns if columns is None else list(columns)
+        table = self._ask(lambda parquet, file: parquet.read_table(file, columns=wanted))
+        if not table.num_rows:
+            raise ValueError(f"{self.name}: no rows")
+        frame = _plain(table).to_pandas(ignore_metadata=True)[wanted]
+        kinds = kinds or {}
+        try:
+            found = {name: _of_kind(frame[name], kinds.get(name), missing) for name in wanted}
+        except CellError as error:
+            raise ValueError(
+                f"{self.name}, row {error.row}, column {error.column!r}: {error.problem}"
+            ) from None
+        return frame.assign(**found)
+
+    def _ask(self, question: Callable[[Any, BinaryIO], Any]) -> Any:
+        try:
+            import pyarrow
+            from pyarrow import parquet
+        except ImportError:
+            raise ImportError(
+                "reading Parquet needs pyarrow: python -m pip install 'bristlecone[parquet]'"
+            ) from None
+        with self._open() as file:
+            try:
+                return question(parquet, file)
+            except pyarrow.ArrowInvalid as error:
+                raise ValueError(f"{self.name}: {' '.join(str(error).split())}") from None
+
+
+def _plain(table: Any) -> Any:
+    """The table with categories as text and decimals as floats."""
+    import pyarrow
+    from pyarrow import types
+
+    fields = []
+    for field in table.schema:
+        kind = field.type.value_type if types.is_dictionary(field.type) else field.type
+        fields.append(field.with_type(pyarrow.float64() if types.is_decimal(kind) else kind))
+    return table.cast(pyarrow.schema(fields))
+
+
+def _of_kind(column: Any, kind: str | None, missing: Collection[str]) -> Any:
+    """The column as what it is asked to be; None leaves it as it is."""
+    if column.dtype.kind != "O":
+        return column.map(_shown, na_action="ignore").astype(object) if kind == TEXT else column
+    values = column.dropna().tolist()
+    is_text = all(isinstance(value, str) for value in values)
+    if is_text and missing:
+        column = column.mask(column.isin(list(missing)))
+    if kind == TIME:
+        if values and all(isinstance(value, (date, timedelta)) for value in values):
+            return column
+        if is_text and (moments := dates(column)) is not None:
+            return moments
+    if kind in (NUMBER, TIME):
+        for row, value in enumerate(column):
+            if not (isinstance(value, bool) or value is None or value != value):
+                raise CellError(row, str(column.name), f"{value!r} is not a number")
+    return column
+
+
+def _shown(value: Any) -> str:
+    """A value as it would stand in a CSV file."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

@@ -1,0 +1,100 @@
+"""The line that tells how far a search is, or several are."""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from bristlecone._search.progress import SearchProgress, readable_seconds
+from bristlecone.exceptions import SearchCostWarning
+
+__all__ = ["progress_line", "searches_line"]
+
+
+class _Line:
+    """One line on standard error that is written anew while the search goes on."""
+
+    def __init__(self, start: float) -> None:
+        self._next = start
+        self._width = 0
+
+    def show(self, progress: SearchProgress) -> None:
+        if progress.seconds < self._next:
+            return
+        self._next = progress.seconds + 0.1
+        self.write(_text(progress))
+
+    def count(self, begun: float, done: int, total: int) -> None:
+        seconds = time.perf_counter() - begun
+        if seconds < self._next:
+            return
+        text = f"{seconds:.1f} s: {done} of {total} searches"
+        if done < total:
+            text += f", about {readable_seconds(seconds / done * (total - done))} left"
+        self.write(text)
+
+    def write(self, text: str) -> None:
+        # Blanks cover what a longer text has left.
+        print(f"\r{text:{self._width}}", end="", file=sys.stderr, flush=True)
+        self._width = len(text)
+
+    def end(self) -> None:
+        if self._width:
+            print(file=sys.stderr)
+        self._width = 0
+
+
+def _text(progress: SearchProgress) -> str:
+    text = (
+        f"{progress.seconds:.1f} s: objective {progress.objective:.6g}, lower bound "
+        f"{progress.lower_bound:.6g}, gap {100 * progress.relative_gap:.3g} %"
+    )
+    if progress.share is not None:
+        text += f", {100 * progress.share:.0f} % done"
+    if progress.seconds_left is not None:
+        text += f", about {readable_seconds(progress.seconds_left)} left"
+    return text
+
+
+@contextmanager
+def _line(forced: bool) -> Iterator[_Line]:
+    """A line, while which warnings wait, each once, but for the one before a hopeless search."""
+    line = _Line(0.0 if forced else 1.0)
+    held: dict[str, Warning | str] = {}
+    with warnings.catch_warnings():
+        show_now = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+            if issubclass(category, SearchCostWarning):
+                line.end()
+                show_now(message, category, *where, **more)
+            else:
+                held[str(message)] = message
+
+        warnings.showwarning = show
+        try:
+            yield line
+        finally:
+            line.end()
+    for message in held.values():
+        warnings.warn(message, stacklevel=1)
+
+
+@contextmanager
+def progress_line(forced: bool) -> Iterator[Callable[[SearchProgress], None] | None]:
+    """Callback that shows progress: on a terminal after a second; anywhere, at once if forced."""
+    with _line(forced) as line:
+        yield line.show if forced or sys.stderr.isatty() else None
+
+
+@contextmanager
+def searches_line(forced: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """The same of several searches: called with how many are done, and of how many."""
+    begun = time.perf_counter()
+    with _line(forced) as line:
+        yield partial(line.count, begun) if forced or sys.stderr.isatty() else None

@@ -1,0 +1,111 @@
+"""Which column of the data is what, and the rows that a fit is given."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone._cli.columns import TEXT
+from bristlecone._cli.kinds import Kind, Role, flag
+from bristlecone._cli.outcome import check_present, default_columns, survival
+from bristlecone._cli.tables import DataFile, check_column, listed
+
+__all__ = ["Columns", "Rows", "assigned", "read_rows"]
+
+
+class Columns(NamedTuple):
+    """Columns by the names of their roles, and the features."""
+
+    roles: dict[str, list[str]]
+    features: list[str]
+
+
+class Rows(NamedTuple):
+    """What ``fit`` takes: X (a pandas DataFrame), y and the rest by its keywords."""
+
+    X: Any
+    y: NDArray[Any]
+    more: dict[str, NDArray[Any]]
+
+
+def assigned(kind: Kind, arguments: argparse.Namespace, columns: list[str], source: str) -> Columns:
+    """Columns of the roles and the features, from the options and the names there are."""
+    roles: dict[str, list[str]] = {}
+    taken: dict[str, str] = {}
+    defaults = {role.name: role.name for role in kind.roles if role.is_needed}
+    if kind.predicts_survival and arguments.time is None:
+        defaults |= default_columns([name for name in columns if name not in arguments.drop])
+    for role in kind.roles:
+        names = _named(role, getattr(arguments, role.name), defaults.get(role.name), columns)
+        for name in names:
+            check_column(name, columns, flag(role))
+            if name in taken:
+                raise ValueError(f"{taken[name]} and {flag(role)} are the same column {name!r}")
+            taken[name] = flag(role)
+        if names:
+            roles[role.name] = names
+    for option in ("drop", "categorical"):
+        for name in getattr(arguments, option):
+            check_column(name, columns, f"--{option}")
+            if name in taken:
+                raise ValueError(f"--{option}: {name!r} is the column of {taken[name]}")
+    features = [name for name in columns if name not in {*taken, *arguments.drop}]
+    if not features:
+        raise ValueError(f"{source} has no columns besides {listed(taken)}")
+    return Columns(roles, features)
+
+
+def _named(
+    role: Role, given: str | list[str] | None, default: str | None, columns: list[str]
+) -> list[str]:
+    """Columns that the option names, or else the default."""
+    if given is not None:
+        return [given] if isinstance(given, str) else given
+    if default is None:
+        return []
+    if default not in columns:
+        raise ValueError(
+            f"{flag(role)} is needed: which column holds the {role.holds}? There are "
+            f"{listed(columns)}"
+        )
+    return [default]
+
+
+def read_rows(
+    kind: Kind,
+    arguments: argparse.Namespace,
+    table: DataFile,
+    columns: Columns,
+) -> Rows:
+    """Read the columns, each as what its role says."""
+    roles = [role for role in kind.roles if role.name in columns.roles]
+    kinds = {name: role.reads for role in roles for name in columns.roles[role.name] if role.reads}
+    kinds |= dict.fromkeys(arguments.categorical, TEXT)
+    wanted = [*columns.features, *(name for names in columns.roles.values() for name in names)]
+    frame = table.read(wanted, kinds=kinds, missing=arguments.na)
+
+    if kind.predicts_survival:
+        names = {role: name for role, (name, *_) in columns.roles.items()}
+        y = survival(
+            frame,
+            names["time"],
+            names["event"],
+            names.get("entry"),
+            event_value=arguments.event_value,
+        )
+    else:
+        y = _values(frame, columns.roles["target"])
+    more = {
+        role.argument: _values(frame, columns.roles[role.name]) for role in roles if role.argument
+    }
+    return Rows(frame[columns.features], y, more)
+
+
+def _values(frame: Any, names: list[str]) -> NDArray[Any]:
+    """One column, or several side by side."""
+    for name in names:
+        check_present(frame[name], name)
+    return np.asarray(frame[names] if len(names) > 1 else frame[names[0]])

@@ -1,0 +1,61 @@
+"""A fitted tree as ``fit`` and ``show`` print it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bristlecone._cli.tables import shown
+from bristlecone._search.certificate import Certificate
+from bristlecone.export import export_dict, export_text
+
+__all__ = ["size", "size_text", "tree_text"]
+
+
+def tree_text(estimator: Any, source: str) -> str:
+    """Where the tree comes from and its size, the tree, and what was proved of it."""
+    proof = "".join(f"{name:16}{value}\n" for name, value in _proof(estimator.certificate_))
+    return f"{source}: {size(estimator)}\n\n{export_text(estimator)}\n{proof}"
+
+
+def size_text(results: Mapping[str, Any], chosen: int, metric: str) -> str:
+    """Scores of trees by their number of leaves, as a table."""
+    names = ("leaves", metric, "standard error")
+    columns = (results[name] for name in ("n_leaves", "mean_test_score", "se_test_score"))
+    lines = ["  ".join((f"{names[0]:>6}", f"{names[1]:>11}", f"{names[2]:>14}"))]
+    for place, (leaves, mean, error) in enumerate(zip(*columns, strict=True)):
+        mark = "  chosen" if place == chosen else ""
+        lines.append(f"{leaves:>6}  {mean:>{max(11, len(metric))}.4f}  {error:>14.4f}{mark}")
+    return "\n".join(lines) + "\n"
+
+
+def size(estimator: Any) -> str:
+    """Number of rows, events and columns the tree was fitted with."""
+    root = export_dict(estimator)
+    counts = {"row": root["n_samples"]}
+    events = [leaf["n_events"] for leaf in _leaves(root) if "n_events" in leaf]
+    if events:
+        counts["event"] = sum(events)
+    counts["column"] = estimator.n_features_in_
+    return ", ".join(f"{n} {what}{'' if n == 1 else 's'}" for what, n in counts.items())
+
+
+def _leaves(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    if "question" not in node:
+        yield node
+        return
+    yield from _leaves(node["yes"])
+    yield from _leaves(node["no"])
+
+
+def _proof(found: Certificate) -> list[tuple[str, str]]:
+    """Objective, lower bound, gap, status, binary features, seconds and remarks."""
+    if found.is_searched:
+        lines = [*found.numbers[:3], ("status", found.sentence), *found.numbers[3:]]
+    else:
+        objective, *_ = found.numbers
+        lines = [objective, ("status", found.sentence), ("seconds", f"{found.seconds:.3g}")]
+    if found.groups is not None:
+        pairs = zip(found.groups.groups.tolist(), found.groups.values.tolist(), strict=True)
+        lines.append(("by group", ", ".join(f"{shown(name)}: {x:.6g}" for name, x in pairs)))
+    return lines

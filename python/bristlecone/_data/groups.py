@@ -1,0 +1,138 @@
+"""Groups of rows: their codes, the two that a tree is to be fair to, and the column with them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from bristlecone._data.arrays import as_array, unmasked
+from bristlecone._data.rows import check_row_labels, row_count
+from bristlecone.exceptions import InvalidParameterError
+
+__all__ = [
+    "Groups",
+    "check_two_groups",
+    "codes_of",
+    "column_of",
+]
+
+
+class Groups(NamedTuple):
+    """Two groups: ``values`` in sorted order, ``codes`` int64 (n,) with every row's place in them.
+
+    ``name`` is what messages call them.
+    """
+
+    values: NDArray[Any]
+    codes: NDArray[np.int64]
+    name: str
+
+
+def codes_of(
+    values: Any, n_samples: int, name: str, rows_of: str = "X"
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Distinct values in sorted order, and the position of every row's value among them.
+
+    Raises
+    ------
+    ValueError
+        When there is not one value per row, or values are missing, of several types, or
+        continuous; ``name`` says what they are, ``rows_of`` what has the rows.
+    """
+    if values is None:
+        raise ValueError(
+            f"This estimator requires {name} to be passed, but the target {name} is None"
+        )
+    array = column_or_1d(as_array(values, name), warn=True)
+    if len(array) != n_samples:
+        raise ValueError(f"{rows_of} has {n_samples} rows but {name} has {len(array)}")
+    if array.dtype.kind == "T":
+        # NumPy's text of variable length, which scikit-learn does not know.
+        array = np.array(array.tolist())
+    if array.dtype.kind in "mM" and np.isnat(array).any():
+        raise ValueError(f"{name} is missing in row {int(np.argmax(np.isnat(array)))}")
+    if array.dtype.kind == "f":
+        wrong = ~np.isfinite(array)
+        if wrong.any():
+            raise ValueError(
+                f"Input {name} contains NaN or infinity: {array[wrong][0]} in row "
+                f"{int(np.argmax(wrong))}"
+            )
+    elif array.dtype == object:
+        missing = np.array([value is None or value != value for value in array.tolist()], bool)
+        if missing.any():
+            raise ValueError(f"{name} is missing in row {int(np.argmax(missing))}")
+        kinds = {type(value) for value in array.tolist()}
+        if len(kinds) > 1:
+            told = ", ".join(sorted(kind.__name__ for kind in kinds))
+            raise ValueError(f"{name} mixes labels of several types: {told}")
+    if array.dtype.kind not in "biuUS":
+        check_classification_targets(array)
+    # Looked up, not np.unique's inverse, which sorts all rows.
+    classes = np.unique(array)
+    return classes, np.searchsorted(classes, array).astype(np.int64)
+
+
+def column_of(X: Any, column: Any, parameter: str) -> NDArray[Any]:
+    """One column of a data frame or array, by name or position.
+
+    Raises
+    ------
+    InvalidParameterError
+        When there is no such column; ``parameter`` is what names it.
+    """
+    table = nw.from_native(X, eager_only=True, pass_through=True)
+    names = list(table.columns) if hasattr(table, "columns") else []
+    if column in names:
+        return as_array(table[column], f"column {column!r}")
+    if isinstance(column, (int, np.integer)) and not isinstance(column, bool):
+        if names and 0 <= column < len(names):
+            return as_array(table[names[column]], f"column {names[column]!r}")
+        array = np.asarray(unmasked(X, "X")) if not names else np.empty((0, 0))
+        if 0 <= column < array.shape[1]:
+            return array[:, column]
+    raise InvalidParameterError(f"{parameter}={column!r} is no column of X")
+
+
+def check_two_groups(
+    X: Any,
+    sensitive_features: Any,
+    sensitive_feature: Any,
+    kept: NDArray[np.bool_] | None,
+    why: str,
+) -> Groups | None:
+    """Groups of the rows that are kept (None: all), from those given or else a column of ``X``.
+
+    None when there is neither.
+
+    Raises
+    ------
+    InvalidParameterError
+        When ``sensitive_feature`` is no column of ``X``.
+    ValueError
+        When the kept rows are not of two groups (``why`` tells what they are for), and all of
+        ``codes_of``.
+    """
+    name, given = "sensitive_features", sensitive_features
+    if given is None and sensitive_feature is not None:
+        name = f"fairness.sensitive_feature {sensitive_feature!r}"
+        given = column_of(X, sensitive_feature, "fairness.sensitive_feature")
+    if given is None:
+        return None
+    check_row_labels(X, **{name: given})
+    values, codes = codes_of(given, row_count(X), name)
+    if kept is not None:
+        codes = codes[kept]
+    present = np.unique(codes)
+    if len(values) != 2 or len(present) != 2:
+        told = values[present].tolist()
+        raise ValueError(
+            f"{name} has {'one value' if len(told) == 1 else f'{len(told)} values'}, "
+            f"{told[:5]}; {why} compares two groups"
+        )
+    return Groups(values, codes, name)

@@ -1,0 +1,376 @@
+"""Right-censored outcomes in the forms users have them, checked once."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from numbers import Real
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bristlecone._data.arrays import as_array, check_names, check_not_negative, listed, unmasked
+from bristlecone._data.outcome_names import columns_of
+from bristlecone._data.rows import check_row_labels
+
+if TYPE_CHECKING:
+    from narwhals.typing import IntoDataFrame
+
+__all__ = [
+    "Outcome",
+    "Survival",
+    "as_structured",
+    "as_survival",
+    "check_columns",
+    "check_survival",
+    "is_outcome",
+    "outcome",
+]
+
+Outcome: TypeAlias = "NDArray[np.void] | IntoDataFrame | tuple[ArrayLike, ArrayLike] | Survival"
+"""What ``fit`` takes as y, see :func:`check_survival`."""
+
+_FORMS = (
+    "a structured array with one boolean and one float field (bristlecone.outcome makes one), a "
+    "DataFrame with columns 'event' and 'time', or a pair (event, time)"
+)
+
+# Name of the field or column of delayed entry.
+_ENTRY = "entry"
+
+_DAY = np.timedelta64(1, "D")
+
+# An event column with at most this many codes is taken for competing risks.
+_MOST_CODES = 10
+
+
+class Survival(NamedTuple):
+    """Right-censored outcomes: ``event`` bool (n,), ``time`` float64 (n,), finite, >= 0.
+
+    ``entry`` float64 (n,) is the time from which a row was observed, 0 <= entry < time; None when
+    every row was from the start.
+    """
+
+    event: NDArray[np.bool_]
+    time: NDArray[np.float64]
+    entry: NDArray[np.float64] | None = None
+
+
+def outcome(event: ArrayLike, time: ArrayLike, entry: ArrayLike | None = None) -> NDArray[np.void]:
+    """Outcomes as one structured array, for ``fit``, metrics, curves and cross-validation.
+
+    Parameters
+    ----------
+    event : array-like of shape (n,)
+        Whether the event was observed: booleans or 0/1, in a list, array or series.
+    time : array-like of shape (n,)
+        Time of event or censoring: numbers of any unit, durations (timedelta), which count in
+        days, or, with dates of entry, dates.
+    entry : array-like of shape (n,), optional
+        Time from which a row was observed (delayed entry, left truncation), in the unit of
+        ``time``. Where both are dates, the time is the days between them and nobody enters late.
+
+    Returns
+    -------
+    structured array of shape (n,)
+        Fields ``event`` (bool), ``time`` (float64) and, where numbers or durations of entry are
+        given, ``entry`` (float64).
+
+    Raises
+    ------
+    ValueError
+        When the event is not two-valued, a time is missing, infinite or negative, an entry is
+        not before its time, lengths differ, or pandas indices hold the same labels in another
+        order; argument and row are named.
+
+    See Also
+    --------
+    bristlecone.curves.kaplan_meier : Survival curve of outcomes.
+
+    Examples
+    --------
+    >>> import bristlecone
+    >>> bristlecone.outcome([1, 0], [3, 4.5])
+    array([( True, 3. ), (False, 4.5)],
+          dtype=[('event', '?'), ('time', '<f8')])
+    >>> from datetime import date
+    >>> exits = [date(2024, 3, 1), date(2024, 2, 2)]
+    >>> bristlecone.outcome([True, False], exits, entry=[date(2024, 2, 1)] * 2)["time"]
+    array([29.,  1.])
+    """
+    return as_structured(check_columns(event, time, entry))
+
+
+def check_columns(event: Any, time: Any, entry: Any = None) -> Survival:
+    """Outcomes of arguments called event, time and entry; raises as :func:`outcome`."""
+    check_row_labels(event, of="event", time=time, entry=entry)
+    late = None if entry is None else (entry, "entry")
+    return as_survival((event, "event"), (time, "time"), late)
+
+
+def as_structured(survival: Survival) -> NDArray[np.void]:
+    """Checked outcomes as one array with the fields ``event``, ``time`` and perhaps ``entry``."""
+    columns = {name: values for name, values in survival._asdict().items() if values is not None}
+    y = np.empty(len(survival.time), dtype=[(name, x.dtype) for name, x in columns.items()])
+    for name, values in columns.items():
+        y[name] = values
+    return y
+
+
+def check_survival(y: Any, name: str = "y", *, entry_allowed: bool = True) -> Survival:
+    """Event indicators and times from any form of ``y`` that :func:`outcome` and ``fit`` describe.
+
+    ``name`` is what messages call ``y``. Checked outcomes are taken as they are. The columns of a
+    DataFrame are recognised by their names (outcome_names.py), the fields of a structured array
+    by their types.
+
+    Raises
+    ------
+    ValueError
+        When the form is not recognised, there are no rows, the event is not two-valued, a time is
+        missing, infinite or negative, an entry is not before its time, or a row enters late where
+        none may (``entry_allowed``); the column and row are named.
+    """
+    survival = y if isinstance(y, Survival) else _read(y, name)
+    if survival.entry is not None and not survival.entry.any():
+        survival = survival._replace(entry=None)
+    if survival.entry is not None and not entry_allowed:
+        raise ValueError(f"{name} has delayed entry, which is not supported here")
+    return survival
+
+
+def is_outcome(values: Any) -> bool:
+    """Whether these are outcomes in a form of ``check_survival``, and no single column."""
+    if isinstance(values, np.ndarray):
+        return bool(values.dtype.names)
+    return (
+        isinstance(values, Survival)
+        or _is_pair(values)
+        or bool(nw.dependencies.is_into_dataframe(values))
+    )
+
+
+def as_survival(
+    event: tuple[Any, str], time: tuple[Any, str], entry: tuple[Any, str] | None = None
+) -> Survival:
+    """Outcomes from columns, each with what messages call it.
+
+    Raises
+    ------
+    ValueError
+        As ``check_survival``.
+    """
+    observed = _as_event(as_array(*event), event[1])
+    until, late = _times(
+        (as_array(*time), time[1]), None if entry is None else (as_array(*entry), entry[1])
+    )
+    for values, label in ((until, time[1]), (late, entry[1] if entry else "")):
+        if values is not None and len(values) != len(observed):
+            raise ValueError(f"{event[1]} has {len(observed)} rows but {label} has {len(values)}")
+    if not len(observed):
+        raise ValueError(f"{event[1]} has no rows: n_samples=0")
+    return Survival(observed, until, late)
+
+
+def _read(y: Any, name: str) -> Survival:
+    if isinstance(y, np.ndarray) and y.dtype.names:
+        return _from_fields(unmasked(y, name), name)
+    if _is_pair(y):
+        if len(y) == 3:
+            raise ValueError(
+                f"{name} is a {type(y).__name__} of three; expected a pair (event, time). For "
+                "delayed entry pass bristlecone.outcome(event, time, entry), or a DataFrame with "
+                "columns 'event', 'entry' and 'time'"
+            )
+        event, time = (
+            f"event, the first of the pair {name},",
+            f"time, the second of the pair {name},",
+        )
+        check_row_labels(y[0], of=f"the event of {name}", **{f"the time of {name}": y[1]})
+        return as_survival((y[0], event), (y[1], time))
+    if nw.dependencies.is_into_dataframe(y):
+        names = check_names(y, name)
+        series = nw.from_native(y, eager_only=True).iter_columns()
+        return _from_columns(dict(zip(names, series, strict=True)), name)
+    shape = f" of shape {y.shape}" if isinstance(y, np.ndarray) else ""
+    raise ValueError(f"{name} is a {type(y).__name__}{shape}; expected {_FORMS}")
+
+
+def _is_pair(y: Any) -> bool:
+    """Whether there are two columns, or three."""
+    return isinstance(y, (tuple, list)) and len(y) in (2, 3) and all(map(_is_column, y))
+
+
+def _is_column(values: Any) -> bool:
+    """Whether it may be a column; two tuples are two rows."""
+    return not (np.isscalar(values) or isinstance(values, tuple))
+
+
+def _from_fields(y: NDArray[Any], name: str) -> Survival:
+    fields = y.dtype.names or ()
+    names = [field for field in fields if field != _ENTRY]
+    events = [field for field in names if y.dtype[field].kind == "b"]
+    times = [field for field in names if y.dtype[field].kind in "iufmM"]
+    if len(names) != 2 or len(events) != 1 or len(times) != 1:
+        shown = ", ".join(f"{field!r} ({y.dtype[field]})" for field in names)
+        codes = {field: y[field] for field in names if y.dtype[field].kind in "iu"}
+        raise ValueError(
+            f"{name} has the fields {shown}; expected one boolean field (event) and one float "
+            f"field (time), and at most {_ENTRY!r} besides{_told_codes(codes)}"
+        )
+
+    def named(field: str) -> tuple[Any, str]:
+        return y[field], f"field {field!r} of {name}"
+
+    return as_survival(
+        named(events[0]), named(times[0]), named(_ENTRY) if _ENTRY in fields else None
+    )
+
+
+def _from_columns(columns: Mapping[Any, nw.Series[Any]], name: str) -> Survival:
+    event, time, entry = columns_of(columns, name)
+
+    def named(column: Any) -> tuple[Any, str]:
+        return columns[column], f"column {column!r} of {name}"
+
+    return as_survival(named(event), named(time), None if entry is None else named(entry))
+
+
+def _times(
+    time: tuple[NDArray[Any], str], entry: tuple[NDArray[Any], str] | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    """Times and entries (or None) of arrays and what messages call them."""
+    if entry is None:
+        return _as_time(*time), None
+    values, label = _as_dates(*time)
+    start, start_label = _as_dates(*entry)
+    if len(values) != len(start):
+        raise ValueError(f"{label} has {len(values)} rows but {start_label} has {len(start)}")
+    if values.dtype.kind == start.dtype.kind == "M":
+        return _days_between(start, start_label, values, label), None
+    if (values.dtype.kind == "m") != (start.dtype.kind == "m"):
+        raise ValueError(f"{start_label} and {label} must both be durations, or both numbers")
+    until = _as_time(values, label)
+    return until, _as_entry(start, start_label, until)
+
+
+def _as_event(values: NDArray[Any], label: str) -> NDArray[np.bool_]:
+    _check_one_dimensional(values, label)
+    if values.dtype == np.bool_:
+        return np.ascontiguousarray(values)
+    if values.dtype.kind not in "iuf":
+        shown = list(dict.fromkeys(values.tolist()))
+        raise ValueError(
+            f"{label} has dtype {values.dtype} and holds {listed(shown)}; expected True/False "
+            "or 0/1"
+        )
+    found = np.unique(values)
+    if np.isnan(found).any():
+        raise ValueError(f"{label} is missing in row {int(np.argmax(np.isnan(values)))}")
+    if not np.isin(found, (0, 1)).all():
+        raise ValueError(
+            f"{label} holds {listed(found.tolist())}; expected True/False or 0/1"
+            + _told_codes({label: values})
+        )
+    return np.ascontiguousarray(values == 1)
+
+
+def _told_codes(columns: Mapping[Any, NDArray[Any]]) -> str:
+    """What to do where a column seems to hold kinds of events; empty where none does."""
+    for name, values in columns.items():
+        codes = np.unique(values)
+        if not 2 <= len(codes) <= _MOST_CODES or np.isin(codes, (0, 1)).all():
+            continue
+        if not (np.isfinite(codes).all() and (codes == np.floor(codes)).all()):
+            continue
+        if len(codes) == 2:
+            return f". If {codes[1]:g} marks an event, pass event == {codes[1]:g}"
+        told = f" ({name!r} has {len(codes)} codes)" if len(columns) > 1 else ""
+        return (
+            f". Competing risks are not supported{told}; for a cause-specific analysis, where "
+            "other causes count as censored, pass event == 1"
+        )
+    return ""
+
+
+def _as_dates(values: NDArray[Any], label: str) -> tuple[NDArray[Any], str]:
+    """Objects that are all dates or all durations as datetime64 or timedelta64."""
+    if values.dtype == object and values.size:
+        items = values.tolist()
+        if all(isinstance(x, datetime.timedelta) for x in items):
+            values = np.array(items, dtype="timedelta64[us]")
+        elif all(isinstance(x, datetime.date) for x in items):
+            values = np.array([_without_zone(x) for x in items], dtype="datetime64[us]")
+    if values.dtype.kind in "mM":
+        _check_one_dimensional(values, label)
+        missing = np.isnat(values)
+        if missing.any():
+            raise ValueError(f"{label} is missing in row {int(np.argmax(missing))}")
+    return values, label
+
+
+def _without_zone(moment: datetime.date) -> datetime.date:
+    if isinstance(moment, datetime.datetime) and moment.tzinfo is not None:
+        return moment.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+    return moment
+
+
+def _days_between(
+    start: NDArray[Any], start_label: str, stop: NDArray[Any], label: str
+) -> NDArray[np.float64]:
+    """Days from a date to a later one, with their fractions."""
+    days = (stop - start) / _DAY
+    if (days < 0).any():
+        row = int(np.argmax(days < 0))
+        raise ValueError(f"{label} is {stop[row]} in row {row}, before {start_label}, {start[row]}")
+    return np.ascontiguousarray(days, dtype=np.float64)
+
+
+def _as_time(values: NDArray[Any], label: str) -> NDArray[np.float64]:
+    _check_one_dimensional(values, label)
+    values, _ = _as_dates(values, label)
+    if values.dtype.kind == "m":
+        values = _in_days(values, label)
+    if values.dtype.kind == "M":
+        raise ValueError(
+            f"{label} holds dates; expected numbers or durations. A date needs the one where the "
+            "time begins: a DataFrame with columns 'event', 'entry' and 'exit'"
+        )
+    if values.dtype == object:
+        row = next((row for row, x in enumerate(values) if not isinstance(x, Real)), 0)
+        raise ValueError(f"{label} holds {values[row]!r} in row {row}; expected numbers")
+    if values.dtype.kind not in "iuf":
+        shown = f", such as {values[0]!r};" if values.dtype.kind in "US" and len(values) else ";"
+        raise ValueError(f"{label} has dtype {values.dtype}{shown} expected numbers")
+    # A field of a packed structured array need not be aligned.
+    time = np.require(values, np.float64, ["C_CONTIGUOUS", "ALIGNED"])
+    check_not_negative(time, label, "times")
+    return time
+
+
+def _in_days(values: NDArray[Any], label: str) -> NDArray[np.float64]:
+    unit, _ = np.datetime_data(values.dtype)
+    if unit in ("generic", "Y", "M"):
+        raise ValueError(
+            f"{label} has dtype {values.dtype}, which is no fixed number of days; expected numbers"
+        )
+    return values / _DAY
+
+
+def _as_entry(values: NDArray[Any], label: str, time: NDArray[np.float64]) -> NDArray[np.float64]:
+    entry = _as_time(values, label)
+    late = entry >= time
+    if late.any():
+        row = int(np.argmax(late))
+        raise ValueError(
+            f"{label} is {entry[row]} in row {row}, where the time is {time[row]}; a row must "
+            "enter before its time"
+        )
+    return entry
+
+
+def _check_one_dimensional(values: NDArray[Any], label: str) -> None:
+    if values.ndim != 1:
+        raise ValueError(f"{label} has shape {values.shape}; expected one value per row")

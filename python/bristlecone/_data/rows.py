@@ -1,0 +1,126 @@
+"""What comes by row: how many there are, which are taken, their weights and labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone._data.arrays import as_array, check_not_negative
+from bristlecone.exceptions import InvalidParameterError
+
+__all__ = ["check_row_labels", "check_sample_weight", "row_count", "row_numbers", "take_rows"]
+
+# Within these limits no sum, product or ratio of weights overflows or underflows.
+_LEAST_WEIGHT, _MOST_WEIGHT = 1e-100, 1e100
+
+
+def check_sample_weight(sample_weight: Any, n_samples: int) -> NDArray[np.float64] | None:
+    """Row weights as float64 (n_samples,), or None when none are given.
+
+    Raises
+    ------
+    ValueError
+        When the length differs, or a weight is missing, infinite, negative or positive but
+        outside [1e-100, 1e100] (the row is named), or no weight is positive.
+    """
+    if sample_weight is None:
+        return None
+    weight = row_numbers(sample_weight, "sample_weight", n_samples)
+    check_not_negative(weight, "sample_weight", "weights")
+    extreme = (weight > _MOST_WEIGHT) | ((weight < _LEAST_WEIGHT) & (weight > 0))
+    if extreme.any():
+        row = int(np.argmax(extreme))
+        raise ValueError(
+            f"sample_weight is {weight[row]} in row {row}; weights must be zero or lie between "
+            f"{_LEAST_WEIGHT} and {_MOST_WEIGHT}"
+        )
+    if not weight.any():
+        raise ValueError("sample_weight is zero in every row")
+    return weight
+
+
+def row_numbers(values: Any, name: str, n_samples: int) -> NDArray[np.float64]:
+    """One number per row, float64 (n_samples,), which may be NaN or infinite.
+
+    Raises
+    ------
+    ValueError
+        Otherwise; ``name`` says what they are.
+    """
+    array = as_array(values, name)
+    if array.shape != (n_samples,):
+        raise ValueError(f"{name} has shape {array.shape}; expected ({n_samples},), one per row")
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name} has dtype {array.dtype}; expected numbers")
+    return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def check_row_labels(rows: Any, *, of: str = "X", **by_row: Any) -> None:
+    """Refuse pandas objects whose indices hold the same labels in another order.
+
+    Rows belong together by position, as everywhere in scikit-learn: an index that tells otherwise
+    is a mistake. Different sets of labels tell nothing, for instance after ``reset_index`` of
+    one of the two. ``rows``, which messages call ``of``, and what is given ``by_row`` may be
+    anything, pairs of columns included.
+
+    Raises
+    ------
+    ValueError
+        In that case.
+    """
+    own = _indices(rows)
+    for name, values in by_row.items() if own else ():
+        for index in _indices(values):
+            if len(index) != len(own[0]) or index.equals(own[0]):
+                continue
+            if index.isin(own[0]).all() and own[0].isin(index).all():
+                raise ValueError(
+                    f"{of} and {name} have the same index in another order; rows belong together "
+                    f"by position: reorder one of them, as in {name}.loc[{of}.index], or pass "
+                    f"{name} without its index"
+                )
+
+
+def _indices(values: Any) -> list[Any]:
+    """Index of a pandas object, or those of the two of a pair."""
+    if isinstance(values, np.ndarray):
+        return []
+    if isinstance(values, (tuple, list)):
+        return [index for part in values[:2] for index in _indices(part)]
+    pandas = nw.dependencies.is_pandas_dataframe(values) or nw.dependencies.is_pandas_series(values)
+    return [values.index] if pandas else []
+
+
+def row_count(X: Any) -> int:
+    """Number of rows of a data frame or of a two-dimensional array-like."""
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    if isinstance(X, (list, tuple)):
+        try:
+            shape = np.shape(X)
+        except ValueError:
+            raise ValueError("the rows of X differ in length or hold lists") from None
+    elif _is_only_array_like(X):
+        shape = np.asarray(X).shape
+    if len(shape) != 2:
+        raise InvalidParameterError(
+            f"X is a {type(X).__name__}{f' of shape {shape}' if shape else ''}; expected a "
+            "DataFrame or an array of rows and columns"
+        )
+    return int(shape[0])
+
+
+def take_rows(X: Any, kept: NDArray[np.bool_]) -> Any:
+    """Only the rows where the mask is true, in the container they came in."""
+    if nw.dependencies.is_into_dataframe(X):
+        return nw.from_native(X, eager_only=True).filter(kept.tolist()).to_native()
+    if isinstance(X, (list, tuple)):
+        return [row for row, keep in zip(X, kept, strict=True) if keep]
+    return np.asarray(X)[kept] if _is_only_array_like(X) else X[kept]
+
+
+def _is_only_array_like(X: Any) -> bool:
+    """Whether ``X`` turns into an array but has nothing else of one."""
+    return hasattr(X, "__array__") and not hasattr(X, "shape")

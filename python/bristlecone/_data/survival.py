@@ -1,0 +1,84 @@
+"""The rows of a survival fit, checked once; everything behind relies on it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone._data.arrays import check_not_negative
+from bristlecone._data.outcomes import check_survival
+from bristlecone._data.rows import (
+    check_row_labels,
+    check_sample_weight,
+    row_count,
+    row_numbers,
+    take_rows,
+)
+
+__all__ = ["TrainingData", "check_row_losses", "check_training_data"]
+
+
+class TrainingData(NamedTuple):
+    """Checked rows of a fit: all of positive weight, at least two, at least one event.
+
+    ``kept`` (one boolean per row given) says which those are; None when all are. ``group`` is 0
+    or 1 per row, of the two values ``groups``, where trees are to be fair to two groups.
+    ``event_free`` says which question tells rows apart that have no event, if one does.
+    """
+
+    X: Any
+    event: NDArray[np.bool_]
+    time: NDArray[np.float64]
+    weight: NDArray[np.float64] | None
+    entry: NDArray[np.float64] | None = None
+    kept: NDArray[np.bool_] | None = None
+    group: NDArray[np.int64] | None = None
+    groups: NDArray[Any] | None = None
+    event_free: str = ""
+
+
+def check_training_data(X: Any, y: Any, sample_weight: Any = None) -> TrainingData:
+    """Check the rows of a survival fit and leave out those of weight zero.
+
+    The columns of ``X`` are checked by whoever reads them (encoder or estimator).
+
+    Raises
+    ------
+    ValueError
+        For no rows, one row, lengths that differ, no event, pandas indices that hold the same
+        labels in another order, and all of ``check_survival`` and ``check_sample_weight``.
+    """
+    n_samples = row_count(X)
+    check_row_labels(X, y=y, sample_weight=sample_weight)
+    event, time, entry = check_survival(y)
+    if len(event) != n_samples:
+        raise ValueError(f"X has {n_samples} rows but y has {len(event)}")
+    weight = check_sample_weight(sample_weight, n_samples)
+    kept = None
+    if weight is not None and not weight.all():
+        kept = weight > 0
+        X, event, time, weight = take_rows(X, kept), event[kept], time[kept], weight[kept]
+        entry = None if entry is None else entry[kept]
+    if len(event) < 2:
+        raise ValueError(
+            f"n_samples={len(event)}: a survival tree needs at least two rows of positive weight"
+        )
+    if not event.any():
+        raise ValueError("y has no event: every row is censored")
+    return TrainingData(X, event, time, weight, entry, kept)
+
+
+def check_row_losses(name: str, losses: Any, data: TrainingData) -> NDArray[np.float64]:
+    """Losses per row as float64, those of the rows kept for the fit.
+
+    Raises
+    ------
+    ValueError
+        When the number differs from that of the rows given, or one is not a finite number >= 0.
+    """
+    n_samples = len(data.time) if data.kept is None else len(data.kept)
+    values = row_numbers(losses, name, n_samples)
+    check_not_negative(values, name, "losses")
+    return values if data.kept is None else values[data.kept]

@@ -1,0 +1,237 @@
+"""Labels, numbers and costs that a tree is fitted to: checked here, once."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.validation import column_or_1d
+
+from bristlecone._data.arrays import as_array, unmasked
+from bristlecone._data.groups import codes_of
+from bristlecone._data.rows import check_row_labels, check_sample_weight, row_count, take_rows
+from bristlecone.exceptions import InvalidParameterError
+
+__all__ = [
+    "LabelledData",
+    "NumericData",
+    "check_amounts",
+    "check_labelled_data",
+    "check_numbers",
+    "check_numeric_data",
+    "check_two_classes",
+    "known_codes",
+]
+
+
+class LabelledData(NamedTuple):
+    """Checked rows of a fit to labels, all of positive weight.
+
+    ``labels`` int64 (n,) counts in ``classes``; ``kept`` bool tells which of the given rows these
+    are, for whatever else was given by row.
+    """
+
+    X: Any
+    labels: NDArray[np.int64]
+    classes: NDArray[Any]
+    weight: NDArray[np.float64] | None
+    kept: NDArray[np.bool_]
+
+
+class NumericData(NamedTuple):
+    """Checked rows of a fit to numbers, all of positive weight; ``kept`` as in LabelledData."""
+
+    X: Any
+    target: NDArray[np.float64]
+    weight: NDArray[np.float64] | None
+    kept: NDArray[np.bool_]
+
+
+def check_labelled_data(
+    X: Any, y: Any, sample_weight: Any, class_weight: Any = None, *, name: str = "y"
+) -> LabelledData:
+    """Check the rows of a fit to labels and leave out those of weight zero.
+
+    The classes are those of the rows whose ``sample_weight`` is positive; the weight of a row is
+    that of the row times that of its class.
+
+    Raises
+    ------
+    ValueError
+        For no rows, lengths that differ, labels that are missing or continuous, pandas indices
+        that hold the same labels in another order, and all of ``check_sample_weight``.
+    """
+    n_samples = row_count(X)
+    check_row_labels(X, **{name: y}, sample_weight=sample_weight)
+    classes, labels = codes_of(y, n_samples, name)
+    weight = check_sample_weight(sample_weight, n_samples)
+    kept = np.ones(n_samples, dtype=bool)
+    if weight is not None:
+        kept = weight > 0
+        present, codes = np.unique(labels[kept], return_inverse=True)
+        classes = classes[present]
+        labels = np.zeros(n_samples, dtype=np.int64)
+        labels[kept] = codes
+    if class_weight is not None:
+        weight = _weighted_by_class(class_weight, classes, labels, kept, weight)
+        kept = weight > 0
+    if not kept.all() and weight is not None:
+        X, labels, weight = take_rows(X, kept), labels[kept], weight[kept]
+    _check_some(len(labels))
+    return LabelledData(X, labels, classes, weight, kept)
+
+
+def _weighted_by_class(
+    class_weight: Any,
+    classes: NDArray[Any],
+    labels: NDArray[np.int64],
+    kept: NDArray[np.bool_],
+    weight: NDArray[np.float64] | None,
+) -> NDArray[np.float64]:
+    """Weight of every row times that of its class; 0 where the row's own is."""
+    balanced = isinstance(class_weight, str) and class_weight == "balanced"
+    if not isinstance(class_weight, dict) and not balanced:
+        raise InvalidParameterError(
+            f"class_weight must be a dict, 'balanced' or None; got {class_weight!r}"
+        )
+    if isinstance(class_weight, dict):
+        check_amounts("class_weight", np.array(list(class_weight.values())))
+        unknown = [label for label in class_weight if label not in classes.tolist()]
+        if unknown:
+            raise ValueError(
+                f"class_weight names {unknown[0]!r}, which is not among the classes "
+                f"{classes.tolist()}"
+            )
+    factor = np.zeros(len(labels))
+    factor[kept] = compute_sample_weight(class_weight, classes[labels[kept]])
+    weighted = check_sample_weight(factor if weight is None else factor * weight, len(labels))
+    assert weighted is not None
+    return weighted
+
+
+def known_codes(name: str, values: Any, known: NDArray[Any], n_samples: int) -> NDArray[np.int64]:
+    """Position of every value among the sorted labels of a fit.
+
+    Raises
+    ------
+    ValueError
+        When there is not one per row, or one was not known to the fit.
+    """
+    array = as_array(values, name)
+    if array.shape != (n_samples,):
+        raise ValueError(f"{name} has shape {array.shape}; expected ({n_samples},), one per row")
+    codes = np.minimum(np.searchsorted(known, array), len(known) - 1)
+    unknown = known[codes] != array
+    if unknown.any():
+        raise ValueError(
+            f"{name} holds {array[unknown].tolist()[0]!r}, which is not among those of the fit, "
+            f"{known.tolist()}"
+        )
+    return codes
+
+
+def check_two_classes(classes: NDArray[Any]) -> None:
+    """Raise ValueError for more than two classes."""
+    if len(classes) > 2:
+        raise ValueError(
+            "Only binary classification is supported. The type of the target is multiclass: y has "
+            f"{len(classes)} classes"
+        )
+
+
+def check_numeric_data(X: Any, y: Any, sample_weight: Any, *, name: str = "y") -> NumericData:
+    """Check the rows of a fit to numbers and leave out those of weight zero.
+
+    Raises
+    ------
+    ValueError
+        For no rows, lengths that differ, values that are no finite numbers (the row is named),
+        pandas indices that hold the same labels in another order, and all of
+        ``check_sample_weight``.
+    """
+    n_samples = row_count(X)
+    check_row_labels(X, **{name: y}, sample_weight=sample_weight)
+    target = check_numbers(name, y, n_samples)
+    weight = check_sample_weight(sample_weight, n_samples)
+    kept = np.ones(n_samples, dtype=bool)
+    if weight is not None and not weight.all():
+        kept = weight > 0
+        X, target, weight = take_rows(X, kept), target[kept], weight[kept]
+    _check_some(len(target))
+    return NumericData(X, target, weight, kept)
+
+
+def check_numbers(name: str, values: Any, n_samples: int) -> NDArray[np.float64]:
+    """One finite number per row, float64 (n_samples,).
+
+    Raises
+    ------
+    ValueError
+        Otherwise; ``name`` says what they are.
+    """
+    if values is None:
+        raise ValueError(
+            f"This estimator requires {name} to be passed, but the target {name} is None"
+        )
+    array = column_or_1d(as_array(values, name), warn=True)
+    if array.dtype.kind in "mM":
+        raise ValueError(f"{name} has dtype {array.dtype}; expected numbers")
+    if array.dtype.kind not in "biuf":
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"{name} has dtype {array.dtype}; expected numbers") from None
+    if len(array) != n_samples:
+        raise ValueError(f"X has {n_samples} rows but {name} has {len(array)}")
+    numbers = np.ascontiguousarray(array, dtype=np.float64)
+    wrong = ~np.isfinite(numbers)
+    if wrong.any():
+        raise ValueError(
+            f"Input {name} contains NaN or infinity: {numbers[wrong][0]} in row "
+            f"{int(np.argmax(wrong))}"
+        )
+    return numbers
+
+
+def check_amounts(
+    name: str,
+    values: Any,
+    shape: tuple[int, ...] | None = None,
+    *,
+    minimum: float = 0.0,
+    why: str = "",
+) -> NDArray[np.float64]:
+    """Array of finite numbers of at least ``minimum``.
+
+    Raises
+    ------
+    InvalidParameterError
+        For another shape (``why`` tells what it should be) or a number that is none, infinite or
+        too small; its place is named.
+    """
+    values = unmasked(values, name)
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidParameterError(f"{name} holds something else than numbers") from None
+    if shape is not None and array.shape != shape:
+        raise InvalidParameterError(
+            f"{name} has shape {array.shape}; expected {shape}{f', {why}' if why else ''}"
+        )
+    wrong = ~(np.isfinite(array) & (array >= minimum))
+    if wrong.any():
+        place = tuple(int(k) for k in np.argwhere(wrong)[0])
+        told = f"[{', '.join(map(str, place))}]" if place else ""
+        least = "not negative" if minimum == 0 else f"at least {minimum:g}"
+        raise InvalidParameterError(
+            f"{name}{told} is {array[place]}; expected finite numbers"
+            + (f", {least}" if np.isfinite(minimum) else "")
+        )
+    return array
+
+
+def _check_some(n_samples: int) -> None:
+    if n_samples == 0:
+        raise ValueError("n_samples=0: a tree needs at least one row of positive weight")

@@ -1,0 +1,595 @@
+"""``BinaryEncoder``: the binarisation that every tree of this package is searched over."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from msgspec.json import decode, encode
+from msgspec.structs import asdict, replace
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from bristlecone._data.arrays import transposed
+from bristlecone._data.checks import check_choice, check_integer, check_real, is_number
+from bristlecone._data.numbers import parse_number
+from bristlecone._data.records import convert, plain
+from bristlecone._data.rows import check_row_labels, check_sample_weight
+from bristlecone._encoder.columns import (
+    CategoricalColumn,
+    Column,
+    RankedColumn,
+    TrainingColumn,
+    read_table,
+    training_columns,
+)
+from bristlecone._encoder.ensemble import guess_gaps
+from bristlecone._encoder.features import (
+    AtMost,
+    Feature,
+    Flag,
+    Missing,
+    Other,
+    Threshold,
+    level_text,
+    tell_apart,
+)
+from bristlecone._encoder.levels import level_features
+from bristlecone._encoder.records import BinaryParameters, BinaryRecord
+from bristlecone._encoder.schema import ColumnSchema, conform, describe
+from bristlecone._encoder.scores import outcome_scores
+from bristlecone._encoder.thresholds import (
+    choose_gaps,
+    format_threshold,
+    midpoints_at,
+    observed_values,
+    ranks_with_fill,
+    weighted_mean,
+)
+from bristlecone._log import warn
+from bristlecone.exceptions import ColumnWarning, InvalidParameterError, ModelFormatError
+
+__all__ = ["BinaryEncoder"]
+
+Floats = NDArray[np.float64]
+
+# A column of more levels than this, none of which is frequent enough, is warned of.
+_MANY_LEVELS = 20
+
+_THRESHOLDS = "quantiles", "midpoints", "kmeans", "ensemble"
+
+# Sums of weights depend on the order of the rows in their last digits: shares of rows that differ
+# by less are equal.
+_ROUNDING = 1e-12
+
+
+class BinaryEncoder(TransformerMixin, BaseEstimator):
+    """Turn numeric, categorical and boolean columns into yes-no features.
+
+    With the default settings this is the binarisation of Huisman, van der Linden & Demirović,
+    "Optimal Survival Trees: A Dynamic Programming Approach" (AAAI-24), but for missing numbers,
+    which are no place to cut: categories become one feature per level, numbers are cut at ten
+    quantiles, missing numbers are replaced by the mean, and features that hold for nearly no or
+    nearly all rows, or that repeat an earlier one, are dropped. Boolean columns and integer
+    columns of 0 and 1 are used as they are, whatever their share of true rows. Categories of an
+    ordered type are cut in their order, "grade <= II".
+
+    Parameters
+    ----------
+    thresholds : {"quantiles", "midpoints", "kmeans", "ensemble"}, default="quantiles"
+        Where numeric columns are cut, always midway between two neighbouring training values:
+
+        * "quantiles": at the first midpoint not below each i / (n_thresholds + 1) linear quantile;
+        * "midpoints": at every midpoint;
+        * "kmeans": between neighbours of n_thresholds + 1 one-dimensional clusters;
+        * "ensemble": where boosted stumps that are fitted to ``y`` cut; ordered columns are cut as
+          with "quantiles".
+
+        Columns with at most ``n_thresholds`` midpoints are cut at all of them, but with "ensemble".
+    n_thresholds : int, default=10
+        Most thresholds per numeric or ordered column, with "ensemble" the most important ones;
+        "midpoints" ignores it.
+    max_categories : int or None, default=10
+        Most levels per categorical column that get a feature of their own: the most frequent
+        ones, and of equally frequent ones the first in sorted order. The others are merged into
+        the feature "column = other". Ordered columns ignore it.
+    missing : {"impute", "branch"}, default="impute"
+        What becomes of missing values. "impute": a number counts as the mean of its column, a flag
+        as its more frequent value, both of the training rows, whether or not any were missing
+        there; no column is cut because of it. "branch": the column gets a feature "column is
+        missing" (if any was), and its other features are false where it is missing. In
+        categorical columns "is missing" is always a feature of its own, and a missing category
+        matches no level.
+    min_support : float, default=0.01
+        Features true for less than this share of all rows, those with imputed values included, or
+        for more than one minus it, are dropped; columns used as they are stay.
+    max_features : int or None, default=None
+        Most features in all. The columns take turns, the one with the most balanced feature
+        first, each giving the most balanced of its features that are left.
+    handle_unknown : {"ignore", "error"}, default="ignore"
+        What ``transform`` does with a category that was not seen in ``fit``: it matches no level,
+        not even "other", or it raises. A level that an ordered type declared counts as seen.
+
+    Attributes
+    ----------
+    features_ : list of Threshold, Flag, Level, Other, AtMost or Missing
+        The binary features in the order of the output columns.
+    columns_ : list of ColumnSchema
+        What ``fit`` saw of each column: name, kind, how many values were missing, what stands for
+        them, levels.
+    n_missing_ : ndarray of int, shape (n_features_in_,)
+        Training rows in which the column has no value.
+    n_imputed_ : ndarray of int, shape (n_features_in_,)
+        Those of them that count as the mean or the more frequent value.
+    missing_goes_ : list of bool or None, length n_features_out_
+        Answer of each feature for rows where its column is missing; None where none was in
+        training (the answer is then ``features_[k].missing``).
+    constant_features_in_ : list of str
+        Columns with a single value, which give no feature.
+    n_features_out_ : int
+        Number of binary features.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of str, shape (n_features_in_,)
+        Names of the columns; only when the input had names.
+
+    See Also
+    --------
+    OptimalSurvivalTree : Searches all trees over these features.
+
+    Notes
+    -----
+    Rows of weight zero count as absent, and integer weights give exactly what repeated rows give.
+    ``fit`` and ``transform`` take O(n) per numeric column and binary feature; with weights ``fit``
+    takes O(n log n), and with "ensemble" forty times as long. Numbers are compared as float64:
+    integers beyond 2**53 may fall together.
+
+    "ensemble" is after [McTavish2022]_: forty stumps (trees of one split) are boosted by squared
+    error on the columns and the other features, so that there are forty thresholds at most. Of
+    survival outcomes the error is that of the martingale residuals of the model without features,
+    of labels that of indicators of the classes. A tree over these features is proven optimal among
+    trees over them; nothing is proven of other thresholds. As they follow from the outcomes, the
+    encoder must be fitted to training rows alone, as trees, pipelines and ``TreeSizeCV`` do.
+
+    References
+    ----------
+    .. [McTavish2022] McTavish, Zhong, Achermann, Karimalis, Chen, Rudin, Seltzer, "Fast Sparse
+       Decision Tree Optimization via Reference Ensembles", AAAI 2022.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from bristlecone import BinaryEncoder
+    >>> X = pd.DataFrame({"age": [50, 55, 61], "stage": ["I", "II", "III"]})
+    >>> encoder = BinaryEncoder().fit(X)
+    >>> encoder.get_feature_names_out().tolist()
+    ['age <= 52.5', 'age <= 58', 'stage = II']
+    >>> encoder.transform(X).astype(int).tolist()
+    [[1, 1, 0], [0, 1, 1], [0, 0, 0]]
+    >>> encoder = BinaryEncoder(thresholds="ensemble").fit(X[["age"]], y=[2.5, 2.5, 9.5])
+    >>> encoder.get_feature_names_out().tolist()
+    ['age <= 58']
+    """
+
+    def __init__(
+        self,
+        *,
+        thresholds: str = "quantiles",
+        n_thresholds: int = 10,
+        max_categories: int | None = 10,
+        missing: str = "impute",
+        min_support: float = 0.01,
+        max_features: int | None = None,
+        handle_unknown: str = "ignore",
+    ) -> None:
+        self.thresholds = thresholds
+        self.n_thresholds = n_thresholds
+        self.max_categories = max_categories
+        self.missing = missing
+        self.min_support = min_support
+        self.max_features = max_features
+        self.handle_unknown = handle_unknown
+
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> BinaryEncoder:
+        """Choose the binary features.
+
+        Parameters
+        ----------
+        X : DataFrame (pandas, polars, pyarrow, ...) or array-like of shape (n_samples, n_columns)
+            Columns of numbers, booleans, strings or categories; NaN and None are missing values.
+        y : structured array, DataFrame, or array-like of shape (n_samples,) or (n_samples, k)
+            Outcomes, ignored but for ``thresholds="ensemble"``: survival outcomes in the forms that
+            trees take; labels (text, booleans, whole numbers of integer type with at most 20
+            values); other numbers, one or several per row.
+        sample_weight : array-like of shape (n_samples,), optional
+            Row weights, finite and not negative.
+
+        Returns
+        -------
+        BinaryEncoder
+            The encoder itself.
+
+        Raises
+        ------
+        ValueError
+            For an unknown value of a parameter, no rows, no columns, duplicate or empty column
+            names, infinite values, weights that do not fit, and with ``thresholds="ensemble"``
+            for no outcomes or some that do not fit; parameter, column and row are named.
+        TypeError
+            For columns of dates, nested or other unsupported values (named), for sparse arrays
+            and lazy frames.
+
+        Warns
+        -----
+        ColumnWarning
+            For text that is nothing but numbers, and for many levels of which none is frequent
+            enough for a feature; the column is named.
+        """
+        self.fit_columns(X, y, sample_weight)
+        return self
+
+    def fit_columns(
+        self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None
+    ) -> list[TrainingColumn] | None:
+        """As ``fit``; returns the columns that were read, unless rows of weight zero were left out.
+
+        They serve ``rank_columns`` without another look at ``X``.
+        """
+        self.check_parameters()
+        table = read_table(X, type(self).__name__)
+        weight = check_sample_weight(sample_weight, table.n_rows)
+        present = None if weight is None or weight.all() else weight > 0
+        columns, scores = training_columns(table.one_by_one(), present), None
+        if self.thresholds == "ensemble":
+            if y is None:
+                raise ValueError(
+                    "thresholds='ensemble' requires y to be passed, but the target y is None: "
+                    "these thresholds are guessed from the outcomes"
+                )
+            check_row_labels(X, y=y)
+            scores = outcome_scores(y, table.n_rows, weight)
+        if weight is not None and present is not None:
+            weight = weight[present]
+            scores = None if scores is None else scores[present]
+        schemas, features, constant, doubts = self._select(columns, weight, scores)
+        self._remember(schemas, features, constant, named=table.named)
+        for doubt in doubts:
+            warn(doubt, ColumnWarning)
+        return columns if present is None else None
+
+    def transform(self, X: Any) -> NDArray[np.bool_]:
+        """Evaluate the binary features.
+
+        Parameters
+        ----------
+        X : DataFrame or array-like of shape (n_samples, n_columns)
+            The columns of ``fit``. Those of a DataFrame may come in any order; others, and those
+            that have no feature, are not looked at.
+
+        Returns
+        -------
+        bool ndarray of shape (n_samples, n_features_out_), C-contiguous
+            A DataFrame under ``set_output``.
+
+        Raises
+        ------
+        ValueError
+            For missing columns, for another number of columns without names, for infinite values
+            and, with ``handle_unknown="error"``, for an unknown category; column and row are
+            named.
+        TypeError
+            For text where ``fit`` saw numbers and the reverse (the column is named), and as in
+            ``fit``.
+        """
+        check_is_fitted(self)
+        n_rows, columns = self._columns_of(X, self.features_)
+        answers = np.empty((self.n_features_out_, n_rows), dtype=bool)
+        for index, feature in enumerate(self.features_):
+            answers[index] = feature.evaluate(columns[feature.column])
+        return transposed(answers)
+
+    def evaluate(self, X: Any, asked: Sequence[int]) -> NDArray[np.bool_]:
+        """Some of the binary features; only their columns need be there.
+
+        As ``transform``, but False where not ``asked`` (positions of features). Columns that no
+        asked feature is about may have any values and, in a DataFrame, be absent.
+        """
+        check_is_fitted(self)
+        n_rows, columns = self._columns_of(X, [self.features_[index] for index in asked])
+        encoded = np.zeros((n_rows, self.n_features_out_), dtype=bool, order="F")
+        for index in asked:
+            feature = self.features_[index]
+            encoded[:, index] = feature.evaluate(columns[feature.column])
+        return encoded
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
+        """Names of the binary features.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Names of the columns. When ``fit`` saw names, only those; otherwise they take the
+            place of x0, x1, ...
+
+        Returns
+        -------
+        ndarray of str, dtype object, shape (n_features_out_,)
+
+        Raises
+        ------
+        ValueError
+            When ``input_features`` does not fit the columns.
+        """
+        check_is_fitted(self)
+        features = self.features_
+        if input_features is not None:
+            names = [str(name) for name in np.asarray(input_features, dtype=object)]
+            if len(names) != self.n_features_in_:
+                raise ValueError(
+                    "input_features should have length equal to number of features "
+                    f"({self.n_features_in_}), got {len(names)}"
+                )
+            if hasattr(self, "feature_names_in_") and names != self.feature_names_in_.tolist():
+                raise ValueError("input_features is not equal to feature_names_in_")
+            renamed = {schema.name: name for schema, name in zip(self.columns_, names, strict=True)}
+            features = [
+                replace(feature, column=renamed[feature.column]) for feature in self.features_
+            ]
+        return np.array([feature.name for feature in features], dtype=object)
+
+    def to_record(self) -> BinaryRecord:
+        """The fitted encoder as it is in a file."""
+        check_is_fitted(self)
+        return BinaryRecord(
+            parameters=BinaryParameters(**plain(self.get_params(deep=False))),
+            named=hasattr(self, "feature_names_in_"),
+            columns=self.columns_,
+            constant=list(self.constant_features_in_),
+            features=self.features_,
+        )
+
+    @classmethod
+    def from_record(cls, record: BinaryRecord) -> BinaryEncoder:
+        """Fitted encoder from ``to_record``; ModelFormatError names what is wrong."""
+        record.check()
+        encoder = cls(**asdict(record.parameters))
+        try:
+            encoder.check_parameters()
+        except ValueError as error:
+            raise ModelFormatError(f"parameters: {error}") from None
+        encoder._remember(record.columns, record.features, record.constant, named=record.named)
+        return encoder
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fitted encoder as plain values (dict, list, str, bool, int, float, None).
+
+        ``json`` keeps every number to the last bit: ``from_dict`` gives an equal encoder.
+        """
+        values: dict[str, Any] = decode(encode(self.to_record()))
+        return values
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> BinaryEncoder:
+        """Rebuild a fitted encoder from the result of ``to_dict``.
+
+        Raises
+        ------
+        ModelFormatError
+            A ValueError that names the entry that is absent, unknown or of the wrong kind.
+        """
+        return cls.from_record(convert(BinaryRecord, data))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.target_tags.required = self.thresholds == "ensemble"
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+    def check_parameters(self) -> None:
+        """Raise InvalidParameterError for a parameter of wrong type or value."""
+        check_choice("thresholds", self.thresholds, _THRESHOLDS)
+        check_integer("n_thresholds", self.n_thresholds, 1)
+        check_integer("max_categories", self.max_categories, 1, optional=True)
+        check_choice("missing", self.missing, ("impute", "branch"))
+        check_real("min_support", self.min_support, 0.0)
+        if self.min_support >= 0.5:
+            raise InvalidParameterError(
+                f"min_support must be less than 0.5; got {self.min_support!r}"
+            )
+        check_integer("max_features", self.max_features, 1, optional=True)
+        check_choice("handle_unknown", self.handle_unknown, ("ignore", "error"))
+
+    def _remember(
+        self,
+        columns: list[ColumnSchema],
+        features: list[Feature],
+        constant: list[str],
+        *,
+        named: bool,
+    ) -> None:
+        self.columns_ = columns
+        self.features_ = features
+        self.constant_features_in_ = constant
+        self.n_features_in_ = len(columns)
+        self.n_features_out_ = len(features)
+        self.n_missing_ = np.array([schema.n_missing for schema in columns], dtype=np.int64)
+        self.n_imputed_ = np.array([schema.n_imputed for schema in columns], dtype=np.int64)
+        gaps = {schema.name for schema in columns if schema.n_missing}
+        self.missing_goes_ = [f.missing if f.column in gaps else None for f in features]
+        if named:
+            self.feature_names_in_ = np.array([schema.name for schema in columns], dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _columns_of(self, X: Any, features: Sequence[Feature]) -> tuple[int, dict[str, Column]]:
+        """Number of rows, and the columns that these features are about."""
+        reader = type(self).__name__
+        table = read_table(X, reader, empty=True)
+        needed = dict.fromkeys(feature.column for feature in features)
+        named = hasattr(self, "feature_names_in_")
+        columns = conform(table, self.columns_, named, self.handle_unknown, reader, needed)
+        return table.n_rows, columns
+
+    def _select(
+        self, columns: list[TrainingColumn], weight: Floats | None, scores: Floats | None
+    ) -> tuple[list[ColumnSchema], list[Feature], list[str], list[str]]:
+        """Schemas, features worth keeping, names of the constant columns, and warnings."""
+        total = columns[0].n_rows if weight is None else np.sum(weight)
+        schemas: list[ColumnSchema] = []
+        chosen: list[Feature] = []
+        balance: list[float] = []
+        constant: list[str] = []
+        doubts: list[str] = []
+        seen: set[bytes] = set()
+        unit = 1.0 if weight is None else min(1.0, float(weight.min()))
+        guessed = {} if scores is None else self._guessed(columns, weight, scores, unit)
+        for column in columns:
+            observed = observed_values(column, weight)
+            fill = self._fill(column, *observed)
+            schemas.append(describe(column, fill))
+            gaps = guessed.get(column.name)
+            # An ensemble need not cut a column that varies.
+            varies, frequent = gaps is not None and len(observed[0]) > 1, False
+            for feature in self._candidates(column, fill, *observed, unit, gaps):
+                answer = feature.evaluate(column)
+                true = np.count_nonzero(answer)
+                if true in (0, column.n_rows):
+                    continue
+                varies = True
+                true = true if weight is None else np.sum(weight[answer])
+                support = min(true, total - true) / total
+                if support < self.min_support - _ROUNDING and not isinstance(feature, Flag):
+                    continue
+                frequent |= not isinstance(feature, (Other, Missing))
+                # equal for a feature and its complement
+                bits = np.packbits(~answer if answer[0] else answer).tobytes()
+                if bits not in seen:
+                    seen.add(bits)
+                    chosen.append(feature)
+                    balance.append(support)
+            if not varies:
+                constant.append(column.name)
+            elif isinstance(column, CategoricalColumn):
+                doubts += _doubts(column, frequent, self.min_support)
+        return schemas, tell_apart(self._capped(chosen, balance)), constant, doubts
+
+    def _guessed(
+        self, columns: list[TrainingColumn], weight: Floats | None, scores: Floats, unit: float
+    ) -> dict[str, NDArray[np.int64]]:
+        """Gaps of every numeric column at which boosted trees cut it, beside all other features."""
+        names: list[str | None] = []
+        ranks: list[NDArray[np.int64]] = []
+        n_gaps: list[int] = []
+        for column in columns:
+            observed = observed_values(column, weight)
+            fill = self._fill(column, *observed)
+            if isinstance(column, RankedColumn):
+                names.append(column.name)
+                ranks.append(ranks_with_fill(column, fill).astype(np.int64))
+                n_gaps.append(max(len(observed[0]) - 1, 0))
+            for feature in self._candidates(column, fill, *observed, unit, np.zeros(0, np.int64)):
+                names.append(None)
+                ranks.append(feature.evaluate(column).astype(np.int64))
+                n_gaps.append(0)
+        gaps = guess_gaps(
+            ranks,
+            n_gaps,
+            scores,
+            weight,
+            most=self.n_thresholds,
+            min_support=self.min_support,
+        )
+        return {name: own for name, own in zip(names, gaps, strict=True) if name is not None}
+
+    def _capped(self, features: list[Feature], balance: list[float]) -> list[Feature]:
+        if self.max_features is None or len(features) <= self.max_features:
+            return features
+        turn: Counter[str] = Counter()
+        queue: list[tuple[int, int, int]] = []
+        for index in sorted(range(len(features)), key=lambda i: -round(balance[i] / _ROUNDING)):
+            column = features[index].column
+            queue.append((turn[column], len(queue), index))
+            turn[column] += 1
+        kept = sorted(index for _, _, index in sorted(queue)[: self.max_features])
+        return [features[index] for index in kept]
+
+    def _fill(
+        self, column: TrainingColumn, distinct: NDArray[Any], total: Floats
+    ) -> bool | float | None:
+        """What stands for a missing value, whether or not any is missing in training."""
+        if isinstance(column, CategoricalColumn) or self.missing == "branch" or not len(distinct):
+            return None
+        if column.is_flag:  # the distinct values rise: False, True
+            return bool(distinct[np.argmax(total)])
+        return weighted_mean(distinct, total)
+
+    def _candidates(
+        self,
+        column: TrainingColumn,
+        fill: bool | float | None,
+        distinct: NDArray[Any],
+        total: Floats,
+        unit: float,
+        gaps: NDArray[np.int64] | None,
+    ) -> Iterator[Feature]:
+        """Every feature the column could give; a numeric one at ``gaps`` if they are chosen."""
+        if not len(distinct):
+            return
+        if isinstance(column, CategoricalColumn):
+            if column.ordered:
+                yield from self._steps(column, distinct, total, unit)
+            else:
+                yield from level_features(column, distinct, total, self.max_categories)
+        elif column.is_flag:
+            yield Flag(column=column.name, condition="", missing=bool(fill))
+        else:
+            if gaps is None:
+                gaps = choose_gaps(distinct, total, self.thresholds, self.n_thresholds, unit)
+            for gap, value in zip(gaps, midpoints_at(distinct, gaps).tolist(), strict=True):
+                yield Threshold(
+                    column=column.name,
+                    condition=f"<= {format_threshold(value, distinct[gap], distinct[gap + 1])}",
+                    value=value,
+                    missing=fill is not None and fill <= value,
+                )
+        if isinstance(column, CategoricalColumn) or self.missing == "branch":
+            yield Missing(column=column.name, condition="is missing")
+
+    def _steps(
+        self, column: CategoricalColumn, code: NDArray[np.int64], total: Floats, unit: float
+    ) -> Iterator[AtMost]:
+        """Cuts between ordered levels, chosen as between numbers: the ranks of those that occur."""
+        rank = np.arange(len(code), dtype=np.float64)
+        method = "quantiles" if self.thresholds == "ensemble" else self.thresholds
+        for gap in choose_gaps(rank, total, method, self.n_thresholds, unit):
+            levels = column.levels[: code[gap] + 1]
+            condition = f"<= {level_text(levels[-1])}"
+            yield AtMost(column=column.name, condition=condition, levels=levels)
+
+
+def _doubts(column: CategoricalColumn, frequent: bool, min_support: float) -> list[str]:
+    """Warnings about text or categories that may be encoded in a way that is not meant."""
+    found = []
+    levels = column.levels
+    texts = [level.strip() for level in levels if isinstance(level, str)]
+    numbers = [text for text in texts if is_number(parse_number(text))]
+    if not column.declared and len(levels) > 2 and len(numbers) == len(levels):
+        found.append(
+            f"column {column.name!r} is text that is nothing but numbers, such as {levels[0]!r}: "
+            "its values are levels of a category; convert it to numbers to cut it at thresholds, "
+            "or to a categorical type if levels are meant"
+        )
+    if len(levels) > _MANY_LEVELS and not frequent:
+        found.append(
+            f"column {column.name!r} has {len(levels)} levels, none of which holds in a share of "
+            f"min_support={min_support:g} of the rows: hardly anything of it can be asked; group "
+            "its levels, lower min_support, or drop the column if it identifies rows"
+        )
+    return found

@@ -1,0 +1,531 @@
+"""Reading: data frames and arrays become numeric and categorical columns, checked once."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from numbers import Integral, Real
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from narwhals.dependencies import is_into_dataframe
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from bristlecone import _core
+from bristlecone._data.arrays import transposed
+
+__all__ = [
+    "CategoricalColumn",
+    "Category",
+    "Column",
+    "NumericColumn",
+    "RankedColumn",
+    "Table",
+    "TrainingColumn",
+    "read_table",
+    "training_columns",
+]
+
+# Columns of an array that are read at once: as many float64 as a line of the cache holds.
+_AT_ONCE = 8
+
+Category = str | bool | int | float
+"""A value of a categorical column: the types that JSON keeps apart."""
+
+
+@dataclass(frozen=True, eq=False)
+class NumericColumn:
+    """Numbers, or flags when ``values`` is boolean.
+
+    Attributes
+    ----------
+    name : str
+    values : ndarray of shape (n,), bool or float64
+        Boolean for boolean input and for integers that are all 0 or 1. Where missing: NaN in a
+        float column, False in a boolean one.
+    missing : bool ndarray of shape (n,) or None
+        None when no value is missing.
+    integral : bool
+        Whether the input was boolean or integer: then 0 and 1 alone make a flag.
+    """
+
+    name: str
+    values: NDArray[Any]
+    missing: NDArray[np.bool_] | None
+    integral: bool
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.values)
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether the values are boolean."""
+        return self.values.dtype == np.bool_
+
+    def at_most(self, value: float) -> NDArray[np.bool_]:
+        """Whether the number of each row is at most so much; False where missing."""
+        answer: NDArray[np.bool_] = self.values <= value
+        return answer
+
+    def take(self, rows: NDArray[np.bool_]) -> NumericColumn:
+        """Only the rows where the mask is true."""
+        values = self.values[rows]
+        missing = None if self.missing is None else _mask(self.missing[rows])
+        if self.integral:
+            return _from_integers(self.name, values, missing)
+        return NumericColumn(self.name, values, missing, integral=False)
+
+    def as_categorical(self) -> CategoricalColumn:
+        """The same column with each distinct number as a level."""
+        codes = np.full(len(self.values), -1)
+        present = slice(None) if self.missing is None else ~self.missing
+        distinct, codes[present] = np.unique(self.values[present], return_inverse=True)
+        return CategoricalColumn(self.name, codes, tuple(distinct.tolist()))
+
+
+@dataclass(frozen=True, eq=False)
+class CategoricalColumn:
+    """Levels.
+
+    Attributes
+    ----------
+    name : str
+    codes : int64 ndarray of shape (n,)
+        Index into ``levels``, -1 where missing.
+    levels : tuple of str, bool, int or float
+        Distinct values, in order of first appearance or of value; of an ordered column all that
+        its type declares, in their order.
+    declared : bool
+        Whether the input was of a categorical type; else it was text.
+    ordered : bool
+        Whether that type has an order.
+    """
+
+    name: str
+    codes: NDArray[np.int64]
+    levels: tuple[Category, ...]
+    declared: bool = False
+    ordered: bool = False
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.codes)
+
+    @property
+    def missing(self) -> NDArray[np.bool_] | None:
+        """Mask of the missing rows, None when there are none."""
+        return _mask(self.codes < 0)
+
+    def telling(self) -> tuple[int, Category]:
+        """Row and level that show best that these are no numbers: the first text, or any level."""
+        text = np.array([*(isinstance(level, str) for level in self.levels), False])
+        row = int(np.argmax(text[self.codes] if text.any() else self.codes >= 0))
+        return row, self.levels[self.codes[row]]
+
+    def take(self, rows: NDArray[np.bool_]) -> CategoricalColumn:
+        """Only the rows where the mask is true, and the levels that occur in them.
+
+        An ordered column keeps all its levels: they have a place in the order without a row.
+        """
+        codes = self.codes[rows]
+        if self.ordered:
+            return replace(self, codes=codes)
+        kept = np.unique(codes[codes >= 0])
+        position = np.full(len(self.levels) + 1, -1)  # the last entry serves code -1
+        position[kept] = np.arange(len(kept))
+        return replace(
+            self, codes=position[codes], levels=tuple(self.levels[code] for code in kept)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class RankedColumn:
+    """Numbers of training rows, sorted once: everything that ``fit`` asks follows from the ranks.
+
+    Attributes
+    ----------
+    name : str
+    distinct : float64 ndarray of shape (k,)
+        The observed values, rising.
+    count : uint32 ndarray of shape (k,)
+        Rows of each.
+    ranks : uint32 ndarray of shape (n,)
+        Place of every row's value among them; ``k`` where missing.
+    missing : bool ndarray of shape (n,) or None
+        None when no value is missing.
+    """
+
+    name: str
+    distinct: NDArray[np.float64]
+    count: NDArray[np.uint32]
+    ranks: NDArray[np.uint32]
+    missing: NDArray[np.bool_] | None
+
+    @classmethod
+    def of(cls, column: NumericColumn) -> RankedColumn:
+        """Ranks of a column that is no flag; O(n)."""
+        ranks, distinct, count = _core.rank_values(column.values)
+        return cls(column.name, distinct, count, ranks, column.missing)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.ranks)
+
+    @property
+    def is_flag(self) -> bool:
+        """Flags have no ranks."""
+        return False
+
+    def at_most(self, value: float) -> NDArray[np.bool_]:
+        """Whether the number of each row is at most so much; False where missing."""
+        return self.ranks < np.searchsorted(self.distinct, value, side="right")
+
+
+Column = NumericColumn | CategoricalColumn
+TrainingColumn = RankedColumn | NumericColumn | CategoricalColumn
+"""A column as ``BinaryEncoder.fit`` reads it: numbers are ranked, and only flags have values."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns of equal length, read when they are asked for.
+
+    Attributes
+    ----------
+    names : list of str
+    named : bool
+        Whether the names came from the input.
+    n_rows : int
+    read : callable
+        Columns at the given positions, checked.
+    at_once : int
+        Neighbouring columns that are best read together.
+    """
+
+    names: list[str]
+    named: bool
+    n_rows: int
+    read: Callable[[Sequence[int]], list[Column]]
+    at_once: int = 1
+
+    @property
+    def columns(self) -> list[Column]:
+        """Every column, read anew."""
+        return self.read(range(len(self.names)))
+
+    def one_by_one(self) -> Iterator[Column]:
+        """The same, where no more than a few columns are in memory at once."""
+        for start in range(0, len(self.names), self.at_once):
+            yield from self.read(range(start, min(start + self.at_once, len(self.names))))
+
+    def aligned(
+        self, names: Sequence[str], named: bool, reader: str, needed: Iterable[str] | None = None
+    ) -> dict[str, Column]:
+        """Columns by their names in ``fit``: found by name where both tables have names.
+
+        Other columns of a table with names are ignored; without names there must be as many
+        columns as in ``fit``. ``named`` tells whether these names came from its input, ``reader``
+        what was fitted, ``needed`` which columns to read (all by default).
+
+        Raises
+        ------
+        ValueError
+            When a needed column is missing, or the number of columns differs.
+        """
+        wanted = list(names if needed is None else needed)
+        if not (named and self.named):
+            if len(self.names) != len(names):
+                raise ValueError(
+                    f"X has {len(self.names)} features, but {reader} is expecting {len(names)} "
+                    "features as input"
+                )
+            place = {name: position for position, name in enumerate(names)}
+        else:
+            place = {name: position for position, name in enumerate(self.names)}
+            absent = [repr(name) for name in wanted if name not in place]
+            if absent:
+                told = f"X lacks columns that {reader} needs; missing: {', '.join(absent)}"
+                extra = [repr(name) for name in self.names if name not in set(names)]
+                raise ValueError(
+                    told + (f"; not seen in training: {', '.join(extra)}" if extra else "")
+                )
+        columns = self.read([place[name] for name in wanted])
+        return dict(zip(wanted, columns, strict=True))
+
+
+def read_table(X: Any, reader: str, *, empty: bool = False) -> Table:
+    """Read a data frame or a two-dimensional array; ``reader`` is who reads, for the messages.
+
+    Columns without string names are called x0, x1, ... There may be no rows if ``empty``.
+
+    Raises
+    ------
+    TypeError
+        For sparse or masked arrays, lazy frames, and, once they are read, columns of dates, nested
+        or other values that are neither numbers, booleans nor text; the column is named.
+    ValueError
+        For no rows (unless ``empty``), no columns, another number of dimensions, duplicate or
+        empty column names, and, once they are read, complex or infinite numbers; column and row
+        are named.
+    """
+    if issparse(X):
+        raise TypeError(f"{reader} does not accept sparse input; pass X.toarray()")
+    if isinstance(X, np.ma.MaskedArray):
+        raise TypeError(f"{reader} does not accept masked arrays; pass X.filled(numpy.nan)")
+    if not isinstance(X, np.ndarray):  # the checks below would take longer than reading an array
+        if is_into_dataframe(X):
+            names, named = _frame_names(X)
+            frame = nw.from_native(X, eager_only=True)
+            _check_shape(frame.shape, reader, empty)
+            keys = frame.columns
+            return Table(
+                names,
+                named,
+                frame.shape[0],
+                lambda at: [_from_series(names[j], frame.get_column(keys[j])) for j in at],
+            )
+        if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
+            raise TypeError(f"{reader} does not accept lazy frames; call collect() first")
+    array = _as_array(X)
+    _check_shape(array.shape, reader, empty)
+    names = [f"x{j}" for j in range(array.shape[1])]
+
+    def read(at: Sequence[int]) -> list[Column]:
+        part = array[:, at.start : at.stop] if isinstance(at, range) else array[:, at]
+        return _from_matrix([names[j] for j in at], part)
+
+    return Table(names, False, array.shape[0], read, _AT_ONCE)
+
+
+def training_columns(
+    columns: Iterable[Column], present: NDArray[np.bool_] | None
+) -> list[TrainingColumn]:
+    """The columns of the rows that are present, numbers as ranks."""
+    read: list[TrainingColumn] = []
+    for column in columns:
+        own = column if present is None else column.take(present)
+        if isinstance(own, NumericColumn) and not own.is_flag:
+            read.append(RankedColumn.of(own))
+        else:
+            read.append(own)
+    return read
+
+
+def _as_array(X: Any) -> NDArray[Any]:
+    array = np.asarray(X)
+    if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
+        # numpy turns the numbers of a mixed list into text
+        array = np.asarray(X, dtype=object)
+    return array
+
+
+def _check_shape(shape: tuple[int, ...], reader: str, empty: bool) -> None:
+    if len(shape) != 2:
+        raise ValueError(
+            f"Expected 2D array, got {len(shape)}D array instead. Reshape your data: "
+            "X.reshape(-1, 1) for one column, X.reshape(1, -1) for one row"
+        )
+    for size, what in zip(shape, ("sample", "feature"), strict=True):
+        if size == 0 and not (empty and what == "sample"):
+            raise ValueError(
+                f"Found array with 0 {what}(s) (shape={tuple(shape)}) while a minimum of 1 is "
+                f"required by {reader}."
+            )
+
+
+def _frame_names(X: Any) -> tuple[list[str], bool]:
+    # asked of the frame itself: narwhals refuses duplicate names in words of its own
+    names = list(X.column_names if hasattr(X, "column_names") else X.columns)
+    repeated = [repr(name) for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise ValueError(f"duplicate column names: {', '.join(repeated)}")
+    text = [isinstance(name, str) for name in names]
+    if not any(text):
+        return [f"x{j}" for j in range(len(names))], False
+    if not all(text):
+        odd = names[text.index(False)]
+        raise TypeError(f"column names must all be strings; got {odd!r} ({type(odd).__name__})")
+    for position, name in enumerate(names):
+        if not name.strip():
+            raise ValueError(f"column {position} has an empty name")
+    return [str(name) for name in names], True
+
+
+def _from_series(name: str, series: nw.Series[Any]) -> Column:
+    dtype = series.dtype
+    if dtype in (nw.Int128, nw.UInt128):  # which NumPy does not have
+        dtype, series = nw.Float64(), series.cast(nw.Float64)
+    if dtype == nw.Boolean or dtype.is_integer():
+        whole = series.to_numpy()
+        if whole.dtype.kind in "biu":  # nothing is missing
+            return _from_integers(name, whole, None)
+        missing = _mask(series.is_null().to_numpy())
+        absent = False if dtype == nw.Boolean else 0
+        values = (series if missing is None else series.fill_null(absent)).to_numpy()
+        return _from_integers(name, values.astype(bool) if dtype == nw.Boolean else values, missing)
+    if dtype.is_numeric():
+        numbers = series.cast(nw.Float64).to_numpy()
+        if numbers.dtype == object:  # pandas 2.0: Arrow's missing values stay objects
+            numbers = np.where(series.is_null().to_numpy(), np.nan, series.fill_null(0).to_numpy())
+        return _from_floats(name, numbers)
+    if dtype == nw.String:
+        return _from_objects(name, series.to_list())
+    if dtype in (nw.Categorical, nw.Enum):
+        column = _from_objects(name, series.to_list(), as_levels=True)
+        if isinstance(dtype, nw.Enum) and isinstance(column, CategoricalColumn):
+            return _in_order(column, dtype.categories)
+        return column
+    if dtype in (nw.Object, nw.Unknown):
+        return _from_array(name, series.to_numpy())
+    raise _unsupported(name, dtype)
+
+
+def _from_matrix(names: Sequence[str], matrix: NDArray[Any]) -> list[Column]:
+    """Columns of one dtype: what can be checked of all at once, is."""
+    kind = matrix.dtype.kind
+    if kind in "iu" and matrix.size and matrix.min() >= 0 and matrix.max() <= 1:
+        matrix, kind = matrix > 0, "b"
+    if kind == "f":
+        matrix = matrix.astype(np.float64, copy=False)
+    finite = kind == "f" and bool(np.isfinite(matrix).all())
+    columns = zip(names, transposed(matrix), strict=True)
+    if kind == "b" or finite:
+        return [NumericColumn(name, values, None, kind == "b") for name, values in columns]
+    return [_from_array(name, values) for name, values in columns]
+
+
+def _from_array(name: str, values: NDArray[Any]) -> Column:
+    kind = values.dtype.kind
+    if kind in "biu":
+        return _from_integers(name, values, None)
+    if kind == "f":
+        return _from_floats(name, values)
+    if kind in "OUT":
+        return _from_objects(name, values.tolist())
+    if kind == "c":
+        raise ValueError(f"Complex data not supported: column {name!r} is {values.dtype}")
+    raise _unsupported(name, values.dtype)
+
+
+def _unsupported(name: str, dtype: Any) -> TypeError:
+    return TypeError(
+        f"column {name!r} has dtype {dtype}; expected numbers, booleans or text. Turn dates into "
+        "numbers (days since a start) and nested values into columns of their own"
+    )
+
+
+def _mask(missing: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
+    return missing if missing.any() else None
+
+
+def _from_integers(
+    name: str, values: NDArray[Any], missing: NDArray[np.bool_] | None
+) -> NumericColumn:
+    """Booleans, or integers of any dtype; flags when there is no value but 0 and 1."""
+    shown = values if missing is None else values[~missing]
+    if values.dtype == np.bool_ or not len(shown) or (shown.min() >= 0 and shown.max() <= 1):
+        flags = values > 0 if missing is None else (values > 0) & ~missing
+        return NumericColumn(name, flags, missing, integral=True)
+    numbers = values.astype(np.float64)
+    if missing is not None:
+        numbers[missing] = np.nan
+    return NumericColumn(name, numbers, missing, integral=True)
+
+
+def _from_floats(name: str, values: NDArray[Any]) -> NumericColumn:
+    numbers = np.ascontiguousarray(values, dtype=np.float64)
+    if np.isfinite(numbers).all():
+        return NumericColumn(name, numbers, None, integral=False)
+    infinite = np.isinf(numbers)
+    if infinite.any():
+        row = int(np.argmax(infinite))
+        raise _infinite(name, row, numbers[row])
+    return NumericColumn(name, numbers, np.isnan(numbers), integral=False)
+
+
+def _from_objects(name: str, values: Sequence[Any], as_levels: bool = False) -> Column:
+    """Python objects: booleans or numbers if all of them are, else levels."""
+    try:
+        first = {value: place for place, value in enumerate(dict.fromkeys(values))}
+    except TypeError:
+        row = next(row for row, value in enumerate(values) if not _is_hashable(value))
+        raise _unsupported_value(name, row, values[row]) from None
+    codes = np.fromiter(map(first.__getitem__, values), np.int64, len(values))
+    found = [value.item() if isinstance(value, np.generic) else value for value in first]
+    absent = np.array([_is_missing(value) for value in found], dtype=bool)
+    codes = np.where(absent, -1, np.cumsum(~absent) - 1)[codes]
+    levels = [value for value, is_absent in zip(found, absent, strict=True) if not is_absent]
+    for index, value in enumerate(levels):
+        if not _is_category(value):
+            raise _unsupported_value(name, int(np.argmax(codes == index)), value)
+        if not isinstance(value, str) and not _is_finite(value):
+            raise _infinite(name, int(np.argmax(codes == index)), value)
+    if levels and (as_levels or any(isinstance(value, str) for value in levels)):
+        return CategoricalColumn(name, codes, tuple(map(_plain, levels)), declared=as_levels)
+    # the last entry serves code -1
+    numbers = np.array([*(float(value) for value in levels), np.nan])[codes]
+    missing = _mask(codes < 0)
+    if levels and all(isinstance(value, Integral) for value in levels):
+        return _from_integers(name, numbers, missing)
+    return NumericColumn(name, numbers, missing, integral=False)
+
+
+def _in_order(column: CategoricalColumn, categories: Iterable[Any]) -> CategoricalColumn:
+    """The same column with all the categories of its type as levels, in their order."""
+    declared = tuple(_plain(value) for value in categories if _is_category(value))
+    place = {level: index for index, level in enumerate(declared)}
+    # the last entry serves code -1
+    codes = np.array([*(place[level] for level in column.levels), -1])[column.codes]
+    return replace(column, codes=codes, levels=declared, ordered=True)
+
+
+def _is_category(value: Any) -> bool:
+    return isinstance(value, (str, Real, Decimal))
+
+
+def _plain(value: Any) -> Category:
+    """A category as one of the types that JSON keeps apart."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    return plain if isinstance(plain, (str, bool, int)) else float(plain)
+
+
+def _is_hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _is_missing(value: Any) -> bool:
+    """None, NaN, and pandas' NA and NaT (known by name: pandas may not be installed)."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, (Real, Decimal)) and value != value
+
+
+def _is_finite(value: Any) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer beyond the range of float64
+        return False
+
+
+def _infinite(name: str, row: int, value: Any) -> ValueError:
+    return ValueError(f"column {name!r} is infinite or too large ({value}) in row {row}")
+
+
+def _unsupported_value(name: str, row: int, value: Any) -> TypeError:
+    return TypeError(
+        f"column {name!r} holds a {type(value).__name__} in row {row}; expected numbers, booleans "
+        "or text (turn other values into one of these first)"
+    )

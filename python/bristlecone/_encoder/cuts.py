@@ -1,0 +1,269 @@
+"""Cuts at thresholds that a tree chose, as features of a fitted encoder."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone._encoder.binary import BinaryEncoder
+from bristlecone._encoder.columns import NumericColumn, RankedColumn, TrainingColumn, read_table
+from bristlecone._encoder.features import Feature, Threshold, tell_apart
+from bristlecone._encoder.schema import conform
+from bristlecone._encoder.thresholds import format_threshold, midpoints, ranks_with_fill
+from bristlecone._encoder.use import Answers
+
+__all__ = ["Cut", "RankedColumns", "add_cuts", "rank_columns"]
+
+# Most cuts that are added before others are replaced: so many, or one per so many features. A
+# search to depth five takes about two and a half times as long with a fifth more of them.
+_LEAST_ROOM, _SHARE = 8, 5
+
+
+class Cut(NamedTuple):
+    """A split of a node: its rows of rank ``below`` or less, and those of ``above`` or more.
+
+    ``column`` is a place in the RankedColumns; the node has no rows of a rank in between.
+    """
+
+    column: int
+    below: int
+    above: int
+
+
+class RankedColumns(NamedTuple):
+    """Training columns as ranks, for trees over every threshold.
+
+    A numeric column is one of ranks; every other feature of the encoder is a column of its own.
+
+    Attributes
+    ----------
+    columns : list of str
+        Names of the columns of ``X``.
+    places : list of int, length k
+        Which of them each comes from.
+    values : list of float64 ndarray or None, length k
+        The distinct observed values of a numeric column, ascending.
+    ranks : list of uint32 or bool ndarray of shape (n,), length k
+        Place of each row's value among them; rows without one are with those that every cut puts
+        on the side of what stands for a missing value, so that they place no cut. Of another
+        feature, whether it holds.
+    n_rows : int
+        n, where there are no columns, too.
+    """
+
+    columns: list[str]
+    places: list[int]
+    values: list[NDArray[np.float64] | None]
+    ranks: list[NDArray[np.uint32] | NDArray[np.bool_]]
+    n_rows: int
+
+    @property
+    def names(self) -> list[str]:
+        """Name of the column of ``X`` that each comes from."""
+        return [self.columns[place] for place in self.places]
+
+    def questions(self, encoder: BinaryEncoder) -> tuple[list[int], list[int]]:
+        """Column and gap of every feature: it holds where the rank is no larger, or the answer."""
+        others = iter([k for k, values in enumerate(self.values) if values is None])
+        cut = {n: k for k, n in enumerate(self.names) if self.values[k] is not None}
+        place, gap = [], []
+        for feature in encoder.features_:
+            if isinstance(feature, Threshold):
+                place.append(cut[feature.column])
+                values = self.values[place[-1]]
+                assert values is not None
+                gap.append(int(np.searchsorted(values, feature.value, side="right")) - 1)
+            else:
+                place.append(next(others))
+                gap.append(0)
+        return place, gap
+
+    def answers(self, encoder: BinaryEncoder, among: NDArray[np.bool_]) -> Answers:
+        """Binary features of the rows, counted."""
+        place, gap = self.questions(encoder)
+
+        def answer(feature: int) -> NDArray[np.bool_]:
+            own = self.ranks[place[feature]]
+            return own.astype(bool, copy=False) if own.dtype == np.bool_ else own <= gap[feature]
+
+        holds, counted = np.zeros((2, len(place)), dtype=np.int64)
+        for feature in range(len(place)):
+            own = answer(feature)
+            holds[feature] = np.count_nonzero(own)
+            counted[feature] = np.count_nonzero(own & among)
+        return Answers(len(among), holds, counted, answer)
+
+    def numbers(self) -> NDArray[np.float64]:
+        """The values that the ranks stand for, shape (n, k)."""
+        columns = [
+            ranks.astype(np.float64) if values is None else values[ranks]
+            for values, ranks in zip(self.values, self.ranks, strict=True)
+        ]
+        return np.column_stack(columns)
+
+
+def rank_columns(
+    encoder: BinaryEncoder, X: Any, read: list[TrainingColumn] | None = None
+) -> RankedColumns:
+    """Columns of the training rows ``X`` of a fitted encoder, in the order of its columns.
+
+    ``read`` are those that its ``fit_columns`` returned; ``X`` is not looked at then.
+    """
+    columns: dict[str, Any]
+    if read is None:
+        reader = type(encoder).__name__
+        table = read_table(X, reader)
+        columns = dict(
+            conform(table, encoder.columns_, table.named, encoder.handle_unknown, reader)
+        )
+    else:
+        columns = {column.name: column for column in read}
+    others: dict[str, list[Feature]] = defaultdict(list)
+    for feature in encoder.features_:
+        if not isinstance(feature, Threshold):
+            others[feature.column].append(feature)
+    places: list[int] = []
+    values: list[NDArray[np.float64] | None] = []
+    ranks: list[NDArray[np.uint32] | NDArray[np.bool_]] = []
+    for place, schema in enumerate(encoder.columns_):
+        column: Any = columns[schema.name]
+        if schema.kind == "number":
+            if isinstance(column, NumericColumn):
+                column = RankedColumn.of(column)
+            if len(column.distinct) > 1:
+                places.append(place)
+                values.append(column.distinct)
+                ranks.append(ranks_with_fill(column, schema.fill))
+        for feature in others[schema.name]:
+            places.append(place)
+            values.append(None)
+            ranks.append(feature.evaluate(column))
+    names = [schema.name for schema in encoder.columns_]
+    n_rows = next(iter(columns.values())).n_rows
+    return RankedColumns(names, places, values, ranks, n_rows)
+
+
+def add_cuts(encoder: BinaryEncoder, columns: RankedColumns, cuts: Iterable[Cut]) -> bool:
+    """Give the encoder features that part the rows of every node as its cut does; whether it did.
+
+    The first are added: a fifth of the features there were, or eight. Every further one takes the
+    place of the threshold of its column that is nearest by the number of rows in between, unless
+    another cut needs that one; then it is added, too. None is added that divides the training rows
+    as another feature does. ``min_support`` does not matter.
+    """
+    chosen = _Thresholds(encoder.features_, columns)
+    room = max(_LEAST_ROOM, len(encoder.features_) // _SHARE)
+    waiting = [cut for cut in cuts if not chosen.has(cut)]
+    for cut in waiting:
+        if not chosen.has(cut):
+            chosen.put(cut, replaces=len(chosen.added) >= room)
+    if not waiting:
+        return False
+    schemas = {schema.name: schema for schema in encoder.columns_}
+    features: list[Feature] = []
+    by_column: dict[str, list[Feature]] = defaultdict(list)
+    for index, feature in enumerate(encoder.features_):
+        if chosen.lives(index):
+            by_column[feature.column].append(feature)
+    names = columns.names
+    for column, gap in chosen.added:
+        name, values = names[column], columns.values[column]
+        assert values is not None
+        value, fill = float(midpoints(values[gap : gap + 2])[0]), schemas[name].fill
+        by_column[name].append(
+            Threshold(
+                column=name,
+                condition=f"<= {format_threshold(value, values[gap], values[gap + 1])}",
+                value=value,
+                missing=fill is not None and fill <= value,
+            )
+        )
+    for schema in encoder.columns_:
+        own = by_column[schema.name]
+        if schema.kind == "number":
+            own.sort(key=lambda feature: feature.value if isinstance(feature, Threshold) else 0.0)
+        features += own
+    encoder._remember(
+        encoder.columns_,
+        tell_apart(features),
+        encoder.constant_features_in_,
+        named=hasattr(encoder, "feature_names_in_"),
+    )
+    return True
+
+
+class _Thresholds:
+    """Features as gaps between the ranks of a column, and what becomes of them."""
+
+    def __init__(self, features: list[Feature], columns: RankedColumns) -> None:
+        self._columns = columns
+        names = columns.names
+        self.added: list[tuple[int, int]] = []
+        # Feature at a gap of a column; -1 for one that was added.
+        self._at: dict[tuple[int, int], int] = {}
+        self._by_rows: dict[bytes, tuple[int, int]] = {}
+        self._needed: set[tuple[int, int]] = set()
+        others = iter([k for k, values in enumerate(columns.values) if values is None])
+        cut = {n: k for k, n in enumerate(names) if columns.values[k] is not None}
+        for index, feature in enumerate(features):
+            if isinstance(feature, Threshold):
+                column = cut[feature.column]
+                values = columns.values[column]
+                assert values is not None
+                gap = int(np.searchsorted(values, feature.value, side="right")) - 1
+            else:
+                column, gap = next(others), 0
+            self._at[column, gap] = index
+            self._by_rows[self._rows(column, gap)] = column, gap
+
+    def has(self, cut: Cut) -> bool:
+        """Whether a feature parts the rows of the node alike; it is then needed."""
+        inside = [
+            gap for column, gap in self._at if column == cut.column and cut.below <= gap < cut.above
+        ]
+        if inside:
+            middle = self._middle(cut)
+            self._needed.add((cut.column, min(inside, key=lambda gap: abs(gap - middle))))
+            return True
+        same = self._by_rows.get(self._rows(cut.column, self._middle(cut)))
+        if same is None:
+            return False
+        self._needed.add(same)
+        return True
+
+    def put(self, cut: Cut, replaces: bool) -> None:
+        """A feature for the cut, in the place of another one if one can go."""
+        gap = self._middle(cut)
+        upto = np.cumsum(np.bincount(self._columns.ranks[cut.column]))
+        own = [other for column, other in self._at if column == cut.column]
+        nearest = min(own, key=lambda other: abs(int(upto[other]) - int(upto[gap])), default=None)
+        if replaces and nearest is not None and (cut.column, nearest) not in self._needed:
+            del self._at[cut.column, nearest]
+            del self._by_rows[self._rows(cut.column, nearest)]
+        place = cut.column, gap
+        self.added.append(place)
+        self._needed.add(place)
+        self._at[place] = -1
+        self._by_rows[self._rows(*place)] = place
+
+    def lives(self, index: int) -> bool:
+        """Whether a feature was not replaced."""
+        return index in self._at.values()
+
+    def _middle(self, cut: Cut) -> int:
+        """Gap that is midway between the values of the node on both sides of the cut."""
+        values = self._columns.values[cut.column]
+        if values is None:
+            return 0
+        middle = values[cut.below] / 2 + values[cut.above] / 2
+        gap = int(np.searchsorted(values, middle, side="right")) - 1
+        return min(max(gap, cut.below), cut.above - 1)
+
+    def _rows(self, column: int, gap: int) -> bytes:
+        """The rows on one side, the same for a feature and its complement."""
+        answer = self._columns.ranks[column] <= gap
+        return np.packbits(answer ^ answer[0]).tobytes()

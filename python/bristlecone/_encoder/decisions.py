@@ -1,0 +1,134 @@
+"""Splits as a program can decide them: one comparison with one column, no words to be parsed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from bristlecone._encoder.binary import BinaryEncoder
+from bristlecone._encoder.columns import Category
+from bristlecone._encoder.features import AtMost, Feature, Flag, Level, Other, Threshold
+from bristlecone._encoder.numeric import NumericColumns
+from bristlecone._tree import Tree
+
+__all__ = ["Decision", "decide", "feature_decisions", "tree_decisions"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decision:
+    """What a split asks about a row; yes goes left.
+
+    Parameters
+    ----------
+    column : str
+        Name of the column.
+    place : int
+        Its position among the columns of ``X``.
+    kind : {"at most", "flag", "level", "missing"}
+        "at most": the number, as float64, is at most ``bound``. "flag": the boolean is true, a
+        number above a half. "level": the category is one of ``levels``; one that was not seen in
+        training is in none. "missing": there is no value.
+    numeric : bool
+        Whether the column holds numbers or booleans; else categories.
+    missing : bool
+        The answer where there is no value.
+    bound : float or None
+        Of "at most".
+    levels : tuple of str, bool, int or float
+        Of "level": one level, the rare ones that were merged, or the first ones of an ordered
+        column. They compare as Python does: True is 1 is 1.0, and "1" is neither.
+    """
+
+    column: str
+    place: int
+    kind: Literal["at most", "flag", "level", "missing"]
+    numeric: bool
+    missing: bool
+    bound: float | None = None
+    levels: tuple[Category, ...] = ()
+
+
+def tree_decisions(encoder: Any, tree: Any) -> dict[int, Decision]:
+    """Decision of every split of a fitted tree, by node id.
+
+    Raises
+    ------
+    TypeError
+        For a soft tree, whose splits weigh many columns at once, and for features of an encoder of
+        the user's own, which does not tell what they ask.
+    """
+    if not isinstance(tree, Tree):
+        raise TypeError(
+            "a soft tree has no decisions about single columns: its splits weigh many at once"
+        )
+    nodes = np.flatnonzero(~tree.is_leaf).tolist()
+    if isinstance(encoder, NumericColumns):
+        names = encoder.get_feature_names_out()
+        return {
+            node: Decision(
+                column=str(names[tree.feature[node]]),
+                place=int(tree.feature[node]),
+                kind="at most",
+                numeric=True,
+                missing=False,
+                bound=float(tree.threshold[node]),
+            )
+            for node in nodes
+        }
+    if not isinstance(encoder, BinaryEncoder):
+        raise TypeError(
+            f"{type(encoder).__name__} does not tell what its features ask of the columns; a tree "
+            "over a BinaryEncoder or over numbers (encoder=None) is needed"
+        )
+    decisions = feature_decisions(encoder)
+    return {node: decisions[tree.feature[node]] for node in nodes}
+
+
+def feature_decisions(encoder: BinaryEncoder) -> list[Decision]:
+    """Decision of every binary feature of a fitted encoder, in their order."""
+    places = {schema.name: place for place, schema in enumerate(encoder.columns_)}
+    numeric = {schema.name: schema.kind != "categorical" for schema in encoder.columns_}
+    return [
+        _decision(feature, places[feature.column], numeric[feature.column])
+        for feature in encoder.features_
+    ]
+
+
+def _decision(feature: Feature, place: int, numeric: bool) -> Decision:
+    kind: Literal["at most", "flag", "level", "missing"] = "missing"
+    bound: float | None = None
+    levels: tuple[Category, ...] = ()
+    if isinstance(feature, Threshold):
+        kind, bound = "at most", float(feature.value)
+    elif isinstance(feature, Flag):
+        kind = "flag"
+    elif isinstance(feature, Level):
+        kind, levels = "level", (feature.level,)
+    elif isinstance(feature, (Other, AtMost)):
+        kind, levels = "level", tuple(feature.levels)
+    return Decision(
+        column=feature.column,
+        place=place,
+        kind=kind,
+        numeric=numeric,
+        missing=feature.missing,
+        bound=bound,
+        levels=levels,
+    )
+
+
+def decide(decision: Decision, value: Any) -> bool:
+    """The answer for one value: what every program made of a tree has to compute.
+
+    None and NaN are missing, and so are NA and NaT of pandas (known by name).
+    """
+    if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:
+        return decision.missing
+    if decision.kind == "at most":
+        assert decision.bound is not None
+        return float(value) <= decision.bound
+    if decision.kind == "flag":
+        return float(value) > 0.5
+    return decision.kind == "level" and value in decision.levels

@@ -1,0 +1,256 @@
+"""``DesignEncoder``: columns as numbers between 0 and 1, for linear predictors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from msgspec.structs import asdict
+from numpy.typing import NDArray
+
+from bristlecone._data.records import plain
+from bristlecone._encoder.columns import CategoricalColumn, Column, read_table
+from bristlecone._encoder.features import Level, Missing, Other, tell_apart
+from bristlecone._encoder.levels import level_features
+from bristlecone._encoder.records import DesignColumnRecord, DesignRecord
+from bristlecone._encoder.schema import ColumnSchema, conform, describe
+from bristlecone._encoder.thresholds import weighted_distinct, weighted_mean
+
+__all__ = ["DesignColumn", "DesignEncoder"]
+
+Floats = NDArray[np.float64]
+
+_READER = "SoftSurvivalTree"
+
+# Design values are clipped here, so that weighted sums stay finite.
+_FARTHEST = 1e100
+
+
+@dataclass(frozen=True, kw_only=True)
+class DesignColumn:
+    """One numeric column of the design: (value − low) / (high − low).
+
+    Attributes
+    ----------
+    name : str
+        Such as "age" or "stage = II".
+    column : str
+        Name of the column it is made of.
+    question : Level, Other, Missing or None
+        What a categorical column is asked; None for numbers and flags as they are.
+    low, high : float
+        Least and greatest training value; 0 and 1 for flags and questions.
+    fill : float
+        Value where the column is missing.
+    """
+
+    name: str
+    column: str
+    question: Level | Other | Missing | None
+    low: float
+    high: float
+    fill: float
+
+    def evaluate(self, column: Any) -> Floats:
+        """Scaled values of the rows, shape (n,)."""
+        if self.question is not None:
+            return self.question.evaluate(column).astype(np.float64)
+        values = column.values.astype(np.float64)
+        if column.missing is not None:
+            values = np.where(column.missing, self.fill, values)
+        return self.scaled(values)
+
+    def scaled(self, values: Any) -> Floats:
+        """Numbers in units of the design."""
+        # By a power of two first: the difference of large numbers may overflow, and that of
+        # tiny ones has no reciprocal.
+        shift = -math.frexp(max(abs(self.low), abs(self.high)))[1] - 1
+        low, high = math.ldexp(self.low, shift), math.ldexp(self.high, shift)
+        with np.errstate(over="ignore"):
+            found = (np.ldexp(values, shift) - low) / (high - low)
+        return np.clip(found, -_FARTHEST, _FARTHEST)
+
+
+class DesignEncoder:
+    """Numeric design of a table: scaled numbers, one column per level of a category.
+
+    Missing numbers are replaced by the mean, missing flags by the more frequent value; a missing
+    category is a level of its own. Levels beyond the ``max_categories`` most frequent are merged
+    into "other". Constant columns, and columns that equal an earlier one or its complement, are
+    left out. All this is what ``BinaryEncoder`` does, but for the thresholds.
+    """
+
+    columns_: list[ColumnSchema]
+    design_: list[DesignColumn]
+    constant_: list[str]
+    named_: bool
+
+    def __init__(self, max_categories: int | None = 100, handle_unknown: str = "ignore") -> None:
+        self.max_categories = max_categories
+        self.handle_unknown = handle_unknown
+
+    def fit(self, X: Any, weight: Floats | None) -> DesignEncoder:
+        """Choose the design columns from rows of positive weight."""
+        table = read_table(X, _READER)
+        columns = table.columns
+        self.named_ = table.named
+        self.design_, self.constant_ = [], []
+        seen: set[bytes] = set()
+        fill: dict[str, float] = {}
+        for column in columns:
+            varies = False
+            for design in self._candidates(column, weight):
+                values = design.evaluate(column)
+                if (values == values[0]).all():
+                    continue
+                varies = True
+                if design.question is None:
+                    fill[column.name] = design.fill
+                # Equal for a 0/1 column and its complement.
+                key = values if set(np.unique(values)) - {0.0, 1.0} else np.abs(values - values[0])
+                if key.tobytes() not in seen:
+                    seen.add(key.tobytes())
+                    self.design_.append(design)
+            if not varies:
+                self.constant_.append(column.name)
+        self.design_ = _told_apart(self.design_)
+        self.columns_ = [describe(column, fill.get(column.name)) for column in columns]
+        return self
+
+    def transform(self, X: Any, weighed: NDArray[np.bool_] | None = None) -> Floats:
+        """Design of the rows, shape (n, n_design), C-contiguous.
+
+        Only columns of the design that are ``weighed`` (all by default) are made, of only those
+        columns of ``X`` that they need; the others are 0.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As ``BinaryEncoder.transform``: column and row are named.
+        """
+        table = read_table(X, _READER, empty=True)
+        parts = [(j, part) for j, part in enumerate(self.design_) if weighed is None or weighed[j]]
+        needed = dict.fromkeys(part.column for _, part in parts)
+        columns = conform(table, self.columns_, self.named_, self.handle_unknown, _READER, needed)
+        design = np.zeros((table.n_rows, len(self.design_)))
+        for j, part in parts:
+            design[:, j] = part.evaluate(columns[part.column])
+        return design
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the design columns."""
+        return [column.name for column in self.design_]
+
+    @property
+    def zero(self) -> Floats:
+        """Where the design has the user's 0, shape (n_design,)."""
+        return np.array([float(column.scaled(0.0)) for column in self.design_])
+
+    @property
+    def span(self) -> Floats:
+        """Length of the design's unit, in the user's unit, shape (n_design,)."""
+        return np.array([column.high - column.low for column in self.design_])
+
+    def per_unit(self, weights: Floats) -> Floats:
+        """Weights over the design, shape (..., n_design), as weights of the user's numbers.
+
+        Infinite where a column's span is too small for float64.
+        """
+        with np.errstate(over="ignore"):
+            return weights / self.span
+
+    def _candidates(self, column: Column, weight: Floats | None) -> Iterator[DesignColumn]:
+        if column.missing is not None and column.missing.all():
+            return
+        if isinstance(column, CategoricalColumn):
+            for question in self._questions(column, weight):
+                yield DesignColumn(
+                    name=question.name,
+                    column=column.name,
+                    question=question,
+                    low=0.0,
+                    high=1.0,
+                    fill=0.0,
+                )
+            return
+        shown = slice(None) if column.missing is None else ~column.missing
+        values = column.values[shown].astype(np.float64)
+        distinct, total = weighted_distinct(values, None if weight is None else weight[shown])
+        if distinct[0] == distinct[-1]:
+            return
+        if column.is_flag:
+            low, high, fill = 0.0, 1.0, float(total[-1] > total[0])
+        else:
+            low, high, fill = distinct[0], distinct[-1], weighted_mean(distinct, total)
+        yield DesignColumn(
+            name=column.name,
+            column=column.name,
+            question=None,
+            low=float(low),
+            high=float(high),
+            fill=fill,
+        )
+
+    def _questions(
+        self, column: CategoricalColumn, weight: Floats | None
+    ) -> Iterator[Level | Other | Missing]:
+        shown = column.codes >= 0
+        code, total = weighted_distinct(
+            column.codes[shown], None if weight is None else weight[shown]
+        )
+        yield from level_features(column, code, total, self.max_categories)
+        if not shown.all():
+            yield Missing(column=column.name, condition="is missing")
+
+    def to_record(self) -> DesignRecord:
+        """The fitted encoder as it is in a file."""
+        return DesignRecord(
+            **plain({"max_categories": self.max_categories}),
+            handle_unknown=self.handle_unknown,
+            named=self.named_,
+            columns=self.columns_,
+            constant=list(self.constant_),
+            design=[
+                DesignColumnRecord(
+                    column=part.column,
+                    question=part.question,
+                    low=part.low,
+                    high=part.high,
+                    fill=part.fill,
+                )
+                for part in self.design_
+            ],
+        )
+
+    @classmethod
+    def from_record(cls, record: DesignRecord) -> DesignEncoder:
+        """Fitted encoder from ``to_record``; ModelFormatError names what is wrong."""
+        record.check()
+        encoder = cls(record.max_categories, record.handle_unknown)
+        encoder.named_ = record.named
+        encoder.columns_ = record.columns
+        encoder.constant_ = record.constant
+        encoder.design_ = [
+            DesignColumn(
+                name=one.column if one.question is None else one.question.name, **asdict(one)
+            )
+            for one in record.design
+        ]
+        return encoder
+
+
+def _told_apart(design: list[DesignColumn]) -> list[DesignColumn]:
+    """The same columns, renamed where two would have the same name."""
+    numbers = [one.name for one in design if one.question is None]
+    asked = [one.question for one in design if one.question is not None]
+    questions: Iterator[Any] = iter(tell_apart(asked, numbers))
+    return [
+        one
+        if one.question is None
+        else replace(one, name=(question := next(questions)).name, question=question)
+        for one in design
+    ]

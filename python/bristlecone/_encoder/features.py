@@ -1,0 +1,167 @@
+"""Binary features: one yes-no question about one column each, and its record in a file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from bristlecone._data.records import Finite, Record
+from bristlecone._encoder.columns import Category
+
+__all__ = [
+    "AtMost",
+    "Feature",
+    "Flag",
+    "Level",
+    "Missing",
+    "Other",
+    "Threshold",
+    "level_text",
+    "tell_apart",
+]
+
+Bools = NDArray[np.bool_]
+
+
+class _Question(Record, frozen=True, kw_only=True):
+    """What all binary features share.
+
+    Attributes
+    ----------
+    column : str
+        Name of the column.
+    condition : str
+        What follows the column's name in the name of the feature.
+    """
+
+    column: str
+    condition: str
+
+    @property
+    def name(self) -> str:
+        """Readable name, such as "age <= 52.5"."""
+        return f"{self.column} {self.condition}" if self.condition else self.column
+
+
+def _with_missing(answer: Bools, missing: Bools | None, fill: bool) -> Bools:
+    """The answers, with ``fill`` where the value is missing."""
+    if missing is None:
+        return answer
+    return answer | missing if fill else answer & ~missing
+
+
+class Threshold(_Question, frozen=True, kw_only=True, tag="threshold"):
+    """True where the number is at most ``value``; ``missing`` where there is none."""
+
+    value: Finite
+    missing: bool
+
+    def evaluate(self, column: Any) -> Bools:
+        """Answer for each row of a NumericColumn or RankedColumn, bool (n,)."""
+        return _with_missing(column.at_most(self.value), column.missing, self.missing)
+
+
+class Flag(_Question, frozen=True, kw_only=True, tag="flag"):
+    """True where a boolean is true or a 0/1 integer is 1 (or more); ``missing`` where missing."""
+
+    missing: bool
+
+    def evaluate(self, column: Any) -> Bools:
+        """Answer for each row of a NumericColumn, bool (n,)."""
+        answer = column.values if column.is_flag else column.values > 0.5
+        return _with_missing(answer, column.missing, self.missing)
+
+
+class Level(_Question, frozen=True, kw_only=True, tag="level"):
+    """True where the category is ``level``."""
+
+    level: Category
+    missing: ClassVar[bool] = False
+
+    def evaluate(self, column: Any) -> Bools:
+        """Answer for each row of a CategoricalColumn, bool (n,)."""
+        if self.level not in column.levels:
+            return np.zeros(column.n_rows, dtype=bool)
+        return column.codes == column.levels.index(self.level)
+
+
+class Other(_Question, frozen=True, kw_only=True, tag="other"):
+    """True where the category is one of the rare ``levels`` that were merged."""
+
+    levels: tuple[Category, ...]
+    missing: ClassVar[bool] = False
+
+    def evaluate(self, column: Any) -> Bools:
+        """Answer for each row of a CategoricalColumn, bool (n,)."""
+        return _one_of(self.levels, column)
+
+
+class AtMost(_Question, frozen=True, kw_only=True, tag="at most"):
+    """True where the ordered category is one of ``levels``: the first ones in its order."""
+
+    levels: tuple[Category, ...]
+    missing: ClassVar[bool] = False
+
+    def evaluate(self, column: Any) -> Bools:
+        """Answer for each row of a CategoricalColumn, bool (n,)."""
+        return _one_of(self.levels, column)
+
+
+def _one_of(levels: tuple[Category, ...], column: Any) -> Bools:
+    wanted = frozenset(levels)
+    answer = np.array([*(level in wanted for level in column.levels), False])
+    return answer[column.codes]  # the last entry serves code -1
+
+
+class Missing(_Question, frozen=True, kw_only=True, tag="missing"):
+    """True where the column has no value."""
+
+    missing: ClassVar[bool] = True
+
+    def evaluate(self, column: Any) -> Bools:
+        """Answer for each row of a column of either kind, bool (n,)."""
+        missing = column.missing
+        return np.zeros(column.n_rows, dtype=bool) if missing is None else missing
+
+
+Feature = Threshold | Flag | Level | Other | AtMost | Missing
+"""A binary feature; its ``missing`` is the answer for a row without a value."""
+
+
+def level_text(level: Category) -> str:
+    """A level as it reads in a name: quoted only if its limits could not be seen."""
+    if isinstance(level, str) and level and level == level.strip():
+        return level
+    return repr(level)
+
+
+def tell_apart(features: Sequence[Feature], names: Collection[str] = ()) -> list[Feature]:
+    """The same features, conditions changed where two would have the same name.
+
+    Levels are quoted first ("grade = '1'" beside the number 1, "site = 'other'" beside the merged
+    levels); what is still alike is numbered. ``names`` are taken already.
+    """
+    count = Counter([*(feature.name for feature in features), *names])
+    if len(count) == len(features) + len(names):
+        return list(features)
+    quoted = [
+        replace(feature, condition=f"= {feature.level!r}")
+        if isinstance(feature, Level) and count[feature.name] > 1
+        else feature
+        for feature in features
+    ]
+    taken = set(names)
+    result: list[Feature] = []
+    for feature in quoted:
+        number, distinct = 1, feature
+        while distinct.name in taken:
+            number += 1
+            distinct = replace(feature, condition=f"{feature.condition} ({number})".lstrip())
+        taken.add(distinct.name)
+        result.append(distinct)
+    return result

@@ -1,0 +1,38 @@
+"""Missing values of the training rows in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bristlecone._encoder.schema import ColumnSchema
+
+__all__ = ["missing_text"]
+
+_MOST = 12
+
+
+def missing_text(columns: Sequence[ColumnSchema]) -> str:
+    """Which of the columns had missing values in training, and what stands for them.
+
+    Empty when none had. ASCII but for the names of the columns.
+
+    Examples
+    --------
+    >>> schema = {"levels": (), "ordered": False, "whole": True, "low": 21.0, "high": 80.0}
+    >>> age = ColumnSchema(name="age", kind="number", n_missing=3, fill=52.25, **schema)
+    >>> missing_text([age])
+    'age in 3 rows (imputed: 52.25)'
+    """
+    parts = []
+    for column in columns:
+        if column.n_missing:
+            rows = f"{column.name} in {column.n_missing} row{'s' if column.n_missing > 1 else ''}"
+            parts.append(rows + ("" if column.fill is None else f" (imputed: {_shown(column)})"))
+    shown = ", ".join(parts[:_MOST])
+    return shown + (f" and {len(parts) - _MOST} more columns" if parts[_MOST:] else "")
+
+
+def _shown(column: ColumnSchema) -> str:
+    if isinstance(column.fill, bool):
+        return "yes" if column.fill else "no"
+    return f"{column.fill:.6g}"

@@ -1,0 +1,134 @@
+"""Fitted encoders as they are in a file; a feature and a column are their own records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from bristlecone._data.records import Finite, Record
+from bristlecone._encoder.features import AtMost, Feature, Flag, Level, Missing, Other, Threshold
+from bristlecone._encoder.schema import ColumnSchema
+from bristlecone.exceptions import ModelFormatError
+
+__all__ = [
+    "BinaryParameters",
+    "BinaryRecord",
+    "DesignColumnRecord",
+    "DesignRecord",
+    "NumericRecord",
+]
+
+# The kinds of column that a feature can ask about.
+_KINDS: dict[type[Feature], tuple[str, ...]] = {
+    Threshold: ("number",),
+    Flag: ("flag",),
+    Level: ("categorical",),
+    Other: ("categorical",),
+    AtMost: ("categorical",),
+    Missing: ("flag", "number", "categorical"),
+}
+
+
+class BinaryParameters(Record, frozen=True):
+    """Constructor parameters of a ``BinaryEncoder``."""
+
+    thresholds: str
+    n_thresholds: int
+    max_categories: int | None
+    missing: str
+    min_support: int | float
+    max_features: int | None
+    handle_unknown: str
+
+
+class BinaryRecord(Record, frozen=True, tag="binary"):
+    """A fitted ``BinaryEncoder``."""
+
+    parameters: BinaryParameters
+    named: bool
+    columns: list[ColumnSchema]
+    constant: list[str]
+    features: list[Feature]
+
+    def check(self) -> None:
+        """Raise ModelFormatError where fields contradict each other."""
+        _check_columns([column.name for column in self.columns], constant=self.constant)
+        for index, feature in enumerate(self.features):
+            check_asked(feature, self.columns, f"features[{index}]")
+        if len({feature.name for feature in self.features}) < len(self.features):
+            raise ModelFormatError("features: two have the same name")
+
+
+class DesignColumnRecord(Record, frozen=True):
+    """One numeric column of the design of a soft tree; named by what it is made of."""
+
+    column: str
+    question: Level | Other | Missing | None
+    low: Finite
+    high: Finite
+    fill: Finite
+
+
+class DesignRecord(Record, frozen=True, tag="design"):
+    """A fitted ``DesignEncoder``."""
+
+    max_categories: Annotated[int, Meta(ge=1)] | None
+    handle_unknown: str
+    named: bool
+    columns: list[ColumnSchema]
+    constant: list[str]
+    design: list[DesignColumnRecord]
+
+    def check(self) -> None:
+        """Raise ModelFormatError where fields contradict each other."""
+        _check_columns([column.name for column in self.columns], constant=self.constant)
+        if self.handle_unknown not in ("ignore", "error"):
+            raise ModelFormatError(f"handle_unknown is {self.handle_unknown!r}")
+        kinds = {column.name: column.kind for column in self.columns}
+        for index, one in enumerate(self.design):
+            kind, question = kinds.get(one.column), one.question
+            if question is None:
+                fits = kind in ("flag", "number")
+            else:
+                check_asked(question, self.columns, f"design[{index}].question")
+                fits = kind == "categorical" and question.column == one.column
+            if not fits:
+                raise ModelFormatError(f"design[{index}] does not fit column {one.column!r}")
+            if not one.low < one.high:
+                raise ModelFormatError(f"design[{index}].high is not above low")
+        names = [one.column if one.question is None else one.question.name for one in self.design]
+        if len(set(names)) < len(names):
+            raise ModelFormatError("design: two have the same name")
+
+
+class NumericRecord(Record, frozen=True, tag="numeric"):
+    """Columns of numbers that a tree cuts itself."""
+
+    columns: list[ColumnSchema]
+    named: bool
+    constant: list[str]
+
+    def check(self) -> None:
+        """Raise ModelFormatError where fields contradict each other."""
+        _check_columns([column.name for column in self.columns], constant=self.constant)
+        for column in self.columns:
+            if column.kind not in ("flag", "number") or column.n_missing:
+                raise ModelFormatError(f"columns: {column.name!r} is not complete numbers")
+
+
+def check_asked(feature: Feature, columns: Sequence[ColumnSchema], where: str) -> None:
+    """Raise ModelFormatError unless the feature is about a column of a fitting kind."""
+    kinds = {column.name: column.kind for column in columns}
+    if kinds.get(feature.column) not in _KINDS[type(feature)]:
+        what: Any = feature.__struct_config__.tag
+        raise ModelFormatError(f"{where} asks for a {what} of column {feature.column!r}")
+
+
+def _check_columns(names: Sequence[str], **of_them: Sequence[str]) -> None:
+    if not names or len(set(names)) < len(names) or not all(names):
+        raise ModelFormatError("columns must have distinct names and be at least one")
+    for kind, some in of_them.items():
+        if not set(some) <= set(names):
+            raise ModelFormatError(f"{kind} names a column that does not exist")

@@ -1,0 +1,270 @@
+"""Questions and paths of a tree in words: what the rows of a leaf have in common, column by column.
+
+A rule says of training rows exactly what the tree does with them. Two things hold for rows like
+them: a column whose training values were all whole numbers is cut between two of them, and the
+rule names these ("age <= 52" or "age >= 53" for a cut at 52.5); and a category that was not seen
+in training answers no to every level, hence "grade != II" and not a list of those that remain.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from bristlecone._encoder.binary import BinaryEncoder
+from bristlecone._encoder.features import Feature, Flag, Level, Missing, Other, Threshold
+from bristlecone._encoder.numeric import NumericColumns
+from bristlecone._tree import Tree
+
+__all__ = [
+    "Question",
+    "conditions",
+    "leaf_rules",
+    "list_questions",
+    "question_names",
+    "questions",
+    "rule_text",
+    "split_questions",
+]
+
+# Whole numbers beyond this are not exact, or too long to read.
+_MOST_WHOLE = 1e15
+_OR_MISSING = " (or missing)"
+_SIGNS = {"at most": "<=", "level": "="}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """A yes-no question about one column.
+
+    Parameters
+    ----------
+    kind : {"at most", "flag", "level", "missing", "own"}
+        "own" is a feature of an encoder of one's own, of which only the name is known.
+    column : str
+        Name of the column; of an "own" question its whole text.
+    text : str
+        The bound or level as it is printed.
+    value : float
+        The bound of "at most"; orders the questions of a column.
+    whole : bool
+        Whether the column holds nothing but whole numbers.
+    missing : bool or None
+        What rows answer in which the column is missing; None when it never was in training.
+    """
+
+    kind: str
+    column: str
+    text: str = ""
+    value: float = math.nan
+    whole: bool = False
+    missing: bool | None = None
+
+    @property
+    def name(self) -> str:
+        """The question as a tree shows it."""
+        if self.kind == "missing":
+            return f"{self.column} is missing"
+        name = self.column
+        if self.kind in _SIGNS:
+            name += f" {_SIGNS[self.kind]} {_bound(self)}"
+        return f"{name}{_OR_MISSING}" if self.missing else name
+
+
+def questions(encoder: Any) -> list[Question]:
+    """Questions of a fitted encoder, in the order of its features.
+
+    Of columns that the tree cuts itself, all but the cut.
+    """
+    if isinstance(encoder, NumericColumns):
+        # Flags are cut between 0 and 1, which are whole numbers.
+        of_whole = [column.whole or column.kind == "flag" for column in encoder.columns_]
+        return [
+            Question(kind="at most", column=column.name, whole=whole)
+            for column, whole in zip(encoder.columns_, of_whole, strict=True)
+        ]
+    if not isinstance(encoder, BinaryEncoder):
+        return [Question(kind="own", column=str(name)) for name in encoder.get_feature_names_out()]
+    features = encoder.features_
+    goes = getattr(encoder, "missing_goes_", None)
+    missing = [None] * len(features) if goes is None else list(goes)
+    whole = {schema.name for schema in encoder.columns_ if schema.whole}
+    # Of two cuts between the same whole numbers only the numbers themselves tell them apart.
+    cuts = Counter(
+        (feature.column, math.floor(feature.value))
+        for feature in features
+        if isinstance(feature, Threshold)
+    )
+    whole -= {column for (column, _), count in cuts.items() if count > 1}
+    return [
+        _question(feature, feature.column in whole, answer)
+        for feature, answer in zip(features, missing, strict=True)
+    ]
+
+
+def question_names(encoder: Any) -> tuple[str, ...]:
+    """Questions as trees show them; of columns that the tree cuts itself their names."""
+    features = getattr(encoder, "features_", None)
+    plain = features is not None and not any(isinstance(one, Threshold) for one in features)
+    if isinstance(encoder, NumericColumns) or (plain and not any(encoder.missing_goes_)):
+        return tuple(encoder.get_feature_names_out())
+    return tuple(question.name for question in questions(encoder))
+
+
+def _question(feature: Feature, whole: bool, missing: bool | None) -> Question:
+    column, condition = feature.column, feature.condition
+    sign, _, text = condition.partition(" ")
+    if isinstance(feature, Threshold):
+        return Question(
+            kind="at most",
+            column=column,
+            text=text,
+            value=feature.value,
+            whole=whole and abs(feature.value) < _MOST_WHOLE,
+            missing=missing,
+        )
+    if sign == "<=":  # the first so many of ordered levels
+        rank = float(len(getattr(feature, "levels", ())))
+        return Question(kind="at most", column=column, text=text, value=rank, missing=missing)
+    if isinstance(feature, (Level, Other)):
+        return Question(kind="level", column=column, text=text, missing=missing)
+    if isinstance(feature, Flag):
+        return Question(kind="flag", column=column, missing=missing)
+    if isinstance(feature, Missing):
+        return Question(kind="missing", column=column)
+    return Question(kind="own", column=feature.name)
+
+
+def conditions(path: Iterable[tuple[Question, bool]]) -> list[str]:
+    """What the answers on a path from the root say together, one condition per column.
+
+    Such as "3.5 < nodes <= 8.5", "4 <= nodes <= 8" (whole numbers), "stage = II", "stage != II",
+    "stage not in {I, II}", "smokes", "not smokes", "age is missing", with " (or missing)" where
+    rows without a value take the path too; "own" questions with "not (...)" for no. In the order
+    in which the path first asks the columns.
+    """
+    by_column: dict[tuple[bool, str], list[tuple[Question, bool]]] = {}
+    for question, yes in path:
+        key = question.kind == "own", question.column
+        by_column.setdefault(key, []).append((question, yes))
+    return [_condition(column, answers) for (_, column), answers in by_column.items()]
+
+
+def rule_text(parts: Sequence[str]) -> str:
+    """Conditions joined by "and"; "every row" when there is none."""
+    return " and ".join(parts) or "every row"
+
+
+def split_questions(encoder: Any, tree: Tree) -> dict[int, Question]:
+    """What every split of a tree asks, by node id."""
+    asked = questions(encoder)
+    found = {}
+    for node in np.flatnonzero(~tree.is_leaf).tolist():
+        question = asked[tree.feature[node]]
+        if tree.numeric:
+            cut = float(tree.threshold[node])
+            question = replace(question, text=f"{cut:.10g}", value=cut)
+        found[node] = question
+    return found
+
+
+def leaf_rules(estimator: Any) -> list[list[str]]:
+    """Conditions of every leaf of a fitted tree, left to right; see :func:`conditions`.
+
+    Raises
+    ------
+    TypeError
+        For a soft tree, whose splits weigh many columns at once.
+    NotFittedError, InfeasibleError
+        When there is no tree.
+    """
+    estimator.check_fitted()
+    tree = estimator.tree_
+    if not isinstance(tree, Tree):
+        raise TypeError(
+            f"a {type(estimator).__name__} has no rules: its splits weigh many columns at once"
+        )
+    paths: list[list[tuple[Question, bool]]] = [[] for _ in range(tree.node_count)]
+    for node, question in split_questions(estimator.encoder_, tree).items():
+        for child, yes in ((tree.children_left[node], True), (tree.children_right[node], False)):
+            paths[child] = [*paths[node], (question, yes)]
+    return [conditions(paths[leaf]) for leaf in tree.leaves]
+
+
+def list_questions(asked: Sequence[Question]) -> list[str]:
+    """All questions in few lines, one per column and kind: "age <= 46, 50, 53".
+
+    They do not say where rows without a value go.
+    """
+    groups: dict[tuple[str, str], list[Question]] = {}
+    for question in asked:
+        groups.setdefault((question.column, question.kind), []).append(question)
+    lines = []
+    for (column, kind), group in groups.items():
+        bounds = ", ".join(_bound(question) for question in group)
+        if kind in _SIGNS:
+            lines.append(f"{column} {_SIGNS[kind]} {bounds}")
+        else:
+            lines.append(f"{column} is missing" if kind == "missing" else column)
+    return lines
+
+
+def _bound(question: Question) -> str:
+    return str(math.floor(question.value)) if question.whole else question.text
+
+
+def _condition(column: str, answers: Sequence[tuple[Question, bool]]) -> str:
+    by_kind: dict[str, list[tuple[Question, bool]]] = {}
+    for question, yes in answers:
+        by_kind.setdefault(question.kind, []).append((question, yes))
+    found_missing = [yes for _, yes in by_kind.pop("missing", [])]
+    if any(found_missing):
+        return f"{column} is missing"
+    if not by_kind:
+        return f"{column} is not missing"
+    told = " and ".join(_of_kind(kind, column, rest) for kind, rest in by_kind.items())
+    # Rows without a value are here if they answer as the path does, every time.
+    asked = [question.missing is yes for rest in by_kind.values() for question, yes in rest]
+    return f"{told}{_OR_MISSING}" if all(asked) and not found_missing else told
+
+
+def _of_kind(kind: str, column: str, answers: Sequence[tuple[Question, bool]]) -> str:
+    if kind == "at most":
+        return _interval(column, answers)
+    if kind == "level":
+        return _levels(column, answers)
+    if answers[0][1]:
+        return column
+    return f"not ({column})" if kind == "own" and " " in column else f"not {column}"
+
+
+def _interval(column: str, answers: Sequence[tuple[Question, bool]]) -> str:
+    upper = min((q for q, yes in answers if yes), key=lambda q: q.value, default=None)
+    lower = max((q for q, yes in answers if not yes), key=lambda q: q.value, default=None)
+    if lower is None:
+        assert upper is not None
+        return f"{column} <= {_bound(upper)}"
+    if not lower.whole:
+        if upper is None:
+            return f"{column} > {lower.text}"
+        return f"{lower.text} < {column} <= {upper.text}"
+    least = str(math.floor(lower.value) + 1)
+    if upper is None:
+        return f"{column} >= {least}"
+    most = _bound(upper)
+    return f"{column} = {least}" if least == most else f"{least} <= {column} <= {most}"
+
+
+def _levels(column: str, answers: Sequence[tuple[Question, bool]]) -> str:
+    for question, yes in answers:
+        if yes:
+            return f"{column} = {question.text}"
+    texts = [question.text for question, _ in answers]
+    return (
+        f"{column} != {texts[0]}" if len(texts) == 1 else f"{column} not in {{{', '.join(texts)}}}"
+    )

@@ -1,0 +1,200 @@
+"""Where a numeric column is cut: gaps between its distinct values, all or a chosen few."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone._encoder.columns import CategoricalColumn, RankedColumn, TrainingColumn
+
+__all__ = [
+    "choose_gaps",
+    "format_threshold",
+    "midpoints",
+    "midpoints_at",
+    "observed_values",
+    "ranks_with_fill",
+    "weighted_distinct",
+    "weighted_mean",
+    "weighted_quantiles",
+]
+
+Floats = NDArray[np.float64]
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+# Most rounds of Lloyd's algorithm; later ones move the clusters by little.
+_MOST_ROUNDS = 300
+
+
+def weighted_distinct(
+    values: NDArray[Scalar], weight: Floats | None
+) -> tuple[NDArray[Scalar], Floats]:
+    """Distinct values in rising order and the weight of each, both of shape (k,).
+
+    The sums do not depend on the order of the rows, not even in the last bit: everything that is
+    derived from them is the same after a permutation.
+    """
+    if not len(values):
+        return values, np.zeros(0)
+    if weight is None and values.dtype == np.bool_:
+        true = np.count_nonzero(values)
+        if true in (0, len(values)):
+            return values[:1], np.array([float(len(values))])
+        return np.array([False, True], dtype=values.dtype), np.array(
+            [len(values) - true, true], float
+        )
+    if weight is None:
+        distinct, count = np.unique(values, return_counts=True)
+        return distinct, count.astype(np.float64)
+    order = np.lexsort((weight, values))
+    values, weight = values[order], weight[order]
+    start = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
+    return values[start], np.add.reduceat(weight, start)
+
+
+def observed_values(column: TrainingColumn, weight: Floats | None) -> tuple[NDArray[Any], Floats]:
+    """Distinct values (codes of a categorical column) that are not missing, and their weights."""
+    if isinstance(column, RankedColumn):
+        if weight is None:
+            return column.distinct, column.count.astype(np.float64)
+        shown = slice(None) if column.missing is None else ~column.missing
+        return column.distinct, weighted_distinct(column.ranks[shown], weight[shown])[1]
+    values = column.codes if isinstance(column, CategoricalColumn) else column.values
+    missing = column.missing
+    if missing is not None:
+        values = values[~missing]
+        weight = None if weight is None else weight[~missing]
+    return weighted_distinct(values, weight)
+
+
+def weighted_mean(distinct: Floats, total: Floats) -> float:
+    """Mean of the distinct values, between the least and the greatest of them."""
+    # a power of two keeps the sum within range and changes no digit
+    exponent = math.frexp(np.abs(distinct).max())[1]
+    mean = math.ldexp(np.sum(np.ldexp(distinct, -exponent) * total) / np.sum(total), exponent)
+    return float(min(max(mean, distinct[0]), distinct[-1]))
+
+
+def weighted_quantiles(
+    distinct: Floats, total: Floats, probability: Floats, unit: float = 1.0
+) -> Floats:
+    """Linear quantiles of weighted values; integer weights equal repeated rows.
+
+    The sorted rows are laid out on a line, each as long as its weight, W in all; the p-quantile
+    is the mean over the window of length ``unit`` that starts at p·(W − unit). With unit weights
+    this is ``numpy.quantile`` (method "linear"; Hyndman & Fan 1996, type 7). ``distinct`` and
+    ``total`` are those of ``weighted_distinct``; ``unit`` is at most the least row weight, so that
+    a window meets at most two distinct values.
+    """
+    end = np.cumsum(total)
+    position = (end[-1] - unit) * probability
+    index = np.minimum(np.searchsorted(end, position, side="right"), len(end) - 1)
+    low, high = distinct[index], distinct[np.minimum(index + 1, len(end) - 1)]
+    share_low = np.minimum((end[index] - position) / unit, 1.0)
+    share_high = 1.0 - share_low
+    # from the nearer end, as numpy does, so that ties with a midpoint fall alike
+    step = high - low
+    return np.where(share_high < 0.5, low + step * share_high, high - step * share_low)
+
+
+def midpoints(distinct: Floats) -> Floats:
+    """Threshold of each gap: ``distinct[i] <= t[i] < distinct[i + 1]``."""
+    return _between(distinct[:-1], distinct[1:])
+
+
+def midpoints_at(distinct: Floats, gaps: NDArray[np.int64]) -> Floats:
+    """Thresholds of these gaps."""
+    return _between(distinct[gaps], distinct[gaps + 1])
+
+
+def _between(low: Floats, high: Floats) -> Floats:
+    middle = low / 2 + high / 2  # the sum of the two could overflow
+    # between neighbouring floats the middle may round up to the higher one
+    return np.where(middle < high, middle, low) + 0.0
+
+
+def ranks_with_fill(column: RankedColumn, fill: float | None) -> NDArray[np.uint32]:
+    """Place of every row's value among the distinct ones of its column.
+
+    Rows without a value are with those that every cut puts on the side of ``fill``, so that they
+    place no cut; without a fill they are above all others.
+    """
+    if column.missing is None or fill is None:
+        return column.ranks
+    # The first cut that has the fill on its left is the one after this rank.
+    above = np.count_nonzero(midpoints(column.distinct) < fill)
+    return np.where(column.missing, np.uint32(above), column.ranks)
+
+
+def choose_gaps(
+    distinct: Floats, total: Floats, method: str, n_thresholds: int, unit: float
+) -> NDArray[np.int64]:
+    """Indices of the gaps between distinct values where a column is cut, rising.
+
+    "midpoints" takes every gap, as do the others when there are at most ``n_thresholds``.
+    "quantiles": the first midpoint not below each i/(n_thresholds + 1) quantile, or the last
+    (the binarisation of Huisman, van der Linden & Demirović, AAAI-24). "kmeans": the gap between
+    each two neighbours of ``n_thresholds + 1`` clusters. The rest is as in ``weighted_quantiles``.
+    """
+    n_gaps = len(distinct) - 1
+    if method == "midpoints" or n_gaps <= n_thresholds:
+        return np.arange(n_gaps)
+    if method == "quantiles":
+        probability = np.arange(1, n_thresholds + 1) / (n_thresholds + 1)
+        quantile = weighted_quantiles(distinct, total, probability, unit)
+        # The midpoint below the first value that is not less, if it is not less either.
+        gaps = np.searchsorted(distinct, quantile, side="left")
+        before = np.clip(gaps - 1, 0, n_gaps - 1)
+        gaps = np.where(midpoints_at(distinct, before) >= quantile, before, gaps)
+    else:
+        gaps = _cluster_gaps(distinct, total, n_thresholds + 1)
+    return np.unique(np.minimum(gaps, n_gaps - 1))
+
+
+def _cluster_gaps(distinct: Floats, total: Floats, n_clusters: int) -> NDArray[np.int64]:
+    """Gaps between the clusters of Lloyd's algorithm, which are intervals on a line.
+
+    A cluster that loses its values is no more: fewer gaps are left then.
+    """
+    # a power of two keeps the sums within range and changes no digit
+    position = np.ldexp(distinct, -math.frexp(np.abs(distinct).max())[1])
+    position -= position[0]
+    # first centres evenly spaced in rank: distinct, near the data, and no randomness
+    rank = (np.arange(n_clusters) + 0.5) / n_clusters * len(distinct)
+    centres = position[rank.astype(np.int64)]
+    start = np.zeros(1, dtype=np.int64)
+    for _ in range(_MOST_ROUNDS):
+        border = np.searchsorted(position, midpoints(centres), side="right")
+        previous, start = start, np.unique(np.append(0, border[border < len(position)]))
+        if np.array_equal(previous, start):
+            break
+        centres = np.add.reduceat(total * position, start) / np.add.reduceat(total, start)
+    return start[1:] - 1
+
+
+def format_threshold(value: float, low: float, high: float) -> str:
+    """Short text for a threshold: itself if seven digits suffice, else a number in [low, high).
+
+    Either way the text separates the same training values as ``value`` does, so no two
+    thresholds of a column look alike and a rule read off the page is right.
+
+    Examples
+    --------
+    >>> format_threshold(52.5, 52.0, 53.0)
+    '52.5'
+    >>> format_threshold(1 / 3, 0.3, 0.4)
+    '0.333333'
+    """
+    text = f"{value:.7g}"
+    digits = 6
+    while float(text) != value:
+        text = f"{value:.{digits}g}"
+        if low <= float(text) < high:
+            break
+        digits += 1
+    if "e" in text and 1e-5 <= abs(value) < 1e15:
+        return np.format_float_positional(float(text), trim="-")
+    return text

@@ -1,0 +1,200 @@
+"""Use of an encoder by the trees: this package's, or a transformer of the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
+
+from bristlecone import _core
+from bristlecone._encoder.binary import BinaryEncoder
+from bristlecone._encoder.columns import TrainingColumn
+from bristlecone._encoder.features import Threshold
+from bristlecone._encoder.missing import missing_text
+from bristlecone._encoder.numeric import NumericColumns
+from bristlecone._log import log, logger, warn
+from bristlecone._tree import NO_FEATURE
+from bristlecone.exceptions import ConstantFeatureWarning
+
+__all__ = [
+    "Answers",
+    "binary_features",
+    "columns_asked",
+    "count_answers",
+    "count_distinct",
+    "feature_columns",
+    "fit_encoder",
+    "missing_in",
+    "rows_for",
+    "split_columns",
+    "warn_of_constants",
+]
+
+
+class Answers(NamedTuple):
+    """Binary features of training rows, counted.
+
+    ``holds`` says in how many of the ``n_rows`` rows every feature holds, ``among`` in how many of
+    those that were asked for; ``of`` gives the answers of the feature at a position.
+    """
+
+    n_rows: int
+    holds: NDArray[np.int64]
+    among: NDArray[np.int64]
+    of: Callable[[int], NDArray[Any]]
+
+
+def count_answers(features: NDArray[np.uint8], among: NDArray[np.bool_]) -> Answers:
+    """Answers of binary features, shape (n, n_features), counted in all rows and ``among`` some."""
+    counts = _core.count_true(features), _core.count_true(features, among)
+    return Answers(len(features), *counts, lambda feature: features[:, feature])
+
+
+def fit_encoder(
+    encoder: Any,
+    X: Any,
+    target: Callable[[], Any],
+    weight: NDArray[np.float64] | None,
+    verbose: Any,
+) -> tuple[Any, list[TrainingColumn] | None]:
+    """A fitted clone, and the columns that a ``BinaryEncoder`` read; missing values are logged.
+
+    "auto" is ``BinaryEncoder()``, and None leaves numbers as they are. ``target`` makes the y of a
+    transformer of the user's choice.
+    """
+    if encoder is None:
+        return NumericColumns().fit(X), None
+    fitted, given = BinaryEncoder(), {}
+    if not isinstance(encoder, str):
+        fitted = clone(encoder)
+        if has_fit_parameter(fitted, "y"):
+            given["y"] = target()
+    if weight is not None and has_fit_parameter(fitted, "sample_weight"):
+        given["sample_weight"] = weight
+    # A subclass may have a fit of its own.
+    ours = type(fitted).fit is BinaryEncoder.fit
+    columns = fitted.fit_columns(X, **given) if ours else None
+    if not ours:
+        fitted.fit(X, **given)
+    missing = missing_text(getattr(fitted, "columns_", []))
+    if missing:
+        log(verbose, "missing values: %s", missing)
+    # Features of one's own are asked by their transform.
+    ours = ours and type(fitted).transform is BinaryEncoder.transform
+    return fitted, columns if ours else None
+
+
+def rows_for(encoder: Any, X: Any, asked: Sequence[int]) -> NDArray[Any]:
+    """Rows as the tree reads them: binary features, or numbers to be cut; at least those asked."""
+    if isinstance(encoder, (BinaryEncoder, NumericColumns)):
+        return encoder.evaluate(X, asked)
+    return binary_features(encoder, X)
+
+
+def feature_columns(encoder: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Column of ``X`` that every feature is about, and its threshold.
+
+    -2 where it is not known to be one column, NaN where the question is no threshold.
+    """
+    if isinstance(encoder, BinaryEncoder):
+        place = {column.name: at for at, column in enumerate(encoder.columns_)}
+        features = encoder.features_
+        cuts = [f.value if isinstance(f, Threshold) else np.nan for f in features]
+        columns = [place[feature.column] for feature in features]
+        return np.array(columns, dtype=np.int64), np.array(cuts, dtype=np.float64)
+    width = len(encoder.get_feature_names_out())
+    if isinstance(encoder, NumericColumns):
+        return np.arange(width), np.full(width, np.nan)
+    # A transformer of one's own does not tell the columns of its features.
+    return np.full(width, NO_FEATURE), np.full(width, np.nan)
+
+
+def split_columns(
+    encoder: Any, feature: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Column and threshold of every node of a tree with these features; of leaves -2 and NaN."""
+    columns, cuts = feature_columns(encoder)
+    split = feature >= 0
+    column, threshold = feature.copy(), np.full(len(feature), np.nan)
+    column[split], threshold[split] = columns[feature[split]], cuts[feature[split]]
+    return column, threshold
+
+
+def columns_asked(encoder: Any, columns: NDArray[np.int64]) -> list[int]:
+    """Positions of the columns of ``X`` that splits are about; all where that is not known."""
+    if isinstance(encoder, (BinaryEncoder, NumericColumns)):
+        return np.unique(columns[columns >= 0]).tolist()
+    return list(range(encoder.n_features_in_))
+
+
+def missing_in(encoder: Any, columns: Sequence[int]) -> str:
+    """Missing values that these columns had in training; empty when there were none."""
+    schemas = getattr(encoder, "columns_", [])
+    return missing_text([schemas[place] for place in columns]) if schemas else ""
+
+
+def warn_of_constants(encoder: Any) -> None:
+    """Warn where all columns are constant.
+
+    A constant column beside others is logged only: in the folds of a cross-validation that is
+    common and no reason to worry.
+    """
+    constant = getattr(encoder, "constant_features_in_", [])
+    told = ""
+    if constant:
+        told = f"constant columns give no split: {', '.join(map(repr, constant))}"
+    if {str(name) for name in encoder.get_feature_names_out()} <= set(constant):
+        told += "; " * bool(told) + "nothing is left to split on, the tree is a single leaf"
+        warn(told, ConstantFeatureWarning)
+    elif constant:
+        logger.info(told)
+
+
+def binary_features(encoder: Any, X: Any) -> NDArray[np.uint8]:
+    """Binary features as the engine takes them: 0/1, uint8, C-contiguous.
+
+    Raises
+    ------
+    ValueError
+        When the encoder makes anything else.
+    """
+    features = encoder.transform(X)
+    features = np.asarray(features.toarray() if issparse(features) else features)
+    if features.ndim != 2 or not _is_binary(features):
+        raise ValueError(
+            f"encoder made an array of shape {features.shape} and dtype {features.dtype}; "
+            "expected two dimensions and nothing but 0 and 1"
+        )
+    if features.dtype == np.bool_:
+        return np.ascontiguousarray(features).view(np.uint8)
+    return np.ascontiguousarray(features, dtype=np.uint8)
+
+
+def count_distinct(features: NDArray[np.uint8], most: int) -> int:
+    """Number of distinct rows of 0 and 1, or ``most`` if there are that many or more."""
+    packed = np.packbits(features, axis=1)
+    packed = np.pad(packed, ((0, 0), (0, -packed.shape[1] % 4)))
+    count, known = 1, np.zeros(len(features), dtype=np.uint64)
+    # 32 columns at a time: their bits, prefixed by the code of the columns before.
+    for word in np.ascontiguousarray(packed).view(np.uint32).T:
+        if count >= most:
+            break
+        values, place = np.unique(known << np.uint64(32) | word, return_inverse=True)
+        count, known = len(values), place.astype(np.uint64)
+    return min(count, most)
+
+
+def _is_binary(features: NDArray[Any]) -> bool:
+    """Whether there is nothing but 0 and 1."""
+    if features.dtype == np.bool_ or not features.size:
+        return True
+    if features.dtype.kind in "iu":  # no mask of the size of the features is needed
+        return bool(features.min() >= 0 and features.max() <= 1)
+    step = max(1, 2**20 // features.shape[1])  # np.isin takes eleven bytes per cell
+    blocks = (features[start : start + step] for start in range(0, len(features), step))
+    return all(bool(np.isin(block, (0, 1)).all()) for block in blocks)

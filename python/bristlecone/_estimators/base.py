@@ -1,0 +1,349 @@
+"""Base class of all trees: structure, tables, text and files of a fitted one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from copy import copy, deepcopy
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from sklearn import get_config
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags, estimator_html_repr
+from sklearn.utils.validation import check_is_fitted
+
+from bristlecone._data.checks import check_times
+from bristlecone._data.frame import frame_backend, native_frame
+from bristlecone._encoder.rules import leaf_rules, rule_text, split_questions
+from bristlecone._encoder.use import columns_asked, missing_in, rows_for
+from bristlecone._estimators.describe import describe
+from bristlecone._estimators.parameters import check_parameters
+from bristlecone._leaves.base import Leaves, view
+from bristlecone._model import registry
+from bristlecone._search.certificate import Certificate
+from bristlecone._tree import Tree
+from bristlecone.exceptions import InvalidParameterError
+
+__all__ = ["BaseTree"]
+
+
+Estimator = TypeVar("Estimator", bound="BaseTree")
+
+
+class BaseTree(BaseEstimator):
+    """A fitted tree is ``tree_``, ``leaves_``, ``encoder_`` and ``certificate_``.
+
+    Nothing that it says or predicts depends on anything else, the parameters included: these are
+    of the next fit.
+    """
+
+    tree_: Tree
+    leaves_: Leaves
+    encoder_: Any
+    certificate_: Certificate
+    verbose: int
+    objective_value_ = view("certificate_", "objective_value", "Value of the objective.")
+    fit_time_ = view("certificate_", "seconds", "Seconds that ``fit`` took.")
+
+    def check_parameters(self) -> None:
+        """Raise InvalidParameterError for a parameter of wrong type or value."""
+        self._check_parameters()
+
+    def _check_parameters(self) -> None:
+        check_parameters(self)
+
+    def _parameters(self) -> dict[str, Any]:
+        """Constructor parameters as they are now: what may be changed in place is copied."""
+        kind: Any = type(self)
+        return {name: _copied(getattr(self, name)) for name in registry.parameter_names(kind)}
+
+    def _set_fitted(
+        self, tree: Any, leaves: Leaves, encoder: Any, certificate: Certificate, X: Any
+    ) -> None:
+        """Set the four values of a fit; tables will be data frames of the kind that ``X`` is."""
+        self.tree_, self.leaves_ = tree, leaves
+        self.encoder_, self.certificate_ = encoder, certificate
+        self._frame = frame_backend(X)
+
+    @property
+    def frame_kind(self) -> str:
+        """Library of the data frames of tables: that of ``X`` in ``fit``, or pandas."""
+        return getattr(self, "_frame", "pandas")
+
+    def check_fitted(self) -> None:
+        """Raise NotFittedError, or InfeasibleError, when there is no tree."""
+        if "tree_" not in self.__dict__:
+            check_is_fitted(self)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "tree_")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        # Data frames are read as they are, categories and missing values included.
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+    # The two names by which notebooks ask; scikit-learn's box of parameters where there is no tree.
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        if get_config()["display"] != "diagram":
+            raise AttributeError(
+                "_repr_html_ is there when display is 'diagram' in sklearn's config"
+            )
+        return self._html
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle = {"text/plain": repr(self)}
+        return bundle | (
+            {"text/html": self._html()} if get_config()["display"] == "diagram" else {}
+        )
+
+    def _html(self) -> str:
+        from bristlecone.report._notebook import notebook_html  # takes what Jinja2 takes to import
+
+        if "tree_" in self.__dict__:
+            with suppress(ImportError):  # without Jinja2
+                return notebook_html(self)
+        return str(estimator_html_repr(self))
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns of ``X``."""
+        if not hasattr(self, "encoder_"):
+            check_is_fitted(self)
+        return int(self.encoder_.n_features_in_)
+
+    @property
+    def feature_names_in_(self) -> NDArray[np.object_]:
+        """Names of the columns of ``X``, if they had names."""
+        if not hasattr(self, "encoder_"):
+            check_is_fitted(self)
+        return self.encoder_.feature_names_in_
+
+    @property
+    def n_leaves_(self) -> int:
+        """Number of leaves of the tree."""
+        self.check_fitted()
+        return self.tree_.n_leaves
+
+    @property
+    def depth_(self) -> int:
+        """Depth of the tree; 0 for a single leaf."""
+        self.check_fitted()
+        return self.tree_.max_depth
+
+    def get_n_leaves(self) -> int:
+        """Number of leaves of the tree, as scikit-learn's trees tell it."""
+        return self.n_leaves_
+
+    def get_depth(self) -> int:
+        """Depth of the tree, as scikit-learn's trees tell it."""
+        return self.depth_
+
+    @property
+    def questions_(self) -> dict[int, str]:
+        """Question of every split in words, by node id."""
+        self.check_fitted()
+        asked = split_questions(self.encoder_, self.tree_)
+        return {node: question.name for node, question in asked.items()}
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Share of every column of ``X`` in the improvement of the objective.
+
+        Summed over the splits about the column, each by itself: how much less the node loses when
+        it is split in two leaves. Shape (n_features_in_,); sums to 1, or to 0 where no split
+        improves anything.
+
+        Raises
+        ------
+        AttributeError
+            Where the objective is no sum over leaves, and where columns are not known, because an
+            encoder of one's own made the features.
+        """
+        self.check_fitted()
+        tree = self.tree_
+        split = ~tree.is_leaf
+        if np.isnan(tree.improvement).any():
+            raise AttributeError(
+                "feature_importances_ needs an objective that is a sum over leaves; "
+                f"{self.certificate_.aim.split(';')[0]} is none"
+            )
+        if (tree.column[split] < 0).any():
+            raise AttributeError(
+                "feature_importances_ needs to know the column of every split: "
+                f"{type(self.encoder_).__name__} does not tell"
+            )
+        gain = np.maximum(tree.improvement[split], 0.0)
+        summed: NDArray[Any] = np.bincount(tree.column[split], gain, self.n_features_in_).astype(
+            np.float64
+        )
+        total = summed.sum()
+        return summed / total if total > 0 else summed
+
+    @property
+    def features_used_(self) -> list[Any]:
+        """Columns of ``X`` that the tree asks about: names, or positions if they had no names.
+
+        No others are needed at prediction. Of a transformer of one's own, all of them; of a soft
+        tree those that a split weighs, while its leaves may weigh, and need, others.
+        """
+        self.check_fitted()
+        names = getattr(self, "feature_names_in_", None)
+        used = self._columns_used()
+        return used if names is None else [str(names[place]) for place in used]
+
+    def _columns_used(self) -> list[int]:
+        return columns_asked(self.encoder_, self.tree_.column)
+
+    def missing_text(self) -> str:
+        """Missing values that the columns asked about had in training; empty if there were none."""
+        return missing_in(self.encoder_, self._columns_used())
+
+    def _rows(self, X: Any) -> NDArray[Any]:
+        """Rows of ``X`` as the tree reads them."""
+        self.check_fitted()
+        asked = np.unique(self.tree_.feature[~self.tree_.is_leaf]).tolist()
+        return rows_for(self.encoder_, X, asked)
+
+    def _located(self, X: Any) -> tuple[Any, Any]:
+        """The leaves, and rows as their predictions take them."""
+        rows = self._rows(X)
+        return self.leaves_, self.leaves_.locate(self.tree_.leaf_index(rows), rows)
+
+    def apply(self, X: Any) -> NDArray[np.int64]:
+        """Leaf of every row.
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (n, n_features_in_)
+            Rows with the columns of the fit.
+
+        Returns
+        -------
+        array of int, shape (n,)
+            Node ids, preorder, as in ``tree_``.
+        """
+        rows = self._rows(X)
+        return self.tree_.apply(rows)
+
+    def decision_path(self, X: Any) -> csr_matrix:
+        """Nodes that every row passes through.
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (n, n_features_in_)
+            Rows with the columns of the fit.
+
+        Returns
+        -------
+        scipy.sparse.csr_matrix, shape (n, tree_.node_count)
+            1 where the row passes through the node, its leaf included.
+        """
+        rows = self._rows(X)
+        return self.tree_.decision_path(rows)
+
+    def leaf_table(self, times: Sequence[float] | None = None, confidence: float = 0.95) -> Any:
+        """Leaves as a table, left to right.
+
+        Parameters
+        ----------
+        times : sequence of float, optional
+            Times at which survival trees tell the survival of every leaf.
+        confidence : float, default=0.95
+            Of all intervals.
+
+        Returns
+        -------
+        DataFrame
+            Of the library of ``X`` in ``fit``, of pandas if ``X`` was an array. Columns
+            ``leaf`` (node id, as from ``apply``), ``rule`` (where splits are questions),
+            ``n_samples``, ``weight``, and what the leaves know and predict: of classifiers the
+            weight and the share of every class, of policies the value of every treatment, of
+            regressors mean, variance and quantiles. Of survival trees, each of its own rows:
+            ``n_events``, ``median`` with limits (Kaplan–Meier; Brookmeyer and Crowley), for every
+            time T ``kaplan_meier_T`` with limits (log-log), ``rmst`` (restricted mean up to
+            ``tau``, to which all leaves were observed) with its standard error ``rmst_error``
+            (Greenwood), ``hazard_ratio`` to all rows with limits (events over those expected;
+            Garwood), ``logrank_p`` (against all other rows; by counts, whatever the rows weigh);
+            and as predicted ``theta``, ``risk``, ``model_median``, ``survival_T``, of a soft tree
+            for the row with the mean linear predictor.
+
+        Raises
+        ------
+        NotFittedError, InfeasibleError
+            When there is no tree.
+        InvalidParameterError
+            For a confidence outside (0, 1), and for times that are negative or not finite.
+
+        Notes
+        -----
+        Intervals and p-values are those of groups that were fixed beforehand. They do not know that
+        the splits were chosen to tell these rows apart: differences are exaggerated, p-values too
+        small. Rows that were not used in the fit tell the truth.
+        """
+        self.check_fitted()
+        if not 0 < confidence < 1:
+            raise InvalidParameterError(f"confidence must lie in (0, 1); got {confidence!r}")
+        at = check_times([] if times is None else times)
+        tree = self.tree_
+        rules: list[tuple[str, NDArray[Any]]] = []
+        if isinstance(tree, Tree):
+            told = [rule_text(conditions) for conditions in leaf_rules(self)]
+            rules.append(("rule", np.array(told, dtype=object)))
+        columns = [
+            ("leaf", tree.leaves),
+            *rules,
+            ("n_samples", tree.n_node_samples[tree.leaves]),
+            ("weight", tree.weighted_n_node_samples[tree.leaves]),
+            *self.leaves_.table(np.unique(at).tolist(), confidence),
+        ]
+        return native_frame(columns, self.frame_kind)
+
+    def describe(self) -> str:
+        """Methods section of the fitted tree, in plain text.
+
+        Returns
+        -------
+        str
+            What was searched or trained, for what and over which rows and questions (all of them
+            are listed), what was proven, the size of the tree, the treatment of missing values and
+            the version of this package. It tells of the fit, whatever parameters were set since.
+
+        Raises
+        ------
+        NotFittedError, InfeasibleError
+            When there is no tree.
+        """
+        self.check_fitted()
+        return describe(self)
+
+    def to_json(self, curve_points: int | None = None) -> str:
+        """Fitted model as versioned JSON, curves thinned on request; see ``save_model``."""
+        return registry.dumps(self, curve_points)
+
+    @classmethod
+    def from_json(cls: type[Estimator], text: str) -> Estimator:
+        """Model of this class from the text of ``to_json``.
+
+        Raises
+        ------
+        ModelFormatError
+            When the text is not a complete, consistent model of this class.
+        """
+        return registry.loads(text, cls)
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, (list, dict, np.ndarray)):
+        return deepcopy(value)
+    if hasattr(value, "get_params") and not isinstance(value, type):
+        return copy(value)
+    return value

@@ -1,0 +1,250 @@
+"""``CostSensitiveTreeClassifier``: the tree of least cost of errors and of questions."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bristlecone._data.rows import check_row_labels, check_sample_weight, row_count
+from bristlecone._data.targets import check_amounts, check_labelled_data, known_codes
+from bristlecone._estimators.docstrings import documented
+from bristlecone._estimators.label_predictions import ClassPredictions
+from bristlecone._estimators.reestimate import Reestimation
+from bristlecone._estimators.searched import Callback, SearchedTree
+from bristlecone._leaves.base import view
+from bristlecone._objectives.costs import LabelCosts
+
+__all__ = ["CostSensitiveTreeClassifier"]
+
+
+class CostlyData(NamedTuple):
+    """Checked rows with what every label costs them, float64 (n, n_classes)."""
+
+    X: Any
+    labels: NDArray[np.int64]
+    classes: NDArray[Any]
+    weight: NDArray[np.float64] | None
+    costs: NDArray[np.float64]
+
+
+@documented
+class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
+    """Classification tree of least expected cost over the binary features of the encoder.
+
+    The cost of a row is that of the label it is given plus the feature costs of the questions on
+    the way to its leaf [Linden2023]_ (eq. 9).
+
+    Parameters
+    ----------
+    cost_matrix : array-like of float, shape (n_classes, n_classes), or None
+        Cost, not negative, of giving a row of the class of the matrix row the label of the matrix
+        column, both in sorted order of the labels. None costs 1 per misclassified row.
+    feature_costs : mapping, sequence or None
+        Cost of the first question about a column of ``X`` to a row, not negative: from the name or
+        position of a column, or one entry per column. Columns that a mapping does not
+        name are free. Needs a ``BinaryEncoder``, or an encoder that keeps the columns and their
+        names.
+    feature_discounts : mapping, sequence or None
+        Cost of a column once another one of its group was asked about, at most that of
+        ``feature_costs``, which it replaces. None, and columns not named: no discount.
+    feature_groups : mapping, sequence or None
+        Label of the group of a column, such as blood tests that share one sample; None for none.
+    feature_origins : mapping, sequence or None
+        Label of the measurement a column was made from, for ``X`` that is binary already: when one
+        column of a measurement was asked about, the others are free. By default every column is a
+        measurement of its own, and all its binary features are free after the first.
+    {max_depth, max_leaf_nodes, min_samples_leaf}
+    leaf_penalty : float
+        Added to the mean cost per leaf.
+    {shrinkage, time_limit, memory_limit, n_jobs}
+    {encoder}
+        With ``feature_costs`` it has to keep the columns. Of two equal binary features it keeps the
+        first, whatever they cost.
+    {random_state, verbose}
+
+    Attributes
+    ----------
+    {classes_}
+    objective_value_ : float
+        Mean cost per unit of weight plus ``leaf_penalty`` times the number of leaves.
+    {lower_bound_, gap_, status_, tree_}
+    leaf_labels_ : array of int, shape (n_leaves,)
+        Position in ``classes_`` of what every leaf predicts, left to right. Of equally cheap
+        classes it is the first.
+    leaf_values_ : array of float, shape (n_leaves, n_classes)
+        Training weight of every class in every leaf.
+    leaf_prices_ : array of float, shape (n_leaves,)
+        Feature costs on the path to every leaf, per row.
+    {shrinkage_, n_leaves_, n_binary_features_, n_nodes_explored_, trace_, fit_time_, encoder_}
+    {n_features_in_, feature_names_in_, features_used_}
+    {questions_, feature_importances_, leaves_, certificate_}
+
+    See Also
+    --------
+    OptimalTreeClassifier : Errors of equal cost, and features without.
+
+    References
+    ----------
+    {Linden2023, Agarwal2022}
+
+    Examples
+    --------
+    >>> from bristlecone import CostSensitiveTreeClassifier
+    >>> X, y = [[0], [0], [0], [1]], ["ill", "well", "well", "well"]
+    >>> tree = CostSensitiveTreeClassifier(cost_matrix=[[0, 10], [1, 0]]).fit(X, y)
+    >>> tree.predict([[0], [1]]).tolist(), tree.objective_value_
+    (['ill', 'well'], 0.5)
+    """
+
+    leaf_prices_ = view("leaves_", "prices", "Feature costs on the path to every leaf.")
+
+    def __init__(
+        self,
+        *,
+        cost_matrix: ArrayLike | None = None,
+        feature_costs: Any = None,
+        feature_discounts: Any = None,
+        feature_groups: Any = None,
+        feature_origins: Any = None,
+        max_depth: int | None = 3,
+        max_leaf_nodes: int | None = None,
+        min_samples_leaf: int | float = 1,
+        leaf_penalty: float = 0.0,
+        shrinkage: float = 0.0,
+        time_limit: float | None = None,
+        memory_limit: int | None = None,
+        n_jobs: int | None = None,
+        encoder: Any = "auto",
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.cost_matrix = cost_matrix
+        self.feature_costs = feature_costs
+        self.feature_discounts = feature_discounts
+        self.feature_groups = feature_groups
+        self.feature_origins = feature_origins
+        self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_samples_leaf = min_samples_leaf
+        self.leaf_penalty = leaf_penalty
+        self.shrinkage = shrinkage
+        self.time_limit = time_limit
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.encoder = encoder
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        costs: ArrayLike | None = None,
+        callback: Callback | None = None,
+    ) -> CostSensitiveTreeClassifier:
+        """Find the best tree.
+
+        Parameters
+        ----------
+        {X}
+        y : array-like, shape (n,)
+            Labels: numbers, texts or booleans; at most 32 classes.
+        {sample_weight}
+        costs : array-like of float, shape (n, n_classes), optional
+            Cost, not negative, of giving every row every label, in sorted order of the labels; in
+            place of ``cost_matrix``.
+        {callback}
+
+        Returns
+        -------
+        {self}
+
+        Raises
+        ------
+        ValueError, TypeError
+            For unknown values of parameters, costs of another shape or negative, rows that do not
+            fit together, and columns that cannot be read; parameter, column or row is named, and
+            an earlier fit is kept.
+        {KeyboardInterrupt}
+
+        Warns
+        -----
+        {SearchLimitWarning, SearchCostWarning, ConstantFeatureWarning}
+        """
+        return self._fit(X, y, sample_weight, callback, costs=costs)
+
+    def mean_cost(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        costs: ArrayLike | None = None,
+    ) -> float:
+        """Mean cost of the predictions for rows, that of the questions included.
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (n, n_features_in_)
+            Rows with the columns of the fit.
+        y : array-like, shape (n,)
+            Their labels, all known from the fit.
+        sample_weight : array-like of float, shape (n,), optional
+            Row weights, finite and not negative.
+        costs : array-like of float, shape (n, n_classes), optional
+            Cost of giving every row every label, in place of ``cost_matrix``.
+
+        Returns
+        -------
+        float
+            Per unit of weight; on the training rows ``objective_value_`` without the penalty.
+
+        Raises
+        ------
+        ValueError
+            For a label that is not among ``classes_``, and as in ``fit``.
+        """
+        leaves, leaf = self._located(X)
+        labels = known_codes("y", y, leaves.labels, len(leaf))
+        matrix = self.certificate_.parameters["cost_matrix"]
+        table = _costs(costs, matrix, labels, len(leaves.labels))
+        weight = check_sample_weight(sample_weight, len(leaf))
+        paid = table[np.arange(len(leaf)), leaves.label[leaf]] + leaves.prices[leaf]
+        return float(np.average(paid, weights=weight))
+
+    def _training_data(
+        self, X: Any, y: Any, sample_weight: Any, *, costs: Any = None
+    ) -> CostlyData:
+        check_row_labels(X, costs=costs)
+        data = check_labelled_data(X, y, sample_weight)
+        if costs is not None:
+            shape = row_count(X), len(data.classes)
+            why = f"one row per row of X, one column per class of {data.classes.tolist()}"
+            costs = check_amounts("costs", costs, shape, why=why)[data.kept]
+        paid = _costs(costs, self.cost_matrix, data.labels, len(data.classes))
+        return CostlyData(data.X, data.labels, data.classes, data.weight, paid)
+
+    def _objective(self) -> LabelCosts:
+        return LabelCosts(
+            shrinkage=float(self.shrinkage),
+            feature_costs=self.feature_costs,
+            feature_discounts=self.feature_discounts,
+            feature_groups=self.feature_groups,
+            feature_origins=self.feature_origins,
+        )
+
+
+def _costs(
+    given: Any, matrix: Any, labels: NDArray[np.int64], n_classes: int
+) -> NDArray[np.float64]:
+    """Cost of every label for every row, shape (n, n_classes)."""
+    if given is not None:
+        return check_amounts("costs", given, (len(labels), n_classes))
+    if matrix is None:
+        return (1 - np.eye(n_classes))[labels]
+    shape, why = (n_classes, n_classes), f"a row and a column for each of {n_classes} classes"
+    return check_amounts("cost_matrix", matrix, shape, why=why)[labels]

@@ -1,0 +1,313 @@
+"""``GreedySurvivalTree``: a survival tree grown one best split after the other."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+
+from bristlecone import _core
+from bristlecone._data.survival import TrainingData, check_training_data
+from bristlecone._encoder.numeric import NumericColumns
+from bristlecone._encoder.rules import question_names
+from bristlecone._encoder.use import (
+    binary_features,
+    count_answers,
+    fit_encoder,
+    split_columns,
+    warn_of_constants,
+)
+from bristlecone._estimators.docstrings import documented
+from bristlecone._estimators.parameters import (
+    check_encoder,
+    check_parameters,
+    check_shrinkage,
+    choice,
+)
+from bristlecone._estimators.reestimate import Reestimation
+from bristlecone._leaves.minimum import (
+    event_free_rows,
+    smallest_leaf,
+    warn_of_event_free_rows,
+    warn_of_small_sample,
+)
+from bristlecone._leaves.predictions import StepPredictions
+from bristlecone._log import log
+from bristlecone._objectives.likelihood import Likelihood
+from bristlecone._search.certificate import Certificate, fingerprint
+from bristlecone._search.engine import Problem
+from bristlecone._tree import Tree
+
+__all__ = ["GreedySurvivalTree"]
+
+_AIMS = {
+    "likelihood": "the fall of the likelihood loss (LeBlanc and Crowley, Biometrics 48, 1992)",
+    "logrank": "the two-sample log-rank statistic (Segal, Biometrics 44, 1988)",
+}
+
+
+@documented
+class GreedySurvivalTree(StepPredictions, Reestimation):
+    """Survival tree grown from the root, one best split after the other.
+
+    Parameters
+    ----------
+    criterion : {"likelihood", "logrank"}
+        What the best split of a node has most of. "likelihood": fall of the loss of
+        ``OptimalSurvivalTree``, as in the trees of LeBlanc and Crowley (1992). "logrank":
+        two-sample log-rank statistic of the sides over the rows of the node (Segal 1988), as in
+        scikit-survival's ``SurvivalTree``; weights count as repetition.
+    max_depth : int or None
+        Most questions from the root to a leaf; 0 is a single leaf, None is no limit.
+    {max_leaf_nodes}
+        With it the node whose best split is worth most is split first.
+    {min_samples_leaf}
+    {min_events_leaf, prior}
+        "auto" is 10. The criterion "logrank" does not know it; ``objective_value_`` and θ have it.
+    shrinkage : float or "auto"
+        λ >= 0 of hierarchical shrinkage of the predictions, as in ``OptimalSurvivalTree``: from the
+        root down, every node counts λ pseudo-events, or pseudo-rows, at the prediction of its
+        parent. Tree and ``objective_value_`` do not depend on it. "auto" is 0.
+    leaf_curve : {"auto", "proportional", "kaplan-meier"}
+        Curve of a leaf: exp(−θΛ) with the baseline Λ, or the leaf's own Kaplan–Meier estimate.
+        "auto" is "proportional".
+    encoder : "auto", transformer or None
+        Turns ``X`` into binary features; "auto" is ``BinaryEncoder()``, the features of
+        ``OptimalSurvivalTree``. A clone is fitted to the training rows. None splits complete
+        numeric columns at every threshold, midway between neighbouring values of the node.
+    {random_state, verbose}
+
+    Attributes
+    ----------
+    objective_value_ : float
+        Mean likelihood loss per unit of weight, whatever the criterion, with that of the prior.
+    tree_ : Tree
+        Structure as parallel arrays in preorder; ``feature`` counts binary features or, with
+        ``encoder=None``, columns of ``X``, cut at ``threshold``.
+    leaf_statistics_ : tuple of LeafStatistics
+        Rows, events, θ, Kaplan–Meier and Nelson–Aalen curve of every leaf, left to right.
+    {leaf_curve_, prior_, min_events_leaf_, shrinkage_, n_leaves_, fit_time_}
+    {encoder_}
+        With ``encoder=None`` it passes the columns through.
+    {n_features_in_, feature_names_in_, features_used_}
+    {questions_, feature_importances_, leaves_, certificate_, unique_times_, baseline_}
+
+    See Also
+    --------
+    OptimalSurvivalTree : The best of all trees, with a certificate.
+
+    Notes
+    -----
+    A node is not split when no split gains anything. Of equal splits the first column, then the
+    smallest threshold is taken; the tree does not depend on the order of the rows. A level of the
+    tree takes O(columns · n) for "likelihood" and O(columns · n log n) for "logrank", besides
+    sorting the columns once.
+
+    References
+    ----------
+    LeBlanc, Crowley, "Relative risk trees for censored survival data", Biometrics 48 (1992).
+    Segal, "Regression trees for censored data", Biometrics 44 (1988).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bristlecone import GreedySurvivalTree
+    >>> X = np.array([[0.5], [1.5], [3.5], [4.5]])
+    >>> event, time = np.array([True, True, True, False]), np.array([1.0, 2.0, 5.0, 6.0])
+    >>> tree = GreedySurvivalTree(max_depth=1, min_events_leaf=None, prior=0, encoder=None)
+    >>> tree = tree.fit(X, (event, time))
+    >>> float(tree.tree_.threshold[0])
+    4.0
+    """
+
+    def __init__(
+        self,
+        *,
+        criterion: str = "likelihood",
+        max_depth: int | None = 3,
+        max_leaf_nodes: int | None = None,
+        min_samples_leaf: int | float = 1,
+        min_events_leaf: int | float | str | None = "auto",
+        prior: float | str = "auto",
+        shrinkage: float | str = "auto",
+        leaf_curve: str = "auto",
+        encoder: Any = "auto",
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_samples_leaf = min_samples_leaf
+        self.min_events_leaf = min_events_leaf
+        self.prior = prior
+        self.shrinkage = shrinkage
+        self.leaf_curve = leaf_curve
+        self.encoder = encoder
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> GreedySurvivalTree:
+        """Grow the tree.
+
+        Parameters
+        ----------
+        {X}
+            With ``encoder=None`` complete numbers.
+        {y}
+            Delayed entry (``entry``) is refused. Durations count in days;
+            where a DataFrame has dates ``start`` and ``stop``, or ``entry`` and ``exit``, the time
+            is the days between them.
+        {sample_weight}
+
+        Returns
+        -------
+        {self}
+
+        Raises
+        ------
+        {ValueError}
+        KeyboardInterrupt
+            On Ctrl-C; an earlier fit is kept.
+
+        Warns
+        -----
+        {ConstantFeatureWarning, SmallSampleWarning, EventFreeWarning}
+        """
+        start = time.perf_counter()
+        self.check_parameters()
+        data = self._training_data(X, y, sample_weight)
+        objective = self._objective()
+        encoder, _ = fit_encoder(
+            self.encoder, data.X, partial(objective.target, data), data.weight, self.verbose
+        )
+        numeric = isinstance(encoder, NumericColumns)
+        rows = encoder.transform(data.X) if numeric else binary_features(encoder, data.X)
+        if self.min_events_leaf == "auto" and not numeric:
+            data = data._replace(
+                event_free=event_free_rows(encoder, count_answers(rows, data.event), data)
+            )
+        least = smallest_leaf(self, data)
+        if self.max_depth != 0:
+            warn_of_small_sample(
+                None if numeric else rows,
+                (self.min_samples_leaf, least["min_samples_leaf"]),
+                (self.min_events_leaf, least["min_events_leaf"], data.event),
+            )
+        grown = _core.grow_greedy(
+            rows,
+            data.time,
+            data.event,
+            data.weight,
+            criterion=self.criterion,
+            max_depth=self.max_depth,
+            max_leaf_nodes=self.max_leaf_nodes,
+            prior=objective.prior,
+            **least,
+        )
+        tree = _tree(grown, encoder, rows, data, numeric)
+        problem = Problem(data, encoder, rows, least, 0.0, {})
+        leaves = objective.leaves(tree, problem, None)
+        tree = tree.with_losses(objective.losses(tree, problem, leaves))
+        certificate = Certificate(
+            aim=_AIMS[self.criterion],
+            status="grown",
+            objective_value=objective.value(tree, problem, leaves),
+            lower_bound=-np.inf,
+            questions=question_names(encoder),
+            parameters=self._parameters(),
+            settings=least,
+            trace=(),
+            n_nodes_explored=0,
+            seconds=time.perf_counter() - start,
+            n_samples=len(rows),
+            fingerprint=fingerprint(rows, data[1:]),
+        )
+        self._set_fitted(tree, leaves, encoder, certificate, X)
+        log(
+            self.verbose,
+            "%s: objective %.6g, %d leaves of depth %d, %.3f s",
+            self.criterion,
+            self.objective_value_,
+            self.n_leaves_,
+            self.depth_,
+            self.fit_time_,
+        )
+        warn_of_constants(encoder)
+        warn_of_event_free_rows(data.event_free)
+        return self
+
+    def _training_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
+        data = check_training_data(X, y, sample_weight)
+        if data.entry is not None:
+            raise ValueError(
+                "y has an 'entry': GreedySurvivalTree has no delayed entry; OptimalSurvivalTree has"
+            )
+        return data
+
+    def _objective(self) -> Likelihood:
+        return Likelihood.of(
+            leaf_curve=self.leaf_curve, prior=self.prior, shrinkage=self.shrinkage, time_grid=None
+        )
+
+    def size_path(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None
+    ) -> list[GreedySurvivalTree]:
+        """Greedy tree of every size, each grown by itself.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in ``fit``.
+
+        Returns
+        -------
+        list of GreedySurvivalTree
+            Entry k is the tree of ``max_leaf_nodes=k + 1``, up to where no further split gains
+            anything, is allowed by the other parameters, or by this estimator's ``max_leaf_nodes``.
+
+        Raises
+        ------
+        ValueError, TypeError, KeyboardInterrupt
+            As in ``fit``.
+
+        Warns
+        -----
+        ConstantFeatureWarning, SmallSampleWarning, EventFreeWarning
+            As in ``fit``.
+        """
+        most = clone(self).fit(X, y, sample_weight).n_leaves_
+        sizes = range(1, most + 1)
+        path = [clone(self).set_params(max_leaf_nodes=leaves) for leaves in sizes]
+        return [tree.fit(X, y, sample_weight) for tree in path]
+
+    def _check_parameters(self) -> None:
+        check_parameters(
+            self,
+            criterion=choice("likelihood", "logrank"),
+            shrinkage=check_shrinkage,
+            leaf_curve=choice("auto", *Likelihood.curves),
+            encoder=_check_encoder,
+        )
+
+
+def _tree(
+    grown: dict[str, Any], encoder: Any, rows: NDArray[Any], data: TrainingData, numeric: bool
+) -> Tree:
+    """Tree that the engine has grown."""
+    feature = grown["feature"]
+    column, threshold = split_columns(encoder, feature)
+    if numeric:
+        threshold = grown["threshold"]
+    children = grown["children_left"], grown["children_right"]
+    more: dict[str, Any] = {"threshold": threshold, "column": column, "numeric": numeric}
+    return Tree.grown(*children, feature, rows, data.weight, **more)
+
+
+def _check_encoder(name: str, value: Any) -> None:
+    if value is not None:
+        check_encoder(name, value)

@@ -1,0 +1,292 @@
+"""``OptimalTree``: the provably best tree for an objective of one's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import Tags
+from sklearn.utils.metaestimators import available_if
+
+from bristlecone._data.rows import check_row_labels, check_sample_weight, row_count, take_rows
+from bristlecone._estimators.docstrings import documented
+from bristlecone._estimators.parameters import check_parameters
+from bristlecone._estimators.searched import Callback, SearchedTree
+from bristlecone._leaves.base import view
+from bristlecone._leaves.minimum import least_rows
+from bristlecone._leaves.own import OwnLeaves
+from bristlecone._objectives.own import OwnData, OwnObjective
+from bristlecone._objectives.own_checks import check_statistics, check_task
+from bristlecone.exceptions import InvalidParameterError
+
+__all__ = ["OptimalTree"]
+
+
+def _predicts(estimator: OptimalTree) -> bool:
+    if getattr(_task(estimator), "leaf_value", None) is None:
+        raise AttributeError("predict needs a task with the method leaf_value")
+    return True
+
+
+def _scores(estimator: OptimalTree) -> bool:
+    if not _predicts(estimator) or getattr(_task(estimator), "score", None) is None:
+        raise AttributeError(
+            "score needs a task with the methods leaf_value and score(y, predicted, sample_weight)"
+        )
+    return True
+
+
+def _task(estimator: OptimalTree) -> Any:
+    """Task of the fit; before it that of the parameters."""
+    found = getattr(estimator, "certificate_", None)
+    return estimator.task if found is None else found.parameters["task"]
+
+
+@documented
+class OptimalTree(SearchedTree):
+    """Tree of least cost for a task of one's own, among all trees over the binary features.
+
+    The search is exact, and the task is asked for the costs of tens of thousands of nodes at once,
+    so that a few lines of NumPy are fast enough.
+
+    Parameters
+    ----------
+    task : Task
+        Statistics of the rows and cost of a leaf; see :class:`Task`.
+    {max_depth, max_leaf_nodes, min_samples_leaf}
+    leaf_penalty : float
+        Added to the mean cost per leaf.
+    {time_limit, memory_limit, n_jobs}
+        The methods of the task still run one at a time.
+    {encoder, random_state, verbose}
+
+    Attributes
+    ----------
+    objective_value_ : float
+        Costs of leaves and splits per unit of weight, plus ``leaf_penalty`` times the number of
+        leaves.
+    {lower_bound_}
+        ``-inf`` after a stopped search for a task without ``lower_bound``.
+    gap_, relative_gap_ : float
+        ``objective_value_ - lower_bound_``, and the same as a share of ``|objective_value_|``.
+    status_ : {"optimal", "time_limit", "memory_limit", "interrupted", "infeasible"}
+        "optimal" means optimal among trees over the ``n_binary_features_`` binary features;
+        "infeasible" that each of them has a leaf that costs inf.
+    {tree_}
+    leaf_sums_ : array of float, shape (n_leaves, k)
+        Statistics of every leaf, left to right.
+    leaf_costs_ : array of float, shape (n_leaves,)
+        Cost of every leaf, as the task gives it.
+    leaf_values_ : array, shape (n_leaves,) or (n_leaves, p)
+        What the task predicts in every leaf; only when it has ``leaf_value``.
+    {n_leaves_, n_binary_features_, n_nodes_explored_, trace_, fit_time_, encoder_, n_features_in_}
+    {feature_names_in_, features_used_}
+    {questions_, feature_importances_, leaves_, certificate_}
+
+    See Also
+    --------
+    Task : What such a task can define.
+
+    Notes
+    -----
+    Sums are those of integers: statistics are scaled by a power of two and rounded to 60 bits of
+    the total of their column. Integers up to 2**53, and anything else that floats add up without
+    rounding, are exact. The costs of the tree are computed again from its rows, and ``fit`` raises
+    an error when they differ from those of the search by more than 1e-9.
+
+    Of trees that cost the same, a leaf goes before a split and the first question before others.
+
+    ``O(C(F, d) 2^d)`` costs for depth d <= 5 and F features; deeper trees are branched on.
+
+    A fitted tree can be pickled as far as its task can, but not saved as JSON: a task is code.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bristlecone import OptimalTree, Task
+    >>> class SquaredError(Task):
+    ...     def statistics(self, X, y):
+    ...         return np.column_stack([np.ones(len(y)), y, y**2])
+    ...
+    ...     def leaf_cost(self, sums):
+    ...         n, total, squares = sums.T
+    ...         return squares - total**2 / n
+    ...
+    ...     def leaf_value(self, sums):
+    ...         return sums[:, 1] / sums[:, 0]
+    >>> tree = OptimalTree(task=SquaredError(), max_depth=1)
+    >>> tree.fit([[1.0], [2.0], [8.0]], np.array([1.0, 3.0, 11.0])).predict([[0.0], [9.0]]).tolist()
+    [2.0, 11.0]
+    """
+
+    leaves_: OwnLeaves
+
+    leaf_sums_ = view("leaves_", "sums", "Statistics of the rows of every leaf, summed.")
+    leaf_costs_ = view("leaves_", "cost", "What the task says that every leaf costs.")
+
+    def __init__(
+        self,
+        *,
+        task: Any,
+        max_depth: int | None = 3,
+        max_leaf_nodes: int | None = None,
+        min_samples_leaf: int | float = 1,
+        leaf_penalty: float = 0.0,
+        time_limit: float | None = None,
+        memory_limit: int | None = None,
+        n_jobs: int | None = None,
+        encoder: Any = "auto",
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.task = task
+        self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_samples_leaf = min_samples_leaf
+        self.leaf_penalty = leaf_penalty
+        self.time_limit = time_limit
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.encoder = encoder
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        callback: Callback | None = None,
+    ) -> OptimalTree:
+        """Find the best tree.
+
+        Parameters
+        ----------
+        {X}
+        y : any, optional
+            Whatever the task makes its statistics of.
+        sample_weight : array-like of float, shape (n,), optional
+            Row weights, finite and not negative; rows of weight zero are left out once the task
+            has seen them. Integer weights equal repetition of rows (with
+            ``min_samples_leaf=1``).
+        {callback}
+
+        Returns
+        -------
+        {self}
+
+        Raises
+        ------
+        ValueError, TypeError
+            For unknown values of parameters, columns that cannot be read, and methods of the task
+            that return what they should not (NaN, another shape or type), or costs that are no
+            function of the sums, as far as a few samples show. An earlier fit is kept.
+        InfeasibleError
+            When a limit or Ctrl-C, which ``status_`` names, stopped the search before it met a tree
+            without a leaf of cost inf.
+        Exception
+            What a method of the task raises; an earlier fit is kept.
+        {KeyboardInterrupt}
+
+        Warns
+        -----
+        {SearchLimitWarning, SearchCostWarning, ConstantFeatureWarning}
+        InfeasibleWarning
+            When every tree has a leaf of cost inf.
+        """
+        return self._fit(X, y, sample_weight, callback)
+
+    @available_if(_predicts)
+    def predict(self, X: Any) -> NDArray[Any]:
+        """What the task predicts in the leaf of every row.
+
+        Only for a task with ``leaf_value``.
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (n, n_features_in_)
+            Rows with the columns of the fit.
+
+        Returns
+        -------
+        array, shape (n,) or (n, p)
+        """
+        leaves, rows = self._located(X)
+        return leaves.predict(rows)
+
+    @available_if(_scores)
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """What the task says of predictions for other rows.
+
+        Only for a task with ``leaf_value`` and ``score``.
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (n, n_features_in_)
+            Rows with the columns of the fit.
+        y : any
+            As the task takes it.
+        sample_weight : array-like of float, shape (n,), optional
+            Row weights, finite and not negative.
+
+        Returns
+        -------
+        float
+            Greater is better: ``task.score(y, predicted, sample_weight)``.
+        """
+        predicted = self.predict(X)
+        weight = check_sample_weight(sample_weight, len(predicted))
+        return float(self.certificate_.parameters["task"].score(y, predicted, weight))
+
+    @property
+    def leaf_values_(self) -> NDArray[Any]:
+        """What the task predicts in every leaf; only for a task with ``leaf_value``."""
+        value = self.leaves_.value
+        if value is None:
+            raise AttributeError("leaf_values_ needs a task with the method leaf_value")
+        return value
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = False
+        return tags
+
+    def _check_parameters(self) -> None:
+        check_parameters(self, task=_check_task)
+
+    def _training_data(self, X: Any, y: Any, sample_weight: Any) -> OwnData:
+        n_samples = row_count(X)
+        if n_samples == 0:
+            raise ValueError("X has no rows")
+        check_row_labels(X, y=y, sample_weight=sample_weight)
+        weight = check_sample_weight(sample_weight, n_samples)
+        kept = None if weight is None or weight.all() else weight > 0
+        statistics = check_statistics(self.task.statistics(X, y), n_samples, kept)
+        if weight is not None and kept is not None:
+            X, weight = take_rows(X, kept), weight[kept]
+        if weight is not None:
+            statistics = statistics * weight[:, np.newaxis]
+        data = OwnData(X, np.ascontiguousarray(statistics), weight)
+        fewest = least_rows(self.min_samples_leaf, len(data.statistics))
+        check_task(self.task, data.statistics, data.total_weight, fewest)
+        return data
+
+    def _objective(self) -> OwnObjective:
+        return OwnObjective(own=self.task, leaf_penalty=float(self.leaf_penalty))
+
+
+def _check_task(name: str, value: Any) -> None:
+    methods = ("statistics", "leaf_cost")
+    if isinstance(value, type) or not all(
+        callable(getattr(value, method, None)) for method in methods
+    ):
+        raise InvalidParameterError(
+            f"{name} must be an object with the methods statistics and leaf_cost, such as an "
+            f"instance of a subclass of Task; got {value!r}"
+        )
+    for optional in ("split_cost", "lower_bound", "leaf_value"):
+        method = getattr(value, optional, None)
+        if method is not None and not callable(method):
+            raise InvalidParameterError(f"{name}.{optional} must be a method; got {method!r}")

@@ -1,0 +1,275 @@
+"""Parameters that several estimators share: each is checked, documented and offered by one entry.
+
+What a class has besides, or means otherwise, it says itself: a check is passed to
+:func:`check_parameters`, a text stands in its docstring. Defaults are those of the signatures.
+Nothing heavy is imported here: the help of the command line is made of these entries.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+__all__ = [
+    "PARAMETERS",
+    "Check",
+    "Parameter",
+    "check_encoder",
+    "check_parameters",
+    "check_shrinkage",
+    "choice",
+    "count_or_none",
+    "integer",
+    "number",
+    "number_or_auto",
+]
+
+Check = Callable[[str, Any], None]
+"""Raises InvalidParameterError for a value (second) that the parameter of this name cannot have."""
+
+# With a larger prior the data no longer matter, and sums lose digits.
+_MOST_PRIOR = 1e9
+
+
+class Parameter(NamedTuple):
+    """A parameter of estimators, or one that the command line alone knows more of.
+
+    Attributes
+    ----------
+    name : str
+    default : object
+        That of most classes; what a class has, its signature says.
+    type, text : str
+        Type, without the default, and text of the docstring; no text where classes have their own.
+    check : callable or None
+        See ``Check``.
+    read, metavar, help, nargs
+        Of the option of the command line, as argparse has them; no help where there is none.
+    flag : str
+        Its name, where it is not that of the parameter.
+    gather : callable
+        Makes the value of several that were read.
+    """
+
+    name: str
+    default: Any
+    type: str = ""
+    text: str = ""
+    check: Check | None = None
+    read: Callable[[str], Any] = str
+    metavar: str | None = None
+    help: str = ""
+    nargs: str | None = None
+    flag: str = ""
+    gather: Callable[[list[Any]], Any] = list
+
+
+def check_parameters(estimator: Any, **own: Check) -> None:
+    """Check the shared parameters of an estimator, and those of its own.
+
+    Parameters
+    ----------
+    estimator : estimator
+    **own : Check
+        By name of a parameter, in place of the shared check or besides.
+
+    Raises
+    ------
+    InvalidParameterError
+        For a parameter of wrong type or value, which is named.
+    """
+    given = vars(estimator)
+    for name, parameter in PARAMETERS.items():
+        if name in given and name not in own and parameter.check is not None:
+            parameter.check(name, given[name])
+    for name, check in own.items():
+        check(name, given[name])
+    if (
+        given.get("leaf_penalty", math.inf) == 0
+        and given["max_depth"] is None
+        and given["max_leaf_nodes"] is None
+    ):
+        raise _invalid(
+            "max_depth=None means unlimited depth and needs leaf_penalty > 0 or max_leaf_nodes"
+        )
+
+
+def integer(least: int, most: float = math.inf, *, optional: bool = False) -> Check:
+    """Check of an integer between two (or None)."""
+
+    def check(name: str, value: Any) -> None:
+        _checks().check_integer(name, value, least, optional=optional)
+        _check_most(name, value, most)
+
+    return check
+
+
+def number(least: float, most: float = math.inf, *, optional: bool = False) -> Check:
+    """Check of a finite number between two (or None)."""
+
+    def check(name: str, value: Any) -> None:
+        _checks().check_real(name, value, least, optional=optional)
+        _check_most(name, value, most)
+
+    return check
+
+
+def choice(*choices: str) -> Check:
+    """Check of one of several texts."""
+    return lambda name, value: _checks().check_choice(name, value, choices)
+
+
+def check_encoder(name: str, value: Any) -> None:
+    """Check of "auto" or a transformer that names what it makes."""
+    methods = ("fit", "transform", "get_feature_names_out")
+    automatic = isinstance(value, str) and value == "auto"
+    if not automatic and (
+        isinstance(value, type) or not all(hasattr(value, method) for method in methods)
+    ):
+        raise _invalid(
+            f"{name} must be 'auto' or a transformer such as BinaryEncoder(); got {value!r}"
+        )
+
+
+def check_shrinkage(name: str, value: Any) -> None:
+    """Check of a finite number >= 0 or "auto", which only survival trees have."""
+    if not isinstance(value, str):
+        _checks().check_real(name, value, 0.0)
+    elif value != "auto":
+        raise _invalid(f"{name} must be 'auto' or a finite number of at least 0; got {value!r}")
+
+
+def count_or_none(text: str) -> int | None:
+    """Integer of the command line, or None."""
+    return None if text.lower() == "none" else int(text)
+
+
+def _count_or_share(text: str) -> int | float:
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
+
+
+def _events(text: str) -> int | float | str | None:
+    if text.lower() in ("none", "auto"):
+        return None if text.lower() == "none" else "auto"
+    return _count_or_share(text)
+
+
+def number_or_auto(text: str) -> float | str:
+    """Number of the command line, or "auto"."""
+    return "auto" if text.lower() == "auto" else float(text)
+
+
+# argparse names the type in its messages.
+count_or_none.__name__ = "integer"
+_count_or_share.__name__ = _events.__name__ = number_or_auto.__name__ = "number"
+
+
+def _checks() -> Any:
+    """The module of checks, imported late because it needs NumPy."""
+    from bristlecone._data import checks
+
+    return checks
+
+
+def _invalid(message: str) -> ValueError:
+    from bristlecone.exceptions import InvalidParameterError
+
+    return InvalidParameterError(message)
+
+
+def _check_most(name: str, value: Any, most: float) -> None:
+    if value is not None and value > most:
+        raise _invalid(f"{name} must be at most {most:g}; got {value!r}")
+
+
+def _check_count_or_share(name: str, value: Any, more: str = "") -> None:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise _invalid(
+            f"{name} must be an integer of at least 1, a share between 0 and 1{more}; got {value!r}"
+        )
+    if isinstance(value, Integral):
+        _checks().check_integer(name, value, 1)
+    elif not 0.0 < float(value) < 1.0:
+        raise _invalid(f"{name} as a share must lie between 0 and 1, exclusive; got {value!r}")
+
+
+def _check_events(name: str, value: Any) -> None:
+    if value is not None and not (isinstance(value, str) and value == "auto"):
+        _check_count_or_share(name, value, ", 'auto' or None")
+
+
+def _check_prior(name: str, value: Any) -> None:
+    if not (isinstance(value, str) and value == "auto"):
+        number(0.0, _MOST_PRIOR)(name, value)
+
+
+def _check_verbose(name: str, value: Any) -> None:
+    if not isinstance(value, bool):
+        _checks().check_integer(name, value, 0)
+
+
+PARAMETERS = {
+    parameter.name: parameter
+    for parameter in (
+        Parameter("max_depth", 3, "int or None", "Most questions from the root to a leaf; 0 is a "
+            "single leaf. None is no limit and needs ``leaf_penalty > 0`` or ``max_leaf_nodes``.",
+            integer(0, optional=True), count_or_none, "D", "most questions from root to leaf; none "
+            "for any number, which needs --max-leaf-nodes or --leaf-penalty"),
+        Parameter("max_leaf_nodes", None, "int or None", "Most leaves.",
+            integer(1, optional=True), count_or_none, "N", "most leaves"),
+        Parameter("min_samples_leaf", 1, "int or float", "Fewest training rows in a leaf, whatever "
+            "their weights; a float between 0 and 1 is a share of the training rows, rounded up.",
+            _check_count_or_share, _count_or_share, "N", "fewest rows of a leaf; below 1 a share "
+            "of the rows"),
+        Parameter("min_events_leaf", "auto", 'int, float, "auto" or None', "Fewest training rows "
+            "with an event in a leaf, whatever their weights; a float between 0 and 1 is a share "
+            'of the training events, rounded up. "auto" is 5, or all events where there are fewer, '
+            "and no minimum where one question tells rows apart that have no event though 20 or "
+            "more are expected; a warning says so. None: no minimum.",
+            _check_events, _events, "N", "fewest events of a leaf; below 1 a share of the events; "
+            "auto or none"),
+        Parameter("leaf_penalty", 0.0, "float", "",
+            number(0.0), float, "LOSS", "loss added for every leaf: a split must gain more"),
+        Parameter("prior", "auto", 'float or "auto"', "Pseudo-events at θ = 1 that every leaf has "
+            "besides its own, whatever the unit of the weights: the loss of a leaf is that of the "
+            "maximum a posteriori, "
+            "θ = (events + prior) / (hazard + prior), with the prior's term.",
+            _check_prior, number_or_auto, "EVENTS", "pseudo-events at the baseline hazard in "
+            "every leaf, for likelihood; or auto"),
+        Parameter("shrinkage", 0.0, "float", "λ >= 0 of hierarchical shrinkage of "
+            "``predict_proba``, after [Agarwal2022]_: from the root down, every node counts λ "
+            "pseudo-rows with the shares of its parent. Tree, labels, objective and bound do not "
+            "depend on it.",
+            number(0.0), float, "L", "pseudo-rows by which predictions are pulled towards those of "
+            "the node above"),
+        Parameter("time_limit", None, "float or None", "Seconds after which the search stops with "
+            "the best tree so far.",
+            number(0.0, optional=True), float, "SECONDS", "end the search then, with the best tree "
+            "so far"),
+        Parameter("memory_limit", None, "int or None", "Bytes the tables of the search may take; "
+            "None is 600 MiB. With less it is slower, and with too little for any table it stops "
+            "likewise.",
+            integer(1, optional=True), int, "BYTES", "end the search when it needs more"),
+        Parameter("n_jobs", None, "int or None", "Threads: None is one, -1 all. The tree of a "
+            "completed search does not depend on it.",
+            lambda name, value: _checks().thread_count(value), int, "N", "threads; -1 for all "
+            "cores"),
+        Parameter("encoder", "auto", '"auto" or transformer', 'Turns ``X`` into binary features; '
+            '"auto" is ``BinaryEncoder()`` with the cuts of greedy trees over every threshold '
+            "(docs/guide/encoder.md). A clone is fitted to the training rows, with their outcomes "
+            "as ``y`` if its ``fit`` takes them. Any transformer will do whose output is "
+            "two-dimensional and holds nothing but 0 and 1, and which has "
+            "``get_feature_names_out``.", check_encoder),
+        Parameter("random_state", None, "int, RandomState or None", "Accepted for uniformity; the "
+            "fit is deterministic and does not use it.",
+            lambda name, value: _checks().check_seed(name, value)),
+        Parameter("verbose", 0, "int", "1 or more reports a fit at level INFO of the logger "
+            '"bristlecone", else DEBUG.', _check_verbose),
+    )
+}  # fmt: skip
+"""The shared parameters by name, in the order of the signatures."""

@@ -1,0 +1,319 @@
+"""``PolicyTree``: the provably best policy of the form of a tree, from historical data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bristlecone._data.arrays import unmasked
+from bristlecone._data.rows import check_row_labels, check_sample_weight, row_count
+from bristlecone._data.targets import check_labelled_data, check_numbers, known_codes
+from bristlecone._estimators.docstrings import documented
+from bristlecone._estimators.label_predictions import LabelPredictions
+from bristlecone._estimators.parameters import check_parameters, choice, number
+from bristlecone._estimators.reestimate import Reestimation
+from bristlecone._estimators.searched import Callback, SearchedTree
+from bristlecone._leaves.base import view
+from bristlecone._objectives.rewards import (
+    REWARD_ESTIMATES,
+    Rewards,
+    mean_reward,
+    policy_rewards,
+    propensity_of,
+)
+from bristlecone.exceptions import InvalidParameterError
+
+__all__ = ["PolicyTree"]
+
+
+class PolicyData(NamedTuple):
+    """Checked rows with the estimated outcome of every treatment, float64 (n, n_treatments)."""
+
+    X: Any
+    rewards: NDArray[np.float64]
+    treatments: NDArray[Any]
+    weight: NDArray[np.float64] | None
+
+
+@documented
+class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
+    """Tree that prescribes treatments, of greatest estimated value over the binary features.
+
+    Each row of historical data has a treatment and an outcome. The outcome under every other
+    treatment, its reward, is estimated, and the tree maximises the mean reward of what it
+    prescribes [Linden2023]_ (section D).
+
+    Parameters
+    ----------
+    reward : {"doubly-robust", "inverse-propensity", "direct"}
+        How the reward of every row under every treatment is estimated. "direct" needs predicted
+        outcomes, "inverse-propensity" needs propensity scores, and "doubly-robust" needs both: it
+        is unbiased if either is right.
+    capacities : mapping or None
+        Largest share of the training weight, between 0 and 1, that a treatment may be prescribed
+        to; treatments that are not named are unlimited.
+    {max_depth, max_leaf_nodes, min_samples_leaf}
+    leaf_penalty : float
+        Subtracted from the mean outcome per leaf.
+    {time_limit, memory_limit, n_jobs, encoder, random_state, verbose}
+
+    Attributes
+    ----------
+    treatments_ : array, shape (n_treatments,)
+        Treatments that were observed, in sorted order.
+    policy_value_ : float
+        Estimated mean outcome of the tree's policy on the training rows.
+    objective_value_ : float
+        ``-policy_value_`` plus ``leaf_penalty`` times the number of leaves: lower is better; inf
+        when infeasible.
+    {lower_bound_, gap_}
+    status_ : {"optimal", "time_limit", "memory_limit", "interrupted", "infeasible"}
+        "optimal" means optimal among trees over the ``n_binary_features_`` binary features.
+        "infeasible": none keeps the capacities; there is no ``tree_``, and predictions raise
+        InfeasibleError.
+    {tree_}
+    leaf_labels_ : array of int, shape (n_leaves,)
+        Position in ``treatments_`` of what every leaf prescribes, left to right. Of equally good
+        treatments it is the first.
+    leaf_values_ : array of float, shape (n_leaves, n_treatments)
+        Estimated mean outcome of every treatment in every leaf.
+    {n_leaves_, n_binary_features_, n_nodes_explored_, trace_, fit_time_, encoder_, n_features_in_}
+    {feature_names_in_, features_used_}
+    {questions_, feature_importances_, leaves_, certificate_}
+
+    See Also
+    --------
+    CostSensitiveTreeClassifier : For costs that are known, not estimated.
+
+    References
+    ----------
+    {Linden2023}
+
+    Examples
+    --------
+    >>> from bristlecone import PolicyTree
+    >>> X, outcome = [[0], [0], [1], [1]], [1.0, 0.0, 0.0, 1.0]
+    >>> tree = PolicyTree(reward="inverse-propensity", max_depth=1)
+    >>> tree = tree.fit(X, outcome, treatment=["a", "b", "a", "b"], propensity=[0.5] * 4)
+    >>> tree.predict([[0], [1]]).tolist(), tree.policy_value_
+    (['a', 'b'], 1.0)
+    """
+
+    treatments_ = view("leaves_", "labels", "Treatments that were observed, in sorted order.")
+
+    def __init__(
+        self,
+        *,
+        reward: str = "doubly-robust",
+        capacities: Mapping[Any, float] | None = None,
+        max_depth: int | None = 3,
+        max_leaf_nodes: int | None = None,
+        min_samples_leaf: int | float = 1,
+        leaf_penalty: float = 0.0,
+        time_limit: float | None = None,
+        memory_limit: int | None = None,
+        n_jobs: int | None = None,
+        encoder: Any = "auto",
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.reward = reward
+        self.capacities = capacities
+        self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_samples_leaf = min_samples_leaf
+        self.leaf_penalty = leaf_penalty
+        self.time_limit = time_limit
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.encoder = encoder
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        treatment: ArrayLike,
+        propensity: ArrayLike | Mapping[Any, float] | None = None,
+        predicted_outcomes: ArrayLike | None = None,
+        callback: Callback | None = None,
+    ) -> PolicyTree:
+        """Find the best policy.
+
+        Parameters
+        ----------
+        {X}
+        y : array-like of float, shape (n,)
+            Outcomes; higher is better.
+        {sample_weight}
+        treatment : array-like, shape (n,)
+            Treatment that every row had: numbers, texts or booleans; at most 32 treatments.
+        propensity : float, mapping or array-like, shape (n,) or (n, n_treatments), optional
+            Propensity score: the probability, in (0, 1], of the treatment each row had given its
+            features, or of every treatment in sorted order. Of a trial one number for all
+            treatments, or a mapping from treatments to theirs.
+        predicted_outcomes : array-like of float, shape (n, n_treatments), optional
+            Outcome that a model predicts for every row under every treatment, in sorted order;
+            best from a model that was not fitted to the row.
+        {callback}
+
+        Returns
+        -------
+        {self}
+
+        Raises
+        ------
+        ValueError, TypeError
+            For unknown values of parameters, estimates that ``reward`` needs and that are absent
+            or of another shape, propensity scores outside (0, 1], treatments never observed, rows
+            that do not fit together, and columns that cannot be read; parameter, column or row is
+            named, and an earlier fit is kept.
+        InfeasibleError
+            When a limit or Ctrl-C, which ``status_`` names, stopped the search before a tree that
+            keeps the capacities was met.
+        {KeyboardInterrupt}
+
+        Warns
+        -----
+        {SearchLimitWarning, SearchCostWarning}
+        InfeasibleWarning
+            When no tree keeps the capacities.
+        {ConstantFeatureWarning}
+        """
+        given = {"propensity": propensity, "predicted_outcomes": predicted_outcomes}
+        return self._fit(X, y, sample_weight, callback, treatment=treatment, **given)
+
+    @property
+    def policy_value_(self) -> float:
+        """Estimated mean outcome of the policy on the training rows."""
+        self.check_fitted()
+        return mean_reward(self.tree_, self.leaves_)
+
+    def predict_outcomes(self, X: Any) -> NDArray[np.float64]:
+        """Estimated mean outcome of every treatment in the leaf of every row.
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (n, n_features_in_)
+            Rows with the columns of the fit.
+
+        Returns
+        -------
+        array of float, shape (n, n_treatments)
+            In the order of ``treatments_`` and the unit of the outcome.
+
+        Raises
+        ------
+        InfeasibleError
+            When ``fit`` found that no tree satisfies the constraints.
+        """
+        leaves, leaf = self._located(X)
+        return leaves.values[leaf]
+
+    def score(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        treatment: ArrayLike,
+        propensity: ArrayLike | Mapping[Any, float] | None = None,
+        predicted_outcomes: ArrayLike | None = None,
+    ) -> float:
+        """Estimated mean outcome of the policy for rows whose treatment and outcome are known.
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (n, n_features_in_)
+            Rows with the columns of the fit.
+        y : array-like of float, shape (n,)
+            Outcomes; higher is better.
+        sample_weight : array-like of float, shape (n,), optional
+            Row weights, finite and not negative.
+        treatment : array-like, shape (n,)
+            Treatment that every row had, all known from the fit.
+        propensity, predicted_outcomes : array-like of float, optional
+            As in ``fit``, a column per treatment of ``treatments_``.
+
+        Returns
+        -------
+        float
+            Estimated as ``reward`` said at the fit; on the training rows ``policy_value_``.
+
+        Raises
+        ------
+        ValueError
+            For a treatment that is not among ``treatments_``, and as in ``fit``.
+        """
+        leaves, leaf = self._located(X)
+        check_row_labels(X, y=y, treatment=treatment, sample_weight=sample_weight)
+        check_row_labels(X, propensity=propensity, predicted_outcomes=predicted_outcomes)
+        codes = known_codes("treatment", treatment, leaves.labels, len(leaf))
+        rewards = policy_rewards(
+            y,
+            codes,
+            len(leaves.labels),
+            self.certificate_.parameters["reward"],
+            propensity=propensity_of(propensity, codes, leaves.labels),
+            predicted_outcomes=predicted_outcomes,
+        )
+        given = rewards[np.arange(len(leaf)), leaves.label[leaf]]
+        weight = check_sample_weight(sample_weight, len(leaf))
+        return float(np.average(given, weights=weight))
+
+    def _check_parameters(self) -> None:
+        check_parameters(self, reward=choice(*REWARD_ESTIMATES), capacities=_check_capacities)
+
+    def _training_data(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        *,
+        treatment: Any,
+        propensity: Any = None,
+        predicted_outcomes: Any = None,
+    ) -> PolicyData:
+        check_row_labels(X, y=y, propensity=propensity, predicted_outcomes=predicted_outcomes)
+        data = check_labelled_data(X, treatment, sample_weight, name="treatment")
+        n_samples = row_count(X)
+        rewards = policy_rewards(
+            check_numbers("y", y, n_samples)[data.kept],
+            data.labels,
+            len(data.classes),
+            self.reward,
+            propensity=propensity_of(
+                _kept("propensity", propensity, data.kept), data.labels, data.classes
+            ),
+            predicted_outcomes=_kept("predicted_outcomes", predicted_outcomes, data.kept),
+        )
+        self._objective().capacity(data.classes, 1.0)
+        return PolicyData(data.X, rewards, data.classes, data.weight)
+
+    def _objective(self) -> Rewards:
+        return Rewards(reward=self.reward, capacities=self.capacities)
+
+
+def _check_capacities(name: str, value: Any) -> None:
+    if value is not None and not isinstance(value, Mapping):
+        raise InvalidParameterError(
+            f"{name} must be a mapping from treatments to shares; got {value!r}"
+        )
+    for treatment, share in (value or {}).items():
+        number(0.0, 1.0)(f"{name}[{treatment!r}]", share)
+
+
+def _kept(name: str, values: Any, kept: NDArray[np.bool_]) -> Any:
+    """The rows that are left of an array given by row; one number or a mapping is for all."""
+    if values is None or isinstance(values, Mapping) or np.ndim(values) == 0:
+        return values
+    array = np.asarray(unmasked(values, name))
+    if array.ndim not in (1, 2) or len(array) != len(kept):
+        raise ValueError(f"{name} has shape {array.shape} for {len(kept)} rows of X")
+    return array[kept]

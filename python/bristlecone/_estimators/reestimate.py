@@ -1,0 +1,149 @@
+"""``reestimate``: the same questions with leaves of other rows."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from types import SimpleNamespace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from bristlecone._encoder.rules import leaf_rules, rule_text
+from bristlecone._estimators.base import BaseTree
+from bristlecone._objectives.base import Objective
+from bristlecone._search.certificate import fingerprint
+from bristlecone._search.engine import Problem
+from bristlecone._tree import Tree
+
+__all__ = ["Reestimation"]
+
+Estimator = TypeVar("Estimator", bound="Reestimation")
+
+
+class Reestimation(BaseTree):
+    """A tree of yes-no questions whose leaves can be estimated from other rows."""
+
+    @abstractmethod
+    def _training_data(self, *args: Any, **kwargs: Any) -> Any:
+        """Training rows from what ``fit`` was given, checked."""
+
+    @abstractmethod
+    def _objective(self) -> Objective:
+        """What the parameters ask for."""
+
+    def reestimate(
+        self: Estimator, X: Any, y: Any, sample_weight: Any = None, **data: Any
+    ) -> Estimator:
+        """Copy of this tree with the same questions and leaves of other rows.
+
+        A search chooses the questions that tell its own rows apart best, so that the leaves look
+        more different on them than they are. Rows that had no part in the choice tell the truth:
+        curves, relative hazards, shares and means of their leaves are those of groups that were
+        fixed beforehand, as are their intervals and p-values (honest estimation; Athey and Imbens,
+        PNAS 113, 2016).
+
+        Parameters
+        ----------
+        X, y, sample_weight, **data
+            As in ``fit``, of the other rows. Only the columns that the tree asks about are needed.
+
+        Returns
+        -------
+        fitted estimator
+            Of the same class, with the parameters of the fit; this one is left as it is.
+            ``tree_`` has the same questions and counts of these rows, ``leaves_`` all that they
+            know from these rows, the baseline included. ``status_`` is "reestimated" and
+            ``objective_value_`` the objective of this tree on these rows. Nothing is proven there:
+            ``lower_bound_`` is -inf. ``certificate_.structure`` tells what was proven of the
+            questions, on the rows they are from.
+
+        Raises
+        ------
+        NotFittedError, InfeasibleError
+            When there is no tree.
+        ValueError
+            When no row falls in a leaf (its rule is told), for classes or treatments that are not
+            those of the fit, and as in ``fit``.
+
+        Notes
+        -----
+        Limits of ``fit`` on leaves and groups hold for its own rows, not for these. A leaf without
+        events has θ = 0.5 / hazard or that of the prior, and survival 1. With an objective of which
+        the search chooses the labels (F1, Matthews correlation, limits on groups, capacities) they
+        stay; otherwise they follow from these rows, as in ``fit``.
+
+        Examples
+        --------
+        >>> from bristlecone import OptimalTreeRegressor
+        >>> tree = OptimalTreeRegressor(max_depth=1).fit([[1.0], [2.0], [8.0]], [1.0, 3.0, 11.0])
+        >>> honest = tree.reestimate([[0.0], [1.5], [9.0], [9.0]], [2.0, 3.0, 9.0, 10.0])
+        >>> honest.leaf_means_.tolist(), honest.certificate_.status
+        ([2.5, 9.5], 'reestimated')
+        """
+        self.check_fitted()
+        start = time.perf_counter()
+        copy = type(self)(**self.certificate_.parameters)
+        copy.check_parameters()
+        rows = copy._training_data(X, y, sample_weight, **data)
+        self._check_labels(rows)
+        features = self._rows(rows.X)
+        problem = Problem(rows, self.encoder_, features, {}, 0.0, {})
+        tree = self._grown_anew(problem)
+        objective = copy._objective()
+        solution: Any = None
+        if objective.chooses_labels:
+            labels = np.full(tree.node_count, -1)
+            labels[tree.leaves] = getattr(self.leaves_, "label", -1)
+            solution = SimpleNamespace(labels=labels)
+        leaves = objective.leaves(tree, problem, solution)
+        if tree.n_leaves > 1:
+            tree = tree.with_losses(objective.losses(tree, problem, leaves))
+        penalty = float(self.certificate_.parameters.get("leaf_penalty", 0.0))
+        certificate = self.certificate_.reestimated(
+            objective_value=objective.value(tree, problem, leaves) + penalty * tree.n_leaves,
+            aim=self.certificate_.aim,
+            remarks=objective.remarks(),
+            groups=objective.groups(tree, problem, leaves),
+            n_samples=len(features),
+            fingerprint=fingerprint(features, rows[1:]),
+            seconds=time.perf_counter() - start,
+        )
+        copy._set_fitted(tree, leaves, self.encoder_, certificate, X)
+        return copy
+
+    def _grown_anew(self, problem: Problem) -> Tree:
+        """The same questions with these rows counted, of which every leaf has some."""
+        old = self.tree_
+        tree = Tree.grown(
+            old.children_left,
+            old.children_right,
+            old.feature,
+            problem.features,
+            problem.data.weight,
+            threshold=old.threshold,
+            column=old.column,
+            numeric=old.numeric,
+        )
+        empty = np.flatnonzero(tree.n_node_samples[tree.leaves] == 0)
+        if empty.size:
+            place = int(empty[0])
+            raise ValueError(
+                f"no row of X falls in leaf {tree.leaves[place]} "
+                f"({rule_text(leaf_rules(self)[place])}): nothing can be estimated of it; take "
+                "more rows or a tree of fewer leaves (max_leaf_nodes, min_samples_leaf)"
+            )
+        return tree
+
+    def _check_labels(self, rows: Any) -> None:
+        """Raise ValueError for classes or treatments that are not those of the fit."""
+        known = getattr(self.leaves_, "labels", None)
+        if known is None:
+            return
+        what = "classes" if hasattr(rows, "classes") else "treatments"
+        found = getattr(rows, what)
+        if len(found) != len(known) or (found != known).any():
+            raise ValueError(
+                f"{what} of these rows are {found.tolist()}, those of the fit {known.tolist()}; "
+                "leaves can be estimated where there are rows of each"
+            )

@@ -1,0 +1,144 @@
+"""What a fitted soft tree tells in the user's units: weights, memberships, texts of its splits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from bristlecone._encoder.design import DesignEncoder
+from bristlecone._leaves.smooth import SmoothLeaves
+from bristlecone._soft.tree import SoftTree
+
+__all__ = ["SoftViews"]
+
+Floats = NDArray[np.float64]
+
+# Terms of a split that its text shows.
+_TERMS = 4
+
+
+class SoftViews:
+    """Parameters and soft memberships of a fitted soft tree."""
+
+    tree_: SoftTree
+    leaves_: SmoothLeaves
+    encoder_: DesignEncoder
+    leaf_shares_: Any
+    features_used_: Any
+    check_fitted: Callable[[], None]
+    _rows: Callable[[Any], Floats]
+
+    @property
+    def n_effective_leaves_(self) -> float:
+        """Number of equal leaves whose shares have the same entropy; between 1 and the leaves."""
+        shares = self.leaf_shares_[self.leaf_shares_ > 0]
+        return float(np.exp(-(shares @ np.log(shares))))
+
+    @property
+    def design_names_(self) -> list[str]:
+        """Names of the design columns, such as "age" and "stage = II"."""
+        self.check_fitted()
+        return self.encoder_.names
+
+    @property
+    def coef_(self) -> Floats:
+        """Weights of the splits in the user's units, shape (n_splits, n_design), in preorder.
+
+        A row goes left with probability 1/(1 + exp(−(coef · x + intercept))).
+        """
+        self.check_fitted()
+        return self.encoder_.per_unit(self.tree_.weights[self._split_order])
+
+    @property
+    def intercept_(self) -> Floats:
+        """Intercepts of the splits in the user's units, shape (n_splits,); −ω₀ of the paper."""
+        self.check_fitted()
+        at_zero = self.tree_.intercepts + self.tree_.weights @ self.encoder_.zero
+        return at_zero[self._split_order]
+
+    @property
+    def leaf_coef_(self) -> Floats:
+        """Weights of the leaves' linear predictors in the user's units, (n_leaves, n_design)."""
+        self.check_fitted()
+        return self.encoder_.per_unit(self.leaves_.linear[:, :-1])
+
+    @property
+    def leaf_intercept_(self) -> Floats:
+        """Intercepts of the leaves' linear predictors in the user's units, shape (n_leaves,)."""
+        self.check_fitted()
+        at_zero = self.leaves_.linear[:, -1] + self.leaves_.linear[:, :-1] @ self.encoder_.zero
+        return self.leaves_.model.in_unit(at_zero, self.leaves_.log_unit)
+
+    @property
+    def leaf_parameters_(self) -> dict[str, Floats]:
+        """Further parameters of the leaves, such as "alpha", each of shape (n_leaves,)."""
+        self.check_fitted()
+        return self.leaves_.model.parameters(self.leaves_.shape)
+
+    @property
+    def n_features_used_(self) -> int:
+        """Number of columns with a weight other than 0 in a split."""
+        return len(self.features_used_)
+
+    def predict_proba_leaf(self, X: Any) -> Floats:
+        """Soft memberships: probability of every leaf, Σ 1.
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (n, n_features_in_)
+            Rows with the columns of the fit.
+
+        Returns
+        -------
+        array of float, shape (n, n_leaves_)
+            Leaves from left to right, as in ``tree_.leaves``. The leaf of ``apply`` is at the
+            end of the more probable branches and need not have the largest.
+        """
+        rows = self._rows(X)
+        return self.tree_.probabilities(rows)
+
+    def predict_proba_branch(self, X: Any) -> Floats:
+        """Probability to go left at every split.
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (n, n_features_in_)
+            Rows with the columns of the fit.
+
+        Returns
+        -------
+        array of float, shape (n, n_splits)
+            Splits in preorder; the row goes left where it is at least 1/2.
+        """
+        rows = self._rows(X)
+        logit = self.tree_.logits(rows)
+        return np.ascontiguousarray(expit(logit[self._split_order]).T)
+
+    @property
+    def _split_order(self) -> NDArray[np.int64]:
+        """Splits in preorder, as positions level by level."""
+        return np.argsort(self.tree_.splits)
+
+    @property
+    def questions_(self) -> dict[int, str]:
+        """What every split weighs, by node id.
+
+        Weights are over the range of each column in training, so that they compare, largest first;
+        a row goes left where the sum is at least 0. ``coef_`` has them per unit.
+        """
+        self.check_fitted()
+        return {node: self._question(node) for node in self.tree_.splits.tolist()}
+
+    def _question(self, node: int) -> str:
+        row = int(np.flatnonzero(self.tree_.splits == node)[0])
+        weights = self.tree_.weights[row]
+        order = np.argsort(-np.abs(weights), kind="stable")
+        shown = [j for j in order[:_TERMS].tolist() if weights[j] != 0]
+        terms = " ".join(f"{weights[j]:+.3g} [{self.encoder_.names[j]}]" for j in shown)
+        hidden = int((weights != 0).sum()) - len(shown)
+        more = f" and {hidden} more" if hidden else ""
+        return f"{self.tree_.intercepts[row]:+.3g} {terms}{more} >= 0"

@@ -1,0 +1,340 @@
+"""Integrated Brier score of the training rows, and the leaf curve that minimises it.
+
+Zhang, Xin, Seltzer, Rudin, "Optimal Sparse Survival Trees" (AISTATS 2024), eqs. 1–2: with G the
+Kaplan–Meier estimate of the censoring distribution, every row with time >= t at risk at t,
+
+    IBS = 1/y_max Σ_k Δ_k mean_i [S_i(u_k)² 1{y_i <= u_k, c_i} / G(y_i)
+                                  + (1 − S_i(u_k))² 1{y_i > u_k} / G(u_k)],
+
+where u_k are the distinct training times, Δ_k = u_{k+1} − u_k, and 1/G is 0 where G is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.isotonic import isotonic_regression
+
+from bristlecone._tree import Tree
+from bristlecone.curves import StepFunction, censoring_survival
+from bristlecone.exceptions import InvalidParameterError
+from bristlecone.metrics._inputs import Curves, inverse_or_zero
+
+__all__ = ["BrierScore", "antitonic", "brier_score_of", "check_time_grid", "on_time_grid"]
+
+
+# Cells of a table of nodes and times that is worked on as a whole.
+_FEW_CELLS = 1 << 15
+
+
+@dataclass(frozen=True, eq=False)
+class BrierScore:
+    """The score as a sum over times, shares of [0, y_max]; made by :func:`brier_score_of`.
+
+    Parameters
+    ----------
+    censoring : StepFunction
+        G.
+    times : array of float, shape (n_times,)
+        Times u_k at which curves are compared with the rows.
+    share : array of float, shape (n_times,)
+        Δ_k / y_max.
+    """
+
+    censoring: StepFunction
+    times: NDArray[np.float64]
+    share: NDArray[np.float64]
+
+    def row_losses(
+        self, curves: Curves, time: NDArray[np.float64], event: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        """What every row adds to the score, shape (n,); O(n · n_times).
+
+        Their mean (by weight) is the score of the curves.
+        """
+        weight = np.where(event, self._inverse(time), 0.0)
+        alive_share = self.share * self._inverse(self.times)
+        first = np.searchsorted(self.times, time, side="left")  # of u_k >= y_i
+        step = np.searchsorted(curves.x, self.times, side="right")
+        losses = np.empty(time.size)
+        for rows, index, survival in curves.blocks():
+            S = np.concatenate([np.ones((len(survival), 1)), survival], axis=1)[:, step]
+            dead = _sums_before(S**2 * self.share)
+            alive = _sums_before((1 - S) ** 2 * alive_share)
+            died = dead[index, -1] - dead[index, first[rows]]
+            losses[rows] = weight[rows] * died + alive[index, first[rows]]
+        return losses
+
+    def best_curve(
+        self,
+        time: NDArray[np.float64],
+        event: NDArray[np.bool_],
+        weight: NDArray[np.float64] | None,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Steps of the non-increasing curve that minimises the score of rows which share it.
+
+        At u_k the score is S² A + (1 − S)² B, A = Σ 1{y_i <= u_k, c_i}/G(y_i) and
+        B = #{y_i > u_k}/G(u_k): least at B/(A + B), hence the antitonic regression of these
+        values. Between the rows' own times they never fall and the regression is constant, so
+        that one value per own time suffices. O(n log n_times).
+
+        Returns
+        -------
+        times, survival : array of float, shape (n_steps,)
+            Where the curve falls, and its value from there on; 1 before.
+        """
+        own, position = np.unique(time, return_inverse=True)
+        ones = np.ones(time.size) if weight is None else weight
+        died = np.where(event, ones * self._inverse(time), 0.0)
+        V = np.cumsum(np.bincount(position, died))
+        left = np.bincount(position, ones)
+        n = _sums_after(left)
+        A = V * self._sums_from(own, self.share)
+        B = n * self._sums_from(own, self.share * self._inverse(self.times))
+        # No row has weight at this time, so any value is optimal: keep the previous one.
+        counts = A + B > 0
+        own, A, B = own[counts], A[counts], B[counts]
+        if not own.size:
+            return own, own
+        survival = _antitonic_regression(B / (A + B), A + B)
+        falls = np.diff(survival, prepend=1.0) < 0
+        return own[falls], survival[falls]
+
+    def _sums_from(
+        self, own: NDArray[np.float64], values: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Sums of values at the score's times, from each of ``own`` to the next or the end."""
+        first = np.searchsorted(self.times, own, side="left")
+        some = first < np.append(first[1:], self.times.size)
+        sums = np.zeros(own.size)
+        if some.any():
+            sums[some] = np.add.reduceat(values, first[some])
+        return sums
+
+    def leaf_terms(
+        self,
+        position: NDArray[np.int64],
+        n_leaves: int,
+        time: NDArray[np.float64],
+        event: NDArray[np.bool_],
+        weight: NDArray[np.float64] | None,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """A and B of :meth:`best_curve` for every leaf at all times, shape (n_leaves, n_times).
+
+        Parameters
+        ----------
+        position : array of int, shape (n,)
+            Leaf of every row, from 0 to n_leaves − 1.
+        n_leaves : int
+        time, event, weight
+            Of the rows.
+        """
+        shape = n_leaves, self.times.size
+        cell = position * shape[1] + np.searchsorted(self.times, time)
+        ones = np.ones(time.size) if weight is None else weight
+        died = np.where(event, ones * self._inverse(time), 0.0)
+        A: NDArray[np.float64] = (
+            np.bincount(cell, died, n_leaves * shape[1]).reshape(shape).cumsum(axis=1)
+        )
+        left = np.bincount(cell, ones, n_leaves * shape[1]).reshape(shape)
+        return A, _sums_after(left) * self._inverse(self.times)
+
+    def node_losses(
+        self,
+        tree: Tree,
+        leaf: NDArray[np.int64],
+        time: NDArray[np.float64],
+        event: NDArray[np.bool_],
+        weight: NDArray[np.float64] | None,
+        curve: str,
+    ) -> NDArray[np.float64]:
+        """Score of every node as a leaf with this curve, summed over its rows, (node_count,).
+
+        O(n log n + n · depth); ``leaf`` is the node id of the leaf of every row.
+        """
+        if tree.node_count * self.times.size <= _FEW_CELLS:
+            return self._losses_by_table(tree, leaf, time, event, weight, curve)
+        order = np.argsort(time)
+        ones = np.ones(time.size) if weight is None else weight[order]
+        died, censored = (np.where(own, ones, 0.0) for own in (event[order], ~event[order]))
+        inverse = self._inverse(self.times)
+        losses = np.empty(tree.node_count)
+        rows = leaf[order], np.searchsorted(self.times, time[order]), died, censored
+        below = [(0, rows)]
+        while below:
+            node, rows = below.pop()
+            losses[node] = _loss(*rows[1:], inverse, self.share, curve)
+            if not tree.is_leaf[node]:
+                right = rows[0] >= tree.children_right[node]
+                for child, of_child in (
+                    (tree.children_left[node], ~right),
+                    (tree.children_right[node], right),
+                ):
+                    below.append((child, tuple(array[of_child] for array in rows)))
+        return losses
+
+    def _losses_by_table(
+        self,
+        tree: Tree,
+        leaf: NDArray[np.int64],
+        time: NDArray[np.float64],
+        event: NDArray[np.bool_],
+        weight: NDArray[np.float64] | None,
+        curve: str,
+    ) -> NDArray[np.float64]:
+        """The same, all nodes at all times at once: quicker where both are few."""
+        shape = tree.n_leaves, self.times.size
+        cell = np.searchsorted(tree.leaves, leaf) * shape[1] + np.searchsorted(self.times, time)
+        cells = shape[0] * shape[1]
+        ones = np.ones(time.size) if weight is None else weight
+        died, censored = (
+            tree.node_sums(np.bincount(cell, ones * own, cells).reshape(shape))
+            for own in (event, ~event)
+        )
+        later = _sums_after(died + censored)
+        inverse = self._inverse(self.times)
+        A, B = (died * inverse).cumsum(axis=1), later * inverse
+        if curve == "kaplan-meier":
+            S = _kaplan_meier(died, censored + later)
+        else:
+            S = np.array([antitonic(a, b, self.share) for a, b in zip(A, B, strict=True)])
+        losses: NDArray[np.float64] = (S**2 * A + (1 - S) ** 2 * B) @ self.share
+        return losses
+
+    def _inverse(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
+        """1/G at times."""
+        return inverse_or_zero(np.asarray(self.censoring(times)))
+
+
+def _loss(
+    at: NDArray[np.int64],
+    died: NDArray[np.float64],
+    censored: NDArray[np.float64],
+    inverse: NDArray[np.float64],
+    share: NDArray[np.float64],
+    curve: str,
+) -> float:
+    """Score of rows in the order of their times, the ``at``-th of the score's, that share a curve.
+
+    Between their own times nothing changes: A and B of ``best_curve`` are summed over them.
+    """
+    first = np.flatnonzero(np.diff(at, prepend=-1))
+    if first.size < at.size:
+        at, died, censored = (
+            at[first],
+            np.add.reduceat(died, first),
+            np.add.reduceat(censored, first),
+        )
+    later = _sums_after(died + censored)
+    A = np.cumsum(died * inverse[at]) * np.add.reduceat(share, at)
+    B = later * np.add.reduceat(share * inverse, at)
+    if curve == "kaplan-meier":
+        S = _kaplan_meier(died, censored + later)
+    else:
+        counts = A + B > 0
+        A, B = A[counts], B[counts]
+        S = _antitonic_regression(B / (A + B), A + B)
+    return float(S**2 @ A + (1 - S) ** 2 @ B)
+
+
+def antitonic(
+    A: NDArray[np.float64], B: NDArray[np.float64], share: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Non-increasing S of least Σ share (S² A + (1 − S)² B), all of shape (n_times,).
+
+    Where nothing counts it stays as it was, 1 at first.
+    """
+    weight = (A + B) * share
+    counts = weight > 0
+    values = _antitonic_regression(B[counts] / (A + B)[counts], weight[counts])
+    return np.concatenate([[1.0], values])[np.cumsum(counts)]
+
+
+def _antitonic_regression(
+    values: NDArray[np.float64], weight: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Non-increasing values in [0, 1] nearest to the given ones in weighted squares."""
+    if not values.size:
+        return values
+    return np.asarray(
+        isotonic_regression(values, sample_weight=weight, y_min=0.0, y_max=1.0, increasing=False)
+    )
+
+
+def brier_score_of(
+    time: NDArray[np.float64],
+    event: NDArray[np.bool_],
+    weight: NDArray[np.float64] | None = None,
+) -> BrierScore:
+    """Score of rows, which may not all have the time 0."""
+    times = np.unique(time)
+    share = np.diff(times, append=times[-1]) / times[-1]
+    return BrierScore(censoring_survival((event, time), weight, ties="paper"), times, share)
+
+
+def check_time_grid(time_grid: Any) -> NDArray[np.float64] | None:
+    """Grid as float64, or None.
+
+    Raises
+    ------
+    InvalidParameterError
+        When it is not a list of finite times, strictly ascending from 0 or later.
+    """
+    if time_grid is None:
+        return None
+    try:
+        grid = np.array(time_grid, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        grid = np.empty(0)
+    if grid.ndim != 1 or not grid.size:
+        raise InvalidParameterError(f"time_grid must be a list of times or None; got {time_grid!r}")
+    if not np.isfinite(grid).all() or grid[0] < 0 or not (np.diff(grid) > 0).all():
+        raise InvalidParameterError(
+            f"time_grid must hold finite times, not negative, in ascending order; got {time_grid!r}"
+        )
+    return grid
+
+
+def on_time_grid(
+    time: NDArray[np.float64], event: NDArray[np.bool_], grid: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Times and events as they are known at the times of a grid.
+
+    A time is moved up to the next one of the grid; a row beyond the last is censored there.
+
+    Raises
+    ------
+    ValueError
+        When there is no event up to the last time of the grid.
+    """
+    next_one = np.searchsorted(grid, time, side="left")
+    event = event & (next_one < grid.size)
+    if not event.any():
+        raise ValueError(f"time_grid ends at {grid[-1]:g}, before the first event")
+    return grid[np.minimum(next_one, grid.size - 1)], event
+
+
+def _sums_before(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sums over the last axis of all values before each position, and of all."""
+    total = np.zeros((*values.shape[:-1], values.shape[-1] + 1))
+    np.cumsum(values, axis=-1, out=total[..., 1:])
+    return total
+
+
+def _sums_after(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Sums over the last axis of all values behind each position."""
+    total = np.zeros_like(values, dtype=np.float64)
+    np.cumsum(values[..., :0:-1], axis=-1, out=total[..., -2::-1])
+    return total
+
+
+def _kaplan_meier(died: NDArray[np.float64], stay: NDArray[np.float64]) -> NDArray[np.float64]:
+    """S at each time, along the last axis.
+
+    Those who stay are a sum: differences cancel for weights of different size.
+    """
+    share = np.divide(stay, stay + died, out=np.ones_like(died), where=died > 0)
+    return np.asarray(share.cumprod(axis=-1))

@@ -1,0 +1,165 @@
+"""Leaves that give one of a set of labels: classes or treatments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone._leaves.base import Columns, Leaves
+from bristlecone._leaves.shrinkage import shrunk_means
+from bristlecone._tree import Tree
+
+__all__ = ["ClassLeaves", "LabelLeaves", "check_label_type", "plain_labels", "sum_by_leaf"]
+
+Floats = NDArray[np.float64]
+
+# Types of labels in a file, as NumPy writes them; of text at most six digits of characters.
+_LABEL_TYPE = re.compile(
+    r"\|b1|\|O|\|[iu]1|[<>][iu][248]|[<>]f[248]|[<>]U\d{1,6}|[<>][mM]8\[(s|ms|us|ns|m|h|D|W|M|Y)\]"
+)
+# NumPy types of dates and durations, by their form in JSON.
+PLAIN_TYPES = {"M": "U", "m": "<i8"}
+_MOST_LABEL_BYTES = 1 << 26
+
+
+@dataclass(frozen=True, eq=False)
+class LabelLeaves(Leaves):
+    """One label per leaf, and a value of every label from the training rows of the leaf.
+
+    Parameters
+    ----------
+    labels : array, shape (n_labels,)
+        What there is to choose from, in sorted order.
+    label : array of int, shape (n_leaves,)
+        Position in ``labels`` of what every leaf gives.
+    values : array of float, shape (n_leaves, n_labels)
+        Value of every label in every leaf.
+    """
+
+    labels: NDArray[Any]
+    label: NDArray[np.int64]
+    values: Floats
+
+    def predict(self, rows: NDArray[np.int64]) -> NDArray[Any]:
+        """Label of every row, shape (n,)."""
+        return self.labels[self.label[rows]]
+
+    def facts(self) -> list[dict[str, Any]]:
+        names = plain_labels(self.labels)
+        return [
+            {
+                "label": names[label],
+                "values": {str(name): value for name, value in zip(names, values, strict=True)},
+            }
+            for label, values in zip(self.label.tolist(), self.values.tolist(), strict=True)
+        ]
+
+    def text(self, facts: Mapping[str, Any]) -> str:
+        values = ", ".join(f"{name}: {value:.4g}" for name, value in facts["values"].items())
+        return f"{facts['label']} ({values})"
+
+    def table(self, times: Sequence[float], confidence: float) -> Columns:
+        values = zip(plain_labels(self.labels), self.values.T, strict=True)
+        return [
+            ("label", self.labels[self.label]),
+            *((f"value_{name}", column) for name, column in values),
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class ClassLeaves(LabelLeaves):
+    """Leaves of a classifier; ``values`` are the weights of the classes.
+
+    Parameters
+    ----------
+    labels, label, values
+        As in LabelLeaves.
+    shrinkage : float
+        λ of the shares.
+    shares : array of float, shape (n_leaves, n_classes)
+        What ``predict_proba`` gives: rows sum to 1.
+    price : array of float, shape (n_leaves,), or None
+        What the questions on the way to every leaf cost.
+    """
+
+    shrinkage: float
+    shares: Floats
+    price: Floats | None = None
+
+    @staticmethod
+    def shares_of(tree: Tree, values: Floats, shrinkage: float, *, balanced: bool) -> Floats:
+        """Shares of the classes, shrunk along the path.
+
+        ``balanced`` says that values are shares of the classes' weights, so that every class counts
+        the same, and all rows together what they weigh.
+        """
+        if shrinkage == 0:
+            return values / values.sum(axis=1, keepdims=True)
+        if balanced:
+            values = values * (tree.weighted_n_node_samples[0] / values.sum())
+        return shrunk_means(tree, values, values.sum(axis=1), shrinkage)
+
+    def predict_proba(self, rows: NDArray[np.int64]) -> Floats:
+        """Share of every class, shape (n, n_classes)."""
+        return self.shares[rows]
+
+    def facts(self) -> list[dict[str, Any]]:
+        facts = super().facts()
+        if self.shrinkage > 0:
+            names = [str(name) for name in plain_labels(self.labels)]
+            for fact, shares in zip(facts, self.shares.tolist(), strict=True):
+                fact["shrunk_shares"] = dict(zip(names, shares, strict=True))
+        if self._is_priced:
+            for fact, price in zip(facts, self.prices.tolist(), strict=True):
+                fact["price"] = price
+        return facts
+
+    @property
+    def prices(self) -> Floats:
+        """Feature costs on the path to every leaf, shape (n_leaves,)."""
+        return np.zeros(len(self.label)) if self.price is None else self.price
+
+    @cached_property
+    def _is_priced(self) -> bool:
+        return bool(self.prices.any())
+
+    def text(self, facts: Mapping[str, Any]) -> str:
+        text = super().text(facts)
+        if "shrunk_shares" in facts:
+            shares = (f"{name}: {share:.3g}" for name, share in facts["shrunk_shares"].items())
+            text += f", shrunk shares {', '.join(shares)}"
+        return text + (f", price {facts['price']:.6g}" if "price" in facts else "")
+
+    def table(self, times: Sequence[float], confidence: float) -> Columns:
+        columns = super().table(times, confidence)
+        shares = zip(plain_labels(self.labels), self.shares.T, strict=True)
+        columns += [(f"share_{name}", column) for name, column in shares]
+        return [*columns, ("price", self.prices)] if self._is_priced else columns
+
+
+def sum_by_leaf(
+    leaf: NDArray[np.int64], n_leaves: int, amounts: NDArray[Any], weight: NDArray[Any] | None
+) -> Floats:
+    """Weighted sums of the rows of every leaf, shape (n_leaves, n_columns)."""
+    weighted = amounts if weight is None else amounts * weight[:, None]
+    sums = [np.bincount(leaf, weights=column, minlength=n_leaves) for column in weighted.T]
+    return np.stack(sums, axis=1)
+
+
+def plain_labels(labels: NDArray[Any]) -> list[Any]:
+    """Labels as plain JSON types; dates as text, durations as whole numbers."""
+    return labels.astype(PLAIN_TYPES.get(labels.dtype.kind, labels.dtype)).tolist()
+
+
+def check_label_type(kind: str, n_labels: int) -> None:
+    """Raise ValueError unless the type is one that labels in a file may have, and small."""
+    if not _LABEL_TYPE.fullmatch(kind):
+        raise ValueError("they must be numbers, booleans, text, dates or durations")
+    if np.dtype(kind).itemsize * n_labels > _MOST_LABEL_BYTES:
+        raise ValueError("they are too long")

@@ -1,0 +1,92 @@
+"""Leaves that predict the mean of their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone._leaves.base import Columns, Leaves
+from bristlecone._leaves.shrinkage import shrunk_means
+from bristlecone._tree import Tree
+
+__all__ = ["LEVELS", "MeanLeaves", "weighted_quantiles"]
+
+Floats = NDArray[np.float64]
+
+# Of the quantiles that are kept of every leaf: all that a box plot shows.
+LEVELS = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
+_NAMES = (
+    "minimum",
+    "quantile_05",
+    "quartile_1",
+    "median",
+    "quartile_3",
+    "quantile_95",
+    "maximum",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class MeanLeaves(Leaves):
+    """Mean and variance of the training rows of every leaf.
+
+    Parameters
+    ----------
+    mean, variance : array of float, shape (n_leaves,)
+        Weighted.
+    quantiles : array of float, shape (n_leaves, 7)
+        Training values of every leaf in their order, at the shares ``LEVELS`` of its weight.
+    shrinkage : float
+        λ of the predictions.
+    predicted : array of float, shape (n_leaves,)
+        The means, shrunk along the path.
+    """
+
+    mean: Floats
+    variance: Floats
+    quantiles: Floats
+    shrinkage: float
+    predicted: Floats
+
+    @staticmethod
+    def shrunk(tree: Tree, mean: Floats, shrinkage: float) -> Floats:
+        """What is predicted in place of the means."""
+        if shrinkage == 0:
+            return mean
+        weight = tree.weighted_n_node_samples[tree.leaves]
+        return shrunk_means(tree, mean * weight, weight, shrinkage)
+
+    def predict(self, rows: NDArray[np.int64]) -> Floats:
+        """What is predicted of every row, shape (n,)."""
+        return self.predicted[rows]
+
+    def facts(self) -> list[dict[str, Any]]:
+        pairs = zip(self.mean.tolist(), self.variance.tolist(), strict=True)
+        facts = [{"value": mean, "variance": variance} for mean, variance in pairs]
+        if self.shrinkage > 0:
+            for fact, shrunk in zip(facts, self.predicted.tolist(), strict=True):
+                fact["shrunk_value"] = shrunk
+        return facts
+
+    def text(self, facts: Mapping[str, Any]) -> str:
+        text = f"{facts['value']:.6g} (variance {facts['variance']:.4g})"
+        return text + (f", shrunk {facts['shrunk_value']:.6g}" if "shrunk_value" in facts else "")
+
+    def table(self, times: Sequence[float], confidence: float) -> Columns:
+        columns = [("mean", self.mean), ("variance", self.variance)]
+        if self.shrinkage > 0:
+            columns.append(("prediction", self.predicted))
+        return [*columns, *zip(_NAMES, self.quantiles.T, strict=True)]
+
+
+def weighted_quantiles(values: Floats, weight: Floats | None) -> Floats:
+    """Least of the values below or at which the shares ``LEVELS`` of the weight lie."""
+    order = np.argsort(values, kind="stable")
+    total = np.cumsum(np.ones(values.size) if weight is None else weight[order])
+    # A share that rounding put just above a sum is meant to be that sum.
+    reached = np.searchsorted(total, np.array(LEVELS) * total[-1] * (1 - 1e-12))
+    return values[order][reached]

@@ -1,0 +1,154 @@
+"""What keeps leaves from being small or extreme: minimum sizes and a prior, as users give them."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone import _core
+from bristlecone._data.rows import row_count
+from bristlecone._data.survival import TrainingData
+from bristlecone._encoder.use import Answers
+from bristlecone._leaves.statistics import baseline_hazard, row_hazard
+from bristlecone._log import warn
+from bristlecone.exceptions import EventFreeWarning, InvalidParameterError, SmallSampleWarning
+
+__all__ = [
+    "event_free_rows",
+    "least_rows",
+    "prior_events",
+    "smallest_leaf",
+    "warn_of_event_free_rows",
+    "warn_of_small_sample",
+]
+
+AUTO_EVENTS = 5
+AUTO_PRIOR = 10.0
+
+# An event-free side of a question is allowed when its expected events (by the baseline hazard) are
+# this many times the minimum of a leaf.
+_CLEARLY = 4
+
+
+def smallest_leaf(parameters: Any, data: Any) -> dict[str, int]:
+    """Fewest rows of a leaf and, where an estimator limits them, fewest events, by their names.
+
+    ``parameters`` are attributes of the estimator, ``data`` its training rows.
+
+    Raises
+    ------
+    InvalidParameterError
+        When ``min_events_leaf`` is a number above that of the events.
+    """
+    least = {"min_samples_leaf": least_rows(parameters.min_samples_leaf, row_count(data.X))}
+    if hasattr(parameters, "min_events_leaf"):
+        least["min_events_leaf"] = _least_events(parameters.min_events_leaf, data)
+    return least
+
+
+def least_rows(value: Any, n_rows: int) -> int:
+    """Fewest rows of a leaf, of so many training rows."""
+    return int(value) if isinstance(value, Integral) else _share_of(value, n_rows)
+
+
+def _least_events(value: Any, data: TrainingData) -> int:
+    """Fewest events of a leaf; 0 without a minimum."""
+    n_events = int(data.event.sum())
+    if value is None:
+        return 0
+    if isinstance(value, str):
+        return 0 if data.event_free else min(AUTO_EVENTS, n_events)
+    if not isinstance(value, Integral):
+        return _share_of(value, n_events)
+    if int(value) > n_events:
+        raise InvalidParameterError(
+            f"min_events_leaf={value!r} is more than the {n_events} events of the training rows"
+        )
+    return int(value)
+
+
+def prior_events(value: Any) -> float:
+    """Pseudo-events of a prior for the likelihood."""
+    return AUTO_PRIOR if isinstance(value, str) else float(value)
+
+
+def _share_of(share: Any, total: int) -> int:
+    # A product such as 0.1 · 30 = 3.0000000000000004 is meant to be whole.
+    return max(1, math.ceil(round(float(share) * total, 9)))
+
+
+def warn_of_small_sample(
+    features: NDArray[Any] | None,
+    rows: tuple[Any, int],
+    events: tuple[Any, int, NDArray[np.bool_]] | None = None,
+) -> None:
+    """Warn where a minimum that follows from the data rules out every split.
+
+    ``features`` are binary; None for numbers, of which only the rows are counted. ``rows`` are
+    ``min_samples_leaf`` and what it means here, ``events`` the same of ``min_events_leaf``, with
+    the events of the rows.
+    """
+    limits: list[tuple[str, str, Any, int, NDArray[np.bool_] | None]] = []
+    if not isinstance(rows[0], Integral):
+        limits.append(("min_samples_leaf", "rows", rows[0], rows[1], None))
+    if events is not None and not isinstance(events[0], Integral) and events[1]:
+        limits.append(("min_events_leaf", "events", events[0], events[1], events[2]))
+    for name, counted, value, least, event in limits:
+        if features is not None and features.shape[1]:
+            yes = _core.count_true(features, event)
+            chosen = len(features) if event is None else int(event.sum())
+            splits = bool((np.minimum(yes, chosen - yes) >= least).any())
+            # Constant columns are warned of by themselves.
+            holds = yes if event is None else _core.count_true(features)
+            asked = not splits and bool(((holds > 0) & (holds < len(features))).any())
+        else:
+            total = 0 if event is None else int(event.sum())
+            splits, asked = total >= 2 * least or event is None, features is None
+        if asked and not splits:
+            warn(
+                f"{name}={value!r} means at least {least} {counted} in a leaf: no question leaves "
+                "as many on both sides, and the tree is a single leaf",
+                SmallSampleWarning,
+            )
+
+
+def event_free_rows(encoder: Any, answers: Answers, data: TrainingData) -> str:
+    """The question with a side that has no events, though many are expected there.
+
+    Four times ``AUTO_EVENTS`` or more by the baseline; of several questions the one with most, and
+    empty where there is none. ``answers`` are those of the rows to the features of the fitted
+    ``encoder``, counted among the events. O(n) per question that parts rows without events.
+    """
+    events = np.stack([int(data.event.sum()) - answers.among, answers.among])
+    rows = np.stack([answers.n_rows - answers.holds, answers.holds])
+    worst, told = float(_CLEARLY * AUTO_EVENTS), ""
+    sides, candidates = np.nonzero((events == 0) & (rows >= worst))
+    if not len(candidates):
+        return ""
+    # Quick checks come first: every fit runs them, and few need the rest.
+    names = encoder.get_feature_names_out()
+    hazard = row_hazard(data, baseline_hazard(data))
+    for answer, feature in zip(sides.tolist(), candidates.tolist(), strict=True):
+        expected = float(hazard[answers.of(feature) == answer].sum())
+        if expected >= worst:
+            worst = expected
+            told = (
+                f"{str(names[feature])!r} {'holds' if answer else 'does not hold'} for "
+                f"{rows[answer, feature]} rows without events where {expected:.0f} are expected"
+            )
+    return told
+
+
+def warn_of_event_free_rows(told: str) -> None:
+    """Warn of the question that ``event_free_rows`` found: leaves may be event-free."""
+    if told:
+        warn(
+            f"{told}: min_events_leaf='auto' asks for no events in a leaf here. Leave the column "
+            f"out if it gives the outcome away; min_events_leaf={AUTO_EVENTS} rules such leaves "
+            "out",
+            EventFreeWarning,
+        )

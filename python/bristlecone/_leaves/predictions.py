@@ -1,0 +1,281 @@
+"""Predictions that survival trees of every kind share: all follow from the tree and its leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bristlecone._data.checks import check_times
+from bristlecone._data.outcomes import Survival, check_survival
+from bristlecone._data.rows import check_row_labels, row_count
+from bristlecone._leaves.base import SurvivalLeaves, view
+from bristlecone.metrics import concordance_index_censored
+
+__all__ = ["StepPredictions", "SurvivalPredictions"]
+
+Floats = NDArray[np.float64]
+
+
+class SurvivalPredictions:
+    """What a fitted tree with survival leaves predicts, and how it is scored.
+
+    Step leaves share one curve among all their rows; in smooth leaves every row has its own.
+    """
+
+    # Leaves of the tree, and the argument ``rows`` of their predictions for ``X``.
+    _located: Callable[[Any], tuple[SurvivalLeaves, Any]]
+
+    unique_times_ = view("leaves_", "unique_times", "Distinct training times, ascending.")
+    event_times_ = view("leaves_", "event_times", "Distinct times of events, ascending.")
+
+    def predict(self, X: Any) -> Floats:
+        """Risk score of every row.
+
+        Of a tree of relative hazards it is θ, the hazard of the leaf relative to the baseline; else
+        the cumulative hazard of the row summed over ``event_times_``, as in scikit-survival (of a
+        soft tree over at most 200 of them, evenly spread by rank).
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (n, n_features_in_)
+            Rows with the columns of the fit.
+
+        Returns
+        -------
+        array of float, shape (n,)
+            Not negative; higher means an earlier event.
+        """
+        leaves, rows = self._located(X)
+        return leaves.risk(rows)
+
+    def predict_survival_function(
+        self, X: Any, return_array: bool = False, times: ArrayLike | None = None
+    ) -> NDArray[Any]:
+        """Survival function of every row.
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (n, n_features_in_)
+            Rows with the columns of the fit.
+        return_array : bool
+            Values at ``unique_times_`` in place of function objects.
+        times : array-like of float, shape (n_times,), optional
+            Values at these times in place of function objects; finite, not negative.
+
+        Returns
+        -------
+        array, shape (n,), (n, len(unique_times_)) or (n, n_times)
+            Functions of time with ``x``, ``y`` and ``domain``, as in scikit-survival (rows with
+            the same curve share one), or float values.
+
+        Raises
+        ------
+        ValueError
+            When a time is negative or not finite.
+        """
+        leaves, rows = self._located(X)
+        if times is None and not return_array:
+            return leaves.functions(rows, survival=True)
+        return leaves.survival(rows, leaves.unique_times if times is None else check_times(times))
+
+    def predict_cumulative_hazard_function(
+        self, X: Any, return_array: bool = False, times: ArrayLike | None = None
+    ) -> NDArray[Any]:
+        """Cumulative hazard function of every row.
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (n, n_features_in_)
+            Rows with the columns of the fit.
+        return_array : bool
+            Values at ``unique_times_`` in place of function objects.
+        times : array-like of float, shape (n_times,), optional
+            Values at these times in place of function objects; finite, not negative.
+
+        Returns
+        -------
+        array, shape (n,), (n, len(unique_times_)) or (n, n_times)
+            As from ``predict_survival_function``.
+
+        Raises
+        ------
+        ValueError
+            When a time is negative or not finite.
+        """
+        leaves, rows = self._located(X)
+        if times is None and not return_array:
+            return leaves.functions(rows, survival=False)
+        at = leaves.unique_times if times is None else check_times(times)
+        return leaves.cumulative_hazard(rows, at)
+
+    def predict_quantile(self, X: Any, q: ArrayLike) -> Floats:
+        """Quantiles of the survival time of every row.
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (n, n_features_in_)
+            Rows with the columns of the fit.
+        q : float or array-like of float, shape (n_quantiles,)
+            Share of the rows that has had the event, between 0 and 1 (exclusive).
+
+        Returns
+        -------
+        array of float, shape (n,) or (n, n_quantiles)
+            First time with S(t) <= 1 − q. Of a step curve inf where it is not reached in the
+            training times; a smooth curve goes on beyond them.
+
+        Raises
+        ------
+        ValueError
+            When ``q`` is not strictly between 0 and 1.
+        """
+        leaves, rows = self._located(X)
+        levels = np.asarray(q, dtype=np.float64)
+        if levels.ndim > 1 or levels.size == 0:
+            raise ValueError(f"q has shape {levels.shape}; expected a number or a list of numbers")
+        wrong = ~((levels > 0) & (levels < 1))
+        if wrong.any():
+            value = np.atleast_1d(levels[wrong])[0]
+            raise ValueError(f"q must lie strictly between 0 and 1, got {value}")
+        found = leaves.quantiles(rows, np.atleast_1d(levels))
+        return found[:, 0] if levels.ndim == 0 else found
+
+    def predict_median(self, X: Any) -> Floats:
+        """Median survival time of every row by the curve that the tree predicts for it.
+
+        Of a tree of relative hazards this is not the Kaplan–Meier median of the leaf, which
+        ``leaf_table`` and texts have.
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (n, n_features_in_)
+            Rows with the columns of the fit.
+
+        Returns
+        -------
+        array of float, shape (n,)
+            As from ``predict_quantile`` with q = 1/2.
+        """
+        return self.predict_quantile(X, 0.5)
+
+    def predict_rmst(self, X: Any, tau: float | None = None) -> Floats:
+        """Restricted mean survival time of every row: the integral of S from 0 to ``tau``.
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (n, n_features_in_)
+            Rows with the columns of the fit.
+        tau : float, optional
+            End of the integral, finite and not negative; the last training time by default.
+            After the last training time a step curve is constant.
+
+        Returns
+        -------
+        array of float, shape (n,)
+            In the unit of time.
+
+        Raises
+        ------
+        ValueError
+            When ``tau`` is negative or not finite.
+        """
+        leaves, rows = self._located(X)
+        end = float(leaves.unique_times[-1] if tau is None else tau)
+        if not (np.isfinite(end) and end >= 0):
+            raise ValueError(f"tau must be finite and non-negative, got {tau}")
+        return leaves.rmst(rows, end)
+
+    def log_likelihood(self, X: Any, y: Any) -> Floats:
+        """Log-likelihood of the outcome of every row under the curve that is predicted for it.
+
+        Of a step curve, with H the predicted cumulative hazard from the row's entry to its time and
+        δ = 1 for an event: δ + δ ln H − H, the fitted less the saturated log-likelihood, at most 0.
+        Its mean over the training rows of an ``OptimalSurvivalTree`` without prior, shrinkage,
+        penalty and event-free leaves is ``-objective_value_`` (Huisman et al. 2024, eq. 20). Where
+        H is 0, no event having happened so far in training, 1/(W + 1) takes its place, times θ in a
+        tree of relative hazards, W the training weight. Of the smooth curve of a soft tree it is
+        the logarithm of the density of an event, of the survival otherwise, with time in the unit
+        of ``y``. The two do not compare with each other; the first compares trees by their relative
+        hazards.
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (n, n_features_in_)
+            Rows with the columns of the fit.
+        y : structured array or DataFrame, n rows
+            Outcomes in any form that ``fit`` takes.
+
+        Returns
+        -------
+        array of float, shape (n,)
+            Higher is better.
+
+        Raises
+        ------
+        ValueError
+            When the rows do not fit together.
+        """
+        leaves, rows = self._located(X)
+        return leaves.log_likelihood(rows, _outcomes(X, y, row_count(X)))
+
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """Harrell's concordance index of ``predict(X)``.
+
+        With delayed entry, an event is compared with the rows under observation at its time.
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (n, n_features_in_)
+            Rows with the columns of the fit.
+        y : structured array or DataFrame, n rows
+            Outcomes in any form that ``fit`` takes.
+        sample_weight : array-like of float, shape (n,), optional
+            Row weights; a pair counts the product of its two.
+
+        Returns
+        -------
+        float
+            Between 0 and 1; 1/2 for a constant prediction.
+
+        Raises
+        ------
+        ValueError
+            When no two rows can be compared.
+        """
+        leaves, rows = self._located(X)
+        risk = leaves.ranks(rows)
+        check_row_labels(X, sample_weight=sample_weight)
+        event, time, entry = _outcomes(X, y, len(risk))
+        found = concordance_index_censored(
+            event, time, risk, entry=entry, sample_weight=sample_weight
+        )
+        return float(found.cindex)
+
+
+def _outcomes(X: Any, y: Any, n_rows: int) -> Survival:
+    """Outcomes of the rows of ``X``."""
+    check_row_labels(X, y=y)
+    outcomes = check_survival(y)
+    if len(outcomes.event) != n_rows:
+        raise ValueError(f"X has {n_rows} rows but y has {len(outcomes.event)}")
+    return outcomes
+
+
+class StepPredictions(SurvivalPredictions):
+    """Predictions of a fitted tree with step leaves, and what these know."""
+
+    certificate_: Any
+
+    leaf_statistics_ = view("leaves_", "statistics", "Rows, events, θ and curves of every leaf.")
+    baseline_ = view("leaves_", "baseline", "Training times and baseline cumulative hazard.")
+    leaf_curve_ = view("leaves_", "curve", "Curve that is predicted.")
+    prior_ = view("leaves_", "prior", "Pseudo-events of every leaf.")
+    shrinkage_ = view("leaves_", "shrinkage", "λ of the predictions.")
+
+    @property
+    def min_events_leaf_(self) -> int:
+        """Fewest events of a leaf that the fit allowed; 0 for no minimum."""
+        return int(self.certificate_.settings["min_events_leaf"])

@@ -1,0 +1,179 @@
+"""Hierarchical shrinkage: predictions of a leaf pulled towards those of the nodes above it.
+
+Every node counts λ pseudo-rows that are distributed as the prediction of its parent, from the root
+down: after Agarwal, Tan, Ronen, Singh, Yu, "Hierarchical shrinkage" (ICML 2022), where the weight
+of the parent depends on its own rows instead. See docs/maths/shrinkage.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone._data.survival import TrainingData
+from bristlecone._leaves.brier import antitonic, brier_score_of
+from bristlecone._tree import Tree
+
+__all__ = [
+    "LeafCurves",
+    "shrunk_curves",
+    "shrunk_means",
+]
+
+Value = TypeVar("Value")
+Floats = NDArray[np.float64]
+
+
+def shrunk_means(
+    tree: Tree, sums: Floats, sizes: Floats, shrinkage: float, above: float | None = None
+) -> Floats:
+    """(sum + λ · value of the parent) / (size + λ) of every leaf, from the root down.
+
+    ``sums`` of the rows of every leaf, shape (n_leaves,) or (n_leaves, k), are divided by ``sizes``
+    (n_leaves,), positive; both add up along the tree. ``above`` is the value above the root; None
+    leaves the root as it is.
+    """
+    total, size = tree.node_sums(sums), tree.node_sums(sizes)
+
+    def value(node: int, parent: Any) -> Any:
+        # Divided before it is multiplied: λ may be as large as numbers go.
+        count = size[node] + shrinkage
+        return total[node] / count + shrinkage / count * parent
+
+    root = total[0] / size[0] if above is None else value(0, above)
+    return np.array(_down(tree, root, value))
+
+
+@dataclass(frozen=True, eq=False)
+class LeafCurves:
+    """Shrunk step curves of all leaves.
+
+    Parameters
+    ----------
+    times : array of float, shape (n_times,)
+        Ascending.
+    hazard : array of float, shape (n_leaves, n_times)
+        Share of those left that has the event at each time, in [0, 1].
+    """
+
+    times: Floats
+    hazard: Floats
+
+    def survival_at(self, times: Floats) -> Floats:
+        """Survival, shape (n_leaves, len(times)): Π (1 − hazard)."""
+        return self._at(times, (1 - self.hazard).cumprod(axis=1), 1.0)
+
+    def cumulative_hazard_at(self, times: Floats) -> Floats:
+        """Cumulative hazard, shape (n_leaves, len(times)): Σ hazard."""
+        return self._at(times, self.hazard.cumsum(axis=1), 0.0)
+
+    def _at(self, times: Floats, values: Floats, before: float) -> Floats:
+        first = np.full((len(values), 1), before)
+        step = np.searchsorted(self.times, times, side="right")
+        return np.concatenate([first, values], axis=1)[:, step]
+
+
+def shrunk_curves(
+    curve: str, tree: Tree, leaf: NDArray[np.int64], data: TrainingData, shrinkage: float
+) -> LeafCurves:
+    """Curves "kaplan-meier" or "brier-optimal" of every leaf, shrunk; O(n log n + nodes · times).
+
+    ``leaf`` is the node id of the leaf of every row of ``data``, whose order follows from the rows,
+    so that no sum of weights depends on another.
+    """
+    position = np.searchsorted(tree.leaves, leaf)
+    shrink = _shrunk_kaplan_meier if curve == "kaplan-meier" else _shrunk_brier_optimal
+    return shrink(tree, position, data, shrinkage)
+
+
+def _shrunk_kaplan_meier(
+    tree: Tree, position: NDArray[np.int64], data: TrainingData, shrinkage: float
+) -> LeafCurves:
+    """Hazards (d + λ S_p(t−) h_p) / (n + λ S_p(t−)) at the event times; those of the root d / n."""
+    times = np.unique(data.time[data.event])
+    died, at_risk = (tree.node_sums(x) for x in _risk_sets(tree.n_leaves, position, data, times))
+
+    def hazard(node: int, parent: Floats | None) -> Floats:
+        d, n = died[node], at_risk[node]
+        if parent is not None:
+            pseudo = shrinkage * np.concatenate([[1.0], np.cumprod(1 - parent)[:-1]])
+            d, n = d + pseudo * parent, n + pseudo
+        share = np.zeros_like(d)
+        np.divide(d, n, out=share, where=d > 0)
+        return np.minimum(share, 1.0)
+
+    return LeafCurves(times, np.array(_down(tree, hazard(0, None), hazard)))
+
+
+def _risk_sets(
+    n_leaves: int, position: NDArray[np.int64], data: TrainingData, times: Floats
+) -> tuple[Floats, Floats]:
+    """Weight of events and of rows at risk of every leaf at event times, (n_leaves, n_times)."""
+    width = len(times) + 1
+
+    def table(first: NDArray[np.int64], rows: Any, weight: Floats | None) -> Floats:
+        """Weight of the rows by leaf and number of the times, one column more than times."""
+        weight = None if weight is None else weight[rows]
+        counts = np.bincount(position[rows] * width + first, weight, n_leaves * width)
+        return counts.reshape(n_leaves, width).astype(np.float64)
+
+    def later(counts: Floats) -> Floats:
+        """Sums over all later columns."""
+        return np.cumsum(counts[:, :0:-1], axis=1)[:, ::-1]
+
+    def sums(weight: Floats | None) -> tuple[Floats, Floats]:
+        """Weight, or number, of events and of rows at risk."""
+        everyone = slice(None)
+        died = table(np.searchsorted(times, data.time[data.event]), data.event, weight)[:, :-1]
+        at_risk = later(table(np.searchsorted(times, data.time, side="right"), everyone, weight))
+        if data.entry is not None:
+            entered = np.searchsorted(times, data.entry, side="right")
+            at_risk = at_risk - later(table(entered, everyone, weight))
+        return died, at_risk
+
+    died, at_risk = sums(data.weight)
+    if data.weight is not None and data.entry is not None:
+        # Differences of sums are rounded: where all who are at risk die, nobody is left.
+        n_died, n_at_risk = sums(None)
+        at_risk = np.where(n_died == n_at_risk, died, at_risk)
+    # Rows that leave at a time are in its risk set, whatever rounding makes of the sums.
+    return died, np.maximum(at_risk, died)
+
+
+def _shrunk_brier_optimal(
+    tree: Tree, position: NDArray[np.int64], data: TrainingData, shrinkage: float
+) -> LeafCurves:
+    """Non-increasing curves of least Brier score plus λ times the squared distance to the parent's.
+
+    A pseudo-row that dies as the parent's curve S_p says adds S² (1 − S_p) + (1 − S)² S_p, which is
+    (S − S_p)² and a constant.
+    """
+    score = brier_score_of(data.time, data.event, data.weight)
+    terms = score.leaf_terms(position, tree.n_leaves, data.time, data.event, data.weight)
+    dead, alive = (tree.node_sums(x) for x in terms)
+
+    def survival(node: int, parent: Floats | None) -> Floats:
+        A, B = dead[node], alive[node]
+        if parent is not None:
+            A, B = A + shrinkage * (1 - parent), B + shrinkage * parent
+        return antitonic(A, B, score.share)
+
+    curves = np.array(_down(tree, survival(0, None), survival))
+    before = np.concatenate([np.ones((len(curves), 1)), curves[:, :-1]], axis=1)
+    hazard = np.zeros_like(curves)
+    np.divide(before - curves, before, out=hazard, where=before > 0)
+    return LeafCurves(score.times, hazard)
+
+
+def _down(tree: Tree, root: Value, below: Callable[[int, Value], Value]) -> list[Value]:
+    """Values of the leaves, left to right: ``below(node, value of its parent)`` from the root."""
+    values = {0: root}
+    for node in np.flatnonzero(~tree.is_leaf).tolist():
+        parent = values.pop(node)
+        for child in (int(tree.children_left[node]), int(tree.children_right[node])):
+            values[child] = below(child, parent)
+    return [values[node] for node in tree.leaves.tolist()]

@@ -1,0 +1,218 @@
+"""Survival curves with fewer steps, as near to the whole ones as so few steps can be.
+
+A curve is cut into pieces of one value each. For a largest error ε every piece goes as far as a
+value exists that is within ε of all it stands for; no other division has fewer pieces, so that
+bisection over ε finds the least error of a given number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone._leaves.base import SurvivalLeaves
+from bristlecone._leaves.shrinkage import LeafCurves
+from bristlecone._leaves.smooth import SmoothLeaves
+from bristlecone._leaves.statistics import Baseline, LeafStatistics
+from bristlecone._leaves.survival import StepLeaves
+from bristlecone.curves import StepFunction
+
+__all__ = ["thinned"]
+
+Floats = NDArray[np.float64]
+Kind = TypeVar("Kind")
+# First position not served by the piece that begins at one (-1: before all steps), for an error.
+Reach = Callable[[int, float], int]
+
+_BISECTIONS = 40
+# Cells of a table of curves compared at once.
+_CELLS = 1 << 22
+
+
+def thinned(leaves: Kind, points: int) -> tuple[Kind, float]:
+    """Leaves of at most ``points`` steps per curve, and the largest error of a predicted survival.
+
+    Those without curves, or with few steps, are returned as they are. Rows that left between two
+    times that are kept are counted at the earlier. Smooth leaves keep the times that their risk
+    is a sum over, too.
+    """
+    if isinstance(leaves, StepLeaves):
+        return _thinned_steps(leaves, points)  # type: ignore[return-value]
+    if isinstance(leaves, SmoothLeaves):
+        return _thinned_smooth(leaves, points), 0.0  # type: ignore[return-value]
+    return leaves, 0.0
+
+
+def _thinned_smooth(leaves: SmoothLeaves, points: int) -> SmoothLeaves:
+    """The predicted curves are formulas; what is known of the rows has fewer steps."""
+    statistics = [_thinned_leaf(leaf, points) for leaf in leaves.statistics]
+    events = np.unique(np.concatenate([leaf.event_times for leaf in statistics]))
+    baseline = _at_times(leaves.baseline, np.union1d(events, leaves.risk_times))
+    return replace(leaves, statistics=_counted(statistics, baseline), baseline=baseline)
+
+
+def _counted(statistics: Sequence[LeafStatistics], baseline: Baseline) -> tuple[Any, ...]:
+    """Leaves with their rows counted at the times of the baseline."""
+    times = baseline.unique_times
+    return tuple(replace(leaf, follow_up=leaf.follow_up.thinned(times)) for leaf in statistics)
+
+
+def _thinned_steps(leaves: StepLeaves, points: int) -> tuple[StepLeaves, float]:
+    steps = [leaves.event_times, *(leaf.brier_times for leaf in leaves.statistics)]
+    steps.append(None if leaves.shrunk is None else leaves.shrunk.times)
+    if all(times is None or times.size <= points for times in steps):
+        return leaves, 0.0
+    statistics = tuple(_thinned_leaf(leaf, points) for leaf in leaves.statistics)
+    hazard, rises = _thinned_hazard(leaves.baseline, leaves.theta, points)
+    shrunk = None if leaves.shrunk is None else _thinned_curves(leaves.shrunk, points)
+    kept = [leaf.event_times for leaf in statistics] + [rises]
+    kept += [leaf.brier_times for leaf in statistics if leaf.brier_times is not None]
+    if shrunk is not None:
+        kept.append(shrunk.times)
+    every = np.union1d(np.concatenate(kept), leaves.baseline.unique_times[[0, -1]])
+    events = np.intersect1d(every, leaves.baseline.event_times, assume_unique=True)
+    baseline = Baseline(every, events, np.asarray(hazard(every)))
+    counted = _counted(statistics, baseline)
+    result = replace(leaves, statistics=counted, baseline=baseline, shrunk=shrunk)
+    return result, _largest_error(leaves, result)
+
+
+def _largest_error(one: SurvivalLeaves, other: SurvivalLeaves) -> float:
+    times, worst = one.unique_times, 0.0
+    assert isinstance(one, StepLeaves) and isinstance(other, StepLeaves)
+    step = max(1, _CELLS // len(one.statistics))
+    for start in range(0, times.size, step):
+        at = times[start : start + step]
+        worst = max(worst, float(np.abs(one.survival_at(at) - other.survival_at(at)).max()))
+    return worst
+
+
+def _pieces(size: int, points: int, reach: Reach) -> tuple[NDArray[np.int64], float]:
+    """Where the pieces begin, at most ``points``, and the least error with so many."""
+
+    def begin(error: float) -> list[int] | None:
+        starts: list[int] = []
+        place = reach(-1, error)
+        while place < size:
+            if len(starts) == points:
+                return None
+            starts.append(place)
+            place = reach(place, error)
+        return starts
+
+    low, high = 0.0, 1.0
+    found = begin(high) or []
+    for _ in range(_BISECTIONS):
+        error = (low + high) / 2
+        starts = begin(error)
+        if starts is None:
+            low = error
+        else:
+            high, found = error, starts
+    # No fall exceeds the error: the last step alone is kept.
+    return np.array(found or [size - 1], dtype=np.int64), high
+
+
+def _divided(falls: Floats, points: int) -> tuple[NDArray[np.int64], Floats]:
+    """Steps kept of curves that share their times, and the middle of what each stands for.
+
+    ``falls`` is 1 − S, shape (n_curves, n_times); the values returned are, too.
+    """
+
+    def reach(place: int, error: float) -> int:
+        ends = (
+            np.searchsorted(fall, error if place < 0 else fall[place] + 2 * error, side="right")
+            for fall in falls
+        )
+        return max(place + 1, int(min(ends)))
+
+    starts, _ = _pieces(falls.shape[1], points, reach)
+    ends = np.append(starts[1:], falls.shape[1]) - 1
+    return starts, (falls[:, starts] + falls[:, ends]) / 2
+
+
+def _hazards(survival: Floats) -> Floats:
+    """Hazard at each step of survival curves, along the last axis."""
+    before = np.concatenate([np.ones_like(survival[..., :1]), survival[..., :-1]], axis=-1)
+    hazard = np.zeros_like(survival)
+    np.divide(before - survival, before, out=hazard, where=before > 0)
+    return hazard
+
+
+def _thinned_leaf(leaf: LeafStatistics, points: int) -> LeafStatistics:
+    if leaf.brier_times is not None and leaf.brier_times.size > points:
+        assert leaf.brier_survival is not None
+        kept, falls = _divided(1 - leaf.brier_survival[np.newaxis], points)
+        times = leaf.brier_times[kept]
+        leaf = replace(leaf, brier_times=times, brier_survival=1 - falls[0])
+    if leaf.event_times.size <= points:
+        return leaf
+    kept, falls = _divided(1 - leaf.kaplan_meier[np.newaxis], points)
+    survival = 1 - falls[0]
+    hazard = _hazards(survival)
+    return replace(
+        leaf,
+        event_times=leaf.event_times[kept],
+        kaplan_meier=survival,
+        nelson_aalen=np.cumsum(hazard),
+        at_risk=np.clip(_effective(leaf, kept, hazard), 1, leaf.n_samples),
+    )
+
+
+def _effective(leaf: LeafStatistics, kept: NDArray[np.int64], hazard: Floats) -> Floats:
+    """Number at risk that keeps Greenwood's variance of log S at each step that is kept."""
+    variance = leaf.curve.log_variance
+    ends = np.append(kept[1:], variance.size) - 1
+    middle = (variance[kept] + variance[ends]) / 2
+    middle = np.where(np.isfinite(middle), middle, variance[kept])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = hazard / ((1 - hazard) * np.diff(middle, prepend=0.0))
+    return np.where(np.isfinite(found), found, leaf.at_risk[kept])
+
+
+def _thinned_curves(curves: LeafCurves, points: int) -> LeafCurves:
+    """Shrunk curves; their steps stay in common."""
+    if curves.times.size <= points:
+        return curves
+    kept, falls = _divided(1 - (1 - curves.hazard).cumprod(axis=1), points)
+    return LeafCurves(curves.times[kept], _hazards(1 - falls))
+
+
+def _thinned_hazard(baseline: Baseline, theta: Floats, points: int) -> tuple[StepFunction, Floats]:
+    """Baseline hazard and where it rises; near where exp(−θΛ) is near of every leaf."""
+    rising = np.isin(baseline.unique_times, baseline.event_times)
+    times, hazard = baseline.unique_times[rising], baseline.cumulative_hazard[rising]
+    if times.size > points:
+
+        def highest(value: float, error: float) -> float:
+            """Largest value of Λ within the error of another, for every leaf."""
+            with np.errstate(divide="ignore"):
+                return float((-np.log(np.maximum(np.exp(-theta * value) - error, 0)) / theta).min())
+
+        def lowest(value: float, error: float) -> float:
+            return float((-np.log(np.minimum(np.exp(-theta * value) + error, 1)) / theta).max())
+
+        def reach(place: int, error: float) -> int:
+            value = 0.0 if place < 0 else highest(hazard[place], error)
+            end = int(np.searchsorted(hazard, highest(value, error), side="right"))
+            return max(place + 1, end)
+
+        starts, error = _pieces(times.size, points, reach)
+        ends = np.append(starts[1:], times.size) - 1
+        values = []
+        for start, end in zip(hazard[starts].tolist(), hazard[ends].tolist(), strict=True):
+            low, high = lowest(end, error), min(highest(start, error), end)
+            values.append((max(low, start) + high) / 2)
+        times, hazard = times[starts], np.maximum.accumulate(np.array(values))
+    return StepFunction(times, hazard, before=0.0), times
+
+
+def _at_times(baseline: Baseline, events: Floats) -> Baseline:
+    """Baseline at some of its event times, the first and the last time."""
+    every = np.union1d(events, baseline.unique_times[[0, -1]])
+    hazard = baseline.cumulative_hazard[np.searchsorted(baseline.unique_times, every)]
+    return Baseline(every, events, hazard)

@@ -1,0 +1,469 @@
+"""What is in the file of a fitted model: the whole schema, from which all else is read."""
+
+from __future__ import annotations
+
+import json
+import math
+from hashlib import sha256
+from typing import Annotated, Any, Literal, TypeAlias
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+from msgspec.structs import asdict, replace
+
+from bristlecone._data.records import (
+    Count,
+    NotNegative,
+    Record,
+    floats,
+    integers,
+    matrix,
+    plain,
+    read,
+    within,
+)
+from bristlecone._encoder.binary import BinaryEncoder
+from bristlecone._encoder.design import DesignEncoder
+from bristlecone._encoder.numeric import NumericColumns
+from bristlecone._encoder.records import BinaryParameters, BinaryRecord, DesignRecord, NumericRecord
+from bristlecone._encoder.rules import question_names
+from bristlecone._encoder.use import split_columns
+from bristlecone._model.leaves import (
+    ClassLeavesRecord,
+    LabelLeavesRecord,
+    LabelsRecord,
+    MeanLeavesRecord,
+)
+from bristlecone._model.survival import SmoothLeavesRecord, StepLeavesRecord
+from bristlecone._search.certificate import STATUSES, Certificate, GroupValues
+from bristlecone._soft.tree import SoftTree
+from bristlecone._tree import Tree
+from bristlecone.exceptions import ModelFormatError
+
+__all__ = [
+    "ESTIMATORS",
+    "FORMAT",
+    "OBJECTS",
+    "VERSION",
+    "CertificateRecord",
+    "MappingRecord",
+    "Model",
+    "SoftTreeRecord",
+    "TreeRecord",
+    "check_sum",
+    "parse",
+    "plain_parameter",
+    "seal",
+    "write",
+]
+
+FORMAT = "bristlecone model"
+VERSION = 3
+
+# The classes that can be saved, and the leaves of their trees.
+ESTIMATORS: dict[str, type[Record]] = {
+    "CostSensitiveTreeClassifier": ClassLeavesRecord,
+    "FairTreeClassifier": ClassLeavesRecord,
+    "GreedySurvivalTree": StepLeavesRecord,
+    "OptimalSurvivalTree": StepLeavesRecord,
+    "OptimalTreeClassifier": ClassLeavesRecord,
+    "OptimalTreeRegressor": MeanLeavesRecord,
+    "PolicyTree": LabelLeavesRecord,
+    "SoftSurvivalTree": SmoothLeavesRecord,
+}
+
+Scalar: TypeAlias = bool | int | float | str | None
+
+
+class MappingRecord(Record, frozen=True, tag="mapping"):
+    """A dictionary as pairs: the keys of a JSON object are texts only."""
+
+    pairs: list[tuple[bool | int | float | str, Scalar | list[Scalar]]]
+
+
+class DemographicParityRecord(Record, frozen=True, tag="DemographicParity"):
+    """Parameters of a ``DemographicParity``."""
+
+    limit: int | float
+    sensitive_feature: str | int | None
+
+
+class EqualityOfOpportunityRecord(
+    DemographicParityRecord, frozen=True, tag="EqualityOfOpportunity"
+):
+    """Parameters of an ``EqualityOfOpportunity``."""
+
+
+class RmstParityRecord(Record, frozen=True, tag="RmstParity"):
+    """Parameters of an ``RmstParity``."""
+
+    limit: int | float
+    tau: int | float | None
+    sensitive_feature: str | int | None
+
+
+class CurveParityRecord(Record, frozen=True, tag="CurveParity"):
+    """Parameters of a ``CurveParity``."""
+
+    penalty: int | float
+    sensitive_feature: str | int | None
+
+
+class BinaryEncoderRecord(BinaryParameters, frozen=True, tag="BinaryEncoder"):
+    """Parameters of a ``BinaryEncoder`` that is itself a parameter."""
+
+
+Parameter: TypeAlias = (
+    Scalar
+    | list[Scalar | list[Scalar]]
+    | MappingRecord
+    | BinaryEncoderRecord
+    | CurveParityRecord
+    | DemographicParityRecord
+    | EqualityOfOpportunityRecord
+    | RmstParityRecord
+)
+# Parameters that are objects, by the names of their classes.
+OBJECTS: dict[str, type[Record]] = {
+    "BinaryEncoder": BinaryEncoderRecord,
+    "CurveParity": CurveParityRecord,
+    "DemographicParity": DemographicParityRecord,
+    "EqualityOfOpportunity": EqualityOfOpportunityRecord,
+    "RmstParity": RmstParityRecord,
+}
+
+
+class TreeRecord(Record, frozen=True, tag="hard"):
+    """A tree of yes-no questions, nodes in preorder; thresholds where it cuts numbers itself."""
+
+    children_left: list[int]
+    children_right: list[int]
+    feature: list[int]
+    n_node_samples: list[Count]
+    weighted_n_node_samples: list[NotNegative]
+    improvement: list[float | None]
+    threshold: list[float | None] | None
+
+    @classmethod
+    def of(cls, tree: Tree) -> TreeRecord:  # type: ignore[override]
+        """The record of a tree."""
+        return super().of(tree) if tree.numeric else super().of(tree, threshold=None)
+
+    def value(self, encoder: BinaryEncoder | NumericColumns) -> Tree:
+        """The tree over the features of an encoder, checked."""
+        feature, width = integers(self.feature, "feature"), len(encoder.get_feature_names_out())
+        if feature.size and feature.max() >= width:
+            node = int(np.argmax(feature))
+            raise ModelFormatError(f"feature[{node}] is {feature[node]} of {width} columns")
+        column, threshold = split_columns(encoder, feature)
+        if self.threshold is not None:
+            threshold = np.array(self.threshold, dtype=np.float64)
+        try:
+            tree = Tree(
+                integers(self.children_left, "children_left"),
+                integers(self.children_right, "children_right"),
+                feature,
+                integers(self.n_node_samples, "n_node_samples"),
+                floats(self.weighted_n_node_samples, "weighted_n_node_samples"),
+                threshold,
+                column,
+                np.array(self.improvement, dtype=np.float64),
+                self.threshold is not None,
+            )
+        except ValueError as error:
+            raise ModelFormatError(str(error)) from None
+        _check_amounts(tree, least=1)
+        return tree
+
+
+class SoftTreeRecord(Record, frozen=True, tag="soft"):
+    """A complete tree of soft splits."""
+
+    depth: Annotated[int, Meta(ge=0, le=30)]
+    weights: list[list[float]]
+    intercepts: list[float]
+    n_node_samples: list[Count]
+    weighted_n_node_samples: list[NotNegative]
+
+    def value(self, encoder: DesignEncoder) -> SoftTree:
+        """The tree over the design of an encoder, checked."""
+        n_splits = 2**self.depth - 1
+        nodes = 2 * n_splits + 1
+        tree = SoftTree(
+            self.depth,
+            matrix(self.weights, "weights", (n_splits, len(encoder.names))),
+            floats(self.intercepts, "intercepts", n_splits),
+            integers(self.n_node_samples, "n_node_samples", nodes),
+            floats(self.weighted_n_node_samples, "weighted_n_node_samples", nodes),
+        )
+        _check_amounts(tree, least=0)
+        return tree
+
+
+def _check_amounts(tree: Tree | SoftTree, least: int) -> None:
+    if (tree.n_node_samples < least).any() or tree.n_node_samples[0] < 1:
+        raise ModelFormatError("n_node_samples of a node are too few")
+    if least and (tree.weighted_n_node_samples <= 0).any():
+        raise ModelFormatError("weighted_n_node_samples of a node is 0")
+    split = ~tree.is_leaf
+    for name in ("n_node_samples", "weighted_n_node_samples"):
+        amount = getattr(tree, name)
+        below = amount[tree.children_left[split]] + amount[tree.children_right[split]]
+        if not np.allclose(amount[split], below, rtol=1e-9, atol=0.0):
+            raise ModelFormatError(f"{name} of a node is not that of its children together")
+
+
+class GroupsRecord(Record, frozen=True):
+    """Two groups, and what the tree predicts for them."""
+
+    groups: LabelsRecord
+    values: list[float]
+
+    @classmethod
+    def of(cls, groups: GroupValues) -> GroupsRecord:  # type: ignore[override]
+        """The record of two groups."""
+        return super().of(groups, groups=LabelsRecord.of(groups.groups))
+
+    def value(self) -> GroupValues:
+        """The groups, checked."""
+        with within("groups"):
+            labels = self.groups.value()
+        if len(labels) != 2:
+            raise ModelFormatError("groups are not two")
+        return GroupValues(labels, floats(self.values, "values", 2))
+
+
+class CertificateRecord(Record, frozen=True):
+    """What was searched for and what was proved; null is what no number is known of."""
+
+    aim: str
+    status: Literal[
+        "optimal",
+        "reference_optimal",
+        "time_limit",
+        "memory_limit",
+        "interrupted",
+        "grown",
+        "trained",
+        "reestimated",
+    ]
+    objective_value: float
+    lower_bound: float | None
+    settings: dict[str, Scalar | list[float]]
+    trace: list[list[float | None]]
+    n_nodes_explored: Count
+    seconds: NotNegative
+    n_samples: Count
+    fingerprint: str
+    remarks: list[tuple[str, str]]
+    reference_loss: NotNegative | None
+    groups: GroupsRecord | None
+    facts: dict[str, Scalar | list[float]]
+    version: str
+
+    @classmethod
+    def of(cls, certificate: Certificate) -> CertificateRecord:  # type: ignore[override]
+        """The record of a certificate."""
+        groups = None if certificate.groups is None else GroupsRecord.of(certificate.groups)
+        return super().of(certificate, groups=groups)
+
+    def value(self, parameters: dict[str, Any], encoder: Any) -> Certificate:
+        """The certificate of a fit with these parameters and this encoder, checked."""
+        with within("groups"):
+            groups = None if self.groups is None else self.groups.value()
+        found = Certificate(
+            **asdict(self)
+            | {
+                "lower_bound": -math.inf if self.lower_bound is None else self.lower_bound,
+                "questions": () if isinstance(encoder, DesignEncoder) else question_names(encoder),
+                "parameters": parameters,
+                "trace": tuple(_point(point) for point in self.trace),
+                "remarks": tuple(self.remarks),
+                "groups": groups,
+            }
+        )
+        closed = found.gap <= 1e-9 * max(1.0, abs(found.objective_value))
+        if found.gap < 0 or (found.status == "optimal" and not closed):
+            raise ModelFormatError("lower_bound contradicts objective_value or status")
+        if found.status == "reference_optimal" and found.reference_loss is None:
+            raise ModelFormatError("status needs a reference_loss")
+        if not found.is_searched and self.lower_bound is not None:
+            raise ModelFormatError("lower_bound is of a tree that was not searched for")
+        if len({len(point) for point in found.trace}) > 1:
+            raise ModelFormatError("trace has points of different length")
+        try:
+            first = found.structure
+        except KeyError as error:
+            raise ModelFormatError(f"facts.{error.args[0]} is missing") from None
+        if first is not None and first.status not in (*STATUSES, "grown"):
+            raise ModelFormatError(f"facts.structure_status is {first.status!r}")
+        if first is not None and not isinstance(first.objective_value, float):
+            raise ModelFormatError("facts.structure_objective is no number")
+        if found.status == "trained" and (np.diff(np.array(found.trace), axis=0) > 0).any():
+            raise ModelFormatError("trace rises")
+        if found.is_searched and found.trace and len(found.trace[0]) != 3:
+            raise ModelFormatError("trace is not 3 numbers per point")
+        return found
+
+
+def _point(point: list[float | None]) -> tuple[float, ...]:
+    """Point of a trace: before the first tree the objective is inf, the bound may be -inf."""
+    unknown = (math.nan, math.inf, -math.inf)
+    return tuple(
+        unknown[min(place, 2)] if value is None else value for place, value in enumerate(point)
+    )
+
+
+class Model(Record, frozen=True):
+    """A fitted model."""
+
+    format: Literal["bristlecone model"]
+    version: Literal[3]
+    bristlecone: str
+    estimator: Annotated[str, Meta(extra_json_schema={"enum": sorted(ESTIMATORS)})]
+    parameters: dict[str, Parameter]
+    tree: TreeRecord | SoftTreeRecord
+    leaves: (
+        StepLeavesRecord
+        | SmoothLeavesRecord
+        | LabelLeavesRecord
+        | ClassLeavesRecord
+        | MeanLeavesRecord
+    )
+    encoder: BinaryRecord | NumericRecord | DesignRecord
+    certificate: CertificateRecord
+    checksum: str
+
+
+def plain_parameter(name: str, value: Any) -> Any:
+    """Parameter of an estimator as it is in a file; TypeError for one that has no JSON form."""
+    value = plain(value)
+    kind = OBJECTS.get(type(value).__name__)
+    if kind is not None and type(value).__module__.startswith("bristlecone."):
+        parameters = value.get_params(deep=False)
+        return kind(**{key: _number(f"{name}.{key}", plain(x)) for key, x in parameters.items()})
+    if isinstance(value, dict):
+        pairs = [(_number(name, plain(key)), _number(name, plain(x))) for key, x in value.items()]
+        return MappingRecord(pairs=pairs)
+    return _number(name, value)
+
+
+def _number(name: str, value: Any) -> Any:
+    """A scalar, or lists of them; TypeError for anything else."""
+    if isinstance(value, (list, tuple)):
+        return [_number(name, plain(item)) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise TypeError(f"parameter {name} is {value}, which cannot be saved as JSON")
+    if not isinstance(value, (bool, int, float, str, type(None))):
+        kind = type(value).__name__
+        raise TypeError(f"parameter {name} is a {kind}, which cannot be saved as JSON")
+    return value
+
+
+def seal(model: Model) -> Model:
+    """The model with the checksum of everything else in it.
+
+    It is the SHA-256 of the MessagePack form, with the fields in the order of the schema and the
+    names of mappings sorted: neither white space, order nor the spelling of numbers matters.
+
+    Raises
+    ------
+    ValueError
+        For an integer of more than 64 bits.
+    """
+    content = replace(model, checksum="")
+    try:
+        packed = msgspec.msgpack.encode(content, order="deterministic")
+    except OverflowError:
+        raise ValueError("an integer of more than 64 bits cannot be saved") from None
+    return replace(model, checksum=sha256(packed).hexdigest())
+
+
+def write(model: Model) -> str:
+    """JSON text, one field of the model per line."""
+    lines = [
+        msgspec.json.encode(name) + b": " + msgspec.json.encode(value)
+        for name, value in asdict(model).items()
+    ]
+    return "{\n" + b",\n".join(lines).decode() + "\n}\n"
+
+
+class _Header(msgspec.Struct):
+    format: Any = msgspec.UNSET
+    version: Any = msgspec.UNSET
+
+
+def parse(text: str) -> Model:
+    """Model from its JSON text.
+
+    Raises
+    ------
+    ModelFormatError
+        When a field is missing, unknown or of another type (it is named), when a name occurs
+        twice, and when the checksum does not match.
+    """
+    header = read(_Header, text)
+    for name, value in asdict(header).items():
+        if value is msgspec.UNSET:
+            raise ModelFormatError(f"{name} is missing")
+    if header.format != FORMAT:
+        raise ModelFormatError(f"format is not {FORMAT!r}")
+    if type(header.version) is not int or header.version != VERSION:
+        newer = type(header.version) is int and header.version > VERSION
+        raise ModelFormatError(
+            f"version is {header.version!r}; this release reads version {VERSION}"
+            + (": a newer bristlecone wrote it" if newer else "")
+        )
+    try:
+        model = read(Model, text)
+    except ModelFormatError as error:
+        raise _named(error, text) from None
+    if model.estimator not in ESTIMATORS:
+        raise ModelFormatError(
+            f"estimator is {model.estimator!r}; expected one of {', '.join(sorted(ESTIMATORS))}"
+        )
+    _check_names(text, model)
+    return model
+
+
+def _named(error: ModelFormatError, text: str) -> ModelFormatError:
+    """The error with the name of a parameter, which msgspec does not tell."""
+    if str(error).startswith("parameters[...]"):
+        for name, value in json.loads(text)["parameters"].items():
+            try:
+                msgspec.convert(value, Parameter)
+            except msgspec.ValidationError:
+                return ModelFormatError(str(error).replace("[...]", f".{name}", 1))
+    return error
+
+
+def check_sum(model: Model) -> None:
+    """Raise ModelFormatError unless the checksum is that of the rest."""
+    try:
+        expected = seal(model).checksum
+    except ValueError as error:
+        raise ModelFormatError(str(error)) from None
+    if model.checksum != expected:
+        raise ModelFormatError("checksum does not match: the file was changed since it was saved")
+
+
+def _check_names(text: str, model: Model) -> None:
+    """Raise ModelFormatError where a name occurs twice: msgspec takes the last of them."""
+    if _count_names(text) == _count_names(write(model)):
+        return
+
+    def unique(pairs: list[tuple[str, Any]]) -> None:
+        seen: set[str] = set()
+        for name, _ in pairs:
+            if name in seen:
+                raise ModelFormatError(f"{name} occurs twice in one object")
+            seen.add(name)
+
+    json.loads(text, object_pairs_hook=unique)
+
+
+def _count_names(text: str) -> int:
+    """Names of all objects: colons outside of strings."""
+    unescaped = text.replace("\\\\", "").replace('\\"', "")
+    return sum(part.count(":") for part in unescaped.split('"')[::2])

@@ -1,0 +1,270 @@
+"""Fitted models as versioned JSON, never pickle: a file is data, checked field by field.
+
+Numbers are written so that they read back to the same float, so a loaded model predicts exactly
+what the saved one does. Files are not trusted: unknown, missing, mistyped and contradictory fields
+raise :class:`~bristlecone.exceptions.ModelFormatError`, which names the field; a
+checksum over all of them finds what was changed without a contradiction.
+
+A fitted tree is ``tree_``, ``leaves_``, ``encoder_`` and ``certificate_``; :mod:`.document` says
+how they are written. Estimators are known by their names only.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from inspect import Parameter, signature
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import asdict
+
+import bristlecone
+from bristlecone._core import __version__
+from bristlecone._data.checks import check_integer
+from bristlecone._data.records import Record, within
+from bristlecone._encoder.binary import BinaryEncoder
+from bristlecone._encoder.design import DesignEncoder
+from bristlecone._encoder.numeric import NumericColumns
+from bristlecone._encoder.records import BinaryRecord, DesignRecord, NumericRecord
+from bristlecone._leaves.survival import StepLeaves
+from bristlecone._leaves.thinning import thinned
+from bristlecone._model import document
+from bristlecone._model.files import write_files
+from bristlecone._model.survival import CURVE_ERROR
+from bristlecone._soft.tree import SoftTree
+from bristlecone.exceptions import ModelFormatError
+
+__all__ = ["dumps", "load_model", "loads", "parameter_names", "save_model"]
+
+
+def save_model(
+    estimator: Any, path: str | os.PathLike[str], *, curve_points: int | None = None
+) -> None:
+    """Write a fitted estimator to a JSON file, completely or not at all.
+
+    Parameters
+    ----------
+    estimator : fitted tree
+        Holds no training rows, nor does the file. The parameters in the file are those of the fit,
+        whatever was set since.
+    path : path
+        File to write; an existing one is replaced.
+    curve_points : int, optional
+        Most steps of the survival curve of a leaf, and of the baseline, to keep the file of a model
+        of many rows small; None keeps all. The steps are those of least error in survival, whose
+        size is ``certificate_.facts["curve_error"]`` of the loaded model. Approximate are then all
+        predictions from curves, medians and intervals of leaves, and the risk of trees by the Brier
+        score; θ, the risk of a tree by likelihood and a soft tree's predictions are as before.
+
+    Raises
+    ------
+    NotFittedError, InfeasibleError
+        When there is no tree.
+    TypeError
+        When a parameter (named) has no JSON form, such as an encoder of one's own, and for an
+        ``OptimalTree``, whose task is code.
+    OSError, ValueError
+        When the file cannot be written.
+
+    See Also
+    --------
+    load_model : Reads the file.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from bristlecone import OptimalTreeRegressor, load_model, save_model
+    >>> tree = OptimalTreeRegressor(max_depth=1).fit([[1.0], [2.0], [8.0]], [1.0, 3.0, 11.0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "model.json")
+    ...     save_model(tree, path)
+    ...     load_model(path).predict([[7.0]]).tolist()
+    [11.0]
+    """
+    write_files({path: dumps(estimator, curve_points)})
+
+
+def load_model(path: str | os.PathLike[str]) -> Any:
+    """Read an estimator written by :func:`save_model`.
+
+    Parameters
+    ----------
+    path : path
+        File to read.
+
+    Returns
+    -------
+    fitted estimator
+        Of the class that was saved.
+
+    Raises
+    ------
+    ModelFormatError
+        When the file is truncated, of another version, or inconsistent; the field is named.
+    OSError
+        When the file cannot be read.
+
+    See Also
+    --------
+    save_model : Writes the file.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from bristlecone import OptimalTreeRegressor, load_model, save_model
+    >>> tree = OptimalTreeRegressor(max_depth=1).fit([[1.0], [2.0], [8.0]], [1.0, 3.0, 11.0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_model(tree, os.path.join(folder, "model.json"))
+    ...     load_model(os.path.join(folder, "model.json")).status_
+    'optimal'
+    """
+    try:
+        text = Path(path).read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ModelFormatError(f"{path} is not UTF-8 text: {error}") from None
+    try:
+        return loads(text)
+    except ModelFormatError as error:
+        raise ModelFormatError(f"{path}: {error}") from None
+
+
+def dumps(estimator: Any, curve_points: int | None = None) -> str:
+    """JSON text of a fitted estimator; see :func:`save_model`."""
+    check_integer("curve_points", curve_points, 1, optional=True)
+    estimator.check_fitted()
+    name = type(estimator).__name__
+    if name == "OptimalTree":
+        raise TypeError("an OptimalTree cannot be saved: its task is code, and a file is data")
+    kind = document.ESTIMATORS.get(name)
+    if kind is None or getattr(bristlecone, name) is not type(estimator):
+        known = ", ".join(sorted(document.ESTIMATORS))
+        raise TypeError(f"{name} cannot be saved; only {known}")
+    leaves, certificate = estimator.leaves_, estimator.certificate_
+    parameters = {
+        key: document.plain_parameter(key, value) for key, value in certificate.parameters.items()
+    }
+    if curve_points is not None:
+        leaves, certificate = _thinned(leaves, certificate, curve_points)
+    tree: Any = document.TreeRecord
+    if isinstance(estimator.tree_, SoftTree):
+        tree = document.SoftTreeRecord
+    model = document.Model(
+        format="bristlecone model",
+        version=3,
+        bristlecone=__version__,
+        estimator=name,
+        parameters=parameters,
+        tree=tree.of(estimator.tree_),
+        leaves=kind.of(leaves, estimator.tree_),  # type: ignore[arg-type,call-arg]
+        encoder=estimator.encoder_.to_record(),
+        certificate=document.CertificateRecord.of(certificate),
+        checksum="",
+    )
+    return document.write(document.seal(model))
+
+
+def loads(text: str, expected: type | None = None) -> Any:
+    """Estimator from the text of :func:`dumps`; see :func:`load_model`.
+
+    Parameters
+    ----------
+    text : str
+        JSON.
+    expected : class, optional
+        The class the model must be of.
+    """
+    model = document.parse(text)
+    cls = getattr(bristlecone, model.estimator)
+    if expected is not None and cls is not expected:
+        raise ModelFormatError(f"estimator is {cls.__name__}; expected {expected.__name__}")
+    kind = document.ESTIMATORS[model.estimator]
+    if not isinstance(model.leaves, kind):
+        raise ModelFormatError(f"leaves are not those of {model.estimator}")
+    is_soft = model.estimator == "SoftSurvivalTree"
+    if isinstance(model.tree, document.SoftTreeRecord) != is_soft:
+        raise ModelFormatError(f"tree is not that of {model.estimator}")
+    estimator = cls(**_read_parameters(cls, model.parameters))
+    try:
+        estimator.check_parameters()
+    except ValueError as error:
+        raise ModelFormatError(f"parameters: {error}") from None
+    estimator.encoder_ = _read_encoder(model, estimator.get_params(deep=False))
+    with within("tree"):
+        tree: Any = model.tree
+        estimator.tree_ = tree.value(estimator.encoder_)
+    with within("certificate"):
+        parameters = estimator.get_params(deep=False)
+        estimator.certificate_ = model.certificate.value(parameters, estimator.encoder_)
+        if estimator.certificate_.n_samples != estimator.tree_.n_node_samples[0]:
+            raise ModelFormatError("n_samples is not that of the tree")
+    with within("leaves"):
+        leaves: Any = model.leaves
+        estimator.leaves_ = leaves.value(estimator.tree_, estimator.certificate_)
+    document.check_sum(model)
+    return estimator
+
+
+def _thinned(leaves: Any, certificate: Any, points: int) -> tuple[Any, Any]:
+    """Leaves with thinner curves, and a certificate that tells by how much they are off."""
+    thinner, error = thinned(leaves, points)
+    if thinner is leaves or not isinstance(leaves, StepLeaves):
+        return thinner, certificate
+    # Rounded up. Of curves that were thinned before, the errors add up.
+    error += certificate.facts.get(CURVE_ERROR, 0.0)
+    if error:
+        unit = 10.0 ** (math.floor(math.log10(error)) - 1)
+        error = math.ceil(error / unit) * unit
+    text = f"thinned to at most {points} steps; survival is off by at most {error:.2g}"
+    remarks = [remark for remark in certificate.remarks if remark[0] != "curves"]
+    return thinner, replace(
+        certificate,
+        facts={**certificate.facts, CURVE_ERROR: error},
+        remarks=(*remarks, ("curves", text)),
+    )
+
+
+@cache
+def parameter_names(cls: Any) -> tuple[str, ...]:
+    """Names of the constructor parameters of an estimator's class, sorted."""
+    _, *parameters = signature(cls.__init__).parameters.values()
+    several = Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD
+    return tuple(sorted(one.name for one in parameters if one.kind not in several))
+
+
+def _read_parameters(cls: Any, given: dict[str, Any]) -> dict[str, Any]:
+    # A parameter that is newer than the file has its default. The checksum finds removed ones.
+    for name in set(given) - set(parameter_names(cls)):
+        raise ModelFormatError(f"parameters.{name} is not known")
+    return {name: _read_parameter(value) for name, value in given.items()}
+
+
+def _read_parameter(value: Any) -> Any:
+    if isinstance(value, document.MappingRecord):
+        return dict(value.pairs)
+    if isinstance(value, Record):
+        return getattr(bristlecone, str(value.__struct_config__.tag))(**asdict(value))
+    return value
+
+
+# Readers of encoders by the type of their record.
+_ENCODERS: dict[type[Record], Callable[[Any], Any]] = {
+    BinaryRecord: BinaryEncoder.from_record,
+    DesignRecord: DesignEncoder.from_record,
+    NumericRecord: NumericColumns.from_record,
+}
+
+
+def _read_encoder(model: document.Model, parameters: dict[str, Any]) -> Any:
+    kind: type[Record] = NumericRecord if parameters.get("encoder", "") is None else BinaryRecord
+    if isinstance(model.tree, document.SoftTreeRecord):
+        kind = DesignRecord
+    elif (model.tree.threshold is None) == (kind is NumericRecord):
+        raise ModelFormatError("tree.threshold contradicts parameters.encoder")
+    if type(model.encoder) is not kind:
+        raise ModelFormatError("encoder is not of the type that tree and parameters need")
+    with within("encoder"):
+        return _ENCODERS[kind](model.encoder)

@@ -1,0 +1,104 @@
+"""Bases of the objectives: engine, cuts, leaves and description of what is minimised."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone._encoder.cuts import Cut, RankedColumns
+from bristlecone._leaves.base import Leaves
+from bristlecone._search.certificate import GroupValues
+from bristlecone._search.cuts import Growth, SklearnTree, cuts_of_sklearn, cuts_of_task
+from bristlecone._search.engine import Engine, Problem, Task, engine_of
+from bristlecone._tree import Tree
+
+__all__ = ["Objective", "TaskObjective"]
+
+
+class Objective(ABC):
+    """Objective of a search: what the best tree has least of.
+
+    How the engine finds it, what cuts to offer it, the ``leaves`` of its trees, and its ``aim`` in
+    words. What else is here has an answer that suits most.
+    """
+
+    # What an admissible tree is, for messages.
+    admissible: ClassVar[str] = "a tree that satisfies the constraints"
+    infeasible: ClassVar[str] = "no tree satisfies the constraints"
+
+    @abstractmethod
+    def engine(self, problem: Problem) -> Engine:
+        """Functions of the engine that find the best tree of this problem."""
+
+    @abstractmethod
+    def target(self, data: Any) -> Any:
+        """Outcomes of training rows as the ``y`` of an encoder that learns from them."""
+
+    @abstractmethod
+    def cuts(self, data: Any, columns: RankedColumns, growth: Growth) -> list[Cut]:
+        """Cuts of greedy trees over every threshold, without what constrains whole trees."""
+
+    @abstractmethod
+    def leaves(self, tree: Tree, problem: Problem, solution: Any) -> Leaves:
+        """Leaves of a tree that was found."""
+
+    def losses(self, tree: Tree, problem: Problem, leaves: Any) -> NDArray[np.float64] | None:
+        """Share of the objective that every node has as a leaf, up to a sum over its rows.
+
+        Shape (node_count,); None where the objective is no sum over leaves.
+        """
+        return None
+
+    @property
+    def chooses_labels(self) -> bool:
+        """Whether the search chooses the labels of the leaves; else they follow from the rows."""
+        return False
+
+    def value(self, tree: Tree, problem: Problem, leaves: Any) -> float:
+        """Objective of a tree with these leaves over these rows, without the penalty of leaves."""
+        losses = self.losses(tree, problem, leaves)
+        assert losses is not None
+        return float(losses[tree.leaves].sum())
+
+    @abstractmethod
+    def aim(self, problem: Problem, leaves: Any) -> str:
+        """What was searched for, with its source: "the least mean cost (...)"."""
+
+    def remarks(self) -> tuple[tuple[str, str], ...]:
+        """What a reader of the objective value should know, as names and texts."""
+        return ()
+
+    def doubts(self, problem: Problem) -> tuple[str, ...]:
+        """What the user must be warned of, though there is a tree."""
+        return ()
+
+    def groups(self, tree: Tree, problem: Problem, leaves: Any) -> GroupValues | None:
+        """Quantity whose difference between two groups is limited, with its values."""
+        return None
+
+
+class TaskObjective(Objective):
+    """Objective with a task in the engine's registry.
+
+    A new objective is a subclass in a file of its own: its ``task``, the ``leaves`` of its trees,
+    and its ``aim`` in words.
+    """
+
+    @abstractmethod
+    def task(self, data: Any) -> Task:
+        """Task of the engine whose leaf costs are sums over rows; its greedy tree gives cuts."""
+
+    def engine(self, problem: Problem) -> Engine:
+        return engine_of(self.task(problem.data), problem.features)
+
+    def cuts(self, data: Any, columns: RankedColumns, growth: Growth) -> list[Cut]:
+        cuts = cuts_of_task(*self.task(data), columns, growth)
+        other = self.sklearn_tree(data)
+        return cuts if other is None else cuts + cuts_of_sklearn(other, columns, growth)
+
+    def sklearn_tree(self, data: Any) -> SklearnTree | None:
+        """Tree of scikit-learn whose cuts are added, too."""
+        return None

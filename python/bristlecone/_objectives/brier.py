@@ -1,0 +1,119 @@
+"""Integrated Brier score (Zhang, Xin, Seltzer, Rudin, "Optimal Sparse Survival Trees", 2024)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bristlecone._data.survival import TrainingData
+from bristlecone._leaves.brier import BrierScore, brier_score_of, check_time_grid, on_time_grid
+from bristlecone._leaves.minimum import prior_events
+from bristlecone._leaves.statistics import LeafStatistics, with_best_curves
+from bristlecone._leaves.survival import StepLeaves
+from bristlecone._objectives.survival import SurvivalObjective
+from bristlecone._search.engine import Engine, Problem, Task, engine_of
+from bristlecone._tree import Tree
+from bristlecone.exceptions import InvalidParameterError
+
+__all__ = ["Brier"]
+
+_AIMS = {
+    "kaplan-meier": "the Kaplan–Meier curve of each leaf",
+    "brier-optimal": "the curve of least score of each leaf",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Brier(SurvivalObjective):
+    """One survival curve per leaf, scored over time with weights for the censoring.
+
+    Parameters
+    ----------
+    curve, prior, shrinkage
+        As in SurvivalObjective; there is no prior.
+    grid : array of float, shape (n_times,), or None
+        Coarser times.
+    """
+
+    grid: NDArray[np.float64] | None
+
+    curves = ("kaplan-meier", "brier-optimal")
+    by_theta = False
+    auto_shrinkage = 20.0
+
+    @classmethod
+    def of(
+        cls, *, leaf_curve: str, prior: Any, shrinkage: Any, time_grid: ArrayLike | None
+    ) -> Brier:
+        grid = check_time_grid(time_grid)
+        if not isinstance(prior, str) and prior_events(prior) > 0:
+            raise InvalidParameterError(
+                f"prior={prior!r} needs objective='likelihood': it is on a relative hazard, "
+                "and leaves of objective='brier' have none"
+            )
+        curve, amount = cls.curve_of(leaf_curve), cls.shrinkage_of(shrinkage)
+        return cls(curve=curve, prior=0.0, shrinkage=amount, grid=grid)
+
+    def prepare(self, data: TrainingData) -> TrainingData:
+        if data.entry is not None:
+            raise ValueError(
+                "y has an 'entry': objective='brier' has no delayed entry, because its weights 1/G "
+                "hold only for rows observed from time 0 on; objective='likelihood' has it"
+            )
+        if self.grid is not None:
+            time, event = on_time_grid(data.time, data.event, self.grid)
+            data = data._replace(time=time, event=event)
+        if not data.time.max() > 0:
+            raise ValueError(
+                "y has no time after 0: objective='brier' is a mean over the times up to the last"
+            )
+        return data
+
+    def task(self, data: TrainingData) -> Task:
+        arrays = {"time": data.time, "event": data.event, "weight": data.weight}
+        return Task("brier", {**arrays, "leaf_curve": self.curve})
+
+    def fair_task(self, data: TrainingData) -> Task:
+        arrays = {"time": data.time, "event": data.event, "weight": data.weight}
+        return Task("fair-brier", arrays)
+
+    def engine(self, problem: Problem) -> Engine:
+        name, arrays = self.task(problem.data)
+        reference = {"reference_loss": problem.reference_loss}
+        return engine_of(Task(name, {**arrays, **reference}), problem.features)
+
+    def finished(
+        self,
+        statistics: tuple[LeafStatistics, ...],
+        leaf: NDArray[np.int64],
+        data: TrainingData,
+    ) -> tuple[LeafStatistics, ...]:
+        if self.curve != "brier-optimal":
+            return statistics
+        return with_best_curves(statistics, leaf, data)
+
+    def losses(self, tree: Tree, problem: Problem, leaves: StepLeaves) -> NDArray[np.float64]:
+        data = problem.data
+        # One for all trees of the problem, as of a size path.
+        if "score" not in problem.memo:
+            problem.memo["score"] = brier_score_of(data.time, data.event, data.weight)
+        score: BrierScore = problem.memo["score"]
+        rows = tree.apply(problem.features), data.time, data.event, data.weight
+        return score.node_losses(tree, *rows, self.curve) / tree.weighted_n_node_samples[0]
+
+    def aim(self, problem: Problem, leaves: StepLeaves) -> str:
+        return (
+            f"the least integrated Brier score of {_AIMS[self.curve]} over all times up to the "
+            "last, weighted by the inverse probability of censoring (Zhang, Xin, Seltzer and "
+            "Rudin, AISTATS 2024, eqs. 1–2)"
+        )
+
+    def remarks(self) -> tuple[tuple[str, str], ...]:
+        loss = "integrated Brier score"
+        if self.grid is not None:
+            grid = self.grid
+            loss += f" over a time grid of {grid.size} ({grid[0]:g} to {grid[-1]:g})"
+        return (("loss", loss),)

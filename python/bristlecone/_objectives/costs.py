@@ -1,0 +1,93 @@
+"""Costs of labels: of errors, and of the questions asked on the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone._encoder.cuts import Cut, RankedColumns
+from bristlecone._leaves.labels import ClassLeaves, sum_by_leaf
+from bristlecone._objectives.base import Objective
+from bristlecone._objectives.labels import ClassObjective
+from bristlecone._objectives.prices import Prices, binary_prices, column_prices, path_prices
+from bristlecone._search.cuts import Growth, cuts_of_task
+from bristlecone._search.engine import Engine, Problem, Task, engine_of
+from bristlecone._tree import Tree
+
+__all__ = ["LabelCosts"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelCosts(ClassObjective):
+    """Mean cost of the labels given, and of the questions asked.
+
+    Parameters
+    ----------
+    shrinkage : float
+        As in ClassObjective.
+    feature_costs, feature_discounts, feature_groups, feature_origins
+        Prices of the questions, as the user gives them; no costs mean that they are free.
+    """
+
+    feature_costs: Any = None
+    feature_discounts: Any = None
+    feature_groups: Any = None
+    feature_origins: Any = None
+
+    @property
+    def _given(self) -> tuple[Any, ...]:
+        return (
+            self.feature_costs,
+            self.feature_discounts,
+            self.feature_groups,
+            self.feature_origins,
+        )
+
+    def target(self, data: Any) -> Floats:
+        return data.costs
+
+    def task(self, data: Any, prices: Prices | None = None) -> Task:
+        costs = {"costs": np.ascontiguousarray(data.costs), "weight": data.weight}
+        if prices is None:
+            return Task("label-costs", costs)
+        own = {f"feature_{name}": array for name, array in prices._asdict().items()}
+        return Task("priced-costs", {**costs, **own})
+
+    def engine(self, problem: Problem) -> Engine:
+        prices = binary_prices(problem.encoder, *self._given)
+        return engine_of(self.task(problem.data, prices), problem.features)
+
+    def cuts(self, data: Any, columns: RankedColumns, growth: Growth) -> list[Cut]:
+        prices = None
+        if self.feature_costs is not None:
+            whole = column_prices(columns.columns, *self._given)
+            prices = whole.of(np.array(columns.places))
+        return cuts_of_task(*self.task(data, prices), columns, growth)
+
+    def best_labels(self, leaf: NDArray[np.int64], values: Floats, data: Any) -> NDArray[Any]:
+        return sum_by_leaf(leaf, len(values), data.costs, data.weight).argmin(axis=1)
+
+    def prices(self, tree: Tree, problem: Problem) -> Floats:
+        return path_prices(tree, binary_prices(problem.encoder, *self._given))
+
+    def losses(self, tree: Tree, problem: Problem, leaves: ClassLeaves) -> Floats:
+        data, leaf = problem.data, tree.leaf_index(problem.features)
+        costs = tree.node_sums(sum_by_leaf(leaf, tree.n_leaves, data.costs, data.weight))
+        return costs.min(axis=1) / tree.weighted_n_node_samples[0]
+
+    def value(self, tree: Tree, problem: Problem, leaves: ClassLeaves) -> float:
+        weight = tree.weighted_n_node_samples[tree.leaves]
+        asked = float(np.average(leaves.prices, weights=weight))
+        return Objective.value(self, tree, problem, leaves) + asked
+
+    def aim(self, problem: Problem, leaves: ClassLeaves) -> str:
+        asked = ", the prices of the questions asked included" if leaves.prices.any() else ""
+        return (
+            f"the least mean cost of the labels given{asked} (van der Linden, de Weerdt and "
+            "Demirović, NeurIPS 2023)"
+        )

@@ -1,0 +1,212 @@
+"""Objectives of classifiers: sums over the classes of a leaf, and measures of the whole tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import xlogy
+from sklearn.tree import DecisionTreeClassifier
+
+from bristlecone._leaves.labels import ClassLeaves
+from bristlecone._objectives.base import Objective, TaskObjective
+from bristlecone._search.cuts import SklearnTree
+from bristlecone._search.engine import Engine, Problem, Task, engine_of
+from bristlecone._tree import Tree
+
+__all__ = ["AIMS", "ClassObjective", "LabelSums", "Measure"]
+
+Floats = NDArray[np.float64]
+
+AIMS = {
+    "accuracy": "the least share of misclassified weight",
+    "balanced-accuracy": "the least mean, over the classes, of the share that is misclassified",
+    "gini": "the least Gini impurity of the leaves, weighted by leaf",
+    "entropy": "the least entropy of the leaves, weighted by leaf",
+    "f1": "the greatest F1 score of the second class; the objective is 1 less that (van der "
+    "Linden, de Weerdt and Demirović, NeurIPS 2023)",
+    "mcc": "the greatest Matthews correlation; the objective is 1 less that",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassObjective(TaskObjective):
+    """Base of objectives whose leaves are classes, by the weights of the rows' classes.
+
+    Parameters
+    ----------
+    shrinkage : float
+        λ of the shares.
+    """
+
+    shrinkage: float
+
+    # Whether errors are weighted so that all classes count the same.
+    balanced = False
+
+    def target(self, data: Any) -> NDArray[Any]:
+        # As text: whole numbers could be meant as numbers.
+        return data.classes.astype(str)[data.labels]
+
+    def task(self, data: Any) -> Task:
+        return _accuracy(data, "accuracy")
+
+    def sklearn_tree(self, data: Any) -> SklearnTree | None:
+        return SklearnTree(DecisionTreeClassifier(), data.labels, data.weight, by_label=True)
+
+    def leaves(self, tree: Tree, problem: Problem, solution: Any) -> ClassLeaves:
+        data = problem.data
+        leaf = tree.leaf_index(problem.features)
+        values = _class_weights(leaf, tree.n_leaves, data)
+        if self.balanced:
+            total = values.sum(axis=0)
+            values = values / np.where(total > 0, total, 1.0)
+        if hasattr(solution, "labels"):
+            labels = solution.labels[tree.leaves]
+        else:
+            labels = self.best_labels(leaf, values, data)
+        return ClassLeaves(
+            labels=data.classes,
+            label=np.asarray(labels, dtype=np.int64),
+            values=values,
+            shrinkage=self.shrinkage,
+            shares=ClassLeaves.shares_of(tree, values, self.shrinkage, balanced=self.balanced),
+            price=self.prices(tree, problem),
+        )
+
+    def best_labels(self, leaf: NDArray[np.int64], values: Floats, data: Any) -> NDArray[Any]:
+        """Best class of every leaf where the search does not say which it took.
+
+        That of the largest value; the first of several.
+        """
+        return values.argmax(axis=1)
+
+    def value(self, tree: Tree, problem: Problem, leaves: ClassLeaves) -> float:
+        """Share of the weight that does not have the label of its leaf."""
+        given = np.take_along_axis(leaves.values, leaves.label[:, None], axis=1)
+        return float((leaves.values.sum() - given.sum()) / leaves.values.sum())
+
+    def prices(self, tree: Tree, problem: Problem) -> Floats | None:
+        """Feature costs on the path to every leaf; None where features are free."""
+        return None
+
+    def losses(self, tree: Tree, problem: Problem, leaves: ClassLeaves) -> Floats | None:
+        values = tree.node_sums(leaves.values)
+        return (values.sum(axis=1) - values.max(axis=1)) / values[0].sum()
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelSums(ClassObjective):
+    """Loss that is a sum over the leaves.
+
+    Parameters
+    ----------
+    shrinkage : float
+        As in ClassObjective.
+    name : {"accuracy", "balanced-accuracy", "gini", "entropy"}
+    """
+
+    name: str
+
+    @property
+    def balanced(self) -> bool:  # type: ignore[override]
+        return self.name == "balanced-accuracy"
+
+    def task(self, data: Any) -> Task:
+        return _accuracy(data, self.name)
+
+    def sklearn_tree(self, data: Any) -> SklearnTree:
+        weight = data.weight
+        if self.balanced:
+            own = np.ones(len(data.labels)) if weight is None else weight
+            weight = own / np.bincount(data.labels, weights=own)[data.labels]
+        criterion = "entropy" if self.name == "entropy" else "gini"
+        by_label = self.name not in ("gini", "entropy")
+        tree = DecisionTreeClassifier(criterion=criterion)
+        return SklearnTree(tree, data.labels, weight, by_label)
+
+    def losses(self, tree: Tree, problem: Problem, leaves: ClassLeaves) -> Floats | None:
+        if self.name in ("accuracy", "balanced-accuracy"):
+            return super().losses(tree, problem, leaves)
+        values = tree.node_sums(leaves.values)
+        total = values.sum(axis=1, keepdims=True)
+        share = values / total
+        impure = values * (1 - share) if self.name == "gini" else -xlogy(values, share)
+        return impure.sum(axis=1) / total[0]
+
+    def value(self, tree: Tree, problem: Problem, leaves: ClassLeaves) -> float:
+        return Objective.value(self, tree, problem, leaves)
+
+    def aim(self, problem: Problem, leaves: ClassLeaves) -> str:
+        return AIMS[self.name]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure(ClassObjective):
+    """Measure of the whole tree, chosen from the front of false positives and false negatives.
+
+    Parameters
+    ----------
+    shrinkage : float
+        As in ClassObjective.
+    name : {"f1", "mcc"}
+    """
+
+    name: str
+
+    @property
+    def chooses_labels(self) -> bool:
+        return True
+
+    def engine(self, problem: Problem) -> Engine:
+        data = problem.data
+        arrays = {"labels": data.labels, "weight": data.weight}
+        task = Task("matthews", arrays)
+        if self.name == "f1":
+            task = Task("f-measure", {**arrays, "beta": 1.0})
+        return engine_of(task, problem.features)
+
+    def losses(self, tree: Tree, problem: Problem, leaves: ClassLeaves) -> None:
+        return None
+
+    def value(self, tree: Tree, problem: Problem, leaves: ClassLeaves) -> float:
+        """1 less the measure; its correlation is 0 where all leaves have the same label."""
+        positive = leaves.label == 1
+        (tn, fn), (fp, tp) = (
+            leaves.values[~positive].sum(axis=0),
+            leaves.values[positive].sum(axis=0),
+        )
+        if self.name == "f1":
+            return float((fp + fn) / (2 * tp + fp + fn))
+        if positive.all() or not positive.any():
+            return 1.0
+        tn, fn, fp, tp = np.array([tn, fn, fp, tp]) / (tn + fn + fp + tp)
+        scale = np.sqrt((tp + fp) * (tn + fn)) * np.sqrt((tp + fn) * (tn + fp))
+        product = tp * tn - fp * fn
+        if product < 0:
+            return float(1 - product / scale)
+        # scale² - product² without a difference of nearly equal numbers.
+        rest = tp * tn * (fp + fn) + fp * fn * (tp + tn)
+        return float(rest / (scale * (scale + product)))
+
+    def aim(self, problem: Problem, leaves: ClassLeaves) -> str:
+        return AIMS[self.name]
+
+
+def _accuracy(data: Any, name: str) -> Task:
+    labels, n_classes = data.labels, len(data.classes)
+    present = np.bincount(labels, minlength=n_classes) > 0
+    if not present.all():
+        # The engine does not know classes of weight zero.
+        labels, n_classes = (np.cumsum(present) - 1)[labels], int(present.sum())
+    return Task(name, {"labels": labels, "n_classes": n_classes, "weight": data.weight})
+
+
+def _class_weights(leaf: NDArray[np.int64], n_leaves: int, data: Any) -> Floats:
+    """Weight of every class in every leaf, shape (n_leaves, n_classes)."""
+    shape = n_leaves, len(data.classes)
+    cell = leaf * shape[1] + data.labels
+    flat = np.bincount(cell, weights=data.weight, minlength=shape[0] * shape[1])
+    return flat.astype(np.float64).reshape(shape)

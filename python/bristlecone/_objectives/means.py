@@ -1,0 +1,112 @@
+"""Squared error about the mean of a leaf."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.tree import DecisionTreeRegressor
+
+from bristlecone._leaves.means import MeanLeaves, weighted_quantiles
+from bristlecone._objectives.base import TaskObjective
+from bristlecone._search.cuts import SklearnTree
+from bristlecone._search.engine import Problem, Task
+from bristlecone._tree import Tree
+
+__all__ = ["SquaredError"]
+
+# Binary exponents of differences whose squares are far from the ends of the range of numbers.
+_ORDINARY = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class SquaredError(TaskObjective):
+    """Mean squared error.
+
+    Parameters
+    ----------
+    shrinkage : float
+        λ of the predictions.
+    """
+
+    shrinkage: float
+
+    def target(self, data: Any) -> NDArray[np.float64]:
+        return data.target
+
+    def task(self, data: Any) -> Task:
+        return Task("regression", {"target": data.target, "weight": data.weight})
+
+    def sklearn_tree(self, data: Any) -> SklearnTree:
+        return SklearnTree(DecisionTreeRegressor(), data.target, data.weight, by_label=False)
+
+    def leaves(self, tree: Tree, problem: Problem, solution: Any) -> MeanLeaves:
+        groups = _Groups(tree, problem)
+        leaves = range(tree.n_leaves)
+        spread = np.array([groups.spread(leaf, leaf) for leaf in leaves])
+        quantiles = [weighted_quantiles(*groups.rows(leaf, leaf)) for leaf in leaves]
+        means = spread[:, 0]
+        predicted = MeanLeaves.shrunk(tree, means, self.shrinkage)
+        return MeanLeaves(means, spread[:, 1], np.array(quantiles), self.shrinkage, predicted)
+
+    def losses(self, tree: Tree, problem: Problem, leaves: MeanLeaves) -> NDArray[np.float64]:
+        """Squared error of every node about its own mean."""
+        groups = _Groups(tree, problem)
+        # In preorder the leaves below a node follow it.
+        first = np.searchsorted(tree.leaves, np.arange(tree.node_count))
+        last = first + tree.node_sums(np.ones(tree.n_leaves, dtype=np.int64)) - 1
+        variance = np.empty(tree.node_count)
+        variance[tree.leaves] = leaves.variance
+        for node in np.flatnonzero(~tree.is_leaf):
+            variance[node] = groups.spread(first[node], last[node])[1]
+        size = tree.weighted_n_node_samples
+        return variance * (size / size[0])
+
+    def aim(self, problem: Problem, leaves: MeanLeaves) -> str:
+        return "the least mean squared error"
+
+
+class _Groups:
+    """The rows in the order of their leaves: those below a node are neighbours."""
+
+    def __init__(self, tree: Tree, problem: Problem) -> None:
+        leaf = tree.leaf_index(problem.features)
+        order = np.argsort(leaf, kind="stable")
+        weight = problem.data.weight
+        self.target = problem.data.target[order]
+        self.weight = None if weight is None else weight[order]
+        self.begin = np.concatenate([[0], np.bincount(leaf, minlength=tree.n_leaves).cumsum()])
+
+    def rows(self, first: int, last: int) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+        """Targets and weights of the rows from one leaf to another."""
+        rows = slice(self.begin[first], self.begin[last + 1])
+        return self.target[rows], None if self.weight is None else self.weight[rows]
+
+    def spread(self, first: int, last: int) -> tuple[float, float]:
+        """Weighted mean and variance of the rows from one leaf to another.
+
+        Differences from a row are exact where targets are close to each other, however far from
+        zero, and what is left of their mean is taken off the mean square. Where their squares could
+        leave the range of numbers both are in units of the largest difference.
+        """
+        own, weight = self.rows(first, last)
+        if weight is None:
+            share = np.ones(own.size)
+        else:
+            # By a power of two: nothing is rounded.
+            share = np.ldexp(weight, -int(np.frexp(weight.max())[1]))
+        total = share.sum()
+        differ = own - own[0]
+        unit = int(np.frexp(np.abs(differ).max())[1])
+        if abs(unit) < _ORDINARY:
+            unit = 0
+        else:
+            differ = np.ldexp(differ, -unit)
+        middle = share @ differ / total
+        left = differ - middle
+        square, rest = (share * left) @ left / total, share @ left / total
+        mean = math.fsum((share * own).tolist()) / total
+        return mean, np.ldexp(max(square - rest**2, 0.0), 2 * unit)

@@ -1,0 +1,226 @@
+"""Objectives of the user's own: what a leaf costs as a function of sums over its rows."""
+
+from __future__ import annotations
+
+import math
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bristlecone._encoder.cuts import Cut, RankedColumns
+from bristlecone._leaves.own import OwnLeaves
+from bristlecone._objectives.base import Objective
+from bristlecone._objectives.own_checks import costs_of, optional_costs_of
+from bristlecone._search.cuts import Growth, cuts_by_costs
+from bristlecone._search.engine import Engine, Problem, engine_of
+from bristlecone._search.engine import Task as EngineTask
+from bristlecone._tree import Tree
+
+__all__ = ["OwnData", "OwnObjective", "Task"]
+
+
+class Task(ABC):
+    """An objective of one's own: what a leaf costs, as a function of sums over its rows.
+
+    A tree costs what its leaves cost together, and the best tree is the one that costs least. All
+    that the engine knows of a task are two methods, ``statistics`` and ``leaf_cost``. Any object
+    that has them is a task; this class only says what they are.
+
+    Four more are optional; a task that has no use for one does not define it:
+
+    * ``split_cost(sums)``: cost of a split of each node, shape (m,), finite and not negative,
+      whatever the question asked. The ``leaf_penalty`` comes on top.
+    * ``lower_bound(sums)``: what the leaf costs of no partition of the rows of each node add up to
+      less than, shape (m,). Deep trees are searched for faster with it, and a search that a limit
+      stopped has a finite ``gap_``. Zeros will do when no leaf costs less than zero.
+    * ``leaf_value(sums)``: what each leaf predicts, shape (m,) or (m, p), of any dtype. It makes
+      ``predict``.
+    * ``score(y, predicted, sample_weight)``: how good predictions for other rows are, greater for
+      better. It makes ``score``.
+
+    ``sums`` are always float64 of shape (m, k), each column contiguous: row j holds the statistics
+    of one node, summed over its rows. No node is empty, and none has fewer than
+    ``min_samples_leaf`` rows; m is anything from 1 to some ten thousand. An answer may depend on
+    the sums of its own node alone. The methods are called from threads of the search, one call at a
+    time.
+
+    See Also
+    --------
+    OptimalTree : Finds the best tree for a task.
+
+    Notes
+    -----
+    Separable in the sense of van der Linden, de Weerdt and Demirović, "Necessary and Sufficient
+    Conditions for Optimal Decision Trees using Dynamic Programming" (NeurIPS 2023), theorem 4.6:
+    statistics add up, and costs of leaves add up.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bristlecone import OptimalTree, Task
+    >>> class Errors(Task):
+    ...     def statistics(self, X, y):
+    ...         return np.column_stack([y == 0, y == 1])
+    ...
+    ...     def leaf_cost(self, sums):
+    ...         return sums.min(axis=1)
+    >>> X, y = [[0], [1], [1]], np.array([0, 1, 1])
+    >>> OptimalTree(task=Errors(), max_depth=1).fit(X, y).leaf_costs_.tolist()
+    [0.0, 0.0]
+    """
+
+    @abstractmethod
+    def statistics(self, X: Any, y: Any) -> ArrayLike:
+        """Statistics of every row, per unit of its weight.
+
+        Parameters
+        ----------
+        X, y
+            As given to ``fit``.
+
+        Returns
+        -------
+        array-like, shape (n, k)
+            Finite numbers. The engine multiplies row i by its ``sample_weight``.
+        """
+
+    @abstractmethod
+    def leaf_cost(self, sums: NDArray[np.float64]) -> ArrayLike:
+        """Cost of each node as a leaf.
+
+        Parameters
+        ----------
+        sums : array of float, shape (m, k)
+            Statistics of each node, summed over its rows.
+
+        Returns
+        -------
+        array-like, shape (m,)
+            Finite, or +inf where the node may not be a leaf; any sign.
+        """
+
+
+class OwnData(NamedTuple):
+    """Checked rows of a fit, all of positive weight; ``statistics`` float64 (n, k), weighted."""
+
+    X: Any
+    statistics: NDArray[np.float64]
+    weight: NDArray[np.float64] | None
+
+    @property
+    def total_weight(self) -> float:
+        """Weight of all rows."""
+        return float(len(self.statistics)) if self.weight is None else math.fsum(self.weight)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OwnObjective(Objective):
+    """Mean cost by a task.
+
+    Parameters
+    ----------
+    own : Task
+        The task.
+    leaf_penalty : float
+        Added per leaf, for the check of what the search found.
+    """
+
+    own: Any
+    leaf_penalty: float
+
+    admissible = "a tree without a leaf of cost inf"
+    infeasible = "every tree has a leaf of cost inf, be it by a division by zero"
+
+    def engine(self, problem: Problem) -> Engine:
+        data = problem.data
+        task = EngineTask(
+            "own",
+            {
+                "statistics": data.statistics,
+                "leaf_cost": costs_of(self.own, "leaf_cost"),
+                "split_cost": optional_costs_of(self.own, "split_cost"),
+                "lower_bound": optional_costs_of(self.own, "lower_bound"),
+                "total_weight": data.total_weight,
+            },
+        )
+        engine = engine_of(task, problem.features)
+        return engine._replace(forecast=partial(self._forecast, engine.forecast, data.statistics))
+
+    def target(self, data: OwnData) -> NDArray[np.float64]:
+        """Statistics of every row, all that leaf costs know, on one scale."""
+        own = data.statistics
+        if data.weight is not None:
+            own = own / data.weight[:, None]
+        mean = np.average(own, axis=0, weights=data.weight)
+        spread = np.sqrt(np.average((own - mean) ** 2, axis=0, weights=data.weight))
+        return own / np.where(spread > 0, spread, 1.0)
+
+    def cuts(self, data: OwnData, columns: RankedColumns, growth: Growth) -> list[Cut]:
+        costs = costs_of(self.own, "leaf_cost"), optional_costs_of(self.own, "split_cost")
+        return cuts_by_costs(data.statistics, *costs, data.total_weight, columns, growth)
+
+    def _forecast(
+        self,
+        forecast: Callable[..., dict[str, float]],
+        statistics: NDArray[np.float64],
+        **settings: Any,
+    ) -> dict[str, float]:
+        """Forecast of the engine, and the task's own time for so many leaf costs."""
+        leaf_cost = costs_of(self.own, "leaf_cost")
+        expected = forecast(**settings)
+        sums = np.tile(statistics.sum(axis=0), (1 << 14, 1)).copy(order="F")
+        start = time.perf_counter()
+        leaf_cost(sums)
+        per_cell = (time.perf_counter() - start) / len(sums)
+        return {**expected, "seconds": expected["seconds"] + expected["cells"] * per_cell}
+
+    def leaves(self, tree: Tree, problem: Problem, solution: Any) -> OwnLeaves:
+        data = problem.data
+        sums = _node_sums(tree, problem.features, data.statistics)
+        costs = costs_of(self.own, "leaf_cost")(sums[tree.is_leaf])
+        split_cost = optional_costs_of(self.own, "split_cost")
+        total = math.fsum(costs)
+        if split_cost is not None and tree.n_leaves > 1:
+            total += math.fsum(split_cost(sums[~tree.is_leaf]))
+        objective = total / data.total_weight + self.leaf_penalty * tree.n_leaves
+        if not abs(objective - solution.objective) <= 1e-9 * max(1.0, abs(objective)):
+            raise ValueError(
+                f"the tree costs {objective!r} by its rows, {solution.objective!r} by the sums of "
+                "the search: the statistics of one column differ too much in size, or "
+                "task.leaf_cost makes much of the last digits of the sums"
+            )
+        values = None
+        if getattr(self.own, "leaf_value", None) is not None:
+            values = np.array(self.own.leaf_value(sums[tree.is_leaf]))
+            if values.ndim not in (1, 2) or len(values) != tree.n_leaves:
+                raise ValueError(
+                    f"task.leaf_value returned an array of shape {values.shape} for "
+                    f"{tree.n_leaves} leaves; expected one value, or row of values, per leaf"
+                )
+        return OwnLeaves(sums[tree.is_leaf], costs, values)
+
+    def losses(self, tree: Tree, problem: Problem, leaves: OwnLeaves) -> NDArray[np.float64] | None:
+        sums = np.asfortranarray(tree.node_sums(leaves.sums))
+        costs = costs_of(self.own, "leaf_cost")(sums)
+        return costs / problem.data.total_weight if np.isfinite(costs).all() else None
+
+    def aim(self, problem: Problem, leaves: OwnLeaves) -> str:
+        return f"the least mean cost by the task {type(self.own).__name__}"
+
+
+def _node_sums(
+    tree: Tree, rows: NDArray[np.uint8], statistics: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Statistics summed over the rows of every node, each rounded once, (node_count, k)."""
+    passes = tree.decision_path(rows).tocsc()
+    sums = np.empty((tree.node_count, statistics.shape[1]), order="F")
+    for node in range(tree.node_count):
+        of_node = statistics[passes.indices[passes.indptr[node] : passes.indptr[node + 1]]]
+        sums[node] = [math.fsum(column) for column in of_node.T]
+    return sums

@@ -1,0 +1,219 @@
+"""Fairness: limits on how much a tree may differ between two groups, and a penalty."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from bristlecone._data.checks import check_real
+from bristlecone._data.groups import Groups, check_two_groups
+from bristlecone.exceptions import InvalidParameterError
+
+__all__ = [
+    "CurveParity",
+    "DemographicParity",
+    "EqualityOfOpportunity",
+    "Fairness",
+    "GroupConstraint",
+    "RmstParity",
+]
+
+
+class Fairness(BaseEstimator):
+    """What ``fairness`` takes: how two groups are to be treated alike."""
+
+    sensitive_feature: str | int | None
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return bool(self.get_params() == other.get_params())
+
+    def groups_of(self, X: Any, sensitive_features: Any, kept: NDArray[np.bool_] | None) -> Groups:
+        """The two groups of the kept rows: those given, or else those of the column."""
+        groups = check_two_groups(X, sensitive_features, self.sensitive_feature, kept, "fairness")
+        if groups is None:
+            raise ValueError(
+                "fairness needs groups: fairness.sensitive_feature, or sensitive_features of fit"
+            )
+        return groups
+
+
+class GroupConstraint(Fairness):
+    """Limit on the difference between two groups; what differs is that of a subclass."""
+
+    # What limits must not exceed.
+    most: ClassVar[float] = np.inf
+
+    def __init__(self, limit: float, *, sensitive_feature: str | int | None = None) -> None:
+        self.limit = limit
+        self.sensitive_feature = sensitive_feature
+
+    def check(self) -> None:
+        """Raise InvalidParameterError for parameters that are not accepted."""
+        check_real("fairness.limit", self.limit, 0.0)
+        if self.limit > self.most:
+            raise InvalidParameterError(
+                f"fairness.limit must be at most {self.most:g}; got {self.limit!r}"
+            )
+
+
+class DemographicParity(GroupConstraint):
+    """Demographic parity: limit on how much the shares predicted to be positive differ.
+
+    For :class:`~bristlecone.FairTreeClassifier`.
+
+    Parameters
+    ----------
+    limit : float
+        Largest difference, between 0 and 1.
+    sensitive_feature : str, int or None, default=None
+        Column of ``X``, by name or position, that takes one value per group. None: the groups are
+        given to ``fit`` as ``sensitive_features``. The column stays a feature; for a tree that
+        cannot split on it, pass the groups to ``fit`` and leave the column out of ``X``.
+
+    See Also
+    --------
+    EqualityOfOpportunity : Compares the rows of the positive class only.
+
+    Examples
+    --------
+    >>> from bristlecone import DemographicParity, FairTreeClassifier
+    >>> X, y = [[0], [0], [1], [1]], [0, 1, 1, 1]
+    >>> tree = FairTreeClassifier(fairness=DemographicParity(0.0))
+    >>> tree.fit(X, y, sensitive_features=["a", "b", "a", "b"]).group_rates_.tolist()
+    [1.0, 1.0]
+    """
+
+    most = 1.0
+
+
+class EqualityOfOpportunity(GroupConstraint):
+    """Equality of opportunity: limit on how much the true positive rates of two groups differ.
+
+    For :class:`~bristlecone.FairTreeClassifier`.
+
+    Parameters
+    ----------
+    limit : float
+        Largest difference, between 0 and 1.
+    sensitive_feature : str, int or None, default=None
+        Column of ``X``, by name or position, that takes one value per group. None: the groups are
+        given to ``fit`` as ``sensitive_features``. The column stays a feature; for a tree that
+        cannot split on it, pass the groups to ``fit`` and leave the column out of ``X``.
+
+    See Also
+    --------
+    DemographicParity : Compares all rows.
+
+    Examples
+    --------
+    >>> from bristlecone import EqualityOfOpportunity, FairTreeClassifier
+    >>> X, y = [[0], [0], [1], [1]], [1, 1, 1, 0]
+    >>> tree = FairTreeClassifier(fairness=EqualityOfOpportunity(0.0))
+    >>> tree.fit(X, y, sensitive_features=["a", "b", "a", "b"]).group_rates_.tolist()
+    [1.0, 1.0]
+    """
+
+    most = 1.0
+
+
+class RmstParity(GroupConstraint):
+    """Limit on the difference of two groups' mean restricted survival time.
+
+    With μ = ∫₀^τ S the restricted mean of the curve a leaf predicts, and M_g the mean of μ over
+    the training rows of group g, a tree is allowed when |M₁ − M₀| ≤ ``limit``. The limit is a
+    property of the predictions for the groups as a whole; outcomes within a leaf may differ.
+
+    Parameters
+    ----------
+    limit : float
+        Largest difference, in the unit of time; 0 asks for equal means.
+    tau : float or None, default=None
+        End τ of the integral, in the unit of time; None is the last training time.
+    sensitive_feature : str, int or None, default=None
+        Column of ``X``, by name or position, that takes one value per group. None: the groups are
+        given to ``fit`` as ``sensitive_features``. The column stays a feature; for a tree that
+        cannot split on it, pass the groups to ``fit`` and leave the column out of ``X``.
+
+    See Also
+    --------
+    DemographicParity, EqualityOfOpportunity : For classifiers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bristlecone import OptimalSurvivalTree, RmstParity
+    >>> X = np.array([[0], [0], [1], [1]], dtype=bool)
+    >>> event, time = np.array([True, True, True, False]), np.array([1.0, 2.0, 5.0, 6.0])
+    >>> tree = OptimalSurvivalTree(
+    ...     max_depth=1, min_events_leaf=None, prior=0, fairness=RmstParity(0.5)
+    ... )
+    >>> tree.fit(X, (event, time), sensitive_features=["a", "b", "a", "b"]).n_leaves_
+    2
+    >>> tree.fit(X, (event, time), sensitive_features=["a", "a", "b", "b"]).n_leaves_
+    1
+    """
+
+    def __init__(
+        self,
+        limit: float,
+        *,
+        tau: float | None = None,
+        sensitive_feature: str | int | None = None,
+    ) -> None:
+        super().__init__(limit, sensitive_feature=sensitive_feature)
+        self.tau = tau
+
+    def check(self) -> None:
+        """Raise InvalidParameterError for parameters that are not accepted."""
+        super().check()
+        check_real("fairness.tau", self.tau, 0.0, optional=True)
+        if self.tau is not None and not self.tau > 0:
+            raise InvalidParameterError(f"fairness.tau must be positive; got {self.tau!r}")
+
+
+class CurveParity(Fairness):
+    """Penalty on the distance between the survival curves of two groups.
+
+    For :class:`~bristlecone.SoftSurvivalTree`. The penalty is ρ in the objective of Consolo, Amaldi
+    and Carrizosa (EJOR 2026, eq. 4): the price of ∫ (S_i − S_j)² dt, summed over the pairs of rows
+    i and j of different groups.
+
+    Parameters
+    ----------
+    penalty : float
+        Price ρ. Since it multiplies a sum over pairs of rows, a multiple of one over the product
+        of the groups' sizes is a good start. With 0 the distance is reported only.
+    sensitive_feature : str, int or None, default=None
+        Column of ``X``, by name or position, that takes one value per group. None: the groups are
+        given to ``fit`` as ``sensitive_features``. The column stays a feature; for a tree that
+        cannot weigh it, pass the groups to ``fit`` and leave the column out of ``X``.
+
+    See Also
+    --------
+    RmstParity : A limit, for trees that are searched for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bristlecone import SoftSurvivalTree
+    >>> from bristlecone import CurveParity
+    >>> rng = np.random.default_rng(0)
+    >>> X, group = rng.normal(size=(200, 1)), np.arange(200) % 2
+    >>> y = np.ones(200, bool), rng.exponential(size=200) * (1 + group)
+    >>> tree = SoftSurvivalTree(depth=1, fairness=CurveParity(0.001), random_state=0)
+    >>> bool(tree.fit(X, y, sensitive_features=group).fairness_distance_ >= 0)
+    True
+    """
+
+    def __init__(self, penalty: float, *, sensitive_feature: str | int | None = None) -> None:
+        self.penalty = penalty
+        self.sensitive_feature = sensitive_feature
+
+    def check(self) -> None:
+        """Raise InvalidParameterError for parameters that are not accepted."""
+        check_real("fairness.penalty", self.penalty, 0.0)

@@ -1,0 +1,165 @@
+"""Feature costs: of columns, of groups of columns, and of their binary features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone._data.arrays import unmasked
+from bristlecone._data.targets import check_amounts
+from bristlecone._tree import Tree
+from bristlecone.exceptions import InvalidParameterError
+
+__all__ = ["Prices", "binary_prices", "column_prices", "path_prices"]
+
+_NO_GROUP = -1
+
+
+class Prices(NamedTuple):
+    """Feature costs of binary features, or of columns, every array of shape (n_features,).
+
+    A node that asks for feature f costs every row that reaches it nothing when a feature of the
+    same ``origin`` was asked for above, ``discount`` when one of the same ``group`` was (-1: no
+    group), else ``cost``.
+    """
+
+    cost: NDArray[np.float64]
+    discount: NDArray[np.float64]
+    origin: NDArray[np.int64]
+    group: NDArray[np.int64]
+
+    def of(self, places: NDArray[np.int64]) -> Prices:
+        """Prices of the features at these places."""
+        cost, discount = self.cost[places], self.discount[places]
+        return Prices(cost, discount, self.origin[places], self.group[places])
+
+
+def binary_prices(
+    encoder: Any, costs: Any, discounts: Any, groups: Any, origins: Any
+) -> Prices | None:
+    """Costs of the binary features of a fitted encoder; None when all are free.
+
+    Parameters
+    ----------
+    encoder : fitted encoder
+        A BinaryEncoder, or one that makes one feature of every column and keeps its name.
+    costs, discounts, groups, origins : mapping, sequence or None
+        By column: from the name (or position) of a column, or one entry per column.
+
+    Raises
+    ------
+    InvalidParameterError
+        For an encoder that does not tell the columns, names of no column, another number of
+        entries, and amounts that are negative or a discounted cost above the cost.
+    """
+    if costs is None:
+        for name, value in (("discounts", discounts), ("groups", groups), ("origins", origins)):
+            if value is not None:
+                raise InvalidParameterError(f"feature_{name} needs feature_costs")
+        return None
+    names, asks = _columns_of(encoder)
+    prices = column_prices(names, costs, discounts, groups, origins)
+    return prices.of(asks)
+
+
+def column_prices(
+    names: list[str], costs: Any, discounts: Any, groups: Any, origins: Any
+) -> Prices:
+    """Prices of the columns of these names; as ``binary_prices``."""
+    cost = check_amounts("feature_costs", _by_column("feature_costs", costs, names, 0.0))
+    fallback = cost.tolist()
+    given = _by_column("feature_discounts", discounts, names, None)
+    discount = check_amounts(
+        "feature_discounts",
+        [own if less is None else less for own, less in zip(fallback, given, strict=True)],
+    )
+    above = discount > cost
+    if above.any():
+        column = int(np.argmax(above))
+        raise InvalidParameterError(
+            f"feature_discounts is {discount[column]:g} for column {names[column]!r}, more than "
+            f"its cost of {cost[column]:g}"
+        )
+    group = _codes(_by_column("feature_groups", groups, names, None))
+    own = _by_column("feature_origins", origins, names, None)
+    # A column without an origin is one of its own, whatever the others are called.
+    origin = _codes([(k,) if label is None else label for k, label in enumerate(own)])
+    return Prices(cost, discount, origin, group)
+
+
+def _columns_of(encoder: Any) -> tuple[list[str], NDArray[np.int64]]:
+    """Names of the columns, and the position of the column of every binary feature."""
+    if hasattr(encoder, "columns_") and hasattr(encoder, "features_"):
+        names = [column.name for column in encoder.columns_]
+        position = {name: k for k, name in enumerate(names)}
+        asks = [position[feature.column] for feature in encoder.features_]
+        return names, np.array(asks, dtype=np.int64)
+    made = [str(name) for name in encoder.get_feature_names_out()]
+    given = getattr(encoder, "feature_names_in_", [f"x{k}" for k in range(encoder.n_features_in_)])
+    if made != [str(name) for name in given]:
+        raise InvalidParameterError(
+            f"feature_costs needs to know which column a binary feature comes from: a "
+            f"BinaryEncoder tells, and so does an encoder that keeps the names of the columns; "
+            f"{type(encoder).__name__} does neither"
+        )
+    return made, np.arange(len(made))
+
+
+def _by_column(parameter: str, value: Any, names: list[str], absent: Any) -> list[Any]:
+    """One entry per column; ``absent`` where a mapping has none."""
+    if value is None:
+        return [absent] * len(names)
+    if isinstance(value, Mapping):
+        entries = [absent] * len(names)
+        for key, entry in value.items():
+            place = names.index(key) if key in names else key
+            if isinstance(place, bool) or not isinstance(place, (int, np.integer)):
+                raise InvalidParameterError(f"{parameter} names {key!r}, which is no column of X")
+            if not 0 <= place < len(names):
+                raise InvalidParameterError(
+                    f"{parameter} names column {key!r} of the {len(names)} columns of X"
+                )
+            entries[place] = entry
+        return entries
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise InvalidParameterError(
+            f"{parameter} must be a mapping from columns or a sequence with one entry per column; "
+            f"got {value!r}"
+        )
+    entries = list(unmasked(value, parameter))
+    if len(entries) != len(names):
+        raise InvalidParameterError(
+            f"{parameter} has {len(entries)} entries for {len(names)} columns of X"
+        )
+    return entries
+
+
+def _codes(labels: list[Any]) -> NDArray[np.int64]:
+    """Number of every label, in order of first appearance; -1 for None."""
+    code: dict[Any, int] = {}
+    numbers = [
+        _NO_GROUP if label is None else code.setdefault(label, len(code)) for label in labels
+    ]
+    return np.array(numbers, dtype=np.int64)
+
+
+def path_prices(tree: Tree, prices: Prices | None) -> NDArray[np.float64]:
+    """Sum of the feature costs on the path to every leaf, per row, shape (n_leaves,)."""
+    total = np.zeros(tree.node_count)
+    if prices is None:
+        return total[tree.leaves]
+    asked: list[list[int]] = [[]] * tree.node_count
+    for node in np.flatnonzero(~tree.is_leaf).tolist():
+        feature, above = int(tree.feature[node]), asked[node]
+        price = prices.cost[feature]
+        if prices.group[feature] != _NO_GROUP and prices.group[feature] in prices.group[above]:
+            price = prices.discount[feature]
+        if prices.origin[feature] in prices.origin[above]:
+            price = 0.0
+        for child in (int(tree.children_left[node]), int(tree.children_right[node])):
+            asked[child] = [*above, feature]
+            total[child] = total[node] + price
+    return total[tree.leaves]

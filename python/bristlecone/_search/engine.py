@@ -1,0 +1,87 @@
+"""All calls of the search engine: problems, tasks, and the functions that solve them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone import _core
+from bristlecone._search.counts import curve_forecast, limited_forecast, measure_forecast
+from bristlecone._search.front import solve_front
+
+__all__ = ["Engine", "Problem", "Task", "engine_of"]
+
+# Names of the functions that take each task.
+_FUNCTIONS = {name: frozenset(functions) for name, functions, _ in _core.tasks()}
+
+
+class Problem(NamedTuple):
+    """Training rows (checked, with ``X`` and ``weight``), the fitted encoder, features.
+
+    These are binary, but numbers for a greedy tree that cuts columns itself. ``least`` has the
+    settings of the search for the smallest leaf, ``seconds`` is the time for reading and encoding
+    the rows, ``memo`` a cache of what the trees of one problem have in common; ``reference_loss``
+    is that of a reference model on each row, where there is one.
+    """
+
+    data: Any
+    encoder: Any
+    features: NDArray[Any]
+    least: dict[str, int]
+    seconds: float
+    memo: dict[str, Any]
+    reference_loss: NDArray[np.float64] | None = None
+
+
+class Task(NamedTuple):
+    """Name of a task in the engine's registry, and its data by their names there."""
+
+    name: str
+    data: dict[str, Any]
+
+
+class Engine(NamedTuple):
+    """Functions of the engine with the data of a problem; they take the settings of a search.
+
+    ``path`` is None when the best tree of every size takes a search of its own, ``near_optimal``
+    and ``alternatives`` when only one best tree is found.
+    """
+
+    solve: Callable[..., Any]
+    forecast: Callable[..., dict[str, float]]
+    path: Callable[..., list[Any]] | None = None
+    near_optimal: Callable[..., tuple[list[Any], bool]] | None = None
+    alternatives: Callable[..., tuple[Any, ...]] | None = None
+
+
+def engine_of(task: Task, features: NDArray[np.uint8]) -> Engine:
+    """Engine for a task of the registry, with the functions that take it."""
+    known = _FUNCTIONS[task.name]
+    optional: dict[str, Callable[..., Any]] = {
+        "path": _core.path,
+        "near_optimal": _core.near_optimal,
+        "alternatives": _core.alternatives,
+    }
+    offered: dict[str, Any] = {
+        name: partial(function, *task, features)
+        for name, function in optional.items()
+        if name in known
+    }
+    solve = _core.solve if "solve" in known else solve_front
+    forecast = _forecast(task, features)
+    return Engine(partial(solve, *task, features), forecast, **offered)
+
+
+def _forecast(task: Task, features: NDArray[np.uint8]) -> Callable[..., dict[str, float]]:
+    """Forecast of the engine where it has one, else from counts."""
+    if "forecast" in _FUNCTIONS[task.name]:
+        return partial(_core.forecast, *task, features)
+    if "solve" in _FUNCTIONS[task.name]:
+        return partial(curve_forecast, features)
+    if task.name in ("f-measure", "matthews"):
+        return partial(measure_forecast, task.data["labels"], task.data["weight"], features)
+    return partial(limited_forecast, features)

@@ -1,0 +1,198 @@
+"""When a search is forecast to exceed its limits, and which smaller settings would not."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from sklearn.base import clone
+
+from bristlecone._encoder.binary import BinaryEncoder
+from bristlecone._log import warn
+from bristlecone._search.progress import SearchCost, readable_bytes, readable_seconds
+from bristlecone.exceptions import SearchCostWarning
+
+__all__ = ["CostWarner", "affordable", "smaller_setting", "warn_of_cost"]
+
+# Without limits, a search that is forecast to take more is called hopeless. The bytes are the
+# engine's own limit.
+_MOST_SECONDS, _MOST_BYTES = 600.0, 600 << 20
+
+# Seconds after which a search that tells no outlook is forecast; and the share of what it may take,
+# or seconds, after which one is believed where a price per leaf may leave out most of the search.
+_PATIENCE, _PRICED, _MOST_PATIENCE = 0.2, 0.1, 5.0
+
+# Least numbers of rows and features that are suggested.
+_FEWEST_ROWS, _FEWEST_FEATURES = 500, 10
+
+# Most encodings that are tried at one depth, and what they may take all in all: seconds, or this
+# share of what the search may take.
+_TRIES, _SECONDS_OF_TRIES, _SHARE_OF_TRIES = 8, 1.0, 0.25
+
+# Share of the time limit and seconds by which suggestions may overrun it.
+_OVERRUN_SHARE, _OVERRUN = 0.05, 0.1
+
+
+class CostWarner:
+    """Callback of a search, with one warning as soon as it is forecast to exceed its limits.
+
+    With ``time_limit=0`` there is none: that asks for a first tree.
+
+    Parameters
+    ----------
+    estimator, problem
+        As in ``smaller_setting``.
+    told : callable or None
+        Called with whatever this is called with.
+    """
+
+    def __init__(self, estimator: Any, problem: Any, told: Callable[..., object] | None) -> None:
+        self._estimator, self._problem, self._told = estimator, problem, told
+        limit = estimator.time_limit
+        self._open = limit is None or limit > 0
+        self._until = math.inf
+        if limit is not None:
+            began = time.perf_counter() - problem.seconds
+            self._until = began + (1.0 + _OVERRUN_SHARE) * limit + _OVERRUN
+
+    def __call__(
+        self, at: float, value: float, bound: float, nodes: int, *outlook: float | None
+    ) -> None:
+        """Tell what the engine tells, and warn."""
+        left = outlook[1]
+        seconds, _ = _allowance(self._estimator)
+        if self._estimator.leaf_penalty > 0:
+            patience = max(_PATIENCE, min(_PRICED * seconds, _MOST_PATIENCE))
+        else:
+            patience = _PATIENCE if left is None else 0.0
+        hopeless = left is None or self._problem.seconds + at + left > seconds
+        doubtful = hopeless and at >= patience
+        if self._open and doubtful:
+            self._look()
+        if self._told is not None:
+            self._told(at, value, bound, nodes, *outlook)
+
+    def end(self, status: str) -> None:
+        """The search ended so; the clock may have stopped it before it told anything."""
+        if self._open and status == "time_limit":
+            self._look()
+
+    def _look(self) -> None:
+        self._open = False
+        cost = self._estimator.forecast(self._problem)
+        # With less memory a search is slower, and may still end.
+        if cost.seconds > _allowance(self._estimator)[0]:
+            warn_of_cost(self._estimator, self._problem, cost, self._until)
+
+
+def warn_of_cost(
+    estimator: Any, problem: Any, cost: SearchCost, until: float = math.inf
+) -> str | None:
+    """Warn of a hopeless search and return what is suggested in its place.
+
+    Parameters are those of ``smaller_setting``.
+    """
+    suggestion = smaller_setting(estimator, problem, cost, until)
+    seconds, memory = _allowance(estimator)
+    limit = f"where {readable_seconds(seconds)}, {readable_bytes(memory)} are "
+    limit += "reasonable" if estimator.time_limit is None else "allowed"
+    warn(
+        f"the search is forecast to take {cost}, {limit}"
+        + (f"; smaller is {suggestion}" if suggestion else ""),
+        SearchCostWarning,
+    )
+    return suggestion
+
+
+def _allowance(estimator: Any) -> tuple[float, int]:
+    """Seconds and bytes a search may take before it is called hopeless."""
+    seconds = _MOST_SECONDS if estimator.time_limit is None else estimator.time_limit
+    return seconds, _MOST_BYTES if estimator.memory_limit is None else estimator.memory_limit
+
+
+def affordable(estimator: Any, cost: SearchCost) -> bool:
+    """Whether a search is not hopeless."""
+    seconds, memory = _allowance(estimator)
+    return cost.seconds <= seconds and cost.memory <= memory
+
+
+def smaller_setting(
+    estimator: Any, problem: Any, cost: SearchCost, until: float = math.inf
+) -> str | None:
+    """Settings within the limits, of each kind the nearest, joined by "or".
+
+    Parameters
+    ----------
+    estimator : estimator with ``forecast(problem, max_depth)`` and ``encoded(data)``
+    problem : what ``encoded`` returns
+    cost : SearchCost
+        Forecast of the estimator as it is, not affordable.
+    until : float
+        Reading of ``time.perf_counter`` after which there is no time to look for any.
+    """
+    kinds = (_less_depth, _fewer_features, _fewer_rows)
+    found = [setting for kind in kinds for setting in kind(estimator, problem, cost, until)]
+    return " or ".join(found) if found else None
+
+
+def _less_depth(estimator: Any, problem: Any, cost: SearchCost, until: float) -> Iterator[str]:
+    """The most depth, from two on."""
+    suggestion = None
+    for depth in range(2, cost.max_depth):
+        if time.perf_counter() > until:
+            break
+        smaller = estimator.forecast(problem, depth)
+        if not affordable(estimator, smaller):
+            break
+        suggestion = f"max_depth={depth} ({smaller})"
+    if suggestion is not None:
+        yield suggestion
+
+
+def _fewer_features(estimator: Any, problem: Any, cost: SearchCost, until: float) -> Iterator[str]:
+    """Fewer features, as the forecast grows with their number; with depth 2 if too few remain."""
+    encoder = BinaryEncoder() if isinstance(estimator.encoder, str) else clone(estimator.encoder)
+    if not isinstance(encoder, BinaryEncoder):
+        return
+    fewer = clone(estimator).set_params(encoder=encoder)
+    seconds, memory = _allowance(estimator)
+    began, took = time.perf_counter(), problem.seconds
+    last = began + max(_SECONDS_OF_TRIES, _SHARE_OF_TRIES * seconds)
+    if began + took > until:
+        return
+    for depth in dict.fromkeys((cost.max_depth, min(2, cost.max_depth))):
+        fewer.set_params(max_depth=depth)
+        whole = cost if depth == cost.max_depth else estimator.forecast(problem, depth)
+        count, tried = cost.n_features, whole
+        for _ in range(_TRIES):
+            # Each try takes an encoding: the next one is where the last one points to.
+            share = min(seconds / max(tried.seconds, 1e-9), memory / max(tried.memory, 1))
+            count = int(count * min(share ** (1 / max(depth, 1)), 0.95))
+            too_few = count < (_FEWEST_FEATURES if depth > 2 else 1)
+            began = time.perf_counter()
+            if too_few or began > last or began + took > until:
+                break
+            encoder.set_params(max_features=count)
+            tried = fewer.forecast(fewer.encoded(problem.data))
+            took = time.perf_counter() - began
+            if affordable(estimator, tried):
+                limits = "" if depth == cost.max_depth else f"max_depth={depth}, "
+                yield f"{limits}encoder={encoder!r} ({tried})"
+                return
+
+
+def _fewer_rows(estimator: Any, problem: Any, cost: SearchCost, until: float) -> Iterator[str]:
+    """A sample of the rows, where it is their number that costs."""
+    n_rows = problem.features.shape[0]
+    seconds, memory = _allowance(estimator)
+    rest = cost.seconds - cost.row_seconds
+    if not math.isfinite(rest) or rest >= seconds or cost.memory > memory:
+        return
+    share = (seconds - rest) / cost.row_seconds
+    # Two digits, rounded down.
+    digits = max(0, math.floor(math.log10(share * n_rows)) - 1) if share * n_rows >= 1 else 0
+    rows = int(share * n_rows // 10**digits * 10**digits)
+    if _FEWEST_ROWS <= rows < n_rows:
+        yield f"a sample of {rows:,} rows"

@@ -1,0 +1,230 @@
+"""Fronts: trees of which none is better than another in every cost, and how they are found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone import _core
+from bristlecone._tree import Tree
+
+__all__ = [
+    "FrontSolution",
+    "ParetoFront",
+    "ParetoPoint",
+    "pareto_front",
+    "public_front",
+    "solve_front",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class ParetoPoint:
+    """One tree of a front.
+
+    Parameters
+    ----------
+    costs : tuple of float
+        Its costs, in the order of ``ParetoFront.cost_names``; smaller is better.
+    tree : Tree
+        The tree, over the binary features of the encoder.
+    labels : array of int, shape (tree.n_leaves,)
+        Place of the class that every leaf predicts, left to right.
+
+    See Also
+    --------
+    ParetoFront : The sequence of them.
+
+    Examples
+    --------
+    >>> from bristlecone import OptimalTreeClassifier
+    >>> front = OptimalTreeClassifier(max_depth=1).pareto_front([[0], [1], [1]], [0, 1, 0])
+    >>> front[0].costs, front[0].tree.n_leaves, front[0].labels.tolist()
+    ((0.0, 1.0), 1, [0])
+    """
+
+    costs: tuple[float, ...]
+    tree: Tree = field(repr=False)
+    labels: NDArray[np.int64] = field(repr=False)
+
+
+class ParetoFront(Sequence[ParetoPoint]):
+    """Trees that do not dominate one another: each is better than any other in some cost.
+
+    A front is a sequence of :class:`ParetoPoint` by ascending first cost. When it is complete,
+    every tree within the limits of the search has a point of the front that is at least as good
+    in every cost; any measure that falls when a cost rises is largest at one of the points.
+
+    Parameters
+    ----------
+    points : sequence of ParetoPoint
+        The points.
+    cost_names : sequence of str
+        What the costs are, such as "false positives".
+    status : {"optimal", "time_limit", "memory_limit", "interrupted"}
+        "optimal" when the front is complete; otherwise these are the points found so far.
+
+    Attributes
+    ----------
+    costs : array of float, shape (n_points, n_costs)
+        The costs of all points.
+
+    See Also
+    --------
+    ParetoPoint : One of the trees.
+
+    Examples
+    --------
+    >>> from bristlecone import OptimalTreeClassifier
+    >>> front = OptimalTreeClassifier(max_depth=1).pareto_front([[0], [1], [1]], [0, 1, 0])
+    >>> front.cost_names, front.costs.tolist()
+    (('false positives', 'false negatives'), [[0.0, 1.0], [1.0, 0.0]])
+    """
+
+    def __init__(
+        self, points: Sequence[ParetoPoint], cost_names: Sequence[str], status: str
+    ) -> None:
+        self.points = tuple(points)
+        self.cost_names = tuple(cost_names)
+        self.status = status
+
+    @property
+    def costs(self) -> NDArray[np.float64]:
+        """Costs of all points, shape (n_points, n_costs)."""
+        costs = [point.costs for point in self.points]
+        return np.array(costs, dtype=np.float64).reshape(len(costs), len(self.cost_names))
+
+    def best(self, measure: Callable[..., float]) -> ParetoPoint:
+        """The point with the largest measure; of equal ones the first.
+
+        Parameters
+        ----------
+        measure : callable
+            Called with the costs of a point, one argument each; must not rise with any of them.
+
+        Raises
+        ------
+        ValueError
+            When the front has no points, or a measure is NaN.
+        """
+        if not self.points:
+            raise ValueError("the front has no points")
+        values = np.array([float(measure(*point.costs)) for point in self.points])
+        if np.isnan(values).any():
+            raise ValueError(f"measure of {self.points[int(np.isnan(values).argmax())]} is NaN")
+        return self.points[int(values.argmax())]
+
+    @overload
+    def __getitem__(self, place: int) -> ParetoPoint: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[ParetoPoint, ...]: ...
+
+    def __getitem__(self, place: Any) -> Any:
+        return self.points[place]
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __repr__(self) -> str:
+        costs = ", ".join(self.cost_names)
+        return f"ParetoFront({len(self)} trees by {costs}; {self.status})"
+
+
+class FrontSolution:
+    """The best tree of a search over fronts, as the engine's ``Solution`` describes a tree.
+
+    Without the arrays of the tree when no tree satisfies the constraints.
+
+    Parameters
+    ----------
+    front : _core.Front
+        What the engine found; ``front`` keeps it.
+
+    Attributes
+    ----------
+    feature, children_left, children_right : array of int, shape (node_count,)
+        The tree in preorder.
+    labels : array of int, shape (node_count,)
+        Place of the class every leaf predicts, -1 at splits.
+    costs : list of float
+        Components of the cost: misclassified share and difference between the groups, false
+        positives and false negatives, what rewards fall short of the best ones and rows per limited
+        treatment.
+    objective, lower_bound, status, n_nodes_explored, trace
+        As in ``Solution``; the objective of a measure is 1 - measure.
+    """
+
+    feature: NDArray[np.int64]
+    children_left: NDArray[np.int64]
+    children_right: NDArray[np.int64]
+    labels: NDArray[np.int64]
+    costs: list[float]
+
+    def __init__(self, front: _core.Front) -> None:
+        self.front = front
+        self.objective = front.objective
+        self.lower_bound = front.lower_bound
+        self.status = front.status
+        self.n_nodes_explored = front.n_nodes_explored
+        self.n_distinct_rows = front.n_distinct_rows
+        self.n_active_features = front.n_active_features
+        self.trace = front.trace
+        if front.best is not None:
+            best = front.points[front.best]
+            for name in ("feature", "children_left", "children_right", "labels", "costs"):
+                setattr(self, name, getattr(best, name))
+
+
+def solve_front(
+    task: str, data: dict[str, Any], features: NDArray[np.uint8], **settings: Any
+) -> FrontSolution:
+    """Best tree of a task that is searched for over fronts.
+
+    Tasks and their data: "f-measure" (labels, beta), "matthews" (labels), "demographic-parity" and
+    "equality-of-opportunity" (labels, group, delta), "capacity" (rewards (n, K), capacity (K,):
+    largest weight of the rows a label may be given, inf where unlimited), "fair-likelihood" and
+    "fair-brier" (time, event, group, delta, tau). Labels and groups are int64 arrays of 0 and 1;
+    all take weight, an array or None. Features are uint8, C-contiguous; ``settings`` as of all
+    engine functions.
+
+    Raises
+    ------
+    ValueError
+        For data that do not fit the task; the array or parameter is named.
+    """
+    return FrontSolution(_core.front(task, data, features, **settings))
+
+
+def pareto_front(
+    labels: NDArray[np.int64],
+    features: NDArray[np.uint8],
+    weight: NDArray[np.float64] | None = None,
+    **settings: Any,
+) -> ParetoFront:
+    """All trees that are not dominated in false positives and false negatives, by weight.
+
+    ``labels`` are int64 of 0 and 1, the positive class; the rest is as in ``solve_front``.
+    """
+    data = {"labels": labels, "weight": weight}
+    front = _core.front("confusion", data, features, **settings)
+    return public_front(front, features, weight, ("false positives", "false negatives"))
+
+
+def public_front(
+    front: _core.Front,
+    features: NDArray[np.uint8],
+    weight: NDArray[np.float64] | None,
+    cost_names: tuple[str, ...],
+) -> ParetoFront:
+    """The engine's front with fitted trees."""
+    points = []
+    for point in front.points:
+        children = point.children_left, point.children_right
+        tree = Tree.grown(*children, point.feature, features, weight)
+        points.append(ParetoPoint(tuple(point.costs), tree, point.labels[tree.leaves]))
+    return ParetoFront(points, cost_names, front.status)

@@ -1,0 +1,53 @@
+"""Exponential leaves: S(t) = exp(−μt), log μ = u."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bristlecone._soft.models.base import Floats, LeafModel, Sample
+from bristlecone._soft.models.transformation import (
+    HazardLink,
+    Index,
+    TransformationModel,
+    log_rate,
+)
+
+__all__ = ["Exponential"]
+
+
+class Exponential(TransformationModel):
+    """Constant hazard μ; z = y + u."""
+
+    name = "exponential"
+    link = HazardLink
+    n_shape = 0
+    shape_bounds = (0.0, 0.0)
+
+    @classmethod
+    def prepare(cls, sample: Sample, n_knots: int) -> LeafModel:
+        """Nothing to prepare."""
+        return cls()
+
+    def clock(self, y: Floats) -> Floats:
+        """Only y."""
+        return y[np.newaxis]
+
+    def start(self, sample: Sample) -> tuple[float, Floats]:
+        """The rate, which is the maximum of the likelihood."""
+        return log_rate(sample), np.empty(0)
+
+    def index(self, linear: Floats, shape: Floats, clock: Floats) -> Index:
+        """Z = y + u."""
+        return Index(clock[0] + linear, np.zeros((1, 1)), np.ones((1, 1)), [], [])
+
+    def log_time_at(self, z: Floats, linear: Floats, shape: Floats) -> Floats:
+        """Y = z − u."""
+        return z - linear
+
+    def in_unit(self, intercept: Floats, shift: float) -> Floats:
+        """A rate per longer unit of time is larger."""
+        return intercept - shift
+
+    def parameters(self, shape: Floats) -> dict[str, Floats]:
+        """None."""
+        return {}

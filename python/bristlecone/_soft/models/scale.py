@@ -1,0 +1,51 @@
+"""Leaves with a scale μ and a power α of time: z = α(y − u), log μ = u."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bristlecone._soft.models.base import Floats, LeafModel, Sample
+from bristlecone._soft.models.transformation import Index, TransformationModel, log_rate
+
+__all__ = ["ScaleModel"]
+
+
+class ScaleModel(TransformationModel):
+    """Weibull or log-logistic by the link; the shape parameter is log α."""
+
+    n_shape = 1
+    # α from a thousandth to a thousand: beyond, all events are at one time or spread over
+    # hundreds of orders of magnitude, and the likelihood has no maximum.
+    shape_bounds = (-np.log(1e3), np.log(1e3))
+
+    @classmethod
+    def prepare(cls, sample: Sample, n_knots: int) -> LeafModel:
+        """Nothing to prepare."""
+        return cls()
+
+    def clock(self, y: Floats) -> Floats:
+        """Only y."""
+        return y[np.newaxis]
+
+    def start(self, sample: Sample) -> tuple[float, Floats]:
+        """The exponential model: α = 1 and the mean time per event."""
+        return -log_rate(sample), np.zeros(1)
+
+    def index(self, linear: Floats, shape: Floats, clock: Floats) -> Index:
+        """Z = α(y − u), z' = α."""
+        alpha = np.exp(shape[:, :1])
+        one = np.ones((1, 1))
+        z = alpha * (clock[0] - linear)
+        return Index(z, shape[:, :1], -alpha, [z], [one])
+
+    def log_time_at(self, z: Floats, linear: Floats, shape: Floats) -> Floats:
+        """Y = u + z / α."""
+        return linear + z * np.exp(-shape[:, :1])
+
+    def in_unit(self, intercept: Floats, shift: float) -> Floats:
+        """A scale is a time."""
+        return intercept + shift
+
+    def parameters(self, shape: Floats) -> dict[str, Floats]:
+        """The power α."""
+        return {"alpha": np.exp(shape[:, 0])}

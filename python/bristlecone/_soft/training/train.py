@@ -1,0 +1,236 @@
+"""From rows and settings to a trained soft tree, in the units of the design."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils.parallel import Parallel, delayed
+from threadpoolctl import threadpool_limits
+
+from bristlecone._soft import routing
+from bristlecone._soft.models import MODELS, LeafModel, Sample
+from bristlecone._soft.training.balance import leaf_shares
+from bristlecone._soft.training.fairness import Fairness, quadrature
+from bristlecone._soft.training.initialise import initial
+from bristlecone._soft.training.joint import Trained, fit_joint
+from bristlecone._soft.training.nodec import fit_nodec
+from bristlecone._soft.training.problem import Problem, Rows
+from bristlecone._soft.training.rows import distinct_rows
+from bristlecone._soft.tree import SoftTree
+
+__all__ = ["SoftSettings", "TrainedTree", "TrainingRows", "chosen", "train"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoftSettings:
+    """Parameters of :class:`~bristlecone.SoftSurvivalTree` that its training depends on."""
+
+    depth: int
+    leaf: str
+    n_knots: int
+    init: str
+    solver: str
+    n_restarts: int
+    l2: float
+    pooling: float | None
+    split_l2: float
+    l1: float
+    balance: float
+    min_leaf_share: float
+    fairness_penalty: float
+    n_macro: int
+    max_iter: int
+    tol: float
+    n_jobs: int | None
+    random_state: Any
+
+    @property
+    def floor(self) -> float:
+        """Share of the weight that every leaf should hold."""
+        return min(float(self.min_leaf_share), 1 / (2 * routing.n_leaves(self.depth)))
+
+
+class TrainingRows(NamedTuple):
+    """Training rows: design (n, n_design), outcomes with positive times, weights.
+
+    ``group`` is whether a row is of the greater of two groups, None without groups; ``names`` are
+    those of the design columns, None where the columns of ``X`` had none.
+    """
+
+    design: Floats
+    event: NDArray[np.bool_]
+    time: Floats
+    weight: Floats
+    group: NDArray[np.bool_] | None
+    names: list[str] | None
+
+
+class TrainedTree(NamedTuple):
+    """The tree and parameters of its leaves, over the design; what became of the minimisation.
+
+    ``unfinished`` names the parts whose gradient is not small; empty when all is well.
+    """
+
+    tree: SoftTree
+    model: LeafModel
+    linear: Floats
+    shape: Floats
+    log_unit: float
+    objective: float
+    trace: list[float]
+    restart_objectives: Floats
+    converged: bool
+    unfinished: str
+
+
+class _Scaled(NamedTuple):
+    """The problem, and what turns its parameters into those over the design."""
+
+    problem: Problem
+    columns: NDArray[np.int64]  # place in the problem of every design column
+    centre: Floats
+    spread: Floats
+    log_unit: float
+    mean_event: float
+
+
+def train(rows: TrainingRows, settings: SoftSettings) -> TrainedTree:
+    """Best of the restarts; O(rows · (columns + leaves)) per step of each."""
+    scaled = _scaled(rows, settings)
+    problem = scaled.problem
+    trained = _restarts(problem, settings)
+    best = chosen(problem, trained, settings.floor)
+
+    def in_design(weights: Floats) -> Floats:
+        unscaled = weights[:, :-1] / scaled.spread
+        intercept = weights[:, -1] - unscaled @ scaled.centre
+        placed = np.column_stack([unscaled[:, scaled.columns], intercept])
+        return np.ascontiguousarray(placed)
+
+    splits = in_design(best.parameters.splits)
+    weights, intercepts = (np.ascontiguousarray(x) for x in (splits[:, :-1], splits[:, -1]))
+    tree = SoftTree.grown(settings.depth, weights, intercepts, rows.design, rows.weight)
+    shift = scaled.mean_event * scaled.log_unit
+    return TrainedTree(
+        tree,
+        problem.model,
+        in_design(best.parameters.linear),
+        np.ascontiguousarray(best.parameters.shape),
+        scaled.log_unit,
+        best.value + shift,
+        [value + shift for value in best.trace],
+        np.array([restart.value for restart in trained]) + shift,
+        best.converged,
+        "" if best.converged else _unfinished(tree, problem, best, settings.tol),
+    )
+
+
+def _unfinished(tree: SoftTree, problem: Problem, best: Trained, tol: float) -> str:
+    """Splits and leaves where the gradient is larger than ``tol``, in words."""
+    size = problem.steepness(best.parameters)
+    names = [f"split {node}" for node in tree.splits] + [f"leaf {node}" for node in tree.leaves]
+    return ", ".join(
+        f"{name} ({steep:.2g})" for name, steep in zip(names, size, strict=True) if steep > tol
+    )
+
+
+def chosen(problem: Problem, trained: list[Trained], floor: float) -> Trained:
+    """Restart of least objective, first among those whose leaves hold their share."""
+
+    def rank(restart: Trained) -> tuple[bool, float]:
+        logit = restart.parameters.splits @ problem.rows.design
+        shares = leaf_shares(logit, problem.rows.weight)
+        return bool(shares.min() < floor), restart.value
+
+    return min(trained, key=rank)
+
+
+def _scaled(rows: TrainingRows, settings: SoftSettings) -> _Scaled:
+    """The problem over distinct rows in an order of their own.
+
+    Neither the order of the rows nor that of named columns can matter then, and whole
+    weights equal repetition.
+    """
+    design, times = rows.design, rows.time
+    columns = np.arange(design.shape[1])
+    if rows.names is not None:
+        columns = np.argsort(np.array(rows.names, dtype=object), kind="stable")
+    keys = [*design.T[columns], rows.event.astype(np.float64), times]
+    if rows.group is not None:
+        keys.append(rows.group.astype(np.float64))
+    chosen, total = distinct_rows(keys, rows.weight)
+    scaled, event = design[chosen][:, columns], rows.event[chosen]
+    share = total / total.sum()
+    centre = share @ scaled
+    spread = np.sqrt(share @ (scaled - centre) ** 2)
+    spread[spread == 0] = 1.0
+    y = np.log(times[chosen])
+    log_unit = float(share[event] @ y[event] / share[event].sum())
+    sample = Sample(y - log_unit, event, share)
+    model = MODELS[settings.leaf].prepare(sample, settings.n_knots)
+    matrix = np.vstack([((scaled - centre) / spread).T, np.ones(len(chosen))])
+    fairness = None
+    if rows.group is not None and settings.fairness_penalty > 0:
+        at, step = quadrature(float(times.min()), float(times.max()))
+        fairness = Fairness(
+            rho=float(settings.fairness_penalty),
+            inside=total * rows.group[chosen],
+            outside=total * ~rows.group[chosen],
+            clock=model.clock(np.log(at) - log_unit),
+            step=step,
+            mixture=settings.solver == "joint",
+        )
+    problem = Problem(
+        rows=Rows(matrix, model.clock(sample.y), event.astype(np.float64), share),
+        scale=spread,
+        model=model,
+        depth=settings.depth,
+        l2=float(settings.l2),
+        split_l2=float(settings.split_l2),
+        l1=float(settings.l1),
+        fairness=fairness,
+        pooling=None if settings.pooling is None else float(settings.pooling),
+        balance=float(settings.balance),
+    )
+    place = np.empty(len(columns), dtype=np.int64)
+    place[columns] = np.arange(len(columns))
+    return _Scaled(problem, place, centre, spread, log_unit, float(share @ event))
+
+
+def _restarts(problem: Problem, settings: SoftSettings) -> list[Trained]:
+    random = check_random_state(settings.random_state)
+    seeds = random.randint(np.iinfo(np.int32).max, size=settings.n_restarts)
+    if settings.depth == 0 or problem.width == 1:
+        seeds = seeds[:1]  # nothing to be random about
+    return list(
+        Parallel(n_jobs=settings.n_jobs)(
+            delayed(_restart)(
+                problem,
+                settings.init,
+                settings.solver,
+                int(seed),
+                settings.n_macro,
+                settings.max_iter,
+                settings.tol,
+            )
+            for seed in seeds
+        )
+    )
+
+
+def _restart(
+    problem: Problem, init: str, solver: str, seed: int, n_macro: int, max_iter: int, tol: float
+) -> Trained:
+    """One restart; a function of its arguments, whichever process runs it."""
+    # One thread: the matrices are narrow, and its sums are the same on every machine load.
+    with threadpool_limits(limits=1):
+        start = initial(problem, init, np.random.RandomState(seed))
+        if solver == "joint" or problem.depth == 0:
+            return fit_joint(problem, start, max_iter=max_iter, tol=tol)
+        return fit_nodec(problem, start, n_macro=n_macro, max_iter=max_iter, tol=tol)

@@ -1,0 +1,67 @@
+"""A fitted tree as pictures, reports and exports see it: by what it has, not by its class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from bristlecone._leaves.base import Leaves
+from bristlecone._search.certificate import Certificate
+
+__all__ = ["FittedTree", "check_tree"]
+
+
+class FittedTree(Protocol):
+    """What the estimators of this package have after ``fit``."""
+
+    # The structure: a Tree, or a SoftTree, which has no questions about single columns.
+    tree_: Any
+    leaves_: Leaves
+    encoder_: Any
+    certificate_: Certificate
+
+    @property
+    def frame_kind(self) -> str:
+        """Library of the data frames of its tables."""
+
+    @property
+    def questions_(self) -> dict[int, str]:
+        """Question of every split in words, by node id."""
+
+    @property
+    def features_used_(self) -> list[Any]:
+        """Columns that the tree asks about: names, or positions if they had no names."""
+
+    def check_fitted(self) -> None:
+        """Raise NotFittedError, or InfeasibleError, when there is no tree."""
+
+    def apply(self, X: Any) -> NDArray[Any]:
+        """Leaf of every row."""
+
+    def leaf_table(self, times: Sequence[float] | None = None, confidence: float = 0.95) -> Any:
+        """Leaves as a table."""
+
+    def describe(self) -> str:
+        """Methods section in plain text."""
+
+    def missing_text(self) -> str:
+        """Missing values that the columns asked about had in training."""
+
+
+def check_tree(tree: Any, what: str) -> FittedTree:
+    """The tree itself.
+
+    Raises
+    ------
+    TypeError
+        Unless it is an estimator of this package; ``what`` is the function that was called.
+    NotFittedError, InfeasibleError
+        When it has no tree.
+    """
+    if isinstance(tree, type) or not callable(getattr(tree, "check_fitted", None)):
+        name = tree.__name__ if isinstance(tree, type) else type(tree).__name__
+        raise TypeError(f"{what} takes the fitted trees of bristlecone; got a {name}")
+    tree.check_fitted()
+    return tree

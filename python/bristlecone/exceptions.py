@@ -1,0 +1,83 @@
+"""Every warning and error of the package."""
+
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+__all__ = [
+    "BristleconeWarning",
+    "CertificateError",
+    "ColumnWarning",
+    "ConstantFeatureWarning",
+    "EmptyLeafWarning",
+    "EventFreeWarning",
+    "FitConvergenceWarning",
+    "InfeasibleError",
+    "InfeasibleWarning",
+    "InvalidParameterError",
+    "ModelFormatError",
+    "SearchCostWarning",
+    "SearchLimitWarning",
+    "SmallSampleWarning",
+]
+
+
+class BristleconeWarning(UserWarning):
+    """Base of every warning raised by the package."""
+
+
+class SearchLimitWarning(BristleconeWarning, ConvergenceWarning):
+    """The search stopped at a limit: the tree is the best found so far, not proven optimal."""
+
+
+class FitConvergenceWarning(BristleconeWarning, ConvergenceWarning):
+    """An optimisation stopped before it converged; the message names the part of the model."""
+
+
+class SearchCostWarning(BristleconeWarning):
+    """A search is forecast to exceed its time or memory limit."""
+
+
+class ConstantFeatureWarning(BristleconeWarning):
+    """Every column takes one value on the training rows: there is nothing to split on."""
+
+
+class ColumnWarning(BristleconeWarning):
+    """A column may be read differently from what you meant, for example numbers stored as text."""
+
+
+class EmptyLeafWarning(BristleconeWarning):
+    """Some leaves of a soft tree contain few or no training rows."""
+
+
+class SmallSampleWarning(BristleconeWarning):
+    """The minimum leaf size, a share of the rows, is too large for any split."""
+
+
+class EventFreeWarning(BristleconeWarning):
+    """One side of a split has no events although many are expected, so leaves may be event-free."""
+
+
+class InfeasibleWarning(BristleconeWarning):
+    """No tree satisfies the constraints, so the fitted estimator has no tree."""
+
+
+class InfeasibleError(NotFittedError):
+    """No tree satisfies the constraints, or none was found in time.
+
+    Raised by ``fit`` when a limit stopped the search before it found such a tree, and by
+    predictions when it is proven that there is none.
+    """
+
+
+class CertificateError(RuntimeError):
+    """A search contradicts the certificate of a fitted tree; the message has both values.
+
+    Either the tree was changed after its fit, or one of the two searches is wrong.
+    """
+
+
+class InvalidParameterError(ValueError, TypeError):
+    """A parameter of an estimator has a wrong type or value."""
+
+
+class ModelFormatError(ValueError):
+    """A model file is truncated, of another version or inconsistent; the field is named."""

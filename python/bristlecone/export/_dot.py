@@ -1,0 +1,91 @@
+"""Trees for Graphviz."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from bristlecone._view.fitted import check_tree
+from bristlecone._view.palette import FAINT, INK, PAPER, RULE, leaf_colours
+
+__all__ = ["export_dot"]
+
+_HEAD = f"""digraph tree {{
+  node [shape=box, style="rounded", color="{RULE}", fontcolor="{INK}", fontname="sans-serif",
+    margin="0.2,0.1"]
+  edge [color="{FAINT}", fontcolor="{FAINT}", fontname="sans-serif"]
+"""
+
+
+def export_dot(tree: Any) -> str:
+    r"""Fitted tree in the language of Graphviz.
+
+    Parameters
+    ----------
+    tree : fitted tree
+
+    Returns
+    -------
+    str
+        A graph for ``dot -Tsvg`` and its like: questions, "yes" to the left and "no" to the right,
+        and leaves with their number as from ``apply``, their training rows and what they predict,
+        in the colours of the other pictures. Names are data, whatever signs they have.
+
+    Raises
+    ------
+    TypeError
+        For anything but a fitted tree.
+    NotFittedError, InfeasibleError
+        When there is no tree.
+
+    See Also
+    --------
+    export_text : Plain text.
+    bristlecone.plot.plot_tree : As a picture, with a panel in every leaf.
+
+    Examples
+    --------
+    >>> from bristlecone import OptimalTreeRegressor
+    >>> from bristlecone.export import export_dot
+    >>> tree = OptimalTreeRegressor(max_depth=1).fit([[1.0], [2.0], [8.0]], [1.0, 3.0, 11.0])
+    >>> for line in export_dot(tree).splitlines()[4:-1]:
+    ...     print(line.split(" [")[0], line.partition("label=")[2])
+      0 "x0 <= 5"]
+      1 "leaf 1, n=2\n2 (variance 1)"]
+      2 "leaf 2, n=1\n11 (variance 0)"]
+      0 -> 1 " yes "]
+      0 -> 2 " no "]
+    """
+    return "".join([_HEAD, *_statements(check_tree(tree, "export_dot")), "}\n"])
+
+
+def _statements(tree: Any) -> Iterator[str]:
+    structure, questions, colours = tree.tree_, tree.questions_, leaf_colours(tree)
+    facts = dict(zip(structure.leaves.tolist(), tree.leaves_.facts(), strict=True))
+    edges = []
+    for node in range(structure.node_count):
+        if node in questions:
+            yield f"  {node} [label={_quoted(questions[node])}]\n"
+            for child, answer in (
+                (structure.children_left[node], "yes"),
+                (structure.children_right[node], "no"),
+            ):
+                edges.append(f'  {node} -> {child} [label=" {answer} "]\n')
+            continue
+        weight = structure.weighted_n_node_samples[node]
+        weighed = f" (weight {weight:.6g})" if structure.is_weighted else ""
+        head = f"leaf {node}, n={structure.n_node_samples[node]}{weighed}"
+        label = _quoted(head, tree.leaves_.text(facts[node]))
+        fill = f'style="rounded,filled", color="{colours[node]}", fillcolor="{colours[node]}"'
+        yield f'  {node} [{fill}, fontcolor="{PAPER}", label={label}]\n'
+    yield from edges
+
+
+def _quoted(*lines: str) -> str:
+    """A label of these lines; Graphviz reads escapes, and entities of HTML, in every label."""
+    return '"' + r"\n".join(map(_escaped, lines)) + '"'
+
+
+def _escaped(text: str) -> str:
+    printable = "".join(sign if sign.isprintable() else " " for sign in text)
+    return printable.replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"')

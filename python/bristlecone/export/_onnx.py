@@ -1,0 +1,226 @@
+"""Trees as ONNX."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bristlecone._core import __version__
+from bristlecone._encoder.decisions import Decision
+from bristlecone.export._program import Program, level_texts, program_of, unlike
+
+__all__ = ["export_onnx"]
+
+# Of 2022: what runs now, and for long, understands them.
+_OPSETS = {"": 17, "ai.onnx.ml": 3}
+_IR_VERSION = 8
+_ROWS = "rows"
+_ABSENT = ""
+_KINDS: dict[str, type] = {"f": np.float64, "i": np.int64, "u": np.int64, "b": np.bool_}
+
+
+def export_onnx(tree: Any, *, times: ArrayLike | None = None) -> bytes:
+    """Fitted tree as an ONNX model.
+
+    Parameters
+    ----------
+    tree : fitted tree
+        Any but a soft one.
+    times : sequence of float, shape (n_times,), optional
+        Times at which a survival tree tells survival.
+
+    Returns
+    -------
+    bytes
+        A model for onnxruntime and its like. Its inputs are the columns that the tree asks about,
+        each of shape (n,): numbers and booleans as float64, NaN where missing; categories as text,
+        empty where missing. Its outputs are ``leaf`` (int64, as from ``apply``); of survival trees
+        ``risk`` and, with ``times``, ``survival`` (n, n_times); of classifiers ``label`` and
+        ``probability`` (n, n_classes); of policies ``treatment`` and ``outcome``; else ``value``;
+        of the types of the tree's own predictions and equal to them, to the last bit. The metadata
+        of the model tell the times, classes or treatments of every matrix. An output with the name
+        of an input gets ``_`` at its end; a tree of one leaf asks for the first column, to
+        count its rows.
+
+    Raises
+    ------
+    ImportError
+        Without the package onnx.
+    TypeError
+        For soft trees, whose splits weigh many columns, and for features of an encoder of the
+        user's own.
+    NotFittedError, InfeasibleError
+        When there is no tree.
+    ValueError
+        For times that are negative, not finite, given twice or of a tree without survival, and for
+        a column of which the empty text is a category, or in which a number and a text read alike.
+
+    See Also
+    --------
+    export_python : A function that needs nothing but Python.
+
+    Notes
+    -----
+    Operator sets 17 and ai.onnx.ml 3 (2022). Columns whose categories are all numbers come as
+    float64; in one that has both kinds the numbers come as text, as Python writes them, True and
+    False as 1 and 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onnxruntime import InferenceSession
+    >>> from bristlecone import OptimalTreeRegressor
+    >>> from bristlecone.export import export_onnx
+    >>> tree = OptimalTreeRegressor(max_depth=1).fit([[1.0], [2.0], [8.0]], [1.0, 3.0, 11.0])
+    >>> session = InferenceSession(export_onnx(tree))
+    >>> leaf, value = session.run(None, {"x0": np.array([1.5, 9.0, np.nan])})
+    >>> leaf.tolist(), value.tolist()
+    ([1, 2, 1], [2.0, 11.0, 2.0])
+    """
+    program = program_of(tree, "export_onnx", times)
+    try:
+        from onnx import helper
+    except ImportError:
+        raise ImportError(
+            "export_onnx needs the package onnx; python -m pip install 'bristlecone[onnx]'"
+        ) from None
+    graph = _Graph(program)
+    made = helper.make_graph(
+        graph.nodes, "tree", graph.inputs, graph.outputs, initializer=graph.constants
+    )
+    model = helper.make_model(
+        made,
+        opset_imports=[helper.make_opsetid(*opset) for opset in _OPSETS.items()],
+        ir_version=_IR_VERSION,
+        producer_name="bristlecone",
+        producer_version=__version__,
+    )
+    helper.set_model_props(model, graph.keys)
+    content: bytes = model.SerializeToString()
+    return content
+
+
+class _Graph:
+    """Operators from the columns to the position of the leaf, and from there to the outputs."""
+
+    def __init__(self, program: Program) -> None:
+        self.nodes: list[Any] = []
+        self.inputs: list[Any] = []
+        self.outputs: list[Any] = []
+        self.constants: list[Any] = []
+        self.keys: dict[str, str] = {}
+        self._program = program
+        self._columns = program.asked or [program.names[0]]
+        # No column begins like the names of the values in between.
+        self._mark = "/"
+        while any(column.startswith(self._mark) for column in self._columns):
+            self._mark += "/"
+        self._texts = level_texts(program, "export_onnx")
+        for column, texts in self._texts.items():
+            if _ABSENT in texts.values():
+                raise ValueError(
+                    f"export_onnx: the empty text is a category of column {column!r}, and it is "
+                    "what stands for a missing one; rename it"
+                )
+        self._read_columns()
+        position = self._position()
+        names = unlike([output.name for output in program.outputs], self._columns)
+        for name, output in zip(names, program.outputs, strict=True):
+            self._write(name, output.values, position)
+            if output.keys:
+                self.keys[name] = json.dumps(output.keys)
+
+    def _read_columns(self) -> None:
+        """Declare the inputs, and number the categories of text: behind them the missing one."""
+        from onnx import TensorProto, helper
+
+        for column in self._columns:
+            is_text = column in self._texts
+            only_counted = not self._program.asked and self._program.first_is_text
+            kind = TensorProto.STRING if is_text or only_counted else TensorProto.DOUBLE
+            self.inputs.append(helper.make_tensor_value_info(column, kind, [_ROWS]))
+            if is_text:
+                texts = [*self._texts[column].values(), _ABSENT]
+                self._add(
+                    "LabelEncoder",
+                    [column],
+                    self._code(column),
+                    domain="ai.onnx.ml",
+                    keys_strings=texts,
+                    values_int64s=list(range(len(texts))),
+                    default_int64=-1,
+                )
+
+    def _code(self, column: str) -> str:
+        return f"{self._mark}code/{column}"
+
+    def _position(self) -> str:
+        """Position of the leaf of every row, from the leaves up to the root."""
+        structure = self._program.tree
+        at = {
+            leaf: self._constant(np.int64(place))
+            for place, leaf in enumerate(structure.leaves.tolist())
+        }
+        if structure.node_count == 1:
+            shape = self._add("Shape", [self._columns[0]])
+            return self._add("Expand", [at[0], shape])
+        for node, decision in sorted(self._program.decisions.items(), reverse=True):
+            left, right = structure.children_left[node], structure.children_right[node]
+            at[node] = self._add("Where", [self._answer(decision), at[left], at[right]])
+        return at[0]
+
+    def _answer(self, decision: Decision) -> str:
+        column = decision.column
+        if column in self._texts:
+            answers = [level in decision.levels for level in self._texts[column]]
+            # Of a category that was not seen in training, -1, the last.
+            table = self._constant(np.array([*answers, decision.missing, False]))
+            return self._add("Gather", [table, self._code(column)])
+        answer = ""
+        if decision.kind == "at most":
+            answer = self._add("LessOrEqual", [column, self._constant(np.float64(decision.bound))])
+        elif decision.kind == "flag":
+            answer = self._add("Greater", [column, self._constant(np.float64(0.5))])
+        for level in decision.levels:
+            this = self._add("Equal", [column, self._constant(np.float64(level))])
+            answer = self._add("Or", [answer, this]) if answer else this
+        if not decision.missing:
+            return answer
+        absent = self._add("IsNaN", [column])
+        return self._add("Or", [answer, absent]) if answer else absent
+
+    def _write(self, name: str, values: NDArray[Any], position: str) -> None:
+        from onnx import helper
+
+        kind = _KINDS.get(values.dtype.kind)
+        table = _of_objects(values) if kind is None else values.astype(kind)
+        self._add("Gather", [self._constant(table), position], name)
+        shape = [_ROWS, *table.shape[1:]]
+        self.outputs.append(
+            helper.make_tensor_value_info(name, self.constants[-1].data_type, shape)
+        )
+
+    def _constant(self, value: Any) -> str:
+        from onnx import numpy_helper
+
+        name = f"{self._mark}constant/{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(np.asarray(value), name))
+        return name
+
+    def _add(self, operator: str, inputs: Sequence[str], output: str = "", **options: Any) -> str:
+        from onnx import helper
+
+        name = output or f"{self._mark}value/{len(self.nodes)}"
+        self.nodes.append(helper.make_node(operator, inputs, [name], **options))
+        return name
+
+
+def _of_objects(values: NDArray[Any]) -> NDArray[Any]:
+    """Labels as an array of their own type: text, or numbers."""
+    found = np.array(values.tolist())
+    kind = _KINDS.get(found.dtype.kind)
+    return found.astype(object if kind is None else kind)

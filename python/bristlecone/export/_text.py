@@ -1,0 +1,76 @@
+"""Trees as text, in the user's own column names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from bristlecone._soft.tree import SoftTree
+from bristlecone._view.fitted import check_tree
+from bristlecone.export._document import export_dict
+
+__all__ = ["export_text"]
+
+
+def export_text(tree: Any) -> str:
+    """Fitted tree as text, one line per node.
+
+    Parameters
+    ----------
+    tree : fitted tree
+
+    Returns
+    -------
+    str
+        Questions and, per leaf, its number as from ``apply``, its training rows (with their
+        weight, if they have weights) and what it predicts; of a survival tree the Kaplan–Meier
+        median with its 95 % confidence interval, "-" where a limit is not reached. A last line for
+        columns that are asked about and had missing values in training. A soft split shows its
+        largest weights, each over the range of its column in training. ASCII but for the names of
+        columns, categories and labels.
+
+    Raises
+    ------
+    TypeError
+        For anything but a fitted tree.
+    NotFittedError, InfeasibleError
+        When there is no tree.
+
+    See Also
+    --------
+    export_dict : The same as plain types.
+    bristlecone.report.html_report : As a page.
+
+    Examples
+    --------
+    >>> from bristlecone import OptimalTreeRegressor
+    >>> from bristlecone.export import export_text
+    >>> tree = OptimalTreeRegressor(max_depth=1).fit([[1.0], [2.0], [8.0]], [1.0, 3.0, 11.0])
+    >>> print(export_text(tree), end="")
+    x0 <= 5
+    |-- yes: [1] n=2, 2 (variance 1)
+    `-- no:  [2] n=1, 11 (variance 0)
+    """
+    fitted = check_tree(tree, "export_text")
+
+    def leaf_text(node: dict[str, Any]) -> str:
+        weight = f" (weight {node['weight']:.6g})" if fitted.tree_.is_weighted else ""
+        return f"[{node['node']}] n={node['n_samples']}{weight}, {fitted.leaves_.text(node)}"
+
+    lines = list(_lines(export_dict(tree), leaf_text, "", ""))
+    if isinstance(fitted.tree_, SoftTree) and len(lines) > 1:
+        lines.append("weights: over the range of each column in training, largest first")
+    missing = fitted.missing_text()
+    return "\n".join([*lines, *([f"missing in training: {missing}"] if missing else []), ""])
+
+
+def _lines(
+    node: dict[str, Any], leaf_text: Callable[[dict[str, Any]], str], first: str, rest: str
+) -> Iterator[str]:
+    """Lines of a subtree; ``first`` stands before its own line, ``rest`` before those below."""
+    if "question" not in node:
+        yield f"{first}{leaf_text(node)}"
+        return
+    yield f"{first}{node['question']}"
+    yield from _lines(node["yes"], leaf_text, f"{rest}|-- yes: ", f"{rest}|   ")
+    yield from _lines(node["no"], leaf_text, f"{rest}`-- no:  ", f"{rest}    ")

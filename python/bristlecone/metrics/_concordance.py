@@ -1,0 +1,562 @@
+"""Concordance of predictions with observed times: Harrell, Uno, and time-dependent variants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bristlecone._data.checks import check_real
+from bristlecone._data.outcomes import Outcome, check_survival
+from bristlecone._data.rows import check_sample_weight
+from bristlecone.curves import censoring_survival, check_ties
+from bristlecone.metrics._inputs import (
+    BLOCK_CELLS,
+    Curves,
+    as_curves,
+    check_test_rows,
+    of_outcome,
+    positive_censoring_at,
+    row_values,
+)
+
+# Fixed cost of a step in _pairs_by_step, in units of the cost of a row.
+_STEP_COST = 4096
+
+
+class Concordance(NamedTuple):
+    """Result of the concordance indices.
+
+    Attributes
+    ----------
+    cindex : float
+        Share of the (weighted) comparable pairs that are concordant, tied predictions count one
+        half.
+    concordant, discordant, tied_risk : int
+        Number of comparable pairs, unweighted.
+    tied_time : int
+        Number of comparable pairs at the same time: an event and a censoring (0 with
+        ``ties="paper"``).
+    """
+
+    cindex: float
+    concordant: int
+    discordant: int
+    tied_risk: int
+    tied_time: int
+
+
+@of_outcome("estimate", "sample_weight")
+def concordance_index_censored(
+    event: NDArray[np.bool_],
+    time: NDArray[np.float64],
+    estimate: ArrayLike,
+    tied_tol: float = 1e-8,
+    *,
+    ties: str = "sksurv",
+    entry: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> Concordance:
+    """Harrell's concordance index; O(n log n).
+
+    Pairs (i, j) with t_i < t_j and an event of i are comparable, concordant when the estimate of i
+    is higher. With delayed entry j must have been under observation: entry_j < t_i.
+
+    Parameters
+    ----------
+    event, time : array-like of shape (n,)
+        Whether the event was observed, boolean or 0/1, and the time of event or censoring; or one
+        outcome in place of both, in any form that ``fit`` takes, with its
+        delayed entry.
+    estimate : array-like of shape (n,)
+        Risk score, higher = earlier event.
+    tied_tol : float, default=1e-8
+        Estimates that differ by at most this (up to rounding) are tied; 0 for equality.
+    ties : {"sksurv", "paper"}, default="sksurv"
+        With "sksurv" an event and a censoring at the same time are comparable (the censored row
+        lived longer), with "paper" they are not.
+    entry : array-like of shape (n,), optional
+        Time from which a row was under observation, before its time.
+    sample_weight : array-like of shape (n,), optional
+        Row weights, finite and not negative: a pair counts the product of its two in ``cindex``,
+        so that integer weights equal repetition of rows. Rows of weight zero are left out.
+
+    Returns
+    -------
+    Concordance
+        Named tuple (cindex, concordant, discordant, tied_risk, tied_time).
+
+    Raises
+    ------
+    ValueError
+        If no pair is comparable, or an argument is not as described.
+
+    See Also
+    --------
+    concordance_index_ipcw : Does not depend on how much is censored.
+
+    References
+    ----------
+    Harrell, Lee, Mark, "Multivariable prognostic models", Statistics in Medicine 15 (1996).
+
+    Examples
+    --------
+    >>> from bristlecone.metrics import concordance_index_censored
+    >>> y = [True, False, True, True], [1.0, 2.0, 3.0, 4.0]
+    >>> concordance_index_censored(y, [4.0, 2.0, 3.0, 3.0]).cindex
+    0.875
+    """
+    estimate = row_values(estimate, "estimate", time.size)
+    late = None if entry is None else np.asarray(entry)
+    own = check_sample_weight(sample_weight, time.size)
+    if own is None:
+        return _concordance(event, time, estimate, np.ones(time.size), tied_tol, ties, late)
+    kept = own > 0
+    late = late if late is None else late[kept]
+    rows = event[kept], time[kept], estimate[kept], own[kept]
+    return _concordance(*rows, tied_tol, ties, late, own[kept])
+
+
+def concordance_index_ipcw(
+    survival_train: Outcome,
+    survival_test: Outcome,
+    estimate: ArrayLike,
+    tau: float | None = None,
+    tied_tol: float = 1e-8,
+    *,
+    ties: str = "sksurv",
+    sample_weight: ArrayLike | None = None,
+) -> Concordance:
+    """Uno's concordance index, pairs weighted by 1/G(t_i)²; O(n log n).
+
+    Parameters
+    ----------
+    survival_train : structured array, DataFrame or pair (event, time)
+        Training outcomes, from which G, the censoring distribution, is estimated.
+    survival_test : structured array, DataFrame or pair (event, time), n rows
+        Outcomes of the rows to compare.
+    estimate : array-like of shape (n,)
+        Risk score, higher = earlier event.
+    tau : float, optional
+        Only pairs with t_i < tau have weight (all pairs are counted in the result).
+    tied_tol : float, default=1e-8
+        As in :func:`concordance_index_censored`.
+    ties : {"sksurv", "paper"}, default="sksurv"
+        As in :func:`concordance_index_censored`, and the risk sets of G as in
+        :func:`bristlecone.curves.censoring_survival`.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows to compare, as in :func:`concordance_index_censored`. G counts the
+        training rows alike.
+
+    Returns
+    -------
+    Concordance
+        Named tuple (cindex, concordant, discordant, tied_risk, tied_time).
+
+    Raises
+    ------
+    ValueError
+        If no pair with weight is comparable; if G is zero, or unknown (after the last training
+        time), at a test event before ``tau``; or if an argument is not as described.
+
+    See Also
+    --------
+    concordance_index_censored : Harrell's, without weights.
+
+    References
+    ----------
+    Uno et al., "On the C-statistics for evaluating overall adequacy of risk prediction
+    procedures with censored survival data", Statistics in Medicine 30 (2011).
+
+    Examples
+    --------
+    >>> from bristlecone.metrics import concordance_index_ipcw
+    >>> y = [True, False, True, True], [1.0, 2.0, 3.0, 4.0]
+    >>> round(concordance_index_ipcw(y, y, [3.0, 2.0, 4.0, 1.0]).cindex, 3)
+    0.81
+    """
+    event, time, own, kept = check_test_rows(survival_test, sample_weight, estimate=estimate)
+    estimate = row_values(estimate, "estimate", kept.size)[kept]
+    weight = own * _uno_weight(survival_train, event, time, tau, ties)
+    amount = None if sample_weight is None else own
+    return _concordance(event, time, estimate, weight, tied_tol, ties, None, amount)
+
+
+@of_outcome("survival", "sample_weight")
+def concordance_index_td(
+    event: NDArray[np.bool_],
+    time: NDArray[np.float64],
+    survival: ArrayLike | Sequence[Callable],
+    times: ArrayLike | None = None,
+    tied_tol: float = 1e-12,
+    *,
+    ties: str = "sksurv",
+    entry: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> Concordance:
+    """Harrell's concordance index with time-dependent predictions (OSST eq. 43).
+
+    Pairs as in :func:`concordance_index_censored`, concordant when S_i(t_i) < S_j(t_i).
+
+    Parameters
+    ----------
+    event, time : array-like of shape (n,)
+        Event and time, or one outcome in place of both, with its delayed entry.
+    survival : array-like of shape (n, n_times), or sequence of n callables
+        Predicted survival of each row: at ``times``, right-continuous between them and 1 before
+        the first; or step functions with ``.x``. O(m · k) for k distinct curves and m
+        distinct pairs (curve, time) of an event, or O(n_times · n log n) where that is less.
+    times : array-like of shape (n_times,), optional
+        Ascending; with callables their own steps by default.
+    tied_tol : float, default=1e-12
+        Probabilities that differ by at most this are tied: no more than rounding by default, since
+        small probabilities differ by little.
+    ties : {"sksurv", "paper"}, default="sksurv"
+        As in :func:`concordance_index_censored`; "paper" is eq. 43.
+    entry, sample_weight : array-like of shape (n,), optional
+        As in :func:`concordance_index_censored`.
+
+    Returns
+    -------
+    Concordance
+        Named tuple (cindex, concordant, discordant, tied_risk, tied_time).
+
+    Raises
+    ------
+    ValueError
+        If no pair is comparable, or an argument is not as described.
+
+    See Also
+    --------
+    concordance_index_censored : Of a risk score.
+
+    Examples
+    --------
+    >>> from bristlecone.metrics import concordance_index_td
+    >>> y = [True, False, True, True], [1.0, 2.0, 3.0, 4.0]
+    >>> survival = [[0.5, 0.1], [0.6, 0.2], [0.9, 0.3], [0.9, 0.7]]
+    >>> concordance_index_td(y, survival, times=[1.0, 3.0]).cindex
+    1.0
+    """
+    curves = as_curves(survival, times, time.size, "survival")
+    late = None if entry is None else np.asarray(entry)
+    own = check_sample_weight(sample_weight, time.size)
+    if own is None:
+        return _concordance_td(event, time, curves, np.ones(time.size), tied_tol, ties, late)
+    kept = own > 0
+    late = late if late is None else late[kept]
+    rows = event[kept], time[kept], curves.of_rows(kept), own[kept]
+    return _concordance_td(*rows, tied_tol, ties, late, own[kept])
+
+
+def concordance_index_td_ipcw(
+    survival_train: Outcome,
+    survival_test: Outcome,
+    survival: ArrayLike | Sequence[Callable],
+    times: ArrayLike | None = None,
+    tau: float | None = None,
+    tied_tol: float = 1e-12,
+    *,
+    ties: str = "sksurv",
+    sample_weight: ArrayLike | None = None,
+) -> Concordance:
+    """Uno's concordance index with time-dependent predictions (OSST eq. 44).
+
+    Parameters
+    ----------
+    survival_train, survival_test, tau, sample_weight
+        As in :func:`concordance_index_ipcw`.
+    survival, times, tied_tol
+        As in :func:`concordance_index_td`.
+    ties : {"sksurv", "paper"}, default="sksurv"
+        As in :func:`concordance_index_ipcw`; "paper" is eq. 44.
+
+    Returns
+    -------
+    Concordance
+        Named tuple (cindex, concordant, discordant, tied_risk, tied_time).
+
+    Raises
+    ------
+    ValueError
+        As in :func:`concordance_index_ipcw`.
+
+    See Also
+    --------
+    concordance_index_td : Without weights.
+
+    Examples
+    --------
+    >>> from bristlecone.metrics import concordance_index_td_ipcw
+    >>> y = [True, False, True, True], [1.0, 2.0, 3.0, 4.0]
+    >>> survival = [[0.5, 0.1], [0.6, 0.2], [0.9, 0.3], [0.9, 0.7]]
+    >>> concordance_index_td_ipcw(y, y, survival, times=[1.0, 3.0]).cindex
+    1.0
+    """
+    event, time, own, kept = check_test_rows(survival_test, sample_weight, survival=survival)
+    curves = as_curves(survival, times, kept.size, "survival").of_rows(kept)
+    weight = own * _uno_weight(survival_train, event, time, tau, ties)
+    amount = None if sample_weight is None else own
+    return _concordance_td(event, time, curves, weight, tied_tol, ties, None, amount)
+
+
+def _uno_weight(
+    survival_train: Outcome,
+    event: NDArray[np.bool_],
+    time: NDArray[np.float64],
+    tau: float | None,
+    ties: str,
+) -> NDArray[np.float64]:
+    """1/G(t_i)² at the events before tau, 0 elsewhere."""
+    counted = event if tau is None else event & (time < tau)
+    censoring = censoring_survival(check_survival(survival_train, "survival_train"), ties=ties)
+    weight = np.zeros(time.size)
+    weight[counted] = positive_censoring_at(censoring, time[counted], "test event time") ** -2.0
+    return weight
+
+
+def _times_in_order(
+    event: NDArray[np.bool_], time: NDArray[np.float64], ties: str
+) -> NDArray[np.intp]:
+    """Integer keys: j is comparable with the event i when ``key[j] > key[i]``."""
+    rank = 2 * np.unique(time, return_inverse=True)[1]
+    return rank + ~event if check_ties(ties) == "sksurv" else rank
+
+
+def _summary(
+    key: NDArray[np.intp],
+    rows: NDArray[np.intp],
+    weight: NDArray[np.float64],
+    counts: _Pairs,
+    weighted: _Pairs | None = None,
+) -> Concordance:
+    """Sum over the events ``rows``, by their weights, of their pairs, or the weights of those."""
+    concordant, tied, later = counts if weighted is None else weighted
+    pairs = weight[rows] @ later
+    if not pairs > 0:
+        raise ValueError("no pair is comparable: the concordance index is not defined")
+    ordered = np.sort(key)
+    # Keys of one time are consecutive: the even one and, for its censorings, the odd one.
+    ends = [np.searchsorted(ordered, key[rows] + k, side="right") for k in (0, 1)]
+    return Concordance(
+        cindex=float(weight[rows] @ (concordant + 0.5 * tied) / pairs),
+        concordant=int(counts.concordant.sum()),
+        discordant=int((counts.later - counts.concordant - counts.tied).sum()),
+        tied_risk=int(counts.tied.sum()),
+        tied_time=int((ends[1] - ends[0]).sum()),
+    )
+
+
+class _Pairs(NamedTuple):
+    """Of every event the later rows that are concordant, that are tied, and all: counts or sums."""
+
+    concordant: NDArray[Any]
+    tied: NDArray[Any]
+    later: NDArray[Any]
+
+
+def _concordance(
+    event: NDArray[np.bool_],
+    time: NDArray[np.float64],
+    estimate: NDArray[np.float64],
+    weight: NDArray[np.float64],
+    tied_tol: float,
+    ties: str,
+    entry: NDArray[np.float64] | None = None,
+    sample_weight: NDArray[np.float64] | None = None,
+) -> Concordance:
+    check_real("tied_tol", tied_tol, 0.0)
+    key = _times_in_order(event, time, ties)
+    rows = np.flatnonzero(event)
+    values, code = np.unique(estimate, return_inverse=True)
+    lower = np.searchsorted(values, estimate[rows] - tied_tol, side="left")
+    upper = np.searchsorted(values, estimate[rows] + tied_tol, side="right")
+
+    def pairs(order: NDArray[np.intp], start: NDArray[np.intp], own: Any) -> _Pairs:
+        """Pairs of every event with ``order[start:]``."""
+        ordered = code[order]
+        amount = None if own is None else own[order]
+        concordant = _count_below(ordered, start, lower, amount)
+        tied = _count_below(ordered, start, upper, amount) - concordant
+        return _Pairs(concordant, tied, _from(start, order.size, amount))
+
+    def compared(own: Any) -> _Pairs:
+        order = np.argsort(key, kind="stable")
+        found = pairs(order, np.searchsorted(key[order], key[rows], side="right"), own)
+        if entry is None:
+            return found
+        # Rows that enter at or after an event are all among the rows after it.
+        order = np.argsort(entry, kind="stable")
+        waiting = pairs(order, np.searchsorted(entry[order], time[rows], side="left"), own)
+        return _Pairs(*(every - late for every, late in zip(found, waiting, strict=True)))
+
+    weighted = None if sample_weight is None else compared(sample_weight)
+    return _summary(key, rows, weight, compared(None), weighted)
+
+
+def _from(start: NDArray[np.intp], n: int, amount: NDArray[np.float64] | None) -> NDArray[Any]:
+    """Number, or sum of the amounts, of the rows from every start on."""
+    if amount is None:
+        return n - start
+    return np.append(amount[::-1].cumsum()[::-1], 0.0)[start]
+
+
+def _count_below(
+    values: NDArray[np.intp],
+    start: NDArray[np.intp],
+    bound: NDArray[np.intp],
+    amount: NDArray[np.float64] | None = None,
+) -> NDArray[Any]:
+    """For every query the number (or amount) of k >= start with values[k] < bound.
+
+    A wavelet matrix: the values are partitioned by one bit after the other, from the highest,
+    and every query follows its interval; O((values + queries) log max).
+    """
+    count: NDArray[Any] = np.zeros(start.size, dtype=np.int64 if amount is None else np.float64)
+    low, high = start, np.full(start.size, values.size)
+    for bit in reversed(range(int(values.size).bit_length())):
+        zero = (values >> bit) & 1 == 0
+        rank = np.concatenate([[0], np.cumsum(zero)])
+        total = rank if amount is None else np.concatenate([[0.0], np.cumsum(amount * zero)])
+        low_zero, high_zero = rank[low], rank[high]
+        above = (bound >> bit) & 1 == 1
+        count += np.where(above, total[high] - total[low], 0)
+        low = np.where(above, rank[-1] + low - low_zero, low_zero)
+        high = np.where(above, rank[-1] + high - high_zero, high_zero)
+        values = np.concatenate([values[zero], values[~zero]])
+        if amount is not None:
+            amount = np.concatenate([amount[zero], amount[~zero]])
+    return count
+
+
+def _concordance_td(
+    event: NDArray[np.bool_],
+    time: NDArray[np.float64],
+    curves: Curves,
+    weight: NDArray[np.float64],
+    tied_tol: float,
+    ties: str,
+    entry: NDArray[np.float64] | None = None,
+    sample_weight: NDArray[np.float64] | None = None,
+) -> Concordance:
+    check_real("tied_tol", tied_tol, 0.0)
+    curves = curves.merged()
+    n_curves = len(curves.y)
+    key = _times_in_order(event, time, ties)
+    rows = np.flatnonzero(event)
+    # Events of one time and one curve have the same pairs: one cell, in the order of time.
+    _, first, cell = np.unique(
+        key[rows] * n_curves + curves.index[rows], return_index=True, return_inverse=True
+    )
+    step = np.searchsorted(curves.x, time, side="right")
+    n_steps = np.unique(step[rows]).size
+    few_steps = n_steps * (time.size + _STEP_COST) < first.size * n_curves
+
+    def pairs(count: Any, keys: NDArray[np.intp], events: NDArray[np.intp], own: Any) -> _Pairs:
+        """Pairs of every event with the rows of a greater key."""
+        concordant, tied = count(keys, events[first], rows[first], step, curves, tied_tol, own)
+        order = np.argsort(keys, kind="stable")
+        start = np.searchsorted(keys[order], events, side="right")
+        amount = None if own is None else own[order]
+        return _Pairs(concordant[cell], tied[cell], _from(start, keys.size, amount))
+
+    def compared(own: Any) -> _Pairs:
+        found = pairs(_pairs_by_step if few_steps else _pairs_by_curve, key, key[rows], own)
+        if entry is None:
+            return found
+        # Rows that enter at or after an event are all among the rows after it.
+        rank = np.unique(np.concatenate([time[rows], entry]), return_inverse=True)[1]
+        events, entries = 2 * rank[: rows.size], 2 * rank[rows.size :] + 1
+        waiting = pairs(_pairs_by_curve, entries, events, own)
+        return _Pairs(*(every - late for every, late in zip(found, waiting, strict=True)))
+
+    weighted = None if sample_weight is None else compared(sample_weight)
+    return _summary(key, rows, weight, compared(None), weighted)
+
+
+def _pairs_by_curve(
+    key: NDArray[np.intp],
+    event_key: NDArray[np.intp],
+    rows: NDArray[np.intp],
+    step: NDArray[np.intp],
+    curves: Curves,
+    tied_tol: float,
+    own: NDArray[np.float64] | None,
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Concordant and tied pairs of the events ``rows``, in the order of ``event_key``.
+
+    Pairs are with the rows of a greater ``key``. For every event these rows, or their weights
+    ``own``, are summed by curve; O(events · curves).
+    """
+    n_curves = len(curves.y)
+    step = step[rows]
+    concordant = np.zeros(rows.size, dtype=np.int64 if own is None else np.float64)
+    tied = np.zeros_like(concordant)
+    by_key = np.argsort(key, kind="stable")
+    left = np.searchsorted(key[by_key], event_key, side="right")
+    comparable = np.bincount(curves.index, own, minlength=n_curves)  # of a curve, not yet left
+    size = max(1, BLOCK_CELLS // n_curves)
+    gone = 0
+    for start in range(0, rows.size, size):
+        block = slice(start, start + size)
+        width = left[block].size
+        leaving = by_key[gone : left[block][-1]]
+        gone = left[block][-1]
+        when = np.searchsorted(event_key[block], key[leaving], side="left")
+        where = when * n_curves + curves.index[leaving]
+        amount = None if own is None else own[leaving]
+        left_by_then = np.bincount(where, amount, width * n_curves).reshape(width, n_curves)
+        remaining = comparable - left_by_then.cumsum(axis=0)
+        comparable = remaining[-1]
+        survival = np.where(step[block] > 0, curves.y[:, np.maximum(step[block] - 1, 0)], 1.0).T
+        above = survival - survival[np.arange(width), curves.index[rows[block]], np.newaxis]
+        concordant[block] = (remaining * (above > tied_tol)).sum(axis=1)
+        tied[block] = (remaining * (np.abs(above) <= tied_tol)).sum(axis=1)
+    return concordant, tied
+
+
+def _pairs_by_step(
+    key: NDArray[np.intp],
+    event_key: NDArray[np.intp],
+    rows: NDArray[np.intp],
+    step: NDArray[np.intp],
+    curves: Curves,
+    tied_tol: float,
+    own: NDArray[np.float64] | None,
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """As :func:`_pairs_by_curve`; O(steps · n log n).
+
+    Between two steps every curve has one value: rows of later steps are sorted by it, and those of
+    the same step, among which the order of time counts, go through :func:`_count_below`.
+    """
+    concordant = np.zeros(rows.size, dtype=np.int64 if own is None else np.float64)
+    tied = np.zeros_like(concordant)
+    by_key = np.argsort(key, kind="stable")  # hence by step
+    ordered = step[by_key]
+    steps, begin = np.unique(step[rows], return_index=True)
+    end = np.append(begin[1:], rows.size)
+    for k, block in zip(steps, map(slice, begin, end), strict=True):
+        column = curves.y[:, k - 1] if k > 0 else np.ones(len(curves.y))
+        value = column[curves.index[rows[block]]]
+        bounds = value - tied_tol, value + tied_tol
+
+        first, last = np.searchsorted(ordered, [k, k + 1])
+        after = by_key[last:]
+        later = column[curves.index[after]]
+        order = np.argsort(later, kind="stable")
+        amount = None if own is None else own[after[order]]
+        later = later[order]
+        above = _from(np.searchsorted(later, bounds[1], side="right"), later.size, amount)
+        equal = _from(np.searchsorted(later, bounds[0], side="left"), later.size, amount) - above
+
+        within = by_key[first:last]
+        amount = None if own is None else own[within]
+        values, code = np.unique(column[curves.index[within]], return_inverse=True)
+        start = np.searchsorted(key[within], event_key[block], side="right")
+        lower = _count_below(code, start, np.searchsorted(values, bounds[0], side="left"), amount)
+        upper = _count_below(code, start, np.searchsorted(values, bounds[1], side="right"), amount)
+        concordant[block] = above + _from(start, within.size, amount) - upper
+        tied[block] = equal + upper - lower
+    return concordant, tied

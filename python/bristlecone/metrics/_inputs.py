@@ -1,0 +1,242 @@
+"""Outcomes, predictions and censoring weights in the form the metrics need."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeAlias, TypeVar, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bristlecone._data.arrays import as_array
+from bristlecone._data.checks import check_times
+from bristlecone._data.outcomes import Outcome, check_columns, check_survival, is_outcome
+from bristlecone._data.rows import check_row_labels, check_sample_weight
+from bristlecone.curves import StepFunction
+
+# Largest number of (curve, time) cells worked on at once.
+BLOCK_CELLS = 1 << 21
+# Rounding may put a probability this far outside [0, 1].
+_PROBABILITY_TOLERANCE = 1e-9
+
+P = ParamSpec("P")
+R = TypeVar("R", covariant=True)
+Metric: TypeAlias = Callable[Concatenate[NDArray[np.bool_], NDArray[np.float64], P], R]
+
+
+class OfOutcome(Protocol[P, R]):
+    """Function of event and time, or of one outcome in their place."""
+
+    @overload
+    def __call__(
+        self, event: ArrayLike, time: ArrayLike, *args: P.args, **kwargs: P.kwargs
+    ) -> R: ...
+
+    @overload
+    def __call__(self, event: Outcome, *args: P.args, **kwargs: P.kwargs) -> R: ...
+
+
+def of_outcome(*by_row: str) -> Callable[[Metric[P, R]], OfOutcome[P, R]]:
+    """Let a function of checked events and times take outcomes in every form that ``fit`` takes.
+
+    What it is called with is two columns ``event, time``, or one outcome in place of both, which
+    no column can be mistaken for. Delayed entry goes to its parameter ``entry``; without one it is
+    refused. The parameters ``by_row`` belong to the rows of the outcome.
+    """
+
+    def decorate(function: Metric[P, R]) -> OfOutcome[P, R]:
+        signature = inspect.signature(function)
+        late = "entry" in signature.parameters
+
+        @wraps(function)
+        def metric(*args: Any, **kwargs: Any) -> R:
+            first = args[0] if args else kwargs.get("event")
+            one = is_outcome(first)
+            if one:
+                if "time" in kwargs or kwargs.get("entry") is not None:
+                    raise TypeError("an outcome has times and entries of its own; leave out others")
+                args = (first, None, *args[1:])
+                kwargs.pop("event", None)
+            bound = signature.bind(*args, **kwargs)
+            given = bound.arguments
+            values = {name: given.get(name) for name in by_row}
+            if one:
+                check_row_labels(first, of="y", **values)
+                survival = check_survival(first, entry_allowed=late)
+            else:
+                columns = {name: given.get(name) for name in ("event", "time", "entry")}
+                survival = check_survival(check_columns(**columns))
+                for name, column in columns.items():
+                    check_row_labels(column, of=name, **values)
+            given["event"], given["time"] = survival.event, survival.time
+            if late:
+                given["entry"] = survival.entry
+            return function(*bound.args, **bound.kwargs)
+
+        return metric
+
+    return decorate
+
+
+class ScoredRows(NamedTuple):
+    """Rows to score, all of positive weight; ``kept`` (one boolean per row given) tells which."""
+
+    event: NDArray[np.bool_]
+    time: NDArray[np.float64]
+    weight: NDArray[np.float64]
+    kept: NDArray[np.bool_]
+
+
+def check_test_rows(survival_test: Outcome, sample_weight: Any = None, **by_row: Any) -> ScoredRows:
+    """Outcomes of the rows to score, which do not enter late; the values ``by_row`` are theirs."""
+    check_row_labels(survival_test, of="survival_test", sample_weight=sample_weight, **by_row)
+    event, time, entry = check_survival(survival_test, "survival_test")
+    if entry is not None:
+        raise ValueError(
+            "survival_test has delayed entry, for which censoring weights are not defined; "
+            "concordance_index_censored takes it"
+        )
+    own = check_sample_weight(sample_weight, time.size)
+    weight = np.ones(time.size) if own is None else own
+    kept = weight > 0
+    return ScoredRows(event[kept], time[kept], weight[kept], kept)
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Survival curves of ``n`` rows that share ``n_curves`` step functions.
+
+    ``y[c, k]`` is curve c from ``x[k]`` on; before ``x[0]`` it is 1. Row i has the curve
+    ``index[i]``.
+    """
+
+    index: NDArray[np.intp]
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+
+    def at_own_time(self, time: NDArray[np.float64]) -> NDArray[np.float64]:
+        """S_i(t_i) of every row."""
+        step = np.searchsorted(self.x, time, side="right")
+        return np.where(step > 0, self.y[self.index, np.maximum(step - 1, 0)], 1.0)
+
+    def of_rows(self, kept: NDArray[np.bool_]) -> Curves:
+        """Curves of these rows alone."""
+        return self if kept.all() else Curves(self.index[kept], self.x, self.y)
+
+    def merged(self) -> Curves:
+        """The same with equal curves stored once; O(n_curves · n_times)."""
+        first: dict[bytes, int] = {}
+        new = np.array([first.setdefault(curve.tobytes(), len(first)) for curve in self.y])
+        kept = np.zeros(len(first), dtype=np.intp)
+        kept[new] = np.arange(new.size)  # any of the equal ones
+        return Curves(new[self.index], self.x, self.y[kept])
+
+    def blocks(self) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]]:
+        """Rows, their curve within the block, and the curves, of bounded size."""
+        order = np.argsort(self.index, kind="stable")
+        size = max(1, BLOCK_CELLS // (self.x.size + 1))
+        for start in range(0, len(self.y), size):
+            curves = self.y[start : start + size]
+            ends = np.searchsorted(self.index[order], [start, start + len(curves)])
+            rows = order[slice(*ends)]
+            yield rows, self.index[rows] - start, curves
+
+
+def as_curves(survival: Any, times: ArrayLike | None, n: int, name: str) -> Curves:
+    """Curves of ``n`` rows from a matrix at ``times``, or from callables.
+
+    One callable shared by several rows is evaluated once. Callables without ``times`` are taken
+    at their own steps ``.x``.
+    """
+    if callable(survival):
+        raise TypeError(f"{name} must hold one curve per row, got a single callable")
+    if len(survival) != n:
+        raise ValueError(f"{name} has {len(survival)} rows, the outcome has {n}")
+    if all(callable(curve) for curve in survival):
+        x, index, y = _evaluate(survival, times, name)
+    else:
+        if times is None:
+            raise ValueError(f"times is needed when {name} is an array")
+        x = check_times(np.atleast_1d(times), ascending=True)
+        y = as_float(survival, name)
+        if x.size == 1 and y.ndim == 1:
+            y = y[:, np.newaxis]
+        if y.shape != (n, x.size):
+            raise ValueError(f"{name} must have shape ({n}, {x.size}), got {y.shape}")
+        index = np.arange(n)
+    outside = (y < -_PROBABILITY_TOLERANCE) | (y > 1 + _PROBABILITY_TOLERANCE)
+    if outside.any():
+        row = int(np.isin(index, np.flatnonzero(outside.any(axis=1))).argmax())
+        raise ValueError(f"{name} of row {row} is not a probability of survival within [0, 1]")
+    return Curves(index, x, y)
+
+
+def _evaluate(
+    curves: Sequence[Any], times: ArrayLike | None, name: str
+) -> tuple[NDArray[np.float64], NDArray[np.intp], NDArray[np.float64]]:
+    first: dict[int, int] = {}
+    index = np.array([first.setdefault(id(curve), len(first)) for curve in curves])
+    distinct = list({id(curve): curve for curve in curves}.values())
+    if times is not None:
+        x = check_times(np.atleast_1d(times), ascending=True)
+    else:
+        if not all(hasattr(curve, "x") for curve in distinct):
+            raise ValueError(f"times is needed when the callables of {name} have no steps .x")
+        steps = {id(curve.x): curve.x for curve in distinct}.values()
+        x = np.unique(np.concatenate([np.asarray(s, dtype=np.float64) for s in steps]))
+    return x, index, as_float([curve(x) for curve in distinct], name)
+
+
+def as_float(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    """Finite float array."""
+    given = as_array(values, name)
+    try:
+        array = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be numeric: {error}") from error
+    if not np.isfinite(array).all():
+        row = int(np.argwhere(~np.isfinite(array))[0, 0])
+        raise ValueError(f"{name} is NaN or infinite in row {row}")
+    return array
+
+
+def row_values(values: ArrayLike, name: str, n: int) -> NDArray[np.float64]:
+    """Finite float array of one value per row."""
+    array = as_float(values, name)
+    if array.shape != (n,):
+        raise ValueError(f"{name} has shape {array.shape}; expected ({n},), one per row")
+    return array
+
+
+def censoring_at(
+    censoring: StepFunction, times: NDArray[np.float64], what: str
+) -> NDArray[np.float64]:
+    """G at ``times``; after the last training time G is 0 if it ended at 0, else unknown."""
+    last = censoring.x[-1]
+    if times.size and censoring.y[-1] > 0 and times.max() > last:
+        raise ValueError(
+            f"{what} {times.max():g} is after the last training time {last:g}, where the "
+            "censoring distribution is unknown"
+        )
+    return np.asarray(censoring(times))
+
+
+def positive_censoring_at(
+    censoring: StepFunction, times: NDArray[np.float64], what: str
+) -> NDArray[np.float64]:
+    """As :func:`censoring_at`, refusing zeros."""
+    values = censoring_at(censoring, times, what)
+    if not (values > 0).all():
+        raise ValueError(
+            f"the censoring distribution of the training data is zero at the {what} "
+            f"{times[values <= 0].min():g}: its inverse is not defined"
+        )
+    return values
+
+
+def inverse_or_zero(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """1/G, and 0 where G is 0."""
+    return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)

@@ -1,0 +1,61 @@
+"""How a tree is laid out on a sheet."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from bristlecone._view.fitted import FittedTree
+from bristlecone._view.palette import FAINT
+from bristlecone.plot._panels import Panels
+from bristlecone.plot._sheet import Ruler, Sheet
+from bristlecone.plot._splits import splits_of
+
+__all__ = ["MANY", "ROOMY", "Arrangement"]
+
+# Widths from which the text of a sheet is larger, in inches.
+ROOMY = 5.0
+# Leaves beyond which rows are lower.
+MANY = 16
+
+
+class Arrangement(ABC):
+    """A tree on a sheet of this width; how high it is follows."""
+
+    #: Whether boxes of splits are low.
+    flat = False
+
+    def __init__(self, tree: FittedTree, panels: Panels, ruler: Ruler, width: float) -> None:
+        self.structure = tree.tree_
+        self.panels, self.ruler, self.width = panels, ruler, width
+        self.splits = splits_of(tree, ruler, flat=self.flat)
+        self.is_narrow = width < ROOMY
+        self.size = 5.8 if self.is_narrow else 6.0 if len(panels.n) > MANY else 6.5
+        self.small = self.size - 0.5
+
+    @property
+    @abstractmethod
+    def height(self) -> float:
+        """Height that it needs, in inches."""
+
+    @abstractmethod
+    def draw(self, sheet: Sheet) -> None:
+        """Draw it on a sheet of its size, or a higher one."""
+
+    @property
+    @abstractmethod
+    def caption(self) -> str:
+        """What lines and numbers are."""
+
+    def _caption_lines(self) -> list[str]:
+        if not self.caption:
+            return []
+        return self.ruler.wrap(self.caption, self.width - 0.1, self.small)
+
+    @property
+    def _caption_height(self) -> float:
+        lines = len(self._caption_lines())
+        return self.ruler.height(lines, self.small) + (0.08 if lines else 0.0)
+
+    def _draw_caption(self, sheet: Sheet) -> None:
+        top = sheet.height - self._caption_height + 0.04
+        sheet.lines(0.05, top, self._caption_lines(), self.small, ha="left", colour=FAINT)

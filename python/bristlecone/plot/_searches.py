@@ -1,0 +1,317 @@
+"""Searches: objective and bound over time and over sizes, and fronts of costs."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone._leaves.base import SurvivalLeaves
+from bristlecone._search.certificate import Certificate
+from bristlecone._search.front import ParetoFront
+from bristlecone._view.fitted import check_tree
+from bristlecone._view.palette import FAINT, INK, LABELS, ramp
+from bristlecone.plot._axes import dressed, legend_beside, on_axes, plain
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["plot_front", "plot_size_path", "plot_trace"]
+
+Floats = NDArray[np.float64]
+
+_OBJECTIVE, _BOUND, _SCORE = LABELS[0], LABELS[2], LABELS[1]
+# A logarithmic axis where times differ by more than this.
+_WIDE = 50.0
+
+
+def plot_trace(tree: Any, *, ax: Axes | None = None) -> Axes:
+    """Objective and lower bound of a search over its seconds.
+
+    Parameters
+    ----------
+    tree : fitted tree that was searched for
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        The gap between the two is shaded; the title, at the left, tells what was proven. Seconds
+        are on a logarithmic scale where they differ fiftyfold.
+
+    Raises
+    ------
+    TypeError
+        When the estimator is no tree of this package, or was not searched for: greedy and soft
+        trees have no bounds.
+    NotFittedError, InfeasibleError
+        When there is no tree.
+
+    See Also
+    --------
+    plot_size_path : Objective and bound by number of leaves.
+
+    Examples
+    --------
+    >>> from bristlecone import OptimalTreeRegressor
+    >>> from bristlecone.plot import plot_trace
+    >>> tree = OptimalTreeRegressor(max_depth=1).fit([[1.0], [2.0], [8.0]], [1.0, 3.0, 11.0])
+    >>> plot_trace(tree).get_title("left")
+    'optimal among trees over these 2 binary features'
+    """
+    found = check_tree(tree, "plot_trace").certificate_
+    if not found.is_searched:
+        raise TypeError(
+            f"plot_trace draws the bounds of a search; a {type(tree).__name__} was {found.status}, "
+            "not searched for"
+        )
+    seconds, objective, bound = _trace(found)
+    ax = on_axes(ax)
+    wide = seconds[-1] > _WIDE * seconds[0] > 0
+    post: dict[str, Any] = {"drawstyle": "steps-post"}
+    told = np.isfinite(objective)
+    ax.fill_between(
+        seconds, bound, objective, where=told, step="post", color=FAINT, alpha=0.15, linewidth=0
+    )
+    ax.plot(
+        seconds[told], objective[told], color=_OBJECTIVE, linewidth=2.0, label="objective", **post
+    )
+    ax.plot(
+        seconds, bound, color=_BOUND, linewidth=1.5, linestyle="--", label="lower bound", **post
+    )
+    if wide:
+        ax.set_xscale("log")
+    last = seconds[-1]
+    ax.set_xlim(seconds[0], 1.2 * last if wide else last + 0.02 * (last - seconds[0]))
+    dressed(ax, "seconds", "objective")
+    gap = f"; gap {found.gap:.3g} ({found.relative_gap:.1%})" if found.status != "optimal" else ""
+    ax.set_title(_wrapped(found.sentence + gap), fontsize="medium", color=INK, loc="left")
+    legend_beside(ax)
+    return ax
+
+
+def _trace(found: Certificate) -> tuple[Floats, Floats, Floats]:
+    """Seconds, objective and bound at every change, and at the end of the search."""
+    end = (found.seconds, found.objective_value, found.lower_bound)
+    trace = [entry[:3] for entry in found.trace if entry[0] < found.seconds]
+    seconds, objective, bound = np.array([*trace, end], dtype=np.float64).T
+    if len(seconds) == 1:
+        seconds, objective, bound = np.array([0.0, seconds[0]]), objective[[0, 0]], bound[[0, 0]]
+    return seconds, objective, bound
+
+
+def plot_size_path(
+    path: Sequence[Any], X: Any = None, y: Any = None, *, ax: Axes | None = None
+) -> Axes:
+    """Objective and lower bound of the best tree of every size, and its score on other rows.
+
+    Parameters
+    ----------
+    path : sequence of fitted trees, or a fitted TreeSizeCV
+        What ``size_path`` returns: entry k is a best tree of at most k + 1 leaves. Of a
+        ``TreeSizeCV`` the mean score of every size that chose among them is drawn, with its
+        standard error over the folds, and the size that was chosen.
+    X, y : optional
+        Rows, such as held-out ones, on which the ``score`` of every tree is drawn, on an axis of
+        its own at the right.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        That of the objective. Where a tree is not proven to be best, a bar is its gap. Sizes
+        without a tree that keeps the constraints are left out.
+
+    Raises
+    ------
+    TypeError
+        When ``path`` is no sequence of trees that were searched for.
+    ValueError
+        When it is empty or has no tree, when only one of ``X`` and ``y`` is given, and as from
+        ``score``.
+
+    See Also
+    --------
+    plot_trace : Objective and bound over time.
+
+    Examples
+    --------
+    >>> from bristlecone import OptimalSurvivalTree
+    >>> from bristlecone.datasets import load
+    >>> from bristlecone.plot import plot_size_path
+    >>> veterans = load("veterans")
+    >>> path = OptimalSurvivalTree(max_depth=2).size_path(veterans.X, veterans.y)
+    >>> plot_size_path(path).lines[0].get_xdata().tolist()
+    [1, 2, 3, 4]
+    """
+    if hasattr(path, "cv_results_"):
+        if X is not None or y is not None:
+            raise ValueError("plot_size_path has the scores of a TreeSizeCV: it needs no X and y")
+        return _chosen_size(path, on_axes(ax))
+    if (X is None) != (y is None):
+        raise ValueError("plot_size_path scores trees on rows: it needs both X and y, or neither")
+    trees = _searched(path)
+    sizes = [size for size, _ in trees]
+    certificates = [tree.certificate_ for _, tree in trees]
+    objective = np.array([found.objective_value for found in certificates])
+    bound = np.array([found.lower_bound for found in certificates])
+    ax = on_axes(ax)
+    # Not above: matplotlib is imported when something is drawn.
+    from matplotlib.ticker import MaxNLocator
+
+    line: dict[str, Any] = {"marker": "o", "markersize": 5}
+    ax.plot(sizes, objective, color=_OBJECTIVE, label="objective", **line)
+    open_ = np.array([found.status != "optimal" for found in certificates])
+    if open_.any():
+        at = np.array(sizes)
+        gap: dict[str, Any] = {"color": FAINT, "alpha": 0.4, "linewidth": 3.0, "zorder": 1}
+        ax.vlines(at[open_], bound[open_], objective[open_], **gap)
+        ax.plot(sizes, bound, "_", color=_BOUND, markersize=9, label="lower bound")
+    dressed(ax, "most leaves", "objective")
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    lines = ax.get_lines()
+    if X is not None:
+        scores = [float(tree.score(X, y)) for _, tree in trees]
+        right = ax.twinx()
+        is_survival = isinstance(trees[0][1].leaves_, SurvivalLeaves)
+        label = f"{'concordance' if is_survival else 'score'} of the given rows"
+        right.plot(sizes, scores, "--", color=_SCORE, label=label, marker="s", markersize=5)
+        right.set_ylabel(label)
+        right.spines["top"].set_visible(False)
+        right.spines["left"].set_visible(False)
+        lines = [*lines, *right.get_lines()]
+    if len(lines) > 1:
+        ax.legend(
+            handles=lines,
+            loc="lower left",
+            bbox_to_anchor=(0.0, 1.0),
+            ncols=len(lines),
+            frameon=False,
+        )
+    return ax
+
+
+def _chosen_size(search: Any, ax: Axes) -> Axes:
+    """Scores by number of leaves of a cross-validation, with the size that it chose."""
+    from matplotlib.ticker import MaxNLocator
+
+    results = search.cv_results_
+    names = [key.removeprefix("mean_test_") for key in results if key.startswith("mean_test_")]
+    refit = getattr(search, "refit", None)
+    name = refit if refit in names else names[0]
+    sizes, mean = np.asarray(results["n_leaves"]), np.asarray(results[f"mean_test_{name}"])
+    error = np.asarray(results[f"se_test_{name}"])
+    told = "score" if name == "score" else f"{name} (score)"
+    line: dict[str, Any] = {"color": _OBJECTIVE, "marker": "o", "markersize": 5, "capsize": 3}
+    ax.errorbar(sizes, mean, yerr=error, label=f"{told}, ± standard error over folds", **line)
+    ax.axvline(
+        search.best_n_leaves_,
+        color=_SCORE,
+        linestyle="--",
+        label=f"chosen: {search.best_n_leaves_} leaves",
+    )
+    dressed(ax, "most leaves", told)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, frameon=False)
+    return ax
+
+
+def _searched(path: Any) -> list[tuple[int, Any]]:
+    """Sizes and trees of a path, where there is one."""
+    if isinstance(path, (str, bytes)) or not isinstance(path, Sequence):
+        raise TypeError(
+            f"plot_size_path takes the list that size_path returns; got a {type(path).__name__}"
+        )
+    trees = []
+    for size, tree in enumerate(path, start=1):
+        found = getattr(tree, "certificate_", None)
+        if found is None:
+            check_tree(tree, "plot_size_path")
+        elif not found.is_searched:
+            raise TypeError(
+                "plot_size_path takes trees that were searched for; entry "
+                f"{size - 1} is a {type(tree).__name__}"
+            )
+        elif not found.is_treeless:
+            trees.append((size, tree))
+    if not trees:
+        raise ValueError("the path has no tree")
+    return trees
+
+
+def plot_front(front: ParetoFront, *, ax: Axes | None = None) -> Axes:
+    """The trees of a front by their costs.
+
+    Parameters
+    ----------
+    front : ParetoFront
+        What ``pareto_front`` returns, with two or three costs.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        A point per tree, by its first two costs. No tree within the limits of the search lies
+        below the staircase of a complete front; of an incomplete one the staircase is dashed and
+        the title says so. A third cost is shown by colour.
+
+    Raises
+    ------
+    TypeError
+        When ``front`` is no front.
+    ValueError
+        For a front without points, or of another number of costs.
+
+    See Also
+    --------
+    OptimalTreeClassifier : Its method ``pareto_front`` returns the front.
+
+    Examples
+    --------
+    >>> from bristlecone import OptimalTreeClassifier
+    >>> from bristlecone.plot import plot_front
+    >>> front = OptimalTreeClassifier(max_depth=1).pareto_front([[0], [1], [1]], [0, 1, 0])
+    >>> plot_front(front).get_xlabel()
+    'false positives'
+    """
+    if not isinstance(front, ParetoFront):
+        raise TypeError(f"plot_front takes a ParetoFront; got a {type(front).__name__}")
+    if not len(front):
+        raise ValueError("the front has no points")
+    names, costs = front.cost_names, front.costs
+    if len(names) not in (2, 3):
+        raise ValueError(f"plot_front draws two or three costs; the front has {len(names)}")
+    ax = on_axes(ax, 5.0, 3.8)
+    complete = front.status == "optimal"
+    if len(names) == 2:
+        ax.plot(
+            *costs.T,
+            drawstyle="steps-post",
+            color=FAINT,
+            linewidth=1.2,
+            linestyle="-" if complete else "--",
+        )
+        ax.plot(*costs.T, "o", color=_OBJECTIVE, markersize=5)
+    else:
+        from matplotlib.colors import LinearSegmentedColormap
+
+        colours = LinearSegmentedColormap.from_list("risk", ramp(np.linspace(0, 1, 16)))
+        points = ax.scatter(costs[:, 0], costs[:, 1], c=costs[:, 2], cmap=colours, s=24)
+        ax.figure.colorbar(points, ax=ax, label=plain(names[2]))
+    dressed(ax, names[0], names[1])
+    kept = "1 tree" if len(front) == 1 else f"{len(front)} trees"
+    told = f"{kept}, none dominated by any other within the limits"
+    if not complete:
+        told = f"incomplete ({front.status}): the {kept} found so far"
+    ax.set_title(_wrapped(told), fontsize="medium", color=INK, loc="left")
+    return ax
+
+
+def _wrapped(text: str) -> str:
+    return plain("\n".join(textwrap.wrap(text, 72)))

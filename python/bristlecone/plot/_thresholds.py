@@ -1,0 +1,167 @@
+"""Thresholds over the histogram of their column."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone._encoder.binary import BinaryEncoder
+from bristlecone._encoder.columns import NumericColumn, read_table
+from bristlecone._encoder.features import Threshold
+from bristlecone._encoder.numeric import NumericColumns
+from bristlecone._encoder.rules import split_questions
+from bristlecone._tree import Tree
+from bristlecone._view.fitted import FittedTree, check_tree
+from bristlecone._view.palette import FAINT, LABELS, RULE
+from bristlecone.plot._axes import dressed, legend_beside, on_axes, plain
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["plot_thresholds"]
+
+_MOST_BINS = 40
+# Shares of the rows at either end that may be far away.
+_FAR = 0.02
+
+
+def plot_thresholds(
+    tree: Any, X: Any, column: str | int | None = None, *, ax: Axes | None = None
+) -> Axes:
+    """Histogram of a column with the thresholds that were offered, and those that the tree asks.
+
+    Parameters
+    ----------
+    tree : fitted tree of yes-no questions
+    X : DataFrame or array, shape (n, n_features_in_)
+        Rows, such as those of the fit.
+    column : str or int, optional
+        Name or position of a column of numbers; by default the first one that the tree cuts.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        Thresholds of the encoder as thin lines, those that the tree asks as strong ones. A tree
+        that cuts columns itself (``encoder=None``) had every midpoint, of which none is drawn.
+
+    Raises
+    ------
+    TypeError
+        For a soft tree, and for an encoder of one's own, which does not tell its thresholds.
+    ValueError
+        When there is no such column, when it holds no numbers, and when none is given and the tree
+        cuts none.
+    NotFittedError, InfeasibleError
+        When there is no tree.
+
+    See Also
+    --------
+    bristlecone.BinaryEncoder : Where columns are cut.
+
+    Examples
+    --------
+    >>> from bristlecone import OptimalTreeRegressor
+    >>> from bristlecone.plot import plot_thresholds
+    >>> X = [[1.0], [2.0], [8.0]]
+    >>> tree = OptimalTreeRegressor(max_depth=1).fit(X, [1.0, 3.0, 11.0])
+    >>> ax = plot_thresholds(tree, X)
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['asked by the tree: 5', 'offered by the encoder (2)']
+    """
+    fitted = check_tree(tree, "plot_thresholds")
+    name = _column(tree, fitted, column)
+    values = _numbers(fitted, X, name)
+    asked = {
+        question.value: question.name.rpartition(" <= ")[2]
+        for question in split_questions(fitted.encoder_, fitted.tree_).values()
+        if question.kind == "at most" and question.column == name
+    }
+    offered = [
+        feature.value
+        for feature in getattr(fitted.encoder_, "features_", [])
+        if isinstance(feature, Threshold) and feature.column == name
+    ]
+    ax = on_axes(ax)
+    bins = int(np.clip(np.sqrt(len(values)), 1, _MOST_BINS))
+    shown, hidden = _shown(values, [*asked, *offered])
+    ax.hist(shown, bins=bins, color=RULE, edgecolor="white", linewidth=0.4)
+    for k, value in enumerate(sorted(asked)):
+        texts = ", ".join(asked[value] for value in sorted(asked))
+        label = plain(f"asked by the tree: {texts}") if k == 0 else None
+        ax.axvline(value, color=LABELS[1], linewidth=2.2, label=label)
+    for k, value in enumerate(offered):
+        label = f"offered by the encoder ({len(offered)})" if k == 0 else None
+        ax.axvline(value, color=FAINT, linewidth=0.8, linestyle=(0, (4, 2)), label=label)
+    dressed(ax, f"{name} ({hidden})" if hidden else name, "rows")
+    if asked or offered:
+        legend_beside(ax)
+    return ax
+
+
+def _shown(values: NDArray[np.float64], thresholds: list[float]) -> tuple[NDArray[np.float64], str]:
+    """Values without far ones, beside which no threshold could be seen, and a note of these."""
+    low, high = np.quantile(values, [_FAR, 1 - _FAR])
+    low, high = min([low, *thresholds]), max([high, *thresholds])
+    pad = (high - low) / 2
+    low, high = max(low - pad, values.min()), min(high + pad, values.max())
+    shown = values[(values >= low) & (values <= high)]
+    left_out = [
+        f"{count} {side} {bound:.4g}"
+        for count, side, bound in (
+            (int((values < low).sum()), "below", low),
+            (int((values > high).sum()), "above", high),
+        )
+        if count
+    ]
+    return shown, f"not shown: {', '.join(left_out)}" if left_out else ""
+
+
+def _column(tree: Any, fitted: FittedTree, column: str | int | None) -> str:
+    """Name of the column that is drawn."""
+    kind, encoder = type(tree).__name__, fitted.encoder_
+    if not isinstance(fitted.tree_, Tree):
+        raise TypeError(f"a {kind} has no thresholds: its splits weigh many columns at once")
+    if not isinstance(encoder, (BinaryEncoder, NumericColumns)):
+        raise TypeError(
+            f"plot_thresholds needs the thresholds of columns, which a {type(encoder).__name__} "
+            "does not tell"
+        )
+    names = _names(encoder)
+    if column is None:
+        cut = fitted.tree_.column[~np.isnan(fitted.tree_.threshold)]
+        if not len(cut):
+            raise ValueError("the tree cuts no column of numbers; column= names another one")
+        return str(names[cut[0]])
+    if isinstance(column, str):
+        if column not in names:
+            raise ValueError(f"there is no column {column!r}; the tree knows {', '.join(names)}")
+        return column
+    if isinstance(column, bool) or not isinstance(column, int | np.integer):
+        raise TypeError(f"column must be a name or a position; got {column!r}")
+    if not 0 <= column < len(names):
+        raise ValueError(f"column must lie between 0 and {len(names) - 1}; got {column}")
+    return str(names[int(column)])
+
+
+def _names(encoder: Any) -> list[str]:
+    if isinstance(encoder, NumericColumns):
+        return list(map(str, encoder.get_feature_names_out()))
+    return [schema.name for schema in encoder.columns_]
+
+
+def _numbers(fitted: FittedTree, X: Any, name: str) -> NDArray[np.float64]:
+    """Values of the column that are not missing."""
+    named = hasattr(fitted.encoder_, "feature_names_in_")
+    table = read_table(X, "plot_thresholds")
+    column = table.aligned(_names(fitted.encoder_), named, "the tree", [name])[name]
+    if not isinstance(column, NumericColumn):
+        raise ValueError(f"column {name!r} holds categories, which have no thresholds")
+    values = np.asarray(column.values, dtype=np.float64)
+    values = values if column.missing is None else values[~column.missing]
+    if not len(values):
+        raise ValueError(f"column {name!r} has no values")
+    return values

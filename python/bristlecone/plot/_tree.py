@@ -1,0 +1,139 @@
+"""The tree itself, with a panel for every leaf."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bristlecone._data.checks import check_choice, check_real
+from bristlecone._view.fitted import check_tree
+from bristlecone.exceptions import InvalidParameterError
+from bristlecone.plot._across import Across
+from bristlecone.plot._arrange import Arrangement
+from bristlecone.plot._axes import new_figure
+from bristlecone.plot._down import Down
+from bristlecone.plot._panels import Panels, panels_of
+from bristlecone.plot._sheet import Ruler, Sheet
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["plot_tree"]
+
+# Inches: a full page, and what a leaf has of it by default.
+_PAGE, _LEAF = 7.0, 1.75
+# Text of six points is sharp on a screen, too.
+_DPI = 200
+# A sheet that does not fit its axes is made smaller in such steps.
+_STEP = 0.96
+
+
+def plot_tree(
+    tree: Any,
+    *,
+    width: float | None = None,
+    direction: str = "auto",
+    confidence: float = 0.95,
+    time_label: str = "time",
+    ax: Axes | None = None,
+) -> Axes:
+    """A fitted tree with its questions and a panel for every leaf.
+
+    The panel shows what the leaf knows: of survival the Kaplan–Meier estimate with confidence
+    band and censored rows, the curve that the tree predicts, rows, events, median with confidence
+    interval and numbers at risk; of labels the shares of the classes, or the values of the
+    treatments; of numbers a box plot; of a task of one's own cost and value. A soft split shows
+    its largest weights. Colours are ordered by risk (by the prediction of numbers), or those of the
+    labels.
+
+    Parameters
+    ----------
+    tree : fitted tree
+        Any estimator of this package.
+    width : float, optional
+        Width of a new figure in inches, such as 3.35 for a column and 7 for a page; at most 7 by
+        default. Its height follows from the tree.
+    direction : {"auto", "down", "across"}, default="auto"
+        "down" has the root above and the leaves side by side, "across" the root at the left and a
+        row per leaf, with numbers in a table, of which those at risk, and then the medians, are
+        left out where there is no room. "auto" is "across" where leaves side by side would be too
+        narrow.
+    confidence : float, default=0.95
+        Level of bands and intervals.
+    time_label : str, default="time"
+        What the time axis shows, such as "days from surgery".
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default. What does not fit at its size is drawn smaller,
+        text included.
+
+    Returns
+    -------
+    matplotlib Axes
+        In inches of the drawing; panels are axes inside it.
+
+    Raises
+    ------
+    TypeError
+        When the estimator is no tree of this package.
+    ValueError
+        For a parameter that is not as described.
+    ImportError
+        When matplotlib is not installed.
+    NotFittedError, InfeasibleError
+        When there is no tree.
+
+    See Also
+    --------
+    plot_leaf_curves : The curves of all leaves on one pair of axes.
+    bristlecone.export.export_text : The tree in words.
+
+    Notes
+    -----
+    All text stays text in PDF files; in SVG files with matplotlib's setting
+    ``svg.fonttype="none"``.
+
+    Examples
+    --------
+    >>> from bristlecone import OptimalSurvivalTree
+    >>> from bristlecone.datasets import load
+    >>> from bristlecone.plot import plot_tree
+    >>> veterans = load("veterans")
+    >>> tree = OptimalSurvivalTree(max_depth=1).fit(veterans.X, veterans.y)
+    >>> ax = plot_tree(tree, width=3.35, time_label="days")
+    >>> [text.get_text() for text in ax.texts][:2]
+    ['yes', 'no']
+    """
+    fitted = check_tree(tree, "plot_tree")
+    if width is not None:
+        check_real("width", width, 1.0)
+    check_choice("direction", direction, ("auto", "down", "across"))
+    if not 0 < confidence < 1:
+        raise InvalidParameterError(f"confidence must lie in (0, 1); got {confidence!r}")
+    if ax is not None and width is not None:
+        raise ValueError("width is that of a new figure; it does not go with ax")
+    panels = panels_of(fitted, confidence, str(time_label))
+    ruler = Ruler()
+
+    def arranged(wide: float) -> Arrangement:
+        kind = _direction(direction, panels, wide)
+        return kind(fitted, panels, ruler, wide)
+
+    if ax is None:
+        wide = min(_PAGE, _LEAF * max(2, len(panels.n))) if width is None else float(width)
+        arrangement = arranged(wide)
+        figure = new_figure(wide, arrangement.height, dpi=_DPI)
+        axes: Axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+        arrangement.draw(Sheet(axes, wide, arrangement.height, 1.0))
+        return axes
+    box = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())
+    scale = 1.0
+    while (arrangement := arranged(box.width / scale)).height > box.height / scale:
+        scale *= _STEP
+    arrangement.draw(Sheet(ax, box.width / scale, box.height / scale, scale))
+    return ax
+
+
+def _direction(direction: str, panels: Panels, width: float) -> type[Arrangement]:
+    fits = len(panels.n) * panels.narrowest + 0.4 <= width
+    if direction == "down" or (direction == "auto" and fits):
+        return Down
+    return Across

@@ -1,0 +1,211 @@
+"""The form "where does this case fall": fields from the columns, decisions for the script."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from bristlecone._encoder.binary import BinaryEncoder
+from bristlecone._encoder.decisions import Decision, tree_decisions
+from bristlecone._encoder.design import DesignEncoder
+from bristlecone._encoder.features import Missing
+from bristlecone._encoder.numeric import NumericColumns
+from bristlecone._encoder.schema import ColumnSchema
+from bristlecone._soft.tree import SoftTree
+from bristlecone._view.fitted import FittedTree
+from bristlecone.report._charts import number
+
+__all__ = ["Case", "Field", "case"]
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column to be filled in.
+
+    Parameters
+    ----------
+    name : str
+    kind : {"number", "flag", "category"}
+    low, high : float or None
+        Least and greatest training value of a number.
+    step : float or None
+        1 for columns of whole numbers; None is any.
+    levels : tuple of str
+        Levels of a category, in order.
+    takes_missing, takes_unknown : bool
+        Whether rows without a value, and with a level not seen in training, are predicted.
+    note : str
+        What becomes of a missing value.
+    """
+
+    name: str
+    kind: str
+    low: float | None = None
+    high: float | None = None
+    step: float | None = None
+    levels: tuple[str, ...] = ()
+    takes_missing: bool = True
+    takes_unknown: bool = False
+    note: str = ""
+
+    @property
+    def middle(self) -> float:
+        """Where a slider stands first."""
+        return ((self.low or 0.0) + (self.high or 0.0)) / 2
+
+    @property
+    def range(self) -> str:
+        """Range of the training values, in words."""
+        if self.low is None or self.high is None:
+            return ""
+        return f"{number(self.low, 6)} to {number(self.high, 6)}"
+
+
+@dataclass(frozen=True)
+class Case:
+    """The form, or why there is none.
+
+    Parameters
+    ----------
+    fields : tuple of Field
+    refusal : str
+        A sentence in place of the form.
+    data : mapping
+        What the script decides by, as plain JSON types.
+    """
+
+    fields: tuple[Field, ...] = ()
+    refusal: str = ""
+    data: dict[str, Any] = field(default_factory=dict)
+
+
+def case(tree: FittedTree) -> Case:
+    """Form of a fitted tree."""
+    encoder = tree.encoder_
+    if isinstance(tree.tree_, SoftTree):
+        return _soft(tree.tree_, encoder)
+    if not isinstance(encoder, (BinaryEncoder, NumericColumns)):
+        return Case(
+            refusal="There is no form to fill in: the questions were made by an encoder of the "
+            f"user's own ({type(encoder).__name__}), which does not tell what they ask of the "
+            "columns."
+        )
+    if tree.tree_.n_leaves == 1:
+        return Case(refusal="Every case falls into the only leaf; nothing is asked.")
+    decisions = tree_decisions(encoder, tree.tree_)
+    fields: dict[int, Field] = {}
+    for decision in decisions.values():
+        if decision.place not in fields:
+            fields[decision.place] = _field(encoder, decision)
+    # In the order in which the tree asks.
+    order = list(fields)
+    return Case(
+        fields=tuple(fields.values()),
+        data={
+            "splits": {
+                str(node): {
+                    "field": order.index(decision.place),
+                    "yes": int(tree.tree_.children_left[node]),
+                    "no": int(tree.tree_.children_right[node]),
+                    **_plain(decision, encoder),
+                }
+                for node, decision in decisions.items()
+            }
+        },
+    )
+
+
+def _plain(decision: Decision, encoder: Any) -> dict[str, Any]:
+    """A decision for the script; levels by their place among those of the column."""
+    plain: dict[str, Any] = {"kind": decision.kind, "missing": decision.missing}
+    if decision.bound is not None:
+        plain["bound"] = decision.bound
+    if decision.levels:
+        levels = encoder.columns_[decision.place].levels
+        plain["levels"] = [k for k, level in enumerate(levels) if level in decision.levels]
+    return plain
+
+
+def _field(encoder: BinaryEncoder | NumericColumns, decision: Decision) -> Field:
+    schema = encoder.columns_[decision.place]
+    if isinstance(encoder, NumericColumns):
+        # Flags, too, are numbers there; rows without a value are refused.
+        return Field(
+            schema.name,
+            "number",
+            low=schema.low,
+            high=schema.high,
+            step=1.0 if schema.whole else None,
+            takes_missing=False,
+        )
+    note = "" if schema.fill is None else _counts_as(schema.fill)
+    return _schema_field(schema, encoder.handle_unknown, note)
+
+
+def _schema_field(schema: ColumnSchema, handle_unknown: str, note: str) -> Field:
+    if schema.kind == "categorical":
+        return Field(
+            schema.name,
+            "category",
+            levels=tuple(map(str, schema.levels)),
+            takes_unknown=handle_unknown != "error",
+            note=note,
+        )
+    if schema.kind == "flag":
+        return Field(schema.name, "flag", note=note)
+    return Field(
+        schema.name,
+        "number",
+        low=schema.low,
+        high=schema.high,
+        step=1.0 if schema.whole else None,
+        note=note,
+    )
+
+
+def _counts_as(fill: bool | float) -> str:
+    told = ("no", "yes")[fill] if isinstance(fill, bool) else number(fill, 4)
+    return f"counts as {told}"
+
+
+def _soft(tree: SoftTree, encoder: DesignEncoder) -> Case:
+    """Design columns that a split weighs; the script makes the same sums in the same order."""
+    weighed = (tree.weights != 0).any(axis=0)
+    parts = [(j, part) for j, part in enumerate(encoder.design_) if weighed[j]]
+    names = list(dict.fromkeys(part.column for _, part in parts))
+    schemas = {schema.name: schema for schema in encoder.columns_}
+    fields = []
+    design: list[dict[str, Any]] = []
+    for name in names:
+        fill = schemas[name].fill
+        note = "" if fill is None else _counts_as(fill)
+        fields.append(_schema_field(schemas[name], encoder.handle_unknown, note))
+    for _, part in parts:
+        plain: dict[str, Any] = {"field": names.index(part.column)}
+        if part.question is None:
+            # As the encoder scales: by a power of two first.
+            shift = -math.frexp(max(abs(part.low), abs(part.high)))[1] - 1
+            low, high = math.ldexp(part.low, shift), math.ldexp(part.high, shift)
+            plain |= {"shift": shift, "low": low, "span": high - low, "fill": part.fill}
+        elif isinstance(part.question, Missing):
+            plain["kind"] = "missing"
+        else:
+            asked = part.question
+            wanted = getattr(asked, "levels", None) or (getattr(asked, "level", None),)
+            levels = schemas[part.column].levels
+            plain["levels"] = [k for k, level in enumerate(levels) if level in wanted]
+        design.append(plain)
+    kept = [j for j, _ in parts]
+    if not fields:
+        return Case(refusal="The splits weigh no column: every case has the same leaves.")
+    return Case(
+        fields=tuple(fields),
+        data={
+            "design": design,
+            "weights": tree.weights[:, kept].tolist(),
+            "intercepts": tree.intercepts.tolist(),
+            # Nodes level by level, as the weights are.
+            "nodes": tree.number.tolist(),
+        },
+    )

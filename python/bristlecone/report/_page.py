@@ -1,0 +1,160 @@
+"""The page: gathers what its sections show, and renders them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from bristlecone._leaves.base import SurvivalLeaves
+from bristlecone._leaves.labels import ClassLeaves, LabelLeaves
+from bristlecone._leaves.means import MeanLeaves
+from bristlecone._model.files import write_files
+from bristlecone._soft.tree import SoftTree
+from bristlecone._view.fitted import FittedTree, check_tree
+from bristlecone.exceptions import InvalidParameterError
+from bristlecone.report._case import case
+from bristlecone.report._drawing import draw
+from bristlecone.report._extras import held_out
+from bristlecone.report._extras import size_path as path_section
+from bristlecone.report._overview import overview
+from bristlecone.report._panels import panels
+from bristlecone.report._proof import proof, settings
+from bristlecone.report._rendering import check_engine, rendered, source
+from bristlecone.report._table import leaf_table
+
+__all__ = ["html_report", "kind_of"]
+
+_SOFT = (
+    "Every split weighs many columns: its bars are the largest weights, of columns scaled to lie "
+    "between 0 and 1. The greater the weighted sum, the more probable is yes; above 0 it is more "
+    "probable than no."
+)
+
+
+def html_report(
+    tree: Any,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    title: str | None = None,
+    about: str = "",
+    time_label: str = "time",
+    times: Sequence[float] | None = None,
+    confidence: float = 0.95,
+    size_path: Sequence[Any] | None = None,
+    X: Any = None,
+    y: Any = None,
+    command: str = "",
+) -> str:
+    """HTML page about a fitted tree: one file without network, to be read and to be used.
+
+    It has the tree with what every leaf predicts, a form that finds the leaf of a case, curves and
+    table of the leaves, what was proven and under which settings, and a text for a methods section.
+    All of it can be read without script, printed, and read on a phone; with script subtrees fold,
+    leaves light up wherever they are shown, the table sorts and the form decides.
+
+    Parameters
+    ----------
+    tree : fitted tree
+        Of any estimator of this package.
+    path : str or path-like, optional
+        File to write the page to, too. It is replaced only when the page is complete.
+    title, about : str
+        Headline (by default the kind of tree), and a line below it.
+    time_label : str
+        Label of the time axes, with the unit: "days from surgery".
+    times : sequence of float, optional
+        Times at which the leaf table tells the survival; two round ones by default.
+    confidence : float, default=0.95
+        Of intervals and bands.
+    size_path : sequence of fitted trees, optional
+        What ``tree.size_path`` gave: a section with objective and status by number of leaves.
+    X, y : optional
+        Rows held out, with their outcomes: a section that compares what is predicted with what was
+        observed. Of trees for survival, classes and numbers.
+    command : str
+        Command line that made the tree, to be shown.
+
+    Returns
+    -------
+    str
+        Complete document. All text from outside is escaped. Equal trees give equal pages.
+
+    Raises
+    ------
+    TypeError
+        When ``tree`` is no tree of this package, or has leaves that ``y`` cannot be compared with.
+    NotFittedError, InfeasibleError
+        When it has no tree.
+    InvalidParameterError
+        For a confidence outside (0, 1), and for held-out rows without outcomes.
+    ImportError
+        Without Jinja2, which the extra ``report`` has.
+    OSError, ValueError
+        When the file cannot be written.
+
+    See Also
+    --------
+    bristlecone.export.export_text : The tree as text.
+
+    Examples
+    --------
+    >>> from bristlecone import OptimalTreeRegressor
+    >>> from bristlecone.report import html_report
+    >>> tree = OptimalTreeRegressor(max_depth=1).fit([[1.0], [2.0], [8.0]], [1.0, 3.0, 11.0])
+    >>> html_report(tree)[:15]
+    '<!DOCTYPE html>'
+    """
+    check_engine()
+    check_tree(tree, "html_report")
+    if not 0 < confidence < 1:
+        raise InvalidParameterError(f"confidence must lie in (0, 1); got {confidence!r}")
+    shown = panels(tree, time_label, confidence)
+    curves = shown.survival
+    if times is None:
+        times = [] if curves is None else curves.times
+    extras = [] if size_path is None else [path_section(size_path, tree)]
+    if X is not None or y is not None:
+        extras.append(held_out(tree, X, y, times, confidence))
+    table = leaf_table(tree, times, confidence, time_label)
+    drawing = draw(tree, shown, table)
+    form = case(tree)
+    own, of_encoder = settings(tree)
+    page = rendered(
+        "page.html.j2",
+        title=kind_of(tree) if title is None else title,
+        about=about,
+        drawn=source("drawn.css"),
+        style=source("page.css"),
+        script=source("page.js"),
+        drawing=drawing,
+        legend=shown.legend,
+        told=_SOFT if isinstance(tree.tree_, SoftTree) else "",
+        case=form,
+        overview=None if curves is None else overview(curves, drawing),
+        table=table,
+        proof=proof(tree),
+        extras=extras,
+        settings=own,
+        encoder=of_encoder,
+        command=command,
+        methods=tree.describe(),
+        footer=f"bristlecone {tree.certificate_.version}",
+        data={"case": form.data, "questions": {str(k): v for k, v in tree.questions_.items()}},
+    )
+    if path is not None:
+        write_files({path: page})
+    return page
+
+
+def kind_of(tree: FittedTree) -> str:
+    """What a tree is, by its leaves."""
+    if isinstance(tree.tree_, SoftTree):
+        return "Soft survival tree"
+    kinds = (
+        (SurvivalLeaves, "Survival tree"),
+        (ClassLeaves, "Classification tree"),
+        (LabelLeaves, "Policy tree"),
+        (MeanLeaves, "Regression tree"),
+    )
+    return next((name for kind, name in kinds if isinstance(tree.leaves_, kind)), "Decision tree")

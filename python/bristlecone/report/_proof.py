@@ -1,0 +1,208 @@
+"""What was proven, with which settings, and over which questions."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bristlecone._encoder.binary import BinaryEncoder
+from bristlecone._encoder.rules import list_questions, questions
+from bristlecone._search.certificate import Certificate
+from bristlecone._soft.tree import SoftTree
+from bristlecone._view.fitted import FittedTree, check_tree
+from bristlecone.report._charts import number
+
+__all__ = ["Proof", "Setting", "certificate", "headline", "proof", "settings"]
+
+_STOPPED = {
+    "time_limit": "Stopped at the time limit",
+    "memory_limit": "Stopped at the memory limit",
+    "interrupted": "Interrupted",
+}
+# Neither changes the tree.
+_UNTOLD = ("verbose", "n_jobs")
+
+
+def certificate(estimator: Any) -> tuple[str, list[tuple[str, str]]]:
+    """What the search proved: a sentence, and the numbers behind it as (name, value) pairs.
+
+    Parameters
+    ----------
+    estimator : fitted tree that was searched for
+
+    Raises
+    ------
+    TypeError
+        When it is no tree of this package.
+    NotFittedError, InfeasibleError
+        When it has no tree.
+
+    See Also
+    --------
+    html_report : A page that contains it.
+
+    Examples
+    --------
+    >>> from bristlecone import OptimalTreeRegressor
+    >>> from bristlecone.report import certificate
+    >>> tree = OptimalTreeRegressor(max_depth=1).fit([[1.0], [2.0], [8.0]], [1.0, 3.0, 11.0])
+    >>> certificate(tree)[0]
+    'optimal among trees over these 2 binary features'
+    """
+    found = check_tree(estimator, "certificate").certificate_
+    return found.sentence, found.numbers
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What was proven.
+
+    Parameters
+    ----------
+    headline, aim : str
+        What was proven, and of what, in words.
+    is_proven : bool
+        Whether the search ended by itself.
+    numbers : list of (str, str)
+        The numbers behind it.
+    n_questions : int
+        Binary features, or columns, that trees were searched over.
+    questions : list of str
+        They themselves, in few lines.
+    missing : str
+        Missing values of the columns that are asked.
+    groups : list of (str, str)
+        What two groups are predicted, where their difference is limited.
+    """
+
+    headline: str
+    aim: str
+    is_proven: bool
+    numbers: list[tuple[str, str]]
+    n_questions: int
+    questions: list[str]
+    missing: str
+    groups: list[tuple[str, str]]
+
+
+def headline(found: Certificate) -> str:
+    """What was proven, in words, with a capital and a full stop."""
+    if found.structure is not None:
+        first = headline(found.structure)
+        return (
+            "The leaves are of other rows than the questions; nothing is proven on them. The "
+            f"questions, of {found.structure.n_samples} rows: {first[:1].lower()}{first[1:]}"
+        )
+    over = f"among trees over these {len(found.questions)} binary features"
+    if found.status == "optimal":
+        return f"Optimal {over}."
+    if found.status == "reference_optimal":
+        return f"Best with respect to the reference model; not proven optimal {over}."
+    if found.status in _STOPPED:
+        return f"{_STOPPED[found.status]}: the best tree found so far, not proven optimal {over}."
+    if found.status == "grown":
+        return "Grown one best split after the other; nothing is proven of it."
+    return "Trained from several starts; that no other tree is better is not proven."
+
+
+def proof(tree: FittedTree) -> Proof:
+    """What was proven of a fitted tree."""
+    found = tree.certificate_
+    cuts_itself = isinstance(tree.tree_, SoftTree) or tree.tree_.numeric
+    asked = [] if cuts_itself else questions(tree.encoder_)
+    numbers = found.numbers
+    if not found.is_searched:
+        kept = ("objective", "seconds")
+        numbers = [(name, value) for name, value in numbers if name in kept] + found.told
+    groups: list[tuple[str, str]] = []
+    if found.groups is not None:
+        pairs = zip(found.groups.groups.tolist(), found.groups.values.tolist(), strict=True)
+        groups = [(str(name), number(value, 6)) for name, value in pairs]
+    aim = found.aim[:1].upper() + found.aim[1:]
+    return Proof(
+        headline=headline(found),
+        aim=f"Aim: {aim}." if not aim.endswith(".") else f"Aim: {aim}",
+        is_proven=found.status == "optimal",
+        numbers=numbers,
+        n_questions=len(found.questions),
+        questions=list_questions(asked),
+        missing=tree.missing_text(),
+        groups=groups,
+    )
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A parameter, its value and what that meant; whether it was left at its default."""
+
+    name: str
+    value: str
+    meant: str
+    is_default: bool
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether there is nothing to tell of it."""
+        return self.is_default and not self.meant
+
+
+def settings(tree: FittedTree) -> tuple[list[Setting], list[Setting]]:
+    """Parameters of the fit, and those of the encoder that was fitted."""
+    found = tree.certificate_
+    own = _settings(found.parameters, type(tree), {**_of_leaves(tree), **found.settings})
+    encoder = tree.encoder_
+    of_encoder: list[Setting] = []
+    if isinstance(encoder, BinaryEncoder):
+        parameters = encoder.get_params(deep=False)
+        of_encoder = _settings(parameters, BinaryEncoder, {})
+    return own, of_encoder
+
+
+def _of_leaves(tree: FittedTree) -> dict[str, Any]:
+    """What "auto" meant where the leaves know it."""
+    known = {"prior": "prior", "shrinkage": "shrinkage", "leaf_curve": "curve"}
+    parameters = tree.certificate_.parameters
+    return {
+        name: getattr(tree.leaves_, attribute)
+        for name, attribute in known.items()
+        if parameters.get(name) == "auto" and hasattr(tree.leaves_, attribute)
+    }
+
+
+def _settings(parameters: Mapping[str, Any], kind: type, meant: Mapping[str, Any]) -> list[Setting]:
+    defaults = inspect.signature(kind).parameters
+    rows = []
+    for name, value in parameters.items():
+        if name in _UNTOLD:
+            continue
+        default = defaults[name].default if name in defaults else inspect.Parameter.empty
+        told = meant.get(name, value)
+        rows.append(
+            Setting(
+                name=name,
+                value=_shown(value),
+                meant="" if _same(told, value) else _shown(told),
+                is_default=_same(default, value),
+            )
+        )
+    extra = (name for name in meant if name not in parameters)
+    rows += [Setting(name, _shown(meant[name]), "", False) for name in extra]
+    return rows
+
+
+def _same(one: Any, other: Any) -> bool:
+    if type(one) is not type(other):
+        return False
+    return isinstance(one, (str, int, float, bool, type(None))) and one == other
+
+
+def _shown(value: Any) -> str:
+    """A value on one line; the parameters of an object with the object."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float):
+        return number(value, 6)
+    text = " ".join(str(value).split())
+    return text if len(text) <= 400 else f"{text[:400]}…"

@@ -1,0 +1,52 @@
+"""Templates and their engine, Jinja2, which is imported when it is needed."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from bristlecone.report._charts import wrapped
+
+__all__ = ["check_engine", "rendered", "source"]
+
+
+def check_engine() -> None:
+    """Raise ImportError, which says what to install, where there is no Jinja2."""
+    try:
+        import jinja2  # noqa: F401
+    except ImportError:
+        raise ImportError(
+            "a report needs Jinja2: python -m pip install 'bristlecone[report]'"
+        ) from None
+
+
+@cache
+def _environment() -> Any:
+    check_engine()
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("bristlecone.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["fit"] = lambda text, width, size: wrapped(str(text), width, size, 1)[0]
+    environment.policies["json.dumps_kwargs"] = {"sort_keys": True, "allow_nan": False}
+    return environment
+
+
+def rendered(name: str, **values: Any) -> str:
+    """A template with these values; all text among them is escaped."""
+    return str(_environment().get_template(name).render(**values))
+
+
+def source(name: str) -> Any:
+    """A style sheet or script of the package, to be put in as it is."""
+    check_engine()
+    from markupsafe import Markup
+
+    text = resources.files("bristlecone.report").joinpath("templates", name)
+    return Markup(text.read_text(encoding="utf-8").strip())

@@ -1,0 +1,282 @@
+"""Every tree there is, where costs are numbers that follow from sums: proven by matrix products.
+
+The rows that two questions answer alike are a cell. The sums of all cells of one statistic are one
+product of matrices, BᵀSB, so the best trees of depth two over some rows are found at once, and
+deeper ones by asking every question at the root. Nothing is left out.
+
+The products are exact: statistics are rounded to whole numbers whose sums float64 holds, and the
+rounding is taken off what is proven. Where that is too much the numbers are cut into several parts,
+each exact; trees that still cannot be told from better ones are summed in fractions.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone.trust._exact import Column, fractions
+from bristlecone.trust._statement import ROUNDING, Statement
+
+__all__ = ["Cells", "TooManyTies"]
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+# Bits of the sums of one part, and most parts: some 250 bits.
+_BITS, _MOST_PARTS = 51, 6
+# Most leaves that are summed in fractions, in bits of rows: a second or two.
+_MOST_EXACT = 20_000
+
+
+class TooManyTies(Exception):
+    """More trees than can be summed in fractions are the same but for rounding."""
+
+
+class _Parts:
+    """A column as whole numbers in float64, in parts of decreasing size."""
+
+    def __init__(self, column: Column, most: int) -> None:
+        whole = [int(one) for one in column.whole.tolist()]
+        shift = max(0, sum(map(abs, whole)).bit_length() - _BITS)
+        # Remainders are at most half of what was cut off.
+        step = _BITS - len(whole).bit_length()
+        parts, scales = [], []
+        while True:
+            half = (1 << shift) >> 1
+            part = [(one + half) >> shift for one in whole]
+            whole = [one - (two << shift) for one, two in zip(whole, part, strict=True)]
+            parts.append(np.array(part, dtype=np.float64))
+            scales.append(float(column.unit * (1 << shift)))
+            if shift == 0 or len(parts) == most:
+                break
+            shift = max(0, shift - step)
+        self.parts, self.scales = parts, scales
+        self.error = float(column.unit * ((1 << shift) >> 1))
+
+
+class Cells:
+    """The least costs of trees over some rows.
+
+    Parameters
+    ----------
+    statement : Statement
+        Its costs are concave in the sums.
+    answers : array of bool, shape (m, n_features)
+        Distinct rows.
+    columns : list of Column
+        The statistics of the distinct rows.
+    counts : array of float, shape (m, 2)
+        Rows and events of the distinct rows.
+    limits : Limits
+    """
+
+    def __init__(
+        self,
+        statement: Statement,
+        answers: Bools,
+        columns: list[Column],
+        counts: Floats,
+        limits: Any,
+    ) -> None:
+        self.statement, self.columns, self.limits = statement, columns, limits
+        self.answers, self.counts = answers, counts
+        self.yes = answers.astype(np.float64)
+        self.n_features = answers.shape[1]
+        self.prices = getattr(statement, "prices", None)
+        self.fee = Fraction(limits.penalty) * statement.total / statement.factor
+        self.n_exact = 0
+        self.leaves: dict[bytes, Any] = {}
+        self.cut(1)
+
+    def cut(self, most: int) -> None:
+        """Statistics in at most so many parts."""
+        self.parts = [_Parts(column, most) for column in self.columns]
+        fewest = self.limits.rows if self.limits.rows > 1 else 0, self.limits.events
+        self.fewest = [(k, least) for k, least in enumerate(fewest) if least > 0]
+        channels = [part for parts in self.parts for part in parts.parts]
+        self.channels = np.array(channels + [self.counts[:, k] for k, _ in self.fewest])
+        self.known: dict[Any, Floats] = {}
+
+    @property
+    def is_rounded(self) -> bool:
+        """Whether more parts say more."""
+        return any(part.error > 0 for part in self.parts)
+
+    def least(self) -> Floats:
+        """No more than the cost of any tree, by leaves (most + 1,); infinite where none is."""
+        every = np.ones(len(self.answers), dtype=bool)
+        return self.of(every, min(self.limits.depth, self.n_features), ())
+
+    def prove(self, value: Fraction) -> Fraction | None:
+        """Cost of the best tree that costs less than ``value``, penalties included; else None."""
+        for most in (1, _MOST_PARTS):
+            if most > 1:
+                if not self.is_rounded:
+                    break
+                self.cut(most)
+            low = self.with_fees(self.least())
+            if not any(one < value for one in low.tolist()):
+                return None
+        every = np.ones(len(self.answers), dtype=bool)
+        depth = min(self.limits.depth, self.n_features)
+        return self.below(every, depth, (), self.limits.leaves, value)
+
+    def with_fees(self, least: Floats) -> Floats:
+        """Bounds by the number of leaves, with the penalty of each leaf."""
+        fees = float(self.fee) * np.arange(len(least))
+        known = np.isfinite(least)
+        rounding = ROUNDING * (np.abs(least, where=known, out=np.zeros(len(least))) + fees)
+        return np.asarray(least + fees - rounding)
+
+    def of(self, rows: Bools, depth: int, asked: tuple[int, ...]) -> Floats:
+        """Least costs by the number of leaves of trees of this depth on these rows."""
+        own = np.packbits(rows).tobytes(), depth, frozenset(asked) if self.prices else None
+        if own not in self.known:
+            self.known[own] = self.found(rows, depth, asked)
+        return self.known[own]
+
+    def found(self, rows: Bools, depth: int, asked: tuple[int, ...]) -> Floats:
+        """The same, not remembered."""
+        most = min(self.limits.leaves, 2 ** min(depth, 30), max(1, int(rows.sum())))
+        if depth <= 2 or most == 1:
+            return self.pairs(rows, depth, asked, most)
+        least = np.full(most + 1, math.inf)
+        least[1] = self.pairs(rows, 0, asked, 1)[1]
+        price = self.price(rows, asked)
+        for feature in range(self.n_features):
+            yes = rows & self.answers[:, feature]
+            no = rows & ~yes
+            if not yes.any() or not no.any():
+                continue
+            below = (*asked, feature)
+            left, right = self.of(yes, depth - 1, below), self.of(no, depth - 1, below)
+            for n_leaves in range(1, min(len(left), most)):
+                end = min(most - n_leaves, len(right) - 1)
+                place = slice(n_leaves + 1, n_leaves + 1 + end)
+                both = left[n_leaves] + right[1 : end + 1] + price[feature]
+                least[place] = np.minimum(least[place], both)
+        return least
+
+    def pairs(self, rows: Bools, depth: int, asked: tuple[int, ...], most: int) -> Floats:
+        """Trees of at most two questions in a row, from the sums of all cells."""
+        places = np.flatnonzero(rows)
+        values, yes = self.channels[:, places], self.yes[places]
+        n = len(places)
+        least = np.full(most + 1, math.inf)
+        whole = values.sum(axis=1)
+        least[1] = self.costs(whole[:, None], n)[0]
+        if depth == 0 or most == 1:
+            return least
+        ones = values @ yes
+        price = self.price(rows, asked)
+        one, none = self.costs(ones, n), self.costs(whole[:, None] - ones, n)
+        least[2] = (one + none + price).min(initial=math.inf)
+        if depth == 1 or most == 2:
+            return least
+        both = np.matmul(yes.T * values[:, None, :], yes)
+        mixed = ones[:, :, None] - both
+        neither = whole[:, None, None] - ones[:, None, :] - mixed
+        differ = self.costs(mixed, n)
+        left = self.costs(both, n) + differ
+        right = differ.T + self.costs(neither, n)
+        if self.prices is not None:
+            for feature in range(self.n_features):
+                side, below = self.answers[:, feature], (*asked, feature)
+                left[feature] += self.price(rows & side, below)
+                right[feature] += self.price(rows & ~side, below)
+        left, right = left.min(axis=1), right.min(axis=1)
+        if most >= 3:
+            either = np.minimum(left + none, one + right) + price
+            least[3] = either.min(initial=math.inf)
+        if most >= 4:
+            least[4] = (left + right + price).min(initial=math.inf)
+        return least
+
+    def costs(self, sums: Floats, n: int) -> Floats:
+        """No more than the costs of groups of n rows; infinite where they are no leaf."""
+        found, at = [], 0
+        for part in self.parts:
+            scales = part.scales
+            parts = (sums[at + k] * scale for k, scale in enumerate(scales))
+            found.append(sum(parts, np.zeros(sums.shape[1:])))
+            at += len(scales)
+        costs = self.statement.least(found, [part.error * n for part in self.parts])
+        for (_, fewest), counts in zip(self.fewest, sums[at:], strict=True):
+            costs = np.where(counts >= fewest, costs, np.inf)
+        return costs
+
+    def price(self, rows: Bools, asked: tuple[int, ...]) -> Any:
+        """No more than what questions cost these rows, below others."""
+        if self.prices is None:
+            return np.zeros(self.n_features)
+        size = sum((column.sum(rows) for column in self.columns[-1:]), Fraction(0))
+        sums = np.array([float(size)])
+        return self.statement.split_costs(sums, asked, self.n_features) * (1 - ROUNDING)
+
+    def leaf(self, rows: Bools) -> Any:
+        """Cost of some rows as one leaf in fractions; None where they are none."""
+        own = np.packbits(rows).tobytes()
+        if own not in self.leaves:
+            self.n_exact += 1
+            if self.n_exact > _MOST_EXACT:
+                raise TooManyTies
+            counts = self.counts[rows].sum(axis=0)
+            cost = None
+            if counts[0] >= max(1, self.limits.rows) and counts[1] >= self.limits.events:
+                sums = np.empty((1, len(self.columns)), dtype=object)
+                sums[0] = [column.sum(rows) for column in self.columns]
+                cost = min(self.statement.candidates(sums)[0, :, 0].tolist()) + self.fee
+            self.leaves[own] = cost
+        return self.leaves[own]
+
+    def below(self, rows: Bools, depth: int, asked: tuple[int, ...], most: int, value: Any) -> Any:
+        """Cost of the best tree of these rows that costs less than a value, summed in fractions."""
+        best, alone = value, self.leaf(rows)
+        if alone is not None and alone < best:
+            best = alone
+        if depth > 0 and most > 1:
+            best = self._split(rows, depth, asked, most, best)
+        return best if best < value else None
+
+    def _split(self, rows: Bools, depth: int, asked: tuple[int, ...], most: int, best: Any) -> Any:
+        sums = np.array([sum((self.columns[-1].sum(rows),), Fraction(0))], dtype=object)
+        prices = fractions(self.statement.split_costs(sums, asked, self.n_features))
+        todo = []
+        for feature in range(self.n_features):
+            yes = rows & self.answers[:, feature]
+            if not yes.any() or (yes == rows).all():
+                continue
+            below = (*asked, feature)
+            lows = []
+            for side in (yes, rows & ~yes):
+                least = self.of(side, depth - 1, below)
+                # Bounds of at most so many leaves.
+                lows.append(np.minimum.accumulate(self.with_fees(least)))
+            low = lows[0][-1] + lows[1][-1]
+            low += float(prices[feature]) - ROUNDING * (abs(low) + float(prices[feature]))
+            if low < best:
+                todo.append((low, feature, lows))
+        for low, feature, (_, right) in sorted(todo, key=lambda one: one[:2]):
+            if low >= best:
+                break
+            yes, below = rows & self.answers[:, feature], (*asked, feature)
+            sizes = range(1, most) if most < 2**depth else [2 ** (depth - 1)]
+            for n_left in sizes:
+                n_right = most - n_left if most < 2**depth else n_left
+                lowest = right[min(n_right, len(right) - 1)]
+                most_left = math.inf
+                if lowest > -math.inf:
+                    most_left = best - prices[feature] - Fraction(min(lowest, sys.float_info.max))
+                one = self.below(yes, depth - 1, below, n_left, most_left)
+                if one is None:
+                    continue
+                rest = best - prices[feature] - one
+                other = self.below(rows & ~yes, depth - 1, below, n_right, rest)
+                if other is not None:
+                    best = one + other + prices[feature]
+        return best

@@ -1,0 +1,157 @@
+"""Columns as Python values, and the answers of rows to the questions of an encoder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from bristlecone._encoder.binary import BinaryEncoder
+from bristlecone._encoder.decisions import Decision, feature_decisions
+from bristlecone._encoder.design import DesignEncoder
+from bristlecone._encoder.numeric import NumericColumns
+
+__all__ = ["Table", "Values", "answers_of"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """One column.
+
+    Parameters
+    ----------
+    numbers : array of float, shape (n,), or None
+        NaN where missing; None for a column with text.
+    objects : list
+        The values as they are, None where missing.
+    """
+
+    numbers: Floats | None
+    objects: list[Any]
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        """Whether there is no value."""
+        if self.numbers is not None:
+            return np.isnan(self.numbers)
+        return np.array([value is None for value in self.objects], dtype=bool)
+
+
+class Table:
+    """Columns of X by their place in the fit."""
+
+    def __init__(self, encoder: Any, X: Any) -> None:
+        self.X, self.encoder = X, encoder
+        table: Any = nw.from_native(X, eager_only=True, pass_through=True)
+        self.named = isinstance(table, nw.DataFrame)
+        if not self.named and not isinstance(table, np.ndarray):
+            table = np.array(X, dtype=object)
+        if len(table.shape) != 2:
+            raise ValueError(f"X has {len(table.shape)} dimensions; expected rows and columns")
+        self.table = table
+        self.n_rows, self.n_columns = (int(size) for size in table.shape)
+
+    def column(self, key: Any) -> Any:
+        """Column of this name or place."""
+        if not self.named:
+            return self.table[:, key]
+        name = key if key in self.table.columns else self.table.columns[key]
+        return self.table[name].to_list()
+
+    def columns(self, places: set[int]) -> list[Values]:
+        """All columns of the fit; empty values for those that are not at these places."""
+        names: Any = getattr(self.encoder, "feature_names_in_", None)
+        count = int(self.encoder.n_features_in_)
+        named = names is not None and self.named
+        if not named and self.n_columns != count:
+            raise ValueError(f"X has {self.n_columns} columns; the tree was fitted with {count}")
+        nothing = Values(np.full(self.n_rows, np.nan), [None] * self.n_rows)
+        return [
+            _values(self.column(str(names[at]) if named else at)) if at in places else nothing
+            for at in range(count)
+        ]
+
+
+def _values(column: Any) -> Values:
+    """A column as numbers where all its values are, and as objects."""
+    if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
+        numbers = column.astype(np.float64)
+        return Values(numbers, [])
+    listed = column.tolist() if isinstance(column, np.ndarray) else column
+    objects = [None if _absent(value) else value for value in listed]
+    if any(isinstance(value, str) for value in objects):
+        return Values(None, objects)
+    numbers = np.array([np.nan if value is None else float(value) for value in objects])
+    return Values(numbers, objects)
+
+
+def _absent(value: Any) -> bool:
+    return (
+        value is None
+        or type(value).__name__ in ("NAType", "NaTType")
+        or (not isinstance(value, str) and bool(value != value))
+    )
+
+
+def _answer(decision: Decision, column: Values) -> NDArray[np.bool_]:
+    """Answers of all rows to one question."""
+    missing = column.missing
+    if decision.kind == "missing":
+        return missing
+    if decision.kind == "level":
+        objects = column.objects
+        if not objects and column.numbers is not None:
+            objects = column.numbers.tolist()
+        wanted = set(decision.levels)
+        answer = np.array([value in wanted for value in objects], dtype=bool)
+    else:
+        if column.numbers is None:
+            raise ValueError(f"column {decision.column!r} holds text; it had numbers in the fit")
+        limit = 0.5 if decision.bound is None else decision.bound
+        with np.errstate(invalid="ignore"):
+            low = column.numbers <= limit
+        answer = low if decision.kind == "at most" else ~low
+    return np.where(missing, decision.missing, answer)
+
+
+def answers_of(tree: Any, table: Table) -> tuple[NDArray[Any], list[Values]]:
+    """What the tree reads of every row, and the columns."""
+    encoder = tree.encoder_
+    if isinstance(encoder, NumericColumns):
+        anew = tree.certificate_.status == "reestimated"
+        asked = set(tree.tree_.feature[~tree.tree_.is_leaf].tolist())
+        columns = table.columns(asked if anew else set(range(encoder.n_features_in_)))
+        answers = np.zeros((table.n_rows, len(columns)))
+        for place, column in enumerate(columns):
+            if column.numbers is None:
+                raise ValueError("X holds text; the tree was fitted to numbers")
+            if not anew or place in asked:
+                answers[:, place] = column.numbers
+        return answers, columns
+    if isinstance(encoder, DesignEncoder):
+        # The design states what the splits of a soft tree weigh.
+        return np.asarray(encoder.transform(table.X), dtype=np.float64), []
+    if not isinstance(encoder, BinaryEncoder):
+        # An encoder of one's own is the only statement of what its features ask.
+        features = encoder.transform(table.X)
+        features = np.asarray(features.toarray() if issparse(features) else features)
+        return features.astype(bool), []
+    decisions = feature_decisions(encoder)
+    asked = set(range(len(decisions)))
+    places = set(range(encoder.n_features_in_))
+    if tree.certificate_.status == "reestimated":
+        # Other questions were not asked of these rows.
+        asked = set(tree.tree_.feature[~tree.tree_.is_leaf].tolist())
+        places = {decisions[feature].place for feature in asked}
+    columns = table.columns(places)
+    answers = np.zeros((table.n_rows, len(decisions)), dtype=bool)
+    for feature in asked:
+        decision = decisions[feature]
+        answers[:, feature] = _answer(decision, columns[decision.place])
+    return answers, columns

@@ -1,0 +1,92 @@
+"""Comparing what a tree says with what its rows say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import numpy as np
+
+from bristlecone.trust._optimality import RELATIVE
+from bristlecone.trust._verification import Check
+
+__all__ = ["Checks", "close", "shown"]
+
+# Where terms cancel: rounding of the terms.
+_OF_TERMS = 1e-12
+
+
+class Checks:
+    """Checks as they are made."""
+
+    def __init__(self) -> None:
+        self.made: list[Check] = []
+
+    def holds(self, name: str, holds: bool, expected: Any, found: Any, reason: str = "") -> None:
+        """Check a statement."""
+        result: Literal["passed", "failed"] = "passed" if holds else "failed"
+        told = "" if holds else reason
+        self.made.append(Check(name, shown(expected), shown(found), result, told))
+
+    def skip(self, name: str, found: str, reason: str) -> None:
+        """Say what is not checked, and why."""
+        self.made.append(Check(name, "", found, "not checked", reason))
+
+    def same(
+        self,
+        name: str,
+        summary: str,
+        pairs: Iterable[tuple[Any, ...]],
+        *,
+        scale: Any = 0.0,
+    ) -> None:
+        """Check (what, expected, found) one after the other; the first that differs is reported.
+
+        Numbers are the same up to 1e-9 of themselves; a pair may have the size of what each
+        number is summed from besides, where terms of either sign cancel, or ``scale`` for all.
+        """
+        for what, expected, found, *terms in pairs:
+            size = terms[0] if terms else scale
+            if not close(expected, found, size):
+                told, says = _difference(expected, found, size)
+                self.holds(name, False, f"{what} {told}", f"{what} {says}")
+                return
+        self.holds(name, True, summary, summary)
+
+
+def close(expected: Any, found: Any, scale: Any = 0.0) -> bool:
+    """Whether two values are the same, numbers up to 1e-9 of themselves."""
+    one, other = np.asarray(expected), np.asarray(found)
+    if one.shape != other.shape:
+        return False
+    if one.dtype.kind not in "fc" and other.dtype.kind not in "fc":
+        return bool((one == other).all())
+    return bool(_alike(one, other, scale).all())
+
+
+def _alike(one: Any, other: Any, scale: Any) -> Any:
+    # `rtol` of isclose is relative to the second number; numbers below the normal range have
+    # fewer digits than it asks for.
+    atol = _OF_TERMS * np.asarray(scale, dtype=np.float64) + 16 * math.ulp(0.0)
+    return np.isclose(other, one, rtol=RELATIVE, atol=atol, equal_nan=True)
+
+
+def _difference(expected: Any, found: Any, scale: Any) -> tuple[str, str]:
+    """The first values that differ, or the shapes."""
+    one, other = np.asarray(expected), np.asarray(found)
+    if one.shape != other.shape:
+        return f"of shape {one.shape}", f"of shape {other.shape}"
+    numbers = one.dtype.kind in "fc" or other.dtype.kind in "fc"
+    same = _alike(one, other, scale) if numbers else one == other
+    place = tuple(int(k) for k in np.argwhere(~same)[0])
+    at = f"[{', '.join(map(str, place))}] " if place else ""
+    return f"{at}{shown(one[place])}", f"{at}{shown(other[place])}"
+
+
+def shown(value: Any) -> str:
+    """A value as text."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value.item()
+    return f"{value:.10g}" if isinstance(value, float) else str(value)

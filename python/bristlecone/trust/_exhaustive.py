@@ -1,0 +1,369 @@
+"""Every tree there is, for small problems: the least objective, found without any bound.
+
+A tree is a leaf, or a question with a tree on either side. Nothing is left out but rows that are
+equal to others and questions that do not part the rows; sets of rows are remembered.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from bristlecone.trust._cells import Cells
+from bristlecone.trust._exact import Column
+from bristlecone.trust._statement import Statement
+
+__all__ = ["Limits", "better_tree", "distinct_questions", "estimated_work"]
+
+Floats = NDArray[np.float64]
+
+# Digits of exact vectors; how near float64 is to them, at the least.
+_DIGIT = 40
+_MASK = (1 << _DIGIT) - 1
+_NEAR = 1e-12
+
+# Measured: work of a leaf of few statistics in units of 10 ns, rows that double it, and work of
+# a pair of cost vectors.
+_PER_LEAF, _ROWS, _PER_PAIR = 40.0, 1000.0, 100.0
+# Work of the cost of a cell, and of one row and statistic in its sum.
+_PER_CELL, _PER_PRODUCT = 4.0, 0.01
+# Cells of all statistics that are held at once, in parts: half a gigabyte.
+_MOST_CELLS = 5e6
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What trees are allowed.
+
+    Parameters
+    ----------
+    depth : int
+        Most questions on a path.
+    leaves : int
+        Most leaves.
+    rows, events : int
+        Fewest of a leaf.
+    penalty : float
+        Added per leaf.
+    """
+
+    depth: int
+    leaves: int
+    rows: int
+    events: int
+    penalty: float
+
+
+def distinct_questions(answers: NDArray[np.bool_]) -> list[int]:
+    """Features that part the rows, one of those that part them alike."""
+    seen: dict[bytes, int] = {}
+    for feature, column in enumerate(answers.T):
+        if column.all() or not column.any():
+            continue
+        side = ~column if column[0] else column
+        seen.setdefault(np.packbits(side).tobytes(), feature)
+    return list(seen.values())
+
+
+def estimated_work(statement: Statement, n_features: int, n_rows: int, limits: Limits) -> float:
+    """Work of the search, in units of about 10 ns; infinite where there is no end.
+
+    With F questions and depth d it looks at (2F)^d leaves, whose sums take a product of matrices of
+    n rows where costs are concave. Where costs are vectors every pair of them counts: c labels of a
+    leaf give at most c + F c² sums at depth 1, all pairs of these for every feature at depth 2, and
+    so on.
+    """
+    if n_features == 0 or limits.depth == 0:
+        return 0.0
+    if limits.depth * math.log(2 * n_features) > 60:
+        return math.inf
+    leaves = (2.0 * n_features) ** limits.depth
+    if statement.is_concave:
+        if limits.depth > 1 and len(statement.columns) * n_features**2 > _MOST_CELLS:
+            return math.inf
+        share = n_rows / 2 ** max(limits.depth - 2, 0)
+        return leaves * (_PER_CELL + len(statement.columns) * _PER_PRODUCT * share)
+    width = statement.statistics.shape[1]
+    each = max(_PER_LEAF, width * statement.price) * (1 + n_rows / _ROWS)
+    work = leaves * each
+    if not statement.is_scalar:
+        labels = len(statement.root)
+        front = float(labels)
+        for _ in range(limits.depth):
+            if front > 1e15:
+                return math.inf
+            front = labels + n_features * front**2
+        work += front * _PER_PAIR
+    return work
+
+
+def better_tree(
+    statement: Statement,
+    answers: NDArray[np.bool_],
+    event: NDArray[np.bool_] | None,
+    limits: Limits,
+    value: Fraction,
+    allowed: float,
+) -> float | None:
+    """Least objective of the trees whose objective is below a value; None where none is.
+
+    Trees that exceed a limit by at most ``allowed`` of it count. Raises ``TooManyTies`` where
+    rounding decides.
+    """
+    counts = np.ones((answers.shape[0], 2))
+    counts[:, 1] = 0.0 if event is None else event
+    # Rows of the same answers stay together in every tree: their sums are all that counts.
+    packed = np.packbits(answers, axis=1)
+    _, first, place = np.unique(packed, axis=0, return_index=True, return_inverse=True)
+    place, n = place.ravel(), len(first)
+    merge = csr_matrix((np.ones(len(answers)), (place, np.arange(len(answers)))), (n, len(answers)))
+    kept, merged = answers[first], merge @ counts
+    with np.errstate(all="ignore"):
+        return _searched(statement, kept, merged, merge, place, limits, value, allowed)
+
+
+def _searched(
+    statement: Statement,
+    kept: NDArray[np.bool_],
+    merged: Floats,
+    merge: Any,
+    place: NDArray[np.int64],
+    limits: Limits,
+    value: Fraction,
+    allowed: float,
+) -> float | None:
+    """The same over distinct rows; ``place`` is that of each row among them."""
+    n, n_features = kept.shape
+    if statement.is_concave:
+        columns = [column.by_group(place, n) for column in statement.columns]
+        cells = Cells(statement, kept, columns, merged, limits)
+        found = cells.prove(value * statement.total / statement.factor)
+        return None if found is None else float(found * statement.factor / statement.total)
+    sides = np.concatenate([kept, ~kept], axis=1).T.astype(np.float64)
+    every = np.ones(n, dtype=bool)
+    depth = min(limits.depth, n_features)
+    if statement.is_linear:
+        columns = [column.by_group(place, n) for column in statement.columns]
+        exact = _Exact(statement, columns, sides, merged, limits)
+        return exact.below(exact.of(every, depth, ()), value, allowed)
+    search: type[Any] = _Sums if statement.is_scalar else _Vectors
+    found = search(statement, merge @ statement.statistics, sides, merged, limits)
+    values = found.values(found.of(every, depth, ()), allowed)
+    least = float(values.min(initial=math.inf))
+    return least if least - statement.rounding * abs(least) < value else None
+
+
+class _Search(ABC):
+    """What both kinds of search share: sums of the sides of all questions at a node."""
+
+    def __init__(
+        self,
+        statement: Statement,
+        statistics: Any,
+        sides: Floats,
+        counts: Floats,
+        limits: Limits,
+    ) -> None:
+        self.statement, self.statistics = statement, statistics
+        self.sides, self.counts, self.limits = sides, counts, limits
+        self.n_features = len(sides) // 2
+        self.known: dict[Any, Any] = {}
+
+    def leaf_sums(self, rows: NDArray[np.bool_], members: Floats) -> tuple[Floats, Any]:
+        """Sums of groups of the rows, and which groups are large enough for a leaf."""
+        places = np.flatnonzero(rows)
+        sums = np.asarray(members @ self.statistics[places])
+        counts = members @ self.counts[places]
+        large = (counts[:, 0] >= max(1, self.limits.rows)) & (counts[:, 1] >= self.limits.events)
+        return sums, large
+
+    def key(self, rows: NDArray[np.bool_], depth: int, asked: tuple[int, ...]) -> Any:
+        prices = getattr(self.statement, "prices", None)
+        return np.packbits(rows).tobytes(), depth, frozenset(asked) if prices is not None else None
+
+    def of(self, rows: NDArray[np.bool_], depth: int, asked: tuple[int, ...]) -> Any:
+        """Costs of the trees of this depth on these rows."""
+        key = self.key(rows, depth, asked)
+        if key not in self.known:
+            self.known[key] = self.found(rows, depth, asked)
+        return self.known[key]
+
+    @abstractmethod
+    def found(self, rows: NDArray[np.bool_], depth: int, asked: tuple[int, ...]) -> Any:
+        """The same, not remembered."""
+
+    def parts(self, rows: NDArray[np.bool_]) -> Any:
+        """Questions that part the rows, with the rows of either side."""
+        for feature in range(self.n_features):
+            yes = rows & (self.sides[feature] > 0)
+            if yes.any() and (yes != rows).any():
+                yield feature, yes, rows & ~yes
+
+
+class _Sums(_Search):
+    """Costs are numbers: the least for every number of leaves, shape (most leaves + 1,)."""
+
+    def found(self, rows: NDArray[np.bool_], depth: int, asked: tuple[int, ...]) -> Floats:
+        most = min(self.limits.leaves, 2 ** min(depth, 30))
+        least = np.full(most + 1, math.inf)
+        one = np.ones((1, int(rows.sum())))
+        sums, large = self.leaf_sums(rows, one)
+        if large[0]:
+            least[1] = self.statement.candidates(sums)[0, :, 0].min()
+        if depth == 0 or most == 1:
+            return least
+        prices = self.statement.split_costs(sums[0], asked, self.n_features)
+        if depth == 1:
+            members = self.sides[:, rows]
+            parts, large = self.leaf_sums(rows, members)
+            costs = np.full(len(members), math.inf)
+            if large.any():
+                costs[large] = self.statement.candidates(parts[large])[:, :, 0].min(axis=1)
+            both = costs[: self.n_features] + costs[self.n_features :] + prices
+            least[2] = both.min(initial=math.inf)
+            return least
+        for feature, yes, no in self.parts(rows):
+            below = (*asked, feature)
+            left, right = self.of(yes, depth - 1, below), self.of(no, depth - 1, below)
+            for n_leaves in range(1, min(len(left), most)):
+                end = min(most - n_leaves, len(right) - 1)
+                sums_of = left[n_leaves] + right[1 : end + 1] + prices[feature]
+                place = slice(n_leaves + 1, n_leaves + 1 + end)
+                least[place] = np.minimum(least[place], sums_of)
+        return least
+
+    def values(self, least: Floats, allowed: float) -> Floats:
+        """Objectives by the number of leaves."""
+        leaves = np.arange(1, len(least))
+        finite = np.isfinite(least[1:])
+        costs, leaves = least[1:][finite], leaves[finite]
+        return self.statement.value(costs[:, None], allowed) + self.limits.penalty * leaves
+
+
+class _Vectors(_Search):
+    """Costs are vectors: all that trees add up to, with the number of leaves before them."""
+
+    def alone(self, rows: NDArray[np.bool_]) -> NDArray[Any]:
+        """Vectors of these rows as one leaf, by its labels."""
+        sums, large = self.leaf_sums(rows, np.ones((1, int(rows.sum()))))
+        candidates = self.leaf_vectors(sums)
+        found = np.column_stack([np.ones(len(candidates), candidates.dtype), candidates])
+        return found if large[0] else found[:0]
+
+    def leaf_vectors(self, sums: Floats) -> NDArray[Any]:
+        """Cost vectors of a leaf by its labels."""
+        vectors: Floats = self.statement.candidates(sums)[0]
+        return vectors
+
+    def found(self, rows: NDArray[np.bool_], depth: int, asked: tuple[int, ...]) -> NDArray[Any]:
+        found = [self.alone(rows)]
+        if depth > 0 and self.limits.leaves > 1:
+            for feature, yes, no in self.parts(rows):
+                below = (*asked, feature)
+                left, right = self.of(yes, depth - 1, below), self.of(no, depth - 1, below)
+                both = (left[:, None, :] + right[None, :, :]).reshape(-1, found[0].shape[1])
+                found.append(self.distinct(both[both[:, 0] <= self.limits.leaves]))
+        return self.distinct(np.concatenate(found))
+
+    def distinct(self, costs: NDArray[Any]) -> NDArray[Any]:
+        """One of those that are equal but for rounding."""
+        if len(costs) < 2:
+            return costs
+        scale = np.abs(costs).max(axis=0)
+        digits = np.round(costs / np.where(scale > 0, scale, 1.0), 13)
+        _, first = np.unique(digits, axis=0, return_index=True)
+        return np.asarray(costs[first])
+
+    def values(self, costs: Floats, allowed: float) -> Floats:
+        """Objectives of all sums."""
+        penalty = self.limits.penalty * costs[:, 0]
+        return np.asarray(self.statement.value(costs[:, 1:], allowed) + penalty)
+
+
+class _Exact(_Vectors):
+    """Vectors that are linear in the sums, without rounding.
+
+    Every number is a whole one in base 2^40, the last digit signed; the digits of a kind stand
+    together.
+    """
+
+    def __init__(
+        self,
+        statement: Statement,
+        columns: list[Column],
+        sides: Floats,
+        counts: Floats,
+        limits: Limits,
+    ) -> None:
+        rows = [[int(one) for one in column.whole.tolist()] for column in columns]
+        most = max(sum(map(abs, column)) for column in rows)
+        self.n_digits = max(1, -(-(most.bit_length() + 2) // _DIGIT))
+        digits = np.array(
+            [[[self._digit(one, k) for one in column] for column in rows]
+             for k in range(self.n_digits)],
+            dtype=np.int64,
+        )  # fmt: skip
+        statistics = digits.reshape(-1, len(rows[0])).T
+        # Sums of digits stay below 2^53 of so many rows; else 64 bits hold them.
+        if len(statistics) < 2 ** (52 - _DIGIT):
+            statistics = statistics.astype(np.float64)
+        else:
+            sides = sides.astype(np.int64)
+        super().__init__(statement, statistics, sides, counts, limits)
+
+    def _digit(self, number: int, k: int) -> int:
+        number >>= _DIGIT * k
+        return number if k == self.n_digits - 1 else number & _MASK
+
+    def leaf_vectors(self, sums: Floats) -> NDArray[Any]:
+        whole = np.rint(sums).astype(np.int64).reshape(self.n_digits, -1)
+        labels = self.statement.candidates(whole).transpose(1, 0, 2)
+        return np.asarray(labels.reshape(len(labels), -1))
+
+    def distinct(self, costs: NDArray[Any]) -> NDArray[Any]:
+        width = (costs.shape[1] - 1) // self.n_digits
+        for k in range(self.n_digits - 1):
+            here, above = (slice(1 + at * width, 1 + (at + 1) * width) for at in (k, k + 1))
+            costs[:, above] += costs[:, here] >> _DIGIT
+            costs[:, here] &= _MASK
+        if len(costs) < 2:
+            return costs
+        # One number stands for each vector where their ranges allow it: that sorts faster.
+        low, high = costs.min(axis=0).tolist(), costs.max(axis=0).tolist()
+        spans = [above - below + 1 for below, above in zip(low, high, strict=True)]
+        if math.prod(spans) >= 2**62:
+            return np.unique(costs, axis=0)
+        key = np.zeros(len(costs), dtype=np.int64)
+        for column, below, span in zip(costs.T, low, spans, strict=True):
+            key = key * span + (column - below)
+        return np.asarray(costs[np.unique(key, return_index=True)[1]])
+
+    def below(self, costs: NDArray[Any], value: Fraction, allowed: float) -> float | None:
+        """Least objective below a value, in fractions."""
+        units = self.statement.units
+        parts = costs[:, 1:].reshape(len(costs), self.n_digits, -1)
+        if self.statement.is_sum or self.n_digits == 1:
+            scale = 2.0 ** (_DIGIT * np.arange(self.n_digits))
+            near = (parts * scale[:, None]).sum(axis=1) * np.array([float(u) for u in units])
+            values = self.values(np.column_stack([costs[:, 0], near]), allowed + _NEAR)
+            # Differences of measures between 0 and 1 cancel; sums are off by a part of themselves.
+            margin = _NEAR * (np.abs(values) + abs(float(value)) + (not self.statement.is_sum))
+            low = values - margin < float(value)
+            costs, parts = costs[low], parts[low]
+        penalty, best = Fraction(self.limits.penalty), None
+        for leaves, digits in zip(costs[:, 0].tolist(), parts.tolist(), strict=True):
+            vector = np.empty((1, len(units)), dtype=object)
+            for at, unit in enumerate(units):
+                whole = sum(digits[k][at] << (_DIGIT * k) for k in range(self.n_digits))
+                vector[0, at] = whole * unit
+            own = self.statement.value(vector, allowed)[0] + leaves * penalty
+            if own < value and (best is None or own < best):
+                best = own
+        return None if best is None else float(best)

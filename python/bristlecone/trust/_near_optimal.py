@@ -1,0 +1,233 @@
+"""All trees that are nearly as good as the best one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone._data.checks import check_integer, check_real
+from bristlecone._data.frame import native_frame
+from bristlecone._log import warn
+from bristlecone.exceptions import CertificateError, SearchLimitWarning
+from bristlecone.trust._alternatives import refusal, search_again
+from bristlecone.trust._optimality import assert_not_below
+from bristlecone.trust._proof import slack_of
+
+__all__ = ["NearOptimalTrees", "near_optimal_trees"]
+
+
+class NearOptimalTrees(Sequence[Any]):
+    """Trees whose objective is within ε of the least one, few leaves first.
+
+    Parameters
+    ----------
+    trees : sequence of fitted trees
+    epsilon : float
+    complete : bool
+        Whether there are no others; else these are some of those with the fewest leaves.
+    frame_kind : object
+        Kind of data frame of the tables.
+
+    Attributes
+    ----------
+    epsilon, complete
+        As given.
+
+    See Also
+    --------
+    near_optimal_trees : Finds them.
+
+    Examples
+    --------
+    >>> from bristlecone import OptimalTreeClassifier
+    >>> from bristlecone.trust import near_optimal_trees
+    >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 1, 1]
+    >>> tree = OptimalTreeClassifier(max_depth=1).fit(X, y)
+    >>> near = near_optimal_trees(tree, X, y, epsilon=0.5, limit=10)
+    >>> len(near), near.complete, [one.objective_value_ for one in near]
+    (3, True, [0.5, 0.0, 0.5])
+    """
+
+    def __init__(
+        self, trees: Sequence[Any], epsilon: float, complete: bool, frame_kind: Any
+    ) -> None:
+        self._trees = tuple(trees)
+        self.epsilon = epsilon
+        self.complete = complete
+        self._frame_kind = frame_kind
+
+    @property
+    def objective_values(self) -> NDArray[np.float64]:
+        """Objective of every tree, shape (n_trees,)."""
+        return np.array([tree.objective_value_ for tree in self])
+
+    def columns(self) -> Any:
+        """How often each column of ``X`` is asked about.
+
+        Returns
+        -------
+        DataFrame
+            Of the kind that ``X`` had in ``fit``: ``column``, ``n_trees`` that ask about it, their
+            ``share``, and the ``best_objective`` of those that do not (NaN where all do); the most
+            frequent first, columns that no tree asks about left out.
+        """
+        used = [set(tree.features_used_) for tree in self]
+        names = sorted({name for names in used for name in names}, key=str)
+        values = self.objective_values
+        rows = []
+        for name in names:
+            asks = np.array([name in names for names in used])
+            without = float(values[~asks].min()) if not asks.all() else np.nan
+            rows.append((name, int(asks.sum()), float(asks.mean()), without))
+        rows.sort(key=lambda row: -row[1])
+        titles = "column", "n_trees", "share", "best_objective_without"
+        columns = zip(*rows, strict=True) if rows else ([] for _ in titles)
+        named = [(title, np.array(column)) for title, column in zip(titles, columns, strict=True)]
+        return native_frame(named, self._frame_kind)
+
+    @overload
+    def __getitem__(self, index: int) -> Any: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Any]: ...
+
+    def __getitem__(self, index: int | slice) -> Any:
+        return self._trees[index]
+
+    def __len__(self) -> int:
+        return len(self._trees)
+
+    def __repr__(self) -> str:
+        whole = "all" if self.complete else "not all"
+        return f"NearOptimalTrees({len(self)} trees within {self.epsilon:g}, {whole})"
+
+
+def near_optimal_trees(
+    tree: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    epsilon: float,
+    limit: int = 1000,
+    **data: Any,
+) -> NearOptimalTrees:
+    """All trees over the features of a fitted tree whose objective is within ε of the optimum.
+
+    Parameters
+    ----------
+    tree : fitted tree
+        One that was searched for, other than from a Pareto front or with prices of features.
+    X, y, sample_weight, **data
+        What ``fit`` was given: the same rows.
+    epsilon : float
+        Largest difference to the optimum, in the unit of ``objective_value_``; at least 0. With 0
+        these are the optimal trees.
+    limit : int, default=1000
+        Most trees to return. Where there are more, those with the fewest leaves.
+
+    Returns
+    -------
+    NearOptimalTrees
+        Fitted trees with the parameters of the fit, few leaves first. Questions that divide the
+        training rows of a node in the same way count once, by the first of them.
+
+    Raises
+    ------
+    TypeError
+        For a tree that was not searched for, or whose search cannot tell.
+    ValueError
+        For a negative ``epsilon``, and when the rows are not those of the fit.
+    NotFittedError, InfeasibleError
+        When there is no tree.
+    CertificateError
+        When a tree is better than the fitted one says any can be, or none is as good.
+
+    Warns
+    -----
+    SearchLimitWarning
+        When there are more trees than ``limit``, or a limit or Ctrl-C stopped the search.
+
+    See Also
+    --------
+    alternatives : One split at a time.
+
+    References
+    ----------
+    Xin, Zhong, Chen, Takagi, Seltzer, Rudin, "Exploring the whole Rashomon set of sparse decision
+    trees", NeurIPS 2022, count such sets.
+
+    Examples
+    --------
+    >>> from bristlecone import OptimalSurvivalTree
+    >>> from bristlecone.datasets import load
+    >>> from bristlecone.trust import near_optimal_trees
+    >>> veterans = load("veterans")
+    >>> tree = OptimalSurvivalTree(max_depth=2).fit(veterans.X, veterans.y)
+    >>> near = near_optimal_trees(tree, veterans.X, veterans.y, epsilon=0.005)
+    >>> near
+    NearOptimalTrees(1 trees within 0.005, all)
+    """
+    check_real("epsilon", epsilon, 0.0)
+    check_integer("limit", limit, 1)
+    start = time.perf_counter()
+    copy, problem, engine = search_again(tree, "near_optimal_trees", X, y, sample_weight, data)
+    if engine.near_optimal is None:
+        raise TypeError(refusal(tree, "near_optimal_trees"))
+    options = {"slack": float(epsilon), "limit": limit}
+    found, complete = copy.run(engine.near_optimal, problem, **options)
+    proved = found[0].status == "optimal"
+    best = copy.found(found[0], problem, start).certificate_
+    if proved and not complete:
+        # Of the trees that were found the first has the fewest leaves; the trace ends at the best.
+        reached = found[0].trace[-1][1]
+        found = _of_few_leaves(copy, problem, engine.near_optimal, reached, options) or found
+    trees = [copy.found(solution, problem, start) for solution in found]
+    off = slack_of(tree, X, y, sample_weight=sample_weight, **data)
+    for one in trees:
+        which = f"a tree of {one.n_leaves_} leaves that the search found"
+        assert_not_below(tree, one.objective_value_, off, which)
+    least = min(one.objective_value_ for one in trees)
+    if complete and least > tree.objective_value_ + off:
+        raise CertificateError(
+            f"the least objective of all trees is {least:.17g}; the fitted {type(tree).__name__} "
+            f"says that its own is {tree.objective_value_:.17g}"
+        )
+    for one in trees:
+        # Searches of fewer leaves prove less than the parameters of the trees say.
+        bound = min(best.lower_bound, one.objective_value_)
+        one.certificate_ = replace(
+            one.certificate_, status=best.status, lower_bound=bound, trace=best.trace
+        )
+    if not complete:
+        stopped = f"the search stopped ({found[0].status})"
+        many = f"more than limit={limit} trees are within {epsilon:g} of the optimum"
+        warn((many if proved else stopped) + "; others are left out", SearchLimitWarning)
+    return NearOptimalTrees(trees, float(epsilon), complete, tree.frame_kind)
+
+
+def _of_few_leaves(
+    copy: Any, problem: Any, search: Any, least: float, options: dict[str, Any]
+) -> list[Any]:
+    """Trees of one leaf, two, ... until there are as many as asked for."""
+    limit, worst = options["limit"], least + options["slack"]
+    tie = 1e-9 * max(1.0, abs(least))
+    found: list[Any] = []
+    for leaves in range(1, len(problem.features) + 1):
+        # The optimum of so few leaves lies higher: what is left of the slack above it.
+        small = copy.run(search, problem, max_leaf_nodes=leaves, limit=1)[0][0]
+        left = worst - small.objective
+        if left < 0:
+            continue
+        more = {"slack": left, "limit": limit}
+        found, complete = copy.run(search, problem, max_leaf_nodes=leaves, **more)
+        # One that a limit stopped may be any tree.
+        found = [one for one in found if one.objective <= worst + tie]
+        if not complete or len(found) >= limit:
+            break
+    return found

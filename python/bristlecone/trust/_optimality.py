@@ -1,0 +1,53 @@
+"""What "optimal" means, for the whole package.
+
+A result is optimal when its objective exceeds its lower bound by at most 1e-9 of the mean absolute
+term of its tree: the sum of the sizes of what its leaves, questions and penalties cost, as parts
+of the objective. Where no term is negative that is the objective itself, so an objective of 0 has
+to be proven exactly; where terms cancel, as rewards do, rounding is relative to the terms.
+"""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+from bristlecone.exceptions import CertificateError
+
+__all__ = ["RELATIVE", "assert_not_below", "is_optimal", "tolerance"]
+
+RELATIVE = 1e-9
+"""Part of the mean absolute term by which two values of an objective may differ."""
+
+
+def tolerance(terms: float) -> float:
+    """Largest difference that counts as none; ``terms`` is the mean absolute term of the tree."""
+    return RELATIVE * abs(terms)
+
+
+def is_optimal(objective: Real | float, lower_bound: Real | float, terms: float) -> bool:
+    """Whether a lower bound proves an objective to be least."""
+    return bool(objective - lower_bound <= tolerance(terms))  # type: ignore[operator]
+
+
+def assert_not_below(tree: Any, objective: float, off: float, which: str) -> None:
+    """Raise a CertificateError where another tree is better than a fitted one says any can be.
+
+    Parameters
+    ----------
+    tree : fitted tree
+    objective : float
+        Of the other tree.
+    off : float
+        Largest difference that counts as none.
+    which : str
+        The other tree, for the message.
+    """
+    found = tree.certificate_
+    least, name = found.lower_bound, "lower bound"
+    if found.status == "optimal" and found.objective_value > least:
+        least, name = found.objective_value, "proven optimum"
+    if objective < least - off:
+        raise CertificateError(
+            f"{which} has objective {objective:.17g}, below the {name} {least:.17g} of the fitted "
+            f"{type(tree).__name__}; see bristlecone.trust._verify for which of the two is wrong"
+        )

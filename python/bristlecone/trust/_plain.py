@@ -1,0 +1,141 @@
+"""Survival estimates as they are defined, in plain NumPy.
+
+Written once more on purpose: :mod:`bristlecone.trust` shares no code with the fit, so that a slip
+there is not repeated here. Definitions: docs/maths/likelihood.md and docs/maths/brier.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone.trust._exact import Column
+
+__all__ = ["Lifetimes", "antitonic_curve", "restricted_mean"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Lifetimes:
+    """Rows with time, event, weight and perhaps entry, each of shape (n,)."""
+
+    time: Floats
+    event: NDArray[np.bool_]
+    weight: Floats
+    entry: Floats | None = None
+
+    def of(self, rows: NDArray[np.bool_]) -> Lifetimes:
+        """Some of the rows."""
+        entry = None if self.entry is None else self.entry[rows]
+        return Lifetimes(self.time[rows], self.event[rows], self.weight[rows], entry)
+
+    @cached_property
+    def times(self) -> Floats:
+        """Distinct times."""
+        return np.unique(self.time)
+
+    def left(self, weight: Floats) -> Floats:
+        """Sum of ``weight`` over the rows that leave at each time."""
+        place = np.searchsorted(self.times, self.time)
+        return np.bincount(place, weight, self.times.size).astype(np.float64)
+
+    def at_risk(self, weight: Floats) -> Floats:
+        """Sum of ``weight`` over the rows with entry < t <= time."""
+        if self.entry is None:
+            return np.asarray(self.left(weight)[::-1].cumsum()[::-1])
+        # Exactly: late heavy rows cancel. Times up to the entry do not count the row.
+        column, n = Column.of(weight), self.times.size
+        place = np.searchsorted(self.times, self.time)
+        before = np.searchsorted(self.times, self.entry, side="right")
+        left, late = column.by_group(place, n).whole, column.by_group(before, n + 1).whole
+        sums = left[::-1].cumsum()[::-1] - late[:0:-1].cumsum()[::-1]
+        return Column(sums, column.unit).floats()
+
+    @cached_property
+    def hazard(self) -> Floats:
+        """Share of the risk set that has the event at each time."""
+        died = self.left(self.weight * self.event)
+        at_risk = self.at_risk(self.weight)
+        return np.minimum(np.divide(died, at_risk, out=np.zeros_like(died), where=died > 0), 1.0)
+
+    @cached_property
+    def happened(self) -> NDArray[np.bool_]:
+        """Whether there is an event at each time."""
+        return self.left(self.event.astype(float)) > 0
+
+    @property
+    def nelson_aalen(self) -> Floats:
+        """Λ at each time."""
+        return self.hazard.cumsum()
+
+    @property
+    def kaplan_meier(self) -> Floats:
+        """S at each time."""
+        if self.entry is not None:
+            return (1 - self.hazard).cumprod()
+        return self._staying(self.event).cumprod()
+
+    @property
+    def censoring(self) -> Floats:
+        """G at each time: Kaplan–Meier of the censoring, all rows with time >= t at risk at t."""
+        return self._staying(~self.event).cumprod()
+
+    def _staying(self, leaves: NDArray[np.bool_]) -> Floats:
+        """Share of the risk set that does not leave in this way at each time, without entry.
+
+        Sums of those who stay: differences would cancel for weights of different size.
+        """
+        gone, others = self.left(self.weight * leaves), self.left(self.weight * ~leaves)
+        later = np.append((gone + others)[:0:-1].cumsum()[::-1], 0.0)
+        at_risk = gone + others + later
+        return np.divide(others + later, at_risk, out=np.ones_like(gone), where=at_risk > 0)
+
+    @property
+    def effective_at_risk(self) -> Floats:
+        """(Σw)² / Σw² of the risk set, between one row and all."""
+        at_risk = self.at_risk(self.weight)
+        squares = self.at_risk(self.weight**2)
+        ratio = np.divide(at_risk**2, squares, out=np.ones_like(at_risk), where=squares > 0)
+        return np.clip(ratio, 1.0, self.time.size)
+
+
+def _antitonic(values: Floats, weight: Floats) -> Floats:
+    """Non-increasing values nearest in weighted squares; pools adjacent violators."""
+    means: list[float] = []
+    sizes: list[float] = []
+    counts: list[int] = []
+    for value, size in zip(values.tolist(), weight.tolist(), strict=True):
+        count = 1
+        while means and means[-1] < value:
+            total = sizes[-1] + size
+            value = (means.pop() * sizes[-1] + value * size) / total
+            size, count = total, count + counts.pop()
+            sizes.pop()
+        means.append(value)
+        sizes.append(size)
+        counts.append(count)
+    return np.repeat(np.array(means), counts)
+
+
+def antitonic_curve(dead: Floats, alive: Floats, share: Floats) -> Floats:
+    """Non-increasing S of least Σ share (S² dead + (1 − S)² alive); where nothing counts as before.
+
+    All of shape (n_times,).
+    """
+    weight = (dead + alive) * share
+    counts = weight > 0
+    values = alive[counts] / (dead + alive)[counts]
+    return np.append(1.0, _antitonic(values, weight[counts]))[np.cumsum(counts)]
+
+
+def restricted_mean(times: Floats, survival: Floats, tau: float) -> Floats:
+    """∫ from 0 to τ of step curves, shape (..., n_times) to (...)."""
+    before = times[times < tau]
+    knots = np.concatenate([[0.0], before, [tau]])
+    inside = survival[..., : before.size]
+    steps = np.concatenate([np.ones((*survival.shape[:-1], 1)), inside], axis=-1)
+    return np.asarray(steps @ np.diff(knots))

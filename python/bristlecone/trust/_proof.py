@@ -1,0 +1,223 @@
+"""The objective value of a tree from its rows, and its lower bound from every tree there is."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone.trust._cells import TooManyTies
+from bristlecone.trust._compare import Checks
+from bristlecone.trust._exhaustive import Limits, better_tree, distinct_questions, estimated_work
+from bristlecone.trust._losses import statement_of
+from bristlecone.trust._optimality import RELATIVE, is_optimal, tolerance
+from bristlecone.trust._rows import Rows, reached_nodes, read_rows
+from bristlecone.trust._statement import ALLOWED, Statement
+
+__all__ = ["Value", "check_objective", "check_proof", "slack_of"]
+
+# A limit is certainly kept by what exceeds it by no more than rounding of its own number.
+_EXACT = 1e-12
+
+
+class Value:
+    """The objective of a tree by its rows.
+
+    Attributes
+    ----------
+    costs : array of Fraction or float, shape (n_components,)
+        What the leaves and the questions add up to.
+    objective : Fraction or float
+        With the penalty.
+    terms : float
+        Mean absolute term, that "optimal" is relative to.
+    doubt : float
+        What code of the user's own may make of rounded sums.
+    """
+
+    def __init__(self, tree: Any, statement: Statement, reached: NDArray[np.bool_]) -> None:
+        nodes = tree.tree_
+        self.sums = statement.sums(reached.T)
+        self.candidates = statement.candidates(self.sums)
+        self.label = _labels(tree, self.candidates)
+        leaf = nodes.leaves, self.label
+        self.costs = self.candidates[leaf].sum(axis=0)
+        asked = _split_costs(tree, statement, self.sums)
+        self.costs[0] += asked
+        penalty = Fraction(float(tree.certificate_.parameters.get("leaf_penalty", 0.0)))
+        self.penalty = penalty * nodes.n_leaves
+        self.objective = self.value(statement, math.inf)
+        self.sizes = statement.magnitudes(self.sums, reached.T)
+        if statement.is_sum:
+            size = self.sizes[leaf].sum() + asked
+            self.terms = float(size) * float(statement.factor / statement.total)
+            self.terms = self.terms + float(self.penalty) or statement.least_term
+        else:
+            self.terms = abs(float(self.objective))
+        self.doubt = statement.doubt(self.sums[nodes.leaves]) / float(statement.total)
+
+    def value(self, statement: Statement, allowed: float) -> Any:
+        """Objective; infinite where a limit is exceeded by more than ``allowed`` of itself."""
+        own = statement.value(self.costs[None, :], allowed)[0]
+        return own + (self.penalty if isinstance(own, Fraction) else float(self.penalty))
+
+
+def slack_of(tree: Any, X: Any, y: Any, **given: Any) -> float:
+    """Largest difference between objectives of a fitted tree's problem that counts as none."""
+    rows = read_rows(tree, X, y, given)
+    statement = statement_of(tree, rows)
+    assert statement is not None
+    with np.errstate(all="ignore"):
+        own = Value(tree, statement, reached_nodes(tree, rows.answers))
+    return tolerance(own.terms) + own.doubt
+
+
+def check_objective(
+    tree: Any, statement: Statement, reached: NDArray[np.bool_], checks: Checks
+) -> Value:
+    """Objective, labels, limits that labels or curves keep, and improvements of the splits."""
+    nodes, found = tree.tree_, tree.certificate_
+    own = Value(tree, statement, reached)
+    off = abs(Fraction(found.objective_value) - Fraction(own.objective))
+    same = off <= tolerance(own.terms) + own.doubt
+    checks.holds("objective value", same, float(own.objective), found.objective_value)
+    candidates = own.candidates
+    # Labels under a limit on groups stay those of the search.
+    kept = found.status == "reestimated" and type(tree).__name__ == "FairTreeClassifier"
+    if statement.is_scalar and candidates.shape[1] > 1 and not kept:
+        given = candidates[nodes.leaves, own.label, 0]
+        least = candidates[nodes.leaves, :, 0].min(axis=1)
+        sizes = np.max(own.sizes[nodes.leaves], axis=1)
+        best = [
+            float(cost - low) <= tolerance(size)
+            for cost, low, size in zip(given, least, sizes, strict=True)
+        ]
+        wrong = [node for node, holds in zip(nodes.leaves.tolist(), best, strict=True) if not holds]
+        told = f"not the best of leaf {wrong[0]}" if wrong else f"of {nodes.n_leaves} leaves"
+        checks.holds("labels", not wrong, "the best of each leaf", told)
+    if statement.is_limited and found.status != "reestimated":
+        kept = math.isfinite(own.value(statement, ALLOWED))
+        told = ", ".join(f"{float(cost):.6g}" for cost in own.costs[1:].tolist())
+        checks.holds("limits of the objective", kept, "kept", f"{told} in all")
+    if nodes.n_leaves > 1:
+        _check_improvements(tree, statement, own, checks)
+    return own
+
+
+def _check_improvements(tree: Any, statement: Statement, own: Value, checks: Checks) -> None:
+    """By how much each split reduces the loss of its node."""
+    nodes = tree.tree_
+    expected, terms = np.zeros(nodes.node_count), np.zeros(nodes.node_count)
+    losses = own.candidates[:, :, 0].min(axis=1) * (
+        float(statement.factor / statement.total)
+        if own.candidates.dtype != object
+        else statement.factor / statement.total
+    )
+    if not statement.is_sum or not all(map(math.isfinite, losses.tolist())):
+        expected[:] = math.nan
+    else:
+        split = ~nodes.is_leaf
+        left, right = nodes.children_left[split], nodes.children_right[split]
+        expected[split] = (losses[split] - losses[left] - losses[right]).astype(np.float64)
+        sizes = own.sizes.max(axis=1).astype(np.float64) * float(statement.factor / statement.total)
+        doubts = [
+            statement.doubt(own.sums[[at]]) / float(statement.total) for at in range(len(split))
+        ]
+        terms[split] = sizes[split] + (np.array(doubts)[split] + own.doubt) / RELATIVE
+    checks.same("improvements", "of every split", [("of node", expected, nodes.improvement, terms)])
+
+
+def check_proof(
+    tree: Any, rows: Rows, statement: Statement, own: Value, checks: Checks, most_work: float
+) -> None:
+    """The lower bound, by a search through every tree where that is small."""
+    found = tree.certificate_
+    if not found.is_searched:
+        checks.skip("lower bound", "none", f"nothing is claimed of a {found.status} tree")
+        return
+    gap = 0.0 if found.status == "optimal" else found.gap
+    told = f"{found.lower_bound:.10g} ({found.status}, gap {gap:.3g})"
+    off = tolerance(own.terms) + own.doubt
+    objective, bound = own.objective, found.lower_bound
+    # A claim of optimality needs the objective that the tree has, not the one that it reports.
+    proven = is_optimal(objective, bound + own.doubt, own.terms)
+    if bound > objective + off or (found.status == "optimal" and not proven):
+        checks.holds("lower bound", False, f"the objective {float(objective):.17g}", told)
+        return
+    # What the status claims that no tree is below.
+    claimed = max(bound, objective) if found.status == "optimal" else bound
+    if found.status == "reference_optimal":
+        claimed = max(bound, objective - found.guarantee)
+    if not math.isfinite(claimed):
+        checks.skip("lower bound", told, "nothing is claimed")
+        return
+    limits = _limits(tree, rows)
+    answers = rows.answers
+    if getattr(statement, "prices", None) is None:
+        answers = answers[:, distinct_questions(answers)]
+    which = f"every tree of depth {limits.depth} over {answers.shape[1]} binary features"
+    if limits.leaves < min(2 ** min(limits.depth, 30), len(rows.weight)):
+        which += f" and at most {limits.leaves} leaves"
+    work = estimated_work(statement, answers.shape[1], len(answers), limits)
+    if work > most_work:
+        why = (
+            f"not re-proven: {which} is about {work:.2g} units of work, more than "
+            f"most_work={most_work:.2g}"
+        )
+        checks.skip("lower bound", told, why)
+        return
+    event = rows.facts.get("event")
+    value = Fraction(claimed) - Fraction(off)
+    try:
+        better = better_tree(statement, answers, event, limits, value, _EXACT)
+    except TooManyTies:
+        why = f"not re-proven: too many trees are the same but for rounding; {which}"
+        checks.skip("lower bound", told, why)
+        return
+    if better is not None:
+        checks.holds("lower bound", False, f"no more than {better:.10g}, which a tree has", told)
+        return
+    checks.holds("lower bound", True, told, f"{told}; {which} was tried again, none is better")
+
+
+def _labels(tree: Any, candidates: Any) -> NDArray[np.int64]:
+    """Candidate that each leaf takes: the label it gives."""
+    nothing: NDArray[np.int64] = np.zeros(tree.tree_.n_leaves, dtype=np.int64)
+    label: NDArray[np.int64] = getattr(tree.leaves_, "label", nothing)
+    return label if candidates.shape[1] > 1 else nothing
+
+
+def _split_costs(tree: Any, statement: Statement, sums: Any) -> Any:
+    """What the questions of the tree cost its rows."""
+    nodes = tree.tree_
+    n_features = len(tree.certificate_.questions)
+    total: Any = 0
+    asked: dict[int, tuple[int, ...]] = {0: ()}
+    for node in np.flatnonzero(~nodes.is_leaf).tolist():
+        feature, above = int(nodes.feature[node]), asked[node]
+        cost = statement.split_costs(sums[node], above, n_features)[feature]
+        total += Fraction(cost) if sums.dtype == object else float(cost)
+        for child in (int(nodes.children_left[node]), int(nodes.children_right[node])):
+            asked[child] = (*above, feature)
+    return total
+
+
+def _limits(tree: Any, rows: Rows) -> Limits:
+    """Limits of the search, as its parameters and settings state them."""
+    found = tree.certificate_
+    parameters, n = found.parameters, len(rows.weight)
+    leaves = parameters["max_leaf_nodes"]
+    most = n if leaves is None else min(int(leaves), n)
+    depth = min(most - 1, rows.answers.shape[1])
+    if parameters["max_depth"] is not None:
+        depth = min(depth, int(parameters["max_depth"]))
+    return Limits(
+        depth,
+        most,
+        int(found.settings.get("min_samples_leaf", 1)),
+        int(found.settings.get("min_events_leaf", 0)),
+        float(parameters["leaf_penalty"]),
+    )

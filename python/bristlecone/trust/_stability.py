@@ -1,0 +1,337 @@
+"""What another sample would have led to: searches over resampled rows."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import r2_score
+from sklearn.utils import check_random_state
+
+from bristlecone._data.checks import check_integer
+from bristlecone._data.frame import native_frame
+from bristlecone._leaves.base import SurvivalLeaves
+from bristlecone._leaves.labels import ClassLeaves, LabelLeaves
+from bristlecone._leaves.means import MeanLeaves
+from bristlecone._leaves.minimum import smallest_leaf
+from bristlecone._search.engine import Problem
+from bristlecone._tree import NO_FEATURE
+from bristlecone.metrics import concordance_index_censored
+from bristlecone.trust._alternatives import key, search_again
+
+__all__ = ["Stability", "stability"]
+
+Floats = NDArray[np.float64]
+
+# Rows whose shared leaves are counted for every pair, at most.
+_MOST_PAIRED = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class Stability:
+    """What ``stability`` found; tables are data frames of the kind that ``X`` had in ``fit``.
+
+    Attributes
+    ----------
+    n_resamples : int
+        Resamples that were searched.
+    columns : DataFrame
+        Per column of ``X``: ``root``, the share of resamples whose tree asks about it at the root,
+        ``anywhere``, the share whose tree asks about it at all, and ``is_used``, whether the tree
+        itself does. Those asked most often first.
+    splits : DataFrame
+        Per split of the tree: ``node``, ``question``, ``same_question`` and ``same_column``, shares
+        of the resamples whose tree asks the same there (of those whose tree asks the same above).
+        Below the root few resamples may have asked the same above: ``n_reached`` counts them.
+    leaves : DataFrame
+        Per leaf of the tree: ``leaf``, ``n_samples``, ``told`` and ``expected``. Of survival trees
+        the restricted mean of the curve that the tree predicts, and the mean over the rows of the
+        leaf of what trees of resamples without the row predict for it; of others the prediction
+        (of classifiers the share of the label of the leaf).
+    score, optimism, corrected : float
+        ``tree.score`` on the training rows; by how much trees of resamples score better on their
+        own rows than on all; and the difference, which is what to expect of new rows.
+    together : array of float, shape (m, m)
+        Share of the resamples in which two rows share a leaf; of the ``rows`` only.
+    rows : array of int, shape (m,)
+        Positions of these rows among the training rows of positive weight.
+
+    See Also
+    --------
+    bristlecone.trust.stability : Makes it.
+
+    Examples
+    --------
+    >>> from bristlecone import OptimalTreeRegressor
+    >>> from bristlecone.trust import stability
+    >>> X, y = [[0.0], [0.0], [1.0], [1.0]], [1.0, 2.0, 8.0, 9.0]
+    >>> tree = OptimalTreeRegressor(max_depth=1).fit(X, y)
+    >>> found = stability(tree, X, y, n_resamples=10, random_state=0)
+    >>> found.n_resamples, found.together.shape
+    (10, (4, 4))
+    """
+
+    n_resamples: int
+    columns: Any
+    splits: Any
+    leaves: Any
+    score: float
+    optimism: float
+    corrected: float
+    together: Floats
+    rows: NDArray[np.int64]
+
+
+def stability(
+    tree: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    n_resamples: int = 200,
+    random_state: Any = None,
+    **data: Any,
+) -> Stability:
+    """Search again over resampled rows: which splits recur, and how much is due to this sample.
+
+    Rows are drawn with replacement, as many as there are; the questions stay those of the fit, so
+    that a split is the same split wherever it occurs.
+
+    Parameters
+    ----------
+    tree : fitted tree
+        One that was searched for.
+    X, y, sample_weight, **data
+        What ``fit`` was given: the same rows.
+    n_resamples : int, default=200
+        Searches.
+    random_state : int, RandomState or None
+        Draws the rows.
+
+    Returns
+    -------
+    Stability
+        Tables of columns, splits and leaves, and the optimism of the score.
+
+    Raises
+    ------
+    TypeError
+        For a tree that was not searched for.
+    ValueError
+        When the rows are not those of the fit.
+    NotFittedError, InfeasibleError
+        When there is no tree.
+
+    See Also
+    --------
+    alternatives : How much worse other questions are on the same rows.
+
+    Notes
+    -----
+    The optimism is that of Harrell, Lee and Mark, "Multivariable prognostic models", Statistics in
+    Medicine 15 (1996): the mean over resamples of the score of their tree on the resample minus
+    that on all rows. The score is ``tree.score``; NaN where it needs more than X and y.
+
+    Examples
+    --------
+    >>> from bristlecone import OptimalSurvivalTree
+    >>> from bristlecone.datasets import load
+    >>> from bristlecone.trust import stability
+    >>> veterans = load("veterans")
+    >>> tree = OptimalSurvivalTree(max_depth=1).fit(veterans.X, veterans.y)
+    >>> found = stability(tree, veterans.X, veterans.y, n_resamples=20, random_state=0)
+    >>> found.columns["column"][0], bool(found.columns["root"][0] > 0.8)
+    ('Karnofsky_score', True)
+    """
+    check_integer("n_resamples", n_resamples, 1)
+    copy, problem, _ = search_again(tree, "stability", X, y, sample_weight, data)
+    random = check_random_state(random_state)
+    tally = _Tally(tree, problem)
+    for _ in range(n_resamples):
+        drawn = np.sort(random.randint(len(problem.features), size=len(problem.features)))
+        other = _searched(copy, problem, drawn)
+        if other is not None:
+            tally.add(other, drawn)
+    return tally.result()
+
+
+def _searched(copy: Any, problem: Problem, drawn: NDArray[np.int64]) -> Any:
+    """Tree over these rows, or None where there is none (no event was drawn, no tree allowed)."""
+    data, features = problem.data, problem.features[drawn]
+    n = len(problem.features)
+
+    def take(name: str, value: Any) -> Any:
+        by_row = isinstance(value, np.ndarray) and value.shape[:1] == (n,) and name != "classes"
+        return features if name == "X" else value[drawn] if by_row else value
+
+    part = data._replace(**{name: take(name, getattr(data, name)) for name in data._fields})
+    if hasattr(part, "event") and not part.event.any():
+        return None
+    start = time.perf_counter()
+    least = smallest_leaf(copy, part)
+    sample = problem._replace(data=part, features=features, least=least, memo={})
+    engine = copy.engine_of(sample)
+    solution = copy.run(engine.solve, sample)
+    if not np.isfinite(solution.objective):
+        return None
+    return copy.found(solution, sample, start)
+
+
+class _Tally:
+    """Counts over resamples."""
+
+    def __init__(self, tree: Any, problem: Problem) -> None:
+        self.tree, self.problem = tree, problem
+        n, structure = len(problem.features), tree.tree_
+        self.leaf = structure.leaf_index(problem.features)
+        self.n = 0
+        self.root = np.zeros(tree.n_features_in_, dtype=np.int64)
+        self.anywhere = np.zeros(tree.n_features_in_, dtype=np.int64)
+        nodes = structure.node_count
+        self.reached, self.question, self.column = (np.zeros(nodes, np.int64) for _ in range(3))
+        self.rows = np.unique(np.linspace(0, n - 1, min(n, _MOST_PAIRED)).round().astype(np.int64))
+        self.together = np.zeros((self.rows.size, self.rows.size))
+        self.told = _predictions(tree, self.leaf, self.leaf, self.tau)
+        self.left_out, self.times_left_out = np.zeros(n), np.zeros(n)
+        self.optimisms: list[float] = []
+
+    @property
+    def tau(self) -> float:
+        leaves = self.tree.leaves_
+        return leaves.common_follow_up if isinstance(leaves, SurvivalLeaves) else np.nan
+
+    def add(self, other: Any, drawn: NDArray[np.int64]) -> None:
+        """Count a tree of these rows."""
+        self.n += 1
+        structure, features = other.tree_, self.problem.features
+        asked = structure.column[~structure.is_leaf]
+        asked = asked[asked >= 0]
+        self.anywhere[np.unique(asked)] += 1
+        if asked.size and structure.column[0] >= 0:
+            self.root[structure.column[0]] += 1
+        self._compare(0, 0, structure, features)
+        leaf = structure.leaf_index(features)
+        of_rows = leaf[self.rows]
+        self.together += of_rows[:, np.newaxis] == of_rows
+        out = np.ones(len(features), dtype=bool)
+        out[drawn] = False
+        predicted = _predictions(other, leaf, self.leaf, self.tau, like=self.tree)
+        self.left_out[out] += predicted[out]
+        self.times_left_out += out
+        data = self.problem.data
+        every = np.arange(len(features))
+        apparent = _score(other, leaf, data, drawn)
+        self.optimisms.append(apparent - _score(other, leaf, data, every))
+
+    def _compare(self, mine: int, other: int, structure: Any, features: NDArray[Any]) -> None:
+        """Compare splits from the root down, as long as they divide the rows alike."""
+        own = self.tree.tree_
+        if own.is_leaf[mine]:
+            return
+        self.reached[mine] += 1
+        if structure.is_leaf[other]:
+            return
+        self.column[mine] += own.column[mine] == structure.column[other] != NO_FEATURE
+        one, two = features[:, own.feature[mine]], features[:, structure.feature[other]]
+        if key(one) != key(two):
+            return
+        self.question[mine] += 1
+        sides = [(own.children_left, structure.children_left)]
+        sides.append((own.children_right, structure.children_right))
+        flipped = bool(one[0] != two[0])
+        for (mine_of, _), (_, other_of) in zip(
+            sides, sides[::-1] if flipped else sides, strict=True
+        ):
+            self._compare(int(mine_of[mine]), int(other_of[other]), structure, features)
+
+    def result(self) -> Stability:
+        """The tables."""
+        tree, structure, n = self.tree, self.tree.tree_, max(self.n, 1)
+        names = [str(name) for name in getattr(tree, "feature_names_in_", [])]
+        names = names or [f"x{k}" for k in range(tree.n_features_in_)]
+        used = {str(name) for name in tree.features_used_}
+        order = np.lexsort((-self.root, -self.anywhere))
+        columns = [
+            ("column", np.array(names, dtype=object)[order]),
+            ("root", self.root[order] / n),
+            ("anywhere", self.anywhere[order] / n),
+            ("is_used", np.array([name in used for name in names])[order]),
+        ]
+        questions = tree.questions_
+        split = np.flatnonzero(~structure.is_leaf)
+        reached = np.maximum(self.reached[split], 1)
+        splits = [
+            ("node", split),
+            ("question", np.array([questions[k] for k in split.tolist()], dtype=object)),
+            ("n_reached", self.reached[split]),
+            ("same_question", self.question[split] / reached),
+            ("same_column", self.column[split] / reached),
+        ]
+        seen = self.times_left_out > 0
+        means = np.full(len(self.leaf), np.nan)
+        np.divide(self.left_out, self.times_left_out, out=means, where=seen)
+        expected = [
+            float(np.mean(means[seen & (self.leaf == k)]))
+            if (seen & (self.leaf == k)).any()
+            else np.nan
+            for k in range(structure.n_leaves)
+        ]
+        first = [int(np.argmax(self.leaf == k)) for k in range(structure.n_leaves)]
+        leaves = [
+            ("leaf", structure.leaves),
+            ("n_samples", structure.n_node_samples[structure.leaves]),
+            ("told", self.told[first]),
+            ("expected", np.array(expected)),
+        ]
+        data = self.problem.data
+        score = _score(tree, self.leaf, data, np.arange(len(self.leaf)))
+        optimism = float(np.mean(self.optimisms)) if self.optimisms else np.nan
+        kind = tree.frame_kind
+        return Stability(
+            n_resamples=self.n,
+            columns=native_frame(columns, kind),
+            splits=native_frame(splits, kind),
+            leaves=native_frame(leaves, kind),
+            score=score,
+            optimism=optimism,
+            corrected=score - optimism,
+            together=self.together / n,
+            rows=self.rows,
+        )
+
+
+def _predictions(
+    tree: Any, leaf: NDArray[np.int64], of: NDArray[np.int64], tau: float, like: Any = None
+) -> Floats:
+    """What a tree predicts of every row; of classes the share of the label of its leaf ``of``."""
+    leaves = tree.leaves_
+    if isinstance(leaves, SurvivalLeaves):
+        return leaves.rmst(leaf, tau)
+    if isinstance(leaves, ClassLeaves):
+        label = (tree if like is None else like).leaves_.label[of]
+        return leaves.shares[leaf, label]
+    if isinstance(leaves, MeanLeaves):
+        return leaves.predicted[leaf]
+    if isinstance(leaves, LabelLeaves):
+        return leaves.values[leaf, leaves.label[leaf]]
+    return np.full(len(leaf), np.nan)
+
+
+def _score(tree: Any, leaf: NDArray[np.int64], data: Any, rows: NDArray[np.int64]) -> float:
+    """``score`` of a tree on some training rows; NaN for trees that are scored by more."""
+    leaves, at = tree.leaves_, leaf[rows]
+    weight = None if data.weight is None else data.weight[rows]
+    if isinstance(leaves, SurvivalLeaves):
+        event, time = data.event[rows], data.time[rows]
+        entry = None if data.entry is None else data.entry[rows]
+        risk = leaves.ranks(at)
+        found = concordance_index_censored(event, time, risk, entry=entry, sample_weight=weight)
+        return float(found.cindex)
+    if isinstance(leaves, ClassLeaves):
+        return float(np.average(leaves.label[at] == data.labels[rows], weights=weight))
+    if isinstance(leaves, MeanLeaves):
+        return float(r2_score(data.target[rows], leaves.predicted[at], sample_weight=weight))
+    return np.nan

@@ -1,0 +1,149 @@
+"""An objective as it is defined, over sums of what the rows of a leaf are."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone.trust._exact import Column
+
+__all__ = ["ALLOWED", "ROUNDING", "Statement", "differences", "like", "sums_of", "within"]
+
+Floats = NDArray[np.float64]
+
+# By how much of itself a limit may be exceeded: rounding of what it is about.
+ALLOWED = 1e-9
+
+# Rounding of a cost in float64, relative to the size of its terms: some thirty operations.
+ROUNDING = 2.0**-47
+
+
+class Statement(ABC):
+    """An objective over rows.
+
+    Attributes
+    ----------
+    columns : list of Column
+        What of each row is summed over a leaf, exactly.
+    sizes : list of Column
+        What terms of either sign are made of, without their signs; empty where no term is negative.
+    least_term : float
+        What optimal is relative to where all terms of a tree are 0.
+    total : Fraction
+        Weight of all rows, by which costs are divided.
+    factor : Fraction
+        What costs are multiplied with: powers of two bring outcomes of any unit to about 1.
+    price : float
+        Work of one leaf, in that of a sum of one statistic.
+    is_sum : bool
+        Whether the objective is a sum over leaves.
+    is_limited : bool
+        Whether there are limits on what the costs of a tree add up to.
+    is_linear : bool
+        Whether cost vectors are linear in the sums.
+    units : list of Fraction
+        Of linear ones: what the components of the vectors are multiples of.
+    is_concave : bool
+        Whether ``least`` bounds the cost of a leaf whose sums are known up to an error.
+    rounding : float
+        Largest error of costs in float64, of themselves.
+    """
+
+    columns: list[Column]
+    units: list[Fraction]
+    sizes: Sequence[Column] = ()
+    least_term = 0.0
+    total: Fraction
+    factor = Fraction(1)
+    price = 1.0
+    is_sum = True
+    is_limited = False
+    is_linear = False
+    is_concave = False
+    rounding = 0.0
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether the best label of a leaf, and its cost, follow from its own rows alone."""
+        return self.is_sum and not self.is_limited
+
+    @cached_property
+    def statistics(self) -> Any:
+        """The columns in float64, shape (n, k); a sparse matrix of objectives over all times."""
+        return np.stack([column.floats() for column in self.columns], axis=1)
+
+    @cached_property
+    def root(self) -> Floats:
+        """Cost vectors of all rows as one leaf, by its labels, (n_labels, n_components)."""
+        every = np.ones((1, self.statistics.shape[0]))
+        costs: Floats = self.candidates(np.asarray(every @ self.statistics))[0]
+        return costs
+
+    def sums(self, members: NDArray[np.bool_]) -> NDArray[Any]:
+        """Exact sums over groups of rows (m, n), as fractions (m, k)."""
+        return sums_of(self.columns, members)
+
+    @abstractmethod
+    def candidates(self, sums: Any) -> Any:
+        """Cost vectors of leaves by their labels, shape (m, n_labels, n_components)."""
+
+    def magnitudes(self, sums: Any, members: NDArray[np.bool_]) -> Any:
+        """Size of the terms of each leaf by its labels, shape (m, n_labels)."""
+        return np.abs(self.candidates(sums)[:, :, 0])
+
+    def doubt(self, sums: Any) -> float:
+        """What costs of leaves may be off by because sums in float64 were rounded."""
+        return 0.0
+
+    def value(self, costs: Any, allowed: float) -> Any:
+        """Objective without penalty of summed cost vectors (m, n_components).
+
+        Infinite where a limit is exceeded by more than ``allowed`` of itself.
+        """
+        return costs[:, 0] * (like(self.factor / self.total, costs))
+
+    def least(self, sums: Sequence[Floats], errors: Sequence[float]) -> Floats:
+        """No more than the cost of leaves whose sums, one array each, are off by these errors."""
+        raise NotImplementedError
+
+    def split_costs(self, sums: Any, asked: tuple[int, ...], n_features: int) -> Any:
+        """What it costs to ask each feature at a node with these sums, below others (n_features,).
+
+        Added to the first component.
+        """
+        return np.zeros(n_features)
+
+
+def sums_of(columns: Sequence[Column], members: NDArray[np.bool_]) -> NDArray[Any]:
+    """Exact sums of columns over groups of rows (m, n), as fractions (m, k)."""
+    found = np.empty((len(members), len(columns)), dtype=object)
+    for k, group in enumerate(members):
+        found[k] = [column.sum(group) for column in columns]
+    return found
+
+
+def like(number: Fraction, values: Any) -> Any:
+    """A fraction beside fractions, a float beside floats."""
+    return number if values.dtype == object else float(number)
+
+
+def within(value: Any, limit: float, allowed: float) -> Any:
+    """Whether a limit is kept, up to rounding."""
+    if allowed == np.inf:
+        return np.ones(value.shape, dtype=bool)
+    most = Fraction(limit) * (1 + Fraction(allowed))
+    return value <= like(most, value)
+
+
+def differences(weight: Floats, group: NDArray[np.int64]) -> Column:
+    """Share of each row in its group's weight, negative in the first group."""
+    of_row = Column.of(weight)
+    one, other = (int(of_row.whole[group == side].sum()) for side in (0, 1))
+    factor = np.array([one if side == 1 else -other for side in group.tolist()], dtype=object)
+    return Column.fitting(of_row.whole.astype(object) * factor, Fraction(1, one * other))

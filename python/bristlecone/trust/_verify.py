@@ -1,0 +1,308 @@
+"""A second opinion on a fitted tree: everything it says, computed anew from the raw rows."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone._encoder.binary import BinaryEncoder
+from bristlecone._encoder.decisions import feature_decisions
+from bristlecone._tree import Tree
+from bristlecone._view.fitted import check_tree
+from bristlecone.trust._compare import Checks, close
+from bristlecone.trust._leaves import check_leaves
+from bristlecone.trust._losses import statement_of
+from bristlecone.trust._proof import check_objective, check_proof
+from bristlecone.trust._rows import Rows, fingerprint, reached_nodes, read_rows
+from bristlecone.trust._survival import lifetimes, row_hazards
+from bristlecone.trust._verification import Verification
+
+__all__ = ["MOST_WORK", "verify"]
+
+MOST_WORK = 5e8
+"""Work of an exhaustive search, in units of about 10 ns: five seconds."""
+
+# Of the automatic minimum of events: that many, and how many times as many must be expected where
+# none happened before leaves without events are allowed.
+_AUTO_EVENTS, _CLEARLY = 5, 4
+
+
+def verify(
+    tree: Any, X: Any, y: Any, *, most_work: float = MOST_WORK, **fit_arguments: Any
+) -> Verification:
+    """Compute all that a fitted tree says anew from the rows of its fit.
+
+    The code shares nothing with the search engine, nor with the functions of the fit: leaves of
+    rows, sizes, curves, relative hazards, predictions, labels, means, limits and the objective are
+    plain NumPy, written from the definitions in ``docs/maths``. Shared are only the reading of data
+    frames and outcomes, and the statement of what the questions are.
+
+    The lower bound is proven anew by trying every tree there is, where ``most_work`` allows;
+    otherwise it is "not checked", with the numbers of the certificate.
+
+    Parameters
+    ----------
+    tree : fitted tree
+        Of any class of this package, perhaps loaded from a file.
+    X, y : as in ``fit``
+        The rows that the tree was fitted to, in their order. Of a tree from ``reestimate`` those
+        that its leaves were estimated from.
+    most_work : float, default=5e8
+        Work that the search through every tree may take, in units of about 10 ns: with F questions,
+        depth d and n rows about (2F)^d (4 + 0.03 n / 2^(d - 2)) where costs are numbers that
+        follow from sums (every objective of depth 2 and 3 except the Brier score, F1, Matthews
+        correlation, limits on groups, capacities and own tasks, which cost more).
+    **fit_arguments
+        Whatever else ``fit`` was given by row: ``sample_weight``, ``sensitive_features``,
+        ``treatment``, ``costs``, ...
+
+    Returns
+    -------
+    Verification
+        Checks by name, whether all hold (``ok``), and a table as text.
+
+    Raises
+    ------
+    TypeError
+        For what is no tree of this package, and for an argument that its ``fit`` does not take.
+    NotFittedError, InfeasibleError
+        When there is no tree.
+    ValueError
+        When rows or columns do not fit together, or a column is missing.
+
+    See Also
+    --------
+    bristlecone.save_model : The files that ``bristlecone verify`` reads.
+
+    Notes
+    -----
+    Sums are exact. Numbers are the same when they agree to 1e-9 of themselves; where terms of
+    either sign cancel, of the mean size of the terms. The check "rows" compares the fingerprint of
+    the answers, outcomes and weights in the order of the rows. A row that was changed, added or
+    dropped fails it, and so do rows in another order, because then nobody can tell that they are
+    the same rows; all other checks pass then. What a column holds beyond the answers to the
+    questions (1.2 or 1.3, both below every threshold) is seen only where it moves a least or
+    greatest value, a mean, or a threshold's neighbours. Words, seconds and the trace cannot be
+    checked.
+
+    Examples
+    --------
+    >>> from bristlecone import OptimalSurvivalTree
+    >>> from bristlecone.datasets import load
+    >>> from bristlecone.trust import verify
+    >>> data = load("veterans")
+    >>> tree = OptimalSurvivalTree(max_depth=1).fit(data.X, data.y)
+    >>> print(verify(tree, data.X, data.y)["objective value"].result)
+    passed
+    """
+    fitted: Any = check_tree(tree, "verify")
+    rows = read_rows(fitted, X, y, fit_arguments)
+    checks = Checks()
+    subject = f"{type(fitted).__name__}, {fitted.tree_.n_leaves} leaves, {len(rows.weight)} rows"
+    with np.errstate(all="ignore"):
+        _check_all(fitted, rows, checks, most_work)
+    return Verification(subject, tuple(checks.made))
+
+
+def _check_all(tree: Any, rows: Rows, checks: Checks, most_work: float) -> None:
+    found = tree.certificate_
+    digest = fingerprint(rows)
+    why = "not the rows of the fit, or not in their order"
+    same = digest == found.fingerprint
+    checks.holds("rows", same, f"{digest[:16]}…", f"fingerprint {found.fingerprint[:16]}…", why)
+    reached = reached_nodes(tree, rows.answers)
+    nodes = tree.tree_
+    checks.same(
+        "node sizes",
+        f"{len(rows.weight)} rows of weight {rows.total:.10g} in {nodes.n_leaves} leaves",
+        [
+            ("rows of the fit", len(rows.weight), found.n_samples),
+            ("rows of node", reached.sum(axis=0), nodes.n_node_samples),
+            ("weight of node", rows.weight @ reached, nodes.weighted_n_node_samples),
+        ],
+    )
+    labels, classes = getattr(tree.leaves_, "labels", None), rows.facts.get("classes")
+    if labels is not None and classes is not None:
+        checks.same("classes", str(classes.tolist()), [("", classes, labels)])
+    if found.groups is not None:
+        groups = rows.facts.get("groups")
+        checks.same("two groups", str(groups), [("", groups, found.groups.groups)])
+    soft = not isinstance(nodes, Tree)
+    broken = [check.name for check in checks.made[1:] if check.result == "failed"]
+    if broken:
+        checks.skip("everything else", "", f"needs {' and '.join(broken)}")
+        return
+    if isinstance(tree.encoder_, BinaryEncoder) or getattr(nodes, "numeric", False):
+        _check_columns(tree, rows, reached, checks)
+    statement = statement_of(tree, rows)
+    check_leaves(tree, rows, reached, checks)
+    if soft or statement is None:
+        told = f"{found.objective_value:.10g}"
+        checks.skip("objective value", told, "trained by optimisation from random starts")
+        checks.skip("lower bound", "none", f"nothing is claimed of a {found.status} tree")
+        return
+    own = check_objective(tree, statement, reached, checks)
+    if found.status == "reestimated":
+        checks.skip("limits", "", "they were kept on the rows that the questions are from")
+    else:
+        _check_limits(tree, rows, reached, checks)
+    if found.reference_loss is not None and "reference_loss" in rows.facts:
+        mean = float(np.average(rows.facts["reference_loss"], weights=rows.weight))
+        checks.same("reference loss", f"{mean:.10g}", [("mean", mean, found.reference_loss)])
+    check_proof(tree, rows, statement, own, checks, most_work)
+
+
+def _check_columns(tree: Any, rows: Rows, reached: NDArray[np.bool_], checks: Checks) -> None:
+    """What the encoder remembers of the columns, and where it cuts them."""
+    encoder = tree.encoder_
+    if tree.certificate_.status == "reestimated":
+        checks.skip("thresholds", "", "they were made from other rows")
+        return
+    pairs: list[tuple[str, Any, Any]] = []
+    for schema, column in zip(encoder.columns_, rows.columns, strict=True):
+        missing = column.missing
+        pairs.append((f"missing in {schema.name}", int(missing.sum()), schema.n_missing))
+        if schema.kind in ("number", "flag") and column.numbers is not None and not missing.all():
+            values, weight = column.numbers[~missing], rows.weight[~missing]
+            if schema.kind == "number":
+                pairs.append((f"least {schema.name}", values.min(), schema.low))
+                pairs.append((f"greatest {schema.name}", values.max(), schema.high))
+                whole = bool((values == np.floor(values)).all())
+                pairs.append((f"whole numbers in {schema.name}", whole, schema.whole))
+                mean = np.average(values, weights=weight)
+                fill: Any = float(np.clip(mean, values.min(), values.max()))
+            else:
+                true, false = weight[values > 0.5].sum(), weight[values <= 0.5].sum()
+                # Either value is as frequent where the weights differ by rounding alone.
+                tied = close(float(true), float(false), float(true + false))
+                fill = schema.fill if tied else bool(true > false)
+            if schema.fill is not None:
+                scale = float(np.abs(values).max())
+                same = close(fill, schema.fill, scale)
+                pairs.append((f"mean of {schema.name}", fill, fill if same else schema.fill))
+    checks.same("columns", f"{len(encoder.columns_)} columns", pairs)
+    checks.same("thresholds", "each between neighbouring values", _thresholds(tree, rows, reached))
+
+
+def _thresholds(tree: Any, rows: Rows, reached: NDArray[np.bool_]) -> list[tuple[str, Any, Any]]:
+    """Every cut and the middle of its neighbours; the answer of a missing number."""
+    nodes, encoder = tree.tree_, tree.encoder_
+    if nodes.numeric:
+        return [
+            (
+                f"cut of node {node}",
+                _middle(
+                    rows.answers[reached[:, node], nodes.feature[node]], cut := _cut(tree, node)
+                ),
+                cut,
+            )
+            for node in np.flatnonzero(~nodes.is_leaf).tolist()
+        ]
+    pairs: list[tuple[str, Any, Any]] = []
+    fills = {schema.name: schema.fill for schema in encoder.columns_}
+    for decision, feature in zip(feature_decisions(encoder), encoder.features_, strict=True):
+        numbers = rows.columns[decision.place].numbers
+        fill = fills[decision.column]
+        if decision.kind == "at most" and numbers is not None:
+            bound = decision.bound
+            assert bound is not None
+            known = numbers[~np.isnan(numbers)]
+            pairs.append((feature.name, _middle(known, bound), bound))
+            answer = fill is not None and fill <= bound
+            pairs.append((f"{feature.name}, missing", answer, decision.missing))
+            told = _number(feature.condition.removeprefix("<= "))
+            if told is not None:
+                # The words ask the same question.
+                same = bool(((known <= told) == (known <= bound)).all())
+                pairs.append((f"{feature.name} in words", True, same))
+        elif decision.kind == "flag":
+            pairs.append((f"{feature.name}, missing", bool(fill), decision.missing))
+    return pairs
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        # Two questions of one name are told apart by more words.
+        return None
+
+
+def _cut(tree: Any, node: int) -> float:
+    return float(tree.tree_.threshold[node])
+
+
+def _middle(values: NDArray[np.float64], cut: float) -> float:
+    """Middle of the neighbouring values that a cut lies between; the lower where it rounds up."""
+    below, above = values[values <= cut], values[values > cut]
+    if not below.size or not above.size:
+        return math.nan
+    low, high = float(below.max()), float(above.min())
+    middle = low / 2 + high / 2
+    middle = middle if middle < high else low
+    # Rounding of the middle is relative to the gap.
+    return cut if abs(middle - cut) <= 1e-9 * (high - low) else middle
+
+
+def _check_limits(tree: Any, rows: Rows, reached: NDArray[np.bool_], checks: Checks) -> None:
+    """Limits on the size of the tree and of its leaves."""
+    nodes, found = tree.tree_, tree.certificate_
+    parameters = found.parameters
+    below = [0] * nodes.node_count
+    for node in range(nodes.node_count):
+        for child in (int(nodes.children_left[node]), int(nodes.children_right[node])):
+            if child > 0:
+                below[child] = below[node] + 1
+    for name, limit, size in (
+        ("depth", parameters["max_depth"], max(below)),
+        ("number of leaves", parameters["max_leaf_nodes"], nodes.n_leaves),
+    ):
+        at_most = "any" if limit is None else f"at most {limit}"
+        checks.holds(name, limit is None or size <= limit, at_most, size)
+    leaves = reached[:, nodes.leaves]
+    asked = _least(parameters["min_samples_leaf"], len(rows.weight))
+    _check_minimum("rows of a leaf", "min_samples_leaf", asked, leaves, found, checks)
+    if "min_events_leaf" in parameters:
+        event = rows.facts["event"]
+        wanted = parameters["min_events_leaf"]
+        events = 0 if wanted is None else _least(wanted, int(event.sum()))
+        if wanted == "auto":
+            events = min(_AUTO_EVENTS, int(event.sum()))
+            if found.settings.get("min_events_leaf") == 0 and not nodes.numeric:
+                if not _event_free(rows):
+                    why = "min_events_leaf='auto' found a question without events on one side "
+                    why += "before it chose cuts; it is none of the questions any more"
+                    checks.skip("events of a leaf", "at least 0", why)
+                    return
+                events = 0
+        _check_minimum("events of a leaf", "min_events_leaf", events, leaves[event], found, checks)
+
+
+def _check_minimum(
+    name: str, parameter: str, least: int, leaves: NDArray[np.bool_], found: Any, checks: Checks
+) -> None:
+    stated, fewest = found.settings.get(parameter), int(leaves.sum(axis=0).min())
+    holds = stated == least and fewest >= least
+    checks.holds(name, holds, f"at least {least}", f"{fewest} ({parameter} {stated})")
+
+
+def _least(value: Any, total: int) -> int:
+    """What a number or a share of the total means."""
+    if isinstance(value, str):
+        return 0
+    if isinstance(value, Integral):
+        return int(value)
+    return max(1, math.ceil(round(float(value) * total, 9)))
+
+
+def _event_free(rows: Rows) -> bool:
+    """Whether a question has a side without events where many are expected."""
+    hazard, event = row_hazards(lifetimes(rows)), rows.facts["event"]
+    for side in (*rows.answers.T, *~rows.answers.T):
+        if not event[side].any() and hazard[side].sum() >= _CLEARLY * _AUTO_EVENTS:
+            return True
+    return False

@@ -1,0 +1,164 @@
+"""``evaluate``: estimators side by side over the same folds."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+
+from bristlecone._data.frame import frame_backend, native_frame
+from bristlecone.exceptions import InvalidParameterError
+from bristlecone.tune._folds import corrected_error, folds_of, standard_error
+from bristlecone.tune._rows import GivenRows, accepted
+from bristlecone.tune._scoring import metrics_of, score_of
+
+__all__ = ["evaluate"]
+
+
+def evaluate(
+    estimators: Any,
+    X: Any,
+    y: Any = None,
+    sample_weight: ArrayLike | None = None,
+    *,
+    cv: Any = 5,
+    scoring: Any = None,
+    against: str | None = None,
+    n_repeats: int = 1,
+    random_state: int | np.random.RandomState | None = 0,
+    **params: Any,
+) -> Any:
+    """Cross-validated scores of estimators, and their differences from one of them.
+
+    Every estimator is fitted to the training rows of every fold and scored on its test rows: of a
+    search, such as ``TreeSizeCV`` or ``GridSearchCV``, the choice is made anew in every fold
+    (nested cross-validation).
+
+    Parameters
+    ----------
+    estimators : mapping of str to estimator, or estimator
+        Of this package, scikit-learn or scikit-survival; they are left as they are.
+    X : DataFrame (pandas, polars, ...) or array, shape (n, n_features)
+        Features, as all estimators take them.
+    y : structured array, DataFrame, pair or array-like, n rows
+        Outcomes, as all estimators take them.
+    sample_weight : array-like of float, shape (n,), optional
+        Row weights, for the fits and metrics that name them in their signature.
+    cv : int, splitter or iterable, default=5
+        As in ``TreeSizeCV``.
+    scoring : None, str, callable, list or mapping, default=None
+        As in ``TreeSizeCV``.
+    against : str, optional
+        Estimator that the others are compared with; the first by default.
+    n_repeats : int, default=1
+        Repeats of the folds, where ``cv`` is a number.
+    random_state : int, RandomState or None, default=0
+        Shuffles the rows, where ``cv`` is a number.
+    **params
+        What else fits take, such as ``treatment``; divided with the rows where it has an entry for
+        every row. ``groups`` goes to the splitter.
+
+    Returns
+    -------
+    DataFrame
+        Of the library of ``X``, of pandas if ``X`` is an array. A row per metric and
+        estimator, with the columns ``metric``, ``estimator``, ``mean`` over the folds,
+        ``standard_error`` (of ``TreeSizeCV``), ``difference`` of the mean from that of ``against``,
+        its ``nadeau_bengio_error``, and the score of every fold, ``split0`` and so on.
+
+    Raises
+    ------
+    InvalidParameterError
+        For no estimators, an unknown metric or ``against``, folds that are none, and a parameter
+        that no estimator's ``fit`` takes.
+    ValueError, TypeError
+        From fits and metrics.
+
+    See Also
+    --------
+    TreeSizeCV : Chooses the size of a tree.
+
+    Notes
+    -----
+    ``nadeau_bengio_error`` is the corrected resampled standard error of the mean difference over J
+    folds, of variance s²: the root of (1/J + n_test/n_train) s². The folds share training rows, so
+    that the root of s²/J would be too small. A difference of less than two of these is no evidence
+    that one estimator is better than the other.
+
+    References
+    ----------
+    Nadeau, Bengio, "Inference for the generalization error", Machine Learning 52 (2003).
+
+    Examples
+    --------
+    >>> from bristlecone import GreedySurvivalTree, OptimalSurvivalTree
+    >>> from bristlecone.datasets import load
+    >>> from bristlecone.tune import evaluate
+    >>> data = load("gbsg2")
+    >>> trees = {"optimal": OptimalSurvivalTree(), "greedy": GreedySurvivalTree()}
+    >>> table = evaluate(trees, data.X, data.y, scoring=["concordance", "ibs"])
+    >>> [name for name in table.columns if not name.startswith("split")][:4]
+    ['metric', 'estimator', 'mean', 'standard_error']
+    >>> table["mean"].round(3).tolist()
+    [0.635, 0.638, -0.181, -0.177]
+    """
+    if not isinstance(estimators, Mapping):
+        estimators = {type(estimators).__name__: estimators}
+    if not estimators:
+        raise InvalidParameterError("there are no estimators to evaluate")
+    names = [str(name) for name in estimators]
+    if against is not None and against not in names:
+        raise InvalidParameterError(f"against must be one of {names}; got {against!r}")
+    metrics = metrics_of(scoring)
+    rows = GivenRows.of(X, y, {**params, "sample_weight": sample_weight})
+    first = next(iter(estimators.values()))
+    folds = folds_of(cv, rows, first, n_repeats=n_repeats, random_state=random_state)
+    rows.by_row.pop("groups", None)
+    models = list(estimators.values())
+    _check_taken(models, rows)
+
+    # Metric, estimator, fold.
+    scores = np.empty((len(metrics), len(models), len(folds)))
+    for fold, (train, test) in enumerate(folds):
+        known, held = rows.taken(train), rows.taken(test)
+        for k, model in enumerate(models):
+            fitted = clone(model)
+            fitted.fit(known.X, known.y, **_taken_by(fitted, known))
+            for m, metric in enumerate(metrics.values()):
+                scores[m, k, fold] = score_of(metric, fitted, held)
+
+    reference = 0 if against is None else names.index(against)
+    differences = scores - scores[:, [reference]]
+    by_fold = np.moveaxis(scores, -1, 0)
+    columns: list[tuple[str, NDArray[Any]]] = [
+        ("metric", np.repeat(np.array(list(metrics), dtype=object), len(models))),
+        ("estimator", np.tile(np.array(names, dtype=object), len(metrics))),
+        ("mean", scores.mean(axis=-1).ravel()),
+        ("standard_error", standard_error(by_fold, folds, rows.n_rows).ravel()),
+        ("difference", differences.mean(axis=-1).ravel()),
+        (
+            "nadeau_bengio_error",
+            np.array([corrected_error(one, folds) for one in differences.reshape(-1, len(folds))]),
+        ),
+        *((f"split{fold}", values.ravel()) for fold, values in enumerate(by_fold)),
+    ]
+    return native_frame(columns, frame_backend(X))
+
+
+def _taken_by(model: Any, rows: GivenRows) -> dict[str, Any]:
+    """What a fit takes besides X and y: what it names, or anything."""
+    kinds = [one.kind for one in inspect.signature(model.fit).parameters.values()]
+    if inspect.Parameter.VAR_KEYWORD in kinds:
+        return rows.more
+    return accepted(model.fit, rows.more)
+
+
+def _check_taken(models: list[Any], rows: GivenRows) -> None:
+    taken = {name for model in models for name in _taken_by(model, rows)}
+    for name in rows.more:
+        if name not in taken:
+            raise InvalidParameterError(f"no estimator's fit takes {name!r}")

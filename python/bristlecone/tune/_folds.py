@@ -1,0 +1,119 @@
+"""Folds, and the errors of means over them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.model_selection import (
+    KFold,
+    RepeatedKFold,
+    RepeatedStratifiedKFold,
+    StratifiedKFold,
+)
+
+from bristlecone._data.checks import check_integer
+from bristlecone._data.groups import codes_of
+from bristlecone._data.outcomes import check_survival, is_outcome
+from bristlecone.exceptions import InvalidParameterError
+from bristlecone.tune._rows import GivenRows
+
+__all__ = ["Folds", "corrected_error", "folds_of", "standard_error"]
+
+Floats = NDArray[np.float64]
+Folds = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
+
+
+def folds_of(
+    cv: Any, rows: GivenRows, estimator: Any, *, n_repeats: int, random_state: Any
+) -> Folds:
+    """Training and test rows of every fold.
+
+    A number means shuffled folds, stratified by event, by class or by treatment, where there are
+    any. A splitter is given the strata in place of y; else ``cv`` is the folds themselves.
+    """
+    check_integer("n_repeats", n_repeats, 1)
+    strata = _strata(rows, estimator)
+    groups = rows.by_row.get("groups")
+    if hasattr(cv, "split") or not isinstance(cv, (int, np.integer)) or isinstance(cv, bool):
+        if n_repeats > 1:
+            raise InvalidParameterError(
+                "n_repeats needs a number of folds as cv; splitters such as "
+                "RepeatedStratifiedKFold repeat by themselves"
+            )
+        y = rows.y if strata is None else strata
+        folds = cv.split(rows.X, y, groups) if hasattr(cv, "split") else cv
+        try:
+            found = [(np.asarray(train), np.asarray(test)) for train, test in folds]
+        except TypeError:
+            raise InvalidParameterError(
+                "cv must be a number of folds, a splitter, or pairs of training and test rows; got "
+                f"{cv!r}"
+            ) from None
+        if not found:
+            raise InvalidParameterError("cv has no folds")
+        return found
+    check_integer("cv", cv, 2)
+    if groups is not None:
+        raise InvalidParameterError("groups need a splitter as cv, such as GroupKFold()")
+    if n_repeats == 1:
+        kind: Any = KFold if strata is None else StratifiedKFold
+        splitter = kind(cv, shuffle=True, random_state=random_state)
+    else:
+        kind = RepeatedKFold if strata is None else RepeatedStratifiedKFold
+        splitter = kind(n_splits=cv, n_repeats=n_repeats, random_state=random_state)
+    return list(splitter.split(np.zeros((rows.n_rows, 1)), strata))
+
+
+def _strata(rows: GivenRows, estimator: Any) -> NDArray[Any] | None:
+    """What every fold is to have the same share of; None where nothing is known."""
+    if "treatment" in rows.by_row:
+        return codes_of(rows.by_row["treatment"], rows.n_rows, "treatment", rows_of="X")[1]
+    if is_classifier(estimator):
+        return codes_of(rows.y, rows.n_rows, "y", rows_of="X")[1]
+    if is_outcome(rows.y):
+        return check_survival(rows.y).event.astype(np.int64)
+    return None
+
+
+def _repeats(folds: Folds, n_rows: int) -> list[list[int]]:
+    """Positions of the folds of every repeat: consecutive ones whose test rows do not overlap.
+
+    Where all overlap, as in random splits, they are one repeat.
+    """
+    repeats: list[list[int]] = []
+    seen = np.ones(n_rows, dtype=bool)
+    for place, (_, test) in enumerate(folds):
+        if seen[test].any():
+            repeats.append([])
+            seen[:] = False
+        seen[test] = True
+        repeats[-1].append(place)
+    return repeats if any(len(folds) > 1 for folds in repeats) else [[*range(len(folds))]]
+
+
+def standard_error(scores: Floats, folds: Folds, n_rows: int) -> Floats:
+    """Standard error of the mean over the folds (the first axis); NaN for a single one.
+
+    The standard deviation over the folds of a repeat by the root of their number, of repeats by
+    their mean variance: more repeats make the mean steadier, but know no more rows.
+    """
+    repeats = [scores[places] for places in _repeats(folds, n_rows) if len(places) > 1]
+    if not repeats:
+        return np.full(scores.shape[1:], np.nan)
+    variance = np.mean([of.var(axis=0, ddof=1) / len(of) for of in repeats], axis=0)
+    return np.asarray(np.sqrt(variance))
+
+
+def corrected_error(differences: Floats, folds: Folds) -> float:
+    """Corrected resampled standard error of a mean difference; NaN for a single fold.
+
+    Nadeau and Bengio, "Inference for the generalization error", Machine Learning 52 (2003): as
+    training rows are shared, the variance over J folds counts 1/J + n_test/n_train times.
+    """
+    if len(folds) < 2:
+        return float("nan")
+    share = np.mean([len(test) / len(train) for train, test in folds])
+    return float(np.sqrt((1 / len(folds) + share) * differences.var(ddof=1)))

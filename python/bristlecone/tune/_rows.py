@@ -1,0 +1,87 @@
+"""What ``fit`` is given, taken apart by row."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone._data.outcomes import as_structured, check_survival, is_outcome
+from bristlecone._data.rows import check_row_labels, row_count
+
+__all__ = ["GivenRows", "accepted"]
+
+
+class GivenRows(NamedTuple):
+    """Rows with all that ``fit`` and scorers are given by keyword.
+
+    ``by_row`` has what has an entry for every row, such as weights; ``whole`` what is for all rows
+    together.
+    """
+
+    X: Any
+    y: Any
+    by_row: dict[str, Any]
+    whole: dict[str, Any]
+
+    @classmethod
+    def of(cls, X: Any, y: Any, more: Mapping[str, Any]) -> GivenRows:
+        """Rows as they are given; a pair (event, time) becomes one array.
+
+        Raises
+        ------
+        ValueError
+            When the rows of ``X`` and ``y`` are not as many, or in another order.
+        """
+        n_rows = row_count(X)
+        more = {name: values for name, values in more.items() if values is not None}
+        if isinstance(y, (tuple, list)) and is_outcome(y) and len(y) != n_rows:
+            y = as_structured(check_survival(y))
+        by_row = {name: values for name, values in more.items() if _length(values) == n_rows}
+        if y is not None and _length(y) != n_rows:
+            raise ValueError(f"X has {n_rows} rows but y has {_length(y) or 'none'}")
+        check_row_labels(X, y=y, **by_row)
+        return cls(X, y, by_row, {name: x for name, x in more.items() if name not in by_row})
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return row_count(self.X)
+
+    @property
+    def more(self) -> dict[str, Any]:
+        """All but X and y by keyword."""
+        return {**self.by_row, **self.whole}
+
+    def taken(self, index: NDArray[np.intp]) -> GivenRows:
+        """These rows, in this order."""
+        by_row = {name: _taken(values, index) for name, values in self.by_row.items()}
+        return GivenRows(_taken(self.X, index), _taken(self.y, index), by_row, self.whole)
+
+
+def accepted(function: Callable[..., Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the keywords that the signature of a function names."""
+    names = inspect.signature(function).parameters
+    return {name: value for name, value in more.items() if name in names}
+
+
+def _length(values: Any) -> int | None:
+    """Number of rows; None of what has none."""
+    shape = getattr(values, "shape", None)
+    if shape is not None:
+        return int(shape[0]) if shape else None
+    return len(values) if isinstance(values, (list, tuple)) else None
+
+
+def _taken(values: Any, index: NDArray[np.intp]) -> Any:
+    if values is None or isinstance(values, np.ndarray):
+        return values if values is None else values[index]
+    if nw.dependencies.is_into_dataframe(values) or nw.dependencies.is_into_series(values):
+        return nw.from_native(values, eager_only=True, allow_series=True)[index].to_native()
+    if isinstance(values, (list, tuple)):
+        return [values[row] for row in index]
+    return values[index]
