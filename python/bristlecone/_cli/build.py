@@ -38,10 +38,10 @@ def build(kind: Kind, given: Mapping[str, Any]) -> Any:
                 raise ValueError(f"{flag(group.made)} does not go with {flag(next(iter(values)))}")
             cls = _class(group, values)
             made = parameters[group.made] = getattr(bristlecone, cls)(**values)
-            if hasattr(made, "check_parameters"):
-                made.check_parameters()
+            if hasattr(made, "_check_parameters"):
+                made._check_parameters()
     estimator = getattr(bristlecone, kind.cls)(**parameters)
-    estimator.check_parameters()
+    estimator._check_parameters()
     return estimator
 
 
