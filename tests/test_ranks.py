@@ -126,8 +126,8 @@ def test_trees_of_arrays_frames_and_transposed_arrays_are_the_same(seed):
     ]
     for other in fits[1:]:
         assert other.objective_value_ == fits[0].objective_value_
-        assert other.questions_ == fits[0].questions_
-        assert other.certificate_.questions == fits[0].certificate_.questions
+        assert other.splits_ == fits[0].splits_
+        assert other.certificate_.binary_features == fits[0].certificate_.binary_features
     assert fits[0].certificate_.fingerprint == fits[1].certificate_.fingerprint
 
 

@@ -184,9 +184,10 @@ WRONG = {
     "max_leaf_nodes": [0, 1.5, 10**30],
     "min_samples_leaf": [0, None, 2**63, 1.0, 0.0, "1"],
     "encoder": ["quantiles", 3, BinaryEncoder],
-    "random_state": ["seed"],
     "verbose": [-1, "loud"],
 }
+# Of the classes that take a seed.
+WRONG_SEED = {"random_state": ["seed"]}
 WRONG_SEARCH = {
     **WRONG,
     "max_depth": [*WRONG["max_depth"], None],
@@ -196,6 +197,7 @@ WRONG_SEARCH = {
     "n_jobs": [0, 1.5, 2**63],
 }
 WRONG_SURVIVAL = {
+    **WRONG_SEED,
     "min_events_leaf": [0, True, 1.5, "five", 2**63],
     "prior": [-0.5, None, NAN, "none", HUGE],
     "shrinkage": [-0.1, NAN, "much", None, HUGE],
@@ -207,11 +209,11 @@ OTHER = {
     "max_leaf_nodes": 3,
     "min_samples_leaf": 9,
     "encoder": BinaryEncoder(n_thresholds=2, missing="branch"),
-    "random_state": 7,
     "verbose": 1,
 }
 OTHER_SEARCH = {**OTHER, "leaf_penalty": 0.3, "time_limit": 5.0, "memory_limit": 10**9, "n_jobs": 2}
 OTHER_SURVIVAL = {
+    "random_state": 7,
     "min_events_leaf": 2,
     "prior": 3.0,
     "shrinkage": 2.0,
@@ -393,10 +395,11 @@ SUBJECTS = {
         bad=BAD_LABELS,
         wrong={
             **WRONG_LABELS,
+            **WRONG_SEED,
             "objective": ["mcc2", None],
             "class_weight": [3, "even", {"yes": -1.0}],
         },
-        other={**OTHER_LABELS, "objective": "entropy", "class_weight": {"no": 3.0}},
+        other={**OTHER_LABELS, "random_state": 7, "objective": "entropy", "class_weight": {"no": 3.0}},
         table=("label",),
     ),
     "CostSensitiveTreeClassifier": Subject(
@@ -410,6 +413,7 @@ SUBJECTS = {
         },
         wrong={
             **WRONG_LABELS,
+            **WRONG_SEED,
             "feature_costs": [
                 3,
                 {"x9": 1.0},
@@ -422,6 +426,7 @@ SUBJECTS = {
         },
         other={
             **OTHER_LABELS,
+            "random_state": 7,
             "cost_matrix": [[0, 3], [1, 0]],
             "feature_costs": {
                 "x0": {"cost": 0.5, "discounted_cost": 0.1, "group": "blood", "origin": "blood"},
@@ -494,8 +499,8 @@ SUBJECTS = {
         numbers,
         VALUES,
         bad=BAD_NUMBERS,
-        wrong=WRONG_LABELS,
-        other=OTHER_LABELS,
+        wrong={**WRONG_LABELS, **WRONG_SEED},
+        other={**OTHER_LABELS, "random_state": 7},
         table=("mean",),
     ),
     "OptimalTree": Subject(

@@ -145,8 +145,8 @@ class BaseTree(BaseEstimator):
         return self.depth_
 
     @property
-    def questions_(self) -> dict[int, str]:
-        """Question of every split in words, by node id."""
+    def splits_(self) -> dict[int, str]:
+        """Splits in words, by node id."""
         self._check_fitted()
         asked = split_questions(self.encoder_, self.tree_)
         return {node: question.name for node, question in asked.items()}

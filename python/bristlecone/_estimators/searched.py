@@ -60,7 +60,7 @@ class SearchedTree(BaseTree):
     @property
     def n_binary_features_(self) -> int:
         """Number of binary features the tree was searched over."""
-        return len(self.certificate_.questions)
+        return len(self.certificate_.binary_features)
 
     @abstractmethod
     def _training_data(self, *args: Any, **kwargs: Any) -> Any:

@@ -16,7 +16,6 @@ from bristlecone._data.survival import check_training_data
 from bristlecone._encoder.design import DesignEncoder
 from bristlecone._encoder.missing import missing_text
 from bristlecone._estimators.base import BaseTree
-from bristlecone._estimators.docstrings import documented
 from bristlecone._estimators.parameters import check_parameters, choice, integer, number
 from bristlecone._estimators.soft_views import SoftViews
 from bristlecone._leaves.base import view
@@ -52,7 +51,6 @@ _AIM = (
 )
 
 
-@documented
 class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
     """Survival tree with soft multivariate splits and a survival model in every leaf.
 
@@ -63,57 +61,59 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
 
     Parameters
     ----------
-    depth : int
+    depth : int, default=2
         Splits from the root to each leaf; 0 is a single leaf.
-    leaf : str
+    leaf : str, default="log-logistic"
         Survival model of the leaves: "log-logistic", "exponential", "weibull", "spline-ph" or
         "spline-po" (natural cubic splines of log time under proportional hazards or odds, kept
         monotone).
-    n_knots : int
+    n_knots : int, default=2
         Internal knots of the splines, at percentiles of the uncensored log times.
-    init : {"kmeans", "random"}
+    init : {"kmeans", "random"}, default="kmeans"
         How a restart begins: clusters of the rows, or random hyperplanes.
-    solver : {"nodec", "joint"}
+    solver : {"nodec", "joint"}, default="nodec"
         "nodec" trains one subtree at a time and reassigns rows where a split is unbalanced,
         then refines all parameters; "joint" does only the last.
-    n_restarts : int
+    n_restarts : int, default=5
         Restarts; of those whose leaves hold ``min_leaf_share``, or else of all, the one of least
         objective is kept.
-    l2 : float
+    l2 : float, default=0.1
         Ridge penalty λ of the leaves' weights and shapes: λ/2 of the square of their mean, plus
         ``pooling`` times λ/2 of the squares of the leaves' departures from it.
-    pooling : float or None
+    pooling : float or None, default=3.0
         How much leaves are drawn together. Leaves that are alike cost no more than a single one:
         it does not pay to empty them. None: every leaf has a penalty λ/2 ‖β‖² of its own.
-    split_l2 : float
+    split_l2 : float, default=0.002
         Ridge penalty of the splits' weights. Without it splits grow steep and follow single
         rows; with much of it they stay level and all rows share a leaf.
-    l1 : float
+    l1 : float, default=0.0
         Lasso penalty of the splits' weights; see ``n_features_used_``.
-    balance : float
+    balance : float, default=0.01
         Weight of the penalty on uneven leaves, which is 0 where all hold the same weight and
         grows without bound as one empties [Frosst2017]_.
-    min_leaf_share : float
+    min_leaf_share : float, default=0.05
         Share of the training weight that every leaf should hold, at most half of an even share
         (1/(2 · leaves)): restarts that do so come first, and a fit without one warns.
-    fairness : CurveParity or None
+    fairness : CurveParity or None, default=None
         Penalty on the distance between the survival curves of two groups.
-    max_categories : int or None
+    max_categories : int or None, default=100
         Most levels per categorical column that get a weight of their own; the rest are merged.
-    handle_unknown : {"ignore", "error"}
+    handle_unknown : {"ignore", "error"}, default="ignore"
         What a prediction does with a category not seen in training: it matches no level, or
         it raises.
-    n_macro : int
+    n_macro : int, default=10
         Most passes of "nodec" over the splits.
-    max_iter : int
+    max_iter : int, default=1000
         Most steps of L-BFGS over all parameters.
-    tol : float
+    tol : float, default=0.0001
         Largest component of the gradient where that L-BFGS may stop.
-    n_jobs : int or None
+    n_jobs : int or None, default=None
         Processes that share the restarts: None is one, -1 all. The fit does not depend on it.
-    random_state : int, RandomState or None
+    random_state : int, RandomState or None, default=None
         Seeds the restarts.
-    {verbose}
+    verbose : int, default=0
+        If positive, fits are logged at level INFO of the logger "bristlecone", otherwise at
+        DEBUG.
 
     Attributes
     ----------
@@ -141,10 +141,17 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         Further parameters of the leaves by name, such as "alpha".
     design_names_ : list of str
         Columns of the design, of which these are the weights: "age", "stage = II".
-    {n_leaves_}
+    n_leaves_, depth_ : int
+        Size of the tree.
     features_used_ : list of str or int
         Columns that a split weighs; at prediction those that a leaf weighs are needed too.
-    {questions_, leaves_, certificate_}
+    splits_ : dict
+        Splits in words, by node id.
+    leaves_ : Leaves
+        Statistics and predictions of the leaves, as one value.
+    certificate_ : Certificate
+        What was searched, over which binary features and with which parameters; what was found
+        and proven; the time it took; the version; and a fingerprint of the training rows.
     n_features_used_ : int
         Their number.
     fairness_distance_ : float
@@ -156,7 +163,14 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         Makes the design.
     n_features_in_ : int
         Columns of ``X``.
-    {feature_names_in_, unique_times_, baseline_, fit_time_}
+    feature_names_in_ : array of str
+        Their names; only if ``X`` had names.
+    unique_times_, event_times_ : array of float
+        Distinct training times, and those with an event.
+    baseline_ : Baseline
+        These times with the baseline cumulative hazard Λ.
+    fit_time_ : float
+        Seconds that ``fit`` took.
 
     See Also
     --------
@@ -252,7 +266,23 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         ----------
         X : DataFrame (pandas, polars, ...) or array, shape (n, n_features)
             Numbers, booleans, categories; missing values.
-        {y}
+        y : structured array, DataFrame or pair
+            A structured array with one boolean field (event) and one float field (time), of any
+            names; a DataFrame with columns ``event`` and ``time``; or a pair ``(event, time)``,
+            which cross-validation cannot split. Arrays and DataFrames may also have ``entry``
+            (delayed entry). The columns of a DataFrame may have other well-known names, in upper or
+            lower case:
+
+            * event: event, status, observed, uncensored, death, died, dead, deceased, failure,
+              failed, fail, relapse, relapsed, recurrence, recurred, progression, progressed,
+              churn, churned, arrest, delta, fstat, fustat, d, e;
+            * time: time, duration, tenure, lifetime, followup, survtime, futime, rfstime, lenfol,
+              hours, days, weeks, months, years, stop, tstop, exit, t;
+            * entry: entry; or start and tstart beside stop, tstop or exit.
+
+            Names may be joined, as in ``event_observed``, ``survival_time`` or ``time_to_death``.
+            Any other name is an error. Columns such as ``censored`` and ``alive`` are rejected:
+            pass ``event = ~censored``.
             Durations count in days; where a DataFrame has dates
             ``start`` and ``stop``, or ``entry`` and ``exit``, the time is the days between them.
         sample_weight : array-like of float, shape (n,), optional
@@ -264,7 +294,8 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
 
         Returns
         -------
-        {self}
+        SoftSurvivalTree
+            The estimator itself.
 
         Raises
         ------
@@ -318,7 +349,7 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
             status="trained",
             objective_value=found.objective,
             lower_bound=-np.inf,
-            questions=(),
+            binary_features=(),
             parameters=self._parameters(),
             settings={},
             trace=tuple((value,) for value in found.trace),

@@ -124,7 +124,7 @@ class SoftViews:
         return np.argsort(self.tree_.splits)
 
     @property
-    def questions_(self) -> dict[int, str]:
+    def splits_(self) -> dict[int, str]:
         """What every split weighs, by node id.
 
         Weights are over the range of each column in training, so that they compare, largest first;

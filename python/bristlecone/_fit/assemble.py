@@ -52,7 +52,7 @@ def assemble(
     """What a search found; ``parameters`` are those of the estimator, ``start`` when it began."""
     objective, memo = search.objective, problem.memo
     if "fingerprint" not in memo:
-        memo["questions"] = question_names(problem.encoder)
+        memo["binary_features"] = question_names(problem.encoder)
         memo["fingerprint"] = fingerprint(problem.features, problem.data[1:])
     losses = problem.reference_loss
     reference = None if losses is None else np.average(losses, weights=problem.data.weight)
@@ -70,7 +70,7 @@ def assemble(
         status=solution.status,
         objective_value=solution.objective,
         lower_bound=solution.lower_bound,
-        questions=memo["questions"],
+        binary_features=memo["binary_features"],
         parameters=parameters,
         settings=dict(problem.least),
         trace=tuple(solution.trace),

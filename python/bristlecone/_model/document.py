@@ -277,7 +277,9 @@ class CertificateRecord(Record, frozen=True):
             **asdict(self)
             | {
                 "lower_bound": -math.inf if self.lower_bound is None else self.lower_bound,
-                "questions": () if isinstance(encoder, DesignEncoder) else question_names(encoder),
+                "binary_features": ()
+                if isinstance(encoder, DesignEncoder)
+                else question_names(encoder),
                 "parameters": parameters,
                 "trace": tuple(_point(point) for point in self.trace),
                 "remarks": tuple(self.remarks),

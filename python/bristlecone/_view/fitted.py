@@ -30,8 +30,8 @@ class FittedTree(Protocol):
         """Library of the data frames of its tables."""
 
     @property
-    def questions_(self) -> dict[int, str]:
-        """Question of every split in words, by node id."""
+    def splits_(self) -> dict[int, str]:
+        """Splits in words, by node id."""
 
     @property
     def features_used_(self) -> list[Any]:

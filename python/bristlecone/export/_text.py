@@ -68,9 +68,9 @@ def _lines(
     node: dict[str, Any], leaf_text: Callable[[dict[str, Any]], str], first: str, rest: str
 ) -> Iterator[str]:
     """Lines of a subtree; ``first`` stands before its own line, ``rest`` before those below."""
-    if "question" not in node:
+    if "split" not in node:
         yield f"{first}{leaf_text(node)}"
         return
-    yield f"{first}{node['question']}"
+    yield f"{first}{node['split']}"
     yield from _lines(node["yes"], leaf_text, f"{rest}|-- yes: ", f"{rest}|   ")
     yield from _lines(node["no"], leaf_text, f"{rest}`-- no:  ", f"{rest}    ")

@@ -150,7 +150,7 @@ class Drawing:
 def draw(tree: FittedTree, shown: Panels, table: Table) -> Drawing:
     """Diagram and outline of a fitted tree."""
     structure = tree.tree_
-    questions = tree.questions_
+    questions = tree.splits_
     shape, texts = _shape(structure, questions, shown.height)
     layout = place(structure, shape.slot)
     across = shape.margin + layout.x

@@ -36,8 +36,8 @@ def alternatives(tree: Any, X: Any, y: Any, sample_weight: Any = None, **data: A
     DataFrame
         Of the kind that ``X`` had in ``fit``, one row per split and question that may stand there,
         by split (preorder) and objective: ``node``, ``split`` (the question of the tree),
-        ``question`` (the other), ``objective`` (of the whole tree, as ``objective_value_``),
-        ``difference`` to the tree's own, ``n_leaves``, and ``is_asked``, whether the tree asks
+        ``alternative`` (the other), ``objective`` (of the whole tree, as ``objective_value_``),
+        ``difference`` to the tree's own, ``n_leaves``, and ``is_chosen``, whether the tree asks
         this question or one that divides the rows of the node in the same way.
 
     Raises
@@ -73,7 +73,7 @@ def alternatives(tree: Any, X: Any, y: Any, sample_weight: Any = None, **data: A
     >>> veterans = load("veterans")
     >>> tree = OptimalSurvivalTree(max_depth=1).fit(veterans.X, veterans.y)
     >>> table = alternatives(tree, veterans.X, veterans.y)
-    >>> table[["question", "difference"]].head(2).round(4).values.tolist()
+    >>> table[["alternative", "difference"]].head(2).round(4).values.tolist()
     [['Karnofsky_score <= 45', 0.0], ['Karnofsky_score <= 55', 0.0112]]
     """
     search, problem, _ = search_again(tree, "alternatives", X, y, sample_weight, data)
@@ -88,8 +88,8 @@ def alternatives(tree: Any, X: Any, y: Any, sample_weight: Any = None, **data: A
         warn(f"the searches stopped ({stop}): alternatives are missing", SearchLimitWarning)
     rows: list[tuple[Any, ...]] = []
     reaches = tree.tree_.decision_path(problem.features).tocsc()
-    names = tree.certificate_.questions
-    own, questions = tree.objective_value_, tree.questions_
+    names = tree.certificate_.binary_features
+    own, questions = tree.objective_value_, tree.splits_
     off = slack_of(tree, X, y, sample_weight=sample_weight, **data)
     for at in np.unique(node).tolist():
         here = node == at
@@ -116,7 +116,7 @@ def alternatives(tree: Any, X: Any, y: Any, sample_weight: Any = None, **data: A
                 )
             rows.append((at, *asks, total, total - own, leaves, asked))
     rows.sort(key=lambda row: (row[0], row[3], not row[6]))
-    columns = "node", "split", "question", "objective", "difference", "n_leaves", "is_asked"
+    columns = "node", "split", "alternative", "objective", "difference", "n_leaves", "is_chosen"
     values = zip(*rows, strict=True) if rows else ([] for _ in columns)
     return native_frame(
         [(name, np.array(list(column))) for name, column in zip(columns, values, strict=True)],

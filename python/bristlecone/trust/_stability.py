@@ -44,11 +44,11 @@ class Stability:
         ``anywhere``, the share whose tree asks about it at all, and ``is_used``, whether the tree
         itself does. Those asked most often first.
     splits : DataFrame
-        Per split of the tree: ``node``, ``question``, ``same_question`` and ``same_column``, shares
+        Per split of the tree: ``node``, ``split``, ``same_split`` and ``same_column``, shares
         of the resamples whose tree asks the same there (of those whose tree asks the same above).
         Below the root few resamples may have asked the same above: ``n_reached`` counts them.
     leaves : DataFrame
-        Per leaf of the tree: ``leaf``, ``n_samples``, ``told`` and ``expected``. Of survival trees
+        Per leaf of the tree: ``leaf``, ``n_samples``, ``predicted``, ``expected``. Survival trees:
         the restricted mean of the curve that the tree predicts, and the mean over the rows of the
         leaf of what trees of resamples without the row predict for it; of others the prediction
         (of classifiers the share of the label of the leaf).
@@ -262,14 +262,14 @@ class _Tally:
             ("anywhere", self.anywhere[order] / n),
             ("is_used", np.array([name in used for name in names])[order]),
         ]
-        questions = tree.questions_
+        questions = tree.splits_
         split = np.flatnonzero(~structure.is_leaf)
         reached = np.maximum(self.reached[split], 1)
         splits = [
             ("node", split),
-            ("question", np.array([questions[k] for k in split.tolist()], dtype=object)),
+            ("split", np.array([questions[k] for k in split.tolist()], dtype=object)),
             ("n_reached", self.reached[split]),
-            ("same_question", self.question[split] / reached),
+            ("same_split", self.question[split] / reached),
             ("same_column", self.column[split] / reached),
         ]
         seen = self.times_left_out > 0
@@ -285,7 +285,7 @@ class _Tally:
         leaves = [
             ("leaf", structure.leaves),
             ("n_samples", structure.n_node_samples[structure.leaves]),
-            ("told", self.told[first]),
+            ("predicted", self.told[first]),
             ("expected", np.array(expected)),
         ]
         data = self.problem.data

@@ -351,7 +351,7 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
     leaves_ = _attribute("leaves_")
     encoder_ = _attribute("encoder_")
     certificate_ = _attribute("certificate_")
-    questions_ = _attribute("questions_")
+    splits_ = _attribute("splits_")
     features_used_ = _attribute("features_used_")
     feature_importances_ = _attribute("feature_importances_")
     n_features_in_ = _attribute("n_features_in_")
