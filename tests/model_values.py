@@ -244,7 +244,7 @@ def model_of(estimator, tree, leaves, encoder, proof):
             },
             tree=record.of(tree),
             leaves=document.ESTIMATORS[estimator].of(leaves, tree),
-            encoder=encoder.to_record(),
+            encoder=encoder._to_record(),
             certificate=document.CertificateRecord.of(proof),
             checksum="",
         )

@@ -16,6 +16,7 @@ from bristlecone._cli.options import (
     FAIR,
     FAIR_SOFT,
     FAIR_SURVIVAL,
+    FEATURE_COSTS,
     GREEDY,
     POLICY,
     SEARCH,
@@ -190,13 +191,8 @@ KINDS = {
         "Cost-sensitive tree",
         "study.csv --target ill --cost-matrix 0,1 10,0 --feature-costs scan=3",
         (LABEL, WEIGHT),
-        (COSTS, TREE, SEARCH, BINARY),
-        keyed=dict.fromkeys(
-            ("feature_costs", "feature_groups", "feature_discounts", "feature_origins"), ""
-        ),
-        needs=dict.fromkeys(
-            ("feature_groups", "feature_discounts", "feature_origins"), "feature_costs"
-        ),
+        (COSTS, FEATURE_COSTS, TREE, SEARCH, BINARY),
+        keyed={"feature_costs": ""},
     ),
     "fair": Kind(
         "FairTreeClassifier",

@@ -47,7 +47,8 @@ class Group(NamedTuple):
         Parameter of the estimator that they describe together; "" where each is one itself.
     cls : str or mapping
         Public class of that parameter; its arguments are the options without "made_". If there
-        are several classes, a mapping to them from the values of the option ``made``.
+        are several classes, a mapping to them from the values of the option ``made``. "mapping" is
+        no class: the options give the values of one key each, by name.
     """
 
     title: str
@@ -219,15 +220,19 @@ COSTS = Group("costs", (
     _option("cost_matrix", None, _matrix_rows, "ROW", "cost of giving a row of the first, second "
         "... label every label, labels in sorted order, such as 0,10 1,0; or a file with such rows "
         "as its lines. Without it an error costs 1", nargs="+", gather=_matrix),
-    _option("feature_costs", None, _amount, "COL=COST", "what it costs to ask about a column for "
-        "the first time", nargs="+", gather=_mapping),
-    _option("feature_groups", None, _pair, "COL=GROUP", "groups of columns, such as blood tests "
-        "that share a sample", nargs="+", gather=_mapping),
-    _option("feature_discounts", None, _amount, "COL=COST", "cost of a column once another one of "
-        "its group was asked about", nargs="+", gather=_mapping),
-    _option("feature_origins", None, _pair, "COL=NAME", "measurements that columns were made from: "
-        "after one of them the others are free", nargs="+", gather=_mapping),
 ))  # fmt: skip
+
+FEATURE_COSTS = Group("costs of features", (
+    _option("feature_costs_cost", None, _amount, "COL=COST", "cost of the first question about a "
+        "column", nargs="+", flag="--feature-costs", gather=_mapping),
+    _option("feature_costs_group", None, _pair, "COL=GROUP", "groups of columns, such as blood "
+        "tests that share a sample", nargs="+", flag="--feature-groups", gather=_mapping),
+    _option("feature_costs_discounted_cost", None, _amount, "COL=COST", "cost of a column after "
+        "another one of its group", nargs="+", flag="--feature-discounts", gather=_mapping),
+    _option("feature_costs_origin", None, _pair, "COL=NAME", "measurements that columns were made "
+        "from: after one column of a measurement the others are free", nargs="+",
+        flag="--feature-origins", gather=_mapping),
+), "feature_costs", "mapping")  # fmt: skip
 
 FAIR = Group("fairness", (
     _option("fairness", "demographic-parity", str, "NAME", "over which rows the rates of the "

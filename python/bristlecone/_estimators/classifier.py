@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,8 @@ from bristlecone._estimators.label_predictions import ClassPredictions
 from bristlecone._estimators.parameters import check_parameters, choice
 from bristlecone._estimators.reestimate import Reestimation
 from bristlecone._estimators.searched import Callback, SearchedTree
+from bristlecone._fit.assemble import Fitted
+from bristlecone._fit.search import Search
 from bristlecone._objectives.labels import AIMS, ClassObjective, LabelSums, Measure
 from bristlecone._search.engine import Problem
 from bristlecone._search.front import ParetoFront, pareto_front, public_front
@@ -178,13 +179,13 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         ValueError, TypeError, KeyboardInterrupt
             As in ``fit``; and for ``leaf_penalty`` above 0, which a front has not.
         """
-        problem = self._problem(X, y, sample_weight)
+        search, problem = self._asked(X, y, sample_weight)
         data = problem.data
         _check_both(data.classes, "a front")
         if self.leaf_penalty > 0:
             raise InvalidParameterError("leaf_penalty must be 0 for a front")
-        search = partial(pareto_front, data.labels, problem.features, data.weight)
-        return self.run(search, problem)
+        settings = search.limits.settings(problem)
+        return pareto_front(data.labels, problem.features, data.weight, **settings)
 
     def _check_parameters(self) -> None:
         check_parameters(self, objective=choice(*AIMS))
@@ -199,13 +200,14 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         kind = Measure if self.objective in _MEASURES else LabelSums
         return kind(shrinkage=float(self.shrinkage), name=self.objective)
 
-    def _set_solution(self, solution: Any, problem: Problem, *args: Any, **more: Any) -> None:
-        super()._set_solution(solution, problem, *args, **more)
+    def _keep(self, search: Search, problem: Problem, solution: Any, start: float) -> Fitted:
+        fitted = super()._keep(search, problem, solution, start)
         self.__dict__.pop("pareto_front_", None)
         if self.objective in _MEASURES:
             names = "false positives", "false negatives"
             rows = problem.features, problem.data.weight
             self.pareto_front_ = public_front(solution.front, *rows, names)
+        return fitted
 
 
 def _check_both(classes: NDArray[Any], who: str) -> None:

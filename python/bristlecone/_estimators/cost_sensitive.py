@@ -42,19 +42,17 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         Cost, not negative, of giving a row of the class of the matrix row the label of the matrix
         column, both in sorted order of the labels. None costs 1 per misclassified row.
     feature_costs : mapping, sequence or None
-        Cost of the first question about a column of ``X`` to a row, not negative: from the name or
-        position of a column, or one entry per column. Columns that a mapping does not
-        name are free. Needs a ``BinaryEncoder``, or an encoder that keeps the columns and their
-        names.
-    feature_discounts : mapping, sequence or None
-        Cost of a column once another one of its group was asked about, at most that of
-        ``feature_costs``, which it replaces. None, and columns not named: no discount.
-    feature_groups : mapping, sequence or None
-        Label of the group of a column, such as blood tests that share one sample; None for none.
-    feature_origins : mapping, sequence or None
-        Label of the measurement a column was made from, for ``X`` that is binary already: when one
-        column of a measurement was asked about, the others are free. By default every column is a
-        measurement of its own, and all its binary features are free after the first.
+        Cost, not negative, of the first question about a column of ``X`` to a row: from the name or
+        position of a column, or one entry per column. Columns that a mapping does not name are
+        free. An entry is a number, or a mapping with "cost" and any of these:
+
+        * "group": label of a group of columns, such as blood tests that share one sample;
+        * "discounted_cost": cost of the column after another one of its group, at most "cost";
+        * "origin": label of the measurement that the column was made from, for ``X`` that is binary
+          already. After one column of a measurement the others are free. By default every column is
+          a measurement of its own, and all its binary features are free after the first.
+
+        Needs a ``BinaryEncoder``, or an encoder that keeps the columns and their names.
     {max_depth, max_leaf_nodes, min_samples_leaf}
     leaf_penalty : float
         Added to the mean cost per leaf.
@@ -105,9 +103,6 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         *,
         cost_matrix: ArrayLike | None = None,
         feature_costs: Any = None,
-        feature_discounts: Any = None,
-        feature_groups: Any = None,
-        feature_origins: Any = None,
         max_depth: int | None = 3,
         max_leaf_nodes: int | None = None,
         min_samples_leaf: int | float = 1,
@@ -122,9 +117,6 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
     ) -> None:
         self.cost_matrix = cost_matrix
         self.feature_costs = feature_costs
-        self.feature_discounts = feature_discounts
-        self.feature_groups = feature_groups
-        self.feature_origins = feature_origins
         self.max_depth = max_depth
         self.max_leaf_nodes = max_leaf_nodes
         self.min_samples_leaf = min_samples_leaf
@@ -232,9 +224,6 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         return LabelCosts(
             shrinkage=float(self.shrinkage),
             feature_costs=self.feature_costs,
-            feature_discounts=self.feature_discounts,
-            feature_groups=self.feature_groups,
-            feature_origins=self.feature_origins,
         )
 
 

@@ -179,7 +179,7 @@ class GreedySurvivalTree(StepPredictions, Reestimation):
         {ConstantFeatureWarning, SmallSampleWarning, EventFreeWarning}
         """
         start = time.perf_counter()
-        self.check_parameters()
+        self._check_parameters()
         data = self._training_data(X, y, sample_weight)
         objective = self._objective()
         encoder, _ = fit_encoder(

@@ -192,7 +192,7 @@ class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
     @property
     def policy_value_(self) -> float:
         """Estimated mean outcome of the policy on the training rows."""
-        self.check_fitted()
+        self._check_fitted()
         return mean_reward(self.tree_, self.leaves_)
 
     def predict_outcomes(self, X: Any) -> NDArray[np.float64]:

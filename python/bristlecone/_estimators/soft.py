@@ -285,7 +285,7 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
             When a time is 0: half the least positive time takes its place.
         """
         start = time.perf_counter()
-        self.check_parameters()
+        self._check_parameters()
         data = check_training_data(X, y, sample_weight)
         if data.entry is not None:
             raise ValueError("y has delayed entry, which the soft tree does not support")
@@ -384,13 +384,13 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
     @property
     def n_features_in_(self) -> int:
         """Number of columns of ``X``."""
-        self.check_fitted()
+        self._check_fitted()
         return len(self.encoder_.columns_)
 
     @property
     def feature_names_in_(self) -> NDArray[np.object_]:
         """Names of these columns, if they had names."""
-        self.check_fitted()
+        self._check_fitted()
         if not self.encoder_.named_:
             raise AttributeError("the columns of X had no names")
         return np.array([schema.name for schema in self.encoder_.columns_], dtype=object)
@@ -443,12 +443,12 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         }
         return [j for j, column in enumerate(self.encoder_.columns_) if column.name in weighed]
 
-    def missing_text(self) -> str:
+    def _missing_text(self) -> str:
         """Missing values that the columns had in training; empty if there were none."""
         return missing_text(self.encoder_.columns_)
 
     def _rows(self, X: Any) -> Floats:
-        self.check_fitted()
+        self._check_fitted()
         weighed = (self.tree_.weights != 0).any(axis=0) | self.leaves_.weighed
         return self.encoder_.transform(X, weighed)
 

@@ -199,15 +199,12 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, SearchedTree):
         {EventFreeWarning}
         """
         start = time.perf_counter()
-        problem = self._problem(X, y, sample_weight, sensitive_features=sensitive_features)
+        search, problem = self._asked(X, y, sample_weight, sensitive_features=sensitive_features)
         check_row_labels(X, reference_loss=reference_loss)
-        losses, mean = self._reference(reference_loss, problem.data), None
+        losses = self._reference(reference_loss, problem.data)
         if losses is not None:
             problem = problem._replace(reference_loss=losses)
-            mean = float(np.average(losses, weights=problem.data.weight))
-        self._search(problem, start, callback, mean)
-        self._announce([self], problem)
-        return self
+        return self._found(search, problem, start, callback)
 
     @property
     def groups_(self) -> NDArray[Any] | None:

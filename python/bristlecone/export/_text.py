@@ -60,7 +60,7 @@ def export_text(tree: Any) -> str:
     lines = list(_lines(export_dict(tree), leaf_text, "", ""))
     if isinstance(fitted.tree_, SoftTree) and len(lines) > 1:
         lines.append("weights: over the range of each column in training, largest first")
-    missing = fitted.missing_text()
+    missing = fitted._missing_text()
     return "\n".join([*lines, *([f"missing in training: {missing}"] if missing else []), ""])
 
 

@@ -128,7 +128,7 @@ def proof(tree: FittedTree) -> Proof:
         numbers=numbers,
         n_questions=len(found.questions),
         questions=list_questions(asked),
-        missing=tree.missing_text(),
+        missing=tree._missing_text(),
         groups=groups,
     )
 

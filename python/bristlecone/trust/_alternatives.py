@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone._data.frame import native_frame
-from bristlecone._estimators.searched import SearchedTree
+from bristlecone._estimators.searched import Again, SearchedTree, again
 from bristlecone._log import warn
 from bristlecone.exceptions import CertificateError, SearchLimitWarning
 from bristlecone.trust._optimality import assert_not_below
@@ -76,12 +76,13 @@ def alternatives(tree: Any, X: Any, y: Any, sample_weight: Any = None, **data: A
     >>> table[["question", "difference"]].head(2).round(4).values.tolist()
     [['Karnofsky_score <= 45', 0.0], ['Karnofsky_score <= 55', 0.0112]]
     """
-    copy, problem, engine = search_again(tree, "alternatives", X, y, sample_weight, data)
+    search, problem, _ = search_again(tree, "alternatives", X, y, sample_weight, data)
+    engine = search.engine(problem)
     if engine.alternatives is None:
         raise TypeError(refusal(tree, "alternatives"))
     nodes = tree.tree_
     arrays = nodes.feature, nodes.children_left, nodes.children_right
-    found = copy.run(engine.alternatives, problem, tree=arrays)
+    found = engine.alternatives(**search.limits.settings(problem, tree=arrays))
     node, feature, objective, n_leaves, stop = found
     if stop is not None:
         warn(f"the searches stopped ({stop}): alternatives are missing", SearchLimitWarning)
@@ -119,20 +120,20 @@ def alternatives(tree: Any, X: Any, y: Any, sample_weight: Any = None, **data: A
     values = zip(*rows, strict=True) if rows else ([] for _ in columns)
     return native_frame(
         [(name, np.array(list(column))) for name, column in zip(columns, values, strict=True)],
-        tree.frame_kind,
+        tree._frame_kind,
     )
 
 
 def search_again(
     tree: Any, what: str, X: Any, y: Any, sample_weight: Any, data: dict[str, Any]
-) -> tuple[Any, Any, Any]:
-    """Copy, problem and engine of a searched tree; TypeError for any other."""
+) -> Again:
+    """The search of a tree that was searched for; TypeError for any other."""
     if not isinstance(tree, SearchedTree):
         raise TypeError(
             f"{what} takes the trees of bristlecone that are searched for; got a "
             f"{type(tree).__name__}"
         )
-    return tree.again(X, y, sample_weight, **data)
+    return again(tree, X, y, sample_weight, **data)
 
 
 def refusal(tree: Any, what: str) -> str:

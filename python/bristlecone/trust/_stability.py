@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 
 from bristlecone._data.checks import check_integer
 from bristlecone._data.frame import native_frame
+from bristlecone._estimators.searched import Again
 from bristlecone._leaves.base import SurvivalLeaves
 from bristlecone._leaves.labels import ClassLeaves, LabelLeaves
 from bristlecone._leaves.means import MeanLeaves
@@ -147,19 +148,21 @@ def stability(
     ('Karnofsky_score', True)
     """
     check_integer("n_resamples", n_resamples, 1)
-    copy, problem, _ = search_again(tree, "stability", X, y, sample_weight, data)
+    asked = search_again(tree, "stability", X, y, sample_weight, data)
+    problem = asked.problem
     random = check_random_state(random_state)
     tally = _Tally(tree, problem)
     for _ in range(n_resamples):
         drawn = np.sort(random.randint(len(problem.features), size=len(problem.features)))
-        other = _searched(copy, problem, drawn)
+        other = _searched(asked, drawn)
         if other is not None:
             tally.add(other, drawn)
     return tally.result()
 
 
-def _searched(copy: Any, problem: Problem, drawn: NDArray[np.int64]) -> Any:
+def _searched(asked: Again, drawn: NDArray[np.int64]) -> Any:
     """Tree over these rows, or None where there is none (no event was drawn, no tree allowed)."""
+    search, problem, _ = asked
     data, features = problem.data, problem.features[drawn]
     n = len(problem.features)
 
@@ -171,13 +174,12 @@ def _searched(copy: Any, problem: Problem, drawn: NDArray[np.int64]) -> Any:
     if hasattr(part, "event") and not part.event.any():
         return None
     start = time.perf_counter()
-    least = smallest_leaf(copy, part)
+    least = smallest_leaf(search.limits, part)
     sample = problem._replace(data=part, features=features, least=least, memo={})
-    engine = copy.engine_of(sample)
-    solution = copy.run(engine.solve, sample)
+    solution = search.engine(sample).solve(**search.limits.settings(sample))
     if not np.isfinite(solution.objective):
         return None
-    return copy.found(solution, sample, start)
+    return asked.tree(solution, sample, start)
 
 
 class _Tally:
@@ -289,7 +291,7 @@ class _Tally:
         data = self.problem.data
         score = _score(tree, self.leaf, data, np.arange(len(self.leaf)))
         optimism = float(np.mean(self.optimisms)) if self.optimisms else np.nan
-        kind = tree.frame_kind
+        kind = tree._frame_kind
         return Stability(
             n_resamples=self.n,
             columns=native_frame(columns, kind),

@@ -342,7 +342,7 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
     leaf_table = _method("leaf_table")
     describe = _method("describe")
     missing_text = _method("missing_text")
-    check_fitted = _method("check_fitted")
+    _check_fitted = _method("_check_fitted")
     to_json = _method("to_json")
     get_depth = _method("get_depth")
     get_n_leaves = _method("get_n_leaves")
