@@ -278,7 +278,7 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
               churn, churned, arrest, delta, fstat, fustat, d, e;
             * time: time, duration, tenure, lifetime, followup, survtime, futime, rfstime, lenfol,
               hours, days, weeks, months, years, stop, tstop, exit, t;
-            * entry: entry; or start and tstart beside stop, tstop or exit.
+            * entry: entry, or start and tstart beside stop, tstop or exit.
 
             Names may be joined, as in ``event_observed``, ``survival_time`` or ``time_to_death``.
             Any other name is an error. Columns such as ``censored`` and ``alive`` are rejected:
