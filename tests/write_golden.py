@@ -65,7 +65,9 @@ def labelled(labels, **parameters):
 
 
 def soft(leaf, **more):
-    tree = bc.SoftSurvivalTree(depth=1, leaf=leaf, n_restarts=1, random_state=0, tol=1e-2, **more)
+    tree = bc.SoftSurvivalTree(
+        depth=1, leaf=leaf, n_restarts=1, random_state=0, solver_options={"tol": 1e-2}, **more
+    )
     return tree.fit(X, Y, sensitive_features=GROUP if more else None)
 
 

@@ -36,8 +36,8 @@ def build(kind: Kind, given: Mapping[str, Any]) -> Any:
         elif values or isinstance(group.cls, Mapping):
             if group.made in parameters:
                 raise ValueError(f"{flag(group.made)} does not go with {flag(next(iter(values)))}")
-            if group.cls == "mapping":
-                parameters[group.made] = _by_name(group, values)
+            if isinstance(group.cls, str) and group.cls.startswith("mapping"):
+                parameters[group.made] = _by_name(group, values) if "name" in group.cls else values
                 continue
             cls = _class(group, values)
             made = parameters[group.made] = getattr(bristlecone, cls)(**values)

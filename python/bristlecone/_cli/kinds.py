@@ -21,6 +21,7 @@ from bristlecone._cli.options import (
     POLICY,
     SEARCH,
     SOFT,
+    SOLVER,
     SURVIVAL,
     TRAINING,
     TREE,
@@ -170,7 +171,7 @@ KINDS = {
         "Soft survival tree",
         f"{_STUDY} --depth 1 --random-state 0",
         (*_TIMES, SENSITIVE, WEIGHT),
-        (SOFT, FAIR_SOFT, TRAINING),
+        (SOFT, FAIR_SOFT, TRAINING, SOLVER),
         needs={"sensitive": "fairness_penalty", "fairness_penalty": "sensitive"},
     ),
     "classifier": Kind(

@@ -14,7 +14,7 @@ from bristlecone._estimators.parameters import check_parameters
 from bristlecone._estimators.reestimate import Reestimation
 from bristlecone._estimators.searched import Callback, SearchedTree
 from bristlecone._objectives.fair import EQUAL_OPPORTUNITY, PARITY, FairLabels
-from bristlecone._objectives.parity import DemographicParity, EqualityOfOpportunity
+from bristlecone._objectives.parity import DemographicParity, EqualityOfOpportunity, groups_of
 from bristlecone.exceptions import InvalidParameterError
 
 __all__ = ["FairTreeClassifier"]
@@ -272,7 +272,7 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         assert self.fairness is not None
         data = check_labelled_data(X, y, sample_weight)
         check_two_classes(data.classes)
-        groups = self.fairness.groups_of(X, sensitive_features, data.kept)
+        groups = groups_of(self.fairness, X, sensitive_features, data.kept)
         if isinstance(self.fairness, EqualityOfOpportunity):
             positive = np.unique(groups.codes[data.labels == len(data.classes) - 1])
             if len(positive) < 2:
@@ -300,4 +300,4 @@ def _check_fairness(name: str, value: Any) -> None:
             f"{name} must be DemographicParity(limit) or EqualityOfOpportunity(limit); got "
             f"{value!r}"
         )
-    value.check()
+    value._check_parameters()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -16,14 +17,20 @@ from bristlecone._data.survival import check_training_data
 from bristlecone._encoder.design import DesignEncoder
 from bristlecone._encoder.missing import missing_text
 from bristlecone._estimators.base import BaseTree
-from bristlecone._estimators.parameters import check_parameters, choice, integer, number
+from bristlecone._estimators.parameters import (
+    Check,
+    check_parameters,
+    choice,
+    integer,
+    number,
+)
 from bristlecone._estimators.soft_views import SoftViews
 from bristlecone._leaves.base import view
 from bristlecone._leaves.predictions import SurvivalPredictions
 from bristlecone._leaves.smooth import SmoothLeaves
 from bristlecone._leaves.statistics import SurvivalRows
 from bristlecone._log import log, warn
-from bristlecone._objectives.parity import CurveParity
+from bristlecone._objectives.parity import CurveParity, groups_of
 from bristlecone._search.certificate import Certificate, TracePoint, fingerprint
 from bristlecone._soft.models import MODELS
 from bristlecone._soft.training.fairness import gini_mix, pair_distance, quadrature
@@ -69,11 +76,17 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         monotone).
     n_knots : int, default=2
         Internal knots of the splines, at percentiles of the uncensored log times.
-    init : {"kmeans", "random"}, default="kmeans"
-        How a restart begins: clusters of the rows, or random hyperplanes.
     solver : {"nodec", "joint"}, default="nodec"
         "nodec" trains one subtree at a time and reassigns rows where a split is unbalanced,
         then refines all parameters; "joint" does only the last.
+    solver_options : mapping or None, default=None
+        Settings of the solver that differ from their defaults:
+
+        * "init": "kmeans" (default) starts from clusters of the rows, "random" from random
+          hyperplanes;
+        * "n_macro": maximum number of passes of "nodec" over the splits, default 10;
+        * "max_iter": maximum number of L-BFGS steps over all parameters, default 1000;
+        * "tol": L-BFGS stops when no component of the gradient is larger, default 1e-4.
     n_restarts : int, default=5
         Restarts; of those whose leaves hold ``min_leaf_share``, or else of all, the one of least
         objective is kept.
@@ -96,17 +109,11 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         (1/(2 · leaves)): restarts that do so come first, and a fit without one warns.
     fairness : CurveParity or None, default=None
         Penalty on the distance between the survival curves of two groups.
-    max_categories : int or None, default=100
+    max_categories : int or None, default=10
         Most levels per categorical column that get a weight of their own; the rest are merged.
     handle_unknown : {"ignore", "error"}, default="ignore"
         What a prediction does with a category not seen in training: it matches no level, or
         it raises.
-    n_macro : int, default=10
-        Most passes of "nodec" over the splits.
-    max_iter : int, default=1000
-        Most steps of L-BFGS over all parameters.
-    tol : float, default=0.0001
-        Largest component of the gradient where that L-BFGS may stop.
     n_jobs : int or None, default=None
         Processes that share the restarts: None is one, -1 all. The fit does not depend on it.
     random_state : int, RandomState or None, default=None
@@ -211,8 +218,8 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         depth: int = 2,
         leaf: str = "log-logistic",
         n_knots: int = 2,
-        init: str = "kmeans",
         solver: str = "nodec",
+        solver_options: Mapping[str, Any] | None = None,
         n_restarts: int = 5,
         l2: float = 0.1,
         pooling: float | None = 3.0,
@@ -221,11 +228,8 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         balance: float = 0.01,
         min_leaf_share: float = 0.05,
         fairness: CurveParity | None = None,
-        max_categories: int | None = 100,
+        max_categories: int | None = 10,
         handle_unknown: str = "ignore",
-        n_macro: int = 10,
-        max_iter: int = 1000,
-        tol: float = 1e-4,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -233,8 +237,8 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         self.depth = depth
         self.leaf = leaf
         self.n_knots = n_knots
-        self.init = init
         self.solver = solver
+        self.solver_options = solver_options
         self.n_restarts = n_restarts
         self.l2 = l2
         self.pooling = pooling
@@ -245,9 +249,6 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         self.fairness = fairness
         self.max_categories = max_categories
         self.handle_unknown = handle_unknown
-        self.n_macro = n_macro
-        self.max_iter = max_iter
-        self.tol = tol
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -360,10 +361,10 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
             facts=facts,
         )
         self._set_fitted(found.tree, leaves, encoder, certificate, X)
-        self._announce(found, replaced, settings.floor)
+        self._announce(found, replaced, settings)
         return self
 
-    def _announce(self, found: TrainedTree, replaced: str, floor: float) -> None:
+    def _announce(self, found: TrainedTree, replaced: str, settings: SoftSettings) -> None:
         """Log the fit and warn; called by ``fit`` itself.
 
         ``replaced`` tells of times that were 0; ``floor`` is the share that every leaf should hold.
@@ -389,12 +390,12 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
             names = ", ".join(map(repr, encoder.constant_))
             told = f"constant columns have no weight: {names}"
             warn(told, ConstantFeatureWarning)
-        if (self.leaf_shares_ < floor).any():
-            warn(self._empty_leaves(floor), EmptyLeafWarning)
+        if (self.leaf_shares_ < settings.floor).any():
+            warn(self._empty_leaves(settings.floor), EmptyLeafWarning)
         if found.unfinished:
             warn(
-                f"no minimum after max_iter={self.max_iter} steps; the gradient is not yet "
-                f"below tol={self.tol:g} in {found.unfinished}",
+                f"no minimum after max_iter={settings.max_iter} steps; the gradient is not yet "
+                f"below tol={settings.tol:g} in {found.unfinished}",
                 FitConvergenceWarning,
             )
 
@@ -485,16 +486,18 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
 
     def _settings(self) -> SoftSettings:
         penalty = 0.0 if self.fairness is None else float(self.fairness.penalty)
-        names = {field.name for field in fields(SoftSettings)} - {"fairness_penalty"}
+        names = {field.name for field in fields(SoftSettings)} - {"fairness_penalty", *_OPTIONS}
         own = {name: getattr(self, name) for name in names}
-        return SoftSettings(**own, fairness_penalty=penalty)
+        options = {name: default for name, (default, _) in _OPTIONS.items()}
+        options |= self.solver_options or {}
+        return SoftSettings(**own, **options, fairness_penalty=penalty)
 
     def _groups(
         self, X: Any, sensitive_features: Any, kept: NDArray[np.bool_] | None
     ) -> NDArray[np.bool_] | None:
         """Whether each kept row is of the greater of the two groups; None without groups."""
         if self.fairness is not None:
-            return self.fairness.groups_of(X, sensitive_features, kept).codes == 1
+            return groups_of(self.fairness, X, sensitive_features, kept).codes == 1
         if sensitive_features is not None:
             raise InvalidParameterError(
                 "sensitive_features needs fairness, such as CurveParity(penalty)"
@@ -538,7 +541,7 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
 
     def _check_parameters(self) -> None:
         free = dict.fromkeys(
-            ("l2", "split_l2", "l1", "balance", "min_leaf_share", "tol"),
+            ("l2", "split_l2", "l1", "balance", "min_leaf_share"),
             number(0.0),
         )
         check_parameters(
@@ -546,15 +549,13 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
             depth=integer(0, _MOST_DEPTH),
             leaf=choice(*MODELS),
             n_knots=integer(0),
-            init=choice("kmeans", "random"),
             solver=choice("nodec", "joint"),
+            solver_options=_check_options,
             n_restarts=integer(1),
             pooling=number(0.0, optional=True),
             fairness=_check_fairness,
             max_categories=integer(1, optional=True),
             handle_unknown=choice("ignore", "error"),
-            n_macro=integer(0),
-            max_iter=integer(1),
             **free,
         )
 
@@ -577,9 +578,32 @@ def _compared(
     }
 
 
+# Default and check of every option of the solver.
+_OPTIONS: dict[str, tuple[Any, Check]] = {
+    "init": ("kmeans", choice("kmeans", "random")),
+    "n_macro": (10, integer(0)),
+    "max_iter": (1000, integer(1)),
+    "tol": (1e-4, number(0.0)),
+}
+
+
+def _check_options(name: str, value: Any) -> None:
+    if value is None:
+        return
+    known = ", ".join(map(repr, _OPTIONS))
+    if not isinstance(value, Mapping):
+        raise InvalidParameterError(
+            f"{name} must be None or a mapping with keys among {known}; got {value!r}"
+        )
+    for key, given in value.items():
+        if key not in _OPTIONS:
+            raise InvalidParameterError(f"{name} has an unknown key {key!r}; known are {known}")
+        _OPTIONS[key][1](f"{name}[{key!r}]", given)
+
+
 def _check_fairness(name: str, value: Any) -> None:
     if value is None:
         return
     if not isinstance(value, CurveParity):
         raise InvalidParameterError(f"{name} must be None or CurveParity(penalty); got {value!r}")
-    value.check()
+    value._check_parameters()

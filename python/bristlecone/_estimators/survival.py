@@ -16,7 +16,7 @@ from bristlecone._estimators.searched import Callback, SearchedTree
 from bristlecone._leaves.predictions import StepPredictions
 from bristlecone._objectives import LEAF_CURVES, SURVIVAL, SurvivalObjective
 from bristlecone._objectives.fair import FairSurvival
-from bristlecone._objectives.parity import RmstParity
+from bristlecone._objectives.parity import RmstParity, groups_of
 from bristlecone.exceptions import InvalidParameterError
 
 __all__ = ["OptimalSurvivalTree"]
@@ -338,7 +338,7 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, SearchedTree):
     ) -> TrainingData:
         data = self._loss().prepare(check_training_data(X, y, sample_weight))
         if self.fairness is not None:
-            groups = self.fairness.groups_of(X, sensitive_features, data.kept)
+            groups = groups_of(self.fairness, X, sensitive_features, data.kept)
             return data._replace(groups=groups.values, group=groups.codes)
         if sensitive_features is not None:
             raise InvalidParameterError(
@@ -396,7 +396,7 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, SearchedTree):
                 raise InvalidParameterError(
                     f"fairness must be None or RmstParity(limit); got {self.fairness!r}"
                 )
-            self.fairness.check()
+            self.fairness._check_parameters()
             if self.leaf_curve not in ("auto", allowed[0]):
                 raise InvalidParameterError(
                     f"fairness limits the curves that are predicted; with objective="
