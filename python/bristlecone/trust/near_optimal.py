@@ -182,12 +182,13 @@ def near_optimal_trees(
     found, complete = copy.run(engine.near_optimal, problem, **options)
     proved = found[0].status == "optimal"
     best = copy.found(found[0], problem, start).certificate_
+    off = slack_of(tree, X, y, sample_weight=sample_weight, **data)
     if proved and not complete:
         # Of the trees that were found the first has the fewest leaves; the trace ends at the best.
         reached = found[0].trace[-1][1]
-        found = _of_few_leaves(copy, problem, engine.near_optimal, reached, options) or found
+        worst = reached + options["slack"]
+        found = _of_few_leaves(copy, problem, engine.near_optimal, (worst, off), options) or found
     trees = [copy.found(solution, problem, start) for solution in found]
-    off = slack_of(tree, X, y, sample_weight=sample_weight, **data)
     for one in trees:
         which = f"a tree of {one.n_leaves_} leaves that the search found"
         assert_not_below(tree, one.objective_value_, off, which)
@@ -211,11 +212,13 @@ def near_optimal_trees(
 
 
 def _of_few_leaves(
-    copy: Any, problem: Any, search: Any, least: float, options: dict[str, Any]
+    copy: Any, problem: Any, search: Any, most: tuple[float, float], options: dict[str, Any]
 ) -> list[Any]:
-    """Trees of one leaf, two, ... until there are as many as asked for."""
-    limit, worst = options["limit"], least + options["slack"]
-    tie = 1e-9 * max(1.0, abs(least))
+    """Trees of one leaf, two, ... until there are as many as asked for.
+
+    ``most`` is the largest objective, and what ties with it differ by.
+    """
+    limit, (worst, tie) = options["limit"], most
     found: list[Any] = []
     for leaves in range(1, len(problem.features) + 1):
         # The optimum of so few leaves lies higher: what is left of the slack above it.

@@ -6,7 +6,7 @@
 
 use super::brier::{Brier, exact};
 use super::curve::{CurveStatistics, CurveTask, LeafCurve, Rounding, ScalarCurveTask};
-use super::fair_survival::{SHARE_BITS, in_units, shares};
+use super::fair_survival::{SHARE_BITS, in_units, room, shares};
 use super::fixed::{Penalty, power_of_two};
 use super::{ANY, FrontTask, Said, Statistics, Task, range_of};
 use crate::error::Error;
@@ -23,10 +23,6 @@ const MOST_BITS: i32 = LOSS_BITS + 6;
 
 /// Most bits of all losses together where those of leaves are capped.
 const FINE_BITS: i32 = 60;
-
-/// What a difference of restricted means from the rows may be off by, and the limit itself, as
-/// shares of the horizon: 2^−48. See docs/maths/fair-survival.md.
-const ROUNDED: f64 = 32.0 * (0.5 * f64::EPSILON);
 
 /// Brier loss under a limit on the difference of two groups' restricted means.
 #[derive(Clone, Debug)]
@@ -67,7 +63,7 @@ impl FairBrier {
         for [one, zero] in shares.iter().copied().map(in_units) {
             statistics.extend([0, 0, one, zero]);
         }
-        let most = (delta / tau).min(1.0) + ROUNDED;
+        let most = (delta / tau).min(1.0) + room(brier.timeline().grid.len());
         // Half a unit for every row and leaf, and what passes make of both groups' means.
         let unit = power_of_two(SHARE_BITS);
         let means = 2.0 * Rounding::of_means(brier.timeline());

@@ -523,7 +523,7 @@ fn vectors<'a>(instance: &'a Instance, question: &'a Question) -> Loss<'a> {
             };
             // What the rows' restricted means are off by (docs/maths/fair-survival.md).
             let steps = sample.event_times(&instance.rows()).len() as f64;
-            let off = (2.0 * steps + 128.0) * 0.5 * f64::EPSILON * tau;
+            let off = (8.0 * steps + 128.0) * 0.5 * f64::EPSILON * tau;
             let of_tree = move |c: &Components| within(c[0], c[1].abs() <= Real::from(delta + off));
             Loss::Vector { of_label: Box::new(of_label), of_tree: Box::new(of_tree) }
         }
