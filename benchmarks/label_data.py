@@ -105,7 +105,7 @@ def labels(rows: int, features: int, classes: int, seed: int) -> Labelled:
 
 
 def covariate(name: str, target: str) -> Labelled:
-    """Return a set of the SurvSet package in which one covariate is to be predicted from the rest."""
+    """Return a set of the SurvSet package whose target is one of its covariates."""
     from SurvSet.data import SurvLoader
 
     from bristlecone import BinaryEncoder

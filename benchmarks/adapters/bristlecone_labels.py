@@ -1,4 +1,4 @@
-"""The trees that predict labels or numbers, as a user calls them: validation, search, leaves in the clock."""
+"""Trees that predict labels or numbers, as a user calls them: validation, search and leaves timed."""
 
 from __future__ import annotations
 
