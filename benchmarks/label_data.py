@@ -1,4 +1,4 @@
-"""Problems of classification, costs, policies and fairness: binary matrices of the studies.
+"""Problems of classification, regression, costs, policies and fairness: binary matrices.
 
 The published sets lie beside the repository; generated ones need nothing.
 """
@@ -104,6 +104,26 @@ def labels(rows: int, features: int, classes: int, seed: int) -> Labelled:
     }
 
 
+def covariate(name: str, target: str) -> Labelled:
+    """Return a set of the SurvSet package whose target is one of its covariates."""
+    from SurvSet.data import SurvLoader
+
+    from bristlecone import BinaryEncoder
+
+    frame = SurvLoader().load_dataset(name)["df"]
+    frame = frame[frame[target].notna()]
+    features = frame.drop(columns=["pid", "event", "time", target])
+    X = np.asarray(BinaryEncoder().fit_transform(features), dtype=np.uint8)
+    return X, {"y": frame[target].to_numpy(np.float64)}
+
+
+def targets(rows: int, features: int, seed: int) -> Labelled:
+    """Return independent fair 0/1 features and normal targets; three features act on the mean."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 2, size=(rows, features), dtype=np.uint8)
+    return X, {"y": 2.0 * X[:, 0] - (X[:, 1] & X[:, 2]) + rng.normal(size=rows)}
+
+
 def _file(folder: str, name: str) -> Path:
     path = DATA / folder / f"{name}.csv"
     return path if path.exists() else path.with_suffix(".csv.gz")
@@ -122,4 +142,6 @@ SOURCES: dict[str, Callable[..., Labelled]] = {
     "warfarin": warfarin,
     "fairness": fairness,
     "labels": labels,
+    "covariate": covariate,
+    "targets": targets,
 }

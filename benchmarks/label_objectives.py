@@ -1,4 +1,4 @@
-"""Objectives of trees that predict labels, written again and plainly; see objectives.py."""
+"""Objectives of trees that predict labels or numbers, again and plainly; see objectives.py."""
 
 from __future__ import annotations
 
@@ -18,6 +18,16 @@ def accuracy(problem: Problem, outcome: Outcome) -> float:
     for leaf in np.unique(outcome.leaves):
         right += np.bincount(y[outcome.leaves == leaf]).max()
     return 1 - right / len(y)
+
+
+def regression(problem: Problem, outcome: Outcome) -> float:
+    """Return the mean squared distance to the mean of the leaf."""
+    y = problem.target["y"]
+    total = 0.0
+    for leaf in np.unique(outcome.leaves):
+        own = y[outcome.leaves == leaf]
+        total += np.square(own - own.mean()).sum()
+    return total / len(y)
 
 
 def cost_sensitive(problem: Problem, outcome: Outcome) -> float:
@@ -90,6 +100,7 @@ def _limited(problem: Problem, outcome: Outcome, compared: np.ndarray) -> float:
 
 OBJECTIVES = {
     "accuracy": accuracy,
+    "regression": regression,
     "cost-sensitive": cost_sensitive,
     "policy": policy,
     "f1": f1,

@@ -178,6 +178,7 @@ def test_household_rows_are_censored_as_asked(monkeypatch):
         ("f1", "labels-binary-300x6"),
         ("demographic-parity", "labels-binary-300x6"),
         ("equality-of-opportunity", "labels-binary-300x6"),
+        ("regression", "targets-300x6"),
     ],
 )
 def test_label_objectives_score_what_the_estimators_report(

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from tampering import claimed_optimal, claiming
+from tampering import changed, claimed_optimal, claiming
 
 from bristlecone import (
     BinaryEncoder,
@@ -19,6 +19,7 @@ from bristlecone import (
     OptimalTreeRegressor,
     PolicyTree,
 )
+from bristlecone._model.registry import dumps, loads
 from bristlecone.datasets import list_datasets, load
 from bristlecone.exceptions import CertificateError
 from bristlecone.trust import alternatives, near_optimal_trees, verify
@@ -85,6 +86,25 @@ def test_a_flipped_label_beside_a_large_reward_is_noticed():
     labels[at] = 1 - labels[at]
     tree.leaves_ = replace(tree.leaves_, label=labels)
     assert "labels" in failed(verify(tree, X, np.zeros(5), **data))
+
+
+@pytest.mark.parametrize("outlier", [1e7, 1e9])
+def test_a_file_with_a_leaf_without_variance_fails_beside_an_outlier(outlier):
+    y = np.array([outlier, 0, 1, 1.5, 3])
+    tree = OptimalTreeRegressor(max_depth=2).fit(X, y)
+    at = int(np.argmax(tree.leaves_.variance))
+    assert tree.leaves_.variance[at] == 0.25
+    edited = changed(dumps(tree), {("leaves", "variance", at): 0.0})
+    assert "variances" in failed(verify(loads(edited), X, y))
+
+
+def test_a_file_with_a_flipped_label_fails_beside_a_large_reward():
+    rewards = np.array([[1e9, 0], [0.1, 0.9], [0.4, 0.5], [0.5, 0.4], [0.9, 0.1]])
+    data = {"treatment": np.array(list("ababa")), "predicted_outcomes": rewards}
+    tree = PolicyTree(reward="direct", max_depth=2).fit(X, np.zeros(5), **data)
+    at = int(np.flatnonzero(tree.tree_.leaves == tree.apply(X)[4])[0])
+    edited = changed(dumps(tree), {("leaves", "label", at): lambda label: 1 - label})
+    assert "labels" in failed(verify(loads(edited), X, np.zeros(5), **data))
 
 
 def test_the_objective_of_a_policy_with_capacities_comes_from_its_rows():

@@ -25,6 +25,7 @@ MODULES = {
     "pydl85": "pydl85_accuracy",
     "pystreed": "pystreed_survival",
     "pystreed-labels": "pystreed_labels",
+    "sklearn": "sklearn_regression",
     "sksurv": "sksurv_tree",
 }
 

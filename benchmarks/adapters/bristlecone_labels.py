@@ -1,4 +1,4 @@
-"""The trees that predict labels, as a user calls them: validation, search, leaves in the clock."""
+"""Trees that predict labels or numbers, as a user calls them; validation and leaves count."""
 
 from __future__ import annotations
 
@@ -49,6 +49,10 @@ def _accuracy(problem: Problem) -> Any:
     return bristlecone.OptimalTreeClassifier, problem.target["y"], {}
 
 
+def _regression(problem: Problem) -> Any:
+    return bristlecone.OptimalTreeRegressor, problem.target["y"], {}
+
+
 def _cost_sensitive(problem: Problem) -> Any:
     target = problem.target
     groups = [None if group < 0 else int(group) for group in target["feature_group"]]
@@ -97,6 +101,7 @@ def _fair(constraint: Callable[[float], Any]) -> Callable[[Problem], Any]:
 
 ESTIMATORS = {
     "accuracy": _accuracy,
+    "regression": _regression,
     "f1": _f1,
     "demographic-parity": _fair(bristlecone.DemographicParity),
     "equality-of-opportunity": _fair(bristlecone.EqualityOfOpportunity),

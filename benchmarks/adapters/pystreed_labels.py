@@ -1,4 +1,4 @@
-"""STreeD (van der Linden et al., NeurIPS 2023) for accuracy, costs, policies, F1 and fairness.
+"""STreeD (van der Linden et al., NeurIPS 2023) for labels, numbers, costs, policies and fairness.
 
 Its classes print nothing and stop at their defaults; the time limit is the caller's. Penalties are
 its `cost_complexity`, per split where ours is per leaf: the difference is one constant. Its
@@ -46,13 +46,13 @@ class Adapter:
     def outcome(self) -> Outcome:
         """Send the rows down the tree: the right child holds the rows with a 1."""
         leaves = np.zeros(len(self._X), dtype=np.int64)
-        labels = np.zeros(len(self._X), dtype=np.int64)
+        labels = np.zeros(len(self._X), dtype=self._arguments[0].dtype)
         asked: dict[int, tuple[int, ...]] = {}
         stack: list[Any] = [(self._model.get_tree(), np.arange(len(self._X)), ())]
         while stack:
             node, rows, above = stack.pop()
             if node.is_leaf_node():
-                leaves[rows], labels[rows] = len(asked), int(node.label)
+                leaves[rows], labels[rows] = len(asked), node.label
                 asked[len(asked)] = above
                 continue
             is_true = self._X[rows, node.feature] == 1
@@ -78,6 +78,10 @@ def _accuracy(problem: Problem, setting: Setting) -> Any:
         )
 
     return make, (problem.target["y"],)
+
+
+def _regression(problem: Problem, setting: Setting) -> Any:
+    return lambda **common: pystreed.STreeDRegressor("regression", **common), (problem.target["y"],)
 
 
 def _f1(problem: Problem, setting: Setting) -> Any:
@@ -128,6 +132,7 @@ def _fair(task: str) -> Any:
 
 TASKS = {
     "accuracy": _accuracy,
+    "regression": _regression,
     "f1": _f1,
     "cost-sensitive": _cost_sensitive,
     "policy": _policy,

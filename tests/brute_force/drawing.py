@@ -9,9 +9,9 @@ import exhaustive as plain
 import numpy as np
 from sklearn.preprocessing import FunctionTransformer
 
-# A limit is kept by what is below it by no more than rounding, and never by what is above it by
-# more than estimators allow.
-EXACT, ALLOWED = Fraction(1, 10**12), Fraction(2, 10**9)
+# How often the rounding of what is limited a limit may be exceeded: by trees that an estimator may
+# not leave out, and by trees that it may return.
+EXACT, ALLOWED = 0, 3
 
 
 def one_of(rng, *values):
@@ -205,7 +205,6 @@ class Problem:
     # What else a fitted tree tells of its rows, as pairs of what is told and what is true.
     also: object = lambda model: []
     # What ``fit`` says where it takes no such rows.
-    refused: str | None = None
     # Whether values or weights are of such a range that ``fit`` may refuse them.
     wide: bool = False
     # Of rows, what a leaf's cost is the sum of, without signs: by default the cost itself.

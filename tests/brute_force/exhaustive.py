@@ -216,16 +216,16 @@ class Likelihood:
         return 0 if abs(value) <= NOTHING * size else units(value)
 
     def terms(self, rows):
-        return units(sum(map(abs, self.parts(rows)), Decimal(0)))
+        """Sizes of the terms: θ times the hazard, which is the events, is one of them."""
+        return units(sum(map(abs, self.parts(rows)), self.sums(rows)[0]))
 
 
 class Brier:
     """Integrated Brier score with the censoring weights of all rows (docs/maths/brier.md)."""
 
     def __init__(self, time, event, weight):
-        self.time, self.event, self.rows = time, event, len(weight)
+        self.time, self.event = time, event
         self.weight = np.array([Decimal(value) for value in weight.tolist()], dtype=object)
-        self.is_whole = (weight == np.floor(weight)).all()
         self.times = np.unique(time)
         ends = [Decimal(value) for value in self.times.tolist()]
         self.share = np.array(
@@ -239,12 +239,6 @@ class Brier:
             value *= self.weight[staying].sum() / self.weight[time >= t].sum()
             survival.append(value)
         self.inverse = np.array([1 / g if g > 0 else Decimal(0) for g in survival], dtype=object)
-
-    def leaves_no_digits(self):
-        """Whether the mean of 1/G makes sums of rounded weights too inexact."""
-        rounded = 1.0 if self.is_whole else self.rows
-        mean = float((self.share * self.inverse[:-1]).sum())
-        return 2 * np.finfo(float).eps * mean * rounded > 1e-9
 
     def terms(self, rows):
         """V and N of the leaf at every time but the last."""

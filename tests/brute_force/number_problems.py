@@ -47,7 +47,8 @@ def regression(rng):
     def also(model):
         means = model.leaf_means_[model.tree_.leaf_index(model.encoder_.transform(X[kept]))]
         error = np.average((target - means) ** 2, weights=weight)
-        told = (model.objective_value_ - parameters["leaf_penalty"] * model.n_leaves_, error)
+        own = model.objective_value_ - parameters["leaf_penalty"] * model.n_leaves_
+        told = (own, error, model.objective_value_)
         return [(model.shrinkage_, amount), told, *predictions(model)]
 
     def predictions(model):
@@ -57,6 +58,7 @@ def regression(rng):
                 shrunk_plainly.mean(
                     path, lambda r: weight[r] @ target[r], lambda r: weight[r].sum(), amount
                 ),
+                np.abs(target).max(),
             )
 
     return Problem(

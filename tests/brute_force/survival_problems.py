@@ -40,8 +40,7 @@ def survival(rng, objective=None):
     X = rows(rng, front_size(rng, parameters, False) if fair else 5)
     n = len(X)
     given, kept = weights(rng, n)
-    # Restricted means are computed in floating point, without a bound on what that loses.
-    ranges = Ranges(rng, share=0.0 if fair and objective == "brier" else 0.25)
+    ranges = Ranges(rng)
     given = ranges.weights(given, n)
     kept, weight = prepared(rng, parameters, X, given)
     time = one_of(
@@ -115,7 +114,6 @@ def survival(rng, objective=None):
         def mean(rows, tau):
             return plain.restricted_mean(brier.times, brier.kaplan_meier(rows), tau)
 
-    too_wide = objective == "brier" and fair and brier.leaves_no_digits()
     cost_of = remembering(lambda rows: leaf_cost(rows) if e[rows].sum() >= least else math.inf)
     likelihood = objective == "likelihood"
     amount = parameters["shrinkage"]
@@ -166,7 +164,6 @@ def survival(rng, objective=None):
         estimator=OptimalSurvivalTree, parameters=parameters, X=X, fit=fit, kept=kept,
         weight=weight, leaf_cost=cost_of, total=exact_sum(weight), also=predictions,
         wide=ranges.wide, leaf_terms=leaf_terms,
-        refused="rounding to whole numbers moves sums by up" if too_wide else None,
     )  # fmt: skip
     if fairness is None:
         problem = Problem(**common)
@@ -190,7 +187,8 @@ def survival(rng, objective=None):
 
     def score(outcome, tolerance):
         # The limit is kept to within rounding of the curves (docs/maths/fair-survival.md).
-        most = Fraction(fairness.limit) + tolerance * Fraction(max(1.0, tau))
+        rounding = Fraction(8 * len(np.unique(t)) + 128, 2**53) * Fraction(tau)
+        most = Fraction(fairness.limit) + tolerance * rounding
         fine = outcome[0] < math.inf and abs(plain.amount(outcome[1])) <= most
         return plain.amount(outcome[0]) / exact_sum(weight) if fine else math.inf
 
@@ -202,7 +200,7 @@ def survival(rng, objective=None):
 
     def also(model):
         of_tree = float(plain.amount(row_outcome(model)[0][1]))
-        told = (model.group_rmst_[1] - model.group_rmst_[0], of_tree)
+        told = (model.group_rmst_[1] - model.group_rmst_[0], of_tree, tau)
         return [told, *predictions(model)]
 
     return Chosen(

@@ -46,11 +46,11 @@ class SquaredError(TaskObjective):
     def leaves(self, tree: Tree, problem: Problem, solution: Any) -> MeanLeaves:
         groups = _Groups(tree, problem)
         leaves = range(tree.n_leaves)
-        spread = np.array([groups.spread(leaf, leaf) for leaf in leaves])
+        means = np.array([groups.mean(leaf) for leaf in leaves])
+        variance = np.array([groups.variance(leaf, leaf) for leaf in leaves])
         quantiles = [weighted_quantiles(*groups.rows(leaf, leaf)) for leaf in leaves]
-        means = spread[:, 0]
         predicted = MeanLeaves.shrunk(tree, means, self.shrinkage)
-        return MeanLeaves(means, spread[:, 1], np.array(quantiles), self.shrinkage, predicted)
+        return MeanLeaves(means, variance, np.array(quantiles), self.shrinkage, predicted)
 
     def losses(self, tree: Tree, problem: Problem, leaves: MeanLeaves) -> NDArray[np.float64]:
         """Squared error of every node about its own mean."""
@@ -61,7 +61,7 @@ class SquaredError(TaskObjective):
         variance = np.empty(tree.node_count)
         variance[tree.leaves] = leaves.variance
         for node in np.flatnonzero(~tree.is_leaf):
-            variance[node] = groups.spread(first[node], last[node])[1]
+            variance[node] = groups.variance(first[node], last[node])
         size = tree.weighted_n_node_samples
         return variance * (size / size[0])
 
@@ -74,7 +74,9 @@ class _Groups:
 
     def __init__(self, tree: Tree, problem: Problem) -> None:
         leaf = tree.leaf_index(problem.features)
-        order = np.argsort(leaf, kind="stable")
+        # Numbers of 16 bits are sorted digit by digit.
+        short = leaf.astype(np.uint16) if tree.n_leaves < 2**16 else leaf
+        order = np.argsort(short, kind="stable")
         weight = problem.data.weight
         self.target = problem.data.target[order]
         self.weight = None if weight is None else weight[order]
@@ -85,19 +87,21 @@ class _Groups:
         rows = slice(self.begin[first], self.begin[last + 1])
         return self.target[rows], None if self.weight is None else self.weight[rows]
 
-    def spread(self, first: int, last: int) -> tuple[float, float]:
-        """Weighted mean and variance of the rows from one leaf to another.
+    def mean(self, leaf: int) -> float:
+        """Weighted mean of the rows of a leaf."""
+        own, weight = self.rows(leaf, leaf)
+        share = _shares(own.size, weight)
+        return math.fsum((share * own).tolist()) / float(share.sum())
+
+    def variance(self, first: int, last: int) -> float:
+        """Weighted variance of the rows from one leaf to another.
 
         Differences from a row are exact where targets are close to each other, however far from
         zero, and what is left of their mean is taken off the mean square. Where their squares could
         leave the range of numbers both are in units of the largest difference.
         """
         own, weight = self.rows(first, last)
-        if weight is None:
-            share = np.ones(own.size)
-        else:
-            # By a power of two: nothing is rounded.
-            share = np.ldexp(weight, -int(np.frexp(weight.max())[1]))
+        share = _shares(own.size, weight)
         total = share.sum()
         differ = own - own[0]
         unit = int(np.frexp(np.abs(differ).max())[1])
@@ -108,5 +112,11 @@ class _Groups:
         middle = share @ differ / total
         left = differ - middle
         square, rest = (share * left) @ left / total, share @ left / total
-        mean = math.fsum((share * own).tolist()) / total
-        return mean, np.ldexp(max(square - rest**2, 0.0), 2 * unit)
+        return float(np.ldexp(max(square - rest**2, 0.0), 2 * unit))
+
+
+def _shares(n: int, weight: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    """Weights in a unit that makes the largest about 1: by a power of two, nothing is rounded."""
+    if weight is None:
+        return np.ones(n)
+    return np.asarray(np.ldexp(weight, -int(np.frexp(weight.max())[1])))

@@ -114,7 +114,7 @@ def better_tree(
 ) -> float | None:
     """Least objective of the trees whose objective is below a value; None where none is.
 
-    Trees that exceed a limit by at most ``allowed`` of it count. Raises ``TooManyTies`` where
+    Trees that exceed a limit by at most ``allowed`` count. Raises ``TooManyTies`` where
     rounding decides.
     """
     counts = np.ones((answers.shape[0], 2))

@@ -187,12 +187,13 @@ def near_optimal_trees(
     found, complete = near_optimal(**search.limits.settings(problem, **options))
     proved = found[0].status == "optimal"
     best = asked.tree(found[0], problem, start).certificate_
+    off = slack_of(tree, X, y, sample_weight=sample_weight, **data)
     if proved and not complete:
         # Of the trees that were found the first has the fewest leaves; the trace ends at the best.
         reached = found[0].trace[-1][1]
-        found = _of_few_leaves(search, problem, near_optimal, reached, options) or found
+        worst = reached + options["slack"]
+        found = _of_few_leaves(search, problem, near_optimal, (worst, off), options) or found
     trees = [asked.tree(solution, problem, start) for solution in found]
-    off = slack_of(tree, X, y, sample_weight=sample_weight, **data)
     for one in trees:
         which = f"a tree of {one.n_leaves_} leaves that the search found"
         assert_not_below(tree, one.objective_value_, off, which)
@@ -216,11 +217,17 @@ def near_optimal_trees(
 
 
 def _of_few_leaves(
-    search: Search, problem: Problem, near_optimal: Any, least: float, options: dict[str, Any]
+    search: Search,
+    problem: Problem,
+    near_optimal: Any,
+    most: tuple[float, float],
+    options: dict[str, Any],
 ) -> list[Any]:
-    """Trees of one leaf, two, ... until there are as many as asked for."""
-    limit, worst = options["limit"], least + options["slack"]
-    tie = 1e-9 * max(1.0, abs(least))
+    """Trees of one leaf, two, ... until there are as many as asked for.
+
+    ``most`` is the largest objective, and what ties with it differ by.
+    """
+    limit, (worst, tie) = options["limit"], most
     found: list[Any] = []
     for leaves in range(1, len(problem.features) + 1):
         # The optimum of so few leaves lies higher: what is left of the slack above it.

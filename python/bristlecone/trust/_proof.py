@@ -15,12 +15,9 @@ from bristlecone.trust._exhaustive import Limits, better_tree, distinct_question
 from bristlecone.trust._losses import statement_of
 from bristlecone.trust._optimality import RELATIVE, is_optimal, tolerance
 from bristlecone.trust._rows import Rows, reached_nodes, read_rows
-from bristlecone.trust._statement import ALLOWED, Statement
+from bristlecone.trust._statement import Statement
 
 __all__ = ["Value", "check_objective", "check_proof", "slack_of"]
-
-# A limit is certainly kept by what exceeds it by no more than rounding of its own number.
-_EXACT = 1e-12
 
 
 class Value:
@@ -60,7 +57,7 @@ class Value:
         self.doubt = statement.doubt(self.sums[nodes.leaves]) / float(statement.total)
 
     def value(self, statement: Statement, allowed: float) -> Any:
-        """Objective; infinite where a limit is exceeded by more than ``allowed`` of itself."""
+        """Objective; infinite where a limit is exceeded by more than ``allowed``."""
         own = statement.value(self.costs[None, :], allowed)[0]
         return own + (self.penalty if isinstance(own, Fraction) else float(self.penalty))
 
@@ -99,7 +96,7 @@ def check_objective(
         told = f"not the best of leaf {wrong[0]}" if wrong else f"of {nodes.n_leaves} leaves"
         checks.holds("labels", not wrong, "the best of each leaf", told)
     if statement.is_limited and found.status != "reestimated":
-        kept = math.isfinite(own.value(statement, ALLOWED))
+        kept = math.isfinite(own.value(statement, statement.room[0]))
         told = ", ".join(f"{float(cost):.6g}" for cost in own.costs[1:].tolist())
         checks.holds("limits of the objective", kept, "kept", f"{told} in all")
     if nodes.n_leaves > 1:
@@ -172,7 +169,7 @@ def check_proof(
     event = rows.facts.get("event")
     value = Fraction(claimed) - Fraction(off)
     try:
-        better = better_tree(statement, answers, event, limits, value, _EXACT)
+        better = better_tree(statement, answers, event, limits, value, statement.room[1])
     except TooManyTies:
         why = f"not re-proven: too many trees are the same but for rounding; {which}"
         checks.skip("lower bound", told, why)

@@ -13,12 +13,9 @@ from numpy.typing import NDArray
 
 from bristlecone.trust._exact import Column
 
-__all__ = ["ALLOWED", "ROUNDING", "Statement", "differences", "like", "sums_of", "within"]
+__all__ = ["ROUNDING", "Statement", "differences", "like", "sums_of", "within"]
 
 Floats = NDArray[np.float64]
-
-# By how much of itself a limit may be exceeded: rounding of what it is about.
-ALLOWED = 1e-9
 
 # Rounding of a cost in float64, relative to the size of its terms: some thirty operations.
 ROUNDING = 2.0**-47
@@ -45,6 +42,10 @@ class Statement(ABC):
         Whether the objective is a sum over leaves.
     is_limited : bool
         Whether there are limits on what the costs of a tree add up to.
+    room : tuple of float
+        By what share of all that could be given a limit is exceeded by trees that a search may
+        return, at most, and by trees that it may not leave out: twice and half of what searches
+        have room for, which is rounding of the limit and the weights to doubles.
     is_linear : bool
         Whether cost vectors are linear in the sums.
     units : list of Fraction
@@ -64,6 +65,7 @@ class Statement(ABC):
     price = 1.0
     is_sum = True
     is_limited = False
+    room = 2.0**-50, 2.0**-52
     is_linear = False
     is_concave = False
     rounding = 0.0
@@ -104,7 +106,7 @@ class Statement(ABC):
     def value(self, costs: Any, allowed: float) -> Any:
         """Objective without penalty of summed cost vectors (m, n_components).
 
-        Infinite where a limit is exceeded by more than ``allowed`` of itself.
+        Infinite where a limit is exceeded by more than ``allowed``, as ``room`` has it.
         """
         return costs[:, 0] * (like(self.factor / self.total, costs))
 
@@ -134,10 +136,10 @@ def like(number: Fraction, values: Any) -> Any:
 
 
 def within(value: Any, limit: float, allowed: float) -> Any:
-    """Whether a limit is kept, up to rounding."""
+    """Whether a limit on a share is kept, but for so much of the whole."""
     if allowed == np.inf:
         return np.ones(value.shape, dtype=bool)
-    most = Fraction(limit) * (1 + Fraction(allowed))
+    most = Fraction(limit) + Fraction(allowed)
     return value <= like(most, value)
 
 

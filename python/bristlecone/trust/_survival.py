@@ -60,7 +60,9 @@ class _Likelihood(Statement):
         return (sums[:, 2] - self._fitted(sums))[:, None, None]
 
     def magnitudes(self, sums: Any, members: NDArray[np.bool_]) -> Any:
-        return (sums_of(self.sizes, members)[:, 0] + np.abs(self._fitted(sums)))[:, None]
+        # θ times the hazard of a leaf, a term of its log-likelihood, is its events.
+        size = sums_of(self.sizes, members)[:, 0] + np.abs(self._fitted(sums)) + sums[:, 0]
+        return size[:, None]
 
     def least(self, sums: Sequence[Floats], errors: Sequence[float]) -> Floats:
         # Concave in the events, so least at an end; increasing in the two other sums.
@@ -153,6 +155,9 @@ class _FairSurvival(Statement):
         self.inner, self.limit, self.tau, self.total = inner, limit, tau, inner.total
         self.price = 2 * inner.price
         self.rounding = max(inner.rounding, 1e-12)
+        # Curves of so many steps: what the engine has room for (docs/maths/fair-survival.md), and
+        # what either has made of a difference that it finds within.
+        self.room = 3 * (8 * np.unique(rows.facts["time"]).size + 128) * 2.0**-53, 0.0
 
     @cached_property
     def statistics(self) -> Any:

@@ -102,20 +102,20 @@ fn parity<'a>(p: &Problem<'a>, criterion: Criterion) -> Result<FrontSearch<'a>, 
 }
 
 /// What was found, or where only the range of the data keeps it from being certain what a task
-/// finds that knows its objective.
+/// finds that knows its objective; a much better one shows the next.
 fn again<T>(
-    first: Front,
-    finer: impl FnOnce(f64) -> Result<Option<T>, Error>,
+    mut found: Front,
+    finer: impl Fn(f64) -> Result<Option<T>, Error>,
     widest: impl Fn() -> (&'static str, String),
-    solve: impl FnOnce(&T, Front) -> Result<Front, Error>,
+    solve: impl Fn(&T, Front) -> Result<Front, Error>,
 ) -> Result<Front, Error> {
-    if first.status != Status::Unresolved || first.best.is_none() {
-        return resolved(first, widest);
+    let mut most = f64::INFINITY;
+    while found.status == Status::Unresolved && found.best.is_some() && found.objective < most {
+        most = found.objective - 0.5 * found.objective.abs();
+        let Some(task) = finer(found.objective)? else { break };
+        found = solve(&task, found)?;
     }
-    match finer(first.objective)? {
-        Some(task) => resolved(solve(&task, first)?, widest),
-        None => resolved(first, widest),
-    }
+    resolved(found, widest)
 }
 
 /// Rewards of labels, of which some may be given to so many rows only.
@@ -191,6 +191,13 @@ fn fair_brier<'a>(p: &Problem<'a>) -> Result<FrontSearch<'a>, Error> {
     let events = task.events().to_vec();
     FrontSearch::new(events, move |x, s, m| {
         let relaxed = without_fairness(obs, true, 0.0, penalty, x);
-        solve_limited(&task, &*relaxed, x, s, m, None)
+        let first = solve_limited(&task, &*relaxed, x, s, m, None)?;
+        let finer = |known| Ok(Some(task.finer(known)));
+        again(
+            first,
+            finer,
+            || task.widest(),
+            |task, first| solve_limited(task, &*relaxed, x, s, m, Some(first)),
+        )
     })
 }

@@ -165,7 +165,7 @@ impl<'a> Certificate<'a> {
         };
         if let (Some(planted), Status::Optimal | Status::Infeasible) = (self.planted, status) {
             assert!(
-                objective <= planted + MEET * planted.abs().max(1.0),
+                objective <= planted || objective.is_finite() && self.best.meets(planted),
                 "a tree of objective {planted} was pruned: {objective} was returned as {}",
                 status.name(),
             );

@@ -25,7 +25,8 @@ pub struct Timeline {
     /// 1/G at each time of the grid, 0 where G is 0.
     pub inverse_censoring: Vec<f64>,
     total_weight: f64,
-    /// Integral of 1/G from each time of the grid to the last, over the largest time.
+    /// Integral of 1/G from the first time of the grid to each, over the largest time: 1/G never
+    /// falls before it is 0, so that little cancels in a difference of two.
     censoring: Vec<Precise>,
 }
 
@@ -79,9 +80,9 @@ impl Timeline {
             censoring: Vec::new(),
         };
         let mut censoring = vec![Precise::default(); timeline.grid.len()];
-        for k in (0..censoring.len() - 1).rev() {
-            censoring[k] = censoring[k + 1];
-            censoring[k].add_product(timeline.share(k, k + 1), timeline.inverse_censoring[k]);
+        for k in 1..censoring.len() {
+            censoring[k] = censoring[k - 1];
+            censoring[k].add_product(timeline.share(k - 1, k), timeline.inverse_censoring[k - 1]);
         }
         timeline.censoring = censoring;
         Ok(timeline)
@@ -107,12 +108,12 @@ impl Timeline {
 
     /// The integral of 1/G from one time of the grid to another, over the largest time.
     pub fn censoring_share(&self, from: usize, to: usize) -> f64 {
-        self.censoring[from].minus(self.censoring[to]).value()
+        self.censoring[to].minus(self.censoring[from]).value()
     }
 
     /// Mean of 1/G over time: no unit of weight loses more.
     pub fn mean_censoring_weight(&self) -> f64 {
-        self.censoring[0].value()
+        self.censoring[self.censoring.len() - 1].value()
     }
 
     /// By what share of itself any weight is moved by rounding to whole numbers, at most.
@@ -156,7 +157,12 @@ impl Timeline {
     pub fn suffix_integrals(&self, weight: f64) -> (Vec<f64>, Vec<f64>) {
         let last = self.grid.len() - 1;
         let plain = (0..=last).map(|k| self.share(k, last) / weight).collect();
-        (plain, self.censoring.iter().map(|c| c.value() / weight).collect())
+        let (mut sum, mut censoring) = (Precise::default(), vec![0.0; last + 1]);
+        for k in (0..last).rev() {
+            sum.add_product(self.share(k, k + 1), self.inverse_censoring[k]);
+            censoring[k] = sum.value() / weight;
+        }
+        (plain, censoring)
     }
 
     /// For every time of the grid: the share of `horizon` that lies after it.

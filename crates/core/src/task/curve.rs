@@ -25,6 +25,12 @@ pub trait CurveTask: Sync {
     fn horizon(&self) -> Option<f64> {
         None
     }
+
+    /// Whether searches for several components compute [leaf by leaf](super::brier::exact), which
+    /// is slow.
+    fn leaf_by_leaf(&self) -> bool {
+        false
+    }
 }
 
 /// A curve task with one cost per leaf, which is the loss of its curve and a price.
@@ -82,6 +88,13 @@ impl Rounding {
             of_root: UNIT * 13.0 * (times + 1.0) * mean.sqrt(),
             absolute: (UNIT * ((depth + 1.0) * chain + 32.0) + 1.2 * weights) * mean,
         }
+    }
+
+    /// By what share of the horizon passes may be off of a leaf's restricted mean.
+    pub fn of_means(timeline: &Timeline) -> f64 {
+        let weights = timeline.weight_error();
+        let passes = UNIT * (7.0 * timeline.grid.len() as f64 + 14.0);
+        if weights > 1e-3 { 1.0 } else { passes + 0.74 * weights }
     }
 
     /// Of losses [leaf by leaf](super::brier::exact::leaf_loss) from the weights as they are.

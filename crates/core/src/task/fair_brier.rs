@@ -4,24 +4,25 @@
 //! As in [`super::fair_survival`], but loss and restricted mean of a leaf are those of its curve: a
 //! [curve task](super::curve) with a horizon. See docs/maths/fair-survival.md.
 
-use super::brier::Brier;
-use super::curve::{CurveStatistics, CurveTask, LeafCurve, ScalarCurveTask};
-use super::fair_survival::{SHARE_BITS, in_units, shares};
+use super::brier::{Brier, exact};
+use super::curve::{CurveStatistics, CurveTask, LeafCurve, Rounding, ScalarCurveTask};
+use super::fair_survival::{SHARE_BITS, in_units, room, shares};
 use super::fixed::{Penalty, power_of_two};
-use super::{ANY, FrontTask, Said, Statistics, Task};
+use super::{ANY, FrontTask, Said, Statistics, Task, range_of};
 use crate::error::Error;
-use crate::search::Measured;
+use crate::precise::Precise;
+use crate::search::{Allowed, Measured};
 use crate::survival::Observations;
 use crate::survival::timeline::Timeline;
 
-/// Bits of a loss of one.
+/// Bits of a loss of one; fewer where censoring weights make losses far greater than that.
 const LOSS_BITS: i32 = 46;
 
-/// Most that rounding of weights may move sums by: what a loss of one is certified to. What it moves curves by is not bounded yet, see docs/maths/resolution.md.
-const MOST_ROUNDING: f64 = 1e-9;
+/// More than the loss of any tree: no unit of weight loses more than the mean censoring weight.
+const MOST_BITS: i32 = LOSS_BITS + 6;
 
-/// More than the loss of any tree: the rows' losses stay below 2^6 in all.
-const MOST: i64 = 1 << (LOSS_BITS + 6);
+/// Most bits of all losses together where those of leaves are capped.
+const FINE_BITS: i32 = 60;
 
 /// Brier loss under a limit on the difference of two groups' restricted means.
 #[derive(Clone, Debug)]
@@ -29,8 +30,20 @@ pub struct FairBrier {
     brier: Brier,
     /// Loss and difference (of the curve), share of group 1 and of group 0.
     statistics: Vec<i64>,
+    /// Share of its group's weight that every row has, negative in group 0.
+    shares: Vec<f64>,
     tau: f64,
+    /// Largest difference of the restricted means from the rows, over τ.
+    most: f64,
+    /// Largest difference in units as a search computes it, and what that may be off by.
     bound: i64,
+    off: i64,
+    /// Units of a loss of one, and most of a leaf and of a tree.
+    scale: f64,
+    most_loss: [i64; 2],
+    /// Loss of a known tree, and of the passes that tell better ones from it.
+    known: f64,
+    leaf_by_leaf: bool,
     penalty: Penalty,
 }
 
@@ -44,25 +57,48 @@ impl FairBrier {
         leaf_penalty: f64,
     ) -> Result<Self, Error> {
         let brier = Brier::new(obs, leaf_penalty, LeafCurve::KaplanMeier, None)?;
-        let timeline = brier.timeline();
-        let rounded = if timeline.weight_error() > 0.0 { obs.len() as f64 } else { 1.0 };
-        let off = 2.0 * f64::EPSILON * rounded * timeline.mean_censoring_weight();
-        if off > MOST_ROUNDING {
-            let reason = format!(
-                "the weights span too wide a range: rounding to whole numbers moves sums by up \
-                 to {off:.1e}, more than {MOST_ROUNDING:.1e}"
-            );
-            return Err(Error::invalid("sample_weight", reason));
-        }
         let n = obs.len();
         let mut statistics = Vec::with_capacity(4 * n);
-        for [one, zero] in shares(obs, group)?.into_iter().map(in_units) {
+        let shares = shares(obs, group)?;
+        for [one, zero] in shares.iter().copied().map(in_units) {
             statistics.extend([0, 0, one, zero]);
         }
-        let bound = (delta / tau).min(1.0) * power_of_two(SHARE_BITS) + n as f64;
-        let (bound, penalty) =
-            (bound as i64, Penalty::new(leaf_penalty, power_of_two(LOSS_BITS), MOST));
-        Ok(FairBrier { brier, statistics, tau, bound, penalty })
+        let most = (delta / tau).min(1.0) + room(brier.timeline().grid.len());
+        // Half a unit for every row and leaf, and what passes make of both groups' means.
+        let unit = power_of_two(SHARE_BITS);
+        let means = 2.0 * Rounding::of_means(brier.timeline());
+        let off = (n as f64 + means * unit).min(2.0 * unit);
+        let bound = most.mul_add(unit, off).min(2.0 * unit) as i64;
+        // No bound of interest is above the loss of a single leaf, which keeps every limit.
+        let known = brier.leaf_loss(&(0..n).collect::<Vec<_>>());
+        let largest = brier.timeline().mean_censoring_weight().max(1.0).log2().ceil() as i32;
+        let scale = power_of_two(LOSS_BITS.min(MOST_BITS - 1 - largest));
+        let penalty = Penalty::new(leaf_penalty, scale, 1 << MOST_BITS);
+        Ok(FairBrier {
+            brier,
+            statistics,
+            shares,
+            tau,
+            most,
+            bound,
+            off: off as i64 + 1,
+            scale,
+            most_loss: [1 << MOST_BITS; 2],
+            known,
+            leaf_by_leaf: false,
+            penalty,
+        })
+    }
+
+    /// The same leaf by leaf, for trees no worse than one of this objective: no leaf of theirs loses
+    /// more than that, and what does is as bad as twice as much.
+    pub fn finer(&self, known: f64) -> FairBrier {
+        let leaves = (self.shares.len() as f64).log2().ceil() as i32;
+        let bits = LOSS_BITS.min(FINE_BITS - leaves);
+        let scale = power_of_two((bits - 2 - known.log2().floor() as i32).min(1000));
+        let most_loss = [bits, bits + leaves].map(|bits| 1 << bits);
+        let penalty = Penalty::new(self.brier.leaf_penalty, scale, most_loss[1]);
+        FairBrier { scale, most_loss, known, leaf_by_leaf: true, penalty, ..self.clone() }
     }
 }
 
@@ -78,12 +114,16 @@ impl CurveTask for FairBrier {
     fn horizon(&self) -> Option<f64> {
         Some(self.tau)
     }
+
+    fn leaf_by_leaf(&self) -> bool {
+        self.leaf_by_leaf
+    }
 }
 
 impl CurveStatistics for FairBrier {
     fn of_leaf(&self, loss: f64, mean: f64, share: i64) -> [i64; 2] {
-        let loss = (loss * power_of_two(LOSS_BITS)).round() as i64;
-        [loss, (share as f64 * mean).round() as i64]
+        let loss = (loss * self.scale).round() as i64;
+        [loss.min(self.most_loss[0]), (share as f64 * mean).round() as i64]
     }
 }
 
@@ -137,15 +177,49 @@ impl FrontTask<2> for FairBrier {
 
     fn reach(&self, sums: &[i64]) -> [(i64, i64); 2] {
         // A split can raise this loss.
-        [(0, MOST), (-sums[3] - (1 << 20), sums[2] + (1 << 20))]
+        [(0, self.most_loss[1]), (-sums[3] - self.off, sums[2] + self.off)]
     }
 
     fn units(&self) -> [f64; 2] {
-        [power_of_two(LOSS_BITS), power_of_two(SHARE_BITS) / self.tau]
+        [self.scale, power_of_two(SHARE_BITS) / self.tau]
+    }
+
+    fn resolution(&self, allowed: Allowed) -> f64 {
+        let leaves = allowed.leaves.min(self.shares.len());
+        let depth = allowed.depth.min(leaves);
+        let passes = match self.leaf_by_leaf {
+            true => Rounding::of_leaves(self.timeline(), depth, 0),
+            false => Rounding::of_passes(self.timeline(), LeafCurve::KaplanMeier, depth, 0),
+        };
+        let most = passes.above(self.known);
+        if most == f64::INFINITY {
+            return most;
+        }
+        let charged = self.penalty.price as f64 / self.scale;
+        let price =
+            if self.penalty.excess > 0.0 { 0.0 } else { (self.brier.leaf_penalty - charged).abs() };
+        most - passes.below(most) + leaves as f64 * (0.5 / self.scale + price)
     }
 
     fn measured(&self, said: &Said) -> Option<Measured> {
         Some(Measured::plain(self.brier.objective(said.leaf_of, said.labels.len())))
+    }
+
+    fn admits(&self, said: &Said) -> bool {
+        let mut leaves = vec![Vec::new(); said.labels.len()];
+        said.leaf_of.iter().enumerate().for_each(|(row, &leaf)| leaves[leaf].push(row));
+        let mut difference = Precise::default();
+        for rows in leaves {
+            let mean =
+                exact::restricted_mean(self.timeline(), self.tau, &self.brier.in_order(&rows));
+            let share = Precise::of(rows.iter().map(|&row| self.shares[row]));
+            difference.add_product(mean, share.value());
+        }
+        difference.value().abs() <= self.most
+    }
+
+    fn widest(&self) -> (&'static str, String) {
+        ("sample_weight", range_of(self.timeline().weight.iter().copied().enumerate()))
     }
 
     fn curve_statistics(&self) -> Option<&dyn CurveStatistics> {

@@ -77,6 +77,12 @@ pub(super) fn in_units(share: f64) -> [i64; 2] {
     [units.max(0), -units.min(0)]
 }
 
+/// By what share of τ a difference of restricted means from the rows may exceed the limit: all that
+/// rounding makes of curves of so many steps, and of the limit. See docs/maths/fair-survival.md.
+pub(super) fn room(steps: usize) -> f64 {
+    (4 * steps + 64) as f64 * f64::EPSILON
+}
+
 /// μ(θ)/τ for the curve exp(−θΛ), tabulated over ln θ.
 #[derive(Clone, Debug)]
 struct RestrictedMean {
@@ -235,7 +241,7 @@ impl FairSurvival {
         let mean =
             RestrictedMean::new(&RiskTable::new(obs), tau, ratio, (low, high.max(2.0 * low)));
         // From the rows a difference is off by so little that the limit is as it is meant.
-        let most = (delta / tau).min(1.0) + (mean.steps.len() + 64) as f64 * f64::EPSILON;
+        let most = (delta / tau).min(1.0) + room(mean.steps.len());
         // In units it is off by half a unit for every row and leaf, by the table, and by what
         // rounding the sums of a leaf does to θ: its derivative by ln θ is less than a half.
         let lightest = likelihood.lightest();

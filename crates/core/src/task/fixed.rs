@@ -95,8 +95,13 @@ impl Penalty {
 }
 
 /// 2^exponent as f64.
+#[inline]
 pub fn power_of_two(exponent: i32) -> f64 {
-    2f64.powi(exponent)
+    match exponent {
+        // No multiplications: searches ask for it in every cell that they refine.
+        -1022..=1023 => f64::from_bits(((exponent + 1023) as u64) << 52),
+        _ => 2f64.powi(exponent),
+    }
 }
 
 #[cfg(test)]
@@ -112,6 +117,13 @@ mod tests {
         assert!(total <= 1 << 51 && total > 1 << 48);
         assert!((real.values[1] as f64 / real.scale() - 0.7).abs() < 1e-15);
         assert_eq!(Fixed::new(&[0.0], 51).values, [0]);
+    }
+
+    #[test]
+    fn powers_of_two_are_exact() {
+        for exponent in -1080..1030 {
+            assert_eq!(power_of_two(exponent), 2f64.powi(exponent), "{exponent}");
+        }
     }
 
     #[test]

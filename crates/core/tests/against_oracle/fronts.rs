@@ -7,7 +7,9 @@ use bristlecone_core::search::fronts::Front;
 use bristlecone_oracle::instances::{Instance, Random};
 use bristlecone_oracle::{Limits, Real, admit_tree, all_costs, pareto_front};
 
-use crate::harness::{Case, Question, SCALE, Until, agree, ensure, for_each, oracle_tree};
+use crate::harness::{
+    CERTIFIED, Case, EVALUATED, Question, SCALE, Until, agree, ensure, for_each, oracle_tree,
+};
 use crate::promises::stopped;
 use crate::switches::same_objective;
 use crate::tasks::{LIMITED, WHOLE_FRONTS};
@@ -148,14 +150,14 @@ fn weights_of_a_wide_range_are_proven_or_refused() {
         ensure(answer.status == Status::Optimal, || format!("{answer:?}"))?;
         let near = |a: f64, b: f64, share: f64| a - b <= share * b.abs();
         let found = answer.objective;
-        let least = near(found, optimum, 1e-9) && near(optimum, found, 1e-12);
+        let least = near(found, optimum, CERTIFIED) && near(optimum, found, EVALUATED);
         ensure(least, || format!("{found:e} instead of {optimum:e}"))?;
         let scored = case.score(&case.question.limits, &answer)?;
-        let of_tree = near(found, scored, 1e-12) && near(scored, found, 1e-12);
+        let of_tree = near(found, scored, EVALUATED) && near(scored, found, EVALUATED);
         ensure(of_tree, || format!("{found:e} of a tree of {scored:e}"))?;
         for point in told.iter().chain(&answer.trace) {
             let bound = point.lower_bound;
-            ensure(near(bound, optimum, 1e-12), || format!("{bound:e} above {optimum:e}"))?;
+            ensure(near(bound, optimum, EVALUATED), || format!("{bound:e} above {optimum:e}"))?;
         }
         Ok(())
     });
@@ -170,7 +172,8 @@ fn symmetric_vertices_do_not_end_the_search() {
     let instance = Instance::of_labels(features, vec![1, 1, 0, 0, 1, 0], 2);
     let case = Case::new(&instance, &Question::of("matthews", 1));
     let answer = case.solve(&case.settings()).expect("a tree");
-    agree("objective", answer.objective, case.optimum(), 1e-12).expect("the optimum");
+    let optimum = case.optimum();
+    agree("objective", answer.objective, optimum, EVALUATED * optimum).expect("the optimum");
 }
 
 #[test]
@@ -205,7 +208,7 @@ fn limits_rule_out_the_best_tree_often_enough() {
             };
             let without = lists.iter().enumerate().map(objective).fold(f64::INFINITY, f64::min);
             let optimum = case.optimum();
-            let matters = optimum.is_finite() && optimum > without + 1e-9;
+            let matters = optimum.is_finite() && optimum - without > CERTIFIED * without.abs();
             mattered.set(mattered.get() + u64::from(matters));
             Ok(())
         });

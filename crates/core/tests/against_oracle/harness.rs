@@ -30,9 +30,11 @@ use crate::tasks::{self, Arrays, Components, Loss, OUTSIDE, Parameters};
 /// Instances per test, in units that suit each; unoptimised builds do a tenth.
 pub const SCALE: u64 = if cfg!(debug_assertions) { 1 } else { 10 };
 
-/// An objective within this of the least one (relative to the larger of 1 and itself) is
-/// certified as optimal: the resolution of statistics in fixed point.
+/// An objective within this share of its terms of the least one is certified as optimal.
 pub const CERTIFIED: f64 = 1e-9;
+
+/// Share of its terms by which an objective from the rows may be off, 2^−46.
+pub const EVALUATED: f64 = 1.0 / (1u64 << 46) as f64;
 
 /// What to ask about an instance.
 #[derive(Clone, Debug)]
@@ -381,9 +383,25 @@ impl Case {
     /// Mean absolute term of a tree, by the oracle, where terms cancel.
     pub fn terms(&self, answer: &Answer) -> Result<f64, String> {
         let Some((tree, labels)) = &answer.tree else { return Ok(0.0) };
-        let leaves = tree.leaves(&self.instance.features, &self.instance.rows())?;
+        Ok(self.terms_of(&tree.leaves(&self.instance.features, &self.instance.rows())?, labels))
+    }
+
+    /// The same, of these leaves.
+    pub fn terms_of(&self, leaves: &[Vec<usize>], labels: &[i64]) -> f64 {
         let penalties = leaves.len() as f64 * self.question.leaf_penalty;
-        Ok(tasks::terms(&self.instance, &self.question, &leaves, labels) + penalties)
+        tasks::terms(&self.instance, &self.question, leaves, labels) + penalties
+    }
+
+    /// What a tree's objective is a sum of: its terms, where they cancel, or itself. Costs from
+    /// outside are functions of sums in floating point, which are as far off as those are large.
+    pub fn size(&self, answer: &Answer) -> Result<f64, String> {
+        let terms = self.terms(answer)?.max(answer.objective.abs());
+        let (Some((tree, _)), OUTSIDE) = (&answer.tree, self.question.task) else {
+            return Ok(terms);
+        };
+        let leaves = tree.leaves(&self.instance.features, &self.instance.rows())?;
+        let size: f64 = leaves.iter().map(|leaf| own::size(&self.instance, leaf)).sum();
+        Ok(terms.max(size / self.instance.sample.total_weight()))
     }
 
     /// Components of the cost of a tree with these labels, by the oracle.
@@ -430,11 +448,9 @@ pub fn oracle_tree(tree: &bristlecone_core::tree::Tree) -> Tree {
     Tree { feature: tree.feature.clone(), left: tree.left.clone(), right: tree.right.clone() }
 }
 
-/// Whether two objectives agree up to `relative` of the larger of 1 and the expected one; where
-/// there is no tree, both are infinite.
-pub fn agree(what: &str, actual: f64, expected: f64, relative: f64) -> Result<(), String> {
-    let close = actual == expected
-        || expected.is_finite() && (actual - expected).abs() <= relative * expected.abs().max(1.0);
+/// Whether two numbers are at most `apart`; where there is no tree, both are infinite.
+pub fn agree(what: &str, actual: f64, expected: f64, apart: f64) -> Result<(), String> {
+    let close = actual == expected || expected.is_finite() && (actual - expected).abs() <= apart;
     if close { Ok(()) } else { Err(format!("{what} {actual:?} instead of {expected:?}")) }
 }
 

@@ -47,12 +47,7 @@ fn kernels_agree(instance: &Instance) -> Result<(), String> {
         let (curve, horizon) = (task.curve(), task.horizon());
         let (root, tables) =
             rows::Tables::new(&*task, &matrix(instance), true, None, false).unwrap();
-        // Weights that are no whole numbers are rounded to 2^-51 of their sum.
-        let whole = instance.sample.weight.iter().all(|w| w.fract() == 0.0);
-        let weights = &task.timeline().inverse_censoring;
-        let heaviest = weights.iter().copied().fold(1.0, f64::max);
-        let unit = if whole { 0.0 } else { 2f64.powi(-50) };
-        let rounding = unit * instance.rows().len() as f64 * heaviest;
+        let off_means = Rounding::of_means(task.timeline());
         let passes = Rounding::of_passes(task.timeline(), curve, 1, 0);
         let loss_of = |rows: &[usize]| match curve {
             LeafCurve::KaplanMeier => reference.kaplan_meier(rows).to_f64(),
@@ -62,23 +57,14 @@ fn kernels_agree(instance: &Instance) -> Result<(), String> {
             horizon.map_or(0.0, |tau| restricted_mean(&instance.sample, rows, tau) / tau)
         };
         // Rows on either side of every column, and what they lose.
-        // Of the lightest row with a weight, which may be the last at risk.
-        let lightest = |rows: &[usize]| {
-            let weights = rows.iter().map(|&i| instance.sample.weight[i]);
-            weights.filter(|&weight| weight > 0.0).fold(f64::INFINITY, f64::min)
-        };
-        let total = instance.sample.total_weight();
-        let sides: Vec<[(usize, f64, f64, f64); 2]> = tables
+        let sides: Vec<[(usize, f64, f64); 2]> = tables
             .columns
             .iter()
             .map(|column| {
                 let value = |i: &usize| instance.features[*i][column.feature] != column.flipped;
                 let (yes, no): (Vec<usize>, Vec<usize>) =
                     instance.rows().into_iter().partition(value);
-                [yes, no].map(|side| {
-                    let share = lightest(&side) / total;
-                    (side.len(), loss_of(&side), mean_of(&side), share)
-                })
+                [yes, no].map(|side| (side.len(), loss_of(&side), mean_of(&side)))
             })
             .collect();
         for backend in Backend::available() {
@@ -98,11 +84,10 @@ fn kernels_agree(instance: &Instance) -> Result<(), String> {
                         let off = passes.above(*expected) - expected;
                         agree(&name, loss, *expected, off)?;
                     }
-                    for ((.., expected, share), means) in [no, yes].into_iter().zip(&splits.means) {
+                    for ((.., expected), means) in [no, yes].into_iter().zip(&splits.means) {
                         if horizon.is_some() {
-                            // A mean is per weight at risk.
                             let name = format!("{} mean", backend.name());
-                            agree(&name, means[lane], *expected, 1e-12 + rounding / share)?;
+                            agree(&name, means[lane], *expected, off_means)?;
                         }
                     }
                 }

@@ -1,13 +1,14 @@
 //! The laws that make a task separable and its bounds admissible, for every task.
 
 use bristlecone_core::registry::{SUMS, Visitor};
+use bristlecone_core::search::Allowed;
 use bristlecone_core::task::{FreeQuestions, LaneTask, Task};
-use bristlecone_oracle::instances::{Instance, Random};
+use bristlecone_oracle::instances::Random;
 
-use crate::harness::{SCALE, agree, ensure, for_each_of};
+use crate::harness::{Case, EVALUATED, SCALE, agree, ensure, for_each_of};
 
-/// Checks the laws on random parts of the rows, under this penalty.
-struct Laws<'a>(&'a Instance, f64);
+/// Checks the laws on random parts of the rows.
+struct Laws<'a>(&'a Case);
 
 fn sums<T: LaneTask>(task: &T, rows: &[usize]) -> Vec<i64> {
     let mut sums = vec![0; task.channels()];
@@ -24,7 +25,10 @@ impl Visitor for Laws<'_> {
     type Output = Result<(), String>;
     fn visit<T: FreeQuestions + 'static>(self, task: T) -> Self::Output {
         let task = &task;
-        let rows = self.0.rows();
+        let Laws(case) = self;
+        let rows = case.instance.rows();
+        let allowed = Allowed { depth: 2, leaves: 3 };
+        let resolution = task.resolution(allowed);
         let random = &mut Random::new(rows.len() as u64);
         for _ in 0..5 {
             // Three parts of the rows, some of them perhaps empty.
@@ -55,12 +59,16 @@ impl Visitor for Laws<'_> {
             let single_leaf = task.leaf_cost(&sums(task, &rows));
             let charged =
                 task.split_price() < single_leaf.abs().max(1) && task.split_price() < 1 << 54;
-            if self.1 <= 1.0 && charged {
-                agree("objective", by_cost, objective, 1e-9)?;
+            let leaves = [0, 1, 2].map(of_part).to_vec();
+            let size = case.terms_of(&leaves, &[]).max(objective.abs());
+            let size = size + task.addends(by_cost, task.objective_of_cost(0));
+            let apart = resolution + EVALUATED * size;
+            if charged {
+                agree("objective", by_cost, objective, apart)?;
             } else {
-                ensure(by_cost <= objective + 1e-9, || format!("{by_cost} above {objective}"))?;
+                ensure(by_cost <= objective + apart, || format!("{by_cost} above {objective}"))?;
             }
-            ensure(objective >= task.least_objective() - 1e-12, || "least".into())?;
+            ensure(objective >= task.least_objective(), || "least".into())?;
         }
         Ok(())
     }
@@ -68,7 +76,5 @@ impl Visitor for Laws<'_> {
 
 #[test]
 fn every_task_obeys_the_laws() {
-    for_each_of(SUMS, 70 * SCALE, (40, 2, &[1]), |case| {
-        case.visit(Laws(&case.instance, case.question.leaf_penalty))
-    });
+    for_each_of(SUMS, 70 * SCALE, (40, 2, &[1]), |case| case.visit(Laws(case)));
 }

@@ -5,17 +5,19 @@ use std::cell::Cell;
 use bristlecone_core::search::{Alternative, Near};
 use bristlecone_oracle::{Limits, Real, Tree};
 
-use crate::harness::{CERTIFIED, Case, SCALE, Size, agree, ensure, for_each_of, oracle_tree};
+use crate::harness::{
+    CERTIFIED, Case, EVALUATED, SCALE, Size, agree, ensure, for_each_of, oracle_tree,
+};
 use crate::tasks;
 
 /// Slacks to ask for: none, some, and enough for any tree.
 const SLACKS: [f64; 3] = [0.0, 0.0317, 1e6];
 
 /// The trees within the slack of the best, in the promised order.
-fn near_trees(case: &Case, slack: f64) -> Vec<Tree> {
+fn near_trees(case: &Case, slack: f64, size: f64) -> Vec<Tree> {
     let all = case.trees(&case.instance.rows(), &case.question.limits);
     let least = all.iter().map(|(cost, _)| *cost).fold(f64::INFINITY, f64::min);
-    let most = least + slack + CERTIFIED * least.abs().max(1.0);
+    let most = least + slack + CERTIFIED * size;
     let near = all.into_iter().filter(|(cost, _)| *cost <= most).map(|(_, tree)| tree);
     let mut near: Vec<Tree> = near.collect();
     near.sort_by_key(|tree| (tree.n_leaves(), tree.feature.clone()));
@@ -31,8 +33,10 @@ fn same_trees(case: &Case, found: &Near, expected: &[Tree]) -> Result<(), String
         format!("{:?} instead of {:?}", features(&trees), features(expected))
     })?;
     for solution in found.trees.iter().step_by(1 + found.trees.len() / 16) {
-        let score = case.score(&case.question.limits, &solution.clone().into())?;
-        agree("objective of a tree", solution.objective, score, 1e-11)?;
+        let answer = solution.clone().into();
+        let score = case.score(&case.question.limits, &answer)?;
+        let apart = EVALUATED * case.size(&answer)?;
+        agree("objective of a tree", solution.objective, score, apart)?;
     }
     Ok(())
 }
@@ -50,8 +54,9 @@ fn near_optimal_trees_are_those_of_the_oracle() {
     let cut = Cell::new(0);
     const SIZE: Size = (12, 4, &[0, 1, 2, 3]);
     let check = |case: &Case| {
+        let size = case.size(&case.solve(&case.settings())?)?;
         for slack in SLACKS {
-            let expected = near_trees(case, slack);
+            let expected = near_trees(case, slack, size);
             same_trees(case, &case.near_optimal((slack, 1_000_000))?, &expected)?;
             if case.question.limits.max_leaves.is_none() {
                 cut.set(cut.get() + u64::from(expected.len() > 2));
@@ -88,23 +93,30 @@ fn same_alternatives(case: &Case, tree: &Tree, found: &[Alternative]) -> Result<
             max_leaves: limits.max_leaves.map(|most| most + inside.len() - tree.n_leaves()),
             min_leaf: limits.min_leaf,
         };
-        let mut least: Vec<(i64, f64)> = vec![];
+        let mut least: Vec<(i64, f64, Tree)> = vec![];
         for (cost, subtree) in case.trees(&rows, &limits) {
             let root = subtree.feature[0];
-            match least.iter_mut().find(|(feature, _)| *feature == root) {
-                Some((_, value)) => *value = value.min(cost),
-                None if root >= 0 => least.push((root, cost)),
+            match least.iter_mut().find(|(feature, ..)| *feature == root) {
+                Some((_, value, _)) if *value <= cost => {}
+                Some(better) => *better = (root, cost, subtree),
+                None if root >= 0 => least.push((root, cost, subtree)),
                 None => {}
             }
         }
-        least.sort_by_key(|(feature, _)| *feature);
-        expected.extend(least.into_iter().map(|(root, value)| (node, root, value + others)));
+        least.sort_by_key(|(feature, ..)| *feature);
+        for (root, value, subtree) in least {
+            let objective = value + others;
+            let mut parts = subtree.leaves(&case.instance.features, &rows)?;
+            parts.extend(outside.iter().map(|&leaf| rows_of[leaf].clone()));
+            expected.push((node, root, objective, case.terms_of(&parts, &[]).max(objective.abs())));
+        }
     }
     let names: Vec<(usize, i64)> = found.iter().map(|a| (a.node, a.feature as i64)).collect();
-    let known: Vec<(usize, i64)> = expected.iter().map(|(node, root, _)| (*node, *root)).collect();
+    let known: Vec<(usize, i64)> = expected.iter().map(|&(node, root, ..)| (node, root)).collect();
     ensure(names == known, || format!("{names:?} instead of {known:?}"))?;
-    for (alternative, (node, root, value)) in found.iter().zip(&expected) {
-        agree(&format!("feature {root} at {node}"), alternative.objective, *value, CERTIFIED)?;
+    for (alternative, (node, root, value, size)) in found.iter().zip(&expected) {
+        let what = format!("feature {root} at {node}");
+        agree(&what, alternative.objective, *value, CERTIFIED * size)?;
     }
     Ok(())
 }

@@ -99,7 +99,8 @@ fn every_leaf_budget_equals_the_oracle() {
         for (k, &optimum) in case.by_leaves(&limits).iter().enumerate() {
             let settings = case.settings().with_limits(|s| s.max_leaves = Some(k + 1));
             let answer = case.solve(&settings)?;
-            agree(&format!("with {} leaves", k + 1), answer.objective, optimum, CERTIFIED)?;
+            let apart = CERTIFIED * case.size(&answer)?;
+            agree(&format!("with {} leaves", k + 1), answer.objective, optimum, apart)?;
             let leaves = answer.n_leaves();
             ensure(leaves <= k + 1, || format!("{leaves} leaves for {}", k + 1))?;
         }
@@ -121,7 +122,8 @@ fn the_size_path_equals_the_oracle_at_every_number_of_leaves() {
                     .map_err(|message| format!("with {} leaves: {message}", k + 1))?;
             }
             let last = path.last().ok_or("an empty path")?;
-            agree("at the end", last.objective, optima[optima.len() - 1], CERTIFIED)?;
+            let apart = CERTIFIED * case.size(last)?;
+            agree("at the end", last.objective, optima[optima.len() - 1], apart)?;
         }
         Ok(())
     };

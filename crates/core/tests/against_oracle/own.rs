@@ -51,6 +51,12 @@ pub fn sums(statistics: &[f64], rows: &[usize]) -> Vec<f64> {
     (0..3).map(|c| rows.iter().map(|r| statistics[3 * r + c]).sum()).collect()
 }
 
+/// What the costs of a leaf are made of, without signs.
+pub fn size(instance: &Instance, leaf: &[usize]) -> f64 {
+    let s = sums(&statistics(instance), leaf);
+    s[2] + s[0].sqrt()
+}
+
 fn each(cells: &Cells, out: &mut [f64], f: Cost) {
     assert_eq!(cells.len(), out.len());
     for (i, out) in out.iter_mut().enumerate() {

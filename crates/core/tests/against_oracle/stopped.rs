@@ -157,6 +157,8 @@ fn a_planted_optimum_survives_and_a_planted_impossibility_panics() {
     let missed = Tally::default();
     for_each(&tasks::one_tree(), 50 * SCALE, |case| {
         let optimum = case.optimum();
+        let size = case.size(&case.solve(&case.settings())?)?;
+        let below = if size < 1e6 { (1e-8 * size).max(f64::MIN_POSITIVE) } else { 1.0 };
         for settings in same_objective(&case.entry(), &case.settings()) {
             let planted = |objective: f64| {
                 let settings = settings.with_switches(|s| s.planted = Some(objective));
@@ -164,7 +166,8 @@ fn a_planted_optimum_survives_and_a_planted_impossibility_panics() {
             };
             planted(optimum).map_err(|_| format!("missed with {settings:?}"))??;
             if missed.less_than(PANICS, case) {
-                let impossible = optimum.min(1e6) - 1e-6 * optimum.min(1e6).abs().max(1.0);
+                // Where there is no tree any number is too low.
+                let impossible = optimum.min(1e6) - below;
                 let found = planted(impossible).is_err();
                 ensure(found, || format!("better than the best, not missed: {settings:?}"))?;
                 missed.count(case, true);

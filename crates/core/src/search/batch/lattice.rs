@@ -287,6 +287,7 @@ impl Lattice<'_> {
             let Worker { cells, places, costs, leaf, price, .. } = &mut *worker;
             monitor.count(len as u64);
             self.problem.task.leaf_costs(cells, &mut costs[..len])?;
+            self.problem.seen.costs(&costs[..len]);
             for (&place, &cost) in places.iter().zip(&costs[..len]) {
                 leaf[place as usize] = cost;
             }

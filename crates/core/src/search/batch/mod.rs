@@ -21,11 +21,7 @@ use super::Stop;
 use super::memo::Memo;
 use crate::tree::Tree;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
-/// Objective and bound differ by no more than this share of max(1, |objective|) when a
-/// tree is called optimal.
-const CERTIFICATE: f64 = 1e-9;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Sums of the statistics of many cells.
 #[derive(Clone, Debug)]
@@ -102,8 +98,43 @@ struct Problem<'a> {
     penalty: f64,
     min_leaf: i64,
     memo: Option<Memo<f64, Arc<Tree>>>,
-    /// Whether the same sums were seen to have different costs.
-    differs: AtomicBool,
+    /// What was seen of the task's costs.
+    seen: Seen,
+}
+
+/// What a search has seen of the costs that it was given, in floating point.
+#[derive(Debug, Default)]
+struct Seen {
+    /// Size of the lowest cost or bound below 0.
+    lowest: Largest,
+    /// By how much the same tree on the same rows cost more when it was asked for again.
+    differs: Largest,
+}
+
+/// The largest of some numbers that are not negative.
+#[derive(Debug, Default)]
+struct Largest(AtomicU64);
+
+impl Largest {
+    fn get(&self) -> f64 {
+        f64::from_bits(self.0.load(Ordering::Relaxed))
+    }
+
+    /// Takes a number in; infinite ones are none.
+    fn add(&self, value: f64) {
+        if value > self.get() && value < f64::INFINITY {
+            // Numbers that are not negative have the order of their bits.
+            self.0.fetch_max(value.to_bits(), Ordering::Relaxed);
+        }
+    }
+}
+
+impl Seen {
+    /// Takes in costs, or bounds on them.
+    fn costs(&self, costs: &[f64]) {
+        let finite = costs.iter().copied().filter(|cost| cost.is_finite());
+        self.lowest.add(-finite.fold(0.0, f64::min));
+    }
 }
 
 impl Problem<'_> {
@@ -159,6 +190,7 @@ impl Problem<'_> {
         }
         let mut values = vec![0.0; places.len()];
         evaluate(&cells, &mut values)?;
+        self.seen.costs(&values);
         for (place, value) in places.into_iter().zip(values) {
             out[place] = value;
         }

@@ -3,7 +3,7 @@
 
 use super::extract::{side_records, total_record};
 use super::lattice;
-use super::{CERTIFICATE, Found, Problem};
+use super::{Found, Problem};
 use crate::data::Sample;
 use crate::search::branch::Branch;
 use crate::search::nodes::{
@@ -12,7 +12,6 @@ use crate::search::nodes::{
 use crate::search::{Monitor, Settings, Stop};
 use crate::tree::Tree;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// Look-ahead of the order of columns.
 const LOOK_AHEAD: usize = 3;
@@ -129,12 +128,8 @@ impl<'a> BatchNodes<'a> {
     ) -> Result<lattice::Solved, Stop> {
         let solved =
             lattice::solve(self.problem, sample, depth, budgets, &self.settings, self.monitor)?;
-        let differs = |(found, &lower): (&Found, &f64)| {
-            let scale = (found.cost + self.problem.penalty).abs().max(self.problem.weight);
-            found.cost.is_finite() && found.cost - lower > CERTIFICATE * scale
-        };
-        if solved.found.iter().zip(&solved.lower).any(differs) {
-            self.problem.differs.store(true, Ordering::Relaxed);
+        for (found, lower) in solved.found.iter().zip(&solved.lower) {
+            self.problem.seen.differs.add(found.cost - lower);
         }
         Ok(solved)
     }

@@ -1,7 +1,7 @@
 //! The entry point: from rows and a task to a certified tree.
 
 use super::nodes::{BatchNodes, Node};
-use super::{BatchTask, Found, Problem, Statistics};
+use super::{BatchTask, Found, Problem, Seen, Statistics};
 use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
 use crate::search::branch::Branch;
@@ -9,7 +9,6 @@ use crate::search::memo::Memo;
 use crate::search::root::{About, Scale, Search};
 use crate::search::{Checked, Measured, Monitor, Settings, Solution, Status, Stop};
 use crate::tree::Tree;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Costs that are apart by this share of that of all rows as a leaf, or less, are ties: rounding of
 /// the same sums in another order is less.
@@ -33,12 +32,15 @@ pub fn solve(
     monitor: &Monitor,
 ) -> Result<Solution, Error> {
     let of = (task, features, statistics, weight, leaf_penalty);
-    let mut found = solve_once(of, TIES, settings, monitor, None)?;
+    let (mut found, mut differs) = solve_once(of, TIES, settings, monitor, None)?;
     if found.status == Status::Unresolved {
         // Ties told apart by rounding only cost some time.
-        found = solve_once(of, 0.0, settings, monitor, Some(found))?;
+        (found, differs) = solve_once(of, 0.0, settings, monitor, Some(found))?;
     }
     if found.status == Status::Unresolved {
+        if differs {
+            return Err(Error::invalid("task", "leaf_cost differs between equal sums"));
+        }
         let gap = found.objective - found.lower_bound;
         let reason = format!(
             "its costs are too large beside the objective {:e}, which is certain to {gap:.1e} only",
@@ -52,14 +54,15 @@ pub fn solve(
 /// Task, features, statistics, weight and penalty of a problem.
 type Of<'a> = (&'a dyn BatchTask, &'a BinaryMatrix, &'a Statistics, f64, f64);
 
-/// One search, in which costs that differ by no more than this share of a single leaf's are ties.
+/// One search, in which costs that differ by no more than this share of a single leaf's are ties; and
+/// whether it is for costs that differ between equal sums that it proves no more.
 fn solve_once(
     (task, features, statistics, weight, leaf_penalty): Of,
     ties: f64,
     settings: &Checked,
     monitor: &Monitor,
     known: Option<Solution>,
-) -> Result<Solution, Error> {
+) -> Result<(Solution, bool), Error> {
     let sample = Sample::new(features, &statistics.values, statistics.channels);
     let (n_distinct_rows, n_columns) = (sample.n_rows(), sample.n_columns());
     let problem = Problem {
@@ -69,7 +72,7 @@ fn solve_once(
         penalty: leaf_penalty * weight,
         min_leaf: settings.limits.min_leaf as i64,
         memo: settings.switches.cache.then(|| Memo::new(settings.memo_bytes())),
-        differs: AtomicBool::new(false),
+        seen: Seen::default(),
     };
     let mut nodes = BatchNodes::new(&problem, settings, monitor);
     let root = nodes.node(sample);
@@ -79,15 +82,16 @@ fn solve_once(
         nodes.slack = ties * (leaf + problem.penalty).abs();
     }
     let allowed = settings.limits.allowed();
-    let leaves = allowed.leaves.min(n_distinct_rows) as f64;
-    // Every split may take a tree that is a tie with the best one; where costs may cancel, sums
-    // round by a share of all that is added, otherwise by one of the sum itself.
-    let cancel = if prior >= 0.0 || leaf == f64::INFINITY { 0.0 } else { leaf.abs() };
-    // A tree of k leaves is 2k − 1 costs and prices, each of which rounds a sum once, and its
-    // bound as many.
-    let rounded = 4.0 * leaves * f64::EPSILON;
-    let off = leaves * nodes.slack + rounded * (cancel + problem.penalty);
-    let scale = BatchScale { problem: &problem, prior, off, cancel, rounded };
+    let leaves = allowed.leaves.min(n_distinct_rows);
+    let depth = allowed.depth.min(leaves) as f64;
+    let scale = BatchScale {
+        problem: &problem,
+        features,
+        prior,
+        leaves: leaves as f64,
+        slack: nodes.slack,
+        rounded: 16.0 * (depth + 1.0) * f64::EPSILON,
+    };
     let mut search =
         Search::new(&scale, settings, monitor, (leaf, Tree::leaf()), prior).with_slack(nodes.slack);
     if let Some(known) = known {
@@ -96,11 +100,10 @@ fn solve_once(
     }
     let mut branch = Branch { nodes, memo: problem.memo.as_ref(), monitor };
     let stop = root.and_then(|root| run(&mut search, &mut branch, &root, settings)).err();
-    if problem.differs.load(Ordering::Relaxed) {
-        return Err(Error::invalid("task", "leaf_cost differs between equal sums"));
-    }
     let kernel = format!("{}-batch", settings.backend().name()).to_lowercase();
-    Ok(search.finish(stop, About { n_distinct_rows, n_columns, kernel }))
+    let found = search.finish(stop, About { n_distinct_rows, n_columns, kernel });
+    let differs = scale.differences() > scale.off(found.objective * weight) - scale.differences();
+    Ok((found, differs))
 }
 
 /// Shallow trees and a greedy dive first, then the search; an error leaves the best tree and
@@ -136,25 +139,61 @@ fn run(
 /// Costs as objectives.
 struct BatchScale<'a> {
     problem: &'a Problem<'a>,
+    features: &'a BinaryMatrix,
     /// The bound before any search, the task's own.
     prior: f64,
-    /// What ties and additions can be off by.
-    off: f64,
-    /// Size of the terms where costs may cancel, as far as it is known: that of a single leaf.
-    cancel: f64,
-    /// Share by which sums of as many costs as trees have may be off.
+    /// Most leaves of a tree.
+    leaves: f64,
+    /// Costs that differ by no more are ties.
+    slack: f64,
+    /// Share of the terms of a tree by which costs, added up along its levels, may be off.
     rounded: f64,
 }
 
+impl BatchScale<'_> {
+    /// By how much the trees that searches gave cost more than those that they had found.
+    fn differences(&self) -> f64 {
+        self.leaves * self.problem.seen.differs.get()
+    }
+
+    /// What ties and additions can be off by in the cost of a tree that costs this, or less. See
+    /// docs/maths/batch.md.
+    fn off(&self, cost: f64) -> f64 {
+        let Problem { seen, penalty, .. } = self.problem;
+        let terms = cost.abs() + penalty + 2.0 * self.leaves * seen.lowest.get();
+        2.0 * self.leaves * self.slack + self.differences() + self.rounded * terms
+    }
+
+    /// Costs of the leaves of a tree, without signs, less the costs as they are; 0 where the task
+    /// stops.
+    fn cancelled(&self, tree: &Tree) -> f64 {
+        let Problem { statistics, .. } = self.problem;
+        let (channels, stride) = (statistics.channels, statistics.channels + 1);
+        let mut records = vec![0; tree.n_leaves() * stride];
+        let rows = statistics.values.chunks_exact(channels);
+        for (row, leaf) in rows.zip(tree.partition(self.features)) {
+            let record = &mut records[leaf * stride..][..stride];
+            record.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+            record[channels] += 1;
+        }
+        let costs = self.problem.leaf_costs(&records).unwrap_or_default();
+        costs.into_iter().filter(|cost| cost.is_finite()).map(|cost| cost.abs() - cost).sum()
+    }
+}
+
 impl Scale<f64> for BatchScale<'_> {
-    fn objective(&self, cost: f64, _tree: &Tree) -> Measured {
+    fn objective(&self, cost: f64, tree: &Tree) -> Measured {
         let objective = (cost + self.problem.penalty) / self.problem.weight;
-        Measured { objective, magnitude: objective.abs() + self.cancel / self.problem.weight }
+        let cancelled = match self.problem.seen.lowest.get() {
+            0.0 => 0.0,
+            _ => self.cancelled(tree) / self.problem.weight,
+        };
+        Measured { objective, magnitude: objective.abs().max(objective + cancelled) }
     }
 
     /// A bound that was added up is rounded down by more than that is off.
     fn bound(&self, lower: f64) -> f64 {
-        let off = if lower > self.prior { self.off + self.rounded * lower.abs() } else { 0.0 };
+        let off = if lower > self.prior { self.off(lower) } else { 0.0 };
         (lower - off + self.problem.penalty) / self.problem.weight
     }
 }

@@ -189,8 +189,11 @@ impl<'a> Prepared<'a> {
         smaller: Option<&Solution>,
     ) -> Result<Solution, Error> {
         let mut found = self.solve_once(settings, monitor, (smaller, false));
-        if self.tables.exact.is_none() && self.is_unresolved(&found, settings) {
-            *self = self.leaf_by_leaf(found.objective)?;
+        let mut known = f64::INFINITY;
+        // A tree that is much better than the one known shows the next slack.
+        while self.is_unresolved(&found, settings) && found.objective < 0.5 * known {
+            known = found.objective;
+            *self = self.leaf_by_leaf(known)?;
             found = self.solve_once(settings, monitor, (Some(&found), true));
         }
         if found.status == Status::Unresolved {

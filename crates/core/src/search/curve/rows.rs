@@ -113,6 +113,8 @@ pub struct Tables {
     pub n_floors: usize,
     /// Where losses are computed leaf by leaf, from the weights as they are.
     pub exact: Option<Timeline>,
+    /// Where restricted means end, if they are wanted.
+    pub end: Option<f64>,
 }
 
 /// Distinct rows per time from which nodes are counted in histograms.
@@ -206,6 +208,7 @@ impl Tables {
             free_floor: 0.0,
             n_floors: 0,
             exact: leaf_by_leaf.then(|| timeline.clone()),
+            end: task.horizon(),
         };
         let mut start = 0;
         while start < merged.len() {

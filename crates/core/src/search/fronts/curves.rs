@@ -6,7 +6,8 @@ use crate::error::Error;
 use crate::search::Settings;
 use crate::search::curve::kernel::{Kernel, Splits};
 use crate::search::curve::rows::{Rows, Tables};
-use crate::task::curve::CurveStatistics;
+use crate::task::brier::exact::{leaf_loss, restricted_mean};
+use crate::task::curve::{CurveStatistics, LeafCurve};
 use crate::tree::{LEAF, Tree};
 
 /// Rows in the order of time, and what leaves make of them.
@@ -27,7 +28,7 @@ impl<'a> Curves<'a> {
         features: &BinaryMatrix,
         settings: &Settings,
     ) -> Result<Self, Error> {
-        let (all, tables) = Tables::new(task, features, false, None, false)?;
+        let (all, tables) = Tables::new(task, features, false, None, task.leaf_by_leaf())?;
         // Cells too small for a leaf are not left out: they are beside some that are not.
         let kernel = Kernel { backend: settings.backend(), curve: task.curve(), min_leaf: 1 };
         Ok(Curves { task, tables, kernel, all })
@@ -41,7 +42,16 @@ impl<'a> Curves<'a> {
     /// Rows as one leaf.
     pub fn leaf(&self, rows: &Rows) -> Leaf {
         let Tables { code, weight, .. } = &self.tables;
-        self.tables.kaplan_meier(rows.ids().map(|id| (code[id], weight[id])))
+        let rows = rows.ids().map(|id| (code[id], weight[id]));
+        match &self.tables.exact {
+            None => self.tables.kaplan_meier(rows),
+            Some(timeline) => {
+                let rows: Vec<_> = rows.collect();
+                let loss = leaf_loss(timeline, LeafCurve::KaplanMeier, &rows);
+                let horizon = self.task.horizon();
+                (loss, horizon.map_or(0.0, |end| restricted_mean(timeline, end, &rows)))
+            }
+        }
     }
 
     /// The column of the tables, and whether it is true where this one is.

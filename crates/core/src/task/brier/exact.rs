@@ -17,11 +17,11 @@ struct Leaving {
     beyond: Precise,
 }
 
-/// Loss of a leaf per unit of weight of all rows; `rows` are (place in time, weight) in the order
-/// of time. O(rows).
+/// Times that rows of a leaf leave at, the last first; `rows` are (place in time, weight) in the
+/// order of time. O(rows).
 ///
 /// Weights at risk are sums from the end, so that nothing cancels.
-pub fn leaf_loss(timeline: &Timeline, curve: LeafCurve, rows: &[(Code, f64)]) -> f64 {
+fn leaving(rows: &[(Code, f64)]) -> Vec<Leaving> {
     // Nothing changes where nobody with a weight leaves.
     let weighs = |same: &&[(Code, f64)]| same.iter().any(|row| row.1 > 0.0);
     let mut times: Vec<Leaving> = Vec::new();
@@ -34,6 +34,13 @@ pub fn leaf_loss(timeline: &Timeline, curve: LeafCurve, rows: &[(Code, f64)]) ->
         times.push(Leaving { time, events: events.value(), at_risk, survive, beyond });
         beyond = at_risk;
     }
+    times
+}
+
+/// Loss of a leaf per unit of weight of all rows; `rows` are (place in time, weight) in the order
+/// of time. O(rows).
+pub fn leaf_loss(timeline: &Timeline, curve: LeafCurve, rows: &[(Code, f64)]) -> f64 {
+    let times = leaving(rows);
     let (mut survival, mut happened) = (Precise::from(1.0), Precise::default());
     let (mut loss, mut fit) = (Precise::default(), Fit::default());
     for (at, now) in times.iter().enumerate().rev() {
@@ -57,4 +64,18 @@ pub fn leaf_loss(timeline: &Timeline, curve: LeafCurve, rows: &[(Code, f64)]) ->
         LeafCurve::BrierOptimal => fit.loss(),
     };
     loss / timeline.total_weight()
+}
+
+/// Restricted mean of a leaf's Kaplan–Meier curve, as a share of the horizon; `rows` as above.
+pub fn restricted_mean(timeline: &Timeline, horizon: f64, rows: &[(Code, f64)]) -> f64 {
+    let (mut survival, mut mean) = (Precise::from(1.0), Precise::default());
+    let mut since = 0.0;
+    for now in leaving(rows).iter().rev().filter(|now| now.events > 0.0) {
+        let until = timeline.grid[now.time].min(horizon);
+        mean.add_product(survival.value(), (until - since) / horizon);
+        survival = survival.times(now.survive.over(now.at_risk));
+        since = until;
+    }
+    mean.add_product(survival.value(), (horizon - since) / horizon);
+    mean.value()
 }

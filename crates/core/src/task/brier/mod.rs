@@ -41,13 +41,18 @@ impl Brier {
     /// Loss of a leaf, per unit of weight of all rows, straight from the rows;
     /// O(rows · log rows).
     pub fn leaf_loss(&self, rows: &[usize]) -> f64 {
+        exact::leaf_loss(&self.timeline, self.curve, &self.in_order(rows))
+    }
+
+    /// Rows with a weight in the order of time: place in time, weight.
+    pub fn in_order(&self, rows: &[usize]) -> Vec<(Code, f64)> {
         let timeline = &self.timeline;
         let weighted = rows.iter().filter(|&&i| timeline.weight[i] > 0.0);
         let mut own: Vec<(Code, f64)> =
             weighted.map(|&i| (timeline.code(i), timeline.weight[i])).collect();
         // No sum over rows depends on the order in which the caller has them.
         own.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
-        exact::leaf_loss(timeline, self.curve, &own)
+        own
     }
 }
 

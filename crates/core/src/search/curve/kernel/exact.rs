@@ -3,10 +3,10 @@
 use super::super::rows::{Rows, Tables};
 use super::Splits;
 use crate::survival::timeline::{Code, Timeline};
-use crate::task::brier::exact::leaf_loss;
+use crate::task::brier::exact::{leaf_loss, restricted_mean};
 use crate::task::curve::LeafCurve;
 
-/// Losses of all single splits; O(rows · columns).
+/// Losses of all single splits, and restricted means where they are wanted; O(rows · columns).
 pub(super) fn all_splits(
     rows: &Rows,
     tables: &Tables,
@@ -35,6 +35,10 @@ pub(super) fn all_splits(
         }
         out.yes[c] = leaf_loss(timeline, curve, &yes);
         out.no[c] = leaf_loss(timeline, curve, &no);
+        if let Some(end) = tables.end {
+            out.means[0][c] = restricted_mean(timeline, end, &no);
+            out.means[1][c] = restricted_mean(timeline, end, &yes);
+        }
         (out.count[c], out.floor[c]) = (count, floor);
     }
 }
