@@ -1,6 +1,7 @@
 //! Losses of a leaf that follow from sums over its rows, each as it is defined.
 
 use crate::Real;
+use crate::survival::clear_of_rounding;
 
 fn total(rows: &[usize], weight: &[f64]) -> Real {
     rows.iter().map(|&i| Real::from(weight[i])).sum()
@@ -54,6 +55,41 @@ pub fn gini(rows: &[usize], labels: &[usize], n_classes: usize, weight: &[f64]) 
 pub fn entropy(rows: &[usize], labels: &[usize], n_classes: usize, weight: &[f64]) -> Real {
     let (total, classes) = of_classes(rows, labels, n_classes, weight);
     classes.iter().map(|&w| -(w * (w / total).ln())).sum()
+}
+
+/// Σ wy, Σ wm and Σ wy ln(y/m) of counts y given exposure m, 0 ln 0 = 0.
+fn of_counts(
+    rows: &[usize],
+    count: &[f64],
+    exposure: &[f64],
+    weight: &[f64],
+) -> (Real, Real, Real) {
+    let of = |i: usize, value: f64| Real::from(weight[i]) * Real::from(value);
+    let counted = rows.iter().filter(|&&i| count[i] > 0.0);
+    let log = |i: usize| (Real::from(count[i]) / Real::from(exposure[i])).ln();
+    (
+        rows.iter().map(|&i| of(i, count[i])).sum(),
+        rows.iter().map(|&i| of(i, exposure[i])).sum(),
+        counted.map(|&i| of(i, count[i]) * log(i)).sum(),
+    )
+}
+
+/// Half the Poisson deviance of a leaf at its own rate: Σ wy ln(y/m) − Y ln(Y/M).
+pub fn half_deviance(rows: &[usize], count: &[f64], exposure: &[f64], weight: &[f64]) -> Real {
+    let (all, exposed, saturated) = of_counts(rows, count, exposure, weight);
+    if all == Real::ZERO {
+        return all;
+    }
+    clear_of_rounding(&[saturated, -(all * (all / exposed).ln())])
+}
+
+/// Its terms without their signs: those of the saturated model, of the leaf, and the count.
+pub fn deviance_terms(rows: &[usize], count: &[f64], exposure: &[f64], weight: &[f64]) -> Real {
+    let (all, exposed, saturated) = of_counts(rows, count, exposure, weight);
+    if all == Real::ZERO {
+        return all;
+    }
+    saturated.abs() + (all * (all / exposed).ln()).abs() + all
 }
 
 /// Weighted squared distances from the weighted mean.

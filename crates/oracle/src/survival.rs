@@ -159,7 +159,7 @@ pub struct Hazard {
 }
 
 /// Sum of terms that may cancel: nothing where it is no more than the last of 120 digits.
-fn clear_of_rounding(terms: &[Real]) -> Real {
+pub(crate) fn clear_of_rounding(terms: &[Real]) -> Real {
     let sum: Real = terms.iter().copied().sum();
     let size: Real = terms.iter().map(|term| term.abs()).sum();
     if sum.abs() > size * Real::from(1e-120) { sum } else { Real::ZERO }

@@ -10,11 +10,12 @@ use crate::task::prices::FeaturePrices;
 const MOST_LABELS: usize = 32;
 
 /// Columns that have an entry per row, whatever the task.
-const PER_ROW: [&str; 10] = [
+const PER_ROW: [&str; 11] = [
     "weight",
     "labels",
     "costs",
     "target",
+    "exposure",
     "time",
     "event",
     "entry",

@@ -76,6 +76,10 @@ registry! {
         let (rewards, k) = p.of_labels("rewards")?;
         LabelCosts::of_rewards(rewards, k, p.weights()?, p.leaf_penalty, p.max_leaves)
     };
+    "poisson" => |p| {
+        let exposure = p.columns.numbers_if_any("exposure")?;
+        Likelihood::of_counts(p.columns.numbers("target")?, exposure, p.weights()?, p.leaf_penalty)
+    };
     "regression" => |p|
         Regression::new(p.columns.numbers("target")?, p.weights()?, p.leaf_penalty);
 }

@@ -5,11 +5,14 @@
 //! NLHS − ES·ln(ES/HS), NLHS = −Σ δ_i ln Λ(t_i); NLHS sums to a constant over leaves, so
 //! the search minimises Σ ES·ln(HS/ES), here relative to the single leaf:
 //! cost = ES·ln((HS/ES)/(HS₀/ES₀)). See docs/maths/likelihood.md.
+//!
+//! Nothing here knows a time: a row is a record of events and hazard. Counts with exposure are such
+//! records, and the loss is then half their Poisson deviance.
 
 use super::fixed::{Fixed, power_of_two};
 use super::{
     FreeQuestions, LaneError, LaneTask, Questions, ScalarTask, Statistics, Superadditive, Ties,
-    range_of,
+    check_values, range_of, total_weight,
 };
 use crate::error::Error;
 use crate::precise::Precise;
@@ -34,8 +37,10 @@ pub const MOST_PRIOR: f64 = 1e9;
 #[derive(Clone, Debug)]
 pub struct Likelihood {
     statistics: Vec<i64>,
-    /// Whether the event of each row was observed.
+    /// Whether the event of each row was observed; empty for counts.
     event: Vec<bool>,
+    /// What the hazards were made of, for messages.
+    source: &'static str,
     /// Pseudo-events at θ = 1 of every leaf.
     prior: f64,
     events_scale: f64,
@@ -51,9 +56,21 @@ pub struct Likelihood {
     off: [f64; 2],
     /// Objective of a single leaf.
     single_leaf: f64,
-    /// Per row, as reals: weight where the event was observed, weighted hazard, and
-    /// −ln Λ of an event.
+    /// Per row, as reals and weighted: events, hazard, and the log-likelihood of the saturated
+    /// model, −e·ln(h/e).
     rows: Vec<[f64; 3]>,
+}
+
+/// Rows as the likelihood counts them.
+struct Records<'a> {
+    /// Events of each row.
+    events: &'a [f64],
+    /// Hazard that each was exposed to.
+    hazard: &'a [f64],
+    weights: Option<&'a [f64]>,
+    /// Where events may be observed or not: which were.
+    observed: &'a [bool],
+    source: &'static str,
 }
 
 /// Λ at every row's own time for training: Nelson–Aalen, and 1/(W + 1) where that is zero.
@@ -77,7 +94,7 @@ pub fn baseline_hazard(obs: &Observations) -> Vec<f64> {
 impl Likelihood {
     /// Prepares the statistics; `leaf_penalty` is per leaf, in the normalised objective.
     pub fn new(obs: &Observations, leaf_penalty: f64) -> Result<Self, Error> {
-        Likelihood::prepare(obs, 0.0, leaf_penalty)
+        Likelihood::with_prior(obs, 0.0, leaf_penalty)
     }
 
     /// As [`Likelihood::new`], where a leaf's hazard ratio has a prior of so many pseudo-events
@@ -87,7 +104,45 @@ impl Likelihood {
             let reason = format!("{prior} is not a number between 0 and {MOST_PRIOR:e}");
             return Err(Error::invalid("prior", reason));
         }
-        Likelihood::prepare(obs, prior, leaf_penalty)
+        let hazard = baseline_hazard(obs);
+        let events: Vec<f64> = obs.event.iter().map(|&e| f64::from(u8::from(e))).collect();
+        let records = Records {
+            events: &events,
+            hazard: &hazard,
+            weights: obs.weight,
+            observed: obs.event,
+            source: "y",
+        };
+        let task = Likelihood::prepare(&records, prior, leaf_penalty)?;
+        if task.rows.iter().all(|row| row[0] == 0.0) {
+            return Err(Error::invalid("event", "no event was observed"));
+        }
+        Ok(task)
+    }
+
+    /// Half the Poisson deviance of `counts` given `exposure`, 1 each where there is none: a leaf
+    /// has one rate per unit of exposure.
+    pub fn of_counts(
+        counts: &[f64],
+        exposure: Option<&[f64]>,
+        weights: Option<&[f64]>,
+        leaf_penalty: f64,
+    ) -> Result<Self, Error> {
+        check_values("y", counts, 1)?;
+        check_values("exposure", exposure.unwrap_or(&[]), 1)?;
+        if let Some(row) = exposure.and_then(|m| m.iter().position(|&m| m == 0.0)) {
+            return Err(Error::invalid("exposure", format!("row {row} is 0; it must be positive")));
+        }
+        total_weight(weights, counts.len())?;
+        let ones = vec![1.0; if exposure.is_none() { counts.len() } else { 0 }];
+        let records = Records {
+            events: counts,
+            hazard: exposure.unwrap_or(&ones),
+            weights,
+            observed: &[],
+            source: "exposure",
+        };
+        Likelihood::prepare(&records, 0.0, leaf_penalty)
     }
 
     /// Cost units per unit of the summed loss.
@@ -95,16 +150,22 @@ impl Likelihood {
         self.scale
     }
 
-    fn prepare(obs: &Observations, prior: f64, leaf_penalty: f64) -> Result<Self, Error> {
-        let n = obs.len();
-        let hazard = baseline_hazard(obs);
-        let event_weight = |i: usize| if obs.event[i] { obs.weight(i) } else { 0.0 };
+    fn prepare(records: &Records, prior: f64, leaf_penalty: f64) -> Result<Self, Error> {
+        let n = records.events.len();
+        let weight_of = |i: usize| records.weights.map_or(1.0, |w| w[i]);
         let rows: Vec<[f64; 3]> = (0..n)
             .map(|i| {
-                let nlhs = if obs.event[i] { -obs.weight(i) * hazard[i].ln() } else { 0.0 };
-                [event_weight(i), obs.weight(i) * hazard[i], nlhs]
+                let (events, hazard) = (weight_of(i) * records.events[i], records.hazard[i]);
+                let rate = hazard / records.events[i];
+                let saturated = if events > 0.0 { -events * rate.ln() } else { 0.0 };
+                [events, weight_of(i) * hazard, saturated]
             })
             .collect();
+        let (source, event) = (records.source, records.observed.to_vec());
+        if let Some(row) = rows.iter().position(|row| row.iter().any(|v| !v.is_finite())) {
+            let reason = format!("row {row} is too large or too small beside its weight");
+            return Err(Error::invalid(source, reason));
+        }
         let column = |c: usize| rows.iter().map(|r| r[c]).collect::<Vec<f64>>();
         let fixed = |c| Fixed::new(&column(c), TOTAL_BITS);
         let (events, mut hazards) = (fixed(0), fixed(1));
@@ -114,11 +175,9 @@ impl Likelihood {
         }
         let statistics: Vec<i64> =
             events.values.iter().zip(&hazards.values).flat_map(|(&e, &h)| [e, h]).collect();
-        let total = [events.values.iter().sum(), hazards.values.iter().sum()];
-        if total[0] == 0 {
-            return Err(Error::invalid("event", "no event was observed"));
-        }
-        let weight = Precise::of((0..n).map(|i| obs.weight(i))).value();
+        // Without any event every leaf costs 0, whatever the rate of the whole is said to be.
+        let total = [events.values.iter().sum::<i64>().max(1), hazards.values.iter().sum()];
+        let weight = Precise::of((0..n).map(weight_of)).value();
         let unit = 1.0 / hazards.scale();
         let records = || rows.iter().filter(|r| r[1] > 0.0).map(|r| (r[0], r[1]));
         // Rows of less than four units of hazard may weigh anything: what their events can cost.
@@ -133,7 +192,9 @@ impl Likelihood {
         let ratio = |r: (f64, f64)| if r.0 > 0.0 { r.1 / r.0 } else { f64::INFINITY };
         let least = records().map(ratio).fold(f64::INFINITY, f64::min);
         let range = (total_hazard / lightest).ln().abs().max(least.ln().abs()) + 2.0;
-        let of_events = events.moved / events.scale() * range + of_light;
+        let of_events =
+            if events.moved > 0.0 { events.moved / events.scale() * range } else { 0.0 };
+        let of_events = of_events + of_light;
         let events_total = total[0] as f64 / events.scale();
         // |cost| ≤ 64·ES₀ in all (hazard ratios stay within e^±64), with a prior HS₀ more; 2^54
         // leaves room for the prices of every split.
@@ -143,7 +204,8 @@ impl Likelihood {
         let price = (leaf_penalty * weight * scale).min(MOST_PRICE as f64).round() as i64;
         let mut task = Likelihood {
             statistics,
-            event: obs.event.to_vec(),
+            event,
+            source,
             prior,
             events_scale: events.scale(),
             hazard_scale: hazards.scale(),
@@ -321,7 +383,7 @@ impl ScalarTask for Likelihood {
     }
 
     fn widest(&self) -> (&'static str, String) {
-        ("y", range_of(self.rows.iter().map(|row| row[1]).enumerate()))
+        (self.source, range_of(self.rows.iter().map(|row| row[1]).enumerate()))
     }
 }
 

@@ -86,6 +86,7 @@ fn columns_of(task: &str) -> &'static [&'static str] {
         "label-costs" => &["costs"],
         "policy" => &["rewards"],
         "regression" => &["target"],
+        "poisson" => &["counts", "exposure"],
         "priced-costs" => {
             &["costs", "feature_cost", "feature_discount", "feature_origin", "feature_group"]
         }
@@ -249,6 +250,8 @@ pub struct Arrays<'a> {
     costs: Vec<f64>,
     rewards: Vec<f64>,
     capacity: Vec<f64>,
+    counts: Vec<f64>,
+    exposure: Vec<f64>,
 }
 
 impl<'a> Arrays<'a> {
@@ -261,6 +264,8 @@ impl<'a> Arrays<'a> {
             costs: instance.costs.concat(),
             rewards: losses(instance).concat().iter().map(|loss| -loss).collect(),
             capacity: question.parameters.capacity(instance),
+            counts: counts(instance),
+            exposure: exposure(instance),
             instance,
             question,
         }
@@ -268,7 +273,9 @@ impl<'a> Arrays<'a> {
 
     pub fn columns(&self) -> impl Iterator<Item = (&'static str, Column<'_>)> {
         let names = columns_of(self.question.task).iter().chain(&["weight"]);
-        names.filter_map(|&name| Some((name, self.column(name)?)))
+        // Counts are the target of their task.
+        let known = |name| if name == "counts" { "target" } else { name };
+        names.filter_map(move |&name| Some((known(name), self.column(name)?)))
     }
 
     fn column(&self, name: &str) -> Option<Column<'_>> {
@@ -287,6 +294,8 @@ impl<'a> Arrays<'a> {
             "costs" => Column::Table { values: &self.costs, width: *n_classes },
             "rewards" => Column::Table { values: &self.rewards, width: *n_classes },
             "target" => Column::Numbers(target),
+            "counts" => Column::Numbers(&self.counts),
+            "exposure" => Column::Numbers(&self.exposure),
             "feature_cost" => Column::Numbers(&prices.cost),
             "feature_discount" => Column::Numbers(&prices.discount),
             "feature_origin" => Column::Codes(&prices.origin),
@@ -299,6 +308,18 @@ impl<'a> Arrays<'a> {
             _ => panic!("no column {name}"),
         })
     }
+}
+
+/// Counts, some of them fractions.
+fn counts(instance: &Instance) -> Vec<f64> {
+    let share = |row: usize| if row % 5 == 4 { 0.25 } else { 1.0 };
+    instance.labels.iter().enumerate().map(|(row, &k)| k as f64 * share(row)).collect()
+}
+
+/// What they were exposed to: sixteenths, which differ as the times do.
+fn exposure(instance: &Instance) -> Vec<f64> {
+    let digits = |t: &f64| (t.to_bits() >> 30) % 97;
+    instance.sample.time.iter().map(|t| (digits(t) + 1) as f64 / 16.0).collect()
 }
 
 /// Minus the rewards of policies, some of which are gains.
@@ -350,6 +371,10 @@ pub fn loss<'a>(instance: &'a Instance, question: &'a Question) -> Loss<'a> {
         "gini" => Box::new(move |leaf| sums::gini(leaf, labels, k, weight) / total),
         "entropy" => Box::new(move |leaf| sums::entropy(leaf, labels, k, weight) / total),
         "regression" => Box::new(move |leaf| sums::squared_error(leaf, target, weight) / total),
+        "poisson" => {
+            let (counts, exposure) = (counts(instance), exposure(instance));
+            Box::new(move |leaf| sums::half_deviance(leaf, &counts, &exposure, weight) / total)
+        }
         "brier" => {
             let brier = Brier::new(sample);
             match curve {
@@ -391,6 +416,12 @@ pub fn terms(
         "likelihood" | "fair-likelihood" => {
             let hazard = sample.baseline_hazard();
             leaves.iter().map(|leaf| sample.likelihood_terms(&hazard, leaf, prior)).sum()
+        }
+        "poisson" => {
+            let (counts, exposure) = (counts(instance), exposure(instance));
+            let of_leaf =
+                |leaf: &Vec<usize>| sums::deviance_terms(leaf, &counts, &exposure, &sample.weight);
+            leaves.iter().map(of_leaf).sum()
         }
         "policy" => leaves.iter().map(|leaf| of_label(leaf, best(leaf))).sum(),
         "capacity" => {
