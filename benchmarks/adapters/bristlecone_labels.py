@@ -1,4 +1,4 @@
-"""Trees that predict labels or numbers, as a user calls them; validation and leaves are timed, too."""
+"""Trees that predict labels or numbers, as a user calls them: validation and leaves are timed."""
 
 from __future__ import annotations
 
