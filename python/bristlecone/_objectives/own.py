@@ -193,9 +193,8 @@ class OwnObjective(Objective):
         terms = (math.fsum(abs(costs)) + asked) / data.total_weight + penalty
         off = abs(objective - solution.objective) - 1e-9 * terms
         if off > 0:
-            # Some costs make much of the rounding of sums: those that cancel in one leaf.
-            rounded = 2.0**-50 * np.abs(data.statistics).sum(axis=0)
-            off -= _moved(self.own, sums[tree.is_leaf], rounded) / data.total_weight
+            # Costs that cancel make much of the last digit of a sum.
+            off -= _moved(self.own, sums[tree.is_leaf]) / data.total_weight
         if not off <= 0:
             raise ValueError(
                 f"the tree costs {objective!r} by its rows, {solution.objective!r} by the sums of "
@@ -221,15 +220,15 @@ class OwnObjective(Objective):
         return f"the least mean cost by the task {type(self.own).__name__}"
 
 
-def _moved(task: Any, sums: NDArray[np.float64], off: NDArray[np.float64]) -> float:
-    """By how much the costs of leaves may change where each sum is off by so much."""
+def _moved(task: Any, sums: NDArray[np.float64]) -> float:
+    """By how much the costs of leaves change where each sum is off by its last digit."""
     found = 0.0
     with np.errstate(all="ignore"):
         exact = np.asarray(task.leaf_cost(np.asfortranarray(sums)))
-        for k, by in enumerate(off.tolist()):
-            for sign in (-by, by):
+        for k in range(sums.shape[1]):
+            for by in (-(2.0**-52), 2.0**-52):
                 moved = np.array(sums, order="F")
-                moved[:, k] += sign
+                moved[:, k] *= 1 + by
                 differ = np.abs(np.asarray(task.leaf_cost(moved)) - exact)
                 found += float(differ[np.isfinite(differ)].sum())
     return found

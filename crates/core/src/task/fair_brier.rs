@@ -64,11 +64,8 @@ impl FairBrier {
             statistics.extend([0, 0, one, zero]);
         }
         let most = (delta / tau).min(1.0) + room(brier.timeline().grid.len());
-        // Half a unit for every row and leaf, and what passes make of both groups' means.
-        let unit = power_of_two(SHARE_BITS);
-        let means = 2.0 * Rounding::of_means(brier.timeline());
-        let off = (n as f64 + means * unit).min(2.0 * unit);
-        let bound = most.mul_add(unit, off).min(2.0 * unit) as i64;
+        // What passes make of both groups' means.
+        let [bound, off] = window(most, n, 2.0 * Rounding::of_means(brier.timeline()));
         // No bound of interest is above the loss of a single leaf, which keeps every limit.
         let known = brier.leaf_loss(&(0..n).collect::<Vec<_>>());
         let largest = brier.timeline().mean_censoring_weight().max(1.0).log2().ceil() as i32;
@@ -81,7 +78,7 @@ impl FairBrier {
             tau,
             most,
             bound,
-            off: off as i64 + 1,
+            off,
             scale,
             most_loss: [1 << MOST_BITS; 2],
             known,
@@ -92,14 +89,38 @@ impl FairBrier {
 
     /// The same leaf by leaf, for trees no worse than one of this objective: no leaf of theirs loses
     /// more than that, and what does is as bad as twice as much.
-    pub fn finer(&self, known: f64) -> FairBrier {
+    ///
+    /// None where rounding leaves next to nothing of some weights: such searches are not proven.
+    pub fn finer(&self, known: f64) -> Option<FairBrier> {
+        if Rounding::of_means(self.timeline()) >= 1.0 {
+            return None;
+        }
         let leaves = (self.shares.len() as f64).log2().ceil() as i32;
         let bits = LOSS_BITS.min(FINE_BITS - leaves);
         let scale = power_of_two((bits - 2 - known.log2().floor() as i32).min(1000));
         let most_loss = [bits, bits + leaves].map(|bits| 1 << bits);
         let penalty = Penalty::new(self.brier.leaf_penalty, scale, most_loss[1]);
-        FairBrier { scale, most_loss, known, leaf_by_leaf: true, penalty, ..self.clone() }
+        // Means by twice the digits are off by less than the room that the rows have.
+        let [bound, off] = window(self.most, self.shares.len(), room(self.timeline().grid.len()));
+        Some(FairBrier {
+            bound,
+            off,
+            scale,
+            most_loss,
+            known,
+            leaf_by_leaf: true,
+            penalty,
+            ..self.clone()
+        })
     }
+}
+
+/// Largest difference in units, and what it may be off by: half a unit for every row and leaf, and
+/// a share of the horizon.
+fn window(most: f64, n_rows: usize, share: f64) -> [i64; 2] {
+    let unit = power_of_two(SHARE_BITS);
+    let off = (n_rows as f64 + share * unit).min(2.0 * unit);
+    [most.mul_add(unit, off).min(2.0 * unit) as i64, off as i64 + 1]
 }
 
 impl CurveTask for FairBrier {
