@@ -367,8 +367,9 @@ impl ScalarTask for Likelihood {
     }
 
     fn least_objective(&self) -> f64 {
-        // Costs are bounded by sums; of the loss itself nothing is known beforehand.
-        f64::NEG_INFINITY
+        // Costs are bounded by sums; nothing else is known of the loss beforehand, except where
+        // there are no events.
+        if self.rows.iter().all(|row| row[0] == 0.0) { 0.0 } else { f64::NEG_INFINITY }
     }
 
     fn objective_of_cost(&self, cost: i64) -> f64 {

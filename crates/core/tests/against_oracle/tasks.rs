@@ -312,8 +312,8 @@ impl<'a> Arrays<'a> {
 
 /// Counts, some of them fractions.
 fn counts(instance: &Instance) -> Vec<f64> {
-    let share = |row: usize| if row % 5 == 4 { 0.25 } else { 1.0 };
-    instance.labels.iter().enumerate().map(|(row, &k)| k as f64 * share(row)).collect()
+    let share = |t: &f64| if (t.to_bits() >> 40) % 5 == 4 { 0.25 } else { 1.0 };
+    instance.labels.iter().zip(&instance.sample.time).map(|(&k, t)| k as f64 * share(t)).collect()
 }
 
 /// What they were exposed to: sixteenths, which differ as the times do.
