@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone._leaves.base import SurvivalLeaves
+from bristlecone._leaves.shown import Curve
 from bristlecone._view.fitted import FittedTree, check_tree
 from bristlecone._view.palette import FAINT, INK
 
@@ -16,19 +16,20 @@ if TYPE_CHECKING:
 
 __all__ = [
     "check_survival_tree",
+    "draw_estimate",
     "dressed",
     "legend_below",
     "legend_beside",
     "new_figure",
     "on_axes",
     "plain",
-    "rows_text",
     "steps",
-    "visible_marks",
 ]
 
 Floats = NDArray[np.float64]
 
+# Ticks of censored rows that can be told apart on an inch.
+_MARKS = 24
 # Points of a step curve that are drawn at most, twice: more cannot be told apart.
 _LEVELS = 250
 
@@ -54,7 +55,7 @@ def on_axes(ax: Axes | None, width: float = 6.5, height: float = 3.8) -> Axes:
 def check_survival_tree(tree: Any, what: str) -> FittedTree:
     """The tree itself; TypeError unless it predicts survival."""
     fitted = check_tree(tree, what)
-    if not isinstance(fitted.leaves_, SurvivalLeaves):
+    if fitted.leaves_.compared != "survival":
         raise TypeError(
             f"{what} draws survival curves, which a {type(tree).__name__} does not predict"
         )
@@ -64,11 +65,6 @@ def check_survival_tree(tree: Any, what: str) -> FittedTree:
 def plain(text: object) -> str:
     """Text that matplotlib shows as it is: a dollar does not begin a formula."""
     return str(text).replace("$", r"\$")
-
-
-def rows_text(count: int) -> str:
-    """Such as "1 row", "20 rows"."""
-    return f"{count} row" if count == 1 else f"{count} rows"
 
 
 def dressed(ax: Axes, x: str, y: str) -> Axes:
@@ -128,8 +124,26 @@ def steps(x: Floats, y: Floats, end: float, *more: Floats) -> tuple[Floats, ...]
     return (at[kept], *(column[kept] for column in columns))
 
 
-def visible_marks(x: Floats, end: float, most: int = 200) -> Floats:
-    """Of the times ``x`` those that can be told apart on an axis up to ``end``, if many."""
-    if len(x) <= most:
-        return x
-    return x[np.unique(np.floor(x / end * most), return_index=True)[1]]
+def draw_estimate(
+    ax: Axes, curve: Curve, colour: str, end: float, inches: float, scale: float = 1.0
+) -> Any:
+    """Kaplan–Meier estimate with its confidence band and ticks of censored rows; the line.
+
+    Of many censored times no more are marked than can be told apart on axes so wide.
+    """
+    estimate, last = curve.estimate, min(curve.end, end)
+    assert estimate is not None
+    x, y, lower, upper = steps(estimate.x, estimate.y, last, curve.lower, curve.upper)
+    ax.fill_between(x, lower, upper, step="post", color=colour, alpha=0.2, linewidth=0, zorder=2)
+    (line,) = ax.plot(x, y, drawstyle="steps-post", color=colour, linewidth=1.5 * scale, zorder=3)
+    censored = curve.censored[curve.censored <= last]
+    many = len(censored) > _MARKS * inches
+    if many:
+        places = np.floor(censored / end * _MARKS * inches)
+        censored = censored[np.unique(places, return_index=True)[1]]
+    if len(censored):
+        style: dict[str, Any] = {"markersize": 3.5 * scale, "alpha": 0.7 if many else 1.0}
+        style["markeredgewidth"] = (0.4 if many else 0.6) * scale
+        marks = censored, np.asarray(estimate(censored))
+        ax.plot(*marks, "|", color=colour, zorder=3, **style)
+    return line

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bristlecone._data.checks import check_integer, check_real, check_times
+from bristlecone._data.texts import counted
 from bristlecone._encoder.rules import leaf_rules, rule_text
-from bristlecone._leaves.survival import StepLeaves
 from bristlecone._view.palette import INK, label_colour, leaf_colours
 from bristlecone.plot._axes import (
     check_survival_tree,
@@ -19,7 +19,6 @@ from bristlecone.plot._axes import (
     legend_beside,
     on_axes,
     plain,
-    rows_text,
     steps,
 )
 
@@ -113,7 +112,10 @@ def plot_leaf_curves(
         if not len(rows):
             continue
         colour = colours[node]
-        style: dict[str, Any] = {"color": colour, "label": f"leaf {node} ({rows_text(len(rows))})"}
+        style: dict[str, Any] = {
+            "color": colour,
+            "label": f"leaf {node} ({counted(len(rows), 'row')})",
+        }
         if survival is None:
             ax.plot(*curves[k], drawstyle="steps-post", linewidth=2.0, **style)
         else:
@@ -238,7 +240,7 @@ def _times(times: ArrayLike | None, unique: Floats) -> Floats:
 
 def _step_curves(leaves: Any, end: float) -> list[tuple[Floats, ...]]:
     """Steps of every leaf as they are drawn; none for leaves of smooth curves."""
-    if not isinstance(leaves, StepLeaves):
+    if not leaves.has_steps:
         return []
     times = leaves.unique_times
     return [steps(times, survival, end) for survival in leaves.survival_at(times)]

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from bristlecone._data.checks import check_choice, check_real
 from bristlecone._view.fitted import check_tree
+from bristlecone._view.view import View
 from bristlecone.exceptions import InvalidParameterError
 from bristlecone.plot._across import Across
 from bristlecone.plot._arrange import Arrangement
 from bristlecone.plot._axes import new_figure
 from bristlecone.plot._down import Down
-from bristlecone.plot._panels import Panels, panels_of
-from bristlecone.plot._sheet import Ruler, Sheet
+from bristlecone.plot._panels import painter_of
+from bristlecone.plot._sheet import InchRuler, Sheet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -110,15 +111,16 @@ def plot_tree(
         raise InvalidParameterError(f"confidence must lie in (0, 1); got {confidence!r}")
     if ax is not None and width is not None:
         raise ValueError("width is that of a new figure; it does not go with ax")
-    panels = panels_of(fitted, confidence, str(time_label))
-    ruler = Ruler()
+    view = View(fitted, confidence, str(time_label))
+    painter = painter_of(view, InchRuler())
 
     def arranged(wide: float) -> Arrangement:
-        kind = _direction(direction, panels, wide)
-        return kind(fitted, panels, ruler, wide)
+        fits = len(view.n) * painter.narrowest + 0.4 <= wide
+        is_down = direction == "down" or (direction == "auto" and fits)
+        return (Down if is_down else Across)(painter, wide)
 
     if ax is None:
-        wide = min(_PAGE, _LEAF * max(2, len(panels.n))) if width is None else float(width)
+        wide = min(_PAGE, _LEAF * max(2, len(view.n))) if width is None else float(width)
         arrangement = arranged(wide)
         figure = new_figure(wide, arrangement.height, dpi=_DPI)
         axes: Axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
@@ -130,10 +132,3 @@ def plot_tree(
         scale *= _STEP
     arrangement.draw(Sheet(ax, box.width / scale, box.height / scale, scale))
     return ax
-
-
-def _direction(direction: str, panels: Panels, width: float) -> type[Arrangement]:
-    fits = len(panels.n) * panels.narrowest + 0.4 <= width
-    if direction == "down" or (direction == "auto" and fits):
-        return Down
-    return Across
