@@ -44,7 +44,7 @@ class Ruler:
         lines = self._lines(shortened(text, kept), width, size, bold)
         kept = min(kept, len(text))
         while most and len(lines) > most and kept > 1:
-            kept -= 1
+            kept -= max(1, sum(map(len, lines[most:])) // 2)
             lines = self._lines(shortened(text, kept), width, size, bold)
         return lines
 

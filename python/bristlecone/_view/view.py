@@ -11,10 +11,10 @@ from bristlecone._data.texts import counted, number, percent, round_numbers
 from bristlecone._leaves.shown import Bar, Bars, Curve
 from bristlecone._tree import Tree
 from bristlecone._view.fitted import FittedTree
-from bristlecone._view.palette import FAINT, LABELS, label_colour, leaf_colours
+from bristlecone._view.palette import FAINT, label_colour, leaf_colours
 from bristlecone._view.ruler import Ruler, shortened
 
-__all__ = ["BarRow", "Rows", "View", "Weight", "bar_rows", "split_weights"]
+__all__ = ["BarRow", "Rows", "View", "bar_rows", "split_weights"]
 
 
 @dataclass(frozen=True)
@@ -171,9 +171,10 @@ def bar_rows(
 ) -> tuple[list[BarRow], float]:
     """Bars beside their names and before their values, and the place of 0; from 0 to ``width``."""
     gap = 0.5 * ruler.width("n", size)
-    side = ruler.widest([bar.text for bar in bars], size, bold=True) + gap
-    names = ruler.widest([bar.name for bar in bars], size, bold=True)
-    names = min(names, max(width - side - 0.25 * width, 0.1 * width))
+    is_bold = any(bar.is_chosen for bar in bars)
+    side = ruler.widest([bar.text for bar in bars], size, bold=is_bold) + gap
+    names = ruler.widest([shortened(bar.name) for bar in bars], size, bold=is_bold)
+    names = min(names, max(0.7 * width - side, 0.1 * width))
     low, high = span
     left, right = names + gap, max(width - side, names + 2 * gap)
     unit = (right - left) / ((high - low) or 1.0)
@@ -193,26 +194,20 @@ def bar_rows(
     return rows, zero
 
 
-class Weight(NamedTuple):
-    """A weight of a soft split over the range of its column, and its share of the largest."""
+def split_weights(tree: Any, most: int) -> dict[int, tuple[list[Bar], int]]:
+    """Largest weights of every soft split, by node id, and how many more there are.
 
-    name: str
-    value: float
-    share: float
-
-    @property
-    def colour(self) -> str:
-        """Of the side to which larger values lead."""
-        return LABELS[0] if self.value > 0 else LABELS[1]
-
-
-def split_weights(tree: Any, most: int) -> dict[int, tuple[list[Weight], int]]:
-    """Largest weights of every soft split, by node id, and how many more there are."""
+    They are those of the scaled columns. A positive weight sends larger values to the left: its bar
+    points there, from 0 to -1 for the largest weight of the tree.
+    """
     weights, names = tree.tree_.weights, [str(name) for name in tree.encoder_.names]
     greatest = float(np.abs(weights).max(initial=0.0)) or 1.0
     found = {}
-    for node, own in zip(tree.tree_.splits.tolist(), weights, strict=True):
+    for node, own in zip(tree.tree_.splits.tolist(), weights.tolist(), strict=True):
         order = [j for j in np.argsort(-np.abs(own), kind="stable").tolist() if own[j] != 0]
-        shown = [Weight(names[j], float(own[j]), float(own[j]) / greatest) for j in order[:most]]
-        found[node] = shown, len(order) - len(shown)
+        bars = [
+            Bar(names[j], -own[j] / greatest, f"{own[j]:+.3g}", int(own[j] < 0), False)
+            for j in order[:most]
+        ]
+        found[node] = bars, len(order) - len(bars)
     return found

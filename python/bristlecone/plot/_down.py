@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bristlecone._view.layout import place
+from bristlecone._view.layout import edge, place
 from bristlecone._view.palette import FAINT
 from bristlecone.plot._arrange import Arrangement
 from bristlecone.plot._panels import Place
@@ -162,7 +162,9 @@ class Down(Arrangement):
             for side, children in enumerate((tree.children_left, tree.children_right)):
                 child = int(children[node])
                 end = self._leaf_top if tree.is_leaf[child] else self.levels[depth + 1][0]
-                sheet.line([x[node], x[node], x[child], x[child]], [start, bend, bend, end])
+                corners = edge((start, x[node]), (end, x[child]), bend - start)
+                ys, xs = zip(*corners, strict=True)
+                sheet.line(xs, ys)
                 ha, shift = ("right", -0.03) if side == 0 else ("left", 0.03)
                 sheet.text(
                     float(x[child]) + shift,

@@ -9,7 +9,7 @@ from bristlecone._tree import Tree
 from bristlecone._view.fitted import FittedTree
 from bristlecone._view.palette import FAINT
 from bristlecone._view.ruler import shortened
-from bristlecone._view.view import split_weights
+from bristlecone._view.view import bar_rows, split_weights
 from bristlecone.plot._sheet import InchRuler, Sheet
 
 __all__ = ["Splits", "splits_of"]
@@ -117,20 +117,17 @@ class _Weights(Splits):
         width, height = self.box(node, most, size)
         sheet.box(left, top, width, height)
         weights, more = self.weights[node]
-        inner = width - 2 * _PAD
-        names = min(self.ruler.widest([one.name for one in weights], size), 0.6 * inner)
-        half = (inner - names - 0.04) / 2
-        zero, line = left + width - _PAD - half, self.ruler.height(1, size)
-        y = top + 0.7 * _PAD
-        for one in weights:
-            cut = self.ruler.cut(one.name, names, size)
-            sheet.text(left + _PAD + names, y + line / 2, cut, size, ha="right")
-            # A positive weight sends larger values to the left.
-            sheet.bar(zero, zero - half * one.share, y + line / 2, 0.62 * line, one.colour)
+        inner, line = width - 2 * _PAD, self.ruler.height(1, size)
+        bars = [bar._replace(text="") for bar in weights]
+        rows, zero = bar_rows(bars, (-1.0, 1.0), inner, self.ruler, size)
+        x, y = left + _PAD, top + 0.7 * _PAD
+        for row in rows:
+            sheet.text(x + row.name_end, y + line / 2, row.name, size, ha="right")
+            sheet.bar(x + row.start, x + row.end, y + line / 2, 0.62 * line, row.colour)
             y += line
-        if weights:
+        if rows:
             edge = [top + 0.7 * _PAD, y]
-            sheet.line([zero, zero], edge, color=FAINT, linewidth=0.6, zorder=4)
+            sheet.line([x + zero] * 2, edge, color=FAINT, linewidth=0.6, zorder=4)
         note = f"n = {self.n[node]:,}{f', {more} more' if more else ''}"
         sheet.text(left + width / 2, y + line / 2, note, size - 0.5, colour=FAINT)
 

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from bristlecone._data.texts import number
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.decisions import Decision, tree_decisions
 from bristlecone._encoder.design import DesignEncoder
@@ -14,7 +15,6 @@ from bristlecone._encoder.numeric import NumericColumns
 from bristlecone._encoder.schema import ColumnSchema
 from bristlecone._soft.tree import SoftTree
 from bristlecone._view.fitted import FittedTree
-from bristlecone.report._charts import number
 
 __all__ = ["Case", "Field", "case"]
 

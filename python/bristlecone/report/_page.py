@@ -6,24 +6,20 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from bristlecone._leaves.base import SurvivalLeaves
-from bristlecone._leaves.labels import ClassLeaves, LabelLeaves
-from bristlecone._leaves.means import MeanLeaves
 from bristlecone._model.files import write_files
-from bristlecone._soft.tree import SoftTree
-from bristlecone._view.fitted import FittedTree, check_tree
+from bristlecone._view.fitted import check_tree
+from bristlecone._view.view import View
 from bristlecone.exceptions import InvalidParameterError
 from bristlecone.report._case import case
 from bristlecone.report._drawing import draw
 from bristlecone.report._extras import held_out
 from bristlecone.report._extras import size_path as path_section
-from bristlecone.report._overview import overview
-from bristlecone.report._panels import panels
+from bristlecone.report._panels import overview
 from bristlecone.report._proof import proof, settings
 from bristlecone.report._rendering import check_engine, rendered, source
 from bristlecone.report._table import leaf_table
 
-__all__ = ["html_report", "kind_of"]
+__all__ = ["html_report"]
 
 _SOFT = (
     "Every split weighs many columns: its bars are the largest weights, of columns scaled to lie "
@@ -109,29 +105,28 @@ def html_report(
     check_tree(tree, "html_report")
     if not 0 < confidence < 1:
         raise InvalidParameterError(f"confidence must lie in (0, 1); got {confidence!r}")
-    shown = panels(tree, time_label, confidence)
-    curves = shown.survival
+    view = View(tree, confidence, time_label)
     if times is None:
-        times = [] if curves is None else curves.times
+        times = view.default_times() if view.has_curves else []
     extras = [] if size_path is None else [path_section(size_path, tree)]
     if X is not None or y is not None:
         extras.append(held_out(tree, X, y, times, confidence))
     table = leaf_table(tree, times, confidence, time_label)
-    drawing = draw(tree, shown, table)
+    drawing = draw(view, table)
     form = case(tree)
     own, of_encoder = settings(tree)
     page = rendered(
         "page.html.j2",
-        title=kind_of(tree) if title is None else title,
+        title=tree.leaves_.tree_kind if title is None else title,
         about=about,
         drawn=source("drawn.css"),
         style=source("page.css"),
         script=source("page.js"),
         drawing=drawing,
-        legend=shown.legend,
-        told=_SOFT if isinstance(tree.tree_, SoftTree) else "",
+        legend=view.shown.caption,
+        told=_SOFT if view.is_soft else "",
         case=form,
-        overview=None if curves is None else overview(curves, drawing),
+        overview=overview(view) if view.has_curves else None,
         table=table,
         proof=proof(tree),
         extras=extras,
@@ -145,16 +140,3 @@ def html_report(
     if path is not None:
         write_files({path: page})
     return page
-
-
-def kind_of(tree: FittedTree) -> str:
-    """What a tree is, by its leaves."""
-    if isinstance(tree.tree_, SoftTree):
-        return "Soft survival tree"
-    kinds = (
-        (SurvivalLeaves, "Survival tree"),
-        (ClassLeaves, "Classification tree"),
-        (LabelLeaves, "Policy tree"),
-        (MeanLeaves, "Regression tree"),
-    )
-    return next((name for kind, name in kinds if isinstance(tree.leaves_, kind)), "Decision tree")

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bristlecone._data.texts import number
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.rules import list_questions, questions
 from bristlecone._search.certificate import Certificate
 from bristlecone._soft.tree import SoftTree
 from bristlecone._view.fitted import FittedTree, check_tree
-from bristlecone.report._charts import number
 
 __all__ = ["Proof", "Setting", "certificate", "headline", "proof", "settings"]
 

@@ -406,7 +406,7 @@
         const bar = made("i");
         bar.style.width = `${100 * chance}%`;
         bar.style.background = one(".swatch", one(`.legend [data-leaf="${leaf}"], tr[data-leaf="${leaf}"]`)).style.background;
-        row.append(made("span", `leaf ${leaf}`), bar, made("span", `${(100 * chance).toPrecision(3)} %`));
+        row.append(made("span", `leaf ${leaf}`), bar, made("span", `${(100 * chance).toPrecision(3)}%`));
         row.dataset.chance = chance;
         told.push(row);
       });
