@@ -114,7 +114,7 @@ def test_size_path_of_a_stopped_search_shows_bounds():
 
 def test_size_paths_that_are_none_are_refused(fitted):
     tree, X, y = fitted
-    with pytest.raises(TypeError, match="takes the list that size_path returns, .*; got a Optimal"):
+    with pytest.raises(TypeError, match=r"the list that size_path returns, .*; got a Optimal"):
         plot_size_path(tree)
     with pytest.raises(ValueError, match="has no tree"):
         plot_size_path([])

@@ -28,9 +28,9 @@ from bristlecone import (
 from bristlecone._encoder import BinaryEncoder
 from bristlecone._encoder.rules import leaf_rules, list_questions, questions, rule_text
 from bristlecone._estimators.survival import OptimalSurvivalTree
+from bristlecone._view import ruler
 from bristlecone.curves import kaplan_meier
 from bristlecone.exceptions import InfeasibleError, InfeasibleWarning, InvalidParameterError
-from bristlecone._view import ruler
 from bristlecone.report import certificate, html_report
 
 

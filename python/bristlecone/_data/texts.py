@@ -15,7 +15,7 @@ def number(value: float | None, digits: int = 4) -> str:
         return "–"
     if abs(value) < 1e15 and (value == int(value) or abs(value) >= 10.0**digits):
         return f"{value:,.0f}"
-    return f"{value:.{digits}g}"
+    return f"{value:,.{digits}g}"
 
 
 def counted(count: int, noun: str) -> str:

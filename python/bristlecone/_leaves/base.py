@@ -156,31 +156,26 @@ class SurvivalLeaves(Leaves):
     def shown(self, confidence: float, time_label: str) -> Shown:
         end = float(self.unique_times[-1]) or 1.0
         times = self.unique_times if self.has_steps else np.linspace(0.0, end, _SMOOTH_TIMES)
-        level = percent(confidence)
-        leaves = []
+        level, leaves, has_model = percent(confidence), [], False
         for leaf, survival in zip(self.statistics, self.typical_survival(times), strict=True):
             estimate, low, high = leaf.curve, *leaf.curve.median_interval(confidence)
             lower, upper = estimate.confidence_interval(confidence)
             is_reached = np.isfinite(estimate.median)
             median = number(estimate.median) if is_reached else "not reached"
             has_rows = leaf.n_samples > 0
-            leaves.append(
-                LeafShown(
-                    headline=f"median {median}" if has_rows else "no rows",
-                    panel=Curve(
-                        times=times,
-                        survival=survival,
-                        is_step=self.has_steps,
-                        estimate=estimate if has_rows else None,
-                        lower=lower,
-                        upper=upper,
-                        follow_up=leaf.follow_up,
-                    ),
-                    facts=(Fact("KM median", median, interval(low, high)),) if has_rows else (),
-                    n_events=leaf.n_events,
-                )
+            curve = Curve(
+                times=times,
+                survival=survival,
+                is_step=self.has_steps,
+                estimate=estimate if has_rows else None,
+                lower=lower,
+                upper=upper,
+                follow_up=leaf.follow_up,
             )
-        has_model = any(one.panel is not None and not one.panel.is_estimate for one in leaves)
+            has_model = has_model or not curve.is_estimate
+            headline = f"median {median}" if has_rows else "no rows"
+            facts = (Fact("KM median", median, interval(low, high)),) if has_rows else ()
+            leaves.append(LeafShown(headline, curve, facts, n_events=leaf.n_events))
         typical = "" if self.has_steps else " for a typical row"
         model = f" Dashed: survival that the tree predicts{typical}." if has_model else ""
         caption = (
@@ -284,7 +279,7 @@ class SurvivalLeaves(Leaves):
             *columns,
             ("tau", np.full(len(curves), tau)),
             ("rmst", means[:, 0]),
-            ("rmst_error", means[:, 1]),
+            ("rmst_error", np.where(means[:, 1] > 0, means[:, 1], np.nan)),
             ("hazard_ratio", np.array([ratio for ratio, *_ in ratios])),
             *_limits("hazard_ratio", [limits for _, *limits in ratios]),
             ("logrank_p", logrank_p_values(self.follow_up)),
@@ -312,9 +307,11 @@ def _limits(name: str, intervals: Sequence[Any]) -> Columns:
 
 def _at_times(curve: KaplanMeier, times: Floats, confidence: float) -> Floats:
     """S and its limits, shape (3, n_times)."""
-    values = np.stack([curve.y, *curve.confidence_interval(confidence)])
-    ones = np.ones((3, 1))
-    return np.hstack([ones, values])[:, np.searchsorted(curve.x, times, side="right")]
+    limits = np.where(curve.y < 1, curve.confidence_interval(confidence), np.nan)
+    # Before the first event nothing is known of how much S varies.
+    first = np.array([[1.0], [np.nan], [np.nan]])
+    values = np.hstack([first, np.vstack([curve.y, limits])])
+    return values[:, np.searchsorted(curve.x, times, side="right")]
 
 
 def _hazard_ratio(leaf: LeafStatistics, confidence: float) -> tuple[float, float, float]:

@@ -79,6 +79,15 @@ class MeanLeaves(Leaves):
     def outputs(self, times: Mapping[str, float]) -> list[Output]:
         return [("value", self.predicted, ())]
 
+    def heading(self, column: str, time_label: str) -> str:
+        known = {
+            "quantile_05": "5% quantile",
+            "quartile_1": "lower quartile",
+            "quartile_3": "upper quartile",
+            "quantile_95": "95% quantile",
+        }
+        return known.get(column) or super().heading(column, time_label)
+
     @staticmethod
     def shrunk(tree: Tree, mean: Floats, shrinkage: float) -> Floats:
         """What is predicted in place of the means."""

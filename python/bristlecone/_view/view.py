@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bristlecone._data.texts import counted, number, percent, round_numbers
-from bristlecone._leaves.shown import Bar, Bars, Curve
+from bristlecone._leaves.shown import Bar, Bars, Curve, Fact
 from bristlecone._tree import Tree
 from bristlecone._view.fitted import FittedTree
 from bristlecone._view.palette import FAINT, label_colour, leaf_colours
@@ -100,7 +100,9 @@ class View:
                 columns[0] = "events\xa0/\xa0n", pairs
             else:
                 columns.append(("events", events))
-        for place, fact in enumerate(max((leaf.facts for leaf in self.leaves), key=len)):
+        # Leaves without rows have no facts.
+        told: tuple[Fact, ...] = next((leaf.facts for leaf in self.leaves if leaf.facts), ())
+        for place, fact in enumerate(told):
             own = [leaf.facts[place] if leaf.facts else None for leaf in self.leaves]
             texts = ["–" if one is None else f"{one.text} {one.interval}".strip() for one in own]
             level = ""

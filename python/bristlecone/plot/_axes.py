@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bristlecone._data.texts import number
 from bristlecone._leaves.shown import Curve
 from bristlecone._view.fitted import FittedTree, check_tree
 from bristlecone._view.palette import FAINT, INK
@@ -74,6 +75,8 @@ def dressed(ax: Axes, x: str, y: str) -> Axes:
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["bottom", "left"]].set_color(FAINT)
     ax.tick_params(color=FAINT)
+    if ax.get_xscale() == "linear":
+        ax.xaxis.set_major_formatter(lambda value, _: number(value, 10))
     return ax
 
 
@@ -89,11 +92,11 @@ def legend_beside(ax: Axes, **options: Any) -> Any:
     )
 
 
-def legend_below(ax: Axes, **options: Any) -> Any:
-    """Legend below the axes and their label, for long texts."""
+def legend_below(ax: Axes, lines: float = 0.0, **options: Any) -> Any:
+    """Legend below the axes, their label and so many lines of numbers, for long texts."""
     from matplotlib.transforms import ScaledTranslation
 
-    below = ScaledTranslation(0.0, -0.55, ax.figure.dpi_scale_trans)
+    below = ScaledTranslation(0.0, -0.55 - 0.2 * lines, ax.figure.dpi_scale_trans)
     return ax.legend(
         loc="upper left",
         bbox_to_anchor=(0.0, 0.0),
@@ -101,6 +104,7 @@ def legend_below(ax: Axes, **options: Any) -> Any:
         borderaxespad=0.0,
         frameon=False,
         labelcolor=INK,
+        fontsize="small",
         **options,
     )
 

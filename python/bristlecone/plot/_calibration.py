@@ -109,7 +109,7 @@ def plot_calibration(
     quantity = found[0].quantity if len(found) == 1 else "share"
     dressed(ax, f"predicted {quantity}", f"observed {quantity}")
     if len(found) > 1:
-        for one, label in zip(found, fitted.leaves_.labels, strict=True):
+        for one, label in zip(found, tree.leaves_.labels, strict=True):
             ax.plot([], [], "o", color=label_colour(one.label), label=f" {plain(label)}")
         legend_beside(ax)
     return ax

@@ -121,7 +121,8 @@ class _Bars(Painter):
         rows, zero = bar_rows(bars, self.view.shown.span, place.width, self.ruler, size)
         step = place.height / len(rows)
         for j, row in enumerate(rows):
-            y, style = place.top + (j + 0.5) * step, {"ha": "right", "bold": row.is_chosen}
+            y = place.top + (j + 0.5) * step
+            style: dict[str, Any] = {"ha": "right", "bold": row.is_chosen}
             sheet.text(place.left + row.name_end, y, row.name, size, **style)
             sheet.bar(place.left + row.start, place.left + row.end, y, 0.62 * step, row.colour)
             sheet.text(right, y, row.text, size, **style)

@@ -178,10 +178,10 @@ def plot_size_path(
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     lines = ax.get_lines()
     if X is not None:
-        scores = [float(tree.score(X, y)) for _, tree in trees]
+        held_out = [float(tree.score(X, y)) for _, tree in trees]
         right = ax.twinx()
         label = f"{trees[0][1].leaves_.score_name} of the given rows"
-        right.plot(sizes, scores, "--", color=_SCORE, label=label, marker="s", markersize=5)
+        right.plot(sizes, held_out, "--", color=_SCORE, label=label, marker="s", markersize=5)
         right.set_ylabel(label)
         right.spines["top"].set_visible(False)
         right.spines["left"].set_visible(False)

@@ -14,8 +14,8 @@ from bristlecone._encoder.numeric import NumericColumns
 from bristlecone._encoder.rules import split_questions
 from bristlecone._tree import Tree
 from bristlecone._view.fitted import FittedTree, check_tree
-from bristlecone._view.palette import FAINT, LABELS, RULE
-from bristlecone.plot._axes import dressed, legend_beside, on_axes, plain
+from bristlecone._view.palette import FAINT, INK, LABELS, RULE
+from bristlecone.plot._axes import dressed, on_axes, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -98,7 +98,8 @@ def plot_thresholds(
         ax.axvline(value, color=FAINT, linewidth=0.8, linestyle=(0, (4, 2)), label=label)
     dressed(ax, f"{name} ({hidden})" if hidden else name, "rows")
     if asked or offered:
-        legend_beside(ax)
+        # Above the axes it takes no room from the bars.
+        ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), frameon=False, labelcolor=INK)
     return ax
 
 

@@ -242,8 +242,8 @@ def _shape(
         rows.words if down else f"leaf {node}, {rows.words}"
         for node, rows in zip(view.nodes, view.rows, strict=True)
     ]
-    text = round(max(ruler.widest(counts, _FAINT), min(titles, 180.0)))
-    leaf = max(146.0, text + 10.0) if down else text + 24.0 + ROW.width
+    room = round(max(ruler.widest(counts, _FAINT), min(titles, 180.0)))
+    leaf = max(146.0, room + 10.0) if down else room + 24.0 + ROW.width
     return Shape(
         down=down,
         slot=leaf + 8 if down else 50.0,

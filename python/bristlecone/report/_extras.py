@@ -87,9 +87,9 @@ def _chart(
     area = Area(66.0, 10.0, 300.0 if diagonal else 380.0, 300.0 if diagonal else 230.0, x, y)
     placed = []
     for at, height, low, high, *rest in points:
-        limits = (np.clip(low, *y), np.clip(high, *y)) if np.isfinite(low) else ()
-        ends = [area.down(float(limit)) for limit in limits] or [None, None]
-        placed.append(Point(area.across(at), area.down(height), *ends, *rest))
+        ends = [area.down(float(np.clip(limit, *y))) for limit in (low, high)]
+        known = ends if np.isfinite(low) else [None, None]
+        placed.append(Point(area.across(at), area.down(height), *known, *rest))
     line = "M" + "L".join(f"{point.x:g} {point.y:g}" for point in placed)
     if diagonal:
         line = f"M{area.left:g} {area.bottom:g}L{area.right:g} {area.top:g}"

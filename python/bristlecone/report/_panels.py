@@ -115,11 +115,11 @@ def _paths(view: View, k: int, area: Area) -> dict[str, str]:
     if curve.estimate is None:
         return {"model": area.steps(_model(curve)), "estimate": "", "band": "", "marks": ""}
     x, end = curve.estimate.x, curve.end
-    limits = (StepFunction(x, y, before=1.0) for y in (curve.lower, curve.upper))
+    lower, upper = (StepFunction(x, y, before=1.0) for y in (curve.lower, curve.upper))
     return {
         "model": area.steps(_model(curve)) if view.shown.has_model else "",
         "estimate": area.steps(curve.estimate, end),
-        "band": area.between(*limits, end),
+        "band": area.between(lower, upper, end),
         "marks": _marks(curve, area),
     }
 
@@ -143,9 +143,9 @@ def _marks(curve: Any, area: Area) -> str:
 
 def _bars(view: View, k: int, size: Size) -> Panel:
     bars = view.bars(k, size.bars)
-    rows, _ = bar_rows(bars, view.shown.span, size.width - 8, Ruler(), _TEXT)
+    rows, _ = bar_rows(bars, view.shown.span, size.width - 10, Ruler(), _TEXT)
     height = {"height": size.bar * len(rows) + 6} if size.counts else {}
-    return {"kind": "bars", "rows": rows, "width": size.width - 4, **height}
+    return {"kind": "bars", "rows": rows, "width": size.width - 10, **height}
 
 
 def _box(view: View, k: int, size: Size) -> Panel:

@@ -98,7 +98,9 @@ def leaf_table(
             for value, limit in zip(column, limits, strict=True)
         )
         is_number = all(isinstance(cell.key, float) or cell.key is None for cell in cells)
-        columns.append(Column(name, tree.leaves_.heading(name, time_label), cells, is_number))
+        head = tree.leaves_.heading(name, time_label)
+        head += " ± standard error" if f"{name}{_ERROR}" in values else ""
+        columns.append(Column(name, head, cells, is_number))
     return Table(tuple(columns), tuple(nodes), tuple(rules), _note(values, confidence))
 
 
@@ -108,7 +110,7 @@ def _limits(name: str, values: dict[str, list[Any]]) -> list[str]:
     if lower is not None and upper is not None:
         return [interval(*limits, 3) for limits in zip(lower, upper, strict=True)]
     error = values.get(f"{name}{_ERROR}")
-    return [] if error is None else [f"± {number(of, 3)}" if of else "" for of in error]
+    return [] if error is None else [f"± {number(of, 3)}" if of and of > 0 else "" for of in error]
 
 
 def _text(name: str, value: Any) -> str:

@@ -314,6 +314,18 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
         mapping = mapping.add(caller="score", callee="score")
         return MetadataRouter(owner=self).add(estimator=self.estimator, method_mapping=mapping)
 
+    # In notebooks a fitted search is shown as its best tree.
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        fitted = self.__dict__.get("best_estimator_", super())
+        shown: Callable[[], str] = fitted._repr_html_
+        return shown
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        fitted = self.__dict__.get("best_estimator_", super())
+        bundle: dict[str, str] = fitted._repr_mimebundle_(**kwargs)
+        return bundle | {"text/plain": repr(self)}
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "best_estimator_")
 
