@@ -32,6 +32,7 @@ from bristlecone._view import ruler
 from bristlecone.curves import kaplan_meier
 from bristlecone.exceptions import InfeasibleError, InfeasibleWarning, InvalidParameterError
 from bristlecone.report import certificate, html_report
+from bristlecone.tune import TreeSizeCV
 
 
 def part(page, begin, end):
@@ -212,7 +213,7 @@ def test_a_single_leaf_and_one_time_can_be_drawn():
     tree = OptimalSurvivalTree(max_depth=0, **PAPERS).fit(X, ([True, True], [0.0, 0.0]))
     page = Page(html_report(tree))
     assert "every row" in page.text
-    assert "Every case falls into the only leaf; nothing is asked." in page.text
+    assert "The tree has a single leaf, so every case falls into it." in page.text
 
 
 def boxes(page):
@@ -358,7 +359,7 @@ def test_a_greedy_tree_is_drawn_and_nothing_proven_of_it(encoder):
     rows, y = np.arange(40.0)[:, None], (np.ones(40, bool), np.arange(40.0) % 7 + 1)
     model = GreedySurvivalTree(encoder=encoder, max_depth=2).fit(rows, y)
     page = Page(html_report(model))
-    assert "Grown one best split after the other; nothing is proven of it." in page.words
+    assert "Grown greedily, one split at a time: nothing is proven about other trees." in page.words
     assert "lower bound" not in page.text
     for leaf in model.leaf_statistics_:
         assert f"{leaf.theta:.4g}" in page.text
@@ -380,7 +381,7 @@ def test_an_encoder_of_ones_own_has_no_form_and_says_why():
     X = gbsg2.X[["horTh", "menostat", "tgrade"]]
     model = OptimalSurvivalTree(max_depth=2, encoder=OneHotEncoder(sparse_output=False))
     page = Page(html_report(model.fit(X, gbsg2.y)))
-    assert "(OneHotEncoder), which does not tell what they ask" in page.words
+    assert "custom encoder (OneHotEncoder)" in page.words
     assert not [tag for tag, _ in page.tags if tag == "form"]
 
 
@@ -402,7 +403,7 @@ def test_fields_of_the_form_are_made_from_the_columns():
     low, high = X["age"].min(), X["age"].max()
     slider = re.search(r'<input type="range" min="([\d.]+)" max="([\d.]+)" step="([\d.]+)"', form)
     assert [float(x) for x in slider.groups()] == [low, high, 1]
-    assert ">another, not seen in training</option>" in form
+    assert ">another one, not in the training data</option>" in form
     strict = OptimalSurvivalTree(
         max_depth=3, encoder=BinaryEncoder(handle_unknown="error"), **PAPERS
     )
@@ -451,7 +452,7 @@ def test_settings_tell_what_auto_meant_and_how_columns_became_questions(tree, ve
     events = tree.certificate_.settings["min_events_leaf"]
     assert f"min_events_leaf auto: {events}" in words
     assert f"prior auto: {tree.leaves_.prior:g}" in words
-    assert "Encoder: from columns to questions" in words and "n_thresholds" in words
+    assert "Encoder: from columns to binary features" in words and "n_thresholds" in words
     assert "verbose" not in words.partition("Settings")[2].partition("Text for")[0]
 
 
@@ -463,10 +464,29 @@ def test_the_size_path_is_a_section_of_its_own(veterans):
     assert "Size path" in page.text
     for one in path:
         assert f"{one.objective_value_:.6g}" in page.text
+    search = TreeSizeCV(OptimalSurvivalTree(max_depth=2), cv=3).fit(veterans.X, veterans.y)
+    page = Page(html_report(search, size_path=search))
+    assert "Mean concordance index over the folds" in page.words
+    for mean in search.cv_results_["mean_test_score"]:
+        assert f"{mean:.4g}" in page.text
+    own = [cell for cell in page.text if cell.strip()]
+    row = own[own.index("chosen") - 3 : own.index("chosen")]
+    assert row[:2] == [str(search.best_n_leaves_), f"{search.best_score_:.4g}"]
     with pytest.raises(ValueError, match="size path has no tree"):
         html_report(model, size_path=[])
     with pytest.raises(TypeError, match="size_path takes the fitted trees"):
         html_report(model, size_path=[LinearRegression()])
+
+
+def test_survival_is_compared_at_every_time_and_without_limits_where_nothing_happened(veterans):
+    model = OptimalSurvivalTree(max_depth=1).fit(veterans.X, veterans.y)
+    page = html_report(model, X=veterans.X, y=veterans.y, times=[0.5, 60, 120])
+    section = part(page, "Calibration on held-out rows", "</section>")
+    assert section.count('<svg class="scatter"') == 3
+    for time in ("0.5", "60", "120"):
+        assert f">predicted survival at {time}</text>" in section
+    # Nobody has died before day 1: there is no interval.
+    assert "1 (1 to 1)" not in page and ">1</td>" in section
 
 
 def test_rows_held_out_are_compared_with_the_predictions(veterans):

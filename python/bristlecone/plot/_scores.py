@@ -52,7 +52,7 @@ def plot_brier(
     y : structured array, DataFrame or pair (event, time), n rows
         Their outcomes, without delayed entry.
     times : array-like of float, shape (n_times,), optional
-        Strictly ascending; by default 100 times between the 10 % and 90 % quantiles of the times
+        Strictly ascending; by default 100 times between the 10% and 90% quantiles of the times
         in ``y``.
     time_label : str, default="time"
         Label of the time axis, such as "days".
@@ -132,7 +132,7 @@ def plot_auc(
     y : structured array, DataFrame or pair (event, time), n rows
         Their outcomes, without delayed entry.
     times : array-like of float, shape (n_times,), optional
-        Strictly ascending; by default 100 times between the 10 % and 90 % quantiles of the times
+        Strictly ascending; by default 100 times between the 10% and 90% quantiles of the times
         in ``y``.
     time_label : str, default="time"
         Label of the time axis, such as "days".

@@ -63,7 +63,7 @@ def plot_stability(found: Any, *, ax: Axes | None = None) -> Axes:
     ax.barh(place, table["anywhere"][shown], color=FAINT, alpha=0.45, label="anywhere")
     ax.barh(place, table["root"][shown], height=0.4, color=LABELS[0], label="at the root")
     names = [plain(str(name)) for name in table["column"][shown]]
-    dressed(ax, f"share of {found.n_resamples} resamples whose tree asks about the column", "")
+    dressed(ax, f"share of {found.n_resamples} resamples whose tree splits on the column", "")
     ax.set_yticks(place, names)
     is_used = np.asarray(found.columns["is_used"])[shown]
     for label, used in zip(ax.get_yticklabels(), is_used, strict=True):

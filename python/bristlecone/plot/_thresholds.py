@@ -70,7 +70,7 @@ def plot_thresholds(
     >>> tree = OptimalTreeRegressor(max_depth=1).fit(X, [1.0, 3.0, 11.0])
     >>> ax = plot_thresholds(tree, X)
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
-    ['asked by the tree: 5', 'offered by the encoder (2)']
+    ['used by the tree: 5', 'offered by the encoder (2)']
     """
     fitted = check_tree(tree, "plot_thresholds")
     name = _column(tree, fitted, column)
@@ -91,7 +91,7 @@ def plot_thresholds(
     ax.hist(shown, bins=bins, color=RULE, edgecolor="white", linewidth=0.4)
     for k, value in enumerate(sorted(asked)):
         texts = ", ".join(asked[value] for value in sorted(asked))
-        label = plain(f"asked by the tree: {texts}") if k == 0 else None
+        label = plain(f"used by the tree: {texts}") if k == 0 else None
         ax.axvline(value, color=LABELS[1], linewidth=2.2, label=label)
     for k, value in enumerate(offered):
         label = f"offered by the encoder ({len(offered)})" if k == 0 else None

@@ -22,9 +22,9 @@ from bristlecone.report._table import leaf_table
 __all__ = ["html_report"]
 
 _SOFT = (
-    "Every split weighs many columns: its bars are the largest weights, of columns scaled to lie "
-    "between 0 and 1. The greater the weighted sum, the more probable is yes; above 0 it is more "
-    "probable than no."
+    "Every split weighs many columns. Its bars are the largest weights, for columns scaled to "
+    "[0, 1]: a bar to the left means that larger values make yes more probable, a bar to the right "
+    "no."
 )
 
 
@@ -54,22 +54,24 @@ def html_report(
     tree : fitted tree
         Of any estimator of this package.
     path : str or path-like, optional
-        File to write the page to, too. It is replaced only when the page is complete.
+        File that the page is also written to. It is replaced only when the page is complete.
     title, about : str
         Headline (by default the kind of tree), and a line below it.
     time_label : str
         Label of the time axes, with the unit: "days from surgery".
     times : sequence of float, optional
-        Times at which the leaf table tells the survival; two round ones by default.
+        Times at which the leaf table shows survival, and at which survival is compared with ``y``;
+        two round ones by default.
     confidence : float, default=0.95
-        Of intervals and bands.
-    size_path : sequence of fitted trees, optional
-        What ``tree.size_path`` gave: a section with objective and status by number of leaves.
+        Level of intervals and bands.
+    size_path : sequence of fitted trees, or a fitted TreeSizeCV, optional
+        Adds a section: objective and status by number of leaves for what ``tree.size_path``
+        returned, the mean scores over the folds for a ``TreeSizeCV``.
     X, y : optional
-        Rows held out, with their outcomes: a section that compares what is predicted with what was
-        observed. Of trees for survival, classes and numbers.
+        Held-out rows with their outcomes. Adds a section that compares predictions with
+        observations, for trees that predict survival, classes or numbers.
     command : str
-        Command line that made the tree, to be shown.
+        Command line that made the tree, which the page shows.
 
     Returns
     -------
@@ -79,7 +81,7 @@ def html_report(
     Raises
     ------
     TypeError
-        When ``tree`` is no tree of this package, or has leaves that ``y`` cannot be compared with.
+        When ``tree`` is no tree of this package, or its predictions cannot be compared with ``y``.
     NotFittedError, InfeasibleError
         When it has no tree.
     InvalidParameterError

@@ -140,6 +140,6 @@ def _note(values: dict[str, list[Any]], confidence: float) -> str:
     told = f"In brackets: {percent(confidence)} confidence limits, – where one is not reached. "
     what = "They and the p-values" if tests else "They"
     return (
-        f"{told * intervals}{what} take the leaves as given: they do not know that the splits were "
-        "chosen by these same rows, and are too narrow for that."
+        f"{told * intervals}{what} take the leaves as given. The splits were chosen to tell these "
+        "same rows apart, so differences look larger and more certain than they are."
     )

@@ -391,7 +391,7 @@
       }
       if (found.leaf === undefined) {
         const name = one("label, legend", fields[found.field]).firstChild.textContent.trim();
-        const begin = data.case.design ? "Every column counts; next:" : "Begin with";
+        const begin = data.case.design ? "All columns are needed; next:" : "Begin with";
         told.push(made("p", found.path.length ? `Next: ${name}` : `${begin} ${name}.`));
         output.replaceChildren(...told);
         return;
