@@ -29,24 +29,25 @@ def plot_calibration(
     confidence: float = 0.95,
     ax: Axes | None = None,
 ) -> Axes:
-    """Predictions against what was observed of rows that are alike, with confidence intervals.
+    """Predictions against observations in groups of similar rows, with confidence intervals.
 
-    Survival trees: predicted survival at a time against the Kaplan–Meier estimate (log-log
-    intervals). Classifiers: predicted share of every class (of two classes the second) against its
-    frequency (Wilson intervals). Regressors: prediction against the mean (t intervals).
+    For survival trees, predicted survival at a time is compared with the Kaplan–Meier estimate
+    (log-log intervals). For classifiers, the predicted share of every class (the second one of two)
+    is compared with its frequency (Wilson's intervals). For regressors, the prediction is compared
+    with the mean (Student's t). A group in which nothing varies has no interval.
 
     Parameters
     ----------
     tree : fitted survival tree, classifier or regressor
     X : DataFrame or array, shape (n, n_features_in_)
-        Rows, best such as were not used for training.
+        Rows, preferably held out from training.
     y : structured array, DataFrame, or array of shape (n,)
-        Their outcomes, labels or numbers; outcomes without delayed entry.
+        Their outcomes, labels or numbers.
     time : float, optional
-        When survival is compared; survival trees need it.
+        Time at which survival is compared; required for survival trees.
     n_groups : int, optional
-        Rows are put together by their predictions, cut at quantiles into at most this many groups.
-        By default rows of a leaf belong together, and those of a soft tree in ten groups.
+        Group the rows by quantiles of their predictions, into at most this many groups. By default
+        every leaf is a group; rows of a soft tree form ten groups.
     confidence : float, default=0.95
         Level of the intervals.
     ax : matplotlib Axes, optional
@@ -55,16 +56,15 @@ def plot_calibration(
     Returns
     -------
     matplotlib Axes
-        On the diagonal predictions are right. Points that are leaves bear their numbers.
+        Perfect predictions lie on the diagonal. Points of leaves have their node id.
 
     Raises
     ------
     TypeError
         When the tree predicts neither survival nor shares nor means.
     ValueError
-        When ``time`` is missing, or given to a tree without survival; when the rows of a group are
-        followed up only to an earlier time, so that their survival is unknown; and for outcomes
-        that do not fit the rows.
+        When ``time`` is missing, or given to a tree that does not predict survival; when no row of
+        a group is observed up to ``time``; and for outcomes that do not match the rows.
     NotFittedError, InfeasibleError
         When there is no tree.
 

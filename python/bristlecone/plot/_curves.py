@@ -254,15 +254,15 @@ def plot_survival(
 ) -> Axes:
     """Predicted survival of rows, each with its path through the tree.
 
-    Rows that share a leaf of yes-no questions share a curve: there is one line per leaf that is
-    reached, with the rows and their rule. Of a soft tree every row has a line, with the
-    probability of the branch taken at every split.
+    Rows of one leaf share a curve: there is one line per leaf that is reached, and the legend names
+    its rows and its rule. In a soft tree every row has its own line, with the probability of the
+    branch taken at every split.
 
     Parameters
     ----------
     tree : fitted survival tree
     X : DataFrame or array, shape (n, n_features_in_)
-        The rows; of a soft tree at most 20. The legend tells their positions, from 0.
+        The rows, at most 20 for a soft tree. The legend gives their positions, from 0.
     times : array-like of float, shape (n_times,), optional
         Where smooth curves are evaluated, by default 200 times up to the last training time. Step
         curves are drawn with all their steps up to the last of ``times``.

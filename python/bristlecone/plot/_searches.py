@@ -30,7 +30,7 @@ _WIDE = 50.0
 
 
 def plot_trace(tree: Any, *, ax: Axes | None = None) -> Axes:
-    """Objective and lower bound of a search over its seconds.
+    """Objective and lower bound of a search over time.
 
     Parameters
     ----------
@@ -41,8 +41,8 @@ def plot_trace(tree: Any, *, ax: Axes | None = None) -> Axes:
     Returns
     -------
     matplotlib Axes
-        The gap between the two is shaded; the title, at the left, tells what was proven. Seconds
-        are on a logarithmic scale where they differ fiftyfold.
+        The gap between the two is shaded, and the title says what was proven. The time axis is
+        logarithmic if the times differ by a factor of fifty or more.
 
     Raises
     ------
@@ -113,20 +113,20 @@ def plot_size_path(
     Parameters
     ----------
     path : sequence of fitted trees, or a fitted TreeSizeCV
-        What ``size_path`` returns: entry k is a best tree of at most k + 1 leaves. Of a
-        ``TreeSizeCV`` the mean score of every size that chose among them is drawn, with its
-        standard error over the folds, and the size that was chosen.
+        What ``size_path`` returns: entry k is a best tree of at most k + 1 leaves. For a
+        ``TreeSizeCV``, the mean score of every size is drawn with its standard error over the
+        folds, and the chosen size is marked.
     X, y : optional
-        Rows, such as held-out ones, on which the ``score`` of every tree is drawn, on an axis of
-        its own at the right.
+        Rows, such as held-out ones, whose ``score`` is drawn for every tree, on a second axis at
+        the right.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
     Returns
     -------
     matplotlib Axes
-        That of the objective. Where a tree is not proven to be best, a bar is its gap. Sizes
-        without a tree that keeps the constraints are left out.
+        The one of the objective. A bar shows the gap of a tree that is not proven optimal. Sizes
+        at which no tree satisfies the constraints are left out.
 
     Raises
     ------

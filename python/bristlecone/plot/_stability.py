@@ -18,20 +18,20 @@ _MOST = 25
 
 
 def plot_stability(found: Any, *, ax: Axes | None = None) -> Axes:
-    """Shares of the resamples whose tree asks about each column, at the root and anywhere.
+    """Shares of the resamples whose tree splits on each column, at the root and anywhere.
 
     Parameters
     ----------
     found : Stability
-        What ``bristlecone.trust._stability`` returns.
+        What ``bristlecone.trust.stability`` returns.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
     Returns
     -------
     matplotlib Axes
-        One bar per column, the most frequent first (25 at most, and only those that some tree asks
-        about); columns that the tree itself asks about have their names in bold.
+        One bar per column, the most frequent first: at most 25, and only those that some tree
+        splits on. Names of columns that the fitted tree uses are bold.
 
     Raises
     ------

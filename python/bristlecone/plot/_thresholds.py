@@ -30,7 +30,7 @@ _FAR = 0.02
 def plot_thresholds(
     tree: Any, X: Any, column: str | int | None = None, *, ax: Axes | None = None
 ) -> Axes:
-    """Histogram of a column with the thresholds that were offered, and those that the tree asks.
+    """Histogram of a column with its candidate thresholds, and those that the tree uses.
 
     Parameters
     ----------
@@ -38,23 +38,23 @@ def plot_thresholds(
     X : DataFrame or array, shape (n, n_features_in_)
         Rows, such as those of the fit.
     column : str or int, optional
-        Name or position of a column of numbers; by default the first one that the tree cuts.
+        Name or position of a numeric column; by default the first one that the tree splits on.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
     Returns
     -------
     matplotlib Axes
-        Thresholds of the encoder as thin lines, those that the tree asks as strong ones. A tree
-        that cuts columns itself (``encoder=None``) had every midpoint, of which none is drawn.
+        Thresholds of the encoder are thin lines, those of the tree thick ones. For trees that had
+        every midpoint to choose from (``encoder=None``), only those of the tree are drawn.
 
     Raises
     ------
     TypeError
-        For a soft tree, and for an encoder of one's own, which does not tell its thresholds.
+        For a soft tree, and for a custom encoder, whose thresholds are unknown.
     ValueError
-        When there is no such column, when it holds no numbers, and when none is given and the tree
-        cuts none.
+        When there is no such column, when it is not numeric, and when no column is given and the
+        tree splits on no numeric column.
     NotFittedError, InfeasibleError
         When there is no tree.
 
