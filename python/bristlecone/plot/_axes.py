@@ -75,8 +75,9 @@ def dressed(ax: Axes, x: str, y: str) -> Axes:
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["bottom", "left"]].set_color(FAINT)
     ax.tick_params(color=FAINT)
-    if ax.get_xscale() == "linear":
-        ax.xaxis.set_major_formatter(lambda value, _: number(value, 10))
+    for axis in (ax.xaxis, ax.yaxis):
+        if axis.get_scale() == "linear":
+            axis.set_major_formatter(lambda value, _: number(value, 10))
     return ax
 
 

@@ -61,7 +61,7 @@ LARGE = Size(380, 236, left=46, bottom=66, bars=12, bar=BAR, counts=True)
 # Of the names and values of bars.
 _TEXT = 10.5
 # Area of the chart of all leaves, and leaves with numbers at risk below it.
-_OVERVIEW, _MOST_ROWS, _ROW = (70.0, 10.0, 640.0, 300.0), 12, 17.0
+_OVERVIEW, _MOST_ROWS, _ROW = (70.0, 17.0, 640.0, 300.0), 12, 17.0
 
 
 def height_of(view: View) -> float:
