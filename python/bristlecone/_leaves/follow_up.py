@@ -102,8 +102,11 @@ def logrank_p_values(leaves: Sequence[FollowUp]) -> Floats:
 def hazard_ratios(leaves: Sequence[FollowUp], reference: int, confidence: float) -> Floats:
     """Hazard of every leaf over that of one of them, with limits, shape (n_leaves, 3).
 
-    Cox's model with a coefficient per leaf, ties by Efron, by counts of rows; Wald's limits.
-    Leaves without events, and all where the reference has none, are NaN: they have no estimate.
+    Cox's model with a coefficient per leaf, by counts of rows: with ties by Efron ("The Efficiency
+    of Cox's Likelihood Function for Censored Data", JASA 72, 1977), the partial likelihood of n_k
+    rows at risk and d_k events of leaf k, d in all, at one time is
+    Π_k exp(β_k)^d_k / Π_{l<d} Σ_k (n_k − d_k l/d) exp(β_k). The limits are Wald's. Leaves without
+    events, and all of them if the reference has none, are NaN: they have no finite estimate.
     """
     found = np.full((len(leaves), 3), np.nan)
     known = [k for k, leaf in enumerate(leaves) if leaf.events.any()]

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binomtest, t
 
+from bristlecone._data.checks import check_confidence
 from bristlecone._data.outcomes import as_structured, check_survival
 from bristlecone._data.texts import number
 from bristlecone._tree import Tree
@@ -65,6 +66,7 @@ def calibrations(
     varies, there are no limits. Rows of a leaf belong together, and those with predictions alike
     for ``n_groups`` or a soft tree, unless ``by_leaf``.
     """
+    check_confidence(confidence)
     leaves, leaf = tree.leaves_, tree.apply(X)
     if not len(leaf):
         raise ValueError("there are no rows to compare predictions with: X is empty")

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bristlecone._data.checks import check_confidence
 from bristlecone._data.texts import counted, number, percent, round_numbers
 from bristlecone._leaves.shown import Bar, Bars, Curve, Fact
 from bristlecone._tree import Tree
@@ -56,6 +57,7 @@ class View:
     def __init__(
         self, tree: FittedTree, confidence: float = 0.95, time_label: str = "time"
     ) -> None:
+        check_confidence(confidence)
         structure = tree.tree_
         self.tree, self.structure = tree, structure
         self.confidence, self.time_label = confidence, time_label

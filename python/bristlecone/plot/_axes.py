@@ -19,8 +19,7 @@ __all__ = [
     "check_survival_tree",
     "draw_estimate",
     "dressed",
-    "legend_below",
-    "legend_beside",
+    "legend",
     "new_figure",
     "on_axes",
     "plain",
@@ -81,32 +80,22 @@ def dressed(ax: Axes, x: str, y: str) -> Axes:
     return ax
 
 
-def legend_beside(ax: Axes, **options: Any) -> Any:
-    """Legend to the right of the axes, where no line is."""
-    return ax.legend(
-        loc="upper left",
-        bbox_to_anchor=(1.01, 1.0),
-        borderaxespad=0.0,
-        frameon=False,
-        labelcolor=INK,
-        **options,
-    )
+def legend(ax: Axes, *, below: bool = False, lines: float = 0.0) -> Any:
+    """Legend to the right of the axes, where no line is.
 
-
-def legend_below(ax: Axes, lines: float = 0.0, **options: Any) -> Any:
-    """Legend below the axes, their label and so many lines of numbers, for long texts."""
+    Long texts stand ``below`` the axes, their label and so many lines of numbers.
+    """
     from matplotlib.transforms import ScaledTranslation
 
-    below = ScaledTranslation(0.0, -0.55 - 0.2 * lines, ax.figure.dpi_scale_trans)
+    shift = ScaledTranslation(0.0, -0.55 - 0.2 * lines if below else 0.0, ax.figure.dpi_scale_trans)
     return ax.legend(
         loc="upper left",
-        bbox_to_anchor=(0.0, 0.0),
-        bbox_transform=ax.transAxes + below,
+        bbox_to_anchor=(0.0, 0.0) if below else (1.01, 1.0),
+        bbox_transform=ax.transAxes + shift,
         borderaxespad=0.0,
         frameon=False,
         labelcolor=INK,
-        fontsize="small",
-        **options,
+        fontsize="small" if below else None,
     )
 
 

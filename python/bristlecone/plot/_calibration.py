@@ -10,8 +10,7 @@ from bristlecone._data.checks import check_integer, check_real
 from bristlecone._view.calibration import Compared, calibrations
 from bristlecone._view.fitted import check_tree
 from bristlecone._view.palette import INK, RULE, label_colour
-from bristlecone.exceptions import InvalidParameterError
-from bristlecone.plot._axes import dressed, legend_beside, on_axes, plain
+from bristlecone.plot._axes import dressed, legend, on_axes, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,8 +83,6 @@ def plot_calibration(
     """
     fitted = check_tree(tree, "plot_calibration")
     check_integer("n_groups", n_groups, 1, optional=True)
-    if not 0 < confidence < 1:
-        raise InvalidParameterError(f"confidence must lie in (0, 1); got {confidence!r}")
     kind = fitted.leaves_.compared
     if not kind:
         raise TypeError(
@@ -111,7 +108,7 @@ def plot_calibration(
     if len(found) > 1:
         for one, label in zip(found, tree.leaves_.labels, strict=True):
             ax.plot([], [], "o", color=label_colour(one.label), label=f" {plain(label)}")
-        legend_beside(ax)
+        legend(ax)
     return ax
 
 

@@ -20,8 +20,7 @@ from bristlecone.plot._axes import (
     check_survival_tree,
     draw_estimate,
     dressed,
-    legend_below,
-    legend_beside,
+    legend,
     on_axes,
     plain,
     steps,
@@ -132,8 +131,6 @@ def plot_leaf_curves(
     """
     tree = check_survival_tree(estimator, "plot_leaf_curves")
     check_integer("max_curves", max_curves, 1)
-    if not 0 < confidence < 1:
-        raise InvalidParameterError(f"confidence must lie in (0, 1); got {confidence!r}")
     view = View(tree, confidence, time_label)
     if reference is not None and reference not in view.nodes:
         known = ", ".join(map(str, view.nodes))
@@ -176,9 +173,9 @@ def plot_leaf_curves(
     if at_risk:
         _draw_at_risk(ax, view, end)
     if X is None:
-        legend_below(ax, lines=counts + 1.5 * bool(counts))
+        legend(ax, below=True, lines=counts + 1.5 * bool(counts))
     else:
-        legend_beside(ax)
+        legend(ax)
     return ax
 
 
@@ -333,7 +330,7 @@ def plot_survival(
     dressed(ax, time_label, "predicted survival")
     ax.set_ylim(0.0, 1.02)
     ax.set_xlim(0.0, end)
-    legend_below(ax)
+    legend(ax, below=True)
     return ax
 
 

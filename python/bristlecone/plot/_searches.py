@@ -15,7 +15,7 @@ from bristlecone._search.front import ParetoFront
 from bristlecone._view.fitted import check_tree
 from bristlecone._view.palette import FAINT, INK, LABELS, ramp
 from bristlecone._view.sizes import Scores, scores_of, trees_of
-from bristlecone.plot._axes import dressed, legend_beside, on_axes, plain
+from bristlecone.plot._axes import dressed, legend, on_axes, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -91,7 +91,7 @@ def plot_trace(tree: Any, *, ax: Axes | None = None) -> Axes:
     dressed(ax, "seconds", "objective")
     gap = f"; gap {found.gap:.3g} ({found.relative_gap:.1%})" if found.status != "optimal" else ""
     ax.set_title(_wrapped(found.sentence + gap), fontsize="medium", color=INK, loc="left")
-    legend_beside(ax)
+    legend(ax)
     return ax
 
 

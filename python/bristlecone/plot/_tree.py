@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from bristlecone._data.checks import check_choice, check_real
 from bristlecone._view.fitted import check_tree
 from bristlecone._view.view import View
-from bristlecone.exceptions import InvalidParameterError
 from bristlecone.plot._across import Across
 from bristlecone.plot._arrange import Arrangement
 from bristlecone.plot._axes import new_figure
@@ -107,8 +106,6 @@ def plot_tree(
     if width is not None:
         check_real("width", width, 1.0)
     check_choice("direction", direction, ("auto", "down", "across"))
-    if not 0 < confidence < 1:
-        raise InvalidParameterError(f"confidence must lie in (0, 1); got {confidence!r}")
     if ax is not None and width is not None:
         raise ValueError("width is that of a new figure; it does not go with ax")
     view = View(fitted, confidence, str(time_label))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,8 +27,7 @@ _SHORT = {
 _CHOSEN, _OTHER = "#0b5cad", "#55636f"
 
 
-@dataclass(frozen=True)
-class Point:
+class Point(NamedTuple):
     """A point of a chart, with the limits of its height where they are known."""
 
     x: float
@@ -41,36 +39,12 @@ class Point:
     is_marked: bool = False
 
 
-@dataclass(frozen=True)
-class Chart:
-    """Points over two axes, and a line: through them, or where both numbers are equal."""
-
-    area: Area
-    ticks: list[tuple[float, str]]
-    heights: list[tuple[float, str]]
-    x_label: str
-    y_label: str
-    points: list[Point]
-    line: str
-
-    @property
-    def width(self) -> float:
-        """Of the whole picture."""
-        return self.area.right + 16
-
-    @property
-    def height(self) -> float:
-        """Of the whole picture."""
-        return self.area.bottom + 42
-
-
-@dataclass(frozen=True)
-class Extra:
+class Extra(NamedTuple):
     """A section: text, charts and table."""
 
     title: str
     text: str
-    charts: list[Chart]
+    charts: list[dict[str, Any]]
     heads: list[str]
     rows: list[list[str]]
 
@@ -82,8 +56,11 @@ def _chart(
     y: tuple[float, float],
     *,
     diagonal: bool,
-) -> Chart:
-    """Chart of points (x, y, low, high, colour, label, is marked)."""
+) -> dict[str, Any]:
+    """Chart of points (x, y, low, high, colour, label, is marked), for the template.
+
+    Its line goes through them, or is where both numbers are equal.
+    """
     area = Area(66.0, 10.0, 300.0 if diagonal else 380.0, 300.0 if diagonal else 230.0, x, y)
     placed = []
     for at, height, low, high, *rest in points:
@@ -93,15 +70,16 @@ def _chart(
     line = "M" + "L".join(f"{point.x:g} {point.y:g}" for point in placed)
     if diagonal:
         line = f"M{area.left:g} {area.bottom:g}L{area.right:g} {area.top:g}"
-    return Chart(
-        area=area,
-        ticks=[(area.across(value), number(value)) for value in round_numbers(*x, 6)],
-        heights=[(area.down(value), number(value)) for value in round_numbers(*y, 6)],
-        x_label=labels[0],
-        y_label=labels[1],
-        points=placed,
-        line=line,
-    )
+    return {
+        "area": area,
+        "width": area.right + 16,
+        "height": area.bottom + 42,
+        "ticks": [(area.across(value), number(value)) for value in round_numbers(*x, 6)],
+        "heights": [(area.down(value), number(value)) for value in round_numbers(*y, 6)],
+        "labels": labels,
+        "points": placed,
+        "line": line,
+    }
 
 
 def _padded(values: Any) -> tuple[float, float]:

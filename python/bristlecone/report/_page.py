@@ -9,7 +9,6 @@ from typing import Any
 from bristlecone._model.files import write_files
 from bristlecone._view.fitted import check_tree
 from bristlecone._view.view import View
-from bristlecone.exceptions import InvalidParameterError
 from bristlecone.report._case import case
 from bristlecone.report._drawing import draw
 from bristlecone.report._extras import held_out
@@ -105,8 +104,6 @@ def html_report(
     """
     check_engine()
     check_tree(tree, "html_report")
-    if not 0 < confidence < 1:
-        raise InvalidParameterError(f"confidence must lie in (0, 1); got {confidence!r}")
     view = View(tree, confidence, time_label)
     if times is None:
         times = view.default_times() if view.has_curves else []
