@@ -339,6 +339,7 @@ def test_every_kind_of_leaf_has_its_panel():
         page = Page(html_report(model))
         assert headline in page.text
         assert type(model).__name__ in page.words  # in the methods section
+        assert "rows" in page.text and "n_samples" not in page.text
         assert "Optimal among trees over these" in page.words
         assert not page.having("overview")
     page = Page(html_report(classes))
@@ -347,7 +348,9 @@ def test_every_kind_of_leaf_has_its_panel():
     page = Page(html_report(numbers))
     assert len(page.having("diamond")) == 3 * numbers.n_leaves_
     assert all(f"{mean:.4g}" in page.text for mean in numbers.leaves_.predicted)
+    assert {"class", "share of mild", "weight of mild"} <= set(Page(html_report(classes)).text)
     page = Page(html_report(policy))
+    assert {"treatment", "value of 1"} <= set(page.text)
     assert all(f"{value:.3g}" in page.text for value in policy.leaves_.values.ravel())
     page = Page(html_report(own))
     for fact in own.leaves_.facts():

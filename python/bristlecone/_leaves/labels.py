@@ -50,6 +50,7 @@ class LabelLeaves(Leaves):
 
     tree_kind, has_labels = "Policy tree", True
     _column, _caption = "value", "Bars: estimated mean outcome of every treatment."
+    _headings = ("treatment", "value")
 
     @property
     def order(self) -> NDArray[Any]:
@@ -92,10 +93,12 @@ class LabelLeaves(Leaves):
         return [("treatment", self._given(), ()), ("outcome", self.values, self._keys)]
 
     def heading(self, column: str, time_label: str) -> str:
-        if column == "label":
-            return "treatment"
         start, _, name = column.partition("_")
-        return f"value of {name}" if start == "value" else super().heading(column, time_label)
+        if column == "label":
+            return self._headings[0]
+        if start in ("value", "share") and name:
+            return f"{self._headings[1] if start == 'value' else start} of {name}"
+        return super().heading(column, time_label)
 
     def predict(self, rows: NDArray[np.int64]) -> NDArray[Any]:
         """Label of every row, shape (n,)."""
@@ -145,6 +148,7 @@ class ClassLeaves(LabelLeaves):
 
     tree_kind, score_name, compared = "Classification tree", "accuracy", "shares"
     _column, _caption, _span = "share", "Bars: share of every class.", (0.0, 1.0)
+    _headings = ("class", "weight")
 
     @property
     def _shown_values(self) -> Floats:
@@ -155,11 +159,6 @@ class ClassLeaves(LabelLeaves):
 
     def outputs(self, times: Mapping[str, float]) -> list[Output]:
         return [("label", self._given(), ()), ("probability", self.shares, self._keys)]
-
-    def heading(self, column: str, time_label: str) -> str:
-        start, _, name = column.partition("_")
-        told = {"value": "weight", "share": "share"}.get(start)
-        return f"{told} of {name}" if told else column
 
     @staticmethod
     def shares_of(tree: Tree, values: Floats, shrinkage: float, *, balanced: bool) -> Floats:
