@@ -268,12 +268,13 @@ class BaseTree(BaseEstimator):
             weight and the share of every class, of policies the value of every treatment, of
             regressors mean, variance and quantiles. Of survival trees, each of its own rows:
             ``n_events``, ``median`` with limits (Kaplan–Meier; Brookmeyer and Crowley), for every
-            time T ``kaplan_meier_T`` with limits (log-log), ``rmst`` (restricted mean up to
-            ``tau``, to which all leaves were observed) with its standard error ``rmst_error``
-            (Greenwood), ``hazard_ratio`` to all rows with limits (events over those expected;
-            Garwood), ``logrank_p`` (against all other rows; by counts, whatever the rows weigh);
-            and as predicted ``theta``, ``risk``, ``model_median``, ``survival_T``, of a soft tree
-            for the row with the mean linear predictor.
+            time T ``kaplan_meier_T`` with limits (log-log; NaN before the first event), ``rmst``
+            (restricted mean up to ``tau``, to which all leaves were observed) with its standard
+            error ``rmst_error`` (Greenwood; NaN if no event happened by then), ``hazard_ratio`` to
+            all rows with limits (events over those expected; Garwood), ``logrank_p`` (against all
+            other rows; by counts, whatever the rows weigh); and as predicted ``theta``, ``risk``,
+            ``model_median``, ``survival_T``, of a soft tree for the row with the mean linear
+            predictor.
 
         Raises
         ------
