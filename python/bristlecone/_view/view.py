@@ -174,7 +174,7 @@ def bar_rows(
     bars: list[Bar], span: tuple[float, float], width: float, ruler: Ruler, size: float
 ) -> tuple[list[BarRow], float]:
     """Bars beside their names and before their values, and the place of 0; from 0 to ``width``."""
-    gap = 0.5 * ruler.width("n", size)
+    gap = 0.8 * ruler.width("n", size)
     is_bold = any(bar.is_chosen for bar in bars)
     side = ruler.widest([bar.text for bar in bars], size, bold=is_bold) + gap
     names = ruler.widest([shortened(bar.name) for bar in bars], size, bold=is_bold)
