@@ -29,6 +29,7 @@ from bristlecone import (
     OptimalTreeClassifier,
     OptimalTreeRegressor,
 )
+from bristlecone._estimators.searched import again
 from bristlecone.exceptions import SearchCostWarning, SearchLimitWarning
 
 Floats = NDArray[np.float64]
@@ -208,7 +209,7 @@ def measure(limits: list[float], n: int, p: int, depth: int) -> list[dict[str, A
             seconds = time.perf_counter() - start
             categories = [warning.category for warning in caught]
             if cheap is None:
-                problem = model.again(case.X, case.y)[1]
+                problem = again(model, case.X, case.y).problem
                 bits, rows = problem.features.astype(float), np.arange(len(problem.features))
                 sums = case.sums(problem.data)
                 cheap = {

@@ -117,7 +117,7 @@ def fitted(n_rows: int, depth: int) -> dict[str, Any]:
         seconds = time.process_time() - began
         ended.set()
         watcher.join()
-    questions = "\n".join(tree.certificate_.questions) + repr(tree.tree_.threshold.tolist())
+    questions = "\n".join(tree.certificate_.binary_features) + repr(tree.tree_.threshold.tolist())
     return {
         "rows": n_rows,
         "depth": depth,

@@ -125,7 +125,7 @@ def run_cell(data: Arrays, cell: dict[str, Any], folds: int, seed: int) -> dict[
             model = SoftSurvivalTree(
                 leaf=cell["leaf"],
                 depth=cell["depth"],
-                init=cell.get("init", "kmeans"),
+                solver_options={"init": cell.get("init", "kmeans")},
                 n_restarts=1,
                 random_state=1000 * fold + start,
             )

@@ -11,7 +11,7 @@ import sys
 import pytest
 from hypothesis import HealthCheck, settings
 
-from bristlecone._estimators.searched import SearchedTree
+from bristlecone._fit.search import Limits
 
 # Pictures are drawn into memory.
 os.environ["MPLBACKEND"] = "Agg"
@@ -45,9 +45,9 @@ def no_figure_stays_open():
 @pytest.fixture
 def as_many_threads_as_asked_for(monkeypatch):
     """Small searches run them too, on a machine with one core as well."""
-    run = SearchedTree.run
+    settings = Limits.settings
 
-    def threaded(self, search, problem, **options):
-        return run(self, search, problem, options={"cells_per_thread": 1}, **options)
+    def threaded(self, problem, **others):
+        return settings(self, problem, **{"options": {"cells_per_thread": 1}, **others})
 
-    monkeypatch.setattr(SearchedTree, "run", threaded)
+    monkeypatch.setattr(Limits, "settings", threaded)

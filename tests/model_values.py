@@ -61,7 +61,7 @@ def certificate(parameters, n_samples, questions, **more):
         "status": "optimal",
         "objective_value": 0.5,
         "lower_bound": 0.5,
-        "questions": questions,
+        "binary_features": questions,
         "parameters": parameters,
         "settings": {"min_events_leaf": 5, "prior": np.float64(10.0)},
         "trace": ((0.0, np.inf, -np.inf), (0.1, 0.5, 0.5)),
@@ -244,7 +244,7 @@ def model_of(estimator, tree, leaves, encoder, proof):
             },
             tree=record.of(tree),
             leaves=document.ESTIMATORS[estimator].of(leaves, tree),
-            encoder=encoder.to_record(),
+            encoder=encoder._to_record(),
             certificate=document.CertificateRecord.of(proof),
             checksum="",
         )

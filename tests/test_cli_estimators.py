@@ -116,9 +116,9 @@ CASES = {
         ("--target", "ill", "--cost-matrix", "0,3", "1.5,0", "--feature-costs", "age=0.1",
          "drug=0.2", "--feature-groups", "age=visit", "drug=visit", "--feature-discounts",
          "drug=0.05", "--max-depth", 2),
-        {"cost_matrix": [[0, 3], [1.5, 0]], "feature_costs": {"age": 0.1, "drug": 0.2},
-         "feature_groups": {"age": "visit", "drug": "visit"}, "feature_discounts": {"drug": 0.05},
-         "max_depth": 2},
+        {"cost_matrix": [[0, 3], [1.5, 0]], "feature_costs": {
+            "age": {"cost": 0.1, "group": "visit"},
+            "drug": {"cost": 0.2, "group": "visit", "discounted_cost": 0.05}}, "max_depth": 2},
         "ill",
     ),
     "fair": Case(
@@ -315,7 +315,7 @@ def test_no_tree_within_the_constraints_is_an_error(capsys, folder):
         (("cost-sensitive", "--target", "ill", "--feature-costs", "age=1", "age=2"),
          "--feature-costs: 'age' is given twice"),
         (("cost-sensitive", "--target", "ill", "--feature-groups", "age=1"),
-         "--feature-groups needs --feature-costs"),
+         "--feature-groups: 'age' needs --feature-costs, too"),
         (("cost-sensitive", "--target", "ill", "--cost-matrix", "0,1", "1"),
          "--cost-matrix: 2 rows of 2, 1 numbers are no square matrix"),
         (("cost-sensitive", "--target", "ill", "--cost-matrix", "costs.csv"),

@@ -63,20 +63,23 @@ def test_costs_by_row():
 
 
 # Prices of questions: columns 0 and 1 come from one measurement, 1, 2 and 3 share a group.
-PRICES = {
-    "feature_costs": [0.3, 0.3, 0.2, 0.4, 0.0],
-    "feature_discounts": [0.3, 0.1, 0.05, 0.4, 0.0],
-    "feature_groups": [None, "blood", "blood", "blood", None],
-    "feature_origins": ["scan", "scan", None, None, None],
-}
+COSTS = [
+    {"cost": 0.3, "origin": "scan"},
+    {"cost": 0.3, "origin": "scan", "group": "blood", "discounted_cost": 0.1},
+    {"cost": 0.2, "group": "blood", "discounted_cost": 0.05},
+    {"cost": 0.4, "group": "blood", "origin": None},
+    0.0,
+]
+PRICES = {"feature_costs": COSTS}
 
 
 def price(asked, f):
-    origins, groups = [0, 0, 2, 3, 4], PRICES["feature_groups"]
+    costs, discounts = [0.3, 0.3, 0.2, 0.4, 0.0], [0.3, 0.1, 0.05, 0.4, 0.0]
+    origins, groups = [0, 0, 2, 3, 4], [None, "blood", "blood", "blood", None]
     if origins[f] in [origins[above] for above in asked]:
         return 0.0
     discounted = groups[f] is not None and groups[f] in [groups[above] for above in asked]
-    return PRICES["feature_discounts" if discounted else "feature_costs"][f]
+    return (discounts if discounted else costs)[f]
 
 
 @pytest.mark.parametrize("max_depth", [1, 2, 3])
@@ -151,17 +154,21 @@ def test_a_saved_model_keeps_costs_and_prices():
         ({"feature_costs": {"age": 1.0}}, "feature_costs names 'age'"),
         ({"feature_costs": {7: 1.0}}, "feature_costs names column 7"),
         ({"feature_costs": [-1, 0, 0, 0, 0]}, r"feature_costs\[0\] is -1.0"),
-        ({"feature_groups": ["a"] * 5}, "feature_groups needs feature_costs"),
+        ({"feature_costs": {2: {"group": "a"}}}, "feature_costs has no 'cost' for column 'x2'"),
         (
-            {"feature_costs": [1.0] * 5, "feature_discounts": {2: 3.0}},
-            "feature_discounts is 3 for column 'x2', more than its cost of 1",
+            {"feature_costs": {2: {"cost": 1, "grup": "a"}}},
+            "feature_costs has an unknown key 'grup' for column 'x2'",
+        ),
+        (
+            {"feature_costs": {2: {"cost": 1.0, "discounted_cost": 3.0}}},
+            "the discounted cost of column 'x2' is 3, more than its cost of 1",
         ),
         (
             {
                 "feature_costs": [1.0] * 5,
                 "encoder": KBinsDiscretizer(2, strategy="uniform"),
             },
-            "feature_costs needs to know which column",
+            "feature_costs needs the column of every binary feature",
         ),
     ],
     ids=lambda value: str(value)[:40],

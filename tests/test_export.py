@@ -100,7 +100,7 @@ def test_median_that_is_not_reached_says_so():
 def test_dictionary_is_plain_and_holds_the_tree(model):
     described = export_dict(model)
     assert json.loads(json.dumps(described, allow_nan=False)) == described
-    assert described["question"] == "gene"
+    assert described["split"] == "gene"
     assert (described["node"], described["n_samples"], described["weight"]) == (0, 12, 12.0)
     leaf = described["no"]["yes"]
     of_leaf = model.leaf_statistics_[1]

@@ -89,7 +89,7 @@ def test_splits_of_soft_trees_and_of_own_encoders_say_what_they_are():
     np.testing.assert_array_equal(logit >= 0, soft.apply(study.X) == root["yes"]["node"])
     tree, _ = of_own_encoder()
     root = export_dict(tree)
-    assert (root["kind"], root["feature"]) == ("own", root["question"])
+    assert (root["kind"], root["feature"]) == ("own", root["split"])
 
 
 def of_own_encoder():
@@ -194,7 +194,7 @@ def test_graphviz_draws_every_node_in_the_words_of_the_tree(odd):
     model, _ = odd
     found = drawn(model)
     assert len(found) == model.tree_.node_count
-    for node, question in model.questions_.items():
+    for node, question in model.splits_.items():
         assert "".join(found[node]) == question.replace("\n", " ")
     for leaf, facts in zip(model.tree_.leaves.tolist(), model.leaves_.facts(), strict=True):
         rows = model.tree_.n_node_samples[leaf]

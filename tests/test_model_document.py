@@ -38,7 +38,7 @@ def restored(text, parameters):
         DesignRecord: DesignEncoder,
     }
     with within("encoder"):
-        encoder = kinds[type(model.encoder)].from_record(model.encoder)
+        encoder = kinds[type(model.encoder)]._from_record(model.encoder)
     with within("tree"):
         tree = model.tree.value(encoder)
     with within("certificate"):
@@ -84,8 +84,8 @@ def test_tree_leaves_and_certificate_come_back_to_the_last_bit(kind):
     else:
         np.testing.assert_array_equal(leaves.predict(located[0]), parts[2].predict(located[1]))
     assert leaves.facts() == parts[2].facts()
-    again = type(parts[3]).from_record(document.parse(text).encoder)
-    assert again.to_record() == parts[3].to_record()
+    again = type(parts[3])._from_record(document.parse(text).encoder)
+    assert again._to_record() == parts[3]._to_record()
 
 
 def test_texts_are_the_same_whenever_they_are_written():

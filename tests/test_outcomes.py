@@ -166,7 +166,7 @@ def test_losses_of_a_reference_take_every_form(form):
         OptimalSurvivalTree(max_depth=2),
         OptimalSurvivalTree(max_depth=1, objective="brier"),
         GreedySurvivalTree(max_depth=2),
-        SoftSurvivalTree(depth=1, random_state=0, n_restarts=1, max_iter=5),
+        SoftSurvivalTree(depth=1, random_state=0, n_restarts=1, solver_options={"max_iter": 5}),
     ],
     ids=["likelihood", "brier", "greedy", "soft"],
 )

@@ -129,7 +129,7 @@ def test_both_directions_are_tidy_and_tell_every_question_and_leaf(trees, direct
     told = texts(ax)
     assert [f"leaf {node}" in told for node in tree.tree_.leaves] == [True] * 8
     drawn = "".join(told).replace(" ", "")
-    for question in tree.questions_.values():
+    for question in tree.splits_.values():
         assert question.replace(" ", "") in drawn
 
 

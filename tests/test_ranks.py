@@ -93,7 +93,7 @@ def test_features_by_ranks_are_those_of_transform(missing, thresholds, weighted)
     rng = np.random.default_rng(1)
     weight = rng.uniform(0.1, 2.0, len(X)) if weighted else None
     encoder = BinaryEncoder(thresholds=thresholds, missing=missing)
-    read = encoder.fit_columns(X, sample_weight=weight)
+    read = encoder._fit_columns(X, sample_weight=weight)
     for columns in (rank_columns(encoder, X, read), rank_columns(encoder, X)):
         place, gap = columns.questions(encoder)
         found = _core.encode_ranks(columns.ranks, place, gap, columns.n_rows)
@@ -111,7 +111,7 @@ def test_rows_of_weight_zero_leave_the_columns_to_be_read_again():
     X = frame(0, 60)
     weight = np.ones(len(X))
     weight[:7] = 0.0
-    assert BinaryEncoder().fit_columns(X, sample_weight=weight) is None
+    assert BinaryEncoder()._fit_columns(X, sample_weight=weight) is None
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -126,8 +126,8 @@ def test_trees_of_arrays_frames_and_transposed_arrays_are_the_same(seed):
     ]
     for other in fits[1:]:
         assert other.objective_value_ == fits[0].objective_value_
-        assert other.questions_ == fits[0].questions_
-        assert other.certificate_.questions == fits[0].certificate_.questions
+        assert other.splits_ == fits[0].splits_
+        assert other.certificate_.binary_features == fits[0].certificate_.binary_features
     assert fits[0].certificate_.fingerprint == fits[1].certificate_.fingerprint
 
 

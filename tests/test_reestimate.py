@@ -54,7 +54,7 @@ def test_other_rows_give_leaves_that_verify(name):
     honest = tree.reestimate(other.X, other.y, **other.rows)
     assert dumps(tree) == before
     assert type(honest) is type(tree)
-    assert honest.questions_ == tree.questions_
+    assert honest.splits_ == tree.splits_
     np.testing.assert_array_equal(honest.apply(first.X), tree.apply(first.X))
     assert honest.tree_.n_node_samples[0] == 80
     found = verify(honest, other.X, other.y, **other.rows)

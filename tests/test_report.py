@@ -77,7 +77,7 @@ def test_report_shows_every_leaf_question_and_number_of_the_proof(tree):
         assert f"{leaf.n_samples} rows, {leaf.n_events} events" in page.text
         assert f"median {leaf.curve.median:g}" in page.text
         assert f"{leaf.curve.median:g} ({lower:.3g} to {upper:.3g})" in page.text
-    for question in tree.questions_.values():
+    for question in tree.splits_.values():
         assert question in page.text
     for rule in leaf_rules(tree):
         assert rule_text(rule) in page.text
@@ -202,10 +202,10 @@ def test_text_from_outside_is_escaped():
     assert not {"i", "u", "q"} & {tag for tag, _ in parsed.tags}
     assert page.count("<script") == page.count("</script>") == 2
     assert "<!--" not in page.replace("<!-- y", "", 0).partition("<body")[2]
-    for text in ("<i>", "</p>", "<u>", "<q>", *tree.questions_.values()):
+    for text in ("<i>", "</p>", "<u>", "<q>", *tree.splits_.values()):
         assert text in "".join(parsed.text)
     (data,) = (text for text in parsed.raw if text.startswith("{"))
-    assert list(json.loads(data)["questions"].values()) == list(tree.questions_.values())
+    assert list(json.loads(data)["questions"].values()) == list(tree.splits_.values())
 
 
 def test_a_single_leaf_and_one_time_can_be_drawn():
@@ -247,7 +247,7 @@ def test_long_names_are_broken_into_lines_and_told_in_full():
     frame = pd.DataFrame({name: np.arange(40.0)})
     tree = OptimalTreeRegressor(max_depth=1).fit(frame, np.arange(40.0) > 20)
     page = html_report(tree)
-    (question,) = tree.questions_.values()
+    (question,) = tree.splits_.values()
     title = question.replace("<", "&lt;")
     assert f"<title>{title}</title>" in page
     split = part(page, '<g class="node split"', "</g>")
@@ -374,7 +374,7 @@ def test_a_soft_tree_is_drawn_with_its_largest_weights(veterans):
     assert "Soft survival tree" in page.text
     for weights in model.tree_.weights:
         assert f"{weights[np.argmax(np.abs(weights))]:+.3g}" in page.text
-    assert all(question in page.text for question in model.questions_.values())
+    assert all(question in page.text for question in model.splits_.values())
     (data,) = (json.loads(text) for text in page.raw if text.startswith("{"))
     assert np.array(data["case"]["weights"]).shape[0] == 3
 

@@ -134,7 +134,7 @@ def test_questions_of_an_encoder_of_ones_own_stay_as_they_are():
     X = pd.DataFrame({"age": np.arange(20.0)})
     bins = KBinsDiscretizer(2, encode="onehot-dense", strategy="uniform", random_state=0)
     tree = OptimalTreeClassifier(encoder=bins, max_depth=1).fit(X, X["age"] > 9)
-    name = tree.questions_[0]
+    name = tree.splits_[0]
     assert name in bins.fit(X).get_feature_names_out()
     assert leaf_rules(tree) == [[name], [f"not {name}"]]
     own = Question(kind="own", column="a or b")

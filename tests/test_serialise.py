@@ -106,7 +106,7 @@ ALIKE = {
 @pytest.mark.parametrize(
     "kind",
     [
-        SoftSurvivalTree(depth=1, max_iter=5, n_restarts=1, random_state=0),
+        SoftSurvivalTree(depth=1, solver_options={"max_iter": 5}, n_restarts=1, random_state=0),
         OptimalSurvivalTree(max_depth=2, min_events_leaf=1),
     ],
     ids=["soft", "optimal"],

@@ -56,10 +56,9 @@ def test_the_objective_never_rises_between_accepted_steps(solver, fair, l1):
         model = SoftSurvivalTree(
             solver=solver,
             l1=l1,
-            init=init,
             n_restarts=2,
             random_state=0,
-            tol=1e-3,
+            solver_options={"init": init, "tol": 1e-3},
             min_leaf_share=0.0,
             fairness=CurveParity(0.001) if fair else None,
         ).fit(X, y, **groups)
@@ -79,7 +78,7 @@ def test_a_known_tree_is_recovered(leaf, solver):
         solver=solver,
         l2=0.001,
         split_l2=1e-5,
-        init="random",
+        solver_options={"init": "random"},
         n_restarts=4,
         random_state=0,
     ).fit(X, y)
@@ -162,7 +161,13 @@ def test_restarts_reproduce_and_do_not_depend_on_the_processes():
 def test_the_unit_of_time_does_not_matter(leaf, unit):
     X, (event, time), _ = simulated("weibull", n=200)
     one, other = (
-        fitted(X, (event, scale * time), leaf=leaf, tol=1e-8, max_iter=5000, n_restarts=1)
+        fitted(
+            X,
+            (event, scale * time),
+            leaf=leaf,
+            solver_options={"tol": 1e-8, "max_iter": 5000},
+            n_restarts=1,
+        )
         for scale in (1.0, unit)
     )
     np.testing.assert_array_equal(one.apply(X), other.apply(X))
@@ -175,7 +180,9 @@ def test_the_units_of_the_features_do_not_matter_and_coefficients_are_in_them():
     X, y, _ = simulated("weibull", n=200)
     unit, origin = np.array([1e6, 1e-6, 1.0, 37.0]), np.array([0.0, 0.0, 1e3, -5.0])
     Z = X * unit + origin
-    one, other = (fitted(W, y, tol=1e-8, max_iter=5000, n_restarts=1) for W in (X, Z))
+    one, other = (
+        fitted(W, y, solver_options={"tol": 1e-8, "max_iter": 5000}, n_restarts=1) for W in (X, Z)
+    )
     np.testing.assert_array_equal(one.apply(X), other.apply(Z))
     np.testing.assert_allclose(other.coef_ * unit, one.coef_, rtol=1e-3, atol=1e-4)
     logit = Z @ other.coef_.T + other.intercept_
@@ -213,7 +220,13 @@ def test_awkward_data_give_finite_curves(leaf, kind):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BristleconeWarning)
         model = fitted(
-            X, (event, time), leaf=leaf, l2=0.0, split_l2=0.0, max_iter=200, n_restarts=1
+            X,
+            (event, time),
+            leaf=leaf,
+            l2=0.0,
+            split_l2=0.0,
+            solver_options={"max_iter": 200},
+            n_restarts=1,
         )
     assert np.isfinite(model.objective_value_)
     at = np.array([0.0, time.min() / 10, *np.quantile(time, [0.1, 0.5, 0.9]), 10 * time.max()])
@@ -258,10 +271,10 @@ def test_times_of_zero_become_half_the_least_positive_one():
 def test_a_fit_that_does_not_converge_names_the_parts():
     X, y, _ = simulated("weibull", n=200)
     with pytest.warns(FitConvergenceWarning, match=r"max_iter=2 .*split 0 .*leaf 2"):
-        model = fitted(X, y, solver="joint", max_iter=2, n_restarts=1)
+        model = fitted(X, y, solver="joint", solver_options={"max_iter": 2}, n_restarts=1)
     assert not model.converged_
     with pytest.warns(FitConvergenceWarning, match=r"gradient.* in leaf \d"):
-        fitted(X, y, depth=0, max_iter=1, tol=1e-12)
+        fitted(X, y, depth=0, solver_options={"max_iter": 1, "tol": 1e-12})
 
 
 # Sparsity
@@ -275,13 +288,13 @@ def test_lasso_leaves_features_out_and_counts_those_used():
         frame[f"noise{k}"] = random.normal(size=600)
     counts = []
     for l1 in (0.0, 0.003, 0.01, 10.0):
-        model = fitted(frame, y, depth=1, split_l2=1e-5, l1=l1, init="random")
+        model = fitted(frame, y, depth=1, split_l2=1e-5, l1=l1, solver_options={"init": "random"})
         counts.append(model.n_features_used_)
         used = (model.coef_ != 0).any(axis=0)
         assert model.features_used_ == [n for n, u in zip(frame, used, strict=True) if u]
     assert counts[0] == 10 and counts[-1] == 0
     assert sorted(counts, reverse=True) == counts and counts[2] < counts[0]
-    sparse = fitted(frame, y, depth=1, split_l2=1e-5, l1=0.01, init="random")
+    sparse = fitted(frame, y, depth=1, split_l2=1e-5, l1=0.01, solver_options={"init": "random"})
     assert set(sparse.features_used_) >= {"a", "b"}
 
 
@@ -303,7 +316,7 @@ def test_a_larger_penalty_brings_the_groups_together():
                 sensitive_features=group,
                 fairness=CurveParity(rho / pairs),
                 n_restarts=1,
-                tol=1e-3,
+                solver_options={"tol": 1e-3},
             ).fairness_distance_
             for rho in (0, 1, 100)
         ]

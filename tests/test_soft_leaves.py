@@ -174,7 +174,9 @@ def gbsg2():
 
 
 def single(leaf, X, event, time, **parameters):
-    model = SoftSurvivalTree(depth=0, leaf=leaf, l2=0.0, tol=1e-8, max_iter=5000, **parameters)
+    model = SoftSurvivalTree(
+        depth=0, leaf=leaf, l2=0.0, solver_options={"tol": 1e-8, "max_iter": 5000}, **parameters
+    )
     return model.fit(X, (event, time))
 
 

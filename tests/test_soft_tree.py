@@ -138,7 +138,7 @@ def test_text_shows_weights_that_compare_and_the_dictionary_those_of_the_users_u
     assert text.endswith("weights: over the range of each column in training, largest first\n")
     span = np.ptp(X.to_numpy(), axis=0)
     over_range = dict(zip(X.columns, model.coef_[0] * span, strict=True))
-    terms = re.findall(r"([+-][\d.e-]+) \[(x\d)\]", tree["question"])
+    terms = re.findall(r"([+-][\d.e-]+) \[(x\d)\]", tree["split"])
     assert [f"{over_range[name]:+.3g}" for _, name in terms] == [weight for weight, _ in terms]
     shown = [abs(over_range[name]) for _, name in terms]
     assert shown == sorted(map(abs, over_range.values()), reverse=True)[: len(shown)]

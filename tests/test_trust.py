@@ -82,15 +82,15 @@ def test_alternatives_are_the_best_trees_with_other_questions(case):
     for questions, value in trees(X, np.arange(len(X)), parameters["max_depth"], loss, most):
         if questions[0] is not None:
             best[questions[0]] = min(best.get(questions[0], np.inf), value)
-    root = table[table["node"] == 0].set_index("question")
+    root = table[table["node"] == 0].set_index("alternative")
     assert set(root.index) == set(best)
     for question, value in best.items():
         assert root.loc[question, "objective"] == pytest.approx(value, abs=1e-9)
     assert (table["difference"] >= -1e-9).all()
-    asked = table[table["is_asked"]]
+    asked = table[table["is_chosen"]]
     np.testing.assert_allclose(asked["difference"], 0.0, atol=1e-9)
-    assert set(asked["node"]) == set(tree.questions_)
-    assert ((table["split"] == table["question"]) <= table["is_asked"]).all()
+    assert set(asked["node"]) == set(tree.splits_)
+    assert ((table["split"] == table["alternative"]) <= table["is_chosen"]).all()
 
 
 def test_alternatives_of_a_survival_tree_are_its_fits_with_one_question():
@@ -98,7 +98,7 @@ def test_alternatives_of_a_survival_tree_are_its_fits_with_one_question():
     X = X > 0
     for objective in ("likelihood", "brier"):
         tree = OptimalSurvivalTree(objective=objective, max_depth=1).fit(X, y)
-        table = alternatives(tree, X, y).set_index("question")
+        table = alternatives(tree, X, y).set_index("alternative")
         for column in X:
             alone = OptimalSurvivalTree(objective=objective, max_depth=1).fit(X[[column]], y)
             if alone.n_leaves_ == 2:
@@ -230,8 +230,8 @@ def test_stability_of_a_clear_split_and_of_noise():
     assert columns.loc["a", "root"] == columns.loc["a", "anywhere"] == 1
     assert columns["root"].sum() == pytest.approx(1.0)
     splits = found.splits.set_index("node")
-    assert splits.loc[0, "n_reached"] == 40 and splits.loc[0, "same_question"] == 1
-    assert (splits.drop(index=0)["same_question"] < 0.9).any()
+    assert splits.loc[0, "n_reached"] == 40 and splits.loc[0, "same_split"] == 1
+    assert (splits.drop(index=0)["same_split"] < 0.9).any()
     assert 0 < found.optimism < 0.2
     assert found.corrected == found.score - found.optimism
     np.testing.assert_array_equal(found.together, found.together.T)
@@ -240,9 +240,9 @@ def test_stability_of_a_clear_split_and_of_noise():
     assert apart.max() == 0
     leaves = found.leaves
     # Left out, extreme leaves predict less extremely.
-    ends = leaves.sort_values("told").iloc[[0, -1]]
-    assert ends["expected"].iloc[0] > ends["told"].iloc[0]
-    assert ends["expected"].iloc[1] < ends["told"].iloc[1]
+    ends = leaves.sort_values("predicted").iloc[[0, -1]]
+    assert ends["expected"].iloc[0] > ends["predicted"].iloc[0]
+    assert ends["expected"].iloc[1] < ends["predicted"].iloc[1]
 
 
 def test_stability_of_every_kind_of_leaf():

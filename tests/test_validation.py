@@ -374,7 +374,7 @@ def test_the_guide_and_the_docstring_list_every_known_name():
     for role, known in (("event", words.EVENTS), ("time", words.TIMES), ("entry", words.ENTRIES)):
         known = known | {letter for letter, of in words.LETTERS.items() if of == role}
         row = re.search(rf"^\| {role} \|(.*)\|$", guide, re.MULTILINE)[1]
-        listed = re.search(rf"\* the {role}:([^;.]*)[;.]", docstring)[1]
+        listed = re.search(rf"\* {role}:([^;.]*)[;.]", docstring)[1]
         if role == "entry":
             assert known <= set(re.findall(r"\w+", row)) & set(re.findall(r"\w+", listed))
         else:

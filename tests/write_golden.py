@@ -65,7 +65,9 @@ def labelled(labels, **parameters):
 
 
 def soft(leaf, **more):
-    tree = bc.SoftSurvivalTree(depth=1, leaf=leaf, n_restarts=1, random_state=0, tol=1e-2, **more)
+    tree = bc.SoftSurvivalTree(
+        depth=1, leaf=leaf, n_restarts=1, random_state=0, solver_options={"tol": 1e-2}, **more
+    )
     return tree.fit(X, Y, sensitive_features=GROUP if more else None)
 
 
@@ -113,9 +115,10 @@ VARIANTS = {
     ),
     "CostSensitiveTreeClassifier-prices": lambda: bc.CostSensitiveTreeClassifier(
         cost_matrix=[[0.0, 1.0], [4.0, 0.0]],
-        feature_costs={"Alter": 0.01, "stage": 0.02},
-        feature_groups={"Alter": "form", "stage": "form"},
-        feature_discounts={"Alter": 0.005, "stage": 0.01},
+        feature_costs={
+            "Alter": {"cost": 0.01, "group": "form", "discounted_cost": 0.005},
+            "stage": {"cost": 0.02, "group": "form", "discounted_cost": 0.01},
+        },
         **TINY,
     ).fit(X, CODE),
     "FairTreeClassifier-parity": lambda: bc.FairTreeClassifier(

@@ -56,10 +56,16 @@ def _cost_sensitive(problem: Problem) -> Any:
     make = partial(
         bristlecone.CostSensitiveTreeClassifier,
         cost_matrix=target["cost_matrix"],
-        feature_costs=target["feature_cost"],
-        feature_discounts=target["feature_discount"],
-        feature_origins=target["feature_origin"].tolist(),
-        feature_groups=groups,
+        feature_costs=[
+            {"cost": cost, "discounted_cost": discount, "origin": origin, "group": group}
+            for cost, discount, origin, group in zip(
+                target["feature_cost"].tolist(),
+                target["feature_discount"].tolist(),
+                target["feature_origin"].tolist(),
+                groups,
+                strict=True,
+            )
+        ],
     )
     return make, target["y"], {}
 

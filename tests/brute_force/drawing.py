@@ -34,7 +34,6 @@ def shared_parameters(rng):
         "memory_limit": one_of(rng, None, 1 << 28),
         "n_jobs": one_of(rng, None, None, 1, 1, 2, -1),
         "encoder": one_of(rng, "auto", as_given()),
-        "random_state": one_of(rng, None, 7, np.random.RandomState(0)),
         "verbose": one_of(rng, 0, 1, True),
     }
     unlimited = parameters["max_depth"] is None and parameters["max_leaf_nodes"] is None

@@ -23,6 +23,7 @@ from checks import (
 from drawing import Amount, Chosen, one_of
 
 from bristlecone._core import backends, tasks
+from bristlecone._estimators.searched import again
 from bristlecone.exceptions import InfeasibleError
 
 
@@ -165,7 +166,12 @@ def no_switch_changes_what_is_found(problem, rng):
     model = fitted(problem)
     if model.status_ == "infeasible":
         return []
-    copy, data, engine = model.again(problem.X, **problem.fit)
+    asked = again(model, problem.X, **problem.fit)
+    engine = asked.search.engine(asked.problem)
+
+    def run(function, **others):
+        return function(**asked.search.limits.settings(asked.problem, **others))
+
     read = READ[engine.solve.args[0]]
     drawn = {
         name: one_of(rng, *values)
@@ -185,31 +191,31 @@ def no_switch_changes_what_is_found(problem, rng):
         assert is_near(found.objective, best), (drawn, found.objective, shown(best))
         assert found.lower_bound <= found.objective, drawn
 
-    found = copy.run(engine.solve, data, **settings)
+    found = run(engine.solve, **settings)
     check(found, told)
-    tree = copy.found(found, data, 0.0)
+    tree = asked.tree(found, asked.problem, 0.0)
     check_tree(problem, tree)
     # The same tree again with the same switches.
-    again = copy.run(engine.solve, data, **settings)
-    assert again.objective == found.objective, drawn
-    assert np.array_equal(again.feature, found.feature), drawn
+    repeated = run(engine.solve, **settings)
+    assert repeated.objective == found.objective, drawn
+    assert np.array_equal(repeated.feature, found.feature), drawn
     if engine.path is not None:
-        plainly = copy.run(engine.path, data)
-        otherwise = copy.run(engine.path, data, options=drawn, n_threads=threads)
+        plainly = run(engine.path)
+        otherwise = run(engine.path, options=drawn, n_threads=threads)
         for one, other in zip(plainly, otherwise, strict=True):
             check(other, one.objective)
     if engine.near_optimal is not None:
         near = {"slack": 0.0, "limit": 200}
-        plainly = copy.run(engine.near_optimal, data, **near)
-        otherwise = copy.run(engine.near_optimal, data, options=drawn, n_threads=threads, **near)
+        plainly = run(engine.near_optimal, **near)
+        otherwise = run(engine.near_optimal, options=drawn, n_threads=threads, **near)
         assert plainly[1] == otherwise[1], drawn
         if plainly[1]:
             assert parted(plainly[0]) == parted(otherwise[0]), drawn
     if engine.alternatives is not None and model.n_leaves_ > 1:
         nodes = model.tree_
         arrays = {"tree": (nodes.feature, nodes.children_left, nodes.children_right)}
-        plainly = copy.run(engine.alternatives, data, **arrays)
-        otherwise = copy.run(engine.alternatives, data, options=drawn, **arrays)
+        plainly = run(engine.alternatives, **arrays)
+        otherwise = run(engine.alternatives, options=drawn, **arrays)
         for one, other in zip(plainly[:2], otherwise[:2], strict=True):
             assert np.array_equal(one, other), drawn
         for one, other in zip(plainly[2], otherwise[2], strict=True):

@@ -234,24 +234,22 @@ def costs(rng):
 
 def prices(rng, columns, ranges):
     """Parameters of the feature prices, and the price of a column after those asked before."""
-    paid = dict.fromkeys(
-        ("feature_costs", "feature_discounts", "feature_groups", "feature_origins")
-    )
     if rng.random() < 0.3:
-        return paid, lambda asked, column: 0.0
+        return {"feature_costs": None}, lambda asked, column: 0.0
     scale = one_of(rng, 0.02, 0.2, 1.0)
     cost = scale * ranges.values(numbers(rng, columns), offset=False)
     discount, group, origin = cost.copy(), [None] * columns, [None] * columns
-    paid["feature_costs"] = by_column(rng, cost.tolist(), 0.0)
+    given = {"cost": cost.tolist()}
     if rng.random() < 0.7:
-        group = [one_of(rng, None, "blood", "urine") for _ in range(columns)]
-        paid["feature_groups"] = by_column(rng, group, None)
+        group = given["group"] = [one_of(rng, None, "blood", "urine") for _ in range(columns)]
         if rng.random() < 0.8:
             discount = cost * one_of(rng, 0.0, 0.5, rng.random(columns))
-            paid["feature_discounts"] = discount.tolist()
+            given["discounted_cost"] = discount.tolist()
     if rng.random() < 0.4:
-        origin = [one_of(rng, None, "x", "y") for _ in range(columns)]
-        paid["feature_origins"] = by_column(rng, origin, None)
+        origin = given["origin"] = [one_of(rng, None, "x", "y") for _ in range(columns)]
+    entries = [{key: values[k] for key, values in given.items()} for k in range(columns)]
+    plain = [entry["cost"] if rng.random() < 0.9 else entry for entry in entries]
+    paid = {"feature_costs": by_column(rng, plain if len(given) == 1 else entries, 0.0)}
 
     def price(asked, column):
         same = origin[column] is not None and origin[column] in {origin[c] for c in asked}

@@ -59,11 +59,11 @@ def an_alternative_is_the_best_tree_with_another_question(problem, rng):
     if stopped:
         model.certificate_.parameters.update(limits(rng))
     table = alternatives(model, problem.X, **problem.fit)
-    names = model.certificate_.questions
+    names = model.certificate_.binary_features
     assert len(set(names)) == len(names)
-    split = [model.questions_[node] for node in table["node"]]
+    split = [model.splits_[node] for node in table["node"]]
     assert split == list(table["split"])
-    columns = table["node"], table["question"], table["objective"], table["n_leaves"]
+    columns = table["node"], table["alternative"], table["objective"], table["n_leaves"]
     found = {}
     for node, question, value, leaves in zip(*columns, strict=True):
         found[(node, names.index(question))] = value, leaves
@@ -76,7 +76,7 @@ def an_alternative_is_the_best_tree_with_another_question(problem, rng):
     difference = np.asarray(table["objective"]) - model.objective_value_
     assert np.array_equal(table["difference"], difference)
     for node, question, asked in zip(
-        table["node"], table["question"], table["is_asked"], strict=True
+        table["node"], table["alternative"], table["is_chosen"], strict=True
     ):
         of_node = divisions(problem, model)[node]
         assert asked == (of_node[names.index(question)] == of_node[model.tree_.feature[node]])

@@ -184,9 +184,10 @@ WRONG = {
     "max_leaf_nodes": [0, 1.5, 10**30],
     "min_samples_leaf": [0, None, 2**63, 1.0, 0.0, "1"],
     "encoder": ["quantiles", 3, BinaryEncoder],
-    "random_state": ["seed"],
     "verbose": [-1, "loud"],
 }
+# Of the classes that take a seed.
+WRONG_SEED = {"random_state": ["seed"]}
 WRONG_SEARCH = {
     **WRONG,
     "max_depth": [*WRONG["max_depth"], None],
@@ -196,6 +197,7 @@ WRONG_SEARCH = {
     "n_jobs": [0, 1.5, 2**63],
 }
 WRONG_SURVIVAL = {
+    **WRONG_SEED,
     "min_events_leaf": [0, True, 1.5, "five", 2**63],
     "prior": [-0.5, None, NAN, "none", HUGE],
     "shrinkage": [-0.1, NAN, "much", None, HUGE],
@@ -207,11 +209,11 @@ OTHER = {
     "max_leaf_nodes": 3,
     "min_samples_leaf": 9,
     "encoder": BinaryEncoder(n_thresholds=2, missing="branch"),
-    "random_state": 7,
     "verbose": 1,
 }
 OTHER_SEARCH = {**OTHER, "leaf_penalty": 0.3, "time_limit": 5.0, "memory_limit": 10**9, "n_jobs": 2}
 OTHER_SURVIVAL = {
+    "random_state": 7,
     "min_events_leaf": 2,
     "prior": 3.0,
     "shrinkage": 2.0,
@@ -330,7 +332,7 @@ SUBJECTS = {
         small={
             "depth": 1,
             "solver": "joint",
-            "tol": 1e-3,
+            "solver_options": {"tol": 1e-3},
             "n_restarts": 1,
             "random_state": 0,
             "min_leaf_share": 0.0,
@@ -339,7 +341,6 @@ SUBJECTS = {
             "depth": [-1, 2.0, True, 11],
             "leaf": ["cox", None],
             "n_knots": [-1, None],
-            "init": ["zeros"],
             "solver": ["sgd", None],
             "n_restarts": [0, 2.5],
             "l2": [-0.1, NAN, "0.1"],
@@ -351,9 +352,14 @@ SUBJECTS = {
             "fairness": [0.01, RmstParity(1.0), CurveParity(-1.0)],
             "max_categories": [0],
             "handle_unknown": ["drop"],
-            "n_macro": [-1],
-            "max_iter": [0],
-            "tol": [-1e-3],
+            "solver_options": [
+                "fast",
+                {"init": "zeros"},
+                {"n_macro": -1},
+                {"max_iter": 0},
+                {"tol": -1e-3},
+                {"steps": 3},
+            ],
             "n_jobs": [0, 1.5],
             "random_state": ["seed"],
             "verbose": [-1],
@@ -362,7 +368,6 @@ SUBJECTS = {
             "depth": 2,
             "leaf": "weibull",
             "n_knots": 3,
-            "init": "random",
             "solver": "nodec",
             "n_restarts": 4,
             "l2": 0.7,
@@ -374,9 +379,7 @@ SUBJECTS = {
             "fairness": CurveParity(2.0),
             "max_categories": 2,
             "handle_unknown": "error",
-            "n_macro": 3,
-            "max_iter": 10,
-            "tol": 0.1,
+            "solver_options": {"init": "random", "n_macro": 3, "max_iter": 10, "tol": 0.1},
             "n_jobs": 2,
             "random_state": 7,
             "verbose": 1,
@@ -393,10 +396,16 @@ SUBJECTS = {
         bad=BAD_LABELS,
         wrong={
             **WRONG_LABELS,
+            **WRONG_SEED,
             "objective": ["mcc2", None],
             "class_weight": [3, "even", {"yes": -1.0}],
         },
-        other={**OTHER_LABELS, "objective": "entropy", "class_weight": {"no": 3.0}},
+        other={
+            **OTHER_LABELS,
+            "random_state": 7,
+            "objective": "entropy",
+            "class_weight": {"no": 3.0},
+        },
         table=("label",),
     ),
     "CostSensitiveTreeClassifier": Subject(
@@ -410,19 +419,25 @@ SUBJECTS = {
         },
         wrong={
             **WRONG_LABELS,
-            "feature_costs": [3, {"x9": 1.0}, {"x0": -1.0}, [1.0]],
-            "feature_discounts": [3, {"x9": 1.0}, {"x0": 99.0}],
-            "feature_groups": [3, {"x9": "blood"}],
-            "feature_origins": [3, {"x9": "blood"}],
+            **WRONG_SEED,
+            "feature_costs": [
+                3,
+                {"x9": 1.0},
+                {"x0": -1.0},
+                [1.0],
+                {"x0": {"cost": 1.0, "discounted_cost": 99.0}},
+                {"x0": {"group": "blood"}},
+            ],
             "cost_matrix": [[[1.0]], "much", [[0, -1], [1, 0]]],
         },
         other={
             **OTHER_LABELS,
+            "random_state": 7,
             "cost_matrix": [[0, 3], [1, 0]],
-            "feature_costs": {"x0": 0.5},
-            "feature_discounts": {"x0": 0.1},
-            "feature_groups": {"x0": "blood", "x1": "blood"},
-            "feature_origins": {"x0": "blood"},
+            "feature_costs": {
+                "x0": {"cost": 0.5, "discounted_cost": 0.1, "group": "blood", "origin": "blood"},
+                "x1": {"cost": 0.0, "group": "blood"},
+            },
         },
         replaced=("cost_matrix",),
         single_row=r"costs has shape \(1, 2\); expected \(1, 1\)",
@@ -490,8 +505,8 @@ SUBJECTS = {
         numbers,
         VALUES,
         bad=BAD_NUMBERS,
-        wrong=WRONG_LABELS,
-        other=OTHER_LABELS,
+        wrong={**WRONG_LABELS, **WRONG_SEED},
+        other={**OTHER_LABELS, "random_state": 7},
         table=("mean",),
     ),
     "OptimalTree": Subject(

@@ -67,11 +67,11 @@ def test_text_and_dictionary_show_every_node(subject):
     counted = [node["n_samples"] for node in nodes]
     assert counted == model.tree_.n_node_samples.tolist()
     for node in nodes:
-        assert ("question" in node) == ("yes" in node) == ("no" in node)
-        if "question" in node:
-            assert node["question"] in text
+        assert ("split" in node) == ("yes" in node) == ("no" in node)
+        if "split" in node:
+            assert node["split"] in text
             assert subject.needs_every_column or any(
-                name in node["question"] for name in model.features_used_
+                name in node["split"] for name in model.features_used_
             )
 
 
@@ -214,7 +214,7 @@ CERTIFICATE = (
     "objective_value",
     "lower_bound",
     "status",
-    "questions",
+    "binary_features",
     "seconds",
     "version",
     "fingerprint",
@@ -229,13 +229,13 @@ def test_the_certificate_says_what_was_proven_of_which_data(subject):
     assert certificate.objective_value == model.objective_value_
     assert certificate.seconds == model.fit_time_
     assert certificate.version == __version__
-    assert isinstance(certificate.questions, tuple)
-    assert all(isinstance(question, str) for question in certificate.questions)
+    assert isinstance(certificate.binary_features, tuple)
+    assert all(isinstance(question, str) for question in certificate.binary_features)
     if subject.searched:
         assert certificate.lower_bound == model.lower_bound_
         assert certificate.status == model.status_
-        assert len(certificate.questions) == model.n_binary_features_
-        assert set(model.questions_.values()) <= set(certificate.questions)
+        assert len(certificate.binary_features) == model.n_binary_features_
+        assert set(model.splits_.values()) <= set(certificate.binary_features)
     assert certificate.parameters["verbose"] == 0
     model.set_params(verbose=1)
     assert model.certificate_.parameters["verbose"] == 0
@@ -258,11 +258,11 @@ def test_the_certificate_says_what_was_proven_of_which_data(subject):
 def test_questions_are_the_texts_of_the_splits(subject):
     model, _ = subject.fitted()
     splits = np.flatnonzero(~model.tree_.is_leaf).tolist()
-    assert sorted(model.questions_) == splits
+    assert sorted(model.splits_) == splits
     text = export_text(model)
-    assert all(question in text for question in model.questions_.values())
+    assert all(question in text for question in model.splits_.values())
     with pytest.raises(NotFittedError):
-        _ = subject.make().questions_
+        _ = subject.make().splits_
 
 
 def test_splits_name_their_column_and_threshold(subject):

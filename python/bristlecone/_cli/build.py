@@ -36,13 +36,30 @@ def build(kind: Kind, given: Mapping[str, Any]) -> Any:
         elif values or isinstance(group.cls, Mapping):
             if group.made in parameters:
                 raise ValueError(f"{flag(group.made)} does not go with {flag(next(iter(values)))}")
+            if isinstance(group.cls, str) and group.cls.startswith("mapping"):
+                parameters[group.made] = _by_name(group, values) if "name" in group.cls else values
+                continue
             cls = _class(group, values)
             made = parameters[group.made] = getattr(bristlecone, cls)(**values)
-            if hasattr(made, "check_parameters"):
-                made.check_parameters()
+            if hasattr(made, "_check_parameters"):
+                made._check_parameters()
     estimator = getattr(bristlecone, kind.cls)(**parameters)
-    estimator.check_parameters()
+    estimator._check_parameters()
     return estimator
+
+
+def _by_name(group: Group, values: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Values by name and key, from those by key and name; every name needs the first key."""
+    needed, *others = group.options
+    first = needed.name.removeprefix(f"{group.made}_")
+    names = list(values.get(first, {}))
+    for option in others:
+        for name in values.get(option.name.removeprefix(f"{group.made}_"), {}):
+            if name not in names:
+                raise ValueError(f"{flag(option)}: {name!r} needs {flag(needed)}, too")
+    return {
+        name: {key: given[name] for key, given in values.items() if name in given} for name in names
+    }
 
 
 def _class(group: Group, values: dict[str, Any]) -> str:
@@ -78,16 +95,16 @@ def _value(option: Parameter, read: Any) -> Any:
 
 def check_names(kind: Kind, estimator: Any, columns: Columns) -> None:
     """Raise ValueError where a parameter names features that there are not."""
-    for option, names in _mappings(kind, estimator):
-        if not kind.keyed[option.name]:
+    for parameter, option, names in _mappings(kind, estimator):
+        if not kind.keyed[parameter]:
             for name in names:
-                check_column(name, columns.features, flag(option))
+                check_column(name, columns.features, option)
 
 
 def name_values(kind: Kind, estimator: Any, columns: Columns, rows: Rows) -> None:
     """Let parameters name labels and treatments by their values, no longer by their spelling."""
-    for option, names in _mappings(kind, estimator):
-        role = kind.keyed[option.name]
+    for parameter, option, names in _mappings(kind, estimator):
+        role = kind.keyed[parameter]
         if not role:
             continue
         argument = next(one.argument for one in kind.roles if one.name == role)
@@ -97,18 +114,19 @@ def name_values(kind: Kind, estimator: Any, columns: Columns, rows: Rows) -> Non
             value = next((value for value in found if spells(name, value)), None)
             if value is None:
                 raise ValueError(
-                    f"{flag(option)}: {name} does not occur in column {columns.roles[role][0]!r}, "
+                    f"{option}: {name} does not occur in column {columns.roles[role][0]!r}, "
                     f"which holds {listed(found)}"
                 )
             named[value] = amount
-        estimator.set_params(**{option.name: named})
+        estimator.set_params(**{parameter: named})
 
 
-def _mappings(kind: Kind, estimator: Any) -> list[tuple[Parameter, Mapping[str, Any]]]:
+def _mappings(kind: Kind, estimator: Any) -> list[tuple[str, str, Mapping[str, Any]]]:
+    """Parameter, option and value of the parameters that are mappings."""
     given = estimator.get_params(deep=False)
-    options = [option for group in kind.groups for option in group.options]
+    options = {option.name: flag(option) for group in kind.groups for option in group.options}
     return [
-        (option, given[option.name])
-        for option in options
-        if option.name in kind.keyed and isinstance(given[option.name], Mapping)
+        (name, options.get(name, flag(name)), given[name])
+        for name in kind.keyed
+        if isinstance(given[name], Mapping)
     ]

@@ -86,7 +86,7 @@ def _tuned(estimator: Any, rows: Rows, arguments: argparse.Namespace) -> Any:
 def _warn_of_constants(estimator: Any) -> None:
     # Where nothing else is left, the fit has warned itself.
     constant = getattr(estimator.encoder_, "constant_features_in_", [])
-    if constant and estimator.certificate_.questions:
+    if constant and estimator.certificate_.binary_features:
         names = ", ".join(map(repr, constant))
         warn(f"constant columns give no split: {names}", BristleconeWarning)
 

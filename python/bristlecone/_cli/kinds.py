@@ -16,10 +16,12 @@ from bristlecone._cli.options import (
     FAIR,
     FAIR_SOFT,
     FAIR_SURVIVAL,
+    FEATURE_COSTS,
     GREEDY,
     POLICY,
     SEARCH,
     SOFT,
+    SOLVER,
     SURVIVAL,
     TRAINING,
     TREE,
@@ -169,7 +171,7 @@ KINDS = {
         "Soft survival tree",
         f"{_STUDY} --depth 1 --random-state 0",
         (*_TIMES, SENSITIVE, WEIGHT),
-        (SOFT, FAIR_SOFT, TRAINING),
+        (SOFT, FAIR_SOFT, TRAINING, SOLVER),
         needs={"sensitive": "fairness_penalty", "fairness_penalty": "sensitive"},
     ),
     "classifier": Kind(
@@ -190,13 +192,8 @@ KINDS = {
         "Cost-sensitive tree",
         "study.csv --target ill --cost-matrix 0,1 10,0 --feature-costs scan=3",
         (LABEL, WEIGHT),
-        (COSTS, TREE, SEARCH, BINARY),
-        keyed=dict.fromkeys(
-            ("feature_costs", "feature_groups", "feature_discounts", "feature_origins"), ""
-        ),
-        needs=dict.fromkeys(
-            ("feature_groups", "feature_discounts", "feature_origins"), "feature_costs"
-        ),
+        (COSTS, FEATURE_COSTS, TREE, SEARCH, BINARY),
+        keyed={"feature_costs": ""},
     ),
     "fair": Kind(
         "FairTreeClassifier",

@@ -47,7 +47,9 @@ class Group(NamedTuple):
         Parameter of the estimator that they describe together; "" where each is one itself.
     cls : str or mapping
         Public class of that parameter; its arguments are the options without "made_". If there
-        are several classes, a mapping to them from the values of the option ``made``.
+        are several classes, a mapping to them from the values of the option ``made``. "mapping" is
+        no class: the parameter is a mapping from the names of the options. "mapping by name" is
+        one from names to such mappings: each option has values by name.
     """
 
     title: str
@@ -185,22 +187,29 @@ SOFT = Group("tree", (
     _option("balance", 0.01, float, "B", "weight of the penalty on uneven leaves"),
     _option("min_leaf_share", 0.05, float, "SHARE", "share of the rows that every leaf should "
         "hold"),
-    _option("max_categories", 100, count_or_none, "K", "most levels of a text column that get a "
+    _option("max_categories", 10, count_or_none, "K", "most levels of a text column that get a "
         "weight of their own; none for all"),
     _option("handle_unknown", "ignore", str, "NAME", "categories that training had not: ignore or "
         "error"),
 ))  # fmt: skip
 
 TRAINING = Group("training", (
-    _option("init", "kmeans", str, "NAME", "how a restart begins: kmeans or random"),
     _option("solver", "nodec", str, "NAME", "nodec (one subtree at a time, then all) or joint"),
     _option("n_restarts", 5, int, "N", "restarts, of which the best is kept"),
-    _option("n_macro", 10, int, "N", "most passes of nodec over the splits"),
-    _option("max_iter", 1000, int, "N", "most steps of L-BFGS over all parameters"),
-    _option("tol", 1e-4, float, "TOL", "largest component of the gradient where it may stop"),
     PARAMETERS["n_jobs"]._replace(help="processes that share the restarts; -1 for all cores"),
     _option("random_state", None, int, "SEED", "seed of the restarts"),
 ))  # fmt: skip
+
+SOLVER = Group("solver", (
+    _option("solver_options_init", "kmeans", str, "NAME", "how a restart begins: kmeans or random",
+        flag="--init"),
+    _option("solver_options_n_macro", 10, int, "N", "maximum number of passes of nodec over the "
+        "splits", flag="--n-macro"),
+    _option("solver_options_max_iter", 1000, int, "N", "maximum number of L-BFGS steps over all "
+        "parameters", flag="--max-iter"),
+    _option("solver_options_tol", 1e-4, float, "TOL", "L-BFGS stops when no component of the "
+        "gradient is larger", flag="--tol"),
+), "solver_options", "mapping")  # fmt: skip
 
 FAIR_SOFT = Group("fairness", (
     _option("fairness_penalty", None, float, "RHO", "price of the distance between the curves of "
@@ -219,15 +228,19 @@ COSTS = Group("costs", (
     _option("cost_matrix", None, _matrix_rows, "ROW", "cost of giving a row of the first, second "
         "... label every label, labels in sorted order, such as 0,10 1,0; or a file with such rows "
         "as its lines. Without it an error costs 1", nargs="+", gather=_matrix),
-    _option("feature_costs", None, _amount, "COL=COST", "what it costs to ask about a column for "
-        "the first time", nargs="+", gather=_mapping),
-    _option("feature_groups", None, _pair, "COL=GROUP", "groups of columns, such as blood tests "
-        "that share a sample", nargs="+", gather=_mapping),
-    _option("feature_discounts", None, _amount, "COL=COST", "cost of a column once another one of "
-        "its group was asked about", nargs="+", gather=_mapping),
-    _option("feature_origins", None, _pair, "COL=NAME", "measurements that columns were made from: "
-        "after one of them the others are free", nargs="+", gather=_mapping),
 ))  # fmt: skip
+
+FEATURE_COSTS = Group("costs of features", (
+    _option("feature_costs_cost", None, _amount, "COL=COST", "cost of the first question about a "
+        "column", nargs="+", flag="--feature-costs", gather=_mapping),
+    _option("feature_costs_group", None, _pair, "COL=GROUP", "groups of columns, such as blood "
+        "tests that share a sample", nargs="+", flag="--feature-groups", gather=_mapping),
+    _option("feature_costs_discounted_cost", None, _amount, "COL=COST", "cost of a column after "
+        "another one of its group", nargs="+", flag="--feature-discounts", gather=_mapping),
+    _option("feature_costs_origin", None, _pair, "COL=NAME", "measurements that columns were made "
+        "from: after one column of a measurement the others are free", nargs="+",
+        flag="--feature-origins", gather=_mapping),
+), "feature_costs", "mapping by name")  # fmt: skip
 
 FAIR = Group("fairness", (
     _option("fairness", "demographic-parity", str, "NAME", "over which rows the rates of the "

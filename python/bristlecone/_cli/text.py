@@ -41,7 +41,7 @@ def size(estimator: Any) -> str:
 
 
 def _leaves(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    if "question" not in node:
+    if "split" not in node:
         yield node
         return
     yield from _leaves(node["yes"])

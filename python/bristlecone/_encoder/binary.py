@@ -229,17 +229,17 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             For text that is nothing but numbers, and for many levels of which none is frequent
             enough for a feature; the column is named.
         """
-        self.fit_columns(X, y, sample_weight)
+        self._fit_columns(X, y, sample_weight)
         return self
 
-    def fit_columns(
+    def _fit_columns(
         self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None
     ) -> list[TrainingColumn] | None:
         """As ``fit``; returns the columns that were read, unless rows of weight zero were left out.
 
         They serve ``rank_columns`` without another look at ``X``.
         """
-        self.check_parameters()
+        self._check_parameters()
         table = read_table(X, type(self).__name__)
         weight = check_sample_weight(sample_weight, table.n_rows)
         present = None if weight is None or weight.all() else weight > 0
@@ -292,7 +292,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             answers[index] = feature.evaluate(columns[feature.column])
         return transposed(answers)
 
-    def evaluate(self, X: Any, asked: Sequence[int]) -> NDArray[np.bool_]:
+    def _evaluate(self, X: Any, asked: Sequence[int]) -> NDArray[np.bool_]:
         """Some of the binary features; only their columns need be there.
 
         As ``transform``, but False where not ``asked`` (positions of features). Columns that no
@@ -341,7 +341,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             ]
         return np.array([feature.name for feature in features], dtype=object)
 
-    def to_record(self) -> BinaryRecord:
+    def _to_record(self) -> BinaryRecord:
         """The fitted encoder as it is in a file."""
         check_is_fitted(self)
         return BinaryRecord(
@@ -353,12 +353,12 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         )
 
     @classmethod
-    def from_record(cls, record: BinaryRecord) -> BinaryEncoder:
-        """Fitted encoder from ``to_record``; ModelFormatError names what is wrong."""
+    def _from_record(cls, record: BinaryRecord) -> BinaryEncoder:
+        """Fitted encoder from ``_to_record``; ModelFormatError names what is wrong."""
         record.check()
         encoder = cls(**asdict(record.parameters))
         try:
-            encoder.check_parameters()
+            encoder._check_parameters()
         except ValueError as error:
             raise ModelFormatError(f"parameters: {error}") from None
         encoder._remember(record.columns, record.features, record.constant, named=record.named)
@@ -369,7 +369,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
 
         ``json`` keeps every number to the last bit: ``from_dict`` gives an equal encoder.
         """
-        values: dict[str, Any] = decode(encode(self.to_record()))
+        values: dict[str, Any] = decode(encode(self._to_record()))
         return values
 
     @classmethod
@@ -381,7 +381,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         ModelFormatError
             A ValueError that names the entry that is absent, unknown or of the wrong kind.
         """
-        return cls.from_record(convert(BinaryRecord, data))
+        return cls._from_record(convert(BinaryRecord, data))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -392,7 +392,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         tags.transformer_tags.preserves_dtype = []
         return tags
 
-    def check_parameters(self) -> None:
+    def _check_parameters(self) -> None:
         """Raise InvalidParameterError for a parameter of wrong type or value."""
         check_choice("thresholds", self.thresholds, _THRESHOLDS)
         check_integer("n_thresholds", self.n_thresholds, 1)

@@ -111,7 +111,7 @@ def rank_columns(
 ) -> RankedColumns:
     """Columns of the training rows ``X`` of a fitted encoder, in the order of its columns.
 
-    ``read`` are those that its ``fit_columns`` returned; ``X`` is not looked at then.
+    ``read`` are those that its ``_fit_columns`` returned; ``X`` is not looked at then.
     """
     columns: dict[str, Any]
     if read is None:

@@ -206,7 +206,7 @@ class DesignEncoder:
         if not shown.all():
             yield Missing(column=column.name, condition="is missing")
 
-    def to_record(self) -> DesignRecord:
+    def _to_record(self) -> DesignRecord:
         """The fitted encoder as it is in a file."""
         return DesignRecord(
             **plain({"max_categories": self.max_categories}),
@@ -227,8 +227,8 @@ class DesignEncoder:
         )
 
     @classmethod
-    def from_record(cls, record: DesignRecord) -> DesignEncoder:
-        """Fitted encoder from ``to_record``; ModelFormatError names what is wrong."""
+    def _from_record(cls, record: DesignRecord) -> DesignEncoder:
+        """Fitted encoder from ``_to_record``; ModelFormatError names what is wrong."""
         record.check()
         encoder = cls(record.max_categories, record.handle_unknown)
         encoder.named_ = record.named

@@ -58,9 +58,9 @@ class NumericColumns:
         ValueError, TypeError
             As in ``fit``, and for missing columns.
         """
-        return self.evaluate(X, range(self.n_features_in_))
+        return self._evaluate(X, range(self.n_features_in_))
 
-    def evaluate(self, X: Any, asked: Sequence[int]) -> NDArray[np.float64]:
+    def _evaluate(self, X: Any, asked: Sequence[int]) -> NDArray[np.float64]:
         """The same with the columns at these positions only; the others are 0."""
         table = read_table(X, _READER, empty=True)
         named = hasattr(self, "feature_names_in_")
@@ -74,7 +74,7 @@ class NumericColumns:
         """Names of the columns; x0, x1, ... when ``X`` had no names."""
         return np.array([column.name for column in self.columns_], dtype=object)
 
-    def to_record(self) -> NumericRecord:
+    def _to_record(self) -> NumericRecord:
         """The columns as they are in a file."""
         return NumericRecord(
             columns=self.columns_,
@@ -83,8 +83,8 @@ class NumericColumns:
         )
 
     @classmethod
-    def from_record(cls, record: NumericRecord) -> NumericColumns:
-        """Columns from ``to_record``; ModelFormatError names what is wrong."""
+    def _from_record(cls, record: NumericRecord) -> NumericColumns:
+        """Columns from ``_to_record``; ModelFormatError names what is wrong."""
         record.check()
         columns = cls()
         columns._remember(record.columns, record.named)

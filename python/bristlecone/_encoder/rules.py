@@ -183,7 +183,7 @@ def leaf_rules(estimator: Any) -> list[list[str]]:
     NotFittedError, InfeasibleError
         When there is no tree.
     """
-    estimator.check_fitted()
+    estimator._check_fitted()
     tree = estimator.tree_
     if not isinstance(tree, Tree):
         raise TypeError(

@@ -78,7 +78,7 @@ def fit_encoder(
         given["sample_weight"] = weight
     # A subclass may have a fit of its own.
     ours = type(fitted).fit is BinaryEncoder.fit
-    columns = fitted.fit_columns(X, **given) if ours else None
+    columns = fitted._fit_columns(X, **given) if ours else None
     if not ours:
         fitted.fit(X, **given)
     missing = missing_text(getattr(fitted, "columns_", []))
@@ -92,7 +92,7 @@ def fit_encoder(
 def rows_for(encoder: Any, X: Any, asked: Sequence[int]) -> NDArray[Any]:
     """Rows as the tree reads them: binary features, or numbers to be cut; at least those asked."""
     if isinstance(encoder, (BinaryEncoder, NumericColumns)):
-        return encoder.evaluate(X, asked)
+        return encoder._evaluate(X, asked)
     return binary_features(encoder, X)
 
 

@@ -47,11 +47,8 @@ class BaseTree(BaseEstimator):
     objective_value_ = view("certificate_", "objective_value", "Value of the objective.")
     fit_time_ = view("certificate_", "seconds", "Seconds that ``fit`` took.")
 
-    def check_parameters(self) -> None:
-        """Raise InvalidParameterError for a parameter of wrong type or value."""
-        self._check_parameters()
-
     def _check_parameters(self) -> None:
+        """Raise InvalidParameterError for a parameter of wrong type or value."""
         check_parameters(self)
 
     def _parameters(self) -> dict[str, Any]:
@@ -68,11 +65,11 @@ class BaseTree(BaseEstimator):
         self._frame = frame_backend(X)
 
     @property
-    def frame_kind(self) -> str:
+    def _frame_kind(self) -> str:
         """Library of the data frames of tables: that of ``X`` in ``fit``, or pandas."""
         return getattr(self, "_frame", "pandas")
 
-    def check_fitted(self) -> None:
+    def _check_fitted(self) -> None:
         """Raise NotFittedError, or InfeasibleError, when there is no tree."""
         if "tree_" not in self.__dict__:
             check_is_fitted(self)
@@ -129,13 +126,13 @@ class BaseTree(BaseEstimator):
     @property
     def n_leaves_(self) -> int:
         """Number of leaves of the tree."""
-        self.check_fitted()
+        self._check_fitted()
         return self.tree_.n_leaves
 
     @property
     def depth_(self) -> int:
         """Depth of the tree; 0 for a single leaf."""
-        self.check_fitted()
+        self._check_fitted()
         return self.tree_.max_depth
 
     def get_n_leaves(self) -> int:
@@ -147,9 +144,9 @@ class BaseTree(BaseEstimator):
         return self.depth_
 
     @property
-    def questions_(self) -> dict[int, str]:
-        """Question of every split in words, by node id."""
-        self.check_fitted()
+    def splits_(self) -> dict[int, str]:
+        """Splits in words, by node id."""
+        self._check_fitted()
         asked = split_questions(self.encoder_, self.tree_)
         return {node: question.name for node, question in asked.items()}
 
@@ -167,7 +164,7 @@ class BaseTree(BaseEstimator):
             Where the objective is no sum over leaves, and where columns are not known, because an
             encoder of one's own made the features.
         """
-        self.check_fitted()
+        self._check_fitted()
         tree = self.tree_
         split = ~tree.is_leaf
         if np.isnan(tree.improvement).any():
@@ -194,7 +191,7 @@ class BaseTree(BaseEstimator):
         No others are needed at prediction. Of a transformer of one's own, all of them; of a soft
         tree those that a split weighs, while its leaves may weigh, and need, others.
         """
-        self.check_fitted()
+        self._check_fitted()
         names = getattr(self, "feature_names_in_", None)
         used = self._columns_used()
         return used if names is None else [str(names[place]) for place in used]
@@ -202,13 +199,13 @@ class BaseTree(BaseEstimator):
     def _columns_used(self) -> list[int]:
         return columns_asked(self.encoder_, self.tree_.column)
 
-    def missing_text(self) -> str:
+    def _missing_text(self) -> str:
         """Missing values that the columns asked about had in training; empty if there were none."""
         return missing_in(self.encoder_, self._columns_used())
 
     def _rows(self, X: Any) -> NDArray[Any]:
         """Rows of ``X`` as the tree reads them."""
-        self.check_fitted()
+        self._check_fitted()
         asked = np.unique(self.tree_.feature[~self.tree_.is_leaf]).tolist()
         return rows_for(self.encoder_, X, asked)
 
@@ -289,7 +286,7 @@ class BaseTree(BaseEstimator):
         the splits were chosen to tell these rows apart: differences are exaggerated, p-values too
         small. Rows that were not used in the fit tell the truth.
         """
-        self.check_fitted()
+        self._check_fitted()
         check_confidence(confidence)
         at = check_times([] if times is None else times)
         tree = self.tree_
@@ -304,7 +301,7 @@ class BaseTree(BaseEstimator):
             ("weight", tree.weighted_n_node_samples[tree.leaves]),
             *self.leaves_.table(np.unique(at).tolist(), confidence),
         ]
-        return native_frame(columns, self.frame_kind)
+        return native_frame(columns, self._frame_kind)
 
     def describe(self) -> str:
         """Methods section of the fitted tree, in plain text.
@@ -321,7 +318,7 @@ class BaseTree(BaseEstimator):
         NotFittedError, InfeasibleError
             When there is no tree.
         """
-        self.check_fitted()
+        self._check_fitted()
         return describe(self)
 
     def to_json(self, curve_points: int | None = None) -> str:

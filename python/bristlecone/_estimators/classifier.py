@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bristlecone._data.targets import LabelledData, check_labelled_data
-from bristlecone._estimators.docstrings import documented
 from bristlecone._estimators.label_predictions import ClassPredictions
 from bristlecone._estimators.parameters import check_parameters, choice
 from bristlecone._estimators.reestimate import Reestimation
 from bristlecone._estimators.searched import Callback, SearchedTree
+from bristlecone._fit.assemble import Fitted
+from bristlecone._fit.search import Search
 from bristlecone._objectives.labels import AIMS, ClassObjective, LabelSums, Measure
 from bristlecone._search.engine import Problem
 from bristlecone._search.front import ParetoFront, pareto_front, public_front
@@ -25,13 +25,12 @@ __all__ = ["OptimalTreeClassifier"]
 _MEASURES = ("f1", "mcc")
 
 
-@documented
 class OptimalTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
     """Classification tree of least loss among all trees over the binary features of the encoder.
 
     Parameters
     ----------
-    objective : str
+    objective : str, default="accuracy"
         What is minimised, per unit of weight. With p_k the share of class k in a leaf:
 
         * "accuracy": share of the rows that are misclassified;
@@ -41,24 +40,59 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         * "entropy": −Σ_k p_k ln p_k, weighted by the leaf;
         * "f1": 1 − F1 of the second of two classes, 2 TP / (2 TP + FP + FN) [Linden2023]_;
         * "mcc": 1 − Matthews correlation of two classes.
-    {max_depth}
+    max_depth : int or None, default=3
+        Maximum number of splits from the root to a leaf; 0 is a single leaf. None means no
+        limit and needs ``leaf_penalty > 0`` or ``max_leaf_nodes``.
         Without a limit, with a penalty and "accuracy" this is the optimal sparse tree of Hu, Rudin
         and Seltzer [Hu2019]_.
-    {max_leaf_nodes, min_samples_leaf}
-    leaf_penalty : float
+    max_leaf_nodes : int or None, default=None
+        Maximum number of leaves.
+    min_samples_leaf : int or float, default=1
+        Minimum number of training rows in a leaf, regardless of their weights. A float
+        between 0 and 1 is a share of the training rows, rounded up.
+    leaf_penalty : float, default=0.0
         Added to the objective per leaf.
-    {shrinkage}
-    class_weight : dict, "balanced" or None
+    shrinkage : float, default=0.0
+        λ >= 0 of the hierarchical shrinkage of ``predict_proba`` [Agarwal2022]_: from the
+        root down, each node adds λ pseudo-rows with the shares of its parent. The tree,
+        labels, objective and bound do not depend on it.
+    class_weight : dict, "balanced" or None, default=None
         Factor of the weight of every row by its class (1 for a class that is not named);
         "balanced" gives every class the same total.
-    {time_limit, memory_limit, n_jobs, encoder, random_state, verbose}
+    time_limit : float or None, default=None
+        Seconds after which the search stops with the best tree so far.
+    memory_limit : int or None, default=None
+        Bytes that the tables of the search may take; None is 600 MiB. With less memory the
+        search is slower; if no table fits, it stops with the best tree so far.
+    n_jobs : int or None, default=None
+        Number of threads; None is one, -1 all cores. The tree of a completed search does
+        not depend on it.
+    encoder : "auto" or transformer, default="auto"
+        Turns ``X`` into binary features. "auto" is ``BinaryEncoder()`` plus the thresholds
+        of greedy trees over all thresholds (docs/guide/encoder.md). A clone is fitted to
+        the training rows, and to their outcomes if its ``fit`` takes ``y``. Any transformer
+        works whose output is two-dimensional and contains only 0 and 1, and which has
+        ``get_feature_names_out``.
+    random_state : int, RandomState or None, default=None
+        Not used: the fit is deterministic. Accepted for compatibility.
+    verbose : int, default=0
+        If positive, fits are logged at level INFO of the logger "bristlecone", otherwise at
+        DEBUG.
 
     Attributes
     ----------
-    {classes_}
+    classes_ : array, shape (n_classes,)
+        Labels in sorted order.
     objective_value_ : float
         The objective plus ``leaf_penalty`` times the number of leaves.
-    {lower_bound_, gap_, status_, tree_}
+    lower_bound_ : float
+        No tree over the binary features has a smaller objective.
+    gap_, relative_gap_ : float
+        ``objective_value_ - lower_bound_``, and the same as a share of ``objective_value_``.
+    status_ : {"optimal", "time_limit", "memory_limit", "interrupted"}
+        "optimal" means optimal among trees over the ``n_binary_features_`` binary features.
+    tree_ : Tree
+        Structure as parallel arrays in preorder; ``feature`` is the index of a binary feature.
     leaf_labels_ : array of int, shape (n_leaves,)
         Position in ``classes_`` of what every leaf predicts, left to right. Of equally good
         classes it is the first. With "f1" and "mcc" it may be the less frequent class of a leaf.
@@ -69,9 +103,35 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         Only with "f1" and "mcc": trees that are not dominated in false positives and false
         negatives (nor, with a ``leaf_penalty``, in leaves) and that the search met on its way, the
         best one among them. ``pareto_front`` finds all.
-    {shrinkage_, n_leaves_, n_binary_features_, n_nodes_explored_, trace_, fit_time_, encoder_}
-    {n_features_in_, feature_names_in_, features_used_}
-    {questions_, feature_importances_, leaves_, certificate_}
+    shrinkage_ : float
+        λ of the predictions, after "auto" is resolved.
+    n_leaves_, depth_ : int
+        Size of the tree.
+    n_binary_features_ : int
+        Number of binary features that were searched.
+    n_nodes_explored_ : int
+        Number of nodes that the search visited.
+    trace_ : list of TracePoint
+        Named tuples (seconds, objective, lower_bound), one per improvement.
+    fit_time_ : float
+        Seconds that ``fit`` took.
+    encoder_ : transformer
+        The fitted encoder.
+    n_features_in_ : int
+        Number of columns of ``X``.
+    feature_names_in_ : array of str
+        Their names; only if ``X`` had names.
+    features_used_ : list of str or int
+        Columns in the splits of the tree. Predictions need no others.
+    splits_ : dict
+        Splits in words, by node id.
+    feature_importances_ : array of float, shape (n_features_in_,)
+        Share of each column in the improvement of the objective; see the property.
+    leaves_ : Leaves
+        Statistics and predictions of the leaves, as one value.
+    certificate_ : Certificate
+        What was searched, over which binary features and with which parameters; what was found
+        and proven; the time it took; the version; and a fingerprint of the training rows.
 
     See Also
     --------
@@ -80,9 +140,11 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
 
     References
     ----------
-    {Linden2023}
+    .. [Linden2023] van der Linden, de Weerdt, Demirović, "Necessary and Sufficient Conditions for
+        Optimal Decision Trees using Dynamic Programming", NeurIPS 2023.
     .. [Hu2019] Hu, Rudin, Seltzer, "Optimal Sparse Decision Trees", NeurIPS 2019.
-    {Agarwal2022}
+    .. [Agarwal2022] Agarwal, Tan, Ronen, Singh, Yu, "Hierarchical shrinkage: improving the accuracy
+        and interpretability of tree-based methods", ICML 2022.
 
     Examples
     --------
@@ -136,22 +198,42 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
 
         Parameters
         ----------
-        {X}
+        X : DataFrame (pandas, polars, ...) or array, shape (n, n_features)
+            Numbers, booleans, dates or categories. Whether values may be missing depends on the
+            encoder.
         y : array-like, shape (n,)
             Labels: numbers, texts or booleans; at most 32 classes.
-        {sample_weight, callback}
+        sample_weight : array-like of float, shape (n,), optional
+            Row weights, finite and not negative. Rows of weight zero are left out. An integer
+            weight k has the effect of k copies of the row (with ``min_samples_leaf=1``).
+        callback : callable, optional
+            Called with the progress of the search (seconds, objective, lower bound, nodes, share
+            done and seconds left) whenever the best tree or the lower bound improves, and every
+            quarter of a second, on the thread of ``fit``. An exception that it raises ends the
+            search and ``fit``.
 
         Returns
         -------
-        {self}
+        OptimalTreeClassifier
+            The estimator itself.
 
         Raises
         ------
-        {ValueError, KeyboardInterrupt}
+        ValueError, TypeError
+            For invalid parameters, rows that do not fit together and columns that cannot be read.
+            The message names the parameter, column or row. An earlier fit is kept.
+        KeyboardInterrupt
+            At a second Ctrl-C within a second. An earlier fit is kept.
 
         Warns
         -----
-        {SearchLimitWarning, SearchCostWarning, ConstantFeatureWarning}
+        SearchLimitWarning
+            When a limit or Ctrl-C stopped the search. The message reports the gap.
+        SearchCostWarning
+            As soon as the search is forecast to exceed ``time_limit`` (ten minutes without one).
+            The message suggests smaller settings. Not with ``time_limit=0``.
+        ConstantFeatureWarning
+            When every column of ``X`` is constant.
         """
         return self._fit(X, y, sample_weight, callback)
 
@@ -178,13 +260,13 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         ValueError, TypeError, KeyboardInterrupt
             As in ``fit``; and for ``leaf_penalty`` above 0, which a front has not.
         """
-        problem = self._problem(X, y, sample_weight)
+        search, problem = self._asked(X, y, sample_weight)
         data = problem.data
         _check_both(data.classes, "a front")
         if self.leaf_penalty > 0:
             raise InvalidParameterError("leaf_penalty must be 0 for a front")
-        search = partial(pareto_front, data.labels, problem.features, data.weight)
-        return self.run(search, problem)
+        settings = search.limits.settings(problem)
+        return pareto_front(data.labels, problem.features, data.weight, **settings)
 
     def _check_parameters(self) -> None:
         check_parameters(self, objective=choice(*AIMS))
@@ -199,13 +281,14 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         kind = Measure if self.objective in _MEASURES else LabelSums
         return kind(shrinkage=float(self.shrinkage), name=self.objective)
 
-    def _set_solution(self, solution: Any, problem: Problem, *args: Any, **more: Any) -> None:
-        super()._set_solution(solution, problem, *args, **more)
+    def _keep(self, search: Search, problem: Problem, solution: Any, start: float) -> Fitted:
+        fitted = super()._keep(search, problem, solution, start)
         self.__dict__.pop("pareto_front_", None)
         if self.objective in _MEASURES:
             names = "false positives", "false negatives"
             rows = problem.features, problem.data.weight
             self.pareto_front_ = public_front(solution.front, *rows, names)
+        return fitted
 
 
 def _check_both(classes: NDArray[Any], who: str) -> None:

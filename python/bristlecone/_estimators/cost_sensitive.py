@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from bristlecone._data.rows import check_row_labels, check_sample_weight, row_count
 from bristlecone._data.targets import check_amounts, check_labelled_data, known_codes
-from bristlecone._estimators.docstrings import documented
 from bristlecone._estimators.label_predictions import ClassPredictions
 from bristlecone._estimators.reestimate import Reestimation
 from bristlecone._estimators.searched import Callback, SearchedTree
@@ -29,7 +28,6 @@ class CostlyData(NamedTuple):
     costs: NDArray[np.float64]
 
 
-@documented
 class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
     """Classification tree of least expected cost over the binary features of the encoder.
 
@@ -38,38 +36,71 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
 
     Parameters
     ----------
-    cost_matrix : array-like of float, shape (n_classes, n_classes), or None
+    cost_matrix : array-like of float, shape (n_classes, n_classes), or None, default=None
         Cost, not negative, of giving a row of the class of the matrix row the label of the matrix
         column, both in sorted order of the labels. None costs 1 per misclassified row.
-    feature_costs : mapping, sequence or None
-        Cost of the first question about a column of ``X`` to a row, not negative: from the name or
-        position of a column, or one entry per column. Columns that a mapping does not
-        name are free. Needs a ``BinaryEncoder``, or an encoder that keeps the columns and their
-        names.
-    feature_discounts : mapping, sequence or None
-        Cost of a column once another one of its group was asked about, at most that of
-        ``feature_costs``, which it replaces. None, and columns not named: no discount.
-    feature_groups : mapping, sequence or None
-        Label of the group of a column, such as blood tests that share one sample; None for none.
-    feature_origins : mapping, sequence or None
-        Label of the measurement a column was made from, for ``X`` that is binary already: when one
-        column of a measurement was asked about, the others are free. By default every column is a
-        measurement of its own, and all its binary features are free after the first.
-    {max_depth, max_leaf_nodes, min_samples_leaf}
-    leaf_penalty : float
+    feature_costs : mapping, sequence or None, default=None
+        Cost, not negative, of the first question about a column of ``X`` to a row: from the name or
+        position of a column, or one entry per column. Columns that a mapping does not name are
+        free. An entry is a number, or a mapping with "cost" and any of these:
+
+        * "group": label of a group of columns, such as blood tests that share one sample;
+        * "discounted_cost": cost of the column after another one of its group, at most "cost";
+        * "origin": label of the measurement that the column was made from, for ``X`` that is binary
+          already. After one column of a measurement the others are free. By default every column is
+          a measurement of its own, and all its binary features are free after the first.
+
+        Needs a ``BinaryEncoder``, or an encoder that keeps the columns and their names.
+    max_depth : int or None, default=3
+        Maximum number of splits from the root to a leaf; 0 is a single leaf. None means no
+        limit and needs ``leaf_penalty > 0`` or ``max_leaf_nodes``.
+    max_leaf_nodes : int or None, default=None
+        Maximum number of leaves.
+    min_samples_leaf : int or float, default=1
+        Minimum number of training rows in a leaf, regardless of their weights. A float
+        between 0 and 1 is a share of the training rows, rounded up.
+    leaf_penalty : float, default=0.0
         Added to the mean cost per leaf.
-    {shrinkage, time_limit, memory_limit, n_jobs}
-    {encoder}
+    shrinkage : float, default=0.0
+        λ >= 0 of the hierarchical shrinkage of ``predict_proba`` [Agarwal2022]_: from the
+        root down, each node adds λ pseudo-rows with the shares of its parent. The tree,
+        labels, objective and bound do not depend on it.
+    time_limit : float or None, default=None
+        Seconds after which the search stops with the best tree so far.
+    memory_limit : int or None, default=None
+        Bytes that the tables of the search may take; None is 600 MiB. With less memory the
+        search is slower; if no table fits, it stops with the best tree so far.
+    n_jobs : int or None, default=None
+        Number of threads; None is one, -1 all cores. The tree of a completed search does
+        not depend on it.
+    encoder : "auto" or transformer, default="auto"
+        Turns ``X`` into binary features. "auto" is ``BinaryEncoder()`` plus the thresholds
+        of greedy trees over all thresholds (docs/guide/encoder.md). A clone is fitted to
+        the training rows, and to their outcomes if its ``fit`` takes ``y``. Any transformer
+        works whose output is two-dimensional and contains only 0 and 1, and which has
+        ``get_feature_names_out``.
         With ``feature_costs`` it has to keep the columns. Of two equal binary features it keeps the
         first, whatever they cost.
-    {random_state, verbose}
+    random_state : int, RandomState or None, default=None
+        Not used: the fit is deterministic. Accepted for compatibility.
+    verbose : int, default=0
+        If positive, fits are logged at level INFO of the logger "bristlecone", otherwise at
+        DEBUG.
 
     Attributes
     ----------
-    {classes_}
+    classes_ : array, shape (n_classes,)
+        Labels in sorted order.
     objective_value_ : float
         Mean cost per unit of weight plus ``leaf_penalty`` times the number of leaves.
-    {lower_bound_, gap_, status_, tree_}
+    lower_bound_ : float
+        No tree over the binary features has a smaller objective.
+    gap_, relative_gap_ : float
+        ``objective_value_ - lower_bound_``, and the same as a share of ``objective_value_``.
+    status_ : {"optimal", "time_limit", "memory_limit", "interrupted"}
+        "optimal" means optimal among trees over the ``n_binary_features_`` binary features.
+    tree_ : Tree
+        Structure as parallel arrays in preorder; ``feature`` is the index of a binary feature.
     leaf_labels_ : array of int, shape (n_leaves,)
         Position in ``classes_`` of what every leaf predicts, left to right. Of equally cheap
         classes it is the first.
@@ -77,9 +108,35 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         Training weight of every class in every leaf.
     leaf_prices_ : array of float, shape (n_leaves,)
         Feature costs on the path to every leaf, per row.
-    {shrinkage_, n_leaves_, n_binary_features_, n_nodes_explored_, trace_, fit_time_, encoder_}
-    {n_features_in_, feature_names_in_, features_used_}
-    {questions_, feature_importances_, leaves_, certificate_}
+    shrinkage_ : float
+        λ of the predictions, after "auto" is resolved.
+    n_leaves_, depth_ : int
+        Size of the tree.
+    n_binary_features_ : int
+        Number of binary features that were searched.
+    n_nodes_explored_ : int
+        Number of nodes that the search visited.
+    trace_ : list of TracePoint
+        Named tuples (seconds, objective, lower_bound), one per improvement.
+    fit_time_ : float
+        Seconds that ``fit`` took.
+    encoder_ : transformer
+        The fitted encoder.
+    n_features_in_ : int
+        Number of columns of ``X``.
+    feature_names_in_ : array of str
+        Their names; only if ``X`` had names.
+    features_used_ : list of str or int
+        Columns in the splits of the tree. Predictions need no others.
+    splits_ : dict
+        Splits in words, by node id.
+    feature_importances_ : array of float, shape (n_features_in_,)
+        Share of each column in the improvement of the objective; see the property.
+    leaves_ : Leaves
+        Statistics and predictions of the leaves, as one value.
+    certificate_ : Certificate
+        What was searched, over which binary features and with which parameters; what was found
+        and proven; the time it took; the version; and a fingerprint of the training rows.
 
     See Also
     --------
@@ -87,7 +144,10 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
 
     References
     ----------
-    {Linden2023, Agarwal2022}
+    .. [Linden2023] van der Linden, de Weerdt, Demirović, "Necessary and Sufficient Conditions for
+        Optimal Decision Trees using Dynamic Programming", NeurIPS 2023.
+    .. [Agarwal2022] Agarwal, Tan, Ronen, Singh, Yu, "Hierarchical shrinkage: improving the accuracy
+        and interpretability of tree-based methods", ICML 2022.
 
     Examples
     --------
@@ -105,9 +165,6 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         *,
         cost_matrix: ArrayLike | None = None,
         feature_costs: Any = None,
-        feature_discounts: Any = None,
-        feature_groups: Any = None,
-        feature_origins: Any = None,
         max_depth: int | None = 3,
         max_leaf_nodes: int | None = None,
         min_samples_leaf: int | float = 1,
@@ -122,9 +179,6 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
     ) -> None:
         self.cost_matrix = cost_matrix
         self.feature_costs = feature_costs
-        self.feature_discounts = feature_discounts
-        self.feature_groups = feature_groups
-        self.feature_origins = feature_origins
         self.max_depth = max_depth
         self.max_leaf_nodes = max_leaf_nodes
         self.min_samples_leaf = min_samples_leaf
@@ -150,18 +204,27 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
 
         Parameters
         ----------
-        {X}
+        X : DataFrame (pandas, polars, ...) or array, shape (n, n_features)
+            Numbers, booleans, dates or categories. Whether values may be missing depends on the
+            encoder.
         y : array-like, shape (n,)
             Labels: numbers, texts or booleans; at most 32 classes.
-        {sample_weight}
+        sample_weight : array-like of float, shape (n,), optional
+            Row weights, finite and not negative. Rows of weight zero are left out. An integer
+            weight k has the effect of k copies of the row (with ``min_samples_leaf=1``).
         costs : array-like of float, shape (n, n_classes), optional
             Cost, not negative, of giving every row every label, in sorted order of the labels; in
             place of ``cost_matrix``.
-        {callback}
+        callback : callable, optional
+            Called with the progress of the search (seconds, objective, lower bound, nodes, share
+            done and seconds left) whenever the best tree or the lower bound improves, and every
+            quarter of a second, on the thread of ``fit``. An exception that it raises ends the
+            search and ``fit``.
 
         Returns
         -------
-        {self}
+        CostSensitiveTreeClassifier
+            The estimator itself.
 
         Raises
         ------
@@ -169,11 +232,18 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
             For unknown values of parameters, costs of another shape or negative, rows that do not
             fit together, and columns that cannot be read; parameter, column or row is named, and
             an earlier fit is kept.
-        {KeyboardInterrupt}
+        KeyboardInterrupt
+            At a second Ctrl-C within a second. An earlier fit is kept.
 
         Warns
         -----
-        {SearchLimitWarning, SearchCostWarning, ConstantFeatureWarning}
+        SearchLimitWarning
+            When a limit or Ctrl-C stopped the search. The message reports the gap.
+        SearchCostWarning
+            As soon as the search is forecast to exceed ``time_limit`` (ten minutes without one).
+            The message suggests smaller settings. Not with ``time_limit=0``.
+        ConstantFeatureWarning
+            When every column of ``X`` is constant.
         """
         return self._fit(X, y, sample_weight, callback, costs=costs)
 
@@ -232,9 +302,6 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         return LabelCosts(
             shrinkage=float(self.shrinkage),
             feature_costs=self.feature_costs,
-            feature_discounts=self.feature_discounts,
-            feature_groups=self.feature_groups,
-            feature_origins=self.feature_origins,
         )
 
 

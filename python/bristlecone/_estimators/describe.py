@@ -63,7 +63,7 @@ def _describe_search(estimator: Any) -> str:
     found = estimator.certificate_
     numbers = ", ".join(f"{name} {value}" for name, value in found.numbers[:3])
     remarks = "".join(f" {name.capitalize()}: {text}." for name, text in found.told)
-    count = len(found.questions)
+    count = len(found.binary_features)
     searched = (
         f"bristlecone {found.version} ({type(estimator).__name__}) searched all trees "
         f"{_size(found)} over {count} binary features for {found.aim}."
@@ -104,7 +104,7 @@ def _describe_grown(estimator: Any) -> str:
         _tree(estimator),
     ]
     if estimator.tree_.numeric:
-        names = ", ".join(found.questions)
+        names = ", ".join(found.binary_features)
         paragraphs.append(
             f"Every threshold midway between neighbouring values was tried of {names}."
         )
@@ -124,8 +124,9 @@ def _describe_reestimated(estimator: Any) -> str:
     how = "searched for" if first.is_searched else "grown"
     searched = (
         f"The questions were {how} by bristlecone ({type(estimator).__name__}) in trees "
-        f"{_size(found)} over {len(found.questions)} binary features, on {first.n_samples} other "
-        f"rows, for {found.aim}: {first.sentence}; objective {first.objective_value:.10g}."
+        f"{_size(found)} over {len(found.binary_features)} binary features, on "
+        f"{first.n_samples} other rows, for {found.aim}: {first.sentence}; "
+        f"objective {first.objective_value:.10g}."
     )
     leaves = (
         f"With these questions bristlecone {found.version} estimated the leaves from the rows "

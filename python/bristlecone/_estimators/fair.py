@@ -9,13 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 
 from bristlecone._data.targets import check_labelled_data, check_two_classes
-from bristlecone._estimators.docstrings import documented
 from bristlecone._estimators.label_predictions import ClassPredictions
 from bristlecone._estimators.parameters import check_parameters
 from bristlecone._estimators.reestimate import Reestimation
 from bristlecone._estimators.searched import Callback, SearchedTree
 from bristlecone._objectives.fair import EQUAL_OPPORTUNITY, PARITY, FairLabels
-from bristlecone._objectives.parity import DemographicParity, EqualityOfOpportunity
+from bristlecone._objectives.parity import DemographicParity, EqualityOfOpportunity, groups_of
 from bristlecone.exceptions import InvalidParameterError
 
 __all__ = ["FairTreeClassifier"]
@@ -32,7 +31,6 @@ class GroupedData(NamedTuple):
     groups: NDArray[Any]
 
 
-@documented
 class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
     """Classification tree of fewest errors among those that treat two groups alike.
 
@@ -42,12 +40,39 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
 
     Parameters
     ----------
-    fairness : DemographicParity or EqualityOfOpportunity
+    fairness : DemographicParity or EqualityOfOpportunity, default=None
         Limit on the difference between the groups. Required.
-    {max_depth, max_leaf_nodes, min_samples_leaf}
-    leaf_penalty : float
+    max_depth : int or None, default=3
+        Maximum number of splits from the root to a leaf; 0 is a single leaf. None means no
+        limit and needs ``leaf_penalty > 0`` or ``max_leaf_nodes``.
+    max_leaf_nodes : int or None, default=None
+        Maximum number of leaves.
+    min_samples_leaf : int or float, default=1
+        Minimum number of training rows in a leaf, regardless of their weights. A float
+        between 0 and 1 is a share of the training rows, rounded up.
+    leaf_penalty : float, default=0.0
         Added to the share of misclassified rows per leaf.
-    {shrinkage, time_limit, memory_limit, n_jobs, encoder, random_state, verbose}
+    shrinkage : float, default=0.0
+        λ >= 0 of the hierarchical shrinkage of ``predict_proba`` [Agarwal2022]_: from the
+        root down, each node adds λ pseudo-rows with the shares of its parent. The tree,
+        labels, objective and bound do not depend on it.
+    time_limit : float or None, default=None
+        Seconds after which the search stops with the best tree so far.
+    memory_limit : int or None, default=None
+        Bytes that the tables of the search may take; None is 600 MiB. With less memory the
+        search is slower; if no table fits, it stops with the best tree so far.
+    n_jobs : int or None, default=None
+        Number of threads; None is one, -1 all cores. The tree of a completed search does
+        not depend on it.
+    encoder : "auto" or transformer, default="auto"
+        Turns ``X`` into binary features. "auto" is ``BinaryEncoder()`` plus the thresholds
+        of greedy trees over all thresholds (docs/guide/encoder.md). A clone is fitted to
+        the training rows, and to their outcomes if its ``fit`` takes ``y``. Any transformer
+        works whose output is two-dimensional and contains only 0 and 1, and which has
+        ``get_feature_names_out``.
+    verbose : int, default=0
+        If positive, fits are logged at level INFO of the logger "bristlecone", otherwise at
+        DEBUG.
 
     Attributes
     ----------
@@ -63,20 +88,48 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         of leaves; inf when infeasible.
     lower_bound_ : float
         No tree over the binary features that satisfies the constraint is below this.
-    {gap_}
+    gap_, relative_gap_ : float
+        ``objective_value_ - lower_bound_``, and the same as a share of ``objective_value_``.
     status_ : {"optimal", "time_limit", "memory_limit", "interrupted", "infeasible"}
         "optimal" means optimal among trees over the ``n_binary_features_`` binary features.
         "infeasible": none satisfies the constraint; there is no ``tree_``, and predictions raise
         InfeasibleError.
-    {tree_}
+    tree_ : Tree
+        Structure as parallel arrays in preorder; ``feature`` is the index of a binary feature.
     leaf_labels_ : array of int, shape (n_leaves,)
         Position in ``classes_`` of what every leaf predicts, left to right: not always the more
         frequent class.
     leaf_values_ : array of float, shape (n_leaves, 2)
         Training weight of either class in every leaf.
-    {shrinkage_, n_leaves_, n_binary_features_, n_nodes_explored_, trace_, fit_time_, encoder_}
-    {n_features_in_, feature_names_in_, features_used_}
-    {questions_, feature_importances_, leaves_, certificate_}
+    shrinkage_ : float
+        λ of the predictions, after "auto" is resolved.
+    n_leaves_, depth_ : int
+        Size of the tree.
+    n_binary_features_ : int
+        Number of binary features that were searched.
+    n_nodes_explored_ : int
+        Number of nodes that the search visited.
+    trace_ : list of TracePoint
+        Named tuples (seconds, objective, lower_bound), one per improvement.
+    fit_time_ : float
+        Seconds that ``fit`` took.
+    encoder_ : transformer
+        The fitted encoder.
+    n_features_in_ : int
+        Number of columns of ``X``.
+    feature_names_in_ : array of str
+        Their names; only if ``X`` had names.
+    features_used_ : list of str or int
+        Columns in the splits of the tree. Predictions need no others.
+    splits_ : dict
+        Splits in words, by node id.
+    feature_importances_ : array of float, shape (n_features_in_,)
+        Share of each column in the improvement of the objective; see the property.
+    leaves_ : Leaves
+        Statistics and predictions of the leaves, as one value.
+    certificate_ : Certificate
+        What was searched, over which binary features and with which parameters; what was found
+        and proven; the time it took; the version; and a fingerprint of the training rows.
 
     See Also
     --------
@@ -85,7 +138,10 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
 
     References
     ----------
-    {Linden2023, Agarwal2022}
+    .. [Linden2023] van der Linden, de Weerdt, Demirović, "Necessary and Sufficient Conditions for
+        Optimal Decision Trees using Dynamic Programming", NeurIPS 2023.
+    .. [Agarwal2022] Agarwal, Tan, Ronen, Singh, Yu, "Hierarchical shrinkage: improving the accuracy
+        and interpretability of tree-based methods", ICML 2022.
 
     Examples
     --------
@@ -110,7 +166,6 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         memory_limit: int | None = None,
         n_jobs: int | None = None,
         encoder: Any = "auto",
-        random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
         self.fairness = fairness
@@ -123,7 +178,6 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
         self.encoder = encoder
-        self.random_state = random_state
         self.verbose = verbose
 
     def fit(
@@ -139,18 +193,27 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
 
         Parameters
         ----------
-        {X}
+        X : DataFrame (pandas, polars, ...) or array, shape (n, n_features)
+            Numbers, booleans, dates or categories. Whether values may be missing depends on the
+            encoder.
         y : array-like, shape (n,)
             Labels of at most two classes: numbers, texts or booleans.
-        {sample_weight}
+        sample_weight : array-like of float, shape (n,), optional
+            Row weights, finite and not negative. Rows of weight zero are left out. An integer
+            weight k has the effect of k copies of the row (with ``min_samples_leaf=1``).
         sensitive_features : array-like, shape (n,), optional
             Group of every row, of two values. Required unless ``fairness`` names a column of
             ``X``; takes the place of that column.
-        {callback}
+        callback : callable, optional
+            Called with the progress of the search (seconds, objective, lower bound, nodes, share
+            done and seconds left) whenever the best tree or the lower bound improves, and every
+            quarter of a second, on the thread of ``fit``. An exception that it raises ends the
+            search and ``fit``.
 
         Returns
         -------
-        {self}
+        FairTreeClassifier
+            The estimator itself.
 
         Raises
         ------
@@ -161,14 +224,20 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         InfeasibleError
             When a limit or Ctrl-C, which ``status_`` names, stopped the search before a tree that
             satisfies the constraint was met.
-        {KeyboardInterrupt}
+        KeyboardInterrupt
+            At a second Ctrl-C within a second. An earlier fit is kept.
 
         Warns
         -----
-        {SearchLimitWarning, SearchCostWarning}
+        SearchLimitWarning
+            When a limit or Ctrl-C stopped the search. The message reports the gap.
+        SearchCostWarning
+            As soon as the search is forecast to exceed ``time_limit`` (ten minutes without one).
+            The message suggests smaller settings. Not with ``time_limit=0``.
         InfeasibleWarning
             When no tree satisfies the constraint.
-        {ConstantFeatureWarning}
+        ConstantFeatureWarning
+            When every column of ``X`` is constant.
         """
         return self._fit(X, y, sample_weight, callback, sensitive_features=sensitive_features)
 
@@ -203,7 +272,7 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         assert self.fairness is not None
         data = check_labelled_data(X, y, sample_weight)
         check_two_classes(data.classes)
-        groups = self.fairness.groups_of(X, sensitive_features, data.kept)
+        groups = groups_of(self.fairness, X, sensitive_features, data.kept)
         if isinstance(self.fairness, EqualityOfOpportunity):
             positive = np.unique(groups.codes[data.labels == len(data.classes) - 1])
             if len(positive) < 2:
@@ -231,4 +300,4 @@ def _check_fairness(name: str, value: Any) -> None:
             f"{name} must be DemographicParity(limit) or EqualityOfOpportunity(limit); got "
             f"{value!r}"
         )
-    value.check()
+    value._check_parameters()

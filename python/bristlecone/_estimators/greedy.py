@@ -21,7 +21,6 @@ from bristlecone._encoder.use import (
     split_columns,
     warn_of_constants,
 )
-from bristlecone._estimators.docstrings import documented
 from bristlecone._estimators.parameters import (
     check_encoder,
     check_parameters,
@@ -50,36 +49,51 @@ _AIMS = {
 }
 
 
-@documented
 class GreedySurvivalTree(StepPredictions, Reestimation):
     """Survival tree grown from the root, one best split after the other.
 
     Parameters
     ----------
-    criterion : {"likelihood", "logrank"}
+    criterion : {"likelihood", "logrank"}, default="likelihood"
         What the best split of a node has most of. "likelihood": fall of the loss of
         ``OptimalSurvivalTree``, as in the trees of LeBlanc and Crowley (1992). "logrank":
         two-sample log-rank statistic of the sides over the rows of the node (Segal 1988), as in
         scikit-survival's ``SurvivalTree``; weights count as repetition.
-    max_depth : int or None
-        Most questions from the root to a leaf; 0 is a single leaf, None is no limit.
-    {max_leaf_nodes}
+    max_depth : int or None, default=3
+        Maximum number of splits from the root to a leaf; 0 is a single leaf. None means no limit.
+    max_leaf_nodes : int or None, default=None
+        Maximum number of leaves.
         With it the node whose best split is worth most is split first.
-    {min_samples_leaf}
-    {min_events_leaf, prior}
+    min_samples_leaf : int or float, default=1
+        Minimum number of training rows in a leaf, regardless of their weights. A float
+        between 0 and 1 is a share of the training rows, rounded up.
+    min_events_leaf : int, float, "auto" or None, default="auto"
+        Minimum number of training rows with an event in a leaf, regardless of their
+        weights. A float between 0 and 1 is a share of the training events, rounded up.
+        "auto" is 5, or the number of events if that is smaller. If one binary feature
+        isolates rows without any event although 20 or more are expected, "auto" sets no
+        minimum and a warning is shown. None: no minimum.
+    prior : float or "auto", default="auto"
+        Pseudo-events at θ = 1 that are added to every leaf, in events whatever the unit of
+        the weights. The loss of a leaf is the one at the maximum a posteriori θ = (events +
+        prior) / (hazard + prior), including the term of the prior.
         "auto" is 10. The criterion "logrank" does not know it; ``objective_value_`` and θ have it.
-    shrinkage : float or "auto"
+    shrinkage : float or "auto", default="auto"
         λ >= 0 of hierarchical shrinkage of the predictions, as in ``OptimalSurvivalTree``: from the
         root down, every node counts λ pseudo-events, or pseudo-rows, at the prediction of its
         parent. Tree and ``objective_value_`` do not depend on it. "auto" is 0.
-    leaf_curve : {"auto", "proportional", "kaplan-meier"}
+    leaf_curve : {"auto", "proportional", "kaplan-meier"}, default="auto"
         Curve of a leaf: exp(−θΛ) with the baseline Λ, or the leaf's own Kaplan–Meier estimate.
         "auto" is "proportional".
-    encoder : "auto", transformer or None
+    encoder : "auto", transformer or None, default="auto"
         Turns ``X`` into binary features; "auto" is ``BinaryEncoder()``, the features of
         ``OptimalSurvivalTree``. A clone is fitted to the training rows. None splits complete
         numeric columns at every threshold, midway between neighbouring values of the node.
-    {random_state, verbose}
+    random_state : int, RandomState or None, default=None
+        Not used: the fit is deterministic. Accepted for compatibility.
+    verbose : int, default=0
+        If positive, fits are logged at level INFO of the logger "bristlecone", otherwise at
+        DEBUG.
 
     Attributes
     ----------
@@ -90,11 +104,40 @@ class GreedySurvivalTree(StepPredictions, Reestimation):
         ``encoder=None``, columns of ``X``, cut at ``threshold``.
     leaf_statistics_ : tuple of LeafStatistics
         Rows, events, θ, Kaplan–Meier and Nelson–Aalen curve of every leaf, left to right.
-    {leaf_curve_, prior_, min_events_leaf_, shrinkage_, n_leaves_, fit_time_}
-    {encoder_}
+    leaf_curve_ : str
+        The curve that is predicted, after "auto" is resolved.
+    prior_ : float
+        Pseudo-events per leaf, after "auto" is resolved.
+    min_events_leaf_ : int
+        Minimum number of events per leaf, after "auto" is resolved; 0 for no minimum.
+    shrinkage_ : float
+        λ of the predictions, after "auto" is resolved.
+    n_leaves_, depth_ : int
+        Size of the tree.
+    fit_time_ : float
+        Seconds that ``fit`` took.
+    encoder_ : transformer
+        The fitted encoder.
         With ``encoder=None`` it passes the columns through.
-    {n_features_in_, feature_names_in_, features_used_}
-    {questions_, feature_importances_, leaves_, certificate_, unique_times_, baseline_}
+    n_features_in_ : int
+        Number of columns of ``X``.
+    feature_names_in_ : array of str
+        Their names; only if ``X`` had names.
+    features_used_ : list of str or int
+        Columns in the splits of the tree. Predictions need no others.
+    splits_ : dict
+        Splits in words, by node id.
+    feature_importances_ : array of float, shape (n_features_in_,)
+        Share of each column in the improvement of the objective; see the property.
+    leaves_ : Leaves
+        Statistics and predictions of the leaves, as one value.
+    certificate_ : Certificate
+        What was searched, over which binary features and with which parameters; what was found
+        and proven; the time it took; the version; and a fingerprint of the training rows.
+    unique_times_, event_times_ : array of float
+        Distinct training times, and those with an event.
+    baseline_ : Baseline
+        These times with the baseline cumulative hazard Λ.
 
     See Also
     --------
@@ -156,30 +199,60 @@ class GreedySurvivalTree(StepPredictions, Reestimation):
 
         Parameters
         ----------
-        {X}
+        X : DataFrame (pandas, polars, ...) or array, shape (n, n_features)
+            Numbers, booleans, dates or categories. Whether values may be missing depends on the
+            encoder.
             With ``encoder=None`` complete numbers.
-        {y}
+        y : structured array, DataFrame or pair
+            A structured array with one boolean field (event) and one float field (time), of any
+            names; a DataFrame with columns ``event`` and ``time``; or a pair ``(event, time)``,
+            which cross-validation cannot split. Arrays and DataFrames may also have ``entry``
+            (delayed entry). The columns of a DataFrame may have other well-known names, in upper or
+            lower case:
+
+            * event: event, status, observed, uncensored, death, died, dead, deceased, failure,
+              failed, fail, relapse, relapsed, recurrence, recurred, progression, progressed,
+              churn, churned, arrest, delta, fstat, fustat, d, e;
+            * time: time, duration, tenure, lifetime, followup, survtime, futime, rfstime, lenfol,
+              hours, days, weeks, months, years, stop, tstop, exit, t;
+            * entry: entry, or start and tstart beside stop, tstop or exit.
+
+            Names may be joined, as in ``event_observed``, ``survival_time`` or ``time_to_death``.
+            Any other name is an error. Columns such as ``censored`` and ``alive`` are rejected:
+            pass ``event = ~censored``.
             Delayed entry (``entry``) is refused. Durations count in days;
             where a DataFrame has dates ``start`` and ``stop``, or ``entry`` and ``exit``, the time
             is the days between them.
-        {sample_weight}
+        sample_weight : array-like of float, shape (n,), optional
+            Row weights, finite and not negative. Rows of weight zero are left out. An integer
+            weight k has the effect of k copies of the row (with ``min_samples_leaf=1``).
 
         Returns
         -------
-        {self}
+        GreedySurvivalTree
+            The estimator itself.
 
         Raises
         ------
-        {ValueError}
+        ValueError, TypeError
+            For invalid parameters, rows that do not fit together and columns that cannot be read.
+            The message names the parameter, column or row. An earlier fit is kept.
         KeyboardInterrupt
-            On Ctrl-C; an earlier fit is kept.
+            On Ctrl-C. An earlier fit is kept.
 
         Warns
         -----
-        {ConstantFeatureWarning, SmallSampleWarning, EventFreeWarning}
+        ConstantFeatureWarning
+            When every column of ``X`` is constant.
+        SmallSampleWarning
+            When ``min_samples_leaf`` or ``min_events_leaf``, as a share or "auto", is too large for
+            any split, so the tree is a single leaf.
+        EventFreeWarning
+            When one binary feature isolates rows without any event although twenty or more are
+            expected. Then ``min_events_leaf="auto"`` sets no minimum.
         """
         start = time.perf_counter()
-        self.check_parameters()
+        self._check_parameters()
         data = self._training_data(X, y, sample_weight)
         objective = self._objective()
         encoder, _ = fit_encoder(
@@ -218,7 +291,7 @@ class GreedySurvivalTree(StepPredictions, Reestimation):
             status="grown",
             objective_value=objective.value(tree, problem, leaves),
             lower_bound=-np.inf,
-            questions=question_names(encoder),
+            binary_features=question_names(encoder),
             parameters=self._parameters(),
             settings=least,
             trace=(),

@@ -10,7 +10,6 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 
 from bristlecone._data.rows import check_row_labels, check_sample_weight, row_count, take_rows
-from bristlecone._estimators.docstrings import documented
 from bristlecone._estimators.parameters import check_parameters
 from bristlecone._estimators.searched import Callback, SearchedTree
 from bristlecone._leaves.base import view
@@ -43,7 +42,6 @@ def _task(estimator: OptimalTree) -> Any:
     return estimator.task if found is None else found.parameters["task"]
 
 
-@documented
 class OptimalTree(SearchedTree):
     """Tree of least cost for a task of one's own, among all trees over the binary features.
 
@@ -54,35 +52,83 @@ class OptimalTree(SearchedTree):
     ----------
     task : Task
         Statistics of the rows and cost of a leaf; see :class:`Task`.
-    {max_depth, max_leaf_nodes, min_samples_leaf}
-    leaf_penalty : float
+    max_depth : int or None, default=3
+        Maximum number of splits from the root to a leaf; 0 is a single leaf. None means no
+        limit and needs ``leaf_penalty > 0`` or ``max_leaf_nodes``.
+    max_leaf_nodes : int or None, default=None
+        Maximum number of leaves.
+    min_samples_leaf : int or float, default=1
+        Minimum number of training rows in a leaf, regardless of their weights. A float
+        between 0 and 1 is a share of the training rows, rounded up.
+    leaf_penalty : float, default=0.0
         Added to the mean cost per leaf.
-    {time_limit, memory_limit, n_jobs}
+    time_limit : float or None, default=None
+        Seconds after which the search stops with the best tree so far.
+    memory_limit : int or None, default=None
+        Bytes that the tables of the search may take; None is 600 MiB. With less memory the
+        search is slower; if no table fits, it stops with the best tree so far.
+    n_jobs : int or None, default=None
+        Number of threads; None is one, -1 all cores. The tree of a completed search does
+        not depend on it.
         The methods of the task still run one at a time.
-    {encoder, random_state, verbose}
+    encoder : "auto" or transformer, default="auto"
+        Turns ``X`` into binary features. "auto" is ``BinaryEncoder()`` plus the thresholds
+        of greedy trees over all thresholds (docs/guide/encoder.md). A clone is fitted to
+        the training rows, and to their outcomes if its ``fit`` takes ``y``. Any transformer
+        works whose output is two-dimensional and contains only 0 and 1, and which has
+        ``get_feature_names_out``.
+    verbose : int, default=0
+        If positive, fits are logged at level INFO of the logger "bristlecone", otherwise at
+        DEBUG.
 
     Attributes
     ----------
     objective_value_ : float
         Costs of leaves and splits per unit of weight, plus ``leaf_penalty`` times the number of
         leaves.
-    {lower_bound_}
+    lower_bound_ : float
+        No tree over the binary features has a smaller objective.
         ``-inf`` after a stopped search for a task without ``lower_bound``.
     gap_, relative_gap_ : float
         ``objective_value_ - lower_bound_``, and the same as a share of ``|objective_value_|``.
     status_ : {"optimal", "time_limit", "memory_limit", "interrupted", "infeasible"}
         "optimal" means optimal among trees over the ``n_binary_features_`` binary features;
         "infeasible" that each of them has a leaf that costs inf.
-    {tree_}
+    tree_ : Tree
+        Structure as parallel arrays in preorder; ``feature`` is the index of a binary feature.
     leaf_sums_ : array of float, shape (n_leaves, k)
         Statistics of every leaf, left to right.
     leaf_costs_ : array of float, shape (n_leaves,)
         Cost of every leaf, as the task gives it.
     leaf_values_ : array, shape (n_leaves,) or (n_leaves, p)
         What the task predicts in every leaf; only when it has ``leaf_value``.
-    {n_leaves_, n_binary_features_, n_nodes_explored_, trace_, fit_time_, encoder_, n_features_in_}
-    {feature_names_in_, features_used_}
-    {questions_, feature_importances_, leaves_, certificate_}
+    n_leaves_, depth_ : int
+        Size of the tree.
+    n_binary_features_ : int
+        Number of binary features that were searched.
+    n_nodes_explored_ : int
+        Number of nodes that the search visited.
+    trace_ : list of TracePoint
+        Named tuples (seconds, objective, lower_bound), one per improvement.
+    fit_time_ : float
+        Seconds that ``fit`` took.
+    encoder_ : transformer
+        The fitted encoder.
+    n_features_in_ : int
+        Number of columns of ``X``.
+    feature_names_in_ : array of str
+        Their names; only if ``X`` had names.
+    features_used_ : list of str or int
+        Columns in the splits of the tree. Predictions need no others.
+    splits_ : dict
+        Splits in words, by node id.
+    feature_importances_ : array of float, shape (n_features_in_,)
+        Share of each column in the improvement of the objective; see the property.
+    leaves_ : Leaves
+        Statistics and predictions of the leaves, as one value.
+    certificate_ : Certificate
+        What was searched, over which binary features and with which parameters; what was found
+        and proven; the time it took; the version; and a fingerprint of the training rows.
 
     See Also
     --------
@@ -137,7 +183,6 @@ class OptimalTree(SearchedTree):
         memory_limit: int | None = None,
         n_jobs: int | None = None,
         encoder: Any = "auto",
-        random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
         self.task = task
@@ -149,7 +194,6 @@ class OptimalTree(SearchedTree):
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
         self.encoder = encoder
-        self.random_state = random_state
         self.verbose = verbose
 
     def fit(
@@ -164,18 +208,25 @@ class OptimalTree(SearchedTree):
 
         Parameters
         ----------
-        {X}
+        X : DataFrame (pandas, polars, ...) or array, shape (n, n_features)
+            Numbers, booleans, dates or categories. Whether values may be missing depends on the
+            encoder.
         y : any, optional
             Whatever the task makes its statistics of.
         sample_weight : array-like of float, shape (n,), optional
             Row weights, finite and not negative; rows of weight zero are left out once the task
             has seen them. Integer weights equal repetition of rows (with
             ``min_samples_leaf=1``).
-        {callback}
+        callback : callable, optional
+            Called with the progress of the search (seconds, objective, lower bound, nodes, share
+            done and seconds left) whenever the best tree or the lower bound improves, and every
+            quarter of a second, on the thread of ``fit``. An exception that it raises ends the
+            search and ``fit``.
 
         Returns
         -------
-        {self}
+        OptimalTree
+            The estimator itself.
 
         Raises
         ------
@@ -188,11 +239,18 @@ class OptimalTree(SearchedTree):
             without a leaf of cost inf.
         Exception
             What a method of the task raises; an earlier fit is kept.
-        {KeyboardInterrupt}
+        KeyboardInterrupt
+            At a second Ctrl-C within a second. An earlier fit is kept.
 
         Warns
         -----
-        {SearchLimitWarning, SearchCostWarning, ConstantFeatureWarning}
+        SearchLimitWarning
+            When a limit or Ctrl-C stopped the search. The message reports the gap.
+        SearchCostWarning
+            As soon as the search is forecast to exceed ``time_limit`` (ten minutes without one).
+            The message suggests smaller settings. Not with ``time_limit=0``.
+        ConstantFeatureWarning
+            When every column of ``X`` is constant.
         InfeasibleWarning
             When every tree has a leaf of cost inf.
         """

@@ -1,7 +1,6 @@
-"""Parameters that several estimators share: each is checked, documented and offered by one entry.
+"""Parameters that several estimators share: each is checked and made an option by one entry.
 
-What a class has besides, or means otherwise, it says itself: a check is passed to
-:func:`check_parameters`, a text stands in its docstring. Defaults are those of the signatures.
+A class passes checks of its own to :func:`check_parameters`. Defaults are those of the signatures.
 Nothing heavy is imported here: the help of the command line is made of these entries.
 """
 
@@ -41,8 +40,6 @@ class Parameter(NamedTuple):
     name : str
     default : object
         That of most classes; what a class has, its signature says.
-    type, text : str
-        Type, without the default, and text of the docstring; no text where classes have their own.
     check : callable or None
         See ``Check``.
     read, metavar, help, nargs
@@ -55,8 +52,6 @@ class Parameter(NamedTuple):
 
     name: str
     default: Any
-    type: str = ""
-    text: str = ""
     check: Check | None = None
     read: Callable[[str], Any] = str
     metavar: str | None = None
@@ -216,60 +211,85 @@ def _check_verbose(name: str, value: Any) -> None:
 PARAMETERS = {
     parameter.name: parameter
     for parameter in (
-        Parameter("max_depth", 3, "int or None", "Most questions from the root to a leaf; 0 is a "
-            "single leaf. None is no limit and needs ``leaf_penalty > 0`` or ``max_leaf_nodes``.",
-            integer(0, optional=True), count_or_none, "D", "most questions from root to leaf; none "
-            "for any number, which needs --max-leaf-nodes or --leaf-penalty"),
-        Parameter("max_leaf_nodes", None, "int or None", "Most leaves.",
-            integer(1, optional=True), count_or_none, "N", "most leaves"),
-        Parameter("min_samples_leaf", 1, "int or float", "Fewest training rows in a leaf, whatever "
-            "their weights; a float between 0 and 1 is a share of the training rows, rounded up.",
-            _check_count_or_share, _count_or_share, "N", "fewest rows of a leaf; below 1 a share "
-            "of the rows"),
-        Parameter("min_events_leaf", "auto", 'int, float, "auto" or None', "Fewest training rows "
-            "with an event in a leaf, whatever their weights; a float between 0 and 1 is a share "
-            'of the training events, rounded up. "auto" is 5, or all events where there are fewer, '
-            "and no minimum where one question tells rows apart that have no event though 20 or "
-            "more are expected; a warning says so. None: no minimum.",
-            _check_events, _events, "N", "fewest events of a leaf; below 1 a share of the events; "
-            "auto or none"),
-        Parameter("leaf_penalty", 0.0, "float", "",
-            number(0.0), float, "LOSS", "loss added for every leaf: a split must gain more"),
-        Parameter("prior", "auto", 'float or "auto"', "Pseudo-events at θ = 1 that every leaf has "
-            "besides its own, whatever the unit of the weights: the loss of a leaf is that of the "
-            "maximum a posteriori, "
-            "θ = (events + prior) / (hazard + prior), with the prior's term.",
-            _check_prior, number_or_auto, "EVENTS", "pseudo-events at the baseline hazard in "
-            "every leaf, for likelihood; or auto"),
-        Parameter("shrinkage", 0.0, "float", "λ >= 0 of hierarchical shrinkage of "
-            "``predict_proba``, after [Agarwal2022]_: from the root down, every node counts λ "
-            "pseudo-rows with the shares of its parent. Tree, labels, objective and bound do not "
-            "depend on it.",
-            number(0.0), float, "L", "pseudo-rows by which predictions are pulled towards those of "
-            "the node above"),
-        Parameter("time_limit", None, "float or None", "Seconds after which the search stops with "
-            "the best tree so far.",
-            number(0.0, optional=True), float, "SECONDS", "end the search then, with the best tree "
-            "so far"),
-        Parameter("memory_limit", None, "int or None", "Bytes the tables of the search may take; "
-            "None is 600 MiB. With less it is slower, and with too little for any table it stops "
-            "likewise.",
-            integer(1, optional=True), int, "BYTES", "end the search when it needs more"),
-        Parameter("n_jobs", None, "int or None", "Threads: None is one, -1 all. The tree of a "
-            "completed search does not depend on it.",
-            lambda name, value: _checks().thread_count(value), int, "N", "threads; -1 for all "
-            "cores"),
-        Parameter("encoder", "auto", '"auto" or transformer', 'Turns ``X`` into binary features; '
-            '"auto" is ``BinaryEncoder()`` with the cuts of greedy trees over every threshold '
-            "(docs/guide/encoder.md). A clone is fitted to the training rows, with their outcomes "
-            "as ``y`` if its ``fit`` takes them. Any transformer will do whose output is "
-            "two-dimensional and holds nothing but 0 and 1, and which has "
-            "``get_feature_names_out``.", check_encoder),
-        Parameter("random_state", None, "int, RandomState or None", "Accepted for uniformity; the "
-            "fit is deterministic and does not use it.",
-            lambda name, value: _checks().check_seed(name, value)),
-        Parameter("verbose", 0, "int", "1 or more reports a fit at level INFO of the logger "
-            '"bristlecone", else DEBUG.', _check_verbose),
+        Parameter(
+            "max_depth",
+            3,
+            integer(0, optional=True),
+            count_or_none,
+            "D",
+            "most questions from root to leaf; none "
+            "for any number, which needs --max-leaf-nodes or --leaf-penalty",
+        ),
+        Parameter(
+            "max_leaf_nodes", None, integer(1, optional=True), count_or_none, "N", "most leaves"
+        ),
+        Parameter(
+            "min_samples_leaf",
+            1,
+            _check_count_or_share,
+            _count_or_share,
+            "N",
+            "fewest rows of a leaf; below 1 a share of the rows",
+        ),
+        Parameter(
+            "min_events_leaf",
+            "auto",
+            _check_events,
+            _events,
+            "N",
+            "fewest events of a leaf; below 1 a share of the events; auto or none",
+        ),
+        Parameter(
+            "leaf_penalty",
+            0.0,
+            number(0.0),
+            float,
+            "LOSS",
+            "loss added for every leaf: a split must gain more",
+        ),
+        Parameter(
+            "prior",
+            "auto",
+            _check_prior,
+            number_or_auto,
+            "EVENTS",
+            "pseudo-events at the baseline hazard in every leaf, for likelihood; or auto",
+        ),
+        Parameter(
+            "shrinkage",
+            0.0,
+            number(0.0),
+            float,
+            "L",
+            "pseudo-rows by which predictions are pulled towards those of the node above",
+        ),
+        Parameter(
+            "time_limit",
+            None,
+            number(0.0, optional=True),
+            float,
+            "SECONDS",
+            "end the search then, with the best tree so far",
+        ),
+        Parameter(
+            "memory_limit",
+            None,
+            integer(1, optional=True),
+            int,
+            "BYTES",
+            "end the search when it needs more",
+        ),
+        Parameter(
+            "n_jobs",
+            None,
+            lambda name, value: _checks().thread_count(value),
+            int,
+            "N",
+            "threads; -1 for all cores",
+        ),
+        Parameter("encoder", "auto", check_encoder),
+        Parameter("random_state", None, lambda name, value: _checks().check_seed(name, value)),
+        Parameter("verbose", 0, _check_verbose),
     )
-}  # fmt: skip
+}
 """The shared parameters by name, in the order of the signatures."""

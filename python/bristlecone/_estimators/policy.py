@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from bristlecone._data.arrays import unmasked
 from bristlecone._data.rows import check_row_labels, check_sample_weight, row_count
 from bristlecone._data.targets import check_labelled_data, check_numbers, known_codes
-from bristlecone._estimators.docstrings import documented
 from bristlecone._estimators.label_predictions import LabelPredictions
 from bristlecone._estimators.parameters import check_parameters, choice, number
 from bristlecone._estimators.reestimate import Reestimation
@@ -38,7 +37,6 @@ class PolicyData(NamedTuple):
     weight: NDArray[np.float64] | None
 
 
-@documented
 class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
     """Tree that prescribes treatments, of greatest estimated value over the binary features.
 
@@ -48,17 +46,40 @@ class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
 
     Parameters
     ----------
-    reward : {"doubly-robust", "inverse-propensity", "direct"}
+    reward : {"doubly-robust", "inverse-propensity", "direct"}, default="doubly-robust"
         How the reward of every row under every treatment is estimated. "direct" needs predicted
         outcomes, "inverse-propensity" needs propensity scores, and "doubly-robust" needs both: it
         is unbiased if either is right.
-    capacities : mapping or None
+    capacities : mapping or None, default=None
         Largest share of the training weight, between 0 and 1, that a treatment may be prescribed
         to; treatments that are not named are unlimited.
-    {max_depth, max_leaf_nodes, min_samples_leaf}
-    leaf_penalty : float
+    max_depth : int or None, default=3
+        Maximum number of splits from the root to a leaf; 0 is a single leaf. None means no
+        limit and needs ``leaf_penalty > 0`` or ``max_leaf_nodes``.
+    max_leaf_nodes : int or None, default=None
+        Maximum number of leaves.
+    min_samples_leaf : int or float, default=1
+        Minimum number of training rows in a leaf, regardless of their weights. A float
+        between 0 and 1 is a share of the training rows, rounded up.
+    leaf_penalty : float, default=0.0
         Subtracted from the mean outcome per leaf.
-    {time_limit, memory_limit, n_jobs, encoder, random_state, verbose}
+    time_limit : float or None, default=None
+        Seconds after which the search stops with the best tree so far.
+    memory_limit : int or None, default=None
+        Bytes that the tables of the search may take; None is 600 MiB. With less memory the
+        search is slower; if no table fits, it stops with the best tree so far.
+    n_jobs : int or None, default=None
+        Number of threads; None is one, -1 all cores. The tree of a completed search does
+        not depend on it.
+    encoder : "auto" or transformer, default="auto"
+        Turns ``X`` into binary features. "auto" is ``BinaryEncoder()`` plus the thresholds
+        of greedy trees over all thresholds (docs/guide/encoder.md). A clone is fitted to
+        the training rows, and to their outcomes if its ``fit`` takes ``y``. Any transformer
+        works whose output is two-dimensional and contains only 0 and 1, and which has
+        ``get_feature_names_out``.
+    verbose : int, default=0
+        If positive, fits are logged at level INFO of the logger "bristlecone", otherwise at
+        DEBUG.
 
     Attributes
     ----------
@@ -69,20 +90,48 @@ class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
     objective_value_ : float
         ``-policy_value_`` plus ``leaf_penalty`` times the number of leaves: lower is better; inf
         when infeasible.
-    {lower_bound_, gap_}
+    lower_bound_ : float
+        No tree over the binary features has a smaller objective.
+    gap_, relative_gap_ : float
+        ``objective_value_ - lower_bound_``, and the same as a share of ``objective_value_``.
     status_ : {"optimal", "time_limit", "memory_limit", "interrupted", "infeasible"}
         "optimal" means optimal among trees over the ``n_binary_features_`` binary features.
         "infeasible": none keeps the capacities; there is no ``tree_``, and predictions raise
         InfeasibleError.
-    {tree_}
+    tree_ : Tree
+        Structure as parallel arrays in preorder; ``feature`` is the index of a binary feature.
     leaf_labels_ : array of int, shape (n_leaves,)
         Position in ``treatments_`` of what every leaf prescribes, left to right. Of equally good
         treatments it is the first.
     leaf_values_ : array of float, shape (n_leaves, n_treatments)
         Estimated mean outcome of every treatment in every leaf.
-    {n_leaves_, n_binary_features_, n_nodes_explored_, trace_, fit_time_, encoder_, n_features_in_}
-    {feature_names_in_, features_used_}
-    {questions_, feature_importances_, leaves_, certificate_}
+    n_leaves_, depth_ : int
+        Size of the tree.
+    n_binary_features_ : int
+        Number of binary features that were searched.
+    n_nodes_explored_ : int
+        Number of nodes that the search visited.
+    trace_ : list of TracePoint
+        Named tuples (seconds, objective, lower_bound), one per improvement.
+    fit_time_ : float
+        Seconds that ``fit`` took.
+    encoder_ : transformer
+        The fitted encoder.
+    n_features_in_ : int
+        Number of columns of ``X``.
+    feature_names_in_ : array of str
+        Their names; only if ``X`` had names.
+    features_used_ : list of str or int
+        Columns in the splits of the tree. Predictions need no others.
+    splits_ : dict
+        Splits in words, by node id.
+    feature_importances_ : array of float, shape (n_features_in_,)
+        Share of each column in the improvement of the objective; see the property.
+    leaves_ : Leaves
+        Statistics and predictions of the leaves, as one value.
+    certificate_ : Certificate
+        What was searched, over which binary features and with which parameters; what was found
+        and proven; the time it took; the version; and a fingerprint of the training rows.
 
     See Also
     --------
@@ -90,7 +139,8 @@ class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
 
     References
     ----------
-    {Linden2023}
+    .. [Linden2023] van der Linden, de Weerdt, Demirović, "Necessary and Sufficient Conditions for
+        Optimal Decision Trees using Dynamic Programming", NeurIPS 2023.
 
     Examples
     --------
@@ -117,7 +167,6 @@ class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
         memory_limit: int | None = None,
         n_jobs: int | None = None,
         encoder: Any = "auto",
-        random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
         self.reward = reward
@@ -130,7 +179,6 @@ class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
         self.encoder = encoder
-        self.random_state = random_state
         self.verbose = verbose
 
     def fit(
@@ -148,10 +196,14 @@ class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
 
         Parameters
         ----------
-        {X}
+        X : DataFrame (pandas, polars, ...) or array, shape (n, n_features)
+            Numbers, booleans, dates or categories. Whether values may be missing depends on the
+            encoder.
         y : array-like of float, shape (n,)
             Outcomes; higher is better.
-        {sample_weight}
+        sample_weight : array-like of float, shape (n,), optional
+            Row weights, finite and not negative. Rows of weight zero are left out. An integer
+            weight k has the effect of k copies of the row (with ``min_samples_leaf=1``).
         treatment : array-like, shape (n,)
             Treatment that every row had: numbers, texts or booleans; at most 32 treatments.
         propensity : float, mapping or array-like, shape (n,) or (n, n_treatments), optional
@@ -161,11 +213,16 @@ class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
         predicted_outcomes : array-like of float, shape (n, n_treatments), optional
             Outcome that a model predicts for every row under every treatment, in sorted order;
             best from a model that was not fitted to the row.
-        {callback}
+        callback : callable, optional
+            Called with the progress of the search (seconds, objective, lower bound, nodes, share
+            done and seconds left) whenever the best tree or the lower bound improves, and every
+            quarter of a second, on the thread of ``fit``. An exception that it raises ends the
+            search and ``fit``.
 
         Returns
         -------
-        {self}
+        PolicyTree
+            The estimator itself.
 
         Raises
         ------
@@ -177,14 +234,20 @@ class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
         InfeasibleError
             When a limit or Ctrl-C, which ``status_`` names, stopped the search before a tree that
             keeps the capacities was met.
-        {KeyboardInterrupt}
+        KeyboardInterrupt
+            At a second Ctrl-C within a second. An earlier fit is kept.
 
         Warns
         -----
-        {SearchLimitWarning, SearchCostWarning}
+        SearchLimitWarning
+            When a limit or Ctrl-C stopped the search. The message reports the gap.
+        SearchCostWarning
+            As soon as the search is forecast to exceed ``time_limit`` (ten minutes without one).
+            The message suggests smaller settings. Not with ``time_limit=0``.
         InfeasibleWarning
             When no tree keeps the capacities.
-        {ConstantFeatureWarning}
+        ConstantFeatureWarning
+            When every column of ``X`` is constant.
         """
         given = {"propensity": propensity, "predicted_outcomes": predicted_outcomes}
         return self._fit(X, y, sample_weight, callback, treatment=treatment, **given)
@@ -192,7 +255,7 @@ class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
     @property
     def policy_value_(self) -> float:
         """Estimated mean outcome of the policy on the training rows."""
-        self.check_fitted()
+        self._check_fitted()
         return mean_reward(self.tree_, self.leaves_)
 
     def predict_outcomes(self, X: Any) -> NDArray[np.float64]:

@@ -81,10 +81,10 @@ class Reestimation(BaseTree):
         >>> honest.leaf_means_.tolist(), honest.certificate_.status
         ([2.5, 9.5], 'reestimated')
         """
-        self.check_fitted()
+        self._check_fitted()
         start = time.perf_counter()
         copy = type(self)(**self.certificate_.parameters)
-        copy.check_parameters()
+        copy._check_parameters()
         rows = copy._training_data(X, y, sample_weight, **data)
         self._check_labels(rows)
         features = self._rows(rows.X)

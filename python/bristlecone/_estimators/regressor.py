@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 
 from bristlecone._data.targets import NumericData, check_numeric_data
-from bristlecone._estimators.docstrings import documented
 from bristlecone._estimators.reestimate import Reestimation
 from bristlecone._estimators.searched import Callback, SearchedTree
 from bristlecone._leaves.base import view
@@ -18,7 +17,6 @@ from bristlecone._objectives.means import SquaredError
 __all__ = ["OptimalTreeRegressor"]
 
 
-@documented
 class OptimalTreeRegressor(RegressorMixin, Reestimation, SearchedTree):
     """Regression tree of least squared error among all trees over the binary features.
 
@@ -26,25 +24,83 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, SearchedTree):
 
     Parameters
     ----------
-    {max_depth, max_leaf_nodes, min_samples_leaf}
-    leaf_penalty : float
+    max_depth : int or None, default=3
+        Maximum number of splits from the root to a leaf; 0 is a single leaf. None means no
+        limit and needs ``leaf_penalty > 0`` or ``max_leaf_nodes``.
+    max_leaf_nodes : int or None, default=None
+        Maximum number of leaves.
+    min_samples_leaf : int or float, default=1
+        Minimum number of training rows in a leaf, regardless of their weights. A float
+        between 0 and 1 is a share of the training rows, rounded up.
+    leaf_penalty : float, default=0.0
         Added to the mean squared error per leaf, in the unit of ``y`` squared.
-    shrinkage : float
+    shrinkage : float, default=0.0
         λ >= 0 of hierarchical shrinkage of the predictions, after [Agarwal2022]_: from the root
         down, every node counts λ pseudo-rows at the value of its parent. Tree, objective and bound
         do not depend on it.
-    {time_limit, memory_limit, n_jobs, encoder, random_state, verbose}
+    time_limit : float or None, default=None
+        Seconds after which the search stops with the best tree so far.
+    memory_limit : int or None, default=None
+        Bytes that the tables of the search may take; None is 600 MiB. With less memory the
+        search is slower; if no table fits, it stops with the best tree so far.
+    n_jobs : int or None, default=None
+        Number of threads; None is one, -1 all cores. The tree of a completed search does
+        not depend on it.
+    encoder : "auto" or transformer, default="auto"
+        Turns ``X`` into binary features. "auto" is ``BinaryEncoder()`` plus the thresholds
+        of greedy trees over all thresholds (docs/guide/encoder.md). A clone is fitted to
+        the training rows, and to their outcomes if its ``fit`` takes ``y``. Any transformer
+        works whose output is two-dimensional and contains only 0 and 1, and which has
+        ``get_feature_names_out``.
+    random_state : int, RandomState or None, default=None
+        Not used: the fit is deterministic. Accepted for compatibility.
+    verbose : int, default=0
+        If positive, fits are logged at level INFO of the logger "bristlecone", otherwise at
+        DEBUG.
 
     Attributes
     ----------
     objective_value_ : float
         Mean squared error plus ``leaf_penalty`` times the number of leaves.
-    {lower_bound_, gap_, status_, tree_}
+    lower_bound_ : float
+        No tree over the binary features has a smaller objective.
+    gap_, relative_gap_ : float
+        ``objective_value_ - lower_bound_``, and the same as a share of ``objective_value_``.
+    status_ : {"optimal", "time_limit", "memory_limit", "interrupted"}
+        "optimal" means optimal among trees over the ``n_binary_features_`` binary features.
+    tree_ : Tree
+        Structure as parallel arrays in preorder; ``feature`` is the index of a binary feature.
     leaf_means_, leaf_variances_ : array of float, shape (n_leaves,)
         Weighted mean and variance of the training rows of every leaf, left to right.
-    {shrinkage_, n_leaves_, n_binary_features_, n_nodes_explored_, trace_, fit_time_, encoder_}
-    {n_features_in_, feature_names_in_, features_used_}
-    {questions_, feature_importances_, leaves_, certificate_}
+    shrinkage_ : float
+        λ of the predictions, after "auto" is resolved.
+    n_leaves_, depth_ : int
+        Size of the tree.
+    n_binary_features_ : int
+        Number of binary features that were searched.
+    n_nodes_explored_ : int
+        Number of nodes that the search visited.
+    trace_ : list of TracePoint
+        Named tuples (seconds, objective, lower_bound), one per improvement.
+    fit_time_ : float
+        Seconds that ``fit`` took.
+    encoder_ : transformer
+        The fitted encoder.
+    n_features_in_ : int
+        Number of columns of ``X``.
+    feature_names_in_ : array of str
+        Their names; only if ``X`` had names.
+    features_used_ : list of str or int
+        Columns in the splits of the tree. Predictions need no others.
+    splits_ : dict
+        Splits in words, by node id.
+    feature_importances_ : array of float, shape (n_features_in_,)
+        Share of each column in the improvement of the objective; see the property.
+    leaves_ : Leaves
+        Statistics and predictions of the leaves, as one value.
+    certificate_ : Certificate
+        What was searched, over which binary features and with which parameters; what was found
+        and proven; the time it took; the version; and a fingerprint of the training rows.
 
     See Also
     --------
@@ -52,7 +108,8 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, SearchedTree):
 
     References
     ----------
-    {Agarwal2022}
+    .. [Agarwal2022] Agarwal, Tan, Ronen, Singh, Yu, "Hierarchical shrinkage: improving the accuracy
+        and interpretability of tree-based methods", ICML 2022.
 
     Examples
     --------
@@ -105,22 +162,42 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, SearchedTree):
 
         Parameters
         ----------
-        {X}
+        X : DataFrame (pandas, polars, ...) or array, shape (n, n_features)
+            Numbers, booleans, dates or categories. Whether values may be missing depends on the
+            encoder.
         y : array-like of float, shape (n,)
             Finite numbers.
-        {sample_weight, callback}
+        sample_weight : array-like of float, shape (n,), optional
+            Row weights, finite and not negative. Rows of weight zero are left out. An integer
+            weight k has the effect of k copies of the row (with ``min_samples_leaf=1``).
+        callback : callable, optional
+            Called with the progress of the search (seconds, objective, lower bound, nodes, share
+            done and seconds left) whenever the best tree or the lower bound improves, and every
+            quarter of a second, on the thread of ``fit``. An exception that it raises ends the
+            search and ``fit``.
 
         Returns
         -------
-        {self}
+        OptimalTreeRegressor
+            The estimator itself.
 
         Raises
         ------
-        {ValueError, KeyboardInterrupt}
+        ValueError, TypeError
+            For invalid parameters, rows that do not fit together and columns that cannot be read.
+            The message names the parameter, column or row. An earlier fit is kept.
+        KeyboardInterrupt
+            At a second Ctrl-C within a second. An earlier fit is kept.
 
         Warns
         -----
-        {SearchLimitWarning, SearchCostWarning, ConstantFeatureWarning}
+        SearchLimitWarning
+            When a limit or Ctrl-C stopped the search. The message reports the gap.
+        SearchCostWarning
+            As soon as the search is forecast to exceed ``time_limit`` (ten minutes without one).
+            The message suggests smaller settings. Not with ``time_limit=0``.
+        ConstantFeatureWarning
+            When every column of ``X`` is constant.
         """
         return self._fit(X, y, sample_weight, callback)
 

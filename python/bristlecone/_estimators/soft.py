@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -16,15 +17,20 @@ from bristlecone._data.survival import check_training_data
 from bristlecone._encoder.design import DesignEncoder
 from bristlecone._encoder.missing import missing_text
 from bristlecone._estimators.base import BaseTree
-from bristlecone._estimators.docstrings import documented
-from bristlecone._estimators.parameters import check_parameters, choice, integer, number
+from bristlecone._estimators.parameters import (
+    Check,
+    check_parameters,
+    choice,
+    integer,
+    number,
+)
 from bristlecone._estimators.soft_views import SoftViews
 from bristlecone._leaves.base import view
 from bristlecone._leaves.predictions import SurvivalPredictions
 from bristlecone._leaves.smooth import SmoothLeaves
 from bristlecone._leaves.statistics import SurvivalRows
 from bristlecone._log import log, warn
-from bristlecone._objectives.parity import CurveParity
+from bristlecone._objectives.parity import CurveParity, groups_of
 from bristlecone._search.certificate import Certificate, TracePoint, fingerprint
 from bristlecone._soft.models import MODELS
 from bristlecone._soft.training.fairness import gini_mix, pair_distance, quadrature
@@ -52,7 +58,6 @@ _AIM = (
 )
 
 
-@documented
 class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
     """Survival tree with soft multivariate splits and a survival model in every leaf.
 
@@ -63,57 +68,59 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
 
     Parameters
     ----------
-    depth : int
+    depth : int, default=2
         Splits from the root to each leaf; 0 is a single leaf.
-    leaf : str
+    leaf : str, default="log-logistic"
         Survival model of the leaves: "log-logistic", "exponential", "weibull", "spline-ph" or
         "spline-po" (natural cubic splines of log time under proportional hazards or odds, kept
         monotone).
-    n_knots : int
+    n_knots : int, default=2
         Internal knots of the splines, at percentiles of the uncensored log times.
-    init : {"kmeans", "random"}
-        How a restart begins: clusters of the rows, or random hyperplanes.
-    solver : {"nodec", "joint"}
+    solver : {"nodec", "joint"}, default="nodec"
         "nodec" trains one subtree at a time and reassigns rows where a split is unbalanced,
         then refines all parameters; "joint" does only the last.
-    n_restarts : int
+    solver_options : mapping or None, default=None
+        Settings of the solver that differ from their defaults:
+
+        * "init": "kmeans" (default) starts from clusters of the rows, "random" from random
+          hyperplanes;
+        * "n_macro": maximum number of passes of "nodec" over the splits, default 10;
+        * "max_iter": maximum number of L-BFGS steps over all parameters, default 1000;
+        * "tol": L-BFGS stops when no component of the gradient is larger, default 1e-4.
+    n_restarts : int, default=5
         Restarts; of those whose leaves hold ``min_leaf_share``, or else of all, the one of least
         objective is kept.
-    l2 : float
+    l2 : float, default=0.1
         Ridge penalty λ of the leaves' weights and shapes: λ/2 of the square of their mean, plus
         ``pooling`` times λ/2 of the squares of the leaves' departures from it.
-    pooling : float or None
+    pooling : float or None, default=3.0
         How much leaves are drawn together. Leaves that are alike cost no more than a single one:
         it does not pay to empty them. None: every leaf has a penalty λ/2 ‖β‖² of its own.
-    split_l2 : float
+    split_l2 : float, default=0.002
         Ridge penalty of the splits' weights. Without it splits grow steep and follow single
         rows; with much of it they stay level and all rows share a leaf.
-    l1 : float
+    l1 : float, default=0.0
         Lasso penalty of the splits' weights; see ``n_features_used_``.
-    balance : float
+    balance : float, default=0.01
         Weight of the penalty on uneven leaves, which is 0 where all hold the same weight and
         grows without bound as one empties [Frosst2017]_.
-    min_leaf_share : float
+    min_leaf_share : float, default=0.05
         Share of the training weight that every leaf should hold, at most half of an even share
         (1/(2 · leaves)): restarts that do so come first, and a fit without one warns.
-    fairness : CurveParity or None
+    fairness : CurveParity or None, default=None
         Penalty on the distance between the survival curves of two groups.
-    max_categories : int or None
+    max_categories : int or None, default=10
         Most levels per categorical column that get a weight of their own; the rest are merged.
-    handle_unknown : {"ignore", "error"}
+    handle_unknown : {"ignore", "error"}, default="ignore"
         What a prediction does with a category not seen in training: it matches no level, or
         it raises.
-    n_macro : int
-        Most passes of "nodec" over the splits.
-    max_iter : int
-        Most steps of L-BFGS over all parameters.
-    tol : float
-        Largest component of the gradient where that L-BFGS may stop.
-    n_jobs : int or None
+    n_jobs : int or None, default=None
         Processes that share the restarts: None is one, -1 all. The fit does not depend on it.
-    random_state : int, RandomState or None
+    random_state : int, RandomState or None, default=None
         Seeds the restarts.
-    {verbose}
+    verbose : int, default=0
+        If positive, fits are logged at level INFO of the logger "bristlecone", otherwise at
+        DEBUG.
 
     Attributes
     ----------
@@ -141,10 +148,17 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         Further parameters of the leaves by name, such as "alpha".
     design_names_ : list of str
         Columns of the design, of which these are the weights: "age", "stage = II".
-    {n_leaves_}
+    n_leaves_, depth_ : int
+        Size of the tree.
     features_used_ : list of str or int
         Columns that a split weighs; at prediction those that a leaf weighs are needed too.
-    {questions_, leaves_, certificate_}
+    splits_ : dict
+        Splits in words, by node id.
+    leaves_ : Leaves
+        Statistics and predictions of the leaves, as one value.
+    certificate_ : Certificate
+        What was searched, over which binary features and with which parameters; what was found
+        and proven; the time it took; the version; and a fingerprint of the training rows.
     n_features_used_ : int
         Their number.
     fairness_distance_ : float
@@ -156,7 +170,14 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         Makes the design.
     n_features_in_ : int
         Columns of ``X``.
-    {feature_names_in_, unique_times_, baseline_, fit_time_}
+    feature_names_in_ : array of str
+        Their names; only if ``X`` had names.
+    unique_times_, event_times_ : array of float
+        Distinct training times, and those with an event.
+    baseline_ : Baseline
+        These times with the baseline cumulative hazard Λ.
+    fit_time_ : float
+        Seconds that ``fit`` took.
 
     See Also
     --------
@@ -197,8 +218,8 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         depth: int = 2,
         leaf: str = "log-logistic",
         n_knots: int = 2,
-        init: str = "kmeans",
         solver: str = "nodec",
+        solver_options: Mapping[str, Any] | None = None,
         n_restarts: int = 5,
         l2: float = 0.1,
         pooling: float | None = 3.0,
@@ -207,11 +228,8 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         balance: float = 0.01,
         min_leaf_share: float = 0.05,
         fairness: CurveParity | None = None,
-        max_categories: int | None = 100,
+        max_categories: int | None = 10,
         handle_unknown: str = "ignore",
-        n_macro: int = 10,
-        max_iter: int = 1000,
-        tol: float = 1e-4,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -219,8 +237,8 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         self.depth = depth
         self.leaf = leaf
         self.n_knots = n_knots
-        self.init = init
         self.solver = solver
+        self.solver_options = solver_options
         self.n_restarts = n_restarts
         self.l2 = l2
         self.pooling = pooling
@@ -231,9 +249,6 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         self.fairness = fairness
         self.max_categories = max_categories
         self.handle_unknown = handle_unknown
-        self.n_macro = n_macro
-        self.max_iter = max_iter
-        self.tol = tol
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -252,7 +267,23 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         ----------
         X : DataFrame (pandas, polars, ...) or array, shape (n, n_features)
             Numbers, booleans, categories; missing values.
-        {y}
+        y : structured array, DataFrame or pair
+            A structured array with one boolean field (event) and one float field (time), of any
+            names; a DataFrame with columns ``event`` and ``time``; or a pair ``(event, time)``,
+            which cross-validation cannot split. Arrays and DataFrames may also have ``entry``
+            (delayed entry). The columns of a DataFrame may have other well-known names, in upper or
+            lower case:
+
+            * event: event, status, observed, uncensored, death, died, dead, deceased, failure,
+              failed, fail, relapse, relapsed, recurrence, recurred, progression, progressed,
+              churn, churned, arrest, delta, fstat, fustat, d, e;
+            * time: time, duration, tenure, lifetime, followup, survtime, futime, rfstime, lenfol,
+              hours, days, weeks, months, years, stop, tstop, exit, t;
+            * entry: entry, or start and tstart beside stop, tstop or exit.
+
+            Names may be joined, as in ``event_observed``, ``survival_time`` or ``time_to_death``.
+            Any other name is an error. Columns such as ``censored`` and ``alive`` are rejected:
+            pass ``event = ~censored``.
             Durations count in days; where a DataFrame has dates
             ``start`` and ``stop``, or ``entry`` and ``exit``, the time is the days between them.
         sample_weight : array-like of float, shape (n,), optional
@@ -264,7 +295,8 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
 
         Returns
         -------
-        {self}
+        SoftSurvivalTree
+            The estimator itself.
 
         Raises
         ------
@@ -285,7 +317,7 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
             When a time is 0: half the least positive time takes its place.
         """
         start = time.perf_counter()
-        self.check_parameters()
+        self._check_parameters()
         data = check_training_data(X, y, sample_weight)
         if data.entry is not None:
             raise ValueError("y has delayed entry, which the soft tree does not support")
@@ -318,7 +350,7 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
             status="trained",
             objective_value=found.objective,
             lower_bound=-np.inf,
-            questions=(),
+            binary_features=(),
             parameters=self._parameters(),
             settings={},
             trace=tuple((value,) for value in found.trace),
@@ -329,10 +361,10 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
             facts=facts,
         )
         self._set_fitted(found.tree, leaves, encoder, certificate, X)
-        self._announce(found, replaced, settings.floor)
+        self._announce(found, replaced, settings)
         return self
 
-    def _announce(self, found: TrainedTree, replaced: str, floor: float) -> None:
+    def _announce(self, found: TrainedTree, replaced: str, settings: SoftSettings) -> None:
         """Log the fit and warn; called by ``fit`` itself.
 
         ``replaced`` tells of times that were 0; ``floor`` is the share that every leaf should hold.
@@ -358,12 +390,12 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
             names = ", ".join(map(repr, encoder.constant_))
             told = f"constant columns have no weight: {names}"
             warn(told, ConstantFeatureWarning)
-        if (self.leaf_shares_ < floor).any():
-            warn(self._empty_leaves(floor), EmptyLeafWarning)
+        if (self.leaf_shares_ < settings.floor).any():
+            warn(self._empty_leaves(settings.floor), EmptyLeafWarning)
         if found.unfinished:
             warn(
-                f"no minimum after max_iter={self.max_iter} steps; the gradient is not yet "
-                f"below tol={self.tol:g} in {found.unfinished}",
+                f"no minimum after max_iter={settings.max_iter} steps; the gradient is not yet "
+                f"below tol={settings.tol:g} in {found.unfinished}",
                 FitConvergenceWarning,
             )
 
@@ -384,13 +416,13 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
     @property
     def n_features_in_(self) -> int:
         """Number of columns of ``X``."""
-        self.check_fitted()
+        self._check_fitted()
         return len(self.encoder_.columns_)
 
     @property
     def feature_names_in_(self) -> NDArray[np.object_]:
         """Names of these columns, if they had names."""
-        self.check_fitted()
+        self._check_fitted()
         if not self.encoder_.named_:
             raise AttributeError("the columns of X had no names")
         return np.array([schema.name for schema in self.encoder_.columns_], dtype=object)
@@ -443,27 +475,29 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         }
         return [j for j, column in enumerate(self.encoder_.columns_) if column.name in weighed]
 
-    def missing_text(self) -> str:
+    def _missing_text(self) -> str:
         """Missing values that the columns had in training; empty if there were none."""
         return missing_text(self.encoder_.columns_)
 
     def _rows(self, X: Any) -> Floats:
-        self.check_fitted()
+        self._check_fitted()
         weighed = (self.tree_.weights != 0).any(axis=0) | self.leaves_.weighed
         return self.encoder_.transform(X, weighed)
 
     def _settings(self) -> SoftSettings:
         penalty = 0.0 if self.fairness is None else float(self.fairness.penalty)
-        names = {field.name for field in fields(SoftSettings)} - {"fairness_penalty"}
+        names = {field.name for field in fields(SoftSettings)} - {"fairness_penalty", *_OPTIONS}
         own = {name: getattr(self, name) for name in names}
-        return SoftSettings(**own, fairness_penalty=penalty)
+        options = {name: default for name, (default, _) in _OPTIONS.items()}
+        options |= self.solver_options or {}
+        return SoftSettings(**own, **options, fairness_penalty=penalty)
 
     def _groups(
         self, X: Any, sensitive_features: Any, kept: NDArray[np.bool_] | None
     ) -> NDArray[np.bool_] | None:
         """Whether each kept row is of the greater of the two groups; None without groups."""
         if self.fairness is not None:
-            return self.fairness.groups_of(X, sensitive_features, kept).codes == 1
+            return groups_of(self.fairness, X, sensitive_features, kept).codes == 1
         if sensitive_features is not None:
             raise InvalidParameterError(
                 "sensitive_features needs fairness, such as CurveParity(penalty)"
@@ -507,7 +541,7 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
 
     def _check_parameters(self) -> None:
         free = dict.fromkeys(
-            ("l2", "split_l2", "l1", "balance", "min_leaf_share", "tol"),
+            ("l2", "split_l2", "l1", "balance", "min_leaf_share"),
             number(0.0),
         )
         check_parameters(
@@ -515,15 +549,13 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
             depth=integer(0, _MOST_DEPTH),
             leaf=choice(*MODELS),
             n_knots=integer(0),
-            init=choice("kmeans", "random"),
             solver=choice("nodec", "joint"),
+            solver_options=_check_options,
             n_restarts=integer(1),
             pooling=number(0.0, optional=True),
             fairness=_check_fairness,
             max_categories=integer(1, optional=True),
             handle_unknown=choice("ignore", "error"),
-            n_macro=integer(0),
-            max_iter=integer(1),
             **free,
         )
 
@@ -546,9 +578,32 @@ def _compared(
     }
 
 
+# Default and check of every option of the solver.
+_OPTIONS: dict[str, tuple[Any, Check]] = {
+    "init": ("kmeans", choice("kmeans", "random")),
+    "n_macro": (10, integer(0)),
+    "max_iter": (1000, integer(1)),
+    "tol": (1e-4, number(0.0)),
+}
+
+
+def _check_options(name: str, value: Any) -> None:
+    if value is None:
+        return
+    known = ", ".join(map(repr, _OPTIONS))
+    if not isinstance(value, Mapping):
+        raise InvalidParameterError(
+            f"{name} must be None or a mapping with keys among {known}; got {value!r}"
+        )
+    for key, given in value.items():
+        if key not in _OPTIONS:
+            raise InvalidParameterError(f"{name} has an unknown key {key!r}; known are {known}")
+        _OPTIONS[key][1](f"{name}[{key!r}]", given)
+
+
 def _check_fairness(name: str, value: Any) -> None:
     if value is None:
         return
     if not isinstance(value, CurveParity):
         raise InvalidParameterError(f"{name} must be None or CurveParity(penalty); got {value!r}")
-    value.check()
+    value._check_parameters()

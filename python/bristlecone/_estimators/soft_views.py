@@ -29,7 +29,7 @@ class SoftViews:
     encoder_: DesignEncoder
     leaf_shares_: Any
     features_used_: Any
-    check_fitted: Callable[[], None]
+    _check_fitted: Callable[[], None]
     _rows: Callable[[Any], Floats]
 
     @property
@@ -41,7 +41,7 @@ class SoftViews:
     @property
     def design_names_(self) -> list[str]:
         """Names of the design columns, such as "age" and "stage = II"."""
-        self.check_fitted()
+        self._check_fitted()
         return self.encoder_.names
 
     @property
@@ -50,33 +50,33 @@ class SoftViews:
 
         A row goes left with probability 1/(1 + exp(−(coef · x + intercept))).
         """
-        self.check_fitted()
+        self._check_fitted()
         return self.encoder_.per_unit(self.tree_.weights[self._split_order])
 
     @property
     def intercept_(self) -> Floats:
         """Intercepts of the splits in the user's units, shape (n_splits,); −ω₀ of the paper."""
-        self.check_fitted()
+        self._check_fitted()
         at_zero = self.tree_.intercepts + self.tree_.weights @ self.encoder_.zero
         return at_zero[self._split_order]
 
     @property
     def leaf_coef_(self) -> Floats:
         """Weights of the leaves' linear predictors in the user's units, (n_leaves, n_design)."""
-        self.check_fitted()
+        self._check_fitted()
         return self.encoder_.per_unit(self.leaves_.linear[:, :-1])
 
     @property
     def leaf_intercept_(self) -> Floats:
         """Intercepts of the leaves' linear predictors in the user's units, shape (n_leaves,)."""
-        self.check_fitted()
+        self._check_fitted()
         at_zero = self.leaves_.linear[:, -1] + self.leaves_.linear[:, :-1] @ self.encoder_.zero
         return self.leaves_.model.in_unit(at_zero, self.leaves_.log_unit)
 
     @property
     def leaf_parameters_(self) -> dict[str, Floats]:
         """Further parameters of the leaves, such as "alpha", each of shape (n_leaves,)."""
-        self.check_fitted()
+        self._check_fitted()
         return self.leaves_.model.parameters(self.leaves_.shape)
 
     @property
@@ -124,13 +124,13 @@ class SoftViews:
         return np.argsort(self.tree_.splits)
 
     @property
-    def questions_(self) -> dict[int, str]:
+    def splits_(self) -> dict[int, str]:
         """What every split weighs, by node id.
 
         Weights are over the range of each column in training, so that they compare, largest first;
         a row goes left where the sum is at least 0. ``coef_`` has them per unit.
         """
-        self.check_fitted()
+        self._check_fitted()
         return {node: self._question(node) for node in self.tree_.splits.tolist()}
 
     def _question(self, node: int) -> str:

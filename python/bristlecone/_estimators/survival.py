@@ -10,61 +10,96 @@ from numpy.typing import ArrayLike, NDArray
 
 from bristlecone._data.rows import check_row_labels
 from bristlecone._data.survival import TrainingData, check_row_losses, check_training_data
-from bristlecone._estimators.docstrings import documented
 from bristlecone._estimators.parameters import check_parameters, check_shrinkage, choice
 from bristlecone._estimators.reestimate import Reestimation
 from bristlecone._estimators.searched import Callback, SearchedTree
 from bristlecone._leaves.predictions import StepPredictions
 from bristlecone._objectives import LEAF_CURVES, SURVIVAL, SurvivalObjective
 from bristlecone._objectives.fair import FairSurvival
-from bristlecone._objectives.parity import RmstParity
+from bristlecone._objectives.parity import RmstParity, groups_of
 from bristlecone.exceptions import InvalidParameterError
 
 __all__ = ["OptimalSurvivalTree"]
 
 
-@documented
 class OptimalSurvivalTree(StepPredictions, Reestimation, SearchedTree):
     """Survival tree of least loss among all trees over the binary features of the encoder.
 
     Parameters
     ----------
-    objective : {"likelihood", "brier"}
+    objective : {"likelihood", "brier"}, default="likelihood"
         Loss of a leaf. "likelihood": saturated minus fitted log-likelihood of a proportional
         hazards model with one relative hazard θ per leaf and the Nelson–Aalen estimate of the
         training rows as the baseline [Huisman2024]_ (eq. 20), [LeBlanc1992]_. "brier": integrated
         Brier score of the leaf's survival curve over [0, last time], weighted by the inverse
         probability of censoring [Zhang2024]_ (eqs. 1–2).
-    {max_depth, max_leaf_nodes, min_samples_leaf, min_events_leaf}
-    leaf_penalty : float
+    max_depth : int or None, default=3
+        Maximum number of splits from the root to a leaf; 0 is a single leaf. None means no
+        limit and needs ``leaf_penalty > 0`` or ``max_leaf_nodes``.
+    max_leaf_nodes : int or None, default=None
+        Maximum number of leaves.
+    min_samples_leaf : int or float, default=1
+        Minimum number of training rows in a leaf, regardless of their weights. A float
+        between 0 and 1 is a share of the training rows, rounded up.
+    min_events_leaf : int, float, "auto" or None, default="auto"
+        Minimum number of training rows with an event in a leaf, regardless of their
+        weights. A float between 0 and 1 is a share of the training events, rounded up.
+        "auto" is 5, or the number of events if that is smaller. If one binary feature
+        isolates rows without any event although 20 or more are expected, "auto" sets no
+        minimum and a warning is shown. None: no minimum.
+    leaf_penalty : float, default=0.0
         Added to the mean loss per leaf.
-    {prior}
+    prior : float or "auto", default="auto"
+        Pseudo-events at θ = 1 that are added to every leaf, in events whatever the unit of
+        the weights. The loss of a leaf is the one at the maximum a posteriori θ = (events +
+        prior) / (hazard + prior), including the term of the prior.
         "auto" is 10 for "likelihood"; "brier" has no prior (0).
-    shrinkage : float or "auto"
+    shrinkage : float or "auto", default="auto"
         λ >= 0 of hierarchical shrinkage of the predictions, after [Agarwal2022]_: from the root
         down, every node counts λ pseudo-events at the θ of its parent (at 1 above the root), and a
         step curve λ pseudo-rows that follow the curve of its parent. Tree, objective and bound do
         not depend on it, nor does ``leaf_statistics_``. "auto" is 0 with "likelihood" and with
         ``fairness``, which has no other, and 20 with "brier".
-    leaf_curve : {"auto", "proportional", "kaplan-meier", "brier-optimal"}
+    leaf_curve : {"auto", "proportional", "kaplan-meier", "brier-optimal"}, default="auto"
         Curve of a leaf. With "likelihood" it is for predictions only: "proportional" (which is
         "auto") is exp(−θΛ) with the baseline Λ, "kaplan-meier" the leaf's own estimate. With
         "brier" it is what is scored: "kaplan-meier" (which is "auto"), or "brier-optimal", the
         non-increasing step function of least Brier score on the leaf, never worse.
-    time_grid : array-like of float, shape (n_times,), or None
+    time_grid : array-like of float, shape (n_times,), or None, default=None
         Coarser times for "brier", strictly ascending: the time of a training row is moved up to the
         next one of the grid, and a row beyond the last is censored there. This changes the
         objective: the optimum, its value, its bound and the curves are those of the grid.
-    fairness : RmstParity or None
+    fairness : RmstParity or None, default=None
         Limit on the difference of the mean restricted survival time between two groups, for the
         curves that leaves predict. Needs ``leaf_curve`` "auto", and the groups.
-    {time_limit, memory_limit, n_jobs, encoder, random_state, verbose}
+    time_limit : float or None, default=None
+        Seconds after which the search stops with the best tree so far.
+    memory_limit : int or None, default=None
+        Bytes that the tables of the search may take; None is 600 MiB. With less memory the
+        search is slower; if no table fits, it stops with the best tree so far.
+    n_jobs : int or None, default=None
+        Number of threads; None is one, -1 all cores. The tree of a completed search does
+        not depend on it.
+    encoder : "auto" or transformer, default="auto"
+        Turns ``X`` into binary features. "auto" is ``BinaryEncoder()`` plus the thresholds
+        of greedy trees over all thresholds (docs/guide/encoder.md). A clone is fitted to
+        the training rows, and to their outcomes if its ``fit`` takes ``y``. Any transformer
+        works whose output is two-dimensional and contains only 0 and 1, and which has
+        ``get_feature_names_out``.
+    random_state : int, RandomState or None, default=None
+        Not used: the fit is deterministic. Accepted for compatibility.
+    verbose : int, default=0
+        If positive, fits are logged at level INFO of the logger "bristlecone", otherwise at
+        DEBUG.
 
     Attributes
     ----------
     objective_value_ : float
         Mean loss per unit of weight plus ``leaf_penalty`` times the number of leaves.
-    {lower_bound_, gap_}
+    lower_bound_ : float
+        No tree over the binary features has a smaller objective.
+    gap_, relative_gap_ : float
+        ``objective_value_ - lower_bound_``, and the same as a share of ``objective_value_``.
     guarantee_ : float
         How much better than this tree another one can be at most: ``gap_`` or, when ``status_`` is
         "reference_optimal", ``reference_loss_`` if that is less.
@@ -73,18 +108,53 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, SearchedTree):
         "reference_optimal" that the search ended, but left out what a reference model does worse.
     reference_loss_ : float or None
         Mean of ``reference_loss``, None for a fit without.
-    {tree_}
+    tree_ : Tree
+        Structure as parallel arrays in preorder; ``feature`` is the index of a binary feature.
     leaf_statistics_ : tuple of LeafStatistics
         Rows, events, θ and curves of every leaf, left to right.
-    {leaf_curve_, prior_, min_events_leaf_, shrinkage_, n_leaves_, n_binary_features_}
-    {n_nodes_explored_, trace_, fit_time_, encoder_, n_features_in_, feature_names_in_}
-    {features_used_}
-    {questions_, feature_importances_, leaves_, certificate_}
+    leaf_curve_ : str
+        The curve that is predicted, after "auto" is resolved.
+    prior_ : float
+        Pseudo-events per leaf, after "auto" is resolved.
+    min_events_leaf_ : int
+        Minimum number of events per leaf, after "auto" is resolved; 0 for no minimum.
+    shrinkage_ : float
+        λ of the predictions, after "auto" is resolved.
+    n_leaves_, depth_ : int
+        Size of the tree.
+    n_binary_features_ : int
+        Number of binary features that were searched.
+    n_nodes_explored_ : int
+        Number of nodes that the search visited.
+    trace_ : list of TracePoint
+        Named tuples (seconds, objective, lower_bound), one per improvement.
+    fit_time_ : float
+        Seconds that ``fit`` took.
+    encoder_ : transformer
+        The fitted encoder.
+    n_features_in_ : int
+        Number of columns of ``X``.
+    feature_names_in_ : array of str
+        Their names; only if ``X`` had names.
+    features_used_ : list of str or int
+        Columns in the splits of the tree. Predictions need no others.
+    splits_ : dict
+        Splits in words, by node id.
+    feature_importances_ : array of float, shape (n_features_in_,)
+        Share of each column in the improvement of the objective; see the property.
+    leaves_ : Leaves
+        Statistics and predictions of the leaves, as one value.
+    certificate_ : Certificate
+        What was searched, over which binary features and with which parameters; what was found
+        and proven; the time it took; the version; and a fingerprint of the training rows.
     groups_ : array, shape (2,), or None
         The two values of the groups that ``fairness`` compares, sorted; None without.
     group_rmst_ : array of float, shape (2,), or None
         Mean restricted survival time that the tree predicts for either group's training rows.
-    {unique_times_, baseline_}
+    unique_times_, event_times_ : array of float
+        Distinct training times, and those with an event.
+    baseline_ : Baseline
+        These times with the baseline cumulative hazard Λ.
 
     See Also
     --------
@@ -98,7 +168,8 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, SearchedTree):
     .. [LeBlanc1992] LeBlanc, Crowley, "Relative risk trees for censored survival data", Biometrics
        48 (1992).
     .. [Zhang2024] Zhang, Xin, Seltzer, Rudin, "Optimal Sparse Survival Trees", AISTATS 2024.
-    {Agarwal2022}
+    .. [Agarwal2022] Agarwal, Tan, Ronen, Singh, Yu, "Hierarchical shrinkage: improving the accuracy
+        and interpretability of tree-based methods", ICML 2022.
 
     Examples
     --------
@@ -163,14 +234,34 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, SearchedTree):
 
         Parameters
         ----------
-        {X}
-        {y}
+        X : DataFrame (pandas, polars, ...) or array, shape (n, n_features)
+            Numbers, booleans, dates or categories. Whether values may be missing depends on the
+            encoder.
+        y : structured array, DataFrame or pair
+            A structured array with one boolean field (event) and one float field (time), of any
+            names; a DataFrame with columns ``event`` and ``time``; or a pair ``(event, time)``,
+            which cross-validation cannot split. Arrays and DataFrames may also have ``entry``
+            (delayed entry). The columns of a DataFrame may have other well-known names, in upper or
+            lower case:
+
+            * event: event, status, observed, uncensored, death, died, dead, deceased, failure,
+              failed, fail, relapse, relapsed, recurrence, recurred, progression, progressed,
+              churn, churned, arrest, delta, fstat, fustat, d, e;
+            * time: time, duration, tenure, lifetime, followup, survtime, futime, rfstime, lenfol,
+              hours, days, weeks, months, years, stop, tstop, exit, t;
+            * entry: entry, or start and tstart beside stop, tstop or exit.
+
+            Names may be joined, as in ``event_observed``, ``survival_time`` or ``time_to_death``.
+            Any other name is an error. Columns such as ``censored`` and ``alive`` are rejected:
+            pass ``event = ~censored``.
             A further field or column ``entry`` is the time from which
             a row was observed (delayed entry, left truncation): the row is at risk at t when
             ``entry < t <= time``. Refused by "brier". A DataFrame may have ``start`` and ``stop``,
             or ``entry`` and ``exit``, instead. Durations count in days; where both are dates, the
             time is the days between them, and nobody enters late.
-        {sample_weight}
+        sample_weight : array-like of float, shape (n,), optional
+            Row weights, finite and not negative. Rows of weight zero are left out. An integer
+            weight k has the effect of k copies of the row (with ``min_samples_leaf=1``).
         sensitive_features : array-like, shape (n,), optional
             Group of every row, of two values, for ``fairness``; takes the place of its
             ``sensitive_feature``.
@@ -179,35 +270,51 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, SearchedTree):
             :func:`bristlecone.reference.brier_reference_loss`. The search leaves out subtrees that
             would have to be better than the reference. It is faster and proves less: ``status_``
             is "reference_optimal", and ``guarantee_`` says what is certain.
-        {callback}
+        callback : callable, optional
+            Called with the progress of the search (seconds, objective, lower bound, nodes, share
+            done and seconds left) whenever the best tree or the lower bound improves, and every
+            quarter of a second, on the thread of ``fit``. An exception that it raises ends the
+            search and ``fit``.
 
         Returns
         -------
-        {self}
+        OptimalSurvivalTree
+            The estimator itself.
 
         Raises
         ------
-        {ValueError}
+        ValueError, TypeError
+            For invalid parameters, rows that do not fit together and columns that cannot be read.
+            The message names the parameter, column or row. An earlier fit is kept.
         InfeasibleError
             When a limit or Ctrl-C, which ``status_`` names, stopped the search before a tree that
             keeps ``fairness`` was met.
-        {KeyboardInterrupt}
+        KeyboardInterrupt
+            At a second Ctrl-C within a second. An earlier fit is kept.
 
         Warns
         -----
-        {SearchLimitWarning, SearchCostWarning, ConstantFeatureWarning, SmallSampleWarning}
-        {EventFreeWarning}
+        SearchLimitWarning
+            When a limit or Ctrl-C stopped the search. The message reports the gap.
+        SearchCostWarning
+            As soon as the search is forecast to exceed ``time_limit`` (ten minutes without one).
+            The message suggests smaller settings. Not with ``time_limit=0``.
+        ConstantFeatureWarning
+            When every column of ``X`` is constant.
+        SmallSampleWarning
+            When ``min_samples_leaf`` or ``min_events_leaf``, as a share or "auto", is too large for
+            any split, so the tree is a single leaf.
+        EventFreeWarning
+            When one binary feature isolates rows without any event although twenty or more are
+            expected. Then ``min_events_leaf="auto"`` sets no minimum.
         """
         start = time.perf_counter()
-        problem = self._problem(X, y, sample_weight, sensitive_features=sensitive_features)
+        search, problem = self._asked(X, y, sample_weight, sensitive_features=sensitive_features)
         check_row_labels(X, reference_loss=reference_loss)
-        losses, mean = self._reference(reference_loss, problem.data), None
+        losses = self._reference(reference_loss, problem.data)
         if losses is not None:
             problem = problem._replace(reference_loss=losses)
-            mean = float(np.average(losses, weights=problem.data.weight))
-        self._search(problem, start, callback, mean)
-        self._announce([self], problem)
-        return self
+        return self._found(search, problem, start, callback)
 
     @property
     def groups_(self) -> NDArray[Any] | None:
@@ -231,7 +338,7 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, SearchedTree):
     ) -> TrainingData:
         data = self._loss().prepare(check_training_data(X, y, sample_weight))
         if self.fairness is not None:
-            groups = self.fairness.groups_of(X, sensitive_features, data.kept)
+            groups = groups_of(self.fairness, X, sensitive_features, data.kept)
             return data._replace(groups=groups.values, group=groups.codes)
         if sensitive_features is not None:
             raise InvalidParameterError(
@@ -289,7 +396,7 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, SearchedTree):
                 raise InvalidParameterError(
                     f"fairness must be None or RmstParity(limit); got {self.fairness!r}"
                 )
-            self.fairness.check()
+            self.fairness._check_parameters()
             if self.leaf_curve not in ("auto", allowed[0]):
                 raise InvalidParameterError(
                     f"fairness limits the curves that are predicted; with objective="

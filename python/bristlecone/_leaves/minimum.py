@@ -35,9 +35,9 @@ _CLEARLY = 4
 
 
 def smallest_leaf(parameters: Any, data: Any) -> dict[str, int]:
-    """Fewest rows of a leaf and, where an estimator limits them, fewest events, by their names.
+    """Fewest rows of a leaf and, for survival data, fewest events, by their names.
 
-    ``parameters`` are attributes of the estimator, ``data`` its training rows.
+    ``parameters`` has ``min_samples_leaf`` and ``min_events_leaf``; ``data`` are training rows.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def smallest_leaf(parameters: Any, data: Any) -> dict[str, int]:
         When ``min_events_leaf`` is a number above that of the events.
     """
     least = {"min_samples_leaf": least_rows(parameters.min_samples_leaf, row_count(data.X))}
-    if hasattr(parameters, "min_events_leaf"):
+    if isinstance(data, TrainingData):
         least["min_events_leaf"] = _least_events(parameters.min_events_leaf, data)
     return least
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -79,7 +80,7 @@ Scalar: TypeAlias = bool | int | float | str | None
 class MappingRecord(Record, frozen=True, tag="mapping"):
     """A dictionary as pairs: the keys of a JSON object are texts only."""
 
-    pairs: list[tuple[bool | int | float | str, Scalar | list[Scalar]]]
+    pairs: list[tuple[bool | int | float | str, Scalar | list[Scalar] | dict[str, Scalar]]]
 
 
 class DemographicParityRecord(Record, frozen=True, tag="DemographicParity"):
@@ -116,7 +117,7 @@ class BinaryEncoderRecord(BinaryParameters, frozen=True, tag="BinaryEncoder"):
 
 Parameter: TypeAlias = (
     Scalar
-    | list[Scalar | list[Scalar]]
+    | list[Scalar | list[Scalar] | dict[str, Scalar]]
     | MappingRecord
     | BinaryEncoderRecord
     | CurveParityRecord
@@ -276,7 +277,9 @@ class CertificateRecord(Record, frozen=True):
             **asdict(self)
             | {
                 "lower_bound": -math.inf if self.lower_bound is None else self.lower_bound,
-                "questions": () if isinstance(encoder, DesignEncoder) else question_names(encoder),
+                "binary_features": ()
+                if isinstance(encoder, DesignEncoder)
+                else question_names(encoder),
                 "parameters": parameters,
                 "trace": tuple(_point(point) for point in self.trace),
                 "remarks": tuple(self.remarks),
@@ -350,7 +353,9 @@ def plain_parameter(name: str, value: Any) -> Any:
 
 
 def _number(name: str, value: Any) -> Any:
-    """A scalar, or lists of them; TypeError for anything else."""
+    """A scalar, or lists and mappings of them; TypeError for anything else."""
+    if isinstance(value, Mapping):
+        return {str(key): _number(name, plain(item)) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_number(name, plain(item)) for item in value]
     if isinstance(value, float) and not math.isfinite(value):

@@ -135,7 +135,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
 def dumps(estimator: Any, curve_points: int | None = None) -> str:
     """JSON text of a fitted estimator; see :func:`save_model`."""
     check_integer("curve_points", curve_points, 1, optional=True)
-    estimator.check_fitted()
+    estimator._check_fitted()
     name = type(estimator).__name__
     if name == "OptimalTree":
         raise TypeError("an OptimalTree cannot be saved: its task is code, and a file is data")
@@ -160,7 +160,7 @@ def dumps(estimator: Any, curve_points: int | None = None) -> str:
         parameters=parameters,
         tree=tree.of(estimator.tree_),
         leaves=kind.of(leaves, estimator.tree_),  # type: ignore[arg-type,call-arg]
-        encoder=estimator.encoder_.to_record(),
+        encoder=estimator.encoder_._to_record(),
         certificate=document.CertificateRecord.of(certificate),
         checksum="",
     )
@@ -189,7 +189,7 @@ def loads(text: str, expected: type | None = None) -> Any:
         raise ModelFormatError(f"tree is not that of {model.estimator}")
     estimator = cls(**_read_parameters(cls, model.parameters))
     try:
-        estimator.check_parameters()
+        estimator._check_parameters()
     except ValueError as error:
         raise ModelFormatError(f"parameters: {error}") from None
     estimator.encoder_ = _read_encoder(model, estimator.get_params(deep=False))
@@ -252,9 +252,9 @@ def _read_parameter(value: Any) -> Any:
 
 # Readers of encoders by the type of their record.
 _ENCODERS: dict[type[Record], Callable[[Any], Any]] = {
-    BinaryRecord: BinaryEncoder.from_record,
-    DesignRecord: DesignEncoder.from_record,
-    NumericRecord: NumericColumns.from_record,
+    BinaryRecord: BinaryEncoder._from_record,
+    DesignRecord: DesignEncoder._from_record,
+    NumericRecord: NumericColumns._from_record,
 }
 
 

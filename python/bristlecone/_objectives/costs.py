@@ -30,23 +30,11 @@ class LabelCosts(ClassObjective):
     ----------
     shrinkage : float
         As in ClassObjective.
-    feature_costs, feature_discounts, feature_groups, feature_origins
-        Prices of the questions, as the user gives them; no costs mean that they are free.
+    feature_costs : mapping, sequence or None
+        Prices of the questions, as the user gives them; None means that they are free.
     """
 
     feature_costs: Any = None
-    feature_discounts: Any = None
-    feature_groups: Any = None
-    feature_origins: Any = None
-
-    @property
-    def _given(self) -> tuple[Any, ...]:
-        return (
-            self.feature_costs,
-            self.feature_discounts,
-            self.feature_groups,
-            self.feature_origins,
-        )
 
     def target(self, data: Any) -> Floats:
         return data.costs
@@ -59,13 +47,13 @@ class LabelCosts(ClassObjective):
         return Task("priced-costs", {**costs, **own})
 
     def engine(self, problem: Problem) -> Engine:
-        prices = binary_prices(problem.encoder, *self._given)
+        prices = binary_prices(problem.encoder, self.feature_costs)
         return engine_of(self.task(problem.data, prices), problem.features)
 
     def cuts(self, data: Any, columns: RankedColumns, growth: Growth) -> list[Cut]:
         prices = None
         if self.feature_costs is not None:
-            whole = column_prices(columns.columns, *self._given)
+            whole = column_prices(columns.columns, self.feature_costs)
             prices = whole.of(np.array(columns.places))
         return cuts_of_task(*self.task(data, prices), columns, growth)
 
@@ -73,7 +61,7 @@ class LabelCosts(ClassObjective):
         return sum_by_leaf(leaf, len(values), data.costs, data.weight).argmin(axis=1)
 
     def prices(self, tree: Tree, problem: Problem) -> Floats:
-        return path_prices(tree, binary_prices(problem.encoder, *self._given))
+        return path_prices(tree, binary_prices(problem.encoder, self.feature_costs))
 
     def losses(self, tree: Tree, problem: Problem, leaves: ClassLeaves) -> Floats:
         data, leaf = problem.data, tree.leaf_index(problem.features)

@@ -19,6 +19,7 @@ __all__ = [
     "Fairness",
     "GroupConstraint",
     "RmstParity",
+    "groups_of",
 ]
 
 
@@ -32,32 +33,35 @@ class Fairness(BaseEstimator):
             return NotImplemented
         return bool(self.get_params() == other.get_params())
 
-    def groups_of(self, X: Any, sensitive_features: Any, kept: NDArray[np.bool_] | None) -> Groups:
-        """The two groups of the kept rows: those given, or else those of the column."""
-        groups = check_two_groups(X, sensitive_features, self.sensitive_feature, kept, "fairness")
-        if groups is None:
-            raise ValueError(
-                "fairness needs groups: fairness.sensitive_feature, or sensitive_features of fit"
-            )
-        return groups
+
+def groups_of(
+    fairness: Fairness, X: Any, sensitive_features: Any, kept: NDArray[np.bool_] | None
+) -> Groups:
+    """The two groups of the kept rows: those given to ``fit``, else those of the column."""
+    groups = check_two_groups(X, sensitive_features, fairness.sensitive_feature, kept, "fairness")
+    if groups is None:
+        raise ValueError(
+            "fairness needs groups: fairness.sensitive_feature, or sensitive_features of fit"
+        )
+    return groups
 
 
 class GroupConstraint(Fairness):
     """Limit on the difference between two groups; what differs is that of a subclass."""
 
     # What limits must not exceed.
-    most: ClassVar[float] = np.inf
+    _most: ClassVar[float] = np.inf
 
     def __init__(self, limit: float, *, sensitive_feature: str | int | None = None) -> None:
         self.limit = limit
         self.sensitive_feature = sensitive_feature
 
-    def check(self) -> None:
+    def _check_parameters(self) -> None:
         """Raise InvalidParameterError for parameters that are not accepted."""
         check_real("fairness.limit", self.limit, 0.0)
-        if self.limit > self.most:
+        if self.limit > self._most:
             raise InvalidParameterError(
-                f"fairness.limit must be at most {self.most:g}; got {self.limit!r}"
+                f"fairness.limit must be at most {self._most:g}; got {self.limit!r}"
             )
 
 
@@ -88,7 +92,7 @@ class DemographicParity(GroupConstraint):
     [1.0, 1.0]
     """
 
-    most = 1.0
+    _most = 1.0
 
 
 class EqualityOfOpportunity(GroupConstraint):
@@ -118,7 +122,7 @@ class EqualityOfOpportunity(GroupConstraint):
     [1.0, 1.0]
     """
 
-    most = 1.0
+    _most = 1.0
 
 
 class RmstParity(GroupConstraint):
@@ -168,9 +172,9 @@ class RmstParity(GroupConstraint):
         super().__init__(limit, sensitive_feature=sensitive_feature)
         self.tau = tau
 
-    def check(self) -> None:
+    def _check_parameters(self) -> None:
         """Raise InvalidParameterError for parameters that are not accepted."""
-        super().check()
+        super()._check_parameters()
         check_real("fairness.tau", self.tau, 0.0, optional=True)
         if self.tau is not None and not self.tau > 0:
             raise InvalidParameterError(f"fairness.tau must be positive; got {self.tau!r}")
@@ -214,6 +218,6 @@ class CurveParity(Fairness):
         self.penalty = penalty
         self.sensitive_feature = sensitive_feature
 
-    def check(self) -> None:
+    def _check_parameters(self) -> None:
         """Raise InvalidParameterError for parameters that are not accepted."""
         check_real("fairness.penalty", self.penalty, 0.0)

@@ -17,6 +17,9 @@ __all__ = ["Prices", "binary_prices", "column_prices", "path_prices"]
 
 _NO_GROUP = -1
 
+# Keys of an entry of ``feature_costs``.
+_KEYS = ("cost", "discounted_cost", "group", "origin")
+
 
 class Prices(NamedTuple):
     """Feature costs of binary features, or of columns, every array of shape (n_features,).
@@ -37,57 +40,65 @@ class Prices(NamedTuple):
         return Prices(cost, discount, self.origin[places], self.group[places])
 
 
-def binary_prices(
-    encoder: Any, costs: Any, discounts: Any, groups: Any, origins: Any
-) -> Prices | None:
+def binary_prices(encoder: Any, costs: Any) -> Prices | None:
     """Costs of the binary features of a fitted encoder; None when all are free.
 
     Parameters
     ----------
     encoder : fitted encoder
         A BinaryEncoder, or one that makes one feature of every column and keeps its name.
-    costs, discounts, groups, origins : mapping, sequence or None
-        By column: from the name (or position) of a column, or one entry per column.
+    costs : mapping, sequence or None
+        From the name (or position) of a column, or one entry per column: its cost, or a mapping
+        with "cost" and perhaps "discounted_cost", "group" and "origin".
 
     Raises
     ------
     InvalidParameterError
-        For an encoder that does not tell the columns, names of no column, another number of
-        entries, and amounts that are negative or a discounted cost above the cost.
+        For an encoder that does not keep the columns, names of no column, another number of
+        entries, unknown keys, and amounts that are negative or a discounted cost above the cost.
     """
     if costs is None:
-        for name, value in (("discounts", discounts), ("groups", groups), ("origins", origins)):
-            if value is not None:
-                raise InvalidParameterError(f"feature_{name} needs feature_costs")
         return None
     names, asks = _columns_of(encoder)
-    prices = column_prices(names, costs, discounts, groups, origins)
-    return prices.of(asks)
+    return column_prices(names, costs).of(asks)
 
 
-def column_prices(
-    names: list[str], costs: Any, discounts: Any, groups: Any, origins: Any
-) -> Prices:
+def column_prices(names: list[str], costs: Any) -> Prices:
     """Prices of the columns of these names; as ``binary_prices``."""
-    cost = check_amounts("feature_costs", _by_column("feature_costs", costs, names, 0.0))
-    fallback = cost.tolist()
-    given = _by_column("feature_discounts", discounts, names, None)
+    entries = [
+        _entry(name, given)
+        for name, given in zip(names, _by_column("feature_costs", costs, names), strict=True)
+    ]
+    cost = check_amounts("feature_costs", [entry["cost"] for entry in entries])
     discount = check_amounts(
-        "feature_discounts",
-        [own if less is None else less for own, less in zip(fallback, given, strict=True)],
+        "feature_costs", [entry.get("discounted_cost", entry["cost"]) for entry in entries]
     )
     above = discount > cost
     if above.any():
         column = int(np.argmax(above))
         raise InvalidParameterError(
-            f"feature_discounts is {discount[column]:g} for column {names[column]!r}, more than "
-            f"its cost of {cost[column]:g}"
+            f"feature_costs: the discounted cost of column {names[column]!r} is "
+            f"{discount[column]:g}, more than its cost of {cost[column]:g}"
         )
-    group = _codes(_by_column("feature_groups", groups, names, None))
-    own = _by_column("feature_origins", origins, names, None)
+    group = _codes([entry.get("group") for entry in entries])
     # A column without an origin is one of its own, whatever the others are called.
+    own = [entry.get("origin") for entry in entries]
     origin = _codes([(k,) if label is None else label for k, label in enumerate(own)])
     return Prices(cost, discount, origin, group)
+
+
+def _entry(name: str, given: Any) -> Mapping[str, Any]:
+    """What a column costs, by key."""
+    if not isinstance(given, Mapping):
+        return {"cost": given}
+    unknown = [key for key in given if key not in _KEYS]
+    if unknown or "cost" not in given:
+        problem = f"an unknown key {unknown[0]!r}" if unknown else "no 'cost'"
+        raise InvalidParameterError(
+            f"feature_costs has {problem} for column {name!r}; an entry is a cost or a mapping "
+            f"with 'cost' and perhaps {', '.join(map(repr, _KEYS[1:]))}"
+        )
+    return {key: value for key, value in given.items() if value is not None}
 
 
 def _columns_of(encoder: Any) -> tuple[list[str], NDArray[np.int64]]:
@@ -101,19 +112,16 @@ def _columns_of(encoder: Any) -> tuple[list[str], NDArray[np.int64]]:
     given = getattr(encoder, "feature_names_in_", [f"x{k}" for k in range(encoder.n_features_in_)])
     if made != [str(name) for name in given]:
         raise InvalidParameterError(
-            f"feature_costs needs to know which column a binary feature comes from: a "
-            f"BinaryEncoder tells, and so does an encoder that keeps the names of the columns; "
-            f"{type(encoder).__name__} does neither"
+            f"feature_costs needs the column of every binary feature: use a BinaryEncoder, or an "
+            f"encoder that keeps the columns and their names; {type(encoder).__name__} is neither"
         )
     return made, np.arange(len(made))
 
 
-def _by_column(parameter: str, value: Any, names: list[str], absent: Any) -> list[Any]:
-    """One entry per column; ``absent`` where a mapping has none."""
-    if value is None:
-        return [absent] * len(names)
+def _by_column(parameter: str, value: Any, names: list[str]) -> list[Any]:
+    """One entry per column; columns that a mapping does not name are free."""
     if isinstance(value, Mapping):
-        entries = [absent] * len(names)
+        entries: list[Any] = [0.0] * len(names)
         for key, entry in value.items():
             place = names.index(key) if key in names else key
             if isinstance(place, bool) or not isinstance(place, (int, np.integer)):

@@ -90,14 +90,14 @@ class Certificate:
     aim : str
         What the tree is to have least or most of, with its source.
     status : str
-        "optimal" means optimal among trees over the ``questions``; "reference_optimal" that the
-        search ended, but left out what a reference model does worse; "time_limit",
-        "memory_limit" and "interrupted" that it stopped before; "infeasible" that no tree keeps
-        the constraints. "grown" and "trained" trees were not searched for; of a "reestimated" one
-        the leaves are of other rows than the questions, of which ``structure`` tells.
+        "optimal": optimal among trees over the ``binary_features``. "reference_optimal": the search
+        ended, but left out trees on which a reference model is better. "time_limit",
+        "memory_limit", "interrupted": it stopped before its end. "infeasible": no tree satisfies
+        the constraints. "grown", "trained": the tree was not searched for. "reestimated": the
+        leaves are from other rows than the splits; see ``structure``.
     objective_value, lower_bound : float
         Objective of the tree, and a bound below which no tree is; -inf where nothing is proved.
-    questions : tuple of str
+    binary_features : tuple of str
         The binary features, or the columns of a tree that cuts them itself.
     parameters : mapping
         Constructor parameters of the fit.
@@ -130,7 +130,7 @@ class Certificate:
     status: str
     objective_value: float
     lower_bound: float
-    questions: tuple[str, ...]
+    binary_features: tuple[str, ...]
     parameters: Mapping[str, Any]
     settings: Mapping[str, Any]
     trace: tuple[tuple[float, ...], ...]
@@ -223,7 +223,7 @@ class Certificate:
             )
         if not self.is_searched:
             return f"{self.status}, not searched for: nothing is proved"
-        over = f"optimal among trees over these {len(self.questions)} binary features"
+        over = f"optimal among trees over these {len(self.binary_features)} binary features"
         if self.status == "optimal":
             return over
         if self.status == "reference_optimal":
@@ -237,7 +237,7 @@ class Certificate:
             ("objective", f"{self.objective_value:.10g}"),
             ("lower bound", f"{self.lower_bound:.10g}"),
             ("gap", self.gap_text),
-            ("binary features", str(len(self.questions))),
+            ("binary features", str(len(self.binary_features))),
             ("seconds", f"{self.seconds:.3g}"),
             *self.told,
         ]
@@ -298,7 +298,7 @@ def report(fits: Sequence[tuple[Certificate, int, int]], verbose: Any) -> None:
             found.lower_bound,
             n_leaves,
             depth,
-            len(found.questions),
+            len(found.binary_features),
             found.seconds,
             "".join(f"; {name}: {text}" for name, text in found.told),
         )

@@ -14,7 +14,10 @@ __all__ = ["FittedTree", "check_tree"]
 
 
 class FittedTree(Protocol):
-    """What the estimators of this package have after ``fit``."""
+    """What the estimators of this package have after ``fit``.
+
+    Other rooms may use the names with an underscore, too; users should not.
+    """
 
     # The structure: a Tree, or a SoftTree, which has no questions about single columns.
     tree_: Any
@@ -23,19 +26,22 @@ class FittedTree(Protocol):
     certificate_: Certificate
 
     @property
-    def frame_kind(self) -> str:
+    def _frame_kind(self) -> str:
         """Library of the data frames of its tables."""
 
     @property
-    def questions_(self) -> dict[int, str]:
-        """Question of every split in words, by node id."""
+    def splits_(self) -> dict[int, str]:
+        """Splits in words, by node id."""
 
     @property
     def features_used_(self) -> list[Any]:
         """Columns that the tree asks about: names, or positions if they had no names."""
 
-    def check_fitted(self) -> None:
+    def _check_fitted(self) -> None:
         """Raise NotFittedError, or InfeasibleError, when there is no tree."""
+
+    def _check_parameters(self) -> None:
+        """Raise InvalidParameterError for a parameter of wrong type or value."""
 
     def apply(self, X: Any) -> NDArray[Any]:
         """Leaf of every row."""
@@ -46,7 +52,7 @@ class FittedTree(Protocol):
     def describe(self) -> str:
         """Methods section in plain text."""
 
-    def missing_text(self) -> str:
+    def _missing_text(self) -> str:
         """Missing values that the columns asked about had in training."""
 
 
@@ -60,8 +66,8 @@ def check_tree(tree: Any, what: str) -> FittedTree:
     NotFittedError, InfeasibleError
         When it has no tree.
     """
-    if isinstance(tree, type) or not callable(getattr(tree, "check_fitted", None)):
+    if isinstance(tree, type) or not callable(getattr(tree, "_check_fitted", None)):
         name = tree.__name__ if isinstance(tree, type) else type(tree).__name__
         raise TypeError(f"{what} takes the fitted trees of bristlecone; got a {name}")
-    tree.check_fitted()
+    tree._check_fitted()
     return tree

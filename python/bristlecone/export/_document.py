@@ -56,13 +56,13 @@ def export_dict(tree: Any) -> dict[str, Any]:
     >>> from bristlecone.export import export_dict
     >>> tree = OptimalTreeRegressor(max_depth=1).fit([[1.0], [2.0], [8.0]], [1.0, 3.0, 11.0])
     >>> root = export_dict(tree)
-    >>> root["question"], root["column"], root["kind"], root["bound"], root["missing"]
+    >>> root["split"], root["column"], root["kind"], root["bound"], root["missing"]
     ('x0 <= 5', 'x0', 'at most', 5.0, True)
     """
     fitted = check_tree(tree, "export_dict")
     structure = fitted.tree_
     leaves = dict(zip(structure.leaves.tolist(), fitted.leaves_.facts(), strict=True))
-    questions, splits = fitted.questions_, _splits(fitted)
+    questions, splits = fitted.splits_, _splits(fitted)
 
     def describe(node: int) -> dict[str, Any]:
         described: dict[str, Any] = {
@@ -74,7 +74,7 @@ def export_dict(tree: Any) -> dict[str, Any]:
             return described | leaves[node]
         return (
             described
-            | {"question": questions[node]}
+            | {"split": questions[node]}
             | splits[node]
             | {
                 "yes": describe(int(structure.children_left[node])),

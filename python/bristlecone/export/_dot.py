@@ -60,7 +60,7 @@ def export_dot(tree: Any) -> str:
 
 
 def _statements(tree: Any) -> Iterator[str]:
-    structure, questions, colours = tree.tree_, tree.questions_, leaf_colours(tree)
+    structure, questions, colours = tree.tree_, tree.splits_, leaf_colours(tree)
     facts = dict(zip(structure.leaves.tolist(), tree.leaves_.facts(), strict=True))
     edges = []
     for node in range(structure.node_count):

@@ -89,7 +89,7 @@ def export_python(tree: Any, *, times: ArrayLike | None = None) -> str:
     ({'leaf': 1, 'value': 2.0}, {'leaf': 1, 'value': 2.0})
     """
     program = program_of(tree, "export_python", times)
-    structure, questions = program.tree, tree.questions_
+    structure, questions = program.tree, tree.splits_
     splits = []
     for node, decision in program.decisions.items():
         yes, no = structure.children_left[node], structure.children_right[node]

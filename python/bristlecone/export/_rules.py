@@ -96,7 +96,7 @@ def export_rules(tree: Any, *, times: ArrayLike | None = None) -> Any:
         [clause or "1 = 1" for clause in where_clauses(program, "export_rules")]
     )
     columns["conditions"] = _texts(conditions)
-    return native_frame(list(columns.items()), tree.frame_kind)
+    return native_frame(list(columns.items()), tree._frame_kind)
 
 
 def _arrays(output: Output) -> dict[str, NDArray[Any]]:

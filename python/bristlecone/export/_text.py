@@ -60,7 +60,7 @@ def export_text(tree: Any) -> str:
     lines = list(_lines(export_dict(tree), leaf_text, "", ""))
     if isinstance(fitted.tree_, SoftTree) and len(lines) > 1:
         lines.append("weights: over the range of each column in training, largest first")
-    missing = fitted.missing_text()
+    missing = fitted._missing_text()
     return "\n".join([*lines, *([f"missing in training: {missing}"] if missing else []), ""])
 
 
@@ -68,9 +68,9 @@ def _lines(
     node: dict[str, Any], leaf_text: Callable[[dict[str, Any]], str], first: str, rest: str
 ) -> Iterator[str]:
     """Lines of a subtree; ``first`` stands before its own line, ``rest`` before those below."""
-    if "question" not in node:
+    if "split" not in node:
         yield f"{first}{leaf_text(node)}"
         return
-    yield f"{first}{node['question']}"
+    yield f"{first}{node['split']}"
     yield from _lines(node["yes"], leaf_text, f"{rest}|-- yes: ", f"{rest}|   ")
     yield from _lines(node["no"], leaf_text, f"{rest}`-- no:  ", f"{rest}    ")

@@ -410,8 +410,8 @@ def _trained(estimator: Any, X: Any, what: str) -> tuple[Any, Any, Survival]:
     their order, which changes no risk set.
     """
     tree, X = _final(estimator, X)
-    if callable(getattr(tree, "check_fitted", None)):
-        tree.check_fitted()
+    if callable(getattr(tree, "_check_fitted", None)):
+        tree._check_fitted()
     if not _is_survival_tree(tree):
         raise TypeError(
             f"{what} takes the fitted survival trees of bristlecone, which keep the follow-up of "

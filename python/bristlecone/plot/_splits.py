@@ -50,7 +50,7 @@ class _Questions(Splits):
 
     @cached_property
     def _questions(self) -> dict[int, str]:
-        return {node: shortened(text) for node, text in self.tree.questions_.items()}
+        return {node: shortened(text) for node, text in self.tree.splits_.items()}
 
     def _lines(self, node: int, most: float, size: float) -> list[str]:
         return self.ruler.wrap(self._questions[node], most - 2 * _PAD, size, bold=True)

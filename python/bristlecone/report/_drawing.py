@@ -154,7 +154,7 @@ class Drawing:
 def draw(view: View, table: Table) -> Drawing:
     """Diagram and outline of a fitted tree."""
     structure, tree, ruler = view.structure, view.tree, Ruler()
-    questions = tree.questions_
+    questions = tree.splits_
     shape, texts = _shape(view, questions, ruler)
     layout = place(structure, shape.slot)
     across = shape.margin + layout.x

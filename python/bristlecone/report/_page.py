@@ -134,7 +134,7 @@ def html_report(
         command=command,
         methods=tree.describe(),
         footer=f"bristlecone {tree.certificate_.version}",
-        data={"case": form.data, "questions": {str(k): v for k, v in tree.questions_.items()}},
+        data={"case": form.data, "questions": {str(k): v for k, v in tree.splits_.items()}},
     )
     if path is not None:
         write_files({path: page})

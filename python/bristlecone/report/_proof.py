@@ -95,7 +95,7 @@ def headline(found: Certificate) -> str:
             "The leaves were estimated again on other rows, for which nothing is proven. The "
             f"splits, found on {found.structure.n_samples:,} rows: {first[:1].lower()}{first[1:]}"
         )
-    over = f"among trees over these {len(found.questions)} binary features"
+    over = f"among trees over these {len(found.binary_features)} binary features"
     if found.status == "optimal":
         return f"Optimal {over}."
     if found.status == "reference_optimal":
@@ -126,9 +126,9 @@ def proof(tree: FittedTree) -> Proof:
         aim=f"Aim: {aim}." if not aim.endswith(".") else f"Aim: {aim}",
         is_proven=found.status == "optimal",
         numbers=numbers,
-        n_questions=len(found.questions),
+        n_questions=len(found.binary_features),
         questions=list_questions(asked),
-        missing=tree.missing_text(),
+        missing=tree._missing_text(),
         groups=groups,
     )
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone._data.frame import native_frame
-from bristlecone._estimators.searched import SearchedTree
+from bristlecone._estimators.searched import Again, SearchedTree, again
 from bristlecone._log import warn
 from bristlecone.exceptions import CertificateError, SearchLimitWarning
 from bristlecone.trust._optimality import assert_not_below
@@ -36,8 +36,8 @@ def alternatives(tree: Any, X: Any, y: Any, sample_weight: Any = None, **data: A
     DataFrame
         Of the kind that ``X`` had in ``fit``, one row per split and question that may stand there,
         by split (preorder) and objective: ``node``, ``split`` (the question of the tree),
-        ``question`` (the other), ``objective`` (of the whole tree, as ``objective_value_``),
-        ``difference`` to the tree's own, ``n_leaves``, and ``is_asked``, whether the tree asks
+        ``alternative`` (the other), ``objective`` (of the whole tree, as ``objective_value_``),
+        ``difference`` to the tree's own, ``n_leaves``, and ``is_chosen``, whether the tree asks
         this question or one that divides the rows of the node in the same way.
 
     Raises
@@ -73,22 +73,23 @@ def alternatives(tree: Any, X: Any, y: Any, sample_weight: Any = None, **data: A
     >>> veterans = load("veterans")
     >>> tree = OptimalSurvivalTree(max_depth=1).fit(veterans.X, veterans.y)
     >>> table = alternatives(tree, veterans.X, veterans.y)
-    >>> table[["question", "difference"]].head(2).round(4).values.tolist()
+    >>> table[["alternative", "difference"]].head(2).round(4).values.tolist()
     [['Karnofsky_score <= 45', 0.0], ['Karnofsky_score <= 55', 0.0112]]
     """
-    copy, problem, engine = search_again(tree, "alternatives", X, y, sample_weight, data)
+    search, problem, _ = search_again(tree, "alternatives", X, y, sample_weight, data)
+    engine = search.engine(problem)
     if engine.alternatives is None:
         raise TypeError(refusal(tree, "alternatives"))
     nodes = tree.tree_
     arrays = nodes.feature, nodes.children_left, nodes.children_right
-    found = copy.run(engine.alternatives, problem, tree=arrays)
+    found = engine.alternatives(**search.limits.settings(problem, tree=arrays))
     node, feature, objective, n_leaves, stop = found
     if stop is not None:
         warn(f"the searches stopped ({stop}): alternatives are missing", SearchLimitWarning)
     rows: list[tuple[Any, ...]] = []
     reaches = tree.tree_.decision_path(problem.features).tocsc()
-    names = tree.certificate_.questions
-    own, questions = tree.objective_value_, tree.questions_
+    names = tree.certificate_.binary_features
+    own, questions = tree.objective_value_, tree.splits_
     off = slack_of(tree, X, y, sample_weight=sample_weight, **data)
     for at in np.unique(node).tolist():
         here = node == at
@@ -115,24 +116,24 @@ def alternatives(tree: Any, X: Any, y: Any, sample_weight: Any = None, **data: A
                 )
             rows.append((at, *asks, total, total - own, leaves, asked))
     rows.sort(key=lambda row: (row[0], row[3], not row[6]))
-    columns = "node", "split", "question", "objective", "difference", "n_leaves", "is_asked"
+    columns = "node", "split", "alternative", "objective", "difference", "n_leaves", "is_chosen"
     values = zip(*rows, strict=True) if rows else ([] for _ in columns)
     return native_frame(
         [(name, np.array(list(column))) for name, column in zip(columns, values, strict=True)],
-        tree.frame_kind,
+        tree._frame_kind,
     )
 
 
 def search_again(
     tree: Any, what: str, X: Any, y: Any, sample_weight: Any, data: dict[str, Any]
-) -> tuple[Any, Any, Any]:
-    """Copy, problem and engine of a searched tree; TypeError for any other."""
+) -> Again:
+    """The search of a tree that was searched for; TypeError for any other."""
     if not isinstance(tree, SearchedTree):
         raise TypeError(
             f"{what} takes the trees of bristlecone that are searched for; got a "
             f"{type(tree).__name__}"
         )
-    return tree.again(X, y, sample_weight, **data)
+    return again(tree, X, y, sample_weight, **data)
 
 
 def refusal(tree: Any, what: str) -> str:

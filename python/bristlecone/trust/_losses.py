@@ -349,17 +349,15 @@ def _prices(tree: Any) -> Prices | None:
     else:
         names = [str(name) for name in encoder.get_feature_names_out()]
         of_feature = list(range(len(names)))
-    cost, discount, group, origin = (
-        _by_column(parameters[f"feature_{what}"], names)
-        for what in ("costs", "discounts", "groups", "origins")
-    )
+    costs = _by_column(parameters["feature_costs"], names)
     whole = []
     for at in range(len(names)):
-        full = float(cost.get(at) or 0.0)
-        less = full if discount.get(at) is None else float(discount[at])
+        given = costs.get(at, 0.0)
+        entry = given if isinstance(given, Mapping) else {"cost": given}
+        full, less, origin = entry["cost"], entry.get("discounted_cost"), entry.get("origin")
         # A column without an origin is a measurement of its own.
-        own = (at,) if origin.get(at) is None else origin[at]
-        whole.append((full, less, own, group.get(at)))
+        own = (at,) if origin is None else origin
+        whole.append((float(full), float(full if less is None else less), own, entry.get("group")))
     return [whole[at] for at in of_feature]
 
 
@@ -387,8 +385,6 @@ def path_prices(tree: Any) -> Floats:
 
 def _by_column(given: Any, names: list[str]) -> dict[int, Any]:
     """Entries by the place of their column."""
-    if given is None:
-        return {}
     if isinstance(given, Mapping):
         return {names.index(key) if key in names else int(key): x for key, x in given.items()}
     return dict(enumerate(given))

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from bristlecone._data.checks import check_integer, check_real
 from bristlecone._data.frame import native_frame
+from bristlecone._fit.search import Search
 from bristlecone._log import warn
+from bristlecone._search.engine import Problem
 from bristlecone.exceptions import CertificateError, SearchLimitWarning
 from bristlecone.trust._alternatives import refusal, search_again
 from bristlecone.trust._optimality import assert_not_below
@@ -176,18 +178,20 @@ def near_optimal_trees(
     check_real("epsilon", epsilon, 0.0)
     check_integer("limit", limit, 1)
     start = time.perf_counter()
-    copy, problem, engine = search_again(tree, "near_optimal_trees", X, y, sample_weight, data)
-    if engine.near_optimal is None:
+    asked = search_again(tree, "near_optimal_trees", X, y, sample_weight, data)
+    search, problem, _ = asked
+    near_optimal = search.engine(problem).near_optimal
+    if near_optimal is None:
         raise TypeError(refusal(tree, "near_optimal_trees"))
     options = {"slack": float(epsilon), "limit": limit}
-    found, complete = copy.run(engine.near_optimal, problem, **options)
+    found, complete = near_optimal(**search.limits.settings(problem, **options))
     proved = found[0].status == "optimal"
-    best = copy.found(found[0], problem, start).certificate_
+    best = asked.tree(found[0], problem, start).certificate_
     if proved and not complete:
         # Of the trees that were found the first has the fewest leaves; the trace ends at the best.
         reached = found[0].trace[-1][1]
-        found = _of_few_leaves(copy, problem, engine.near_optimal, reached, options) or found
-    trees = [copy.found(solution, problem, start) for solution in found]
+        found = _of_few_leaves(search, problem, near_optimal, reached, options) or found
+    trees = [asked.tree(solution, problem, start) for solution in found]
     off = slack_of(tree, X, y, sample_weight=sample_weight, **data)
     for one in trees:
         which = f"a tree of {one.n_leaves_} leaves that the search found"
@@ -208,11 +212,11 @@ def near_optimal_trees(
         stopped = f"the search stopped ({found[0].status})"
         many = f"more than limit={limit} trees are within {epsilon:g} of the optimum"
         warn((many if proved else stopped) + "; others are left out", SearchLimitWarning)
-    return NearOptimalTrees(trees, float(epsilon), complete, tree.frame_kind)
+    return NearOptimalTrees(trees, float(epsilon), complete, tree._frame_kind)
 
 
 def _of_few_leaves(
-    copy: Any, problem: Any, search: Any, least: float, options: dict[str, Any]
+    search: Search, problem: Problem, near_optimal: Any, least: float, options: dict[str, Any]
 ) -> list[Any]:
     """Trees of one leaf, two, ... until there are as many as asked for."""
     limit, worst = options["limit"], least + options["slack"]
@@ -220,12 +224,12 @@ def _of_few_leaves(
     found: list[Any] = []
     for leaves in range(1, len(problem.features) + 1):
         # The optimum of so few leaves lies higher: what is left of the slack above it.
-        small = copy.run(search, problem, max_leaf_nodes=leaves, limit=1)[0][0]
+        one = search.limits.settings(problem, max_leaf_nodes=leaves, limit=1)
+        small = near_optimal(**one)[0][0]
         left = worst - small.objective
         if left < 0:
             continue
-        more = {"slack": left, "limit": limit}
-        found, complete = copy.run(search, problem, max_leaf_nodes=leaves, **more)
+        found, complete = near_optimal(**{**one, "slack": left, "limit": limit})
         # One that a limit stopped may be any tree.
         found = [one for one in found if one.objective <= worst + tie]
         if not complete or len(found) >= limit:

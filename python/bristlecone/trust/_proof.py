@@ -193,7 +193,7 @@ def _labels(tree: Any, candidates: Any) -> NDArray[np.int64]:
 def _split_costs(tree: Any, statement: Statement, sums: Any) -> Any:
     """What the questions of the tree cost its rows."""
     nodes = tree.tree_
-    n_features = len(tree.certificate_.questions)
+    n_features = len(tree.certificate_.binary_features)
     total: Any = 0
     asked: dict[int, tuple[int, ...]] = {0: ()}
     for node in np.flatnonzero(~nodes.is_leaf).tolist():

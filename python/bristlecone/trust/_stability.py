@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 
 from bristlecone._data.checks import check_integer
 from bristlecone._data.frame import native_frame
+from bristlecone._estimators.searched import Again
 from bristlecone._leaves.minimum import smallest_leaf
 from bristlecone._search.engine import Problem
 from bristlecone._tree import NO_FEATURE
@@ -40,11 +41,11 @@ class Stability:
         ``anywhere``, the share whose tree asks about it at all, and ``is_used``, whether the tree
         itself does. Those asked most often first.
     splits : DataFrame
-        Per split of the tree: ``node``, ``question``, ``same_question`` and ``same_column``, shares
+        Per split of the tree: ``node``, ``split``, ``same_split`` and ``same_column``, shares
         of the resamples whose tree asks the same there (of those whose tree asks the same above).
         Below the root few resamples may have asked the same above: ``n_reached`` counts them.
     leaves : DataFrame
-        Per leaf of the tree: ``leaf``, ``n_samples``, ``told`` and ``expected``. Of survival trees
+        Per leaf of the tree: ``leaf``, ``n_samples``, ``predicted``, ``expected``. Survival trees:
         the restricted mean of the curve that the tree predicts, and the mean over the rows of the
         leaf of what trees of resamples without the row predict for it; of others the prediction
         (of classifiers the share of the label of the leaf).
@@ -144,19 +145,21 @@ def stability(
     ('Karnofsky_score', True)
     """
     check_integer("n_resamples", n_resamples, 1)
-    copy, problem, _ = search_again(tree, "stability", X, y, sample_weight, data)
+    asked = search_again(tree, "stability", X, y, sample_weight, data)
+    problem = asked.problem
     random = check_random_state(random_state)
     tally = _Tally(tree, problem)
     for _ in range(n_resamples):
         drawn = np.sort(random.randint(len(problem.features), size=len(problem.features)))
-        other = _searched(copy, problem, drawn)
+        other = _searched(asked, drawn)
         if other is not None:
             tally.add(other, drawn)
     return tally.result()
 
 
-def _searched(copy: Any, problem: Problem, drawn: NDArray[np.int64]) -> Any:
+def _searched(asked: Again, drawn: NDArray[np.int64]) -> Any:
     """Tree over these rows, or None where there is none (no event was drawn, no tree allowed)."""
+    search, problem, _ = asked
     data, features = problem.data, problem.features[drawn]
     n = len(problem.features)
 
@@ -168,13 +171,12 @@ def _searched(copy: Any, problem: Problem, drawn: NDArray[np.int64]) -> Any:
     if hasattr(part, "event") and not part.event.any():
         return None
     start = time.perf_counter()
-    least = smallest_leaf(copy, part)
+    least = smallest_leaf(search.limits, part)
     sample = problem._replace(data=part, features=features, least=least, memo={})
-    engine = copy.engine_of(sample)
-    solution = copy.run(engine.solve, sample)
+    solution = search.engine(sample).solve(**search.limits.settings(sample))
     if not np.isfinite(solution.objective):
         return None
-    return copy.found(solution, sample, start)
+    return asked.tree(solution, sample, start)
 
 
 class _Tally:
@@ -257,14 +259,14 @@ class _Tally:
             ("anywhere", self.anywhere[order] / n),
             ("is_used", np.array([name in used for name in names])[order]),
         ]
-        questions = tree.questions_
+        questions = tree.splits_
         split = np.flatnonzero(~structure.is_leaf)
         reached = np.maximum(self.reached[split], 1)
         splits = [
             ("node", split),
-            ("question", np.array([questions[k] for k in split.tolist()], dtype=object)),
+            ("split", np.array([questions[k] for k in split.tolist()], dtype=object)),
             ("n_reached", self.reached[split]),
-            ("same_question", self.question[split] / reached),
+            ("same_split", self.question[split] / reached),
             ("same_column", self.column[split] / reached),
         ]
         seen = self.times_left_out > 0
@@ -280,13 +282,13 @@ class _Tally:
         leaves = [
             ("leaf", structure.leaves),
             ("n_samples", structure.n_node_samples[structure.leaves]),
-            ("told", self.told[first]),
+            ("predicted", self.told[first]),
             ("expected", np.array(expected)),
         ]
         data = self.problem.data
         score = _score(tree, self.leaf, data, np.arange(len(self.leaf)))
         optimism = float(np.mean(self.optimisms)) if self.optimisms else np.nan
-        kind = tree.frame_kind
+        kind = tree._frame_kind
         return Stability(
             n_resamples=self.n,
             columns=native_frame(columns, kind),

@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from dataclasses import replace
 
 from sklearn.base import clone
 
 from bristlecone._encoder.binary import BinaryEncoder
+from bristlecone._fit.encode import encode
+from bristlecone._fit.search import Limits, Search
 from bristlecone._log import warn
+from bristlecone._search.engine import Problem
 from bristlecone._search.progress import SearchCost, readable_bytes, readable_seconds
 from bristlecone.exceptions import SearchCostWarning
 
-__all__ = ["CostWarner", "affordable", "smaller_setting", "warn_of_cost"]
+__all__ = ["CostWarner", "estimate", "forecast"]
 
 # Without limits, a search that is forecast to take more is called hopeless. The bytes are the
 # engine's own limit.
@@ -42,15 +45,17 @@ class CostWarner:
 
     Parameters
     ----------
-    estimator, problem
-        As in ``smaller_setting``.
+    search, problem
+        What is searched for.
     told : callable or None
         Called with whatever this is called with.
     """
 
-    def __init__(self, estimator: Any, problem: Any, told: Callable[..., object] | None) -> None:
-        self._estimator, self._problem, self._told = estimator, problem, told
-        limit = estimator.time_limit
+    def __init__(
+        self, search: Search, problem: Problem, told: Callable[..., object] | None
+    ) -> None:
+        self._search, self._problem, self._told = search, problem, told
+        limit = search.limits.time_limit
         self._open = limit is None or limit > 0
         self._until = math.inf
         if limit is not None:
@@ -62,8 +67,8 @@ class CostWarner:
     ) -> None:
         """Tell what the engine tells, and warn."""
         left = outlook[1]
-        seconds, _ = _allowance(self._estimator)
-        if self._estimator.leaf_penalty > 0:
+        seconds, _ = _allowance(self._search.limits)
+        if self._search.limits.leaf_penalty > 0:
             patience = max(_PATIENCE, min(_PRICED * seconds, _MOST_PATIENCE))
         else:
             patience = _PATIENCE if left is None else 0.0
@@ -81,23 +86,53 @@ class CostWarner:
 
     def _look(self) -> None:
         self._open = False
-        cost = self._estimator.forecast(self._problem)
+        cost = forecast(self._search, self._problem)
         # With less memory a search is slower, and may still end.
-        if cost.seconds > _allowance(self._estimator)[0]:
-            warn_of_cost(self._estimator, self._problem, cost, self._until)
+        if cost.seconds > _allowance(self._search.limits)[0]:
+            _warn_of_cost(self._search, self._problem, cost, self._until)
 
 
-def warn_of_cost(
-    estimator: Any, problem: Any, cost: SearchCost, until: float = math.inf
+def forecast(search: Search, problem: Problem, max_depth: int | None = None) -> SearchCost:
+    """What a search would take if it could leave nothing out; of less depth on request."""
+    limits = search.limits
+    depth = limits.depth(problem.features) if max_depth is None else max_depth
+    told = search.engine(problem).forecast(**limits.settings(problem, max_depth=depth))
+    # Infinite counts would divide into NaN.
+    seconds, rows = (
+        math.inf if math.isnan(value) else value for value in (told["seconds"], told["row_seconds"])
+    )
+    return SearchCost(
+        seconds=seconds + problem.seconds,
+        row_seconds=rows + problem.seconds,
+        memory=int(told["bytes"]),
+        n_features=int(told["n_active_features"]),
+        n_distinct_rows=int(told["n_distinct_rows"]),
+        max_depth=depth,
+    )
+
+
+def estimate(search: Search, problem: Problem) -> SearchCost:
+    """The forecast; beyond the limits it warns and suggests settings that are within."""
+    cost = forecast(search, problem)
+    if _affordable(search.limits, cost):
+        return cost
+    return replace(cost, suggestion=_warn_of_cost(search, problem, cost))
+
+
+def _warn_of_cost(
+    search: Search, problem: Problem, cost: SearchCost, until: float = math.inf
 ) -> str | None:
     """Warn of a hopeless search and return what is suggested in its place.
 
-    Parameters are those of ``smaller_setting``.
+    ``cost`` is its forecast, ``until`` the reading of ``time.perf_counter`` after which there is no
+    time to look for anything. Of each kind of setting the nearest is suggested, joined by "or".
     """
-    suggestion = smaller_setting(estimator, problem, cost, until)
-    seconds, memory = _allowance(estimator)
+    kinds = (_less_depth, _fewer_features, _fewer_rows)
+    found = [setting for kind in kinds for setting in kind(search, problem, cost, until)]
+    suggestion = " or ".join(found) if found else None
+    seconds, memory = _allowance(search.limits)
     limit = f"where {readable_seconds(seconds)}, {readable_bytes(memory)} are "
-    limit += "reasonable" if estimator.time_limit is None else "allowed"
+    limit += "reasonable" if search.limits.time_limit is None else "allowed"
     warn(
         f"the search is forecast to take {cost}, {limit}"
         + (f"; smaller is {suggestion}" if suggestion else ""),
@@ -106,65 +141,48 @@ def warn_of_cost(
     return suggestion
 
 
-def _allowance(estimator: Any) -> tuple[float, int]:
+def _allowance(limits: Limits) -> tuple[float, int]:
     """Seconds and bytes a search may take before it is called hopeless."""
-    seconds = _MOST_SECONDS if estimator.time_limit is None else estimator.time_limit
-    return seconds, _MOST_BYTES if estimator.memory_limit is None else estimator.memory_limit
+    seconds = _MOST_SECONDS if limits.time_limit is None else limits.time_limit
+    return seconds, _MOST_BYTES if limits.memory_limit is None else limits.memory_limit
 
 
-def affordable(estimator: Any, cost: SearchCost) -> bool:
+def _affordable(limits: Limits, cost: SearchCost) -> bool:
     """Whether a search is not hopeless."""
-    seconds, memory = _allowance(estimator)
+    seconds, memory = _allowance(limits)
     return cost.seconds <= seconds and cost.memory <= memory
 
 
-def smaller_setting(
-    estimator: Any, problem: Any, cost: SearchCost, until: float = math.inf
-) -> str | None:
-    """Settings within the limits, of each kind the nearest, joined by "or".
-
-    Parameters
-    ----------
-    estimator : estimator with ``forecast(problem, max_depth)`` and ``encoded(data)``
-    problem : what ``encoded`` returns
-    cost : SearchCost
-        Forecast of the estimator as it is, not affordable.
-    until : float
-        Reading of ``time.perf_counter`` after which there is no time to look for any.
-    """
-    kinds = (_less_depth, _fewer_features, _fewer_rows)
-    found = [setting for kind in kinds for setting in kind(estimator, problem, cost, until)]
-    return " or ".join(found) if found else None
-
-
-def _less_depth(estimator: Any, problem: Any, cost: SearchCost, until: float) -> Iterator[str]:
+def _less_depth(search: Search, problem: Problem, cost: SearchCost, until: float) -> Iterator[str]:
     """The most depth, from two on."""
     suggestion = None
     for depth in range(2, cost.max_depth):
         if time.perf_counter() > until:
             break
-        smaller = estimator.forecast(problem, depth)
-        if not affordable(estimator, smaller):
+        smaller = forecast(search, problem, depth)
+        if not _affordable(search.limits, smaller):
             break
         suggestion = f"max_depth={depth} ({smaller})"
     if suggestion is not None:
         yield suggestion
 
 
-def _fewer_features(estimator: Any, problem: Any, cost: SearchCost, until: float) -> Iterator[str]:
+def _fewer_features(
+    search: Search, problem: Problem, cost: SearchCost, until: float
+) -> Iterator[str]:
     """Fewer features, as the forecast grows with their number; with depth 2 if too few remain."""
-    encoder = BinaryEncoder() if isinstance(estimator.encoder, str) else clone(estimator.encoder)
+    encoder = BinaryEncoder() if isinstance(search.encoder, str) else clone(search.encoder)
     if not isinstance(encoder, BinaryEncoder):
         return
-    fewer = clone(estimator).set_params(encoder=encoder)
-    seconds, memory = _allowance(estimator)
+    seconds, memory = _allowance(search.limits)
     began, took = time.perf_counter(), problem.seconds
     last = began + max(_SECONDS_OF_TRIES, _SHARE_OF_TRIES * seconds)
     if began + took > until:
         return
     for depth in dict.fromkeys((cost.max_depth, min(2, cost.max_depth))):
-        fewer.set_params(max_depth=depth)
-        whole = cost if depth == cost.max_depth else estimator.forecast(problem, depth)
+        limits = replace(search.limits, max_depth=depth)
+        fewer = replace(search, encoder=encoder, limits=limits)
+        whole = cost if depth == cost.max_depth else forecast(search, problem, depth)
         count, tried = cost.n_features, whole
         for _ in range(_TRIES):
             # Each try takes an encoding: the next one is where the last one points to.
@@ -175,18 +193,18 @@ def _fewer_features(estimator: Any, problem: Any, cost: SearchCost, until: float
             if too_few or began > last or began + took > until:
                 break
             encoder.set_params(max_features=count)
-            tried = fewer.forecast(fewer.encoded(problem.data))
+            tried = forecast(fewer, encode(fewer, problem.data))
             took = time.perf_counter() - began
-            if affordable(estimator, tried):
-                limits = "" if depth == cost.max_depth else f"max_depth={depth}, "
-                yield f"{limits}encoder={encoder!r} ({tried})"
+            if _affordable(limits, tried):
+                less = "" if depth == cost.max_depth else f"max_depth={depth}, "
+                yield f"{less}encoder={encoder!r} ({tried})"
                 return
 
 
-def _fewer_rows(estimator: Any, problem: Any, cost: SearchCost, until: float) -> Iterator[str]:
+def _fewer_rows(search: Search, problem: Problem, cost: SearchCost, until: float) -> Iterator[str]:
     """A sample of the rows, where it is their number that costs."""
     n_rows = problem.features.shape[0]
-    seconds, memory = _allowance(estimator)
+    seconds, memory = _allowance(search.limits)
     rest = cost.seconds - cost.row_seconds
     if not math.isfinite(rest) or rest >= seconds or cost.memory > memory:
         return

@@ -1,0 +1,130 @@
+"""From the solution of a search to a tree with its leaves and its certificate."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bristlecone._core import Solution
+from bristlecone._encoder.rules import question_names
+from bristlecone._encoder.use import split_columns, warn_of_constants
+from bristlecone._fit.search import Search
+from bristlecone._leaves.base import Leaves
+from bristlecone._leaves.minimum import warn_of_event_free_rows
+from bristlecone._log import warn
+from bristlecone._search.certificate import Certificate, fingerprint, report
+from bristlecone._search.engine import Problem
+from bristlecone._tree import Tree
+from bristlecone.exceptions import (
+    BristleconeWarning,
+    InfeasibleError,
+    InfeasibleWarning,
+    SearchLimitWarning,
+)
+
+__all__ = ["Fitted", "announce", "assemble", "unmet"]
+
+# Among the facts of a certificate without a tree: what the search was to meet.
+_UNMET = "unmet"
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Tree, leaves and certificate of a search; no tree and leaves where none was found."""
+
+    tree: Tree | None
+    leaves: Leaves | None
+    certificate: Certificate
+
+
+def assemble(
+    search: Search,
+    problem: Problem,
+    solution: Solution,
+    parameters: Mapping[str, Any],
+    start: float,
+) -> Fitted:
+    """What a search found; ``parameters`` are those of the estimator, ``start`` when it began."""
+    objective, memo = search.objective, problem.memo
+    if "fingerprint" not in memo:
+        memo["binary_features"] = question_names(problem.encoder)
+        memo["fingerprint"] = fingerprint(problem.features, problem.data[1:])
+    losses = problem.reference_loss
+    reference = None if losses is None else np.average(losses, weights=problem.data.weight)
+    treeless = math.isinf(solution.objective)
+    tree = leaves = groups = None
+    aim = ""
+    if not treeless:
+        tree = _tree(solution, problem)
+        leaves = objective.leaves(tree, problem, solution)
+        if tree.n_leaves > 1:
+            tree = tree.with_losses(objective.losses(tree, problem, leaves))
+        groups, aim = objective.groups(tree, problem, leaves), objective.aim(problem, leaves)
+    certificate = Certificate(
+        aim=aim,
+        status=solution.status,
+        objective_value=solution.objective,
+        lower_bound=solution.lower_bound,
+        binary_features=memo["binary_features"],
+        parameters=parameters,
+        settings=dict(problem.least),
+        trace=tuple(solution.trace),
+        n_nodes_explored=solution.n_nodes_explored,
+        seconds=time.perf_counter() - start,
+        n_samples=len(problem.features),
+        fingerprint=memo["fingerprint"],
+        remarks=objective.remarks(),
+        reference_loss=None if reference is None else float(reference),
+        groups=groups,
+        facts={_UNMET: objective.admissible} if treeless else {},
+    )
+    return Fitted(tree, leaves, certificate)
+
+
+def _tree(solution: Solution, problem: Problem) -> Tree:
+    column, threshold = split_columns(problem.encoder, solution.feature)
+    return Tree.grown(
+        solution.children_left,
+        solution.children_right,
+        solution.feature,
+        problem.features,
+        problem.data.weight,
+        threshold=threshold,
+        column=column,
+    )
+
+
+def unmet(certificate: Certificate) -> InfeasibleError:
+    """The error of a search that a limit stopped before it found a tree."""
+    return InfeasibleError(
+        f"the search stopped ({certificate.status}) before it met {certificate.facts[_UNMET]}: "
+        "there may be one that takes longer to find"
+    )
+
+
+def announce(search: Search, problem: Problem, fits: Sequence[Fitted]) -> None:
+    """Log fits and warn of what their user must know."""
+    warn_of_constants(problem.encoder)
+    warn_of_event_free_rows(getattr(problem.data, "event_free", ""))
+    found = [
+        (fit.certificate, fit.tree.n_leaves, fit.tree.max_depth)
+        for fit in fits
+        if fit.tree is not None
+    ]
+    report(found, search.verbose)
+    if found:
+        for doubt in search.objective.doubts(problem):
+            warn(doubt, BristleconeWarning)
+    treeless = [fit.certificate for fit in fits if fit.tree is None]
+    infeasible = [one for one in treeless if one.is_infeasible]
+    if infeasible:
+        searches = f" in {len(infeasible)} of {len(fits)} searches"
+        warn(search.objective.infeasible + (searches if fits[1:] else ""), InfeasibleWarning)
+    stopped = [one for one in treeless if not one.is_infeasible]
+    if stopped:
+        warn(f"in {len(stopped)} of {len(fits)} searches: {unmet(stopped[0])}", SearchLimitWarning)

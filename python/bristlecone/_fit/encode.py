@@ -1,0 +1,129 @@
+"""From checked rows to the binary features of a search."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import Any
+
+from bristlecone import _core
+from bristlecone._encoder.binary import BinaryEncoder
+from bristlecone._encoder.cuts import RankedColumns, add_cuts, rank_columns
+from bristlecone._encoder.use import Answers, binary_features, count_answers, fit_encoder
+from bristlecone._fit.search import Limits, Search
+from bristlecone._leaves.minimum import event_free_rows, smallest_leaf, warn_of_small_sample
+from bristlecone._search.certificate import Certificate, fingerprint
+from bristlecone._search.cuts import Growth
+from bristlecone._search.engine import Problem
+
+__all__ = ["encode", "encode_again", "warn_of_shares"]
+
+# Largest share of the remaining time that the choice of cuts may take, and how much longer than
+# reading the rows ranking them, cutting and encoding them anew may take.
+_SHARE_FOR_CUTS, _CUTS_BY_READING = 0.5, 5.0
+
+# Longer time limits are none; the engine's clock might overflow.
+_MOST_SECONDS = 1e9
+
+
+def encode(search: Search, data: Any, start: float | None = None) -> Problem:
+    """The problem of these training rows, whose preparation began at ``start``.
+
+    ``data`` is a named tuple that begins with ``X`` and has ``weight`` (an array or None).
+    """
+    start = time.perf_counter() if start is None else start
+    encoder, read = fit_encoder(
+        search.encoder,
+        data.X,
+        partial(search.objective.target, data),
+        data.weight,
+        search.verbose,
+    )
+    # What "auto" means follows from the features.
+    follows = search.limits.min_events_leaf == "auto"
+    if read is None:
+        features = binary_features(encoder, data.X)
+        answers = count_answers(features, data.event) if follows else None
+        data, least = _smallest_leaf(search.limits, encoder, data, answers)
+    else:
+        # The columns are sorted once: thresholds, greedy trees and features are by their ranks.
+        columns = rank_columns(encoder, data.X, read)
+        del read
+        answers = columns.answers(encoder, data.event) if follows else None
+        data, least = _smallest_leaf(search.limits, encoder, data, answers)
+        del answers
+        if isinstance(search.encoder, str):
+            _add_cuts(search, encoder, columns, data, least, start)
+        asked = columns.ranks, *columns.questions(encoder), columns.n_rows
+        del columns  # and the distinct values with it
+        features = _core.encode_ranks(*asked)
+    return Problem(data, encoder, features, least, time.perf_counter() - start, {})
+
+
+def encode_again(encoder: Any, certificate: Certificate, data: Any, start: float) -> Problem:
+    """The problem of a fit, from its rows, its fitted encoder and its certificate.
+
+    Raises
+    ------
+    ValueError
+        When these are not the rows of the fit.
+    """
+    features = binary_features(encoder, data.X)
+    if fingerprint(features, data[1:]) != certificate.fingerprint:
+        raise ValueError(
+            "X and y are not the rows of the fit: outcomes, weights, their order, or the "
+            "features made of X differ (certificate_.fingerprint)"
+        )
+    seconds = time.perf_counter() - start
+    return Problem(data, encoder, features, dict(certificate.settings), seconds, {})
+
+
+def warn_of_shares(limits: Limits, problem: Problem) -> None:
+    """Warn where shares of the data as smallest leaves rule out every split."""
+    if not limits.depth(problem.features):
+        return
+    least, events = problem.least, None
+    if "min_events_leaf" in least:
+        events = limits.min_events_leaf, least["min_events_leaf"], problem.data.event
+    rows = limits.min_samples_leaf, least["min_samples_leaf"]
+    warn_of_small_sample(problem.features, rows, events)
+
+
+def _smallest_leaf(
+    limits: Limits, encoder: Any, data: Any, answers: Answers | None
+) -> tuple[Any, dict[str, int]]:
+    """The smallest leaf, and the training rows with what it follows from."""
+    if answers is not None:
+        data = data._replace(event_free=event_free_rows(encoder, answers, data))
+    return data, smallest_leaf(limits, data)
+
+
+def _add_cuts(
+    search: Search,
+    encoder: BinaryEncoder,
+    columns: RankedColumns,
+    data: Any,
+    least: dict[str, int],
+    start: float,
+) -> None:
+    """Add the cuts of greedy trees over every threshold to the features."""
+    limits, most = search.limits, columns.n_rows
+    if all(values is None for values in columns.values):
+        return
+    seconds = None
+    if limits.time_limit is not None:
+        read = time.perf_counter() - start
+        left = limits.time_limit - (1.0 + _CUTS_BY_READING) * read
+        seconds = min(_SHARE_FOR_CUTS * left, _MOST_SECONDS)
+    none_left = seconds is not None and seconds <= 0.0
+    if limits.max_depth == 0 or limits.max_leaf_nodes == 1 or none_left:
+        return
+    depth, leaves = limits.max_depth, limits.max_leaf_nodes
+    growth = Growth(
+        max_depth=most if depth is None else min(depth, most),
+        max_leaf_nodes=None if leaves is None else min(leaves, most),
+        leaf_penalty=float(limits.leaf_penalty),
+        seconds=seconds,
+        **least,
+    )
+    add_cuts(encoder, columns, search.objective.cuts(data, columns, growth))

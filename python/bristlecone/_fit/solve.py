@@ -1,0 +1,37 @@
+"""The search of a problem: for one tree, or for the best tree of every size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from bristlecone._core import Solution
+from bristlecone._fit.forecast import CostWarner
+from bristlecone._fit.search import Search
+from bristlecone._search.certificate import reporter
+from bristlecone._search.engine import Problem
+from bristlecone._search.progress import SearchProgress
+
+__all__ = ["Callback", "solve", "solve_sizes"]
+
+Callback = Callable[[SearchProgress], object]
+
+
+def solve(search: Search, problem: Problem, callback: Callback | None = None) -> Solution:
+    """The best tree; warns as soon as the search is forecast to exceed its limits."""
+    warner = CostWarner(search, problem, reporter(callback))
+    settings = search.limits.settings(problem, callback=warner)
+    solution: Solution = search.engine(problem).solve(**settings)
+    warner.end(solution.status)
+    return solution
+
+
+def solve_sizes(search: Search, problem: Problem) -> Iterator[Solution]:
+    """Best tree of at most one leaf, two, ... up to the largest size; by one search if possible."""
+    engine, limits = search.engine(problem), search.limits
+    sizes = range(1, limits.most_leaves(problem.features) + 1)
+    if engine.path is not None:
+        yield from engine.path(**limits.settings(problem))[: len(sizes)]
+        return
+    for leaves in sizes:
+        yield engine.solve(**replace(limits, max_leaf_nodes=leaves).settings(problem))
