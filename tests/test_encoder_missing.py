@@ -235,7 +235,7 @@ def test_text_and_report_tell_where_missing_values_went():
     told = f"number in 5 rows (imputed: {X['number'].mean():.6g})"
     assert text.endswith(f"\nmissing in training: {told}\n")
     report = html_report(tree)
-    assert f"Missing in training: {told}." in report
+    assert f"Missing values in the training data: {told}." in report
     assert "(or missing)" in report
     branch = OptimalSurvivalTree(max_depth=1, encoder=BinaryEncoder(missing="branch"))
     text = export_text(branch.fit(X, outcome(X)))

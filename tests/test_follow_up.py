@@ -84,6 +84,17 @@ def test_the_error_of_the_restricted_mean_is_that_of_repeated_samples():
     assert np.mean(errors) == pytest.approx(np.std(means), rel=0.1)
 
 
+def test_where_nothing_has_happened_the_table_has_no_interval():
+    X = np.array([0, 0, 0, 1, 1, 1])[:, None]
+    y = np.arange(6) < 3, np.arange(1.0, 7.0)
+    tree = OptimalSurvivalTree(max_depth=1, min_events_leaf=None, prior=0).fit(X, y)
+    table = tree.leaf_table(times=[0.5, 2.0])
+    early = [[f"kaplan_meier_0.5_{end}"] for end in ("lower", "upper")]
+    assert all(table[names].isna().all(axis=None) for names in early)
+    assert table["kaplan_meier_2_lower"].isna().tolist() == [True, False]
+    assert table["rmst_error"].isna().tolist() == [True, False]
+
+
 def test_the_table_compares_every_leaf_with_the_others(fitted):
     tree, X, y = fitted
     leaf, table = tree.apply(X), tree.leaf_table(times=[2.0], confidence=0.9)

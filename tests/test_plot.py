@@ -8,7 +8,8 @@ from survival_rows import sample
 
 from bristlecone import OptimalSurvivalTree, OptimalTreeClassifier, SoftSurvivalTree
 from bristlecone._encoder.rules import leaf_rules, rule_text
-from bristlecone.curves import kaplan_meier
+from bristlecone._leaves.follow_up import FollowUp, hazard_ratios
+from bristlecone.curves import kaplan_meier, numbers_at_risk
 from bristlecone.plot import plot_leaf_curves, plot_size_path, plot_stability, plot_survival
 from bristlecone.trust import stability
 from bristlecone.tune import TreeSizeCV
@@ -184,3 +185,87 @@ def test_shares_of_resamples_are_bars_and_columns_of_the_tree_bold():
     assert bold == set(tree.features_used_)
     with pytest.raises(TypeError, match="got a OptimalSurvivalTree"):
         plot_stability(tree)
+
+
+def test_kaplan_meier_of_all_leaves_with_bands_and_numbers_at_risk():
+    X, y = sample()
+    tree = OptimalSurvivalTree(max_depth=1).fit(X, y)
+    ax = plot_leaf_curves(tree, at_risk=True, confidence=0.9, time_label="months")
+    leaf = tree.apply(X)
+    solid = [line for line in ax.lines if line.get_drawstyle() == "steps-post"]
+    ticks = [tick for tick in ax.get_xticks() if tick <= ax.get_xlim()[1]]
+    told = [text.get_text() for text in ax.texts]
+    assert told[0] == "At risk" and len(told) == 1 + 2 * (1 + len(ticks))
+    for k, (line, node) in enumerate(zip(solid, tree.tree_.leaves, strict=True)):
+        own = y[leaf == node]
+        curve = kaplan_meier(own)
+        np.testing.assert_allclose(line.get_ydata(), curve(line.get_xdata()), rtol=1e-12)
+        lower, _ = curve.confidence_interval(0.9)
+        edge = ax.collections[k].get_paths()[0].vertices[:, 1]
+        np.testing.assert_allclose(edge.min(), lower.min(), rtol=1e-9)
+        start = 1 + k * (1 + len(ticks))
+        counts = [str(n) for n in numbers_at_risk(own, ticks)]
+        assert told[start : start + 1 + len(ticks)] == [f"leaf {node}", *counts]
+    rules = [rule_text(rule) for rule in leaf_rules(tree)]
+    names = [text.get_text().replace("\n", " ") for text in ax.get_legend().get_texts()]
+    expected = [f"leaf {n}: {r}" for n, r in zip(tree.tree_.leaves, rules, strict=True)]
+    assert names == expected
+
+
+def test_hazard_ratios_are_those_of_coxs_model():
+    sksurv = pytest.importorskip("sksurv.linear_model")
+    X, y = sample(400)
+    y["months"] = np.ceil(y["months"])  # ties
+    tree = OptimalSurvivalTree(max_depth=2).fit(X, y)
+    leaves, leaf = tree.tree_.leaves, tree.apply(X)
+    ratios = hazard_ratios(tree.leaves_.follow_up, 1, 0.95)
+    others = np.delete(leaves, 1)
+    design = (leaf[:, None] == others).astype(float)
+    cox = sksurv.CoxPHSurvivalAnalysis(ties="efron", tol=1e-12).fit(design, y)
+    np.testing.assert_allclose(np.delete(ratios[:, 0], 1), np.exp(cox.coef_), rtol=1e-6)
+    assert ratios[1, 0] == 1 and np.isnan(ratios[1, 1:]).all()
+    assert (np.delete(ratios, 1, 0)[:, 1] < np.delete(ratios, 1, 0)[:, 2]).all()
+    ax = plot_leaf_curves(tree, reference=int(leaves[1]))
+    told = [text.get_text().replace("\n", " ") for text in ax.get_legend().get_texts()]
+    assert told[1].startswith(f"leaf {leaves[1]}, reference: ")
+    assert told[0].startswith(f"leaf {leaves[0]}, hazard ratio {ratios[0, 0]:.3g} (")
+    with pytest.raises(ValueError, match=r"reference must be a leaf .*; got 0"):
+        plot_leaf_curves(tree, reference=0)
+
+
+def test_the_interval_of_a_hazard_ratio_follows_from_the_likelihood():
+    rng = np.random.default_rng(0)
+    time, group = rng.exponential(size=60), np.arange(60) % 2
+    event = rng.random(60) < 0.8
+    pair = [FollowUp.of(event[group == k], time[group == k]) for k in (0, 1)]
+    ratio, low, high = hazard_ratios(pair, 0, 0.9)[1]
+
+    def likelihood(beta):
+        risk = np.exp(beta * group)
+        return sum(
+            beta * group[i] - np.log(risk[time >= time[i]].sum()) for i in np.flatnonzero(event)
+        )
+
+    beta, h = np.log(ratio), 1e-4
+    values = [likelihood(beta + step) for step in (-h, 0.0, h)]
+    assert abs(values[2] - values[0]) / (2 * h) < 1e-6
+    error = (-(values[0] - 2 * values[1] + values[2]) / h**2) ** -0.5
+    np.testing.assert_allclose(
+        np.log([high, low]) - beta, [1.644854 * error, -1.644854 * error], rtol=1e-4
+    )
+
+
+def test_a_leaf_without_events_has_no_hazard_ratio():
+    some = FollowUp.of(np.array([True, False]), np.array([1.0, 2.0]))
+    none = FollowUp.of(np.array([False, False]), np.array([1.0, 3.0]))
+    assert np.isnan(hazard_ratios([some, none], 0, 0.95)[1]).all()
+    assert np.isnan(hazard_ratios([some, none], 1, 0.95)).all()
+
+
+def test_ticks_of_many_censored_rows_do_not_hide_the_curve():
+    X, y = sample(3000)
+    y["dead"] &= np.arange(3000) % 2 == 0
+    ax = plot_leaf_curves(OptimalSurvivalTree(max_depth=0).fit(X, y))
+    marks = [line for line in ax.lines if line.get_marker() == "|"]
+    inches = ax.get_window_extent().width / ax.figure.dpi
+    assert 10 < len(marks[0].get_xdata()) <= 25 * inches + 1

@@ -97,7 +97,7 @@ def test_size_path_shows_objectives_and_scores(fitted):
     assert len(ax.lines) == 1
     ax = plot_size_path(path, X[200:], y[200:])
     (right,) = [other for other in ax.figure.axes if other is not ax]
-    assert right.get_ylabel() == "concordance of the given rows"
+    assert right.get_ylabel() == "concordance index of the given rows"
     assert_allclose(
         right.lines[0].get_ydata(), [tree.score(X[200:], y[200:]) for tree in path], rtol=1e-12
     )
@@ -114,7 +114,7 @@ def test_size_path_of_a_stopped_search_shows_bounds():
 
 def test_size_paths_that_are_none_are_refused(fitted):
     tree, X, y = fitted
-    with pytest.raises(TypeError, match="takes the list that size_path returns; got a Optimal"):
+    with pytest.raises(TypeError, match=r"the list that size_path returns, .*; got a Optimal"):
         plot_size_path(tree)
     with pytest.raises(ValueError, match="has no tree"):
         plot_size_path([])
@@ -276,7 +276,7 @@ def test_calibration_refuses_what_it_cannot_compare(fitted):
     tree, X, y = fitted
     with pytest.raises(ValueError, match="OptimalSurvivalTree needs time="):
         plot_calibration(tree, X, y)
-    with pytest.raises(ValueError, match=r"leaf \d+ is followed up to .* survival at 1000 is"):
+    with pytest.raises(ValueError, match=r"leaf \d+ has no row that is observed up to 1000"):
         plot_calibration(tree, X, y, time=1000.0)
     with pytest.raises(ValueError, match="X has 300 rows but y has 299"):
         plot_calibration(tree, X, y[:-1], time=10.0)

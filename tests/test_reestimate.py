@@ -198,6 +198,6 @@ def test_the_page_says_of_which_rows_the_leaves_are():
     X, y = sample()
     tree = OptimalSurvivalTree(max_depth=1).fit(X, y)
     page = html_report(tree.reestimate(X[::2], y[::2]))
-    assert "The leaves are of other rows than the questions; nothing is proven on them." in page
-    assert "of 150 rows: optimal among trees over these" in page
+    assert "The leaves were estimated again on other rows, for which nothing is proven." in page
+    assert "found on 150 rows: optimal among trees over these" in page
     assert "Trained from several starts" not in page

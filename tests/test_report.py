@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from html_page import Page
 from papers import PAPERS
+from scipy.stats import binomtest, t
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import OneHotEncoder
@@ -27,10 +28,11 @@ from bristlecone import (
 from bristlecone._encoder import BinaryEncoder
 from bristlecone._encoder.rules import leaf_rules, list_questions, questions, rule_text
 from bristlecone._estimators.survival import OptimalSurvivalTree
+from bristlecone._view import ruler
 from bristlecone.curves import kaplan_meier
 from bristlecone.exceptions import InfeasibleError, InfeasibleWarning, InvalidParameterError
-from bristlecone.report import _charts as charts
 from bristlecone.report import certificate, html_report
+from bristlecone.tune import TreeSizeCV
 
 
 def part(page, begin, end):
@@ -45,6 +47,12 @@ def heights(path):
         x, y = (x + float(amount), y) if move == "h" else (x, y + float(amount))
         found.append((x, y))
     return found
+
+
+def axes(chart):
+    """Left, top, bottom and right end of the axes of a chart."""
+    corners = re.search(r'class="axis" d="M([\d.]+) ([\d.]+)V([\d.]+)H([\d.]+)"', chart)
+    return [float(corner) for corner in corners.groups()]
 
 
 @pytest.fixture(scope="module")
@@ -126,12 +134,13 @@ def test_curves_are_those_of_the_estimator(tree):
     chart = part(html_report(tree), '<svg class="overview"', "</svg>")
     lines = re.findall(r'<path class="line" d="([^"]*)"', chart)
     assert len(lines) == tree.n_leaves_
+    left, top, bottom, right = axes(chart)
     for leaf, line in zip(tree.leaf_statistics_, lines, strict=True):
         x, y = heights(line)[-1]
         survival = np.exp(-leaf.theta * tree.baseline_.cumulative_hazard[-1])
-        # The chart is 300 units high and 650 wide, from (56, 10), and rounds to a tenth.
-        assert y == pytest.approx(10 + 300 * (1 - survival), abs=0.051)
-        assert x == pytest.approx(56 + 650, abs=0.051)
+        # Places are rounded to a tenth.
+        assert y == pytest.approx(bottom - (bottom - top) * survival, abs=0.051)
+        assert x == pytest.approx(right, abs=0.051) and x > left
 
 
 def test_bands_marks_and_numbers_at_risk_are_those_of_the_leaf(veterans):
@@ -141,14 +150,15 @@ def test_bands_marks_and_numbers_at_risk_are_those_of_the_leaf(veterans):
     for node in tree.tree_.leaves.tolist():
         own = tree.apply(veterans.X) == node
         curve = kaplan_meier(veterans.y[own])
-        lower, upper = (limit[-1] for limit in curve.confidence_interval())
+        limits = [limit[-1] for limit in curve.confidence_interval()]
         card = part(page, f'<details class="leaf" data-leaf="{node}">', "</details>")
         card = card.partition('class="card"')[2]
-        end = 46 + 318 * curve.x[-1] / last
+        left, top, bottom, right = axes(card)
+        end = left + (right - left) * curve.x[-1] / last
         corners = heights(re.search(r'class="band" d="([^"]*)"', card)[1])
         at_end = [y for x, y in corners if x == pytest.approx(end, abs=0.3)]
-        assert min(at_end) == pytest.approx(7 + 163 * (1 - upper), abs=0.06)
-        assert max(at_end) == pytest.approx(7 + 163 * (1 - lower), abs=0.06)
+        drawn = [(bottom - y) / (bottom - top) for y in (max(at_end), min(at_end))]
+        assert drawn == pytest.approx(limits, abs=0.001)
         counts = [int(n) for n in re.findall(r'class="count"[^>]*>(\d+)<', card)]
         times = np.arange(len(counts)) * 200.0
         time = veterans.y["time"][own]
@@ -203,7 +213,7 @@ def test_a_single_leaf_and_one_time_can_be_drawn():
     tree = OptimalSurvivalTree(max_depth=0, **PAPERS).fit(X, ([True, True], [0.0, 0.0]))
     page = Page(html_report(tree))
     assert "every row" in page.text
-    assert "Every case falls into the only leaf; nothing is asked." in page.text
+    assert "The tree has a single leaf, so every case falls into it." in page.text
 
 
 def boxes(page):
@@ -256,8 +266,8 @@ def reopened(tree, **changes):
 
 
 def test_the_work_for_a_long_label_is_bounded(monkeypatch):
-    advance, measured = charts._advance, []
-    monkeypatch.setattr(charts, "_advance", lambda sign: measured.append(sign) or advance(sign))
+    advance, measured = ruler._advance, []
+    monkeypatch.setattr(ruler, "_advance", lambda sign: measured.append(sign) or advance(sign))
 
     def work(length):
         site = "site " + "n" * length
@@ -278,12 +288,12 @@ def test_lines_hold_as_much_as_fits(most):
     rng = np.random.default_rng(0)
     for alphabet in ("il. ", "ab_ ", "wM ab__ é身", "i", "x_"):
         text = " ".join("".join(rng.choice(list(alphabet), 60)).split())
-        lines = charts.wrapped(text, 60.0, 10.0, most)
+        lines = ruler.Ruler().wrap(text, 60.0, 10.0, most=most)
         assert len(lines) <= most
-        assert all(charts.text_width(line, 10.0) <= 60 for line in lines)
+        assert all(ruler.Ruler().width(line, 10.0) <= 60 for line in lines)
         # One more character is one too many.
         kept = sum(map(len, lines))
-        assert charts.text_width("".join(lines), 10.0) > 60 * most / 2 or kept == len(text)
+        assert ruler.Ruler().width("".join(lines), 10.0) > 60 * most / 2 or kept == len(text)
 
 
 def test_an_unproven_tree_is_not_called_optimal(tree):
@@ -329,19 +339,22 @@ def test_every_kind_of_leaf_has_its_panel():
         page = Page(html_report(model))
         assert headline in page.text
         assert type(model).__name__ in page.words  # in the methods section
+        assert "rows" in page.text and "n_samples" not in page.text
         assert "Optimal among trees over these" in page.words
         assert not page.having("overview")
     page = Page(html_report(classes))
     for shares in classes.leaves_.shares:
-        assert all(f"{100 * share:.3g} %" in page.text for share in shares)
+        assert all(f"{share:.2f}" in page.text for share in shares)
     page = Page(html_report(numbers))
-    assert len(page.having("range")) == 3 * numbers.n_leaves_
+    assert len(page.having("diamond")) == 3 * numbers.n_leaves_
     assert all(f"{mean:.4g}" in page.text for mean in numbers.leaves_.predicted)
+    assert {"class", "share of mild", "weight of mild"} <= set(Page(html_report(classes)).text)
     page = Page(html_report(policy))
+    assert {"treatment", "value of 1"} <= set(page.text)
     assert all(f"{value:.3g}" in page.text for value in policy.leaves_.values.ravel())
     page = Page(html_report(own))
     for fact in own.leaves_.facts():
-        assert own.leaves_.text(fact) in page.text
+        assert f"cost {fact['cost']:.6g}" in page.text
 
 
 @pytest.mark.parametrize("encoder", ["auto", None])
@@ -349,7 +362,7 @@ def test_a_greedy_tree_is_drawn_and_nothing_proven_of_it(encoder):
     rows, y = np.arange(40.0)[:, None], (np.ones(40, bool), np.arange(40.0) % 7 + 1)
     model = GreedySurvivalTree(encoder=encoder, max_depth=2).fit(rows, y)
     page = Page(html_report(model))
-    assert "Grown one best split after the other; nothing is proven of it." in page.words
+    assert "Grown greedily, one split at a time: nothing is proven about other trees." in page.words
     assert "lower bound" not in page.text
     for leaf in model.leaf_statistics_:
         assert f"{leaf.theta:.4g}" in page.text
@@ -371,7 +384,7 @@ def test_an_encoder_of_ones_own_has_no_form_and_says_why():
     X = gbsg2.X[["horTh", "menostat", "tgrade"]]
     model = OptimalSurvivalTree(max_depth=2, encoder=OneHotEncoder(sparse_output=False))
     page = Page(html_report(model.fit(X, gbsg2.y)))
-    assert "(OneHotEncoder), which does not tell what they ask" in page.words
+    assert "custom encoder (OneHotEncoder)" in page.words
     assert not [tag for tag, _ in page.tags if tag == "form"]
 
 
@@ -393,7 +406,7 @@ def test_fields_of_the_form_are_made_from_the_columns():
     low, high = X["age"].min(), X["age"].max()
     slider = re.search(r'<input type="range" min="([\d.]+)" max="([\d.]+)" step="([\d.]+)"', form)
     assert [float(x) for x in slider.groups()] == [low, high, 1]
-    assert ">another, not seen in training</option>" in form
+    assert ">another one, not in the training data</option>" in form
     strict = OptimalSurvivalTree(
         max_depth=3, encoder=BinaryEncoder(handle_unknown="error"), **PAPERS
     )
@@ -442,7 +455,7 @@ def test_settings_tell_what_auto_meant_and_how_columns_became_questions(tree, ve
     events = tree.certificate_.settings["min_events_leaf"]
     assert f"min_events_leaf auto: {events}" in words
     assert f"prior auto: {tree.leaves_.prior:g}" in words
-    assert "Encoder: from columns to questions" in words and "n_thresholds" in words
+    assert "Encoder: from columns to binary features" in words and "n_thresholds" in words
     assert "verbose" not in words.partition("Settings")[2].partition("Text for")[0]
 
 
@@ -454,10 +467,29 @@ def test_the_size_path_is_a_section_of_its_own(veterans):
     assert "Size path" in page.text
     for one in path:
         assert f"{one.objective_value_:.6g}" in page.text
-    with pytest.raises(InvalidParameterError, match="size_path holds no tree"):
+    search = TreeSizeCV(OptimalSurvivalTree(max_depth=2), cv=3).fit(veterans.X, veterans.y)
+    page = Page(html_report(search, size_path=search))
+    assert "Mean concordance index over the folds" in page.words
+    for mean in search.cv_results_["mean_test_score"]:
+        assert f"{mean:.4g}" in page.text
+    own = [cell for cell in page.text if cell.strip()]
+    row = own[own.index("chosen") - 3 : own.index("chosen")]
+    assert row[:2] == [str(search.best_n_leaves_), f"{search.best_score_:.4g}"]
+    with pytest.raises(ValueError, match="size path has no tree"):
         html_report(model, size_path=[])
     with pytest.raises(TypeError, match="size_path takes the fitted trees"):
         html_report(model, size_path=[LinearRegression()])
+
+
+def test_survival_is_compared_at_every_time_and_without_limits_where_nothing_happened(veterans):
+    model = OptimalSurvivalTree(max_depth=1).fit(veterans.X, veterans.y)
+    page = html_report(model, X=veterans.X, y=veterans.y, times=[0.5, 60, 120])
+    section = part(page, "Calibration on held-out rows", "</section>")
+    assert section.count('<svg class="scatter"') == 3
+    for time in ("0.5", "60", "120"):
+        assert f">predicted survival at {time}</text>" in section
+    # Nobody has died before day 1: there is no interval.
+    assert "1 (1 to 1)" not in page and ">1</td>" in section
 
 
 def test_rows_held_out_are_compared_with_the_predictions(veterans):
@@ -483,17 +515,20 @@ def test_held_out_classes_and_numbers_are_compared_too():
     X = rng.random((90, 2))
     y = np.where(X[:, 0] + rng.normal(size=90) * 0.2 > 0.5, "up", "down")
     model = OptimalTreeClassifier(max_depth=1).fit(X[:60], y[:60])
-    page = Page(html_report(model, X=X[60:], y=y[60:]))
-    for node, label in zip(model.tree_.leaves, model.leaves_.label, strict=True):
+    page = Page(html_report(model, X=X[60:], y=y[60:], confidence=0.5))
+    assert "50% confidence limits" in page.words and "95%" not in page.words
+    for node in model.tree_.leaves:
         own = model.apply(X[60:]) == node
-        share = (y[60:][own] == model.classes_[label]).mean()
-        assert any(text.startswith(f"{share:.3g} (") for text in page.text)
+        test = binomtest(int((y[60:][own] == "up").sum()), int(own.sum()))
+        low, high = test.proportion_ci(0.5, method="wilson")
+        assert f"{test.statistic:.3g} ({low:.3g} to {high:.3g})" in page.text
     numbers = OptimalTreeRegressor(max_depth=1).fit(X[:60], X[:60, 1] * 7)
     page = Page(html_report(numbers, X=X[60:], y=X[60:, 1] * 7))
     for node in numbers.tree_.leaves:
-        mean = (X[60:, 1] * 7)[numbers.apply(X[60:]) == node].mean()
-        assert any(text.startswith(f"{mean:.4g} ±") for text in page.text)
-    with pytest.raises(InvalidParameterError, match="30 held-out rows, but y has 29"):
+        own = (X[60:, 1] * 7)[numbers.apply(X[60:]) == node]
+        limits = t.interval(0.95, len(own) - 1, own.mean(), own.std(ddof=1) / len(own) ** 0.5)
+        assert f"{own.mean():.3g} ({limits[0]:.3g} to {limits[1]:.3g})" in page.text
+    with pytest.raises(InvalidParameterError, match="X has 30 rows but y has 29"):
         html_report(model, X=X[60:], y=y[61:])
     with pytest.raises(InvalidParameterError, match="go together"):
         html_report(model, X=X)

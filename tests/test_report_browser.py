@@ -263,6 +263,48 @@ def test_the_leaf_table_sorts_both_ways_with_unknown_values_last(page, tmp_path)
     assert told["sorted"] == "descending"
 
 
+def framed(page, width, script, folder):
+    """Result of a script on ``page``, a document laid out in a frame of its width.
+
+    Windows are at least 500 pixels wide.
+    """
+    start = f"""
+    const frame = document.createElement("iframe");
+    frame.style = "width: {width}px; height: 800px; border: 0";
+    document.body.prepend(frame);
+    frame.contentDocument.write(document.querySelector("#copy").textContent);
+    frame.contentDocument.close();
+    const page = frame.contentDocument;
+    """
+    text = f'<pre id="copy" hidden>{escape(page)}</pre>'
+    shell = f"<!DOCTYPE html><html><head></head><body>{text}</body></html>"
+    return run(shell, start + script, folder, width=1400)
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_label_of_the_curves_is_cut_off_or_meets_another(width, page, tmp_path):
+    script = """
+    const chart = page.querySelector("svg.overview");
+    const box = (one) => {
+      const { left, top, right, bottom } = one.getBoundingClientRect();
+      return [left, top, right, bottom];
+    };
+    const shown = [...chart.querySelectorAll("text")].filter((one) => one.getClientRects().length);
+    const result = { chart: box(chart), labels: shown.map((one) => [one.textContent, box(one)]) };
+    """
+    told = framed(page, width, script, tmp_path)
+    left, top, right, bottom = told["chart"]
+    labels = [(text, box) for text, box in told["labels"] if text != "survival"]
+    assert {"0.25", "1", "time"} <= {text for text, _ in labels}
+    for k, (text, box) in enumerate(labels):
+        assert left <= box[0] and box[2] <= right and top - 1 <= box[1] and box[3] <= bottom, text
+        for other, beside in labels[:k]:
+            apart_x = box[0] >= beside[2] or beside[0] >= box[2]
+            # Lines of text have air above and below their letters.
+            apart_y = box[1] >= beside[3] - 4 or beside[1] >= box[3] - 4
+            assert apart_x or apart_y, (text, other)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 1280])
 def test_no_page_scrolls_sideways(width, tmp_path):
@@ -275,17 +317,9 @@ def test_no_page_scrolls_sideways(width, tmp_path):
         html_report(OptimalTreeClassifier(max_depth=2).fit(odd, ["x" * 50, "y", "z"] * 30)),
     ]
     for page in pages:
-        # Windows are at least 500 pixels wide: the page is laid out in a frame of its width.
-        script = f"""
-        const frame = document.createElement("iframe");
-        frame.style = "width: {width}px; height: 800px; border: 0";
-        document.body.prepend(frame);
-        frame.contentDocument.write(document.querySelector("#copy").textContent);
-        frame.contentDocument.close();
-        const {{ scrollWidth, clientWidth }} = frame.contentDocument.documentElement;
-        const result = {{ scrollWidth, clientWidth }};
+        script = """
+        const { scrollWidth, clientWidth } = page.documentElement;
+        const result = { scrollWidth, clientWidth };
         """
-        text = f'<pre id="copy" hidden>{escape(page)}</pre>'
-        shell = f"<!DOCTYPE html><html><head></head><body>{text}</body></html>"
-        told = run(shell, script, tmp_path, width=1400)
+        told = framed(page, width, script, tmp_path)
         assert told["scrollWidth"] <= told["clientWidth"]

@@ -12,6 +12,8 @@ from bristlecone._cli import main
 from bristlecone._encoder.rules import leaf_rules, rule_text
 from bristlecone.report import _rendering as rendering
 from bristlecone.report import html_report
+from bristlecone.trust import verify
+from bristlecone.tune import TreeSizeCV
 
 
 @pytest.fixture(scope="module")
@@ -108,3 +110,27 @@ def test_notebooks_that_want_text_get_it(tree):
     with config_context(display="text"):
         assert list(tree._repr_mimebundle_()) == ["text/plain"]
         assert not hasattr(tree, "_repr_html_")
+
+
+def test_notebooks_show_the_best_tree_of_a_fitted_search():
+    veterans = datasets.load("veterans")
+    search = TreeSizeCV(OptimalSurvivalTree(max_depth=1), cv=2)
+    assert "sk-top-container" in search._repr_mimebundle_()["text/html"]
+    search.fit(veterans.X, veterans.y)
+    bundle = search._repr_mimebundle_()
+    assert bundle["text/html"] == search.best_estimator_._repr_html_() == search._repr_html_()
+    assert bundle["text/plain"].startswith("TreeSizeCV(")
+
+
+def test_results_and_data_sets_have_short_texts(tree):
+    veterans = datasets.load("veterans")
+    assert repr(veterans).startswith("<veterans: ")
+    assert "137 rows, 128 events, 6 columns" in repr(veterans) and "Karnofsky" in repr(veterans)
+    leaf = tree.leaf_statistics_[0]
+    assert repr(leaf).startswith(f"LeafStatistics(node={leaf.node}, n_samples={leaf.n_samples}")
+    assert len(repr(veterans)) < 500 and len(repr(leaf)) < 100
+    found = verify(tree, veterans.X, veterans.y)
+    page = Page(found._repr_html_())
+    assert [tag for tag, _ in page.tags].count("tr") == len(found.checks) + 1
+    assert {check.name for check in found.checks} <= set(page.text)
+    assert repr(found) == str(found)

@@ -5,10 +5,19 @@ import pytest
 from sklearn.linear_model import LinearRegression
 from survival_rows import sample
 
-from bristlecone import OptimalSurvivalTree, OptimalTreeClassifier, OptimalTreeRegressor
+from bristlecone import (
+    OptimalSurvivalTree,
+    OptimalTreeClassifier,
+    OptimalTreeRegressor,
+    SoftSurvivalTree,
+)
+from bristlecone._data.texts import counted, number
+from bristlecone._leaves.shown import Bar
 from bristlecone._view.fitted import check_tree
 from bristlecone._view.layout import place
 from bristlecone._view.palette import LABELS, PAPER, leaf_colours, ramp
+from bristlecone._view.ruler import Ruler
+from bristlecone._view.view import View, bar_rows
 
 
 def luminance(colour):
@@ -73,3 +82,55 @@ def test_other_estimators_and_classes_are_refused_by_name():
         check_tree(LinearRegression(), "plot_tree")
     with pytest.raises(TypeError, match="got a OptimalTreeRegressor"):
         check_tree(OptimalTreeRegressor, "plot_tree")
+
+
+def test_no_bar_meets_its_value_or_its_name():
+    names, values = ("a", "a treatment with a very long name"), (-1234.5, 0.001234, 988.7)
+    bars = [Bar(name, value, f"{value:g}", 0, True) for name in names for value in values]
+    for width in (120.0, 300.0):
+        ruler = Ruler()
+        rows, zero = bar_rows(bars, (-1234.5, 988.7), width, ruler, 10.0)
+        for row in rows:
+            text = ruler.width(row.text, 10.0, bold=True)
+            assert row.start == zero
+            assert row.name_end < min(row.start, row.end)
+            assert max(row.start, row.end) < width - text
+            assert ruler.width(row.name, 10.0, bold=True) <= row.name_end
+        lengths = [(row.end - row.start) / bar.value for row, bar in zip(rows, bars, strict=True)]
+        np.testing.assert_allclose(lengths, lengths[0], rtol=1e-6)
+
+
+def test_numbers_and_counts_are_written_for_people():
+    assert [number(x) for x in (113164.0, 12.0, 0.123456, 1234.5, np.nan, np.inf, None)] == [
+        "113,164",
+        "12",
+        "0.1235",
+        "1,234",
+        "–",
+        "–",
+        "–",
+    ]
+    assert counted(1, "leaf") == "1 leaf" and counted(2440, "row") == "2,440 rows"
+
+
+@pytest.mark.parametrize("soft", [False, True])
+def test_a_view_has_the_numbers_of_the_leaf_table(soft):
+    X, y = sample()
+    model = (
+        SoftSurvivalTree(depth=1, n_restarts=1, random_state=0)
+        if soft
+        else OptimalSurvivalTree(max_depth=2)
+    )
+    tree = model.fit(X, y)
+    view, table = View(tree, 0.9, "months"), tree.leaf_table(confidence=0.9)
+    columns = dict(view.columns(narrow=False))
+    assert columns["n"] == [str(n) for n in table["n_samples"]]
+    assert columns["events"] == [str(n) for n in table["n_events"]]
+    expected = [
+        f"{number(median).replace('–', 'not reached')} ({number(low)} to {number(high)})"
+        for median, low, high in table[["median", "median_lower", "median_upper"]].to_numpy()
+    ]
+    assert columns["KM\xa0median (90%\xa0CI)"] == expected
+    for leaf in view.leaves:
+        values = tree.leaves_.typical_survival(leaf.panel.times)
+        assert any(np.array_equal(leaf.panel.survival, one) for one in values)

@@ -11,7 +11,6 @@ from bristlecone._cli.text import size, tree_text
 from bristlecone._model.files import write_files
 from bristlecone._model.registry import load_model
 from bristlecone.report import html_report
-from bristlecone.report._page import kind_of
 from bristlecone.report._rendering import check_engine
 
 __all__ = ["run"]
@@ -27,7 +26,7 @@ def run(arguments: argparse.Namespace) -> int:
     tree = load_model(arguments.model)
     print(tree_text(tree, arguments.model), end="")
     if target is not None:
-        title = arguments.title or f"{kind_of(tree)} of {Path(arguments.model).name}"
+        title = arguments.title or f"{tree.leaves_.tree_kind} of {Path(arguments.model).name}"
         label = {} if arguments.time_label is None else {"time_label": arguments.time_label}
         write_files({target: html_report(tree, title=title, about=size(tree), **label)})
     return 0

@@ -16,6 +16,7 @@ from bristlecone.exceptions import InvalidParameterError
 
 __all__ = [
     "check_choice",
+    "check_confidence",
     "check_integer",
     "check_real",
     "check_seed",
@@ -51,6 +52,12 @@ def check_real(name: str, value: Any, minimum: float, *, optional: bool = False)
             f"{name} must be a finite number of at least {minimum}"
             f"{' or None' if optional else ''}; got {value!r}"
         )
+
+
+def check_confidence(confidence: float) -> None:
+    """Raise InvalidParameterError unless a level of confidence lies between 0 and 1."""
+    if not 0 < confidence < 1:
+        raise InvalidParameterError(f"confidence must lie in (0, 1); got {confidence!r}")
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
-from bristlecone._data.checks import check_times
+from bristlecone._data.checks import check_confidence, check_times
 from bristlecone._data.frame import frame_backend, native_frame
 from bristlecone._encoder.rules import leaf_rules, rule_text, split_questions
 from bristlecone._encoder.use import columns_asked, missing_in, rows_for
@@ -25,7 +25,6 @@ from bristlecone._leaves.base import Leaves, view
 from bristlecone._model import registry
 from bristlecone._search.certificate import Certificate
 from bristlecone._tree import Tree
-from bristlecone.exceptions import InvalidParameterError
 
 __all__ = ["BaseTree"]
 
@@ -266,12 +265,13 @@ class BaseTree(BaseEstimator):
             weight and the share of every class, of policies the value of every treatment, of
             regressors mean, variance and quantiles. Of survival trees, each of its own rows:
             ``n_events``, ``median`` with limits (Kaplan–Meier; Brookmeyer and Crowley), for every
-            time T ``kaplan_meier_T`` with limits (log-log), ``rmst`` (restricted mean up to
-            ``tau``, to which all leaves were observed) with its standard error ``rmst_error``
-            (Greenwood), ``hazard_ratio`` to all rows with limits (events over those expected;
-            Garwood), ``logrank_p`` (against all other rows; by counts, whatever the rows weigh);
-            and as predicted ``theta``, ``risk``, ``model_median``, ``survival_T``, of a soft tree
-            for the row with the mean linear predictor.
+            time T ``kaplan_meier_T`` with limits (log-log; NaN before the first event), ``rmst``
+            (restricted mean up to ``tau``, to which all leaves were observed) with its standard
+            error ``rmst_error`` (Greenwood; NaN if no event happened by then), ``hazard_ratio`` to
+            all rows with limits (events over those expected; Garwood), ``logrank_p`` (against all
+            other rows; by counts, whatever the rows weigh); and as predicted ``theta``, ``risk``,
+            ``model_median``, ``survival_T``, of a soft tree for the row with the mean linear
+            predictor.
 
         Raises
         ------
@@ -287,8 +287,7 @@ class BaseTree(BaseEstimator):
         small. Rows that were not used in the fit tell the truth.
         """
         self._check_fitted()
-        if not 0 < confidence < 1:
-            raise InvalidParameterError(f"confidence must lie in (0, 1); got {confidence!r}")
+        check_confidence(confidence)
         at = check_times([] if times is None else times)
         tree = self.tree_
         rules: list[tuple[str, NDArray[Any]]] = []

@@ -12,12 +12,15 @@ from scipy.special import chdtri
 from sklearn.utils.validation import check_is_fitted
 
 from bristlecone._data.outcomes import Survival
+from bristlecone._data.texts import number, percent
 from bristlecone._leaves.follow_up import FollowUp, logrank_p_values
+from bristlecone._leaves.shown import Curve, Fact, LeafShown, Shown, interval
 from bristlecone._leaves.statistics import Baseline, LeafStatistics
 from bristlecone.curves import KaplanMeier
 
 __all__ = [
     "Leaves",
+    "Output",
     "SurvivalLeaves",
     "median_text",
     "median_texts",
@@ -27,6 +30,12 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 Columns = list[tuple[str, NDArray[Any]]]
+# Name, values by leaf, and what the columns of a matrix of values are for.
+Output = tuple[str, NDArray[Any], tuple[str, ...]]
+
+
+# Points of a smooth curve that is drawn.
+_SMOOTH_TIMES = 513
 
 
 def view(of: str, name: str, text: str) -> Any:
@@ -45,6 +54,33 @@ class Leaves(ABC):
 
     A value: nothing in it changes after the fit, and no prediction depends on anything else.
     """
+
+    #: What a tree with such leaves is called.
+    tree_kind = "Decision tree"
+    #: What the ``score`` of such a tree is.
+    score_name = "score"
+    #: What can be compared with outcomes: "survival", "shares", "means" or nothing.
+    compared = ""
+    #: Whether every leaf gives one of a set of labels, whose places are its ``order``.
+    has_labels = False
+
+    @property
+    @abstractmethod
+    def order(self) -> NDArray[Any]:
+        """What the leaves are ordered by in pictures, shape (n_leaves,)."""
+
+    @abstractmethod
+    def shown(self, confidence: float, time_label: str) -> Shown:
+        """What pictures and pages show of every leaf."""
+
+    @abstractmethod
+    def outputs(self, times: Mapping[str, float]) -> list[Output]:
+        """What programs predict in every leaf; survival at ``times``, by their names."""
+
+    def heading(self, column: str, time_label: str) -> str:
+        """Heading of a column of ``table`` in plain words."""
+        known = {"n_samples": "rows", "n_events": "events", "price": "price of the features"}
+        return known.get(column, column.replace("_", " "))
 
     def locate(self, leaf: NDArray[np.int64], design: NDArray[Any]) -> Any:
         """Argument ``rows`` of the predictions, from the rows' leaf and features.
@@ -72,6 +108,9 @@ class Leaves(ABC):
 class SurvivalLeaves(Leaves):
     """Leaves that predict survival; ``rows`` are what ``locate`` returns."""
 
+    tree_kind, score_name, compared = "Survival tree", "concordance index", "survival"
+    #: Whether predicted curves are step functions.
+    has_steps = True
     # Training rows of the leaves, left to right, and the hazard of all of them.
     statistics: tuple[LeafStatistics, ...]
     baseline: Baseline
@@ -109,6 +148,64 @@ class SurvivalLeaves(Leaves):
     def typical_survival(self, times: Floats) -> Floats:
         """S of the typical row of every leaf at ``times``, shape (n_leaves, n_times)."""
         return self.survival(self.typical, times)
+
+    @property
+    def order(self) -> NDArray[Any]:
+        return self.typical_risk
+
+    def shown(self, confidence: float, time_label: str) -> Shown:
+        end = float(self.unique_times[-1]) or 1.0
+        times = self.unique_times if self.has_steps else np.linspace(0.0, end, _SMOOTH_TIMES)
+        level, leaves, has_model = percent(confidence), [], False
+        for leaf, survival in zip(self.statistics, self.typical_survival(times), strict=True):
+            estimate, low, high = leaf.curve, *leaf.curve.median_interval(confidence)
+            lower, upper = estimate.confidence_interval(confidence)
+            is_reached = np.isfinite(estimate.median)
+            median = number(estimate.median) if is_reached else "not reached"
+            has_rows = leaf.n_samples > 0
+            curve = Curve(
+                times=times,
+                survival=survival,
+                is_step=self.has_steps,
+                estimate=estimate if has_rows else None,
+                lower=lower,
+                upper=upper,
+                follow_up=leaf.follow_up,
+            )
+            has_model = has_model or not curve.is_estimate
+            headline = f"median {median}" if has_rows else "no rows"
+            facts = (Fact("KM median", median, interval(low, high)),) if has_rows else ()
+            leaves.append(LeafShown(headline, curve, facts, n_events=leaf.n_events))
+        typical = "" if self.has_steps else " for a typical row"
+        model = f" Dashed: survival that the tree predicts{typical}." if has_model else ""
+        caption = (
+            f"Survival (0 to 1) over {time_label}. Solid: Kaplan–Meier estimate (KM) of the rows "
+            f"of the leaf with {level} confidence band; ticks: censored rows.{model}"
+        )
+        return Shown(tuple(leaves), (0.0, end), caption, has_model)
+
+    def outputs(self, times: Mapping[str, float]) -> list[Output]:
+        rows = np.arange(len(self.statistics))
+        found: list[Output] = [("risk", self.risk(rows), ())]
+        if times:
+            survival = self.survival(rows, np.array(list(times.values())))
+            found.append(("survival", survival, tuple(times)))
+        return found
+
+    def heading(self, column: str, time_label: str) -> str:
+        start, _, time = column.rpartition("_")
+        if start in ("survival", "kaplan_meier"):
+            told = "predicted survival" if start == "survival" else "Kaplan–Meier survival"
+            return f"{told} at {number(float(time))}"
+        known = {
+            "theta": "relative hazard θ",
+            "hazard_ratio": "hazard ratio to all rows",
+            "logrank_p": "log-rank p",
+            "median": "median" if time_label == "time" else f"median ({time_label})",
+            "model_median": "predicted median",
+            "rmst": f"mean survival time up to {number(self.common_follow_up)}",
+        }
+        return known.get(column) or super().heading(column, time_label)
 
     @abstractmethod
     def risk(self, rows: Any) -> Floats:
@@ -182,7 +279,7 @@ class SurvivalLeaves(Leaves):
             *columns,
             ("tau", np.full(len(curves), tau)),
             ("rmst", means[:, 0]),
-            ("rmst_error", means[:, 1]),
+            ("rmst_error", np.where(means[:, 1] > 0, means[:, 1], np.nan)),
             ("hazard_ratio", np.array([ratio for ratio, *_ in ratios])),
             *_limits("hazard_ratio", [limits for _, *limits in ratios]),
             ("logrank_p", logrank_p_values(self.follow_up)),
@@ -210,9 +307,11 @@ def _limits(name: str, intervals: Sequence[Any]) -> Columns:
 
 def _at_times(curve: KaplanMeier, times: Floats, confidence: float) -> Floats:
     """S and its limits, shape (3, n_times)."""
-    values = np.stack([curve.y, *curve.confidence_interval(confidence)])
-    ones = np.ones((3, 1))
-    return np.hstack([ones, values])[:, np.searchsorted(curve.x, times, side="right")]
+    limits = np.where(curve.y < 1, curve.confidence_interval(confidence), np.nan)
+    # Before the first event nothing is known of how much S varies.
+    first = np.array([[1.0], [np.nan], [np.nan]])
+    values = np.hstack([first, np.vstack([curve.y, limits])])
+    return values[:, np.searchsorted(curve.x, times, side="right")]
 
 
 def _hazard_ratio(leaf: LeafStatistics, confidence: float) -> tuple[float, float, float]:

@@ -8,12 +8,15 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import chdtrc
+from scipy.special import chdtrc, ndtri
 
-__all__ = ["FollowUp", "logrank_p_values"]
+__all__ = ["FollowUp", "hazard_ratios", "logrank_p_values"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+
+# Newton's steps at most; the likelihood is concave, and a few suffice.
+_MOST_STEPS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,12 +89,7 @@ def logrank_p_values(leaves: Sequence[FollowUp]) -> Floats:
 
     By counts of rows; NaN where there is nothing to compare. One degree of freedom.
     """
-    times = np.unique(np.concatenate([leaf.times[leaf.events > 0] for leaf in leaves]))
-    at_risk = np.stack([leaf.at_risk(times) for leaf in leaves]).astype(np.float64)
-    events = np.zeros((len(leaves), times.size))
-    for k, leaf in enumerate(leaves):
-        happened = leaf.events > 0
-        events[k, np.searchsorted(times, leaf.times[happened])] = leaf.events[happened]
+    at_risk, events = _by_event_time(leaves)
     n, d = at_risk.sum(axis=0), events.sum(axis=0)
     share = at_risk / n
     variance = (d * (n - d) / np.maximum(n - 1, 1) * share * (1 - share)).sum(axis=1)
@@ -99,3 +97,51 @@ def logrank_p_values(leaves: Sequence[FollowUp]) -> Floats:
     statistic = np.full(len(leaves), np.nan)
     np.divide(difference**2, variance, out=statistic, where=variance > 0)
     return np.asarray(chdtrc(1, statistic))
+
+
+def hazard_ratios(leaves: Sequence[FollowUp], reference: int, confidence: float) -> Floats:
+    """Hazard of every leaf over that of one of them, with limits, shape (n_leaves, 3).
+
+    Cox's model with a coefficient per leaf, by counts of rows: with ties by Efron ("The Efficiency
+    of Cox's Likelihood Function for Censored Data", JASA 72, 1977), the partial likelihood of n_k
+    rows at risk and d_k events of leaf k, d in all, at one time is
+    Π_k exp(β_k)^d_k / Π_{l<d} Σ_k (n_k − d_k l/d) exp(β_k). The limits are Wald's. Leaves without
+    events, and all of them if the reference has none, are NaN: they have no finite estimate.
+    """
+    found = np.full((len(leaves), 3), np.nan)
+    known = [k for k, leaf in enumerate(leaves) if leaf.events.any()]
+    if reference not in known:
+        return found
+    at_risk, events = _by_event_time([leaves[k] for k in known])
+    total = events.sum(axis=0).astype(np.int64)
+    # Every event is a term of its own: of d at one time, those before it count in part only.
+    share = np.concatenate([np.arange(d) / d for d in total.tolist()])
+    risk = at_risk.repeat(total, axis=1) - share * events.repeat(total, axis=1)
+    beta, free = np.zeros(len(known)), [k != known.index(reference) for k in range(len(known))]
+    for _ in range(_MOST_STEPS):
+        weighted = risk * np.exp(beta)[:, None]
+        p = weighted / weighted.sum(axis=0)
+        slope = (events.sum(axis=1) - p.sum(axis=1))[free]
+        information = (np.diag(p.sum(axis=1)) - p @ p.T)[free][:, free]
+        step = np.linalg.solve(information, slope)
+        # Long steps are shortened, so exponentials stay finite.
+        beta[free] += step / max(1.0, float(np.abs(step).max(initial=0.0)))
+        if np.abs(step).max(initial=0.0) < 1e-10:
+            break
+    error = np.zeros(len(known))
+    error[free] = np.sqrt(np.diag(np.linalg.inv(information)))
+    width = ndtri((1 + confidence) / 2) * error
+    found[known] = np.exp(np.stack([beta, beta - width, beta + width], axis=1))
+    found[reference, 1:] = np.nan
+    return found
+
+
+def _by_event_time(leaves: Sequence[FollowUp]) -> tuple[Floats, Floats]:
+    """Rows at risk and events of every leaf at all event times, shape (n_leaves, n_times)."""
+    times = np.unique(np.concatenate([leaf.times[leaf.events > 0] for leaf in leaves]))
+    at_risk = np.stack([leaf.at_risk(times) for leaf in leaves]).astype(np.float64)
+    events = np.zeros((len(leaves), times.size))
+    for k, leaf in enumerate(leaves):
+        happened = leaf.events > 0
+        events[k, np.searchsorted(times, leaf.times[happened])] = leaf.events[happened]
+    return at_risk, events

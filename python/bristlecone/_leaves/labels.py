@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone._leaves.base import Columns, Leaves
+from bristlecone._data.texts import number
+from bristlecone._leaves.base import Columns, Leaves, Output
+from bristlecone._leaves.shown import Bar, Bars, Fact, LeafShown, Shown
 from bristlecone._leaves.shrinkage import shrunk_means
 from bristlecone._tree import Tree
 
@@ -45,6 +47,58 @@ class LabelLeaves(Leaves):
     labels: NDArray[Any]
     label: NDArray[np.int64]
     values: Floats
+
+    tree_kind, has_labels = "Policy tree", True
+    _column, _caption = "value", "Bars: estimated mean outcome of every treatment."
+    _headings = ("treatment", "value")
+
+    @property
+    def order(self) -> NDArray[Any]:
+        return self.label
+
+    @property
+    def _shown_values(self) -> Floats:
+        return self.values
+
+    @property
+    def _span(self) -> tuple[float, float]:
+        known = self.values[np.isfinite(self.values)]
+        return min(0.0, float(known.min(initial=0.0))), max(0.0, float(known.max(initial=0.0)))
+
+    def _value_text(self, value: float) -> str:
+        return number(value, 3)
+
+    def shown(self, confidence: float, time_label: str) -> Shown:
+        names = [str(name) for name in plain_labels(self.labels)]
+        leaves = []
+        for label, values in zip(self.label.tolist(), self._shown_values.tolist(), strict=True):
+            texts = list(map(self._value_text, values))
+            bars = Bars(
+                Bar(names[k], values[k], texts[k], k, k == label) for k in range(len(names))
+            )
+            fact = Fact(self._column, texts[label], is_drawn=True)
+            leaves.append(LeafShown(names[label], bars, (fact,), name=names[label]))
+        return Shown(tuple(leaves), self._span, self._caption)
+
+    @property
+    def _keys(self) -> tuple[str, ...]:
+        """Names of the labels in programs."""
+        names = plain_labels(self.labels)
+        return tuple(str(name).lower() if isinstance(name, bool) else str(name) for name in names)
+
+    def _given(self) -> NDArray[Any]:
+        return np.array(plain_labels(self.labels))[self.label]
+
+    def outputs(self, times: Mapping[str, float]) -> list[Output]:
+        return [("treatment", self._given(), ()), ("outcome", self.values, self._keys)]
+
+    def heading(self, column: str, time_label: str) -> str:
+        start, _, name = column.partition("_")
+        if column == "label":
+            return self._headings[0]
+        if start in ("value", "share") and name:
+            return f"{self._headings[1] if start == 'value' else start} of {name}"
+        return super().heading(column, time_label)
 
     def predict(self, rows: NDArray[np.int64]) -> NDArray[Any]:
         """Label of every row, shape (n,)."""
@@ -91,6 +145,20 @@ class ClassLeaves(LabelLeaves):
     shrinkage: float
     shares: Floats
     price: Floats | None = None
+
+    tree_kind, score_name, compared = "Classification tree", "accuracy", "shares"
+    _column, _caption, _span = "share", "Bars: share of every class.", (0.0, 1.0)
+    _headings = ("class", "weight")
+
+    @property
+    def _shown_values(self) -> Floats:
+        return self.shares
+
+    def _value_text(self, value: float) -> str:
+        return f"{value:.2f}"
+
+    def outputs(self, times: Mapping[str, float]) -> list[Output]:
+        return [("label", self._given(), ()), ("probability", self.shares, self._keys)]
 
     @staticmethod
     def shares_of(tree: Tree, values: Floats, shrinkage: float, *, balanced: bool) -> Floats:

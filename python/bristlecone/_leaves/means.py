@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone._leaves.base import Columns, Leaves
+from bristlecone._data.texts import number
+from bristlecone._leaves.base import Columns, Leaves, Output
+from bristlecone._leaves.shown import Box, Fact, LeafShown, Shown
 from bristlecone._leaves.shrinkage import shrunk_means
 from bristlecone._tree import Tree
 
@@ -51,6 +53,40 @@ class MeanLeaves(Leaves):
     quantiles: Floats
     shrinkage: float
     predicted: Floats
+
+    tree_kind, score_name, compared = "Regression tree", "R²", "means"
+
+    @property
+    def order(self) -> NDArray[Any]:
+        return self.predicted
+
+    def shown(self, confidence: float, time_label: str) -> Shown:
+        leaves = []
+        for mean, predicted, levels in zip(
+            self.mean.tolist(), self.predicted.tolist(), self.quantiles.tolist(), strict=True
+        ):
+            facts = [Fact("mean", number(mean))]
+            if self.shrinkage > 0:
+                facts.append(Fact("predicted", number(predicted)))
+            leaves.append(LeafShown(number(predicted), Box(levels, predicted), tuple(facts)))
+        caption = (
+            "Boxes: quartiles of the training values; whiskers: 5% and 95%; dots: minimum and "
+            "maximum; diamond: prediction."
+        )
+        ends = float(self.quantiles.min()), float(self.quantiles.max())
+        return Shown(tuple(leaves), ends, caption)
+
+    def outputs(self, times: Mapping[str, float]) -> list[Output]:
+        return [("value", self.predicted, ())]
+
+    def heading(self, column: str, time_label: str) -> str:
+        known = {
+            "quantile_05": "5% quantile",
+            "quartile_1": "lower quartile",
+            "quartile_3": "upper quartile",
+            "quantile_95": "95% quantile",
+        }
+        return known.get(column) or super().heading(column, time_label)
 
     @staticmethod
     def shrunk(tree: Tree, mean: Floats, shrinkage: float) -> Floats:

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone._leaves.base import Columns, Leaves
+from bristlecone._data.texts import number
+from bristlecone._leaves.base import Columns, Leaves, Output
+from bristlecone._leaves.shown import Fact, LeafShown, Shown
 
 __all__ = ["OwnLeaves"]
 
@@ -32,6 +34,29 @@ class OwnLeaves(Leaves):
     cost: NDArray[np.float64]
     value: NDArray[Any] | None
 
+    @property
+    def order(self) -> NDArray[Any]:
+        value = self.value
+        is_number = value is not None and value.ndim == 1 and value.dtype.kind in "fiub"
+        return self.cost if value is None or not is_number else value
+
+    def shown(self, confidence: float, time_label: str) -> Shown:
+        leaves = []
+        for fact in self.facts():
+            facts = [Fact("cost", number(fact["cost"], 6))]
+            if "value" in fact:
+                facts.insert(0, Fact("value", _value_text(fact["value"])))
+            headline = facts[0].text if "value" in fact else f"cost {facts[0].text}"
+            leaves.append(LeafShown(headline, None, tuple(facts)))
+        return Shown(tuple(leaves))
+
+    def outputs(self, times: Mapping[str, float]) -> list[Output]:
+        value = self.value
+        if value is None:
+            return []
+        width = value.shape[1] if value.ndim > 1 else 0
+        return [("value", value, tuple(map(str, range(width))))]
+
     def predict(self, rows: NDArray[np.int64]) -> NDArray[Any]:
         """What is predicted of every row, shape (n,) or (n, p)."""
         assert self.value is not None
@@ -48,10 +73,7 @@ class OwnLeaves(Leaves):
         cost = f"cost={facts['cost']:.6g}"
         if "value" not in facts:
             return cost
-        value = facts["value"]
-        values = value if isinstance(value, list) else [value]
-        shown = ", ".join(f"{v:.6g}" if isinstance(v, float) else str(v) for v in values)
-        return f"value={f'[{shown}]' if isinstance(value, list) else shown}, {cost}"
+        return f"value={_value_text(facts['value'])}, {cost}"
 
     def table(self, times: Sequence[float], confidence: float) -> Columns:
         columns: Columns = [("cost", self.cost)]
@@ -60,3 +82,9 @@ class OwnLeaves(Leaves):
         if self.value.ndim == 1:
             return [*columns, ("value", self.value)]
         return [*columns, *((f"value_{k}", column) for k, column in enumerate(self.value.T))]
+
+
+def _value_text(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value_text, value))}]"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

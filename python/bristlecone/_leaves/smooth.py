@@ -69,6 +69,8 @@ class SmoothLeaves(SurvivalLeaves):
     typical_linear: Floats
     share: Floats
 
+    tree_kind, has_steps = "Soft survival tree", False
+
     @classmethod
     def grown(
         cls,

@@ -97,6 +97,10 @@ class LeafStatistics:
     brier_times: NDArray[np.float64] | None = None
     brier_survival: NDArray[np.float64] | None = None
 
+    def __repr__(self) -> str:
+        counts = f"node={self.node}, n_samples={self.n_samples}, n_events={self.n_events}"
+        return f"LeafStatistics({counts}, theta={self.theta:.4g}, median={self.curve.median:g})"
+
     @cached_property
     def curve(self) -> KaplanMeier:
         """Kaplan–Meier estimate with variance, confidence limits and quantiles."""

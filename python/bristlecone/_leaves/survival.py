@@ -212,6 +212,11 @@ class StepLeaves(SurvivalLeaves):
             text += f", model median={model_median_text(facts)}"
         return text
 
+    def heading(self, column: str, time_label: str) -> str:
+        if column == "risk" and self.by_theta:
+            return "predicted θ"
+        return super().heading(column, time_label)
+
     def own_columns(self) -> Columns:
         return [("theta", np.array([leaf.theta for leaf in self.statistics]))]
 

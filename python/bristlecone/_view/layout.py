@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Layout", "place"]
+__all__ = ["Layout", "edge", "place"]
+
+Place = tuple[float, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,3 +59,12 @@ def place(tree: Any, leaf_width: float = 1.0) -> Layout:
         parent[children] = node
         x[node] = x[children].mean()
     return Layout(x, tree.node_depth, parent, tree.n_leaves * leaf_width)
+
+
+def edge(start: Place, end: Place, turn: float) -> list[Place]:
+    """Corners of the line from a split to its child, in a tree that grows along the first number.
+
+    ``start`` is the middle of the end of the split's box, ``end`` that of the child's beginning;
+    the line turns so far behind the split.
+    """
+    return [start, (start[0] + turn, start[1]), (start[0] + turn, end[1]), end]

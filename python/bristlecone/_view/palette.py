@@ -11,12 +11,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-
-from bristlecone._leaves.base import SurvivalLeaves
-from bristlecone._leaves.labels import LabelLeaves
-from bristlecone._leaves.means import MeanLeaves
-from bristlecone._leaves.own import OwnLeaves
 
 __all__ = ["FAINT", "INK", "LABELS", "PAPER", "RULE", "label_colour", "leaf_colours", "ramp"]
 
@@ -51,26 +45,14 @@ def label_colour(place: int) -> str:
 def leaf_colours(tree: Any) -> dict[int, str]:
     """Colour of every leaf of a fitted tree, by node id.
 
-    Of survival trees ordered by risk, of regressors by the prediction, of tasks of one's own by
-    what they predict, or their cost; leaves of labels have the colour of their label. Equal leaves
+    Leaves of labels have the colour of their label, others are ordered: survival trees by risk,
+    regressors by the prediction, custom tasks by what they predict, or their cost. Equal leaves
     have equal colours.
     """
     leaves, nodes = tree.leaves_, tree.tree_.leaves.tolist()
-    if isinstance(leaves, LabelLeaves):
-        return dict(zip(nodes, map(label_colour, leaves.label.tolist()), strict=True))
-    rank = np.unique(_order(leaves), return_inverse=True)[1].ravel()
+    if leaves.has_labels:
+        return dict(zip(nodes, map(label_colour, leaves.order.tolist()), strict=True))
+    rank = np.unique(leaves.order, return_inverse=True)[1].ravel()
     most = int(rank.max())
     shares = rank / most if most else np.full(len(nodes), _ALONE)
     return dict(zip(nodes, ramp(shares.tolist()), strict=True))
-
-
-def _order(leaves: Any) -> NDArray[Any]:
-    """What the leaves are ordered by, shape (n_leaves,)."""
-    if isinstance(leaves, SurvivalLeaves):
-        return leaves.typical_risk
-    if isinstance(leaves, MeanLeaves):
-        return leaves.predicted
-    assert isinstance(leaves, OwnLeaves)
-    value = leaves.value
-    is_number = value is not None and value.ndim == 1 and value.dtype.kind in "fiub"
-    return leaves.cost if value is None or not is_number else value

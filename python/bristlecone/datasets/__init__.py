@@ -7,6 +7,7 @@ the README beside the files.
 from __future__ import annotations
 
 import json
+import textwrap
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -94,6 +95,11 @@ class Dataset:
     X: Any
     y: NDArray[np.void]
     info: DatasetInfo
+
+    def __repr__(self) -> str:
+        info, columns = self.info, textwrap.fill(", ".join(self.X.columns), 88)
+        size = f"{info.rows:,} rows, {info.events:,} events, {len(info.columns)} columns"
+        return f"<{info.name}: {info.title}; {size}>\n{columns}"
 
 
 def list_datasets() -> list[str]:

@@ -6,16 +6,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bristlecone._data.checks import check_times
 from bristlecone._encoder.columns import Category
 from bristlecone._encoder.decisions import Decision, tree_decisions
-from bristlecone._leaves.base import SurvivalLeaves
-from bristlecone._leaves.labels import ClassLeaves, LabelLeaves, plain_labels
-from bristlecone._leaves.means import MeanLeaves
-from bristlecone._leaves.own import OwnLeaves
 from bristlecone._tree import Tree
 from bristlecone._view.fitted import FittedTree, check_tree
 
@@ -154,32 +149,9 @@ def unlike(
 
 
 def _outputs(tree: FittedTree, what: str, times: ArrayLike | None) -> list[Output]:
-    leaves, rows = tree.leaves_, np.arange(tree.tree_.n_leaves)
-    if isinstance(leaves, SurvivalLeaves):
-        found = [Output("risk", leaves.risk(rows))]
-        at = _named_times(times)
-        if at:
-            survival = leaves.survival(rows, np.array(list(at.values())))
-            found.append(Output("survival", survival, tuple(at)))
-        return found
-    if times is not None:
+    if times is not None and tree.leaves_.compared != "survival":
         raise ValueError(f"{what}: a {type(tree).__name__} predicts no survival at times")
-    if isinstance(leaves, LabelLeaves):
-        labels = plain_labels(leaves.labels)
-        given = np.array(labels)[leaves.label]
-        keys = tuple(str(name).lower() if isinstance(name, bool) else str(name) for name in labels)
-        if isinstance(leaves, ClassLeaves):
-            return [Output("label", given), Output("probability", leaves.shares, keys)]
-        return [Output("treatment", given), Output("outcome", leaves.values, keys)]
-    if isinstance(leaves, MeanLeaves):
-        return [Output("value", leaves.predict(rows))]
-    if isinstance(leaves, OwnLeaves):
-        value = leaves.value
-        if value is None:
-            return []
-        width = value.shape[1] if value.ndim > 1 else 0
-        return [Output("value", value, tuple(str(place) for place in range(width)))]
-    raise TypeError(f"{what} does not know leaves of the kind {type(leaves).__name__}")
+    return [Output(*one) for one in tree.leaves_.outputs(_named_times(times))]
 
 
 def _named_times(times: ArrayLike | None) -> dict[str, float]:

@@ -119,7 +119,7 @@ def integrated_brier_score(
         eq. 1, SurTree eq. 25); O(n log n + n_curves · n_times).
     limits : tuple of (float, float), optional
         Interval of the exact integral, by default [0, last test time] as in OSST. The SurTree
-        paper uses the 10 % and 90 % quantiles of the test times, and the test rows for G.
+        paper uses the 10% and 90% quantiles of the test times, and the test rows for G.
 
     Returns
     -------

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bristlecone._view.palette import FAINT, RULE
+from bristlecone._view.palette import FAINT, RULE, label_colour
 from bristlecone.plot._arrange import MANY, Arrangement
 from bristlecone.plot._panels import Axis, Place
 from bristlecone.plot._sheet import Sheet
@@ -31,11 +31,11 @@ class Across(Arrangement):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        panels = self.panels
-        is_long = len(panels.n) > MANY
+        painter = self.painter
+        is_long = len(self.view.n) > MANY
         self._row_gap = 0.015 if is_long else 0.025
-        self.low = min(panels.low, 0.24) if is_long else panels.low
-        self.axis = panels.axis
+        self.low = min(painter.low, 0.24) if is_long else painter.low
+        self.axis = painter.axis
         depth = max(self.structure.max_depth, 1)
         answers = self.ruler.widest(self.splits.answers, self.small) + 0.1
         self.step = float(np.clip(0.3 * self.width / depth, 0.03, answers + 0.06))
@@ -69,22 +69,22 @@ class Across(Arrangement):
         """Where the text of a node ends."""
         if self.structure.children_left[node] >= 0:
             return self._x(node) + self.splits.box(node, self._most(node), self.size)[0]
-        k = self.panels.nodes.index(node)
+        k = self.view.nodes.index(node)
         return self._x(node) + self.ruler.widest(self._title(k), self.size, bold=True) + 0.05
 
     def _columns(self) -> tuple[list[_Column], list[_Column]]:
         """Heading, lines by leaf and width of every column: facts, and numbers at risk."""
         facts = [
             self._column(heading, [_cell(text, self.is_narrow) for text in texts])
-            for heading, texts in self.panels.columns(narrow=self.is_narrow)
+            for heading, texts in self.view.columns(narrow=self.is_narrow)
         ]
         if self.axis is None:
             return facts, []
-        at_risk = self.panels.at_risk(self.axis)
+        at_risk = self.view.at_risk(self.axis.ticks)
         ticks = self.axis.texts if at_risk else []
         least = self.ruler.width(_AT_RISK, self.small) / max(len(ticks), 1)
         return facts, [
-            self._column(tick, [[str(row[j])] for row in at_risk], least)
+            self._column(tick, [[f"{row[j]:,}"] for row in at_risk], least)
             for j, tick in enumerate(ticks)
         ]
 
@@ -100,8 +100,8 @@ class Across(Arrangement):
         return max(self.tree_width - self._x(node), 0.4)
 
     def _title(self, k: int) -> list[str]:
-        most = self._most(self.panels.nodes[k]) - 0.05
-        return self.ruler.wrap(self.panels.title(k), most, self.size, bold=True)
+        most = self._most(self.view.nodes[k]) - 0.05
+        return self.ruler.wrap(self.view.title(k), most, self.size, bold=True)
 
     def _rows(self) -> tuple[list[float], list[float], float]:
         """Top and height of the row of every node, and where the rows end.
@@ -110,7 +110,7 @@ class Across(Arrangement):
         """
         tree = self.structure
         tops, heights = [0.0] * tree.node_count, [0.0] * tree.node_count
-        leaf_of = {node: k for k, node in enumerate(self.panels.nodes)}
+        leaf_of = {node: k for k, node in enumerate(self.view.nodes)}
         y = self._top + self.ruler.height(self._heading_lines, self.small) + 0.03
         free = y
         for node in _in_order(tree):
@@ -140,14 +140,14 @@ class Across(Arrangement):
         """Colours, names and widths, in rows."""
         rows: list[list[tuple[str, str, float]]] = [[]]
         left = self.width - 0.1
-        for colour, name in self.panels.key:
+        for place, name in enumerate(self.view.labels):
             cut = self.ruler.cut(name, self.width - 0.4, self.small)
             width = self.ruler.width(cut, self.small) + 0.28
             if width > left and rows[-1]:
                 rows.append([])
                 left = self.width - 0.1
             left -= width
-            rows[-1].append((colour, cut, width))
+            rows[-1].append((label_colour(place), cut, width))
         return rows if rows[0] else []
 
     @property
@@ -161,7 +161,7 @@ class Across(Arrangement):
         """What lines and numbers are."""
         upper, lower = self.splits.answers
         answers = "" if self.has_answers else f" Branches: {upper} above, {lower} below."
-        return f"{self.panels.caption}{answers} {self.splits.caption}".strip()
+        return f"{self.view.shown.caption}{answers} {self.splits.caption}".strip()
 
     def draw(self, sheet: Sheet) -> None:
         """Draw it on a sheet of its size, or a higher one."""
@@ -169,7 +169,7 @@ class Across(Arrangement):
         for node in np.flatnonzero(~tree.is_leaf).tolist():
             self._draw_split(sheet, node)
         left = self.tree_width + 0.08
-        for k, node in enumerate(self.panels.nodes):
+        for k, node in enumerate(self.view.nodes):
             self._draw_leaf(sheet, k, node, left)
         self._draw_headings(sheet, left + self.panel_width + 0.08)
         if self.axis is not None and self.panel_width:
@@ -220,7 +220,7 @@ class Across(Arrangement):
         middle, title = top + height / 2, self._title(k)
         x = self._x(node) + 0.03
         start = middle - self.ruler.height(len(title), self.size) / 2
-        style = {"ha": "left", "bold": True, "colour": self.panels.colours[k]}
+        style = {"ha": "left", "bold": True, "colour": self.view.colours[k]}
         sheet.lines(x, start, title, self.size, **style)
         end = x + self.ruler.widest(title, self.size, bold=True) + 0.05
         if end < left - 0.06:
@@ -228,7 +228,7 @@ class Across(Arrangement):
         if self.panel_width:
             low = self.low
             panel = Place(left, middle - low / 2, self.panel_width, low, self.size)
-            self.panels.draw_in_row(sheet, self.ruler, k, panel)
+            self.painter.draw(sheet, k, panel, in_row=True)
         x = left + self.panel_width + 0.08
         for _, cells, width in self.columns:
             start = middle - self.ruler.height(len(cells[k]), self.small) / 2

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from bristlecone._view.fitted import FittedTree
 from bristlecone._view.palette import FAINT
-from bristlecone.plot._panels import Panels
-from bristlecone.plot._sheet import Ruler, Sheet
+from bristlecone.plot._panels import Painter
+from bristlecone.plot._sheet import Sheet
 from bristlecone.plot._splits import splits_of
 
 __all__ = ["MANY", "ROOMY", "Arrangement"]
@@ -24,12 +23,12 @@ class Arrangement(ABC):
     #: Whether boxes of splits are low.
     flat = False
 
-    def __init__(self, tree: FittedTree, panels: Panels, ruler: Ruler, width: float) -> None:
-        self.structure = tree.tree_
-        self.panels, self.ruler, self.width = panels, ruler, width
-        self.splits = splits_of(tree, ruler, flat=self.flat)
+    def __init__(self, painter: Painter, width: float) -> None:
+        self.painter, self.view, self.ruler = painter, painter.view, painter.ruler
+        self.structure, self.width = self.view.structure, width
+        self.splits = splits_of(self.view.tree, self.ruler, flat=self.flat)
         self.is_narrow = width < ROOMY
-        self.size = 5.8 if self.is_narrow else 6.0 if len(panels.n) > MANY else 6.5
+        self.size = 5.8 if self.is_narrow else 6.0 if len(self.view.n) > MANY else 6.5
         self.small = self.size - 0.5
 
     @property

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone._leaves.base import SurvivalLeaves
+from bristlecone._data.texts import number
+from bristlecone._leaves.shown import Curve
 from bristlecone._view.fitted import FittedTree, check_tree
 from bristlecone._view.palette import FAINT, INK
 
@@ -16,19 +17,19 @@ if TYPE_CHECKING:
 
 __all__ = [
     "check_survival_tree",
+    "draw_estimate",
     "dressed",
-    "legend_below",
-    "legend_beside",
+    "legend",
     "new_figure",
     "on_axes",
     "plain",
-    "rows_text",
     "steps",
-    "visible_marks",
 ]
 
 Floats = NDArray[np.float64]
 
+# Ticks of censored rows that can be told apart on an inch.
+_MARKS = 24
 # Points of a step curve that are drawn at most, twice: more cannot be told apart.
 _LEVELS = 250
 
@@ -54,7 +55,7 @@ def on_axes(ax: Axes | None, width: float = 6.5, height: float = 3.8) -> Axes:
 def check_survival_tree(tree: Any, what: str) -> FittedTree:
     """The tree itself; TypeError unless it predicts survival."""
     fitted = check_tree(tree, what)
-    if not isinstance(fitted.leaves_, SurvivalLeaves):
+    if fitted.leaves_.compared != "survival":
         raise TypeError(
             f"{what} draws survival curves, which a {type(tree).__name__} does not predict"
         )
@@ -66,11 +67,6 @@ def plain(text: object) -> str:
     return str(text).replace("$", r"\$")
 
 
-def rows_text(count: int) -> str:
-    """Such as "1 row", "20 rows"."""
-    return f"{count} row" if count == 1 else f"{count} rows"
-
-
 def dressed(ax: Axes, x: str, y: str) -> Axes:
     """The axes with labels and without a box."""
     ax.set_xlabel(plain(x))
@@ -78,34 +74,28 @@ def dressed(ax: Axes, x: str, y: str) -> Axes:
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["bottom", "left"]].set_color(FAINT)
     ax.tick_params(color=FAINT)
+    for axis in (ax.xaxis, ax.yaxis):
+        if axis.get_scale() == "linear":
+            axis.set_major_formatter(lambda value, _: number(value, 10))
     return ax
 
 
-def legend_beside(ax: Axes, **options: Any) -> Any:
-    """Legend to the right of the axes, where no line is."""
-    return ax.legend(
-        loc="upper left",
-        bbox_to_anchor=(1.01, 1.0),
-        borderaxespad=0.0,
-        frameon=False,
-        labelcolor=INK,
-        **options,
-    )
+def legend(ax: Axes, *, below: bool = False, lines: float = 0.0) -> Any:
+    """Legend to the right of the axes, where no line is.
 
-
-def legend_below(ax: Axes, **options: Any) -> Any:
-    """Legend below the axes and their label, for long texts."""
+    Long texts stand ``below`` the axes, their label and so many lines of numbers.
+    """
     from matplotlib.transforms import ScaledTranslation
 
-    below = ScaledTranslation(0.0, -0.55, ax.figure.dpi_scale_trans)
+    shift = ScaledTranslation(0.0, -0.55 - 0.2 * lines if below else 0.0, ax.figure.dpi_scale_trans)
     return ax.legend(
         loc="upper left",
-        bbox_to_anchor=(0.0, 0.0),
-        bbox_transform=ax.transAxes + below,
+        bbox_to_anchor=(0.0, 0.0) if below else (1.01, 1.0),
+        bbox_transform=ax.transAxes + shift,
         borderaxespad=0.0,
         frameon=False,
         labelcolor=INK,
-        **options,
+        fontsize="small" if below else None,
     )
 
 
@@ -128,8 +118,26 @@ def steps(x: Floats, y: Floats, end: float, *more: Floats) -> tuple[Floats, ...]
     return (at[kept], *(column[kept] for column in columns))
 
 
-def visible_marks(x: Floats, end: float, most: int = 200) -> Floats:
-    """Of the times ``x`` those that can be told apart on an axis up to ``end``, if many."""
-    if len(x) <= most:
-        return x
-    return x[np.unique(np.floor(x / end * most), return_index=True)[1]]
+def draw_estimate(
+    ax: Axes, curve: Curve, colour: str, end: float, inches: float, scale: float = 1.0
+) -> Any:
+    """Kaplan–Meier estimate with its confidence band and ticks of censored rows; the line.
+
+    Of many censored times no more are marked than can be told apart on axes so wide.
+    """
+    estimate, last = curve.estimate, min(curve.end, end)
+    assert estimate is not None
+    x, y, lower, upper = steps(estimate.x, estimate.y, last, curve.lower, curve.upper)
+    ax.fill_between(x, lower, upper, step="post", color=colour, alpha=0.2, linewidth=0, zorder=2)
+    (line,) = ax.plot(x, y, drawstyle="steps-post", color=colour, linewidth=1.5 * scale, zorder=3)
+    censored = curve.censored[curve.censored <= last]
+    many = len(censored) > _MARKS * inches
+    if many:
+        places = np.floor(censored / end * _MARKS * inches)
+        censored = censored[np.unique(places, return_index=True)[1]]
+    if len(censored):
+        style: dict[str, Any] = {"markersize": 3.5 * scale, "alpha": 0.7 if many else 1.0}
+        style["markeredgewidth"] = (0.4 if many else 0.6) * scale
+        marks = censored, np.asarray(estimate(censored))
+        ax.plot(*marks, "|", color=colour, zorder=3, **style)
+    return line

@@ -9,17 +9,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bristlecone._data.checks import check_integer, check_real, check_times
+from bristlecone._data.texts import counted, number
 from bristlecone._encoder.rules import leaf_rules, rule_text
-from bristlecone._leaves.survival import StepLeaves
-from bristlecone._view.palette import INK, label_colour, leaf_colours
+from bristlecone._leaves.follow_up import hazard_ratios
+from bristlecone._leaves.shown import interval
+from bristlecone._view.palette import FAINT, INK, label_colour, leaf_colours
+from bristlecone._view.view import View
+from bristlecone.exceptions import InvalidParameterError
 from bristlecone.plot._axes import (
     check_survival_tree,
+    draw_estimate,
     dressed,
-    legend_below,
-    legend_beside,
+    legend,
     on_axes,
     plain,
-    rows_text,
     steps,
 )
 
@@ -35,59 +38,85 @@ _N_TIMES = 200
 _MOST_ROWS = 20
 _MOST_RUNS = 6
 _MOST_LINES = 8
-_TEXT_WIDTH = 76
+_TEXT_WIDTH = 84
+# Height of a line of a legend or of numbers at risk, in inches.
+_LINE = 0.2
 
 
 def plot_leaf_curves(
     estimator: Any,
-    X: Any,
+    X: Any = None,
     *,
     times: ArrayLike | None = None,
     max_curves: int = 100,
     kaplan_meier: bool = False,
+    at_risk: bool = False,
+    reference: int | None = None,
+    confidence: float = 0.95,
     time_label: str = "time",
     ax: Axes | None = None,
 ) -> Axes:
-    """Survival curves of rows, one bundle and colour per leaf.
+    """Survival curves by leaf: Kaplan–Meier estimates, or predictions for rows.
+
+    Without ``X``, this is the figure for a paper: the Kaplan–Meier estimate of the training rows
+    of every leaf, with confidence band and ticks where rows were censored. With ``X``, it shows
+    the curves that are predicted for these rows.
 
     Parameters
     ----------
     estimator : fitted survival tree
-        Rows of a leaf share one step curve, but in a ``SoftSurvivalTree``.
-    X : DataFrame or array, shape (n, n_features_in_)
-        Rows whose curves are drawn.
+        Rows of a leaf share one step curve, except in a ``SoftSurvivalTree``.
+    X : DataFrame or array, shape (n, n_features_in_), optional
+        Rows whose predicted curves are drawn.
     times : array-like of float, shape (n_times,), optional
         Where smooth curves are evaluated, by default 200 times up to the last training time. Step
         curves are drawn with all their steps up to the last of ``times``.
     max_curves : int, default=100
-        Most smooth curves drawn of a leaf: its rows evenly spread by their survival at the last of
-        ``times``. The legend counts all rows.
+        Largest number of smooth curves drawn for a leaf: its rows are spread evenly by their
+        survival at the last of ``times``. The legend counts all rows.
     kaplan_meier : bool, default=False
-        Whether to draw the Kaplan–Meier estimate of the training rows of every leaf, dotted.
+        Whether to add the Kaplan–Meier estimate of the training rows of every leaf, dotted, to the
+        curves predicted for ``X``.
+    at_risk : bool, default=False
+        Whether to write the numbers of training rows at risk below the axes.
+    reference : int, optional
+        Node id of a leaf. The legend then has the hazard ratio of every other leaf to it, with
+        confidence interval: Cox's model of the training rows with the leaf as its only factor,
+        ties by Efron, without row weights.
+    confidence : float, default=0.95
+        Level of bands and intervals.
     time_label : str, default="time"
         Label of the time axis, such as "days".
     ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
+        Where to draw; a new figure by default, large enough for table and legend.
 
     Returns
     -------
     matplotlib Axes
-        With the median curve of each bundle drawn thick: at each time the median of its rows. The
-        legend stands beside the axes.
+        The median curve of each bundle is drawn thick: at each time the median of its rows. The
+        legend stands beside the axes, or below where it has the rules of the leaves (without
+        ``X``).
 
     Raises
     ------
     TypeError
         When the estimator does not predict survival.
+    ValueError
+        When ``reference`` is not a leaf, and for other parameters that are not as described.
     ImportError
         When matplotlib is not installed.
-    NotFittedError, ValueError
+    NotFittedError
         As from the predictions of the estimator.
 
     See Also
     --------
     plot_survival : The curves of single rows, with their paths.
     plot_tree : The tree with the curves of its leaves.
+
+    Notes
+    -----
+    Bands, intervals and hazard ratios take the leaves as given. The splits were chosen to tell
+    these rows apart, so differences are exaggerated.
 
     Examples
     --------
@@ -96,43 +125,120 @@ def plot_leaf_curves(
     >>> from bristlecone.plot import plot_leaf_curves
     >>> veterans = load("veterans")
     >>> tree = GreedySurvivalTree(max_depth=1).fit(veterans.X, veterans.y)
-    >>> plot_leaf_curves(tree, veterans.X).get_ylabel()
-    'survival'
+    >>> ax = plot_leaf_curves(tree, at_risk=True, reference=1, time_label="days")
+    >>> [text.get_text() for text in ax.get_legend().get_texts()][1]
+    'leaf 2, hazard ratio 0.27 (0.18 to 0.406): Karnofsky_score >= 46'
     """
     tree = check_survival_tree(estimator, "plot_leaf_curves")
     check_integer("max_curves", max_curves, 1)
-    leaves: Any = tree.leaves_
-    at = _times(times, leaves.unique_times)
-    leaf, end = tree.apply(X), float(at[-1])
-    curves = _step_curves(leaves, end)
-    survival = None if curves else estimator.predict_survival_function(X, times=at)
-    ax = on_axes(ax)
-    colours = leaf_colours(tree)
-    for k, node in enumerate(tree.tree_.leaves.tolist()):
-        rows = np.flatnonzero(leaf == node)
-        if not len(rows):
-            continue
-        colour = colours[node]
-        style: dict[str, Any] = {"color": colour, "label": f"leaf {node} ({rows_text(len(rows))})"}
-        if survival is None:
-            ax.plot(*curves[k], drawstyle="steps-post", linewidth=2.0, **style)
-        else:
-            bundle = survival[rows]
-            order = np.argsort(bundle[:, -1], kind="stable")
-            shown = np.unique(np.linspace(0, len(order) - 1, max_curves).round().astype(np.int64))
-            ax.plot(at, bundle[order[shown]].T, color=colour, alpha=0.15, linewidth=0.8)
-            ax.plot(at, np.median(bundle, axis=0), linewidth=2.5, **style)
+    view = View(tree, confidence, time_label)
+    if reference is not None and reference not in view.nodes:
+        known = ", ".join(map(str, view.nodes))
+        raise InvalidParameterError(f"reference must be a leaf ({known}); got {reference!r}")
+    at = _times(times, estimator.leaves_.unique_times)
+    end, n_leaves = float(at[-1]), len(view.nodes)
+    texts = _hazard_ratios(view, reference)
+    counts = n_leaves if at_risk else 0
+    if X is None:
+        rules = [""] * n_leaves if view.is_soft else list(map(rule_text, leaf_rules(tree)))
+        labels = [
+            f"leaf {node}{f', {ratio}' if ratio else ''}{f': {rule}' if rule else ''}"
+            for node, rule, ratio in zip(view.nodes, rules, texts, strict=True)
+        ]
+        labels = list(map(_wrapped, labels))
+        lines = sum(label.count("\n") + 1 for label in labels)
+        ax = on_axes(ax, height=3.6 + _LINE * (lines + counts))
+        _draw_estimates(ax, view, labels, end)
+    else:
+        leaf = tree.apply(X)
+        found = {node: int((leaf == node).sum()) for node in view.nodes}
+        labels = [
+            f"leaf {node} ({', '.join(filter(None, (counted(found[node], 'row'), ratio)))})"
+            for node, ratio in zip(view.nodes, texts, strict=True)
+        ]
+        height = max(3.8 + _LINE * counts, 0.4 + 1.2 * _LINE * sum(map(bool, found.values())))
+        ax = on_axes(ax, height=height)
+        _draw_predictions(ax, estimator, X, leaf, at, labels, max_curves)
+        for curve, colour in zip(view.leaves, view.colours, strict=True) if kaplan_meier else ():
+            estimate: Any = curve.panel.estimate  # type: ignore[union-attr]
+            if estimate is not None:
+                dotted = steps(estimate.x, estimate.y, end)
+                style: dict[str, Any] = {"drawstyle": "steps-post", "linewidth": 1.2}
+                ax.plot(*dotted, color=colour, linestyle=":", **style)
         if kaplan_meier:
-            own = leaves.kaplan_meier[k]
-            dotted: dict[str, Any] = {"drawstyle": "steps-post", "linestyle": ":", "linewidth": 1.2}
-            ax.plot(*steps(own.x, own.y, end), color=colour, **dotted)
+            ax.plot([], [], ":", color=INK, linewidth=1.2, label="Kaplan–Meier")
     dressed(ax, time_label, "survival")
     ax.set_ylim(0.0, 1.02)
     ax.set_xlim(0.0, end)
-    if kaplan_meier:
-        ax.plot([], [], ":", color=INK, linewidth=1.2, label="Kaplan–Meier")
-    legend_beside(ax)
+    if at_risk:
+        _draw_at_risk(ax, view, end)
+    if X is None:
+        legend(ax, below=True, lines=counts + 1.5 * bool(counts))
+    else:
+        legend(ax)
     return ax
+
+
+def _hazard_ratios(view: View, reference: int | None) -> list[str]:
+    """Hazard ratio of every leaf to one of them, in words."""
+    if reference is None:
+        return [""] * len(view.nodes)
+    follow_up = [leaf.panel.follow_up for leaf in view.leaves]  # type: ignore[union-attr]
+    found = hazard_ratios(follow_up, view.nodes.index(reference), view.confidence)
+    texts = []
+    for node, (ratio, low, high) in zip(view.nodes, found.tolist(), strict=True):
+        told = f"hazard ratio {number(ratio, 3)} {interval(low, high, 3)}".strip()
+        texts.append("reference" if node == reference else told)
+    return texts
+
+
+def _draw_estimates(ax: Axes, view: View, labels: list[str], end: float) -> None:
+    """Kaplan–Meier estimates of the leaves that have rows."""
+    inches = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted()).width
+    for leaf, colour, label in zip(view.leaves, view.colours, labels, strict=True):
+        curve: Any = leaf.panel
+        if curve.estimate is not None:
+            draw_estimate(ax, curve, colour, end, inches).set_label(label)
+
+
+def _draw_predictions(
+    ax: Axes, tree: Any, X: Any, leaf: Any, at: Floats, labels: list[str], max_curves: int
+) -> None:
+    """Curves that are predicted for rows, one bundle per leaf with its median."""
+    curves = _step_curves(tree.leaves_, float(at[-1]))
+    survival = None if curves else tree.predict_survival_function(X, times=at)
+    for k, (node, colour) in enumerate(leaf_colours(tree).items()):
+        rows = np.flatnonzero(leaf == node)
+        if not len(rows):
+            continue
+        style: dict[str, Any] = {"color": colour, "label": labels[k]}
+        if survival is None:
+            ax.plot(*curves[k], drawstyle="steps-post", linewidth=2.0, **style)
+            continue
+        bundle = survival[rows]
+        order = np.argsort(bundle[:, -1], kind="stable")
+        shown = np.unique(np.linspace(0, len(order) - 1, max_curves).round().astype(np.int64))
+        ax.plot(at, bundle[order[shown]].T, color=colour, alpha=0.15, linewidth=0.8)
+        ax.plot(at, np.median(bundle, axis=0), linewidth=2.5, **style)
+
+
+def _draw_at_risk(ax: Axes, view: View, end: float) -> None:
+    """Numbers at risk below the axes, a row per leaf at the ticks of the time axis."""
+    from matplotlib.transforms import ScaledTranslation
+
+    ticks = [float(tick) for tick in ax.get_xticks() if 0 <= tick <= end]
+    style: dict[str, Any] = {"fontsize": "small", "va": "top", "parse_math": False}
+
+    def write(x: float, line: float, text: str, dx: float = 0.0, **more: Any) -> None:
+        shift = ScaledTranslation(dx, -0.55 - line * _LINE, ax.figure.dpi_scale_trans)
+        ax.text(x, 0.0, text, transform=ax.get_xaxis_transform() + shift, **style, **more)
+
+    write(0.0, 0, "At risk", -0.2, ha="right", color=FAINT)
+    for k, counts in enumerate(view.at_risk(ticks)):
+        colour = view.colours[k]
+        write(0.0, k + 1, f"leaf {view.nodes[k]}", -0.2, ha="right", color=colour)
+        for tick, count in zip(ticks, counts, strict=True):
+            write(tick, k + 1, f"{count:,}", ha="center", color=INK)
 
 
 def plot_survival(
@@ -145,15 +251,15 @@ def plot_survival(
 ) -> Axes:
     """Predicted survival of rows, each with its path through the tree.
 
-    Rows that share a leaf of yes-no questions share a curve: there is one line per leaf that is
-    reached, with the rows and their rule. Of a soft tree every row has a line, with the
-    probability of the branch taken at every split.
+    Rows of one leaf share a curve: there is one line per leaf that is reached, and the legend names
+    its rows and its rule. In a soft tree every row has its own line, with the probability of the
+    branch taken at every split.
 
     Parameters
     ----------
     tree : fitted survival tree
     X : DataFrame or array, shape (n, n_features_in_)
-        The rows; of a soft tree at most 20. The legend tells their positions, from 0.
+        The rows, at most 20 for a soft tree. The legend gives their positions, from 0.
     times : array-like of float, shape (n_times,), optional
         Where smooth curves are evaluated, by default 200 times up to the last training time. Step
         curves are drawn with all their steps up to the last of ``times``.
@@ -203,26 +309,28 @@ def plot_survival(
             f"plot_survival draws a line per row of a soft tree, at most {_MOST_ROWS}; X has "
             f"{len(leaf)} rows (plot_leaf_curves draws many)"
         )
-    ax = on_axes(ax, 6.0, 4.2)
+    lines: list[tuple[Any, str, str]] = []
     if curves:
         colours = leaf_colours(tree)
-        nodes = fitted.tree_.leaves.tolist()
-        for node, rule, curve in zip(nodes, leaf_rules(fitted), curves, strict=True):
+        for node, rule, curve in zip(colours, leaf_rules(fitted), curves, strict=True):
             rows = np.flatnonzero(leaf == node)
             if len(rows):
-                label = _wrapped(f"{_rows_named(rows)}: leaf {node}, {rule_text(rule)}")
-                style: dict[str, Any] = {"color": colours[node], "label": label, "linewidth": 2.0}
-                ax.plot(*curve, drawstyle="steps-post", **style)
+                label = f"{_rows_named(rows)}: leaf {node}, {rule_text(rule)}"
+                lines.append((curve, colours[node], _wrapped(label)))
     else:
         survival = tree.predict_survival_function(X, times=at)
         paths = _soft_paths(fitted.tree_, leaf, tree.predict_proba_branch(X))
         for row, path in enumerate(paths):
-            label = _wrapped(f"row {row}: {path}")
-            ax.plot(at, survival[row], color=label_colour(row), linewidth=1.8, label=label)
+            lines.append(((at, survival[row]), label_colour(row), _wrapped(f"row {row}: {path}")))
+    # The legend takes no room from the curves.
+    ax = on_axes(ax, height=3.6 + _LINE * sum(label.count("\n") + 1 for *_, label in lines))
+    style: dict[str, Any] = {"drawstyle": "steps-post"} if curves else {}
+    for curve, colour, label in lines:
+        ax.plot(*curve, color=colour, label=label, linewidth=2.0, **style)
     dressed(ax, time_label, "predicted survival")
     ax.set_ylim(0.0, 1.02)
     ax.set_xlim(0.0, end)
-    legend_below(ax)
+    legend(ax, below=True)
     return ax
 
 
@@ -238,7 +346,7 @@ def _times(times: ArrayLike | None, unique: Floats) -> Floats:
 
 def _step_curves(leaves: Any, end: float) -> list[tuple[Floats, ...]]:
     """Steps of every leaf as they are drawn; none for leaves of smooth curves."""
-    if not isinstance(leaves, StepLeaves):
+    if not leaves.has_steps:
         return []
     times = leaves.unique_times
     return [steps(times, survival, end) for survival in leaves.survival_at(times)]

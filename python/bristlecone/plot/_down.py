@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bristlecone._view.layout import place
+from bristlecone._view.layout import edge, place
 from bristlecone._view.palette import FAINT
 from bristlecone.plot._arrange import Arrangement
 from bristlecone.plot._panels import Place
@@ -24,16 +24,16 @@ class Down(Arrangement):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        panels, axis = self.panels, self.panels.axis
+        painter, axis = self.painter, self.painter.axis
         left = 0.04
-        if panels.has_vertical_axis:
+        if painter.has_vertical_axis:
             left = self.ruler.widest(self._vertical()[1], self.small) + 0.08
         # The horizontal axis of survival; that of box plots stands upright here.
-        self.axis = axis if axis is not None and panels.at_risk(axis) else None
-        self.at_risk = panels.at_risk(axis) if axis is not None else []
+        self.axis = axis if self.view.has_curves else None
+        self.at_risk = self.view.at_risk(axis.ticks) if axis is not None else []
         if self.at_risk:
             left = max(left, self.ruler.width("at risk", self.small) + 0.1)
-        n = len(panels.n)
+        n = len(self.view.n)
         self.slot = min((self.width - left - 0.04) / n, self.widest)
         self.left = left + (self.width - left - 0.04 - n * self.slot) / 2
         self.layout = place(self.structure, self.slot)
@@ -46,21 +46,21 @@ class Down(Arrangement):
             head[1], self.small
         )
         self.levels = self._levels()
-        self.panel_height = panels.tall
-        if panels.has_vertical_axis:
-            self.panel_height = float(np.clip(0.6 * self.panel_width, panels.tall, 1.25))
+        self.panel_height = painter.tall
+        if painter.has_vertical_axis:
+            self.panel_height = float(np.clip(0.6 * self.panel_width, painter.tall, 1.25))
 
     def _vertical(self) -> tuple[list[float], list[str]]:
         """Ticks of the vertical axis, as shares of its height, and their texts."""
-        axis = self.panels.axis
-        if axis is None or self.panels.at_risk(axis):
+        axis = self.painter.axis
+        if axis is None or self.view.has_curves:
             return [0.0, 0.5 / 1.04, 1 / 1.04], ["0", "0.5", "1"]
         return [axis.at(tick) for tick in axis.ticks], axis.texts
 
     def _head(self, k: int) -> tuple[list[str], list[str]]:
         wrap, most = self.ruler.wrap, self.slot - 0.06
-        title = wrap(self.panels.title(k), most, self.size, bold=True)
-        lines = [part for line in self.panels.lines(k) for part in wrap(line, most, self.small)]
+        title = wrap(self.view.title(k), most, self.size, bold=True)
+        lines = [part for line in self.view.lines(k) for part in wrap(line, most, self.small)]
         return title, [line.rstrip(",") for line in lines]
 
     def _levels(self) -> list[tuple[float, float]]:
@@ -111,7 +111,7 @@ class Down(Arrangement):
         """Ticks whose texts, numbers at risk included, fit below a panel: place and middle."""
         assert self.axis is not None
         texts = self.axis.texts
-        columns = [[texts[j], *(str(row[j]) for row in self.at_risk)] for j in range(len(texts))]
+        columns = [[texts[j], *(f"{row[j]:,}" for row in self.at_risk)] for j in range(len(texts))]
         widths = [self.ruler.widest(column, self.small) for column in columns]
         low, high = -self._gap / 2 + 0.02, self.panel_width + self._gap / 2 - 0.02
         shown: list[tuple[int, float]] = []
@@ -132,13 +132,13 @@ class Down(Arrangement):
     def caption(self) -> str:
         """What lines and numbers are."""
         below = " Below: time and rows at risk." if self.at_risk else ""
-        return f"{self.panels.caption}{below} {self.splits.caption}".strip()
+        return f"{self.view.shown.caption}{below} {self.splits.caption}".strip()
 
     def draw(self, sheet: Sheet) -> None:
         """Draw it on a sheet of its size, or a higher one."""
         # A higher sheet has higher panels.
         spare = sheet.height - self.height
-        if self.panels.has_vertical_axis:
+        if self.painter.has_vertical_axis:
             self.panel_height += min(max(spare, 0.0), self.panel_height)
         self._draw_edges(sheet)
         for node in np.flatnonzero(~self.structure.is_leaf).tolist():
@@ -147,7 +147,7 @@ class Down(Arrangement):
             left = self.left + self.layout.x[node] - width / 2
             top = self.levels[int(self.layout.depth[node])][0]
             self.splits.draw(sheet, node, float(left), top, most, self.size)
-        for k in range(len(self.panels.n)):
+        for k in range(len(self.view.n)):
             self._draw_leaf(sheet, k)
         self._draw_margin(sheet)
         self._draw_caption(sheet)
@@ -162,7 +162,9 @@ class Down(Arrangement):
             for side, children in enumerate((tree.children_left, tree.children_right)):
                 child = int(children[node])
                 end = self._leaf_top if tree.is_leaf[child] else self.levels[depth + 1][0]
-                sheet.line([x[node], x[node], x[child], x[child]], [start, bend, bend, end])
+                corners = edge((start, x[node]), (end, x[child]), bend - start)
+                ys, xs = zip(*corners, strict=True)
+                sheet.line(xs, ys)
                 ha, shift = ("right", -0.03) if side == 0 else ("left", 0.03)
                 sheet.text(
                     float(x[child]) + shift,
@@ -177,13 +179,13 @@ class Down(Arrangement):
         middle = self.left + (k + 0.5) * self.slot
         title, lines = self.heads[k]
         top = self._leaf_top + self.ruler.height(self.head[0] - len(title), self.size)
-        colour = self.panels.colours[k]
+        colour = self.view.colours[k]
         top = sheet.lines(middle, top, title, self.size, bold=True, colour=colour)
         sheet.lines(middle, top, lines, self.small)
         panel = self._panel(k)
         if not panel.height:
             return
-        self.panels.draw(sheet, self.ruler, k, panel)
+        self.painter.draw(sheet, k, panel, in_row=False)
         if self.axis is None:
             return
         y = panel.top + panel.height + 0.05 + self.ruler.height(1, self.small) / 2
@@ -191,7 +193,7 @@ class Down(Arrangement):
             sheet.text(panel.left + x, y, self.axis.texts[j], self.small, colour=FAINT)
             if self.at_risk:
                 below = y + self.ruler.height(1, self.small)
-                sheet.text(panel.left + x, below, str(self.at_risk[k][j]), self.small)
+                sheet.text(panel.left + x, below, f"{self.at_risk[k][j]:,}", self.small)
 
     def _panel(self, k: int) -> Place:
         left = self.left + k * self.slot + self._gap / 2
@@ -201,7 +203,7 @@ class Down(Arrangement):
     def _draw_margin(self, sheet: Sheet) -> None:
         """What stands once for all panels, at the left of the first."""
         panel = self._panel(0)
-        if self.panels.has_vertical_axis:
+        if self.painter.has_vertical_axis:
             for share, text in zip(*self._vertical(), strict=True):
                 y = panel.top + (1 - share) * panel.height
                 sheet.text(panel.left - 0.05, y, text, self.small, ha="right", colour=FAINT)
@@ -213,4 +215,4 @@ class Down(Arrangement):
     def _first_text(self) -> float:
         """Left end of the first number at risk, from the left of its panel."""
         j, x = self._ticks[0]
-        return x - self.ruler.width(str(self.at_risk[0][j]), self.small) / 2
+        return x - self.ruler.width(f"{self.at_risk[0][j]:,}", self.small) / 2

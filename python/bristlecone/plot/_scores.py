@@ -14,7 +14,7 @@ from bristlecone._view.palette import FAINT, label_colour
 from bristlecone.curves import kaplan_meier
 from bristlecone.metrics import brier_score, cumulative_dynamic_auc, integrated_brier_score
 from bristlecone.metrics._inputs import check_test_rows
-from bristlecone.plot._axes import check_survival_tree, dressed, legend_below, on_axes, plain
+from bristlecone.plot._axes import check_survival_tree, dressed, legend, on_axes, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,7 +52,7 @@ def plot_brier(
     y : structured array, DataFrame or pair (event, time), n rows
         Their outcomes, without delayed entry.
     times : array-like of float, shape (n_times,), optional
-        Strictly ascending; by default 100 times between the 10 % and 90 % quantiles of the times
+        Strictly ascending; by default 100 times between the 10% and 90% quantiles of the times
         in ``y``.
     time_label : str, default="time"
         Label of the time axis, such as "days".
@@ -104,7 +104,7 @@ def plot_brier(
         _line(ax, at, scores, label, k - 1)
     dressed(ax, time_label, "Brier score")
     ax.set_ylim(bottom=0.0)
-    legend_below(ax)
+    legend(ax, below=True)
     return ax
 
 
@@ -132,7 +132,7 @@ def plot_auc(
     y : structured array, DataFrame or pair (event, time), n rows
         Their outcomes, without delayed entry.
     times : array-like of float, shape (n_times,), optional
-        Strictly ascending; by default 100 times between the 10 % and 90 % quantiles of the times
+        Strictly ascending; by default 100 times between the 10% and 90% quantiles of the times
         in ``y``.
     time_label : str, default="time"
         Label of the time axis, such as "days".
@@ -179,7 +179,7 @@ def plot_auc(
         _line(ax, at, auc, f"{name} (mean {mean:.3f})", k)
     dressed(ax, time_label, "AUC")
     ax.set_ylim(top=1.0)
-    legend_below(ax)
+    legend(ax, below=True)
     return ax
 
 

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone._leaves.base import SurvivalLeaves
+from bristlecone._data.texts import counted
 from bristlecone._search.certificate import Certificate
 from bristlecone._search.front import ParetoFront
 from bristlecone._view.fitted import check_tree
 from bristlecone._view.palette import FAINT, INK, LABELS, ramp
-from bristlecone.plot._axes import dressed, legend_beside, on_axes, plain
+from bristlecone._view.sizes import Scores, scores_of, trees_of
+from bristlecone.plot._axes import dressed, legend, on_axes, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,7 +30,7 @@ _WIDE = 50.0
 
 
 def plot_trace(tree: Any, *, ax: Axes | None = None) -> Axes:
-    """Objective and lower bound of a search over its seconds.
+    """Objective and lower bound of a search over time.
 
     Parameters
     ----------
@@ -40,8 +41,8 @@ def plot_trace(tree: Any, *, ax: Axes | None = None) -> Axes:
     Returns
     -------
     matplotlib Axes
-        The gap between the two is shaded; the title, at the left, tells what was proven. Seconds
-        are on a logarithmic scale where they differ fiftyfold.
+        The gap between the two is shaded, and the title says what was proven. The time axis is
+        logarithmic if the times differ by a factor of fifty or more.
 
     Raises
     ------
@@ -90,7 +91,7 @@ def plot_trace(tree: Any, *, ax: Axes | None = None) -> Axes:
     dressed(ax, "seconds", "objective")
     gap = f"; gap {found.gap:.3g} ({found.relative_gap:.1%})" if found.status != "optimal" else ""
     ax.set_title(_wrapped(found.sentence + gap), fontsize="medium", color=INK, loc="left")
-    legend_beside(ax)
+    legend(ax)
     return ax
 
 
@@ -112,20 +113,20 @@ def plot_size_path(
     Parameters
     ----------
     path : sequence of fitted trees, or a fitted TreeSizeCV
-        What ``size_path`` returns: entry k is a best tree of at most k + 1 leaves. Of a
-        ``TreeSizeCV`` the mean score of every size that chose among them is drawn, with its
-        standard error over the folds, and the size that was chosen.
+        What ``size_path`` returns: entry k is a best tree of at most k + 1 leaves. For a
+        ``TreeSizeCV``, the mean score of every size is drawn with its standard error over the
+        folds, and the chosen size is marked.
     X, y : optional
-        Rows, such as held-out ones, on which the ``score`` of every tree is drawn, on an axis of
-        its own at the right.
+        Rows, such as held-out ones, whose ``score`` is drawn for every tree, on a second axis at
+        the right.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
     Returns
     -------
     matplotlib Axes
-        That of the objective. Where a tree is not proven to be best, a bar is its gap. Sizes
-        without a tree that keeps the constraints are left out.
+        The one of the objective. A bar shows the gap of a tree that is not proven optimal. Sizes
+        at which no tree satisfies the constraints are left out.
 
     Raises
     ------
@@ -149,13 +150,14 @@ def plot_size_path(
     >>> plot_size_path(path).lines[0].get_xdata().tolist()
     [1, 2, 3, 4]
     """
-    if hasattr(path, "cv_results_"):
+    scores = scores_of(path)
+    if scores is not None:
         if X is not None or y is not None:
             raise ValueError("plot_size_path has the scores of a TreeSizeCV: it needs no X and y")
-        return _chosen_size(path, on_axes(ax))
+        return _draw_scores(scores, on_axes(ax))
     if (X is None) != (y is None):
         raise ValueError("plot_size_path scores trees on rows: it needs both X and y, or neither")
-    trees = _searched(path)
+    trees = trees_of(path, "plot_size_path")
     sizes = [size for size, _ in trees]
     certificates = [tree.certificate_ for _, tree in trees]
     objective = np.array([found.objective_value for found in certificates])
@@ -172,15 +174,14 @@ def plot_size_path(
         gap: dict[str, Any] = {"color": FAINT, "alpha": 0.4, "linewidth": 3.0, "zorder": 1}
         ax.vlines(at[open_], bound[open_], objective[open_], **gap)
         ax.plot(sizes, bound, "_", color=_BOUND, markersize=9, label="lower bound")
-    dressed(ax, "most leaves", "objective")
+    dressed(ax, "largest number of leaves", "objective")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     lines = ax.get_lines()
     if X is not None:
-        scores = [float(tree.score(X, y)) for _, tree in trees]
+        held_out = [float(tree.score(X, y)) for _, tree in trees]
         right = ax.twinx()
-        is_survival = isinstance(trees[0][1].leaves_, SurvivalLeaves)
-        label = f"{'concordance' if is_survival else 'score'} of the given rows"
-        right.plot(sizes, scores, "--", color=_SCORE, label=label, marker="s", markersize=5)
+        label = f"{trees[0][1].leaves_.score_name} of the given rows"
+        right.plot(sizes, held_out, "--", color=_SCORE, label=label, marker="s", markersize=5)
         right.set_ylabel(label)
         right.spines["top"].set_visible(False)
         right.spines["left"].set_visible(False)
@@ -196,52 +197,19 @@ def plot_size_path(
     return ax
 
 
-def _chosen_size(search: Any, ax: Axes) -> Axes:
+def _draw_scores(scores: Scores, ax: Axes) -> Axes:
     """Scores by number of leaves of a cross-validation, with the size that it chose."""
     from matplotlib.ticker import MaxNLocator
 
-    results = search.cv_results_
-    names = [key.removeprefix("mean_test_") for key in results if key.startswith("mean_test_")]
-    refit = getattr(search, "refit", None)
-    name = refit if refit in names else names[0]
-    sizes, mean = np.asarray(results["n_leaves"]), np.asarray(results[f"mean_test_{name}"])
-    error = np.asarray(results[f"se_test_{name}"])
-    told = "score" if name == "score" else f"{name} (score)"
     line: dict[str, Any] = {"color": _OBJECTIVE, "marker": "o", "markersize": 5, "capsize": 3}
-    ax.errorbar(sizes, mean, yerr=error, label=f"{told}, ± standard error over folds", **line)
-    ax.axvline(
-        search.best_n_leaves_,
-        color=_SCORE,
-        linestyle="--",
-        label=f"chosen: {search.best_n_leaves_} leaves",
-    )
-    dressed(ax, "most leaves", told)
+    label = "mean over the folds ± standard error"
+    ax.errorbar(scores.sizes, scores.mean, yerr=scores.error, label=label, **line)
+    chosen = f"chosen: {counted(scores.chosen, 'leaf')}"
+    ax.axvline(scores.chosen, color=_SCORE, linestyle="--", label=chosen)
+    dressed(ax, "largest number of leaves", scores.name)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, frameon=False)
     return ax
-
-
-def _searched(path: Any) -> list[tuple[int, Any]]:
-    """Sizes and trees of a path, where there is one."""
-    if isinstance(path, (str, bytes)) or not isinstance(path, Sequence):
-        raise TypeError(
-            f"plot_size_path takes the list that size_path returns; got a {type(path).__name__}"
-        )
-    trees = []
-    for size, tree in enumerate(path, start=1):
-        found = getattr(tree, "certificate_", None)
-        if found is None:
-            check_tree(tree, "plot_size_path")
-        elif not found.is_searched:
-            raise TypeError(
-                "plot_size_path takes trees that were searched for; entry "
-                f"{size - 1} is a {type(tree).__name__}"
-            )
-        elif not found.is_treeless:
-            trees.append((size, tree))
-    if not trees:
-        raise ValueError("the path has no tree")
-    return trees
 
 
 def plot_front(front: ParetoFront, *, ax: Axes | None = None) -> Axes:

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from bristlecone._view.palette import FAINT, INK, RULE
+from bristlecone._view.ruler import LEADING, Ruler
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Ruler", "Sheet", "shortened"]
+__all__ = ["InchRuler", "Sheet"]
 
-# Of the font size, between the bases of two lines.
-_LEADING = 1.28
 # Renderers round the advance of characters differently.
 _SPARE = 1.05
 _BOX = "#f3f6f9"
-# Characters of a user's text: no picture has room for more.
-_LONGEST = 160
-_SIGNS = {"<=", ">=", "<", ">", "=", "!="}
 
 
-class Ruler:
-    """Widths and heights of texts, in inches."""
+class InchRuler(Ruler):
+    """Widths and heights of texts in the font of matplotlib, in inches."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, float, bool], float] = {}
@@ -41,77 +36,10 @@ class Ruler:
             self._known[key] = _SPARE * points / 72
         return self._known[key]
 
-    def widest(self, texts: Iterable[str], size: float, *, bold: bool = False) -> float:
-        """Width of the widest of several lines."""
-        return max((self.width(text, size, bold=bold) for text in texts), default=0.0)
-
     @staticmethod
     def height(lines: int, size: float) -> float:
         """Height of so many lines."""
-        return lines * size * _LEADING / 72
-
-    def wrap(self, text: str, width: float, size: float, *, bold: bool = False) -> list[str]:
-        """Lines of at most this width: broken between words, a bound beside its sign.
-
-        Words that are too long are broken after marks such as "_", or where they must be. What is
-        joined by no-break spaces stays together, if it can.
-        """
-        lines = [""]
-        for word in _words(text):
-            joined = f"{lines[-1]} {word}" if lines[-1] else word
-            if self.width(joined, size, bold=bold) <= width:
-                lines[-1] = joined
-                continue
-            if not lines[-1]:
-                lines.pop()
-            lines += self._broken(word, width, size, bold)
-        return [line.replace("\xa0", " ") for line in lines]
-
-    def _broken(self, word: str, width: float, size: float, bold: bool) -> list[str]:
-        parts = re.findall(r"[^_\-./:\s]*[_\-./:\s]+|[^_\-./:\s]+", word) or [word]
-        lines = [""]
-        for part in parts:
-            if self.width((lines[-1] + part).rstrip(), size, bold=bold) <= width:
-                lines[-1] += part
-                continue
-            if lines[-1]:
-                lines.append("")
-            for letter in part:
-                longer = lines[-1] + letter
-                if lines[-1] and self.width(longer, size, bold=bold) > width:
-                    lines.append(letter)
-                else:
-                    lines[-1] = longer
-        return [line.strip() for line in lines if line.strip()]
-
-    def cut(self, text: str, width: float, size: float, *, bold: bool = False) -> str:
-        """The text, or as much of it as fits, with an ellipsis."""
-        if len(text) <= _LONGEST and self.width(text, size, bold=bold) <= width:
-            return text
-        kept = min(len(text), _LONGEST)
-        while kept > 1 and self.width(f"{text[:kept]}…", size, bold=bold) > width:
-            kept -= 1
-        return f"{text[:kept].rstrip()}…"
-
-
-def shortened(text: str) -> str:
-    """A user's text without the middle of what is too long to be drawn.
-
-    Names of columns differ at their beginning, and conditions stand at the end.
-    """
-    if len(text) <= _LONGEST:
-        return text
-    return f"{text[: _LONGEST // 2].rstrip()}…{text[-_LONGEST // 2 :].lstrip()}"
-
-
-def _words(text: str) -> list[str]:
-    words: list[str] = []
-    for word in re.split(r"[^\S\xa0]+", text.strip()):
-        if words and words[-1] in _SIGNS:
-            words[-1] += f" {word}"
-        else:
-            words.append(word)
-    return words
+        return lines * size * LEADING / 72
 
 
 class Sheet:
@@ -160,8 +88,8 @@ class Sheet:
     def lines(self, x: float, top: float, lines: Sequence[str], size: float, **style: Any) -> float:
         """Lines below one another; returns where they end."""
         for line in lines:
-            self.text(x, top + Ruler.height(1, size) / 2, line, size, **style)
-            top += Ruler.height(1, size)
+            self.text(x, top + InchRuler.height(1, size) / 2, line, size, **style)
+            top += InchRuler.height(1, size)
         return top
 
     def line(self, xs: Sequence[float], ys: Sequence[float], **style: Any) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from functools import cached_property
 
-import numpy as np
-
 from bristlecone._tree import Tree
 from bristlecone._view.fitted import FittedTree
-from bristlecone._view.palette import FAINT, LABELS
-from bristlecone.plot._sheet import Ruler, Sheet, shortened
+from bristlecone._view.palette import FAINT
+from bristlecone._view.ruler import shortened
+from bristlecone._view.view import bar_rows, split_weights
+from bristlecone.plot._sheet import InchRuler, Sheet
 
 __all__ = ["Splits", "splits_of"]
 
@@ -30,7 +30,7 @@ class Splits(ABC):
     #: What a box shows.
     caption = ""
 
-    def __init__(self, tree: FittedTree, ruler: Ruler, *, flat: bool) -> None:
+    def __init__(self, tree: FittedTree, ruler: InchRuler, *, flat: bool) -> None:
         self.tree, self.ruler, self.flat = tree, ruler, flat
         self.n = tree.tree_.n_node_samples.tolist()
 
@@ -57,7 +57,7 @@ class _Questions(Splits):
 
     def _count(self, node: int, size: float) -> tuple[str, float]:
         """Number of rows, and the width of its text."""
-        text = f"n = {self.n[node]}"
+        text = f"n = {self.n[node]:,}"
         return text, self.ruler.width(text, size - 0.5)
 
     def _is_beside(self, node: int, lines: list[str], most: float, size: float) -> bool:
@@ -102,54 +102,37 @@ class _Weights(Splits):
         "side to which larger values lead."
     )
 
-    def __init__(self, tree: FittedTree, ruler: Ruler, *, flat: bool) -> None:
+    def __init__(self, tree: FittedTree, ruler: InchRuler, *, flat: bool) -> None:
         super().__init__(tree, ruler, flat=flat)
-        soft = tree.tree_
-        self.most = _FEW_WEIGHTS if flat and soft.n_leaves > _LARGE else _WEIGHTS
-        self.weights = dict(zip(soft.splits.tolist(), soft.weights, strict=True))
-        self.greatest = float(np.abs(soft.weights).max()) or 1.0
-        self.names = [str(name) for name in tree.encoder_.names]
-
-    def _bars(self, node: int) -> tuple[list[tuple[str, float]], str]:
-        """Names and weights, and what is left out."""
-        weights = self.weights[node]
-        order = np.argsort(-np.abs(weights), kind="stable")
-        used = [j for j in order.tolist() if weights[j] != 0]
-        bars = [(self.names[j], float(weights[j])) for j in used[: self.most]]
-        n = f"n = {self.n[node]}"
-        more = len(used) - len(bars)
-        return bars, f"{n}, {more} more" if more else n
+        most = _FEW_WEIGHTS if flat and tree.tree_.n_leaves > _LARGE else _WEIGHTS
+        self.weights = split_weights(tree, most)
 
     def box(self, node: int, most: float, size: float) -> tuple[float, float]:
-        bars, _ = self._bars(node)
-        height = self.ruler.height(len(bars) + 1, size)
-        return min(most, 1.9), height + 1.4 * _PAD
+        weights, _ = self.weights[node]
+        return min(most, 1.9), self.ruler.height(len(weights) + 1, size) + 1.4 * _PAD
 
     def draw(
         self, sheet: Sheet, node: int, left: float, top: float, most: float, size: float
     ) -> None:
         width, height = self.box(node, most, size)
         sheet.box(left, top, width, height)
-        bars, note = self._bars(node)
-        inner = width - 2 * _PAD
-        names = min(self.ruler.widest([name for name, _ in bars], size), 0.6 * inner)
-        half = (inner - names - 0.04) / 2
-        zero, line = left + width - _PAD - half, self.ruler.height(1, size)
-        y = top + 0.7 * _PAD
-        for name, weight in bars:
-            cut = self.ruler.cut(name, names, size)
-            sheet.text(left + _PAD + names, y + line / 2, cut, size, ha="right")
-            # A positive weight sends larger values to the left.
-            end = zero - half * weight / self.greatest
-            sheet.bar(zero, end, y + line / 2, 0.62 * line, LABELS[0 if weight > 0 else 1])
+        weights, more = self.weights[node]
+        inner, line = width - 2 * _PAD, self.ruler.height(1, size)
+        bars = [bar._replace(text="") for bar in weights]
+        rows, zero = bar_rows(bars, (-1.0, 1.0), inner, self.ruler, size)
+        x, y = left + _PAD, top + 0.7 * _PAD
+        for row in rows:
+            sheet.text(x + row.name_end, y + line / 2, row.name, size, ha="right")
+            sheet.bar(x + row.start, x + row.end, y + line / 2, 0.62 * line, row.colour)
             y += line
-        if bars:
+        if rows:
             edge = [top + 0.7 * _PAD, y]
-            sheet.line([zero, zero], edge, color=FAINT, linewidth=0.6, zorder=4)
+            sheet.line([x + zero] * 2, edge, color=FAINT, linewidth=0.6, zorder=4)
+        note = f"n = {self.n[node]:,}{f', {more} more' if more else ''}"
         sheet.text(left + width / 2, y + line / 2, note, size - 0.5, colour=FAINT)
 
 
-def splits_of(tree: FittedTree, ruler: Ruler, *, flat: bool) -> Splits:
+def splits_of(tree: FittedTree, ruler: InchRuler, *, flat: bool) -> Splits:
     """Boxes that fit the splits of a tree."""
     kind = _Questions if isinstance(tree.tree_, Tree) else _Weights
     return kind(tree, ruler, flat=flat)

@@ -18,20 +18,20 @@ _MOST = 25
 
 
 def plot_stability(found: Any, *, ax: Axes | None = None) -> Axes:
-    """Shares of the resamples whose tree asks about each column, at the root and anywhere.
+    """Shares of the resamples whose tree splits on each column, at the root and anywhere.
 
     Parameters
     ----------
     found : Stability
-        What ``bristlecone.trust._stability`` returns.
+        What ``bristlecone.trust.stability`` returns.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
     Returns
     -------
     matplotlib Axes
-        One bar per column, the most frequent first (25 at most, and only those that some tree asks
-        about); columns that the tree itself asks about have their names in bold.
+        One bar per column, the most frequent first: at most 25, and only those that some tree
+        splits on. Names of columns that the fitted tree uses are bold.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def plot_stability(found: Any, *, ax: Axes | None = None) -> Axes:
     ax.barh(place, table["anywhere"][shown], color=FAINT, alpha=0.45, label="anywhere")
     ax.barh(place, table["root"][shown], height=0.4, color=LABELS[0], label="at the root")
     names = [plain(str(name)) for name in table["column"][shown]]
-    dressed(ax, f"share of {found.n_resamples} resamples whose tree asks about the column", "")
+    dressed(ax, f"share of {found.n_resamples} resamples whose tree splits on the column", "")
     ax.set_yticks(place, names)
     is_used = np.asarray(found.columns["is_used"])[shown]
     for label, used in zip(ax.get_yticklabels(), is_used, strict=True):

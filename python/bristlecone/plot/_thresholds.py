@@ -14,8 +14,8 @@ from bristlecone._encoder.numeric import NumericColumns
 from bristlecone._encoder.rules import split_questions
 from bristlecone._tree import Tree
 from bristlecone._view.fitted import FittedTree, check_tree
-from bristlecone._view.palette import FAINT, LABELS, RULE
-from bristlecone.plot._axes import dressed, legend_beside, on_axes, plain
+from bristlecone._view.palette import FAINT, INK, LABELS, RULE
+from bristlecone.plot._axes import dressed, on_axes, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +30,7 @@ _FAR = 0.02
 def plot_thresholds(
     tree: Any, X: Any, column: str | int | None = None, *, ax: Axes | None = None
 ) -> Axes:
-    """Histogram of a column with the thresholds that were offered, and those that the tree asks.
+    """Histogram of a column with its candidate thresholds, and those that the tree uses.
 
     Parameters
     ----------
@@ -38,23 +38,23 @@ def plot_thresholds(
     X : DataFrame or array, shape (n, n_features_in_)
         Rows, such as those of the fit.
     column : str or int, optional
-        Name or position of a column of numbers; by default the first one that the tree cuts.
+        Name or position of a numeric column; by default the first one that the tree splits on.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
     Returns
     -------
     matplotlib Axes
-        Thresholds of the encoder as thin lines, those that the tree asks as strong ones. A tree
-        that cuts columns itself (``encoder=None``) had every midpoint, of which none is drawn.
+        Thresholds of the encoder are thin lines, those of the tree thick ones. For trees that had
+        every midpoint to choose from (``encoder=None``), only those of the tree are drawn.
 
     Raises
     ------
     TypeError
-        For a soft tree, and for an encoder of one's own, which does not tell its thresholds.
+        For a soft tree, and for a custom encoder, whose thresholds are unknown.
     ValueError
-        When there is no such column, when it holds no numbers, and when none is given and the tree
-        cuts none.
+        When there is no such column, when it is not numeric, and when no column is given and the
+        tree splits on no numeric column.
     NotFittedError, InfeasibleError
         When there is no tree.
 
@@ -70,7 +70,7 @@ def plot_thresholds(
     >>> tree = OptimalTreeRegressor(max_depth=1).fit(X, [1.0, 3.0, 11.0])
     >>> ax = plot_thresholds(tree, X)
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
-    ['asked by the tree: 5', 'offered by the encoder (2)']
+    ['used by the tree: 5', 'offered by the encoder (2)']
     """
     fitted = check_tree(tree, "plot_thresholds")
     name = _column(tree, fitted, column)
@@ -91,14 +91,15 @@ def plot_thresholds(
     ax.hist(shown, bins=bins, color=RULE, edgecolor="white", linewidth=0.4)
     for k, value in enumerate(sorted(asked)):
         texts = ", ".join(asked[value] for value in sorted(asked))
-        label = plain(f"asked by the tree: {texts}") if k == 0 else None
+        label = plain(f"used by the tree: {texts}") if k == 0 else None
         ax.axvline(value, color=LABELS[1], linewidth=2.2, label=label)
     for k, value in enumerate(offered):
         label = f"offered by the encoder ({len(offered)})" if k == 0 else None
         ax.axvline(value, color=FAINT, linewidth=0.8, linestyle=(0, (4, 2)), label=label)
     dressed(ax, f"{name} ({hidden})" if hidden else name, "rows")
     if asked or offered:
-        legend_beside(ax)
+        # Above the axes it takes no room from the bars.
+        ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), frameon=False, labelcolor=INK)
     return ax
 
 

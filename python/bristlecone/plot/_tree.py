@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from bristlecone._data.checks import check_choice, check_real
 from bristlecone._view.fitted import check_tree
-from bristlecone.exceptions import InvalidParameterError
+from bristlecone._view.view import View
 from bristlecone.plot._across import Across
 from bristlecone.plot._arrange import Arrangement
 from bristlecone.plot._axes import new_figure
 from bristlecone.plot._down import Down
-from bristlecone.plot._panels import Panels, panels_of
-from bristlecone.plot._sheet import Ruler, Sheet
+from bristlecone.plot._panels import painter_of
+from bristlecone.plot._sheet import InchRuler, Sheet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,34 +36,34 @@ def plot_tree(
     time_label: str = "time",
     ax: Axes | None = None,
 ) -> Axes:
-    """A fitted tree with its questions and a panel for every leaf.
+    """A fitted tree with its splits and a panel for every leaf.
 
-    The panel shows what the leaf knows: of survival the Kaplan–Meier estimate with confidence
-    band and censored rows, the curve that the tree predicts, rows, events, median with confidence
-    interval and numbers at risk; of labels the shares of the classes, or the values of the
-    treatments; of numbers a box plot; of a task of one's own cost and value. A soft split shows
-    its largest weights. Colours are ordered by risk (by the prediction of numbers), or those of the
-    labels.
+    For survival, a panel has the Kaplan–Meier estimate with confidence band and censored rows, and
+    the curve that the tree predicts; beside it stand rows, events, the median with its confidence
+    interval, and numbers at risk. For labels there are bars of the shares of the classes, or of the
+    values of the treatments; for numbers a box plot; for a custom task cost and value as text. A
+    soft split shows its largest weights. Colours follow the risk, the prediction, or the label.
 
     Parameters
     ----------
     tree : fitted tree
         Any estimator of this package.
     width : float, optional
-        Width of a new figure in inches, such as 3.35 for a column and 7 for a page; at most 7 by
-        default. Its height follows from the tree.
+        Width of a new figure in inches, such as 3.35 for a column and 7 for a page. By default at
+        most 7, or what leaves side by side need for ``direction="down"``. The height follows from
+        the tree.
     direction : {"auto", "down", "across"}, default="auto"
-        "down" has the root above and the leaves side by side, "across" the root at the left and a
-        row per leaf, with numbers in a table, of which those at risk, and then the medians, are
-        left out where there is no room. "auto" is "across" where leaves side by side would be too
-        narrow.
+        "down" has the root at the top and the leaves side by side. "across" has the root at the
+        left and a row per leaf, with its numbers in a table; where there is no room, numbers at
+        risk are left out first, then medians. "auto" is "across" where leaves side by side would
+        be too narrow.
     confidence : float, default=0.95
         Level of bands and intervals.
     time_label : str, default="time"
         What the time axis shows, such as "days from surgery".
     ax : matplotlib Axes, optional
-        Where to draw; a new figure by default. What does not fit at its size is drawn smaller,
-        text included.
+        Where to draw; a new figure by default. A tree that does not fit is drawn smaller, with
+        its text.
 
     Returns
     -------
@@ -106,19 +106,21 @@ def plot_tree(
     if width is not None:
         check_real("width", width, 1.0)
     check_choice("direction", direction, ("auto", "down", "across"))
-    if not 0 < confidence < 1:
-        raise InvalidParameterError(f"confidence must lie in (0, 1); got {confidence!r}")
     if ax is not None and width is not None:
         raise ValueError("width is that of a new figure; it does not go with ax")
-    panels = panels_of(fitted, confidence, str(time_label))
-    ruler = Ruler()
+    view = View(fitted, confidence, str(time_label))
+    painter = painter_of(view, InchRuler())
+    # Of leaves side by side.
+    needed = len(view.n) * painter.narrowest + 0.4
 
     def arranged(wide: float) -> Arrangement:
-        kind = _direction(direction, panels, wide)
-        return kind(fitted, panels, ruler, wide)
+        is_down = direction == "down" or (direction == "auto" and needed <= wide)
+        return (Down if is_down else Across)(painter, wide)
 
     if ax is None:
-        wide = min(_PAGE, _LEAF * max(2, len(panels.n))) if width is None else float(width)
+        wide = min(_PAGE, _LEAF * max(2, len(view.n))) if width is None else float(width)
+        if width is None and direction == "down":
+            wide = max(wide, needed)
         arrangement = arranged(wide)
         figure = new_figure(wide, arrangement.height, dpi=_DPI)
         axes: Axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
@@ -130,10 +132,3 @@ def plot_tree(
         scale *= _STEP
     arrangement.draw(Sheet(ax, box.width / scale, box.height / scale, scale))
     return ax
-
-
-def _direction(direction: str, panels: Panels, width: float) -> type[Arrangement]:
-    fits = len(panels.n) * panels.narrowest + 0.4 <= width
-    if direction == "down" or (direction == "auto" and fits):
-        return Down
-    return Across

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from bristlecone._data.texts import number
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.decisions import Decision, tree_decisions
 from bristlecone._encoder.design import DesignEncoder
@@ -14,7 +15,6 @@ from bristlecone._encoder.numeric import NumericColumns
 from bristlecone._encoder.schema import ColumnSchema
 from bristlecone._soft.tree import SoftTree
 from bristlecone._view.fitted import FittedTree
-from bristlecone.report._charts import number
 
 __all__ = ["Case", "Field", "case"]
 
@@ -87,12 +87,11 @@ def case(tree: FittedTree) -> Case:
         return _soft(tree.tree_, encoder)
     if not isinstance(encoder, (BinaryEncoder, NumericColumns)):
         return Case(
-            refusal="There is no form to fill in: the questions were made by an encoder of the "
-            f"user's own ({type(encoder).__name__}), which does not tell what they ask of the "
-            "columns."
+            refusal="There is no form: the binary features come from a custom encoder "
+            f"({type(encoder).__name__}), which does not say how they follow from the columns."
         )
     if tree.tree_.n_leaves == 1:
-        return Case(refusal="Every case falls into the only leaf; nothing is asked.")
+        return Case(refusal="The tree has a single leaf, so every case falls into it.")
     decisions = tree_decisions(encoder, tree.tree_)
     fields: dict[int, Field] = {}
     for decision in decisions.values():
@@ -166,7 +165,7 @@ def _schema_field(schema: ColumnSchema, handle_unknown: str, note: str) -> Field
 
 def _counts_as(fill: bool | float) -> str:
     told = ("no", "yes")[fill] if isinstance(fill, bool) else number(fill, 4)
-    return f"counts as {told}"
+    return f"treated as {told}"
 
 
 def _soft(tree: SoftTree, encoder: DesignEncoder) -> Case:
@@ -198,7 +197,7 @@ def _soft(tree: SoftTree, encoder: DesignEncoder) -> Case:
         design.append(plain)
     kept = [j for j, _ in parts]
     if not fields:
-        return Case(refusal="The splits weigh no column: every case has the same leaves.")
+        return Case(refusal="No split uses a column, so all cases fall into the same leaves.")
     return Case(
         fields=tuple(fields),
         data={

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bristlecone._data.outcomes import as_structured, check_survival
-from bristlecone._leaves.base import SurvivalLeaves
-from bristlecone._leaves.labels import ClassLeaves
-from bristlecone._leaves.means import MeanLeaves
-from bristlecone._view.fitted import FittedTree, check_tree
-from bristlecone._view.palette import leaf_colours
-from bristlecone.curves import kaplan_meier
+from bristlecone._data.texts import number, percent, round_numbers
+from bristlecone._leaves.shown import interval
+from bristlecone._view.calibration import calibrations
+from bristlecone._view.fitted import FittedTree
+from bristlecone._view.sizes import Scores, scores_of, trees_of
 from bristlecone.exceptions import InvalidParameterError
-from bristlecone.report._charts import Area, number, round_numbers
+from bristlecone.report._charts import Area
 
 __all__ = ["Extra", "held_out", "size_path"]
-
-Floats = NDArray[np.float64]
 
 _SHORT = {
     "optimal": "optimal",
@@ -30,10 +24,10 @@ _SHORT = {
     "memory_limit": "stopped at the memory limit",
     "interrupted": "interrupted",
 }
+_CHOSEN, _OTHER = "#0b5cad", "#55636f"
 
 
-@dataclass(frozen=True)
-class Point:
+class Point(NamedTuple):
     """A point of a chart, with the limits of its height where they are known."""
 
     x: float
@@ -45,94 +39,112 @@ class Point:
     is_marked: bool = False
 
 
-@dataclass(frozen=True)
-class Chart:
-    """Points over two axes, and a line: through them, or where both numbers are equal."""
-
-    area: Area
-    ticks: list[tuple[float, str]]
-    heights: list[tuple[float, str]]
-    x_label: str
-    y_label: str
-    points: list[Point]
-    line: str
-
-    @property
-    def width(self) -> float:
-        """Of the whole picture."""
-        return self.area.right + 12
-
-    @property
-    def height(self) -> float:
-        """Of the whole picture."""
-        return self.area.bottom + 42
-
-
-@dataclass(frozen=True)
-class Extra:
-    """A section: text, chart and table."""
+class Extra(NamedTuple):
+    """A section: text, charts and table."""
 
     title: str
     text: str
-    chart: Chart
+    charts: list[dict[str, Any]]
     heads: list[str]
-    rows: list[list[str]] = field(default_factory=list)
+    rows: list[list[str]]
 
 
 def _chart(
-    x: tuple[float, float], y: tuple[float, float], labels: tuple[str, str], square: bool
-) -> Chart:
-    area = Area(62.0, 10.0, 300.0 if square else 380.0, 300.0 if square else 230.0, x, y)
-    return Chart(
-        area=area,
-        ticks=[(area.across(value), number(value)) for value in round_numbers(*x, 6)],
-        heights=[(area.down(value), number(value)) for value in round_numbers(*y, 6)],
-        x_label=labels[0],
-        y_label=labels[1],
-        points=[],
-        line="",
-    )
+    labels: tuple[str, str],
+    points: list[tuple[Any, ...]],
+    x: tuple[float, float],
+    y: tuple[float, float],
+    *,
+    diagonal: bool,
+) -> dict[str, Any]:
+    """Chart of points (x, y, low, high, colour, label, is marked), for the template.
+
+    Its line goes through them, or is where both numbers are equal.
+    """
+    area = Area(66.0, 10.0, 300.0 if diagonal else 380.0, 300.0 if diagonal else 230.0, x, y)
+    placed = []
+    for at, height, low, high, *rest in points:
+        ends = [area.down(float(np.clip(limit, *y))) for limit in (low, high)]
+        known = ends if np.isfinite(low) else [None, None]
+        placed.append(Point(area.across(at), area.down(height), *known, *rest))
+    line = "M" + "L".join(f"{point.x:g} {point.y:g}" for point in placed)
+    if diagonal:
+        line = f"M{area.left:g} {area.bottom:g}L{area.right:g} {area.top:g}"
+    return {
+        "area": area,
+        "width": area.right + 16,
+        "height": area.bottom + 42,
+        "ticks": [(area.across(value), number(value)) for value in round_numbers(*x, 6)],
+        "heights": [(area.down(value), number(value)) for value in round_numbers(*y, 6)],
+        "labels": labels,
+        "points": placed,
+        "line": line,
+    }
 
 
-def size_path(trees: Sequence[Any], shown: FittedTree) -> Extra:
-    """Objective by number of leaves of trees, as ``size_path`` gives them."""
-    if not trees:
-        raise InvalidParameterError("size_path holds no tree")
-    paths = [check_tree(tree, "size_path") for tree in trees]
-    leaves = [int(tree.tree_.n_leaves) for tree in paths]
-    values = [tree.certificate_.objective_value for tree in paths]
-    statuses = [tree.certificate_.status for tree in paths]
-    low, high = min(values), max(values)
+def _padded(values: Any) -> tuple[float, float]:
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
     room = 0.05 * (high - low) or 0.05 * abs(high) or 1.0
-    limits = float(min(leaves)), float(max(leaves))
-    if limits[0] == limits[1]:
-        limits = limits[0] - 1, limits[1] + 1
-    chart = _chart(limits, (low - room, high + room), ("leaves", "objective"), square=False)
+    return low - room, high + room
+
+
+def size_path(path: Any, shown: FittedTree) -> Extra:
+    """Objective by number of leaves of a size path, or the scores that chose the size."""
+    scores = scores_of(path)
+    if scores is not None:
+        return _scores(scores)
+    trees = trees_of(path, "size_path")
+    values = [tree.certificate_.objective_value for _, tree in trees]
     own = int(shown.tree_.n_leaves)
-    points = [
-        Point(
-            x=chart.area.across(n),
-            y=chart.area.down(value),
-            low=None,
-            high=None,
-            colour="#0b5cad" if n == own else "#55636f",
-            label=f"{n} leaves: {number(value, 6)}",
-            is_marked=n == own,
-        )
-        for n, value in zip(leaves, values, strict=True)
-    ]
-    chart.points.extend(points)
-    line = "M" + "L".join(f"{point.x:g} {point.y:g}" for point in points)
+    points, rows = [], []
+    for (size, tree), value in zip(trees, values, strict=True):
+        leaves, status = int(tree.tree_.n_leaves), tree.certificate_.status
+        colour = _CHOSEN if leaves == own else _OTHER
+        label = f"{leaves} leaves: {number(value, 6)}"
+        points.append((size, value, np.nan, np.nan, colour, label, leaves == own))
+        depth = str(tree.tree_.max_depth)
+        rows.append([str(leaves), depth, number(value, 6), _SHORT.get(status, status)])
+    labels = "largest number of leaves", "objective"
+    ends = _sizes([size for size, _ in trees])
     return Extra(
         "Size path",
         "The best tree found of every number of leaves. More leaves never have a greater objective "
-        "on the training rows; whether they are worth it, rows that were held out tell.",
-        Chart(**{**chart.__dict__, "line": line}),
+        "on the training rows; rows that were held out show whether they are worth it.",
+        [_chart(labels, points, ends, _padded(values), diagonal=False)],
         ["leaves", "depth", "objective", "status"],
+        rows,
+    )
+
+
+def _sizes(sizes: list[int]) -> tuple[float, float]:
+    return (sizes[0] - 1.0, sizes[0] + 1.0) if len(sizes) == 1 else (sizes[0], sizes[-1])
+
+
+def _scores(scores: Scores) -> Extra:
+    known = [k for k, mean in enumerate(scores.mean) if np.isfinite(mean)]
+    points, rows, ends = [], [], []
+    for k in known:
+        size, mean, error = scores.sizes[k], float(scores.mean[k]), float(scores.error[k])
+        is_chosen = size == scores.chosen
+        colour, label = _CHOSEN if is_chosen else _OTHER, f"{size} leaves: {number(mean)}"
+        points.append((size, mean, mean - error, mean + error, colour, label, is_chosen))
+        ends += [mean, mean - error, mean + error]
+        rows.append([str(size), number(mean), number(error, 2), "chosen" if is_chosen else ""])
+    return Extra(
+        "Choice of the size",
+        f"Mean {scores.name} over the folds of a cross-validation, by the largest number of "
+        "leaves; bars are its standard error.",
         [
-            [str(n), str(tree.tree_.max_depth), number(value, 6), _SHORT.get(status, status)]
-            for n, tree, value, status in zip(leaves, paths, values, statuses, strict=True)
+            _chart(
+                ("largest number of leaves", scores.name),
+                points,
+                _sizes([scores.sizes[k] for k in known]),
+                _padded(ends),
+                diagonal=False,
+            )
         ],
+        ["largest number of leaves", "mean score", "standard error", ""],
+        rows,
     )
 
 
@@ -140,150 +152,37 @@ def held_out(tree: Any, X: Any, y: Any, times: Sequence[float], confidence: floa
     """Predicted against observed in every leaf, on rows that the fit has not seen."""
     if X is None or y is None:
         raise InvalidParameterError("X and y of held-out rows go together")
-    leaves = tree.leaves_
-    if isinstance(leaves, SurvivalLeaves):
-        return _survival(tree, X, y, times, confidence)
-    if isinstance(leaves, ClassLeaves):
-        return _classes(tree, X, np.asarray(y))
-    if isinstance(leaves, MeanLeaves):
-        return _means(tree, X, np.asarray(y, dtype=np.float64))
-    raise TypeError(
-        "held-out rows X and y are compared with trees for survival, classes and numbers; got a "
-        f"{type(tree).__name__}"
+    kind = tree.leaves_.compared
+    if not kind:
+        raise TypeError(
+            "held-out rows X and y are compared with trees for survival, classes and numbers; got "
+            f"a {type(tree).__name__}"
+        )
+    found = calibrations(tree, X, y, times=times, confidence=confidence, by_leaf=True)
+    charts, heads = [], ["leaf", "rows"]
+    rows = [[point.name.removeprefix("leaf "), f"{point.n:,}"] for point in found[0].points]
+    for quantity, points, _ in found:
+        drawn = []
+        for row, point in zip(rows, points, strict=True):
+            limits = interval(point.lower, point.upper, 3)
+            told = number(point.predicted, 3), number(point.observed, 3)
+            row += [told[0], f"{told[1]} {limits}".strip()]
+            if np.isfinite(point.observed):
+                text = f"{point.name}: predicted {told[0]}, observed {told[1]}"
+                drawn.append((*point[2:6], point.colour, text))
+        ends = (0.0, 1.0)
+        if kind == "means":
+            ends = _padded([value for one in drawn for value in one[:4]])
+        labels = f"predicted {quantity}", f"observed {quantity}"
+        heads += labels
+        charts.append(_chart(labels, drawn, ends, ends, diagonal=True))
+    score = f"{tree.leaves_.score_name}: {tree.score(X, y):.3f}"
+    return Extra(
+        "Calibration on held-out rows",
+        "Rows that were held out, by the leaf they fall into: what the tree predicts, and what was "
+        f"observed. On the line both are equal. Brackets and bars are {percent(confidence)} "
+        f"confidence limits. Score of these {sum(p.n for p in found[0].points):,} rows, {score}.",
+        charts,
+        heads,
+        rows,
     )
-
-
-_TEXT = (
-    "Rows that were held out, by the leaf they fall into: what the tree predicts, and what was "
-    "observed. On the line both are equal. {}"
-)
-
-
-def _survival(tree: Any, X: Any, y: Any, times: Sequence[float], confidence: float) -> Extra:
-    outcome = as_structured(check_survival(y))
-    leaf = tree.apply(X)
-    _check_length(len(leaf), len(outcome))
-    predicted = tree.predict_survival_function(X, times=list(times))
-    first = f"{number(times[0])}"
-    chart = _chart(
-        (0.0, 1.0),
-        (0.0, 1.0),
-        (f"predicted survival at {first}", f"observed survival at {first}"),
-        square=True,
-    )
-    heads = ["leaf", "rows", "events"]
-    for time in times:
-        heads += [f"predicted at {number(time)}", f"observed at {number(time)}"]
-    rows = []
-    for node, colour in leaf_colours(tree).items():
-        own = leaf == node
-        cells = [str(node), str(int(own.sum())), str(int(outcome["event"][own].sum()))]
-        curve = kaplan_meier(outcome[own]) if own.any() else None
-        for k, time in enumerate(times):
-            if curve is None or (time > curve.x[-1] and curve.y[-1] > 0):
-                cells += ["-", "-"]
-                continue
-            mean, observed = float(predicted[own, k].mean()), float(curve(time))
-            at = int(np.searchsorted(curve.x, time, side="right")) - 1
-            limits = curve.confidence_interval(confidence)
-            low, high = (float(limit[at]) if at >= 0 else 1.0 for limit in limits)
-            cells += [number(mean, 3), f"{number(observed, 3)} ({low:.3g} to {high:.3g})"]
-            if k == 0:
-                chart.points.append(_compared(chart, mean, observed, low, high, colour, node))
-        rows.append(cells)
-    text = _TEXT.format(
-        f"Brackets and bars: {100 * confidence:g} % confidence limits. Harrell's concordance index "
-        f"of these {len(outcome)} rows: {tree.score(X, outcome):.3f}."
-    )
-    return Extra("Calibration on held-out rows", text, _with_diagonal(chart), heads, rows)
-
-
-def _classes(tree: Any, X: Any, y: NDArray[Any]) -> Extra:
-    leaf = tree.apply(X)
-    _check_length(len(leaf), len(y))
-    shares, leaves = tree.predict_proba(X), tree.leaves_
-    chart = _chart((0.0, 1.0), (0.0, 1.0), ("predicted share", "observed share"), square=True)
-    rows = []
-    for k, (node, colour) in enumerate(leaf_colours(tree).items()):
-        own, label = leaf == node, leaves.labels[leaves.label[k]]
-        cells = [str(node), str(label), str(int(own.sum()))]
-        if own.any():
-            predicted = float(shares[own, leaves.label[k]].mean())
-            observed = float((y[own] == label).mean())
-            low, high = _wilson(observed, int(own.sum()))
-            cells += [number(predicted, 3), f"{number(observed, 3)} ({low:.3g} to {high:.3g})"]
-            chart.points.append(_compared(chart, predicted, observed, low, high, colour, node))
-        else:
-            cells += ["-", "-"]
-        rows.append(cells)
-    text = _TEXT.format(
-        "Shares are those of the leaf's own class, with 95 % limits of Wilson (1927). Mean "
-        f"accuracy of these {len(y)} rows: {tree.score(X, y):.3f}."
-    )
-    heads = ["leaf", "class", "rows", "predicted share", "observed share"]
-    return Extra("Calibration on held-out rows", text, _with_diagonal(chart), heads, rows)
-
-
-def _wilson(share: float, n: int, z: float = 1.959964) -> tuple[float, float]:
-    """Limits of a share; Wilson, Journal of the American Statistical Association 22 (1927)."""
-    middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
-    half = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-    return max(0.0, float(middle - half)), min(1.0, float(middle + half))
-
-
-def _means(tree: Any, X: Any, y: Floats) -> Extra:
-    leaf = tree.apply(X)
-    _check_length(len(leaf), len(y))
-    predicted, found = tree.leaves_.predicted, []
-    for node, mean in zip(tree.tree_.leaves.tolist(), predicted.tolist(), strict=True):
-        own = y[leaf == node]
-        if own.size:
-            error = float(own.std(ddof=1) / np.sqrt(own.size)) if own.size > 1 else np.nan
-            found.append((node, mean, float(own.mean()), error, own.size))
-    observed = [value for _, _, value, *_ in found]
-    values = [*predicted.tolist(), *observed]
-    room = 0.05 * (max(values) - min(values)) or 1.0
-    limits = min(values) - room, max(values) + room
-    chart = _chart(limits, limits, ("predicted mean", "observed mean"), square=True)
-    colours = leaf_colours(tree)
-    rows = []
-    for node, mean, value, error, n in found:
-        low, high = (value - 1.96 * error, value + 1.96 * error) if error == error else (None, None)
-        chart.points.append(_compared(chart, mean, value, low, high, colours[node], node))
-        told = f"{number(value)} ± {number(error, 3)}"
-        rows.append([str(node), str(n), number(mean), told])
-    text = _TEXT.format(
-        "± is the standard error, bars are 1.96 of it. R² of these "
-        f"{len(y)} rows: {tree.score(X, y):.3f}."
-    )
-    heads = ["leaf", "rows", "predicted mean", "observed mean"]
-    return Extra("Calibration on held-out rows", text, _with_diagonal(chart), heads, rows)
-
-
-def _compared(
-    chart: Chart,
-    predicted: float,
-    observed: float,
-    low: float | None,
-    high: float | None,
-    colour: str,
-    node: int,
-) -> Point:
-    least, most = chart.area.y
-    ends = [
-        None if end is None else chart.area.down(min(max(end, least), most)) for end in (low, high)
-    ]
-    label = f"leaf {node}: predicted {number(predicted)}, observed {number(observed)}"
-    x, y = chart.area.across(predicted), chart.area.down(observed)
-    return Point(x, y, ends[0], ends[1], colour, label)
-
-
-def _with_diagonal(chart: Chart) -> Chart:
-    area = chart.area
-    line = f"M{area.left:g} {area.bottom:g}L{area.right:g} {area.top:g}"
-    return Chart(**{**chart.__dict__, "line": line})
-
-
-def _check_length(rows: int, outcomes: int) -> None:
-    if rows != outcomes:
-        raise InvalidParameterError(f"X has {rows} held-out rows, but y has {outcomes} outcomes")

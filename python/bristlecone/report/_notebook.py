@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from bristlecone._data.texts import counted
 from bristlecone._view.fitted import FittedTree
+from bristlecone._view.view import View
 from bristlecone.report._drawing import draw
-from bristlecone.report._page import kind_of
-from bristlecone.report._panels import panels
 from bristlecone.report._proof import proof
 from bristlecone.report._rendering import rendered, source
 from bristlecone.report._table import leaf_table
@@ -23,19 +23,18 @@ def notebook_html(tree: FittedTree) -> str:
     ImportError
         Without Jinja2.
     """
-    shown = panels(tree, "time", _CONFIDENCE)
+    view = View(tree, _CONFIDENCE, "time")
     table = leaf_table(tree, [], _CONFIDENCE, "time")
-    count = int(tree.tree_.n_node_samples[0])
-    leaves = tree.tree_.n_leaves
+    n, leaves = int(tree.tree_.n_node_samples[0]), tree.tree_.n_leaves
     return rendered(
         "notebook.html.j2",
         title=" ".join(repr(tree).split()),
-        kind=kind_of(tree),
-        size=f"{count} rows, {leaves} {'leaf' if leaves == 1 else 'leaves'}",
+        kind=tree.leaves_.tree_kind,
+        size=f"{counted(n, 'row')}, {counted(leaves, 'leaf')}",
         drawn=source("drawn.css"),
         style=source("notebook.css"),
-        drawing=draw(tree, shown, table),
+        drawing=draw(view, table),
         table=table,
-        legend=shown.legend,
+        legend=view.shown.caption,
         proof=proof(tree),
     )

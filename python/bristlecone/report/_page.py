@@ -6,29 +6,24 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from bristlecone._leaves.base import SurvivalLeaves
-from bristlecone._leaves.labels import ClassLeaves, LabelLeaves
-from bristlecone._leaves.means import MeanLeaves
 from bristlecone._model.files import write_files
-from bristlecone._soft.tree import SoftTree
-from bristlecone._view.fitted import FittedTree, check_tree
-from bristlecone.exceptions import InvalidParameterError
+from bristlecone._view.fitted import check_tree
+from bristlecone._view.view import View
 from bristlecone.report._case import case
 from bristlecone.report._drawing import draw
 from bristlecone.report._extras import held_out
 from bristlecone.report._extras import size_path as path_section
-from bristlecone.report._overview import overview
-from bristlecone.report._panels import panels
+from bristlecone.report._panels import overview
 from bristlecone.report._proof import proof, settings
 from bristlecone.report._rendering import check_engine, rendered, source
 from bristlecone.report._table import leaf_table
 
-__all__ = ["html_report", "kind_of"]
+__all__ = ["html_report"]
 
 _SOFT = (
-    "Every split weighs many columns: its bars are the largest weights, of columns scaled to lie "
-    "between 0 and 1. The greater the weighted sum, the more probable is yes; above 0 it is more "
-    "probable than no."
+    "Every split weighs many columns. Its bars are the largest weights, for columns scaled to "
+    "[0, 1]: a bar to the left means that larger values make yes more probable, a bar to the right "
+    "no."
 )
 
 
@@ -58,22 +53,24 @@ def html_report(
     tree : fitted tree
         Of any estimator of this package.
     path : str or path-like, optional
-        File to write the page to, too. It is replaced only when the page is complete.
+        File that the page is also written to. It is replaced only when the page is complete.
     title, about : str
         Headline (by default the kind of tree), and a line below it.
     time_label : str
         Label of the time axes, with the unit: "days from surgery".
     times : sequence of float, optional
-        Times at which the leaf table tells the survival; two round ones by default.
+        Times at which the leaf table shows survival, and at which survival is compared with ``y``;
+        two round ones by default.
     confidence : float, default=0.95
-        Of intervals and bands.
-    size_path : sequence of fitted trees, optional
-        What ``tree.size_path`` gave: a section with objective and status by number of leaves.
+        Level of intervals and bands.
+    size_path : sequence of fitted trees, or a fitted TreeSizeCV, optional
+        Adds a section: objective and status by number of leaves for what ``tree.size_path``
+        returned, the mean scores over the folds for a ``TreeSizeCV``.
     X, y : optional
-        Rows held out, with their outcomes: a section that compares what is predicted with what was
-        observed. Of trees for survival, classes and numbers.
+        Held-out rows with their outcomes. Adds a section that compares predictions with
+        observations, for trees that predict survival, classes or numbers.
     command : str
-        Command line that made the tree, to be shown.
+        Command line that made the tree, which the page shows.
 
     Returns
     -------
@@ -83,7 +80,7 @@ def html_report(
     Raises
     ------
     TypeError
-        When ``tree`` is no tree of this package, or has leaves that ``y`` cannot be compared with.
+        When ``tree`` is no tree of this package, or its predictions cannot be compared with ``y``.
     NotFittedError, InfeasibleError
         When it has no tree.
     InvalidParameterError
@@ -107,31 +104,28 @@ def html_report(
     """
     check_engine()
     check_tree(tree, "html_report")
-    if not 0 < confidence < 1:
-        raise InvalidParameterError(f"confidence must lie in (0, 1); got {confidence!r}")
-    shown = panels(tree, time_label, confidence)
-    curves = shown.survival
+    view = View(tree, confidence, time_label)
     if times is None:
-        times = [] if curves is None else curves.times
+        times = view.default_times() if view.has_curves else []
     extras = [] if size_path is None else [path_section(size_path, tree)]
     if X is not None or y is not None:
         extras.append(held_out(tree, X, y, times, confidence))
     table = leaf_table(tree, times, confidence, time_label)
-    drawing = draw(tree, shown, table)
+    drawing = draw(view, table)
     form = case(tree)
     own, of_encoder = settings(tree)
     page = rendered(
         "page.html.j2",
-        title=kind_of(tree) if title is None else title,
+        title=tree.leaves_.tree_kind if title is None else title,
         about=about,
         drawn=source("drawn.css"),
         style=source("page.css"),
         script=source("page.js"),
         drawing=drawing,
-        legend=shown.legend,
-        told=_SOFT if isinstance(tree.tree_, SoftTree) else "",
+        legend=view.shown.caption,
+        told=_SOFT if view.is_soft else "",
         case=form,
-        overview=None if curves is None else overview(curves, drawing),
+        overview=overview(view) if view.has_curves else None,
         table=table,
         proof=proof(tree),
         extras=extras,
@@ -145,16 +139,3 @@ def html_report(
     if path is not None:
         write_files({path: page})
     return page
-
-
-def kind_of(tree: FittedTree) -> str:
-    """What a tree is, by its leaves."""
-    if isinstance(tree.tree_, SoftTree):
-        return "Soft survival tree"
-    kinds = (
-        (SurvivalLeaves, "Survival tree"),
-        (ClassLeaves, "Classification tree"),
-        (LabelLeaves, "Policy tree"),
-        (MeanLeaves, "Regression tree"),
-    )
-    return next((name for kind, name in kinds if isinstance(tree.leaves_, kind)), "Decision tree")

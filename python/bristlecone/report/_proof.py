@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bristlecone._data.texts import number
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.rules import list_questions, questions
 from bristlecone._search.certificate import Certificate
 from bristlecone._soft.tree import SoftTree
 from bristlecone._view.fitted import FittedTree, check_tree
-from bristlecone.report._charts import number
 
 __all__ = ["Proof", "Setting", "certificate", "headline", "proof", "settings"]
 
@@ -92,8 +92,8 @@ def headline(found: Certificate) -> str:
     if found.structure is not None:
         first = headline(found.structure)
         return (
-            "The leaves are of other rows than the questions; nothing is proven on them. The "
-            f"questions, of {found.structure.n_samples} rows: {first[:1].lower()}{first[1:]}"
+            "The leaves were estimated again on other rows, for which nothing is proven. The "
+            f"splits, found on {found.structure.n_samples:,} rows: {first[:1].lower()}{first[1:]}"
         )
     over = f"among trees over these {len(found.binary_features)} binary features"
     if found.status == "optimal":
@@ -103,8 +103,8 @@ def headline(found: Certificate) -> str:
     if found.status in _STOPPED:
         return f"{_STOPPED[found.status]}: the best tree found so far, not proven optimal {over}."
     if found.status == "grown":
-        return "Grown one best split after the other; nothing is proven of it."
-    return "Trained from several starts; that no other tree is better is not proven."
+        return "Grown greedily, one split at a time: nothing is proven about other trees."
+    return "Trained from several starting points: nothing is proven about other trees."
 
 
 def proof(tree: FittedTree) -> Proof:

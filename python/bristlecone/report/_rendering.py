@@ -6,7 +6,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from bristlecone.report._charts import wrapped
+from bristlecone._view.ruler import Ruler
 
 __all__ = ["check_engine", "rendered", "source"]
 
@@ -33,9 +33,15 @@ def _environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["fit"] = lambda text, width, size: wrapped(str(text), width, size, 1)[0]
+    environment.filters["fit"] = lambda text, width, size: Ruler().wrap(
+        str(text), width, size, most=1
+    )[0]
     environment.policies["json.dumps_kwargs"] = {"sort_keys": True, "allow_nan": False}
     return environment
+
+
+def _fit(text: object, width: float, size: float) -> str:
+    return Ruler().wrap(str(text), width, size, most=1)[0]
 
 
 def rendered(name: str, **values: Any) -> str:

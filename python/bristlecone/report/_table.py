@@ -9,23 +9,12 @@ from typing import Any
 
 import narwhals as nw
 
-from bristlecone._leaves.base import SurvivalLeaves
-from bristlecone._leaves.labels import ClassLeaves, LabelLeaves
-from bristlecone._leaves.survival import StepLeaves
+from bristlecone._data.texts import number, percent
+from bristlecone._leaves.shown import interval
 from bristlecone._view.fitted import FittedTree
-from bristlecone.report._charts import number
 
 __all__ = ["Cell", "Column", "Table", "leaf_columns", "leaf_table"]
 
-_HEADS = {
-    "n_samples": "rows",
-    "n_events": "events",
-    "theta": "relative hazard θ",
-    "hazard_ratio": "hazard ratio to all rows",
-    "logrank_p": "log-rank p",
-    "label": "label",
-    "price": "price of the questions",
-}
 # Names of the ends of an interval, and of a standard error, behind that of the value.
 _LOWER, _UPPER, _ERROR = "_lower", "_upper", "_error"
 
@@ -98,7 +87,7 @@ def leaf_table(
     for name in [name for name in values if name.startswith("survival_")]:
         if values[name] == values.get(name.replace("survival", "kaplan_meier", 1)):
             del values[name]
-    tau = values.pop("tau", [0.0])[0]
+    values.pop("tau", None)
     columns = []
     for name, column in values.items():
         if name.endswith((_LOWER, _UPPER, _ERROR)) and name.rpartition("_")[0] in values:
@@ -109,7 +98,8 @@ def leaf_table(
             for value, limit in zip(column, limits, strict=True)
         )
         is_number = all(isinstance(cell.key, float) or cell.key is None for cell in cells)
-        head = _head(tree, name, time_label, tau)
+        head = tree.leaves_.heading(name, time_label)
+        head += " ± standard error" if f"{name}{_ERROR}" in values else ""
         columns.append(Column(name, head, cells, is_number))
     return Table(tuple(columns), tuple(nodes), tuple(rules), _note(values, confidence))
 
@@ -118,10 +108,9 @@ def _limits(name: str, values: dict[str, list[Any]]) -> list[str]:
     """Intervals or standard errors of a column, in words; empty if it has none."""
     lower, upper = values.get(f"{name}{_LOWER}"), values.get(f"{name}{_UPPER}")
     if lower is not None and upper is not None:
-        limits = zip(map(_limit, lower), map(_limit, upper), strict=True)
-        return ["" if pair == ("-", "-") else f"({pair[0]} to {pair[1]})" for pair in limits]
+        return [interval(*limits, 3) for limits in zip(lower, upper, strict=True)]
     error = values.get(f"{name}{_ERROR}")
-    return [] if error is None else [f"± {_limit(of)}" for of in error]
+    return [] if error is None else [f"± {number(of, 3)}" if of and of > 0 else "" for of in error]
 
 
 def _text(name: str, value: Any) -> str:
@@ -131,13 +120,9 @@ def _text(name: str, value: Any) -> str:
         return number(value) if math.isfinite(value) else "not reached"
     if name.endswith("_p"):
         if math.isnan(value):
-            return "-"
+            return "–"
         return "< 0.001" if value < 0.001 else f"{value:.3f}"
     return number(value, 3 if name.startswith(("survival_", "kaplan_meier_")) else 4)
-
-
-def _limit(value: Any) -> str:
-    return "-" if value is None else number(value, 3)
 
 
 def _key(value: Any) -> float | str | None:
@@ -146,40 +131,15 @@ def _key(value: Any) -> float | str | None:
     return None if value is None else str(value)
 
 
-def _head(tree: FittedTree, name: str, time_label: str, tau: float) -> str:
-    leaves = tree.leaves_
-    is_class = isinstance(leaves, ClassLeaves)
-    if name in _HEADS:
-        return "treatment" if name == "label" and not is_class else _HEADS[name]
-    if isinstance(leaves, SurvivalLeaves):
-        if name == "median":
-            return "median" if time_label == "time" else f"median ({time_label})"
-        if name == "model_median":
-            return "median of the model"
-        if name == "risk" and isinstance(leaves, StepLeaves) and leaves.by_theta:
-            return "predicted θ"
-        if name == "rmst":
-            return f"mean up to {number(tau)} ± standard error"
-        for start, told in (("survival_", "predicted survival"), ("kaplan_meier_", "survival")):
-            if name.startswith(start):
-                return f"{told} at {name.removeprefix(start)}"
-    start, _, rest = name.partition("_")
-    if start == "share" and rest:
-        return f"share of {rest}"
-    if start == "value" and rest and isinstance(leaves, LabelLeaves):
-        return f"weight of {rest}" if is_class else f"value of {rest}"
-    return name.replace("_", " ")
-
-
 def _note(values: dict[str, list[Any]], confidence: float) -> str:
     """What intervals and tests of leaves do not know."""
     intervals = any(name.endswith(_LOWER) for name in values)
     tests = any(name.endswith("_p") for name in values)
     if not intervals and not tests:
         return ""
-    told = f"In brackets: {100 * confidence:g} % confidence limits, - where one is not reached. "
+    told = f"In brackets: {percent(confidence)} confidence limits, – where one is not reached. "
     what = "They and the p-values" if tests else "They"
     return (
-        f"{told * intervals}{what} take the leaves as given: they do not know that the splits were "
-        "chosen by these same rows, and are too narrow for that."
+        f"{told * intervals}{what} take the leaves as given. The splits were chosen to tell these "
+        "same rows apart, so differences look larger and more certain than they are."
     )

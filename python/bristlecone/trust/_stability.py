@@ -14,9 +14,6 @@ from sklearn.utils import check_random_state
 from bristlecone._data.checks import check_integer
 from bristlecone._data.frame import native_frame
 from bristlecone._estimators.searched import Again
-from bristlecone._leaves.base import SurvivalLeaves
-from bristlecone._leaves.labels import ClassLeaves, LabelLeaves
-from bristlecone._leaves.means import MeanLeaves
 from bristlecone._leaves.minimum import smallest_leaf
 from bristlecone._search.engine import Problem
 from bristlecone._tree import NO_FEATURE
@@ -203,7 +200,7 @@ class _Tally:
     @property
     def tau(self) -> float:
         leaves = self.tree.leaves_
-        return leaves.common_follow_up if isinstance(leaves, SurvivalLeaves) else np.nan
+        return leaves.common_follow_up if leaves.compared == "survival" else np.nan
 
     def add(self, other: Any, drawn: NDArray[np.int64]) -> None:
         """Count a tree of these rows."""
@@ -310,14 +307,14 @@ def _predictions(
 ) -> Floats:
     """What a tree predicts of every row; of classes the share of the label of its leaf ``of``."""
     leaves = tree.leaves_
-    if isinstance(leaves, SurvivalLeaves):
+    if leaves.compared == "survival":
         return leaves.rmst(leaf, tau)
-    if isinstance(leaves, ClassLeaves):
+    if leaves.compared == "shares":
         label = (tree if like is None else like).leaves_.label[of]
         return leaves.shares[leaf, label]
-    if isinstance(leaves, MeanLeaves):
+    if leaves.compared == "means":
         return leaves.predicted[leaf]
-    if isinstance(leaves, LabelLeaves):
+    if leaves.has_labels:
         return leaves.values[leaf, leaves.label[leaf]]
     return np.full(len(leaf), np.nan)
 
@@ -326,14 +323,14 @@ def _score(tree: Any, leaf: NDArray[np.int64], data: Any, rows: NDArray[np.int64
     """``score`` of a tree on some training rows; NaN for trees that are scored by more."""
     leaves, at = tree.leaves_, leaf[rows]
     weight = None if data.weight is None else data.weight[rows]
-    if isinstance(leaves, SurvivalLeaves):
+    if leaves.compared == "survival":
         event, time = data.event[rows], data.time[rows]
         entry = None if data.entry is None else data.entry[rows]
         risk = leaves.ranks(at)
         found = concordance_index_censored(event, time, risk, entry=entry, sample_weight=weight)
         return float(found.cindex)
-    if isinstance(leaves, ClassLeaves):
+    if leaves.compared == "shares":
         return float(np.average(leaves.label[at] == data.labels[rows], weights=weight))
-    if isinstance(leaves, MeanLeaves):
+    if leaves.compared == "means":
         return float(r2_score(data.target[rows], leaves.predicted[at], sample_weight=weight))
     return np.nan

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from dataclasses import dataclass
+from html import escape
 from typing import Literal
 
 __all__ = ["Check", "Verification"]
@@ -47,10 +48,18 @@ class Check:
     result: Literal["passed", "failed", "not checked"]
     reason: str = ""
 
+    @property
+    def _words(self) -> str:
+        """What was found, and the reason."""
+        text = self.found
+        if self.result == "failed":
+            text = f"{text}; expected {self.expected}"
+        return "; ".join(filter(None, (text, self.reason)))
+
 
 @dataclass(frozen=True)
 class Verification:
-    """All checks of a tree; as text a short table.
+    """All checks of a tree; as text, and in notebooks, a short table.
 
     Parameters
     ----------
@@ -98,23 +107,34 @@ class Verification:
                 return check
         raise KeyError(name)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         width = max(len(check.name) for check in self.checks)
         lines = []
         for check in self.checks:
-            text = check.found
-            if check.result == "failed":
-                text = f"{check.found}; expected {check.expected}"
-            if check.reason:
-                text = f"{text}; {check.reason}" if text else check.reason
+            text = check._words
             start = f"{check.name:{width}}  {check.result:11}  "
             filled = textwrap.wrap(text, max(_WIDTH - len(start), 20)) or [""]
             lines.append(start + filled[0])
             lines += [" " * len(start) + line for line in filled[1:]]
+        table = "\n".join(line.rstrip() for line in lines)
+        return f"{self.subject}\n\n{table}\n\n{self._counts}"
+
+    @property
+    def _counts(self) -> str:
         counts = [f"{len(self.checks) - len(self.failed) - len(self.not_checked)} checks passed"]
         if self.failed:
             counts.append(f"{len(self.failed)} failed")
         if self.not_checked:
             counts.append(f"{len(self.not_checked)} not checked")
-        table = "\n".join(line.rstrip() for line in lines)
-        return f"{self.subject}\n\n{table}\n\n{', '.join(counts)}"
+        return ", ".join(counts)
+
+    def _repr_html_(self) -> str:
+        """Table of the checks, which notebooks show."""
+        rows = "".join(
+            f"<tr><th>{escape(check.name)}</th><td>{check.result}</td>"
+            f"<td>{escape(check._words)}</td></tr>"
+            for check in self.checks
+        )
+        head = "<tr><th>check</th><th>result</th><th>found</th></tr>"
+        table = f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
+        return f"<p>{escape(self.subject)}</p>{table}<p>{self._counts}</p>"

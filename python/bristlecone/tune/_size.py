@@ -314,6 +314,18 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
         mapping = mapping.add(caller="score", callee="score")
         return MetadataRouter(owner=self).add(estimator=self.estimator, method_mapping=mapping)
 
+    # In notebooks a fitted search is shown as its best tree.
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        fitted = self.__dict__.get("best_estimator_", super())
+        shown: Callable[[], str] = fitted._repr_html_
+        return shown
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        fitted = self.__dict__.get("best_estimator_", super())
+        bundle: dict[str, str] = fitted._repr_mimebundle_(**kwargs)
+        return bundle | {"text/plain": repr(self)}
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "best_estimator_")
 
@@ -341,7 +353,7 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
     decision_path = _method("decision_path")
     leaf_table = _method("leaf_table")
     describe = _method("describe")
-    missing_text = _method("missing_text")
+    _missing_text = _method("_missing_text")
     _check_fitted = _method("_check_fitted")
     to_json = _method("to_json")
     get_depth = _method("get_depth")

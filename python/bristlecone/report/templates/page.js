@@ -391,7 +391,7 @@
       }
       if (found.leaf === undefined) {
         const name = one("label, legend", fields[found.field]).firstChild.textContent.trim();
-        const begin = data.case.design ? "Every column counts; next:" : "Begin with";
+        const begin = data.case.design ? "All columns are needed; next:" : "Begin with";
         told.push(made("p", found.path.length ? `Next: ${name}` : `${begin} ${name}.`));
         output.replaceChildren(...told);
         return;
@@ -406,7 +406,7 @@
         const bar = made("i");
         bar.style.width = `${100 * chance}%`;
         bar.style.background = one(".swatch", one(`.legend [data-leaf="${leaf}"], tr[data-leaf="${leaf}"]`)).style.background;
-        row.append(made("span", `leaf ${leaf}`), bar, made("span", `${(100 * chance).toPrecision(3)} %`));
+        row.append(made("span", `leaf ${leaf}`), bar, made("span", `${(100 * chance).toPrecision(3)}%`));
         row.dataset.chance = chance;
         told.push(row);
       });

@@ -1,0 +1,152 @@
+"""What the leaves of a tree show of themselves, without a picture: plot and report paint it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone._data.texts import number
+from bristlecone._leaves.follow_up import FollowUp
+from bristlecone.curves import KaplanMeier
+
+__all__ = ["Bar", "Bars", "Box", "Curve", "Fact", "LeafShown", "Shown", "interval"]
+
+Floats = NDArray[np.float64]
+
+
+class Fact(NamedTuple):
+    """A number of a leaf in words; ``is_drawn`` says that its panel tells it, too."""
+
+    name: str
+    text: str
+    interval: str = ""
+    is_drawn: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Survival of one leaf.
+
+    Parameters
+    ----------
+    times, survival : array of float, shape (n_times,)
+        The curve that the tree predicts; for leaves with a curve per row, that of a typical row.
+    is_step : bool
+        Whether it is a step function, which falls at ``times``; otherwise it is smooth.
+    estimate : KaplanMeier or None
+        Of the training rows of the leaf; None if it has none.
+    lower, upper : array of float
+        Confidence limits at the times of ``estimate``.
+    follow_up : FollowUp
+        Its training rows by the times at which they left.
+    """
+
+    times: Floats
+    survival: Floats
+    is_step: bool
+    estimate: KaplanMeier | None
+    lower: Floats
+    upper: Floats
+    follow_up: FollowUp
+
+    @property
+    def end(self) -> float:
+        """Last time of the rows of the leaf; 0 without rows."""
+        return float(self.follow_up.times[-1]) if self.estimate is not None else 0.0
+
+    @property
+    def censored(self) -> Floats:
+        """Distinct times at which rows were censored."""
+        return self.follow_up.times[self.follow_up.censored > 0]
+
+    @property
+    def is_estimate(self) -> bool:
+        """Whether the predicted curve is the Kaplan–Meier estimate as far as there are rows."""
+        if self.estimate is None:
+            return True
+        within = self.times <= self.end
+        observed = np.asarray(self.estimate(self.times[within]))
+        return bool(np.allclose(observed, self.survival[within], rtol=0, atol=1e-9))
+
+
+class Bar(NamedTuple):
+    """A label with its value; ``place`` is that of its colour."""
+
+    name: str
+    value: float
+    text: str
+    place: int
+    is_chosen: bool
+
+
+class Bars(tuple[Bar, ...]):
+    """The labels of one leaf with their values."""
+
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """Training values of one leaf.
+
+    Parameters
+    ----------
+    levels : list of float
+        Minimum, 5%, 25%, 50%, 75% and 95% quantile, maximum.
+    predicted : float
+    """
+
+    levels: list[float]
+    predicted: float
+
+
+@dataclass(frozen=True, eq=False)
+class LeafShown:
+    """One leaf.
+
+    Parameters
+    ----------
+    headline : str
+        What it predicts, in a few words.
+    panel : Curve, Bars, Box or None
+        What is drawn.
+    facts : sequence of Fact
+    name : str
+        The label that it gives, if it gives one.
+    n_events : int or None
+        Of survival: rows with an event.
+    """
+
+    headline: str
+    panel: Curve | Bars | Box | None
+    facts: tuple[Fact, ...] = ()
+    name: str = ""
+    n_events: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """All leaves, left to right.
+
+    Parameters
+    ----------
+    leaves : tuple of LeafShown
+    span : tuple of (float, float)
+        Ends of the axis that all panels share.
+    caption : str
+        What the panels show.
+    has_model : bool
+        Whether the predicted curves differ from the Kaplan–Meier estimates, so both are drawn.
+    """
+
+    leaves: tuple[LeafShown, ...]
+    span: tuple[float, float] = (0.0, 1.0)
+    caption: str = ""
+    has_model: bool = False
+
+
+def interval(low: float | None, high: float | None, digits: int = 4) -> str:
+    """Confidence limits in words; empty where neither is known or reached."""
+    texts = number(low, digits), number(high, digits)
+    return "" if texts == ("–", "–") else f"({texts[0]} to {texts[1]})"

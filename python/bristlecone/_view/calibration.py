@@ -1,0 +1,160 @@
+"""Calibration: what a tree predicts of rows that are alike, against what was observed of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binomtest, t
+
+from bristlecone._data.checks import check_confidence
+from bristlecone._data.outcomes import as_structured, check_survival
+from bristlecone._data.texts import number
+from bristlecone._tree import Tree
+from bristlecone._view.palette import label_colour, leaf_colours
+from bristlecone.curves import kaplan_meier
+from bristlecone.exceptions import InvalidParameterError
+from bristlecone.metrics._calibration import prediction_groups
+from bristlecone.metrics._inputs import as_float
+
+__all__ = ["Calibration", "Compared", "calibrations"]
+
+Floats = NDArray[np.float64]
+# Value that was observed, and its confidence limits; NaN where they are unknown.
+Observed = tuple[float, float, float]
+_UNKNOWN = (np.nan, np.nan, np.nan)
+# Groups of the predictions of a soft tree.
+_GROUPS = 10
+
+
+class Compared(NamedTuple):
+    """Rows that belong together: their mean prediction, and what was observed."""
+
+    name: str
+    n: int
+    predicted: float
+    observed: float
+    lower: float
+    upper: float
+    colour: str
+
+
+class Calibration(NamedTuple):
+    """One quantity that is predicted; ``label`` is the place of a class among several, or -1."""
+
+    quantity: str
+    points: list[Compared]
+    label: int = -1
+
+
+def calibrations(
+    tree: Any,
+    X: Any,
+    y: Any,
+    *,
+    times: Sequence[float] = (),
+    confidence: float = 0.95,
+    n_groups: int | None = None,
+    by_leaf: bool = False,
+) -> list[Calibration]:
+    """Survival at every time, the share of every class (of two the second), or the mean.
+
+    Survival is compared with the Kaplan–Meier estimate and its log-log limits, shares with
+    frequencies and Wilson's limits, means with means and limits by Student's t. Where nothing
+    varies, there are no limits. Rows of a leaf belong together, and those with predictions alike
+    for ``n_groups`` or a soft tree, unless ``by_leaf``.
+    """
+    check_confidence(confidence)
+    leaves, leaf = tree.leaves_, tree.apply(X)
+    if not len(leaf):
+        raise ValueError("there are no rows to compare predictions with: X is empty")
+    predicted, observe, quantities, labels = _KINDS[leaves.compared](tree, X, y, times, confidence)
+    colours = leaf_colours(tree)
+    by_leaf = by_leaf or (n_groups is None and isinstance(tree.tree_, Tree))
+    found = []
+    for j, (quantity, label) in enumerate(zip(quantities, labels, strict=True)):
+        values, points = predicted[:, j], []
+        if by_leaf:
+            groups = [(f"leaf {node}", leaf == node, colours[node]) for node in colours]
+        else:
+            group = prediction_groups(values, _GROUPS if n_groups is None else n_groups)
+            every = range(int(group.max()) + 1)
+            groups = [(f"group {k}", group == k, label_colour(0)) for k in every]
+        for name, own, colour in groups:
+            n, rows = int(own.sum()), np.flatnonzero(own)
+            mean = float(values[rows].mean()) if n else np.nan
+            seen = observe(rows, j) if n else _UNKNOWN
+            colour = label_colour(label) if label >= 0 else colour
+            points.append(Compared(name, n, mean, *seen, colour))
+        found.append(Calibration(quantity, points, label))
+    return found
+
+
+# Predictions, what was observed of rows, quantities, and the labels they are of.
+_Kind = tuple[Floats, Callable[[NDArray[np.int64], int], Observed], list[str], list[int]]
+
+
+def _check_length(rows: int, outcomes: int) -> None:
+    if rows != outcomes:
+        raise InvalidParameterError(f"X has {rows} rows but y has {outcomes}")
+
+
+def _survival(tree: Any, X: Any, y: Any, times: Sequence[float], confidence: float) -> _Kind:
+    outcome = as_structured(check_survival(y))
+    predicted = tree.predict_survival_function(X, times=list(times))
+    _check_length(len(predicted), len(outcome))
+
+    def observe(rows: NDArray[np.int64], j: int) -> Observed:
+        curve, at = kaplan_meier(outcome[rows]), times[j]
+        if at > curve.x[-1] and curve.y[-1] > 0:
+            return _UNKNOWN
+        step = int(np.searchsorted(curve.x, at, side="right")) - 1
+        if step < 0 or curve.y[step] == 1:
+            return 1.0, np.nan, np.nan
+        low, high = (float(limit[step]) for limit in curve.confidence_interval(confidence))
+        return float(curve.y[step]), low, high
+
+    return predicted, observe, [f"survival at {number(t)}" for t in times], [-1] * len(times)
+
+
+def _shares(tree: Any, X: Any, y: Any, times: Sequence[float], confidence: float) -> _Kind:
+    classes, given = tree.leaves_.labels, np.asarray(y)
+    predicted = tree.predict_proba(X)
+    _check_length(len(predicted), len(given))
+    # Of two classes one tells everything.
+    first = 1 if len(classes) == 2 else 0
+
+    def observe(rows: NDArray[np.int64], j: int) -> Observed:
+        hits = int((given[rows] == classes[first + j]).sum())
+        test = binomtest(hits, len(rows))
+        limits = test.proportion_ci(confidence, method="wilson")
+        return float(test.statistic), float(limits.low), float(limits.high)
+
+    places = range(first, len(classes))
+    labels = [-1] if first else list(places)
+    return predicted[:, first:], observe, [f"share of {classes[k]}" for k in places], labels
+
+
+def _means(tree: Any, X: Any, y: Any, times: Sequence[float], confidence: float) -> _Kind:
+    values = as_float(y, "y")
+    predicted = tree.predict(X)[:, np.newaxis]
+    _check_length(len(predicted), len(values))
+
+    def observe(rows: NDArray[np.int64], j: int) -> Observed:
+        own = values[rows]
+        mean, spread = float(own.mean()), own.std(ddof=1) if len(own) > 1 else 0.0
+        if not spread > 0:
+            return mean, np.nan, np.nan
+        half = float(t.ppf((1 + confidence) / 2, len(own) - 1) * spread / np.sqrt(len(own)))
+        return mean, mean - half, mean + half
+
+    return predicted, observe, ["mean"], [-1]
+
+
+_KINDS: dict[str, Callable[[Any, Any, Any, Sequence[float], float], _Kind]] = {
+    "survival": _survival,
+    "shares": _shares,
+    "means": _means,
+}
