@@ -19,7 +19,9 @@ from bristlecone.exceptions import BristleconeWarning
 
 GREEDY = {"greedy": greedy}
 # What a refusal of data of wide range names.
-NAMED = re.compile(r"\b(y|times?|rows?|weights?|sample_weight|costs?|rewards?|statistics|sums)\b")
+NAMED = re.compile(
+    r"\b(y|times?|exposure|rows?|weights?|sample_weight|costs?|rewards?|statistics|sums)\b"
+)
 SAVED = {kind: draw for kind, draw in DRAWS.items() if kind != "own task"}
 
 

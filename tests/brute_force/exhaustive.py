@@ -220,6 +220,28 @@ class Likelihood:
         return units(sum(map(abs, self.parts(rows)), self.sums(rows)[0]))
 
 
+class HalfDeviance(Likelihood):
+    """Half the Poisson deviance of counts given exposure, for the rate of a leaf."""
+
+    def __init__(self, count, exposure, weight):
+        w, y, m = (
+            np.array([Decimal(value) for value in values.tolist()], dtype=object)
+            for values in (weight, count, exposure)
+        )
+        self.prior, self.counted, self.exposed = Decimal(0), w * y, w * m
+        logs = [(a / b).ln() if a else Decimal(0) for a, b in zip(y, m, strict=True)]
+        self.logarithm = self.counted * np.array(logs, dtype=object)
+
+    def sums(self, rows):
+        return self.counted[rows].sum(), self.exposed[rows].sum()
+
+    def parts(self, rows):
+        counted, exposed = self.sums(rows)
+        if counted == 0:
+            return []
+        return [*self.logarithm[rows], -counted * (counted / exposed).ln()]
+
+
 class Brier:
     """Integrated Brier score with the censoring weights of all rows (docs/maths/brier.md)."""
 

@@ -61,10 +61,39 @@ def regression(rng):
                 np.abs(target).max(),
             )
 
+    parameters["objective"] = "squared-error"
     return Problem(
         OptimalTreeRegressor, parameters, X, {"y": y, "sample_weight": given}, kept, weight,
         plain.squared_errors(target, weight), total=exact_sum(weight), also=also,
-        wide=ranges.wide,
+        wide=ranges.wide, constant=frozenset({"objective"}), elsewhere=frozenset({"exposure"}),
+    )  # fmt: skip
+
+
+def counts(rng):
+    parameters = {**shared_parameters(rng), "objective": "poisson", "shrinkage": 0.0}
+    X = rows(rng)
+    given, kept = weights(rng, len(X))
+    ranges = Ranges(rng)
+    given = ranges.weights(given, len(X))
+    kept, weight = prepared(rng, parameters, X, given)
+    y = ranges.values(numbers(rng, len(X)), offset=False)
+    exposure = one_of(rng, None, np.ones(len(X)), 0.1 + 3 * rng.random(len(X)))
+    if exposure is not None and rng.random() < 0.5:
+        exposure = np.maximum(ranges.values(exposure, offset=False), 1e-300)
+    exposed = (np.ones(len(X)) if exposure is None else exposure)[kept]
+    deviance = plain.HalfDeviance(y[kept], exposed, weight)
+
+    def also(model):
+        for place, node in enumerate(model.tree_.leaves):
+            inside = np.flatnonzero(model.apply(X[kept]) == node)
+            counted, total = deviance.sums(inside)
+            yield model.leaf_means_[place], float(counted / total), 1.0
+
+    return Problem(
+        OptimalTreeRegressor, parameters, X,
+        {"y": y, "sample_weight": given, "exposure": exposure}, kept, weight, deviance.cost,
+        total=exact_sum(weight), also=also, wide=ranges.wide, leaf_terms=deviance.terms,
+        constant=frozenset({"objective", "shrinkage"}),
     )  # fmt: skip
 
 

@@ -4,13 +4,13 @@ from fractions import Fraction
 
 import numpy as np
 import pandas as pd
-from bristlecone.trust._proof import slack_of
 from checks import fitted, is_near
 from drawing import Amount, as_given, one_of
 
 from bristlecone._encoder import BinaryEncoder
 from bristlecone.exceptions import InvalidParameterError
 from bristlecone.trust import verify
+from bristlecone.trust._proof import slack_of
 
 
 def check_verified(model, X, fit):

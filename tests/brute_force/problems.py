@@ -6,7 +6,7 @@ and fitted (``parameters``, ``fit``), what the best objective is for a number of
 """
 
 from label_problems import classification, costs, fair_labels, front, policy
-from number_problems import own_task, regression
+from number_problems import counts, own_task, regression
 from survival_problems import greedy, listed, survival
 
 __all__ = ["DRAWS", "front", "greedy", "listed"]
@@ -22,5 +22,6 @@ DRAWS = {
     "fair": fair_labels,
     "policy": policy,
     "regression": regression,
+    "counts": counts,
     "own task": own_task,
 }

@@ -19,6 +19,7 @@ from bristlecone._cli.options import (
     FEATURE_COSTS,
     GREEDY,
     POLICY,
+    REGRESSION,
     SEARCH,
     SOFT,
     SOLVER,
@@ -134,6 +135,8 @@ PROPENSITY = Role("propensity", "probabilities", "column of the probability of t
 PREDICTED = Role("predicted_outcomes", "predicted outcomes", "columns of the outcome that a model "
                  "predicts, one for every treatment in sorted order", "predicted_outcomes",
                  is_many=True, reads="number")  # fmt: skip
+EXPOSURE = Role("exposure", "exposures", "column of the exposure of each count, for --objective "
+                "poisson", "exposure", reads="number")  # fmt: skip
 WEIGHT = Role("weight", "weights", "column of row weights", "sample_weight",
               reads="number")  # fmt: skip
 
@@ -207,12 +210,13 @@ KINDS = {
     ),
     "regressor": Kind(
         "OptimalTreeRegressor",
-        "regression tree of least squared error, with proof",
-        "Find the regression tree of least squared error and print it with the proof.",
+        "regression tree of least squared error or Poisson deviance, with proof",
+        "Find the regression tree of least squared error, or of least Poisson deviance for counts, "
+        "and print it with the proof.",
         "Regression tree",
         "study.csv --target price --max-depth 2",
-        (NUMBER, WEIGHT),
-        (TREE, SEARCH, BINARY),
+        (NUMBER, EXPOSURE, WEIGHT),
+        (REGRESSION, SEARCH, BINARY),
     ),
     "policy": Kind(
         "PolicyTree",

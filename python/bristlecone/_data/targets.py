@@ -18,6 +18,7 @@ __all__ = [
     "LabelledData",
     "NumericData",
     "check_amounts",
+    "check_counts",
     "check_labelled_data",
     "check_numbers",
     "check_numeric_data",
@@ -41,12 +42,16 @@ class LabelledData(NamedTuple):
 
 
 class NumericData(NamedTuple):
-    """Checked rows of a fit to numbers, all of positive weight; ``kept`` as in LabelledData."""
+    """Checked rows of a fit to numbers, all of positive weight; ``kept`` as in LabelledData.
+
+    Counts have an ``exposure`` each, or 1.
+    """
 
     X: Any
     target: NDArray[np.float64]
     weight: NDArray[np.float64] | None
     kept: NDArray[np.bool_]
+    exposure: NDArray[np.float64] | None = None
 
 
 def check_labelled_data(
@@ -161,6 +166,30 @@ def check_numeric_data(X: Any, y: Any, sample_weight: Any, *, name: str = "y") -
         X, target, weight = take_rows(X, kept), target[kept], weight[kept]
     _check_some(len(target))
     return NumericData(X, target, weight, kept)
+
+
+def check_counts(X: Any, y: Any, sample_weight: Any, exposure: Any = None) -> NumericData:
+    """Check the rows of a fit to counts, which may have an exposure each.
+
+    Raises
+    ------
+    ValueError
+        For a negative count, an exposure that is not positive (the row is named), and as in
+        ``check_numeric_data``.
+    """
+    data = check_numeric_data(X, y, sample_weight)
+    counts = check_numbers("y", y, len(data.kept))
+    if (counts < 0).any():
+        row = int(np.argmax(counts < 0))
+        raise ValueError(f"y has the negative count {counts[row]:g} in row {row}")
+    if exposure is None:
+        return data
+    check_row_labels(X, exposure=exposure)
+    exposed = check_numbers("exposure", exposure, len(data.kept))
+    if not (exposed > 0).all():
+        row = int(np.argmin(exposed > 0))
+        raise ValueError(f"exposure must be positive; it is {exposed[row]:g} in row {row}")
+    return data._replace(exposure=exposed[data.kept])
 
 
 def check_numbers(name: str, values: Any, n_samples: int) -> NDArray[np.float64]:

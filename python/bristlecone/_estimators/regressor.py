@@ -6,24 +6,33 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import xlogy
 from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
 
-from bristlecone._data.targets import NumericData, check_numeric_data
+from bristlecone._data.rows import check_sample_weight
+from bristlecone._data.targets import NumericData, check_counts, check_numeric_data
+from bristlecone._estimators.parameters import check_parameters, choice
 from bristlecone._estimators.reestimate import Reestimation
 from bristlecone._estimators.searched import Callback, SearchedTree
 from bristlecone._leaves.base import view
 from bristlecone._objectives.means import SquaredError
+from bristlecone._objectives.rates import PoissonDeviance
+from bristlecone.exceptions import InvalidParameterError
 
 __all__ = ["OptimalTreeRegressor"]
 
 
 class OptimalTreeRegressor(RegressorMixin, Reestimation, SearchedTree):
-    """Regression tree of least squared error among all trees over the binary features.
+    """Regression tree of least loss among all trees over the binary features of the encoder.
 
-    A leaf predicts the mean of its training rows, with ``shrinkage`` pulled towards that of all.
+    A leaf predicts the mean of its training rows, or for counts their rate per unit of exposure.
 
     Parameters
     ----------
+    objective : {"squared-error", "poisson"}, default="squared-error"
+        "squared-error": mean squared error. "poisson": half the mean Poisson deviance of counts,
+        Σ y ln(y/m) − Y ln(Y/M) per leaf with counts y, exposures m and their sums Y and M.
     max_depth : int or None, default=3
         Maximum number of splits from the root to a leaf; 0 is a single leaf. None means no
         limit and needs ``leaf_penalty > 0`` or ``max_leaf_nodes``.
@@ -33,11 +42,11 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, SearchedTree):
         Minimum number of training rows in a leaf, regardless of their weights. A float
         between 0 and 1 is a share of the training rows, rounded up.
     leaf_penalty : float, default=0.0
-        Added to the mean squared error per leaf, in the unit of ``y`` squared.
+        Added to the mean loss per leaf; for "squared-error" in the unit of ``y`` squared.
     shrinkage : float, default=0.0
         λ >= 0 of hierarchical shrinkage of the predictions, after [Agarwal2022]_: from the root
         down, every node counts λ pseudo-rows at the value of its parent. Tree, objective and bound
-        do not depend on it.
+        do not depend on it. Must be 0 with "poisson".
     time_limit : float or None, default=None
         Seconds after which the search stops with the best tree so far.
     memory_limit : int or None, default=None
@@ -61,7 +70,7 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, SearchedTree):
     Attributes
     ----------
     objective_value_ : float
-        Mean squared error plus ``leaf_penalty`` times the number of leaves.
+        Mean loss per unit of weight plus ``leaf_penalty`` times the number of leaves.
     lower_bound_ : float
         No tree over the binary features has a smaller objective.
     gap_, relative_gap_ : float
@@ -126,6 +135,7 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, SearchedTree):
     def __init__(
         self,
         *,
+        objective: str = "squared-error",
         max_depth: int | None = 3,
         max_leaf_nodes: int | None = None,
         min_samples_leaf: int | float = 1,
@@ -138,6 +148,7 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, SearchedTree):
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
+        self.objective = objective
         self.max_depth = max_depth
         self.max_leaf_nodes = max_leaf_nodes
         self.min_samples_leaf = min_samples_leaf
@@ -156,6 +167,7 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, SearchedTree):
         y: Any,
         sample_weight: ArrayLike | None = None,
         *,
+        exposure: ArrayLike | None = None,
         callback: Callback | None = None,
     ) -> OptimalTreeRegressor:
         """Find the best tree.
@@ -166,10 +178,13 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, SearchedTree):
             Numbers, booleans, dates or categories. Whether values may be missing depends on the
             encoder.
         y : array-like of float, shape (n,)
-            Finite numbers.
+            Finite numbers; with "poisson" counts, which may be fractions but not negative.
         sample_weight : array-like of float, shape (n,), optional
             Row weights, finite and not negative. Rows of weight zero are left out. An integer
             weight k has the effect of k copies of the row (with ``min_samples_leaf=1``).
+        exposure : array-like of float, shape (n,), optional
+            For "poisson": time, area or population in which the events of each row were counted,
+            positive. 1 by default.
         callback : callable, optional
             Called with the progress of the search (seconds, objective, lower bound, nodes, share
             done and seconds left) whenever the best tree or the lower bound improves, and every
@@ -199,10 +214,12 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, SearchedTree):
         ConstantFeatureWarning
             When every column of ``X`` is constant.
         """
-        return self._fit(X, y, sample_weight, callback)
+        return self._fit(X, y, sample_weight, callback, exposure=exposure)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """Mean of the training rows in the leaf of every row, shrunk along the path.
+        """Mean of the training rows in the leaf of each row, shrunk along the path.
+
+        With "poisson", the rate per unit of exposure: multiply by an exposure for expected counts.
 
         Parameters
         ----------
@@ -217,8 +234,82 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, SearchedTree):
         leaves, rows = self._located(X)
         return leaves.predict(rows)
 
-    def _training_data(self, X: Any, y: Any, sample_weight: Any) -> NumericData:
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        exposure: ArrayLike | None = None,
+    ) -> float:
+        """R²; with "poisson" D², the share of the deviance that the tree explains.
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (n, n_features_in_)
+            Rows with the columns of the fit.
+        y : array-like of float, shape (n,)
+            Numbers or counts.
+        sample_weight : array-like of float, shape (n,), optional
+            Row weights, finite and not negative.
+        exposure : array-like of float, shape (n,), optional
+            Exposure of each row, for "poisson".
+
+        Returns
+        -------
+        float
+            1 is best; the mean, or a single rate, scores 0.
+
+        Raises
+        ------
+        ValueError
+            For negative counts, and for an exposure without "poisson" or that is not positive.
+        """
+        predicted = self.predict(X)
+        if self.certificate_.parameters["objective"] != "poisson":
+            if exposure is not None:
+                raise InvalidParameterError("exposure needs objective='poisson'")
+            weight = check_sample_weight(sample_weight, len(predicted))
+            return float(r2_score(y, predicted, sample_weight=weight))
+        data = check_counts(X, y, sample_weight, exposure)
+        exposed = np.ones(len(data.target)) if data.exposure is None else data.exposure
+        if data.weight is not None:
+            exposed = exposed * data.weight
+        rates = data.target if data.exposure is None else data.target / data.exposure
+        rate = np.average(rates, weights=exposed)
+        least, whole = (
+            _deviance(rates, one, exposed)
+            for one in (predicted[data.kept], np.full_like(rates, rate))
+        )
+        if whole == 0:
+            return 1.0 if least == 0 else 0.0
+        return 1.0 - least / whole
+
+    def _check_parameters(self) -> None:
+        check_parameters(self, objective=choice("squared-error", "poisson"))
+        if self.objective == "poisson" and self.shrinkage != 0:
+            raise InvalidParameterError(
+                f"shrinkage must be 0 with objective='poisson'; got {self.shrinkage!r}"
+            )
+
+    def _training_data(
+        self, X: Any, y: Any, sample_weight: Any, *, exposure: Any = None
+    ) -> NumericData:
+        if self.objective == "poisson":
+            return check_counts(X, y, sample_weight, exposure)
+        if exposure is not None:
+            raise InvalidParameterError("exposure needs objective='poisson'")
         return check_numeric_data(X, y, sample_weight)
 
     def _objective(self) -> SquaredError:
-        return SquaredError(shrinkage=float(self.shrinkage))
+        kind = PoissonDeviance if self.objective == "poisson" else SquaredError
+        return kind(shrinkage=float(self.shrinkage))
+
+
+def _deviance(
+    rates: NDArray[np.float64], predicted: NDArray[np.float64], weight: NDArray[np.float64]
+) -> float:
+    """Half the Poisson deviance of rates; infinite where a count was held to be impossible."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        saturated = xlogy(rates, rates / predicted)
+    return float(weight @ (np.where(rates > 0, saturated, 0.0) - rates + predicted))

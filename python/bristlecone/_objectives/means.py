@@ -40,7 +40,7 @@ class SquaredError(TaskObjective):
     def task(self, data: Any) -> Task:
         return Task("regression", {"target": data.target, "weight": data.weight})
 
-    def sklearn_tree(self, data: Any) -> SklearnTree:
+    def sklearn_tree(self, data: Any) -> SklearnTree | None:
         return SklearnTree(DecisionTreeRegressor(), data.target, data.weight, by_label=False)
 
     def leaves(self, tree: Tree, problem: Problem, solution: Any) -> MeanLeaves:

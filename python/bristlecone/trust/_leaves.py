@@ -315,8 +315,10 @@ def _check_means(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None:
     leaves, nodes, target = tree.leaves_, tree.tree_, rows.facts["target"]
     shrinkage = float(tree.certificate_.parameters["shrinkage"])
     size = rows.weight @ reached
-    means, sizes = _means(target, rows.weight, reached.T)
-    variance = _variances(target, rows.weight, reached[:, nodes.leaves].T)
+    # Rates count by what they were exposed to.
+    weight = rows.weight * rows.facts.get("exposure", 1.0)
+    means, sizes = _means(target, weight, reached.T)
+    variance = _variances(target, weight, reached[:, nodes.leaves].T)
     predicted, scale = means[nodes.leaves], sizes[nodes.leaves]
     if shrinkage > 0:
 
@@ -326,7 +328,7 @@ def _check_means(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None:
 
         predicted = np.array(down(tree, means[0], value))
         scale = np.maximum(scale, sizes[0])
-    quantiles = [_quantiles(target[inside], rows.weight[inside]) for inside in reached.T]
+    quantiles = [_quantiles(target[inside], weight[inside]) for inside in reached.T]
     pairs: Pairs = [
         ("mean of leaf", means[nodes.leaves], leaves.mean, sizes[nodes.leaves]),
         ("shrinkage", shrinkage, float(leaves.shrinkage)),

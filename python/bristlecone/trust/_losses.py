@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from bristlecone.trust._exact import Column, fractions, log_ratio
 from bristlecone.trust._rows import Rows
 from bristlecone.trust._statement import ROUNDING, Statement, differences, like, sums_of, within
-from bristlecone.trust._survival import likelihood, survival
+from bristlecone.trust._survival import Counted, likelihood, survival
 
 __all__ = ["fair_limit", "path_prices", "statement_of"]
 
@@ -322,6 +322,9 @@ def statement_of(tree: Any, rows: Rows) -> Statement | None:
         return _Costs(rows, tree)
     if kind == "FairTreeClassifier":
         return _FairLabels(rows, *fair_limit(parameters))
+    if kind == "OptimalTreeRegressor" and parameters["objective"] == "poisson":
+        counts, exposure = (Column.of(rows.facts[name]) for name in ("counts", "exposure"))
+        return Counted(counts, exposure, Column.of(rows.weight), 0.0)
     if kind == "OptimalTreeRegressor":
         return _SquaredError(rows)
     if kind == "PolicyTree":

@@ -257,9 +257,16 @@ def _numbers(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, An
     if len(target) != table.n_rows:
         raise ValueError(f"X has {table.n_rows} rows but y has {len(target)}")
     kept = _kept(weight, len(target))
-    own = None if weight is None else weight[kept]
-    facts = {"target": target[kept]}
-    return _made(tree, table, weight, kept, (target[kept], own, kept), facts)
+    own, target = None if weight is None else weight[kept], target[kept]
+    told: tuple[Any, ...] = target, own, kept
+    facts = {"target": target}
+    if tree.certificate_.parameters["objective"] == "poisson":
+        exposure = np.ones(len(target))
+        if more.get("exposure") is not None:
+            exposure = as_array(more["exposure"], "exposure").astype(np.float64)[kept]
+            told = *told, exposure
+        facts = {"counts": target, "exposure": exposure, "target": target / exposure}
+    return _made(tree, table, weight, kept, told, facts)
 
 
 def _policy(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:
@@ -323,7 +330,7 @@ _READERS: dict[str, tuple[Callable[..., Rows], tuple[str, ...]]] = {
     "OptimalTreeClassifier": (_classes, ()),
     "CostSensitiveTreeClassifier": (_costs, ("costs",)),
     "FairTreeClassifier": (_fair, ("sensitive_features",)),
-    "OptimalTreeRegressor": (_numbers, ()),
+    "OptimalTreeRegressor": (_numbers, ("exposure",)),
     "PolicyTree": (_policy, ("treatment", "propensity", "predicted_outcomes")),
     "OptimalTree": (_own, ()),
 }

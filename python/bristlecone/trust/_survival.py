@@ -16,37 +16,42 @@ from bristlecone.trust._plain import Lifetimes, antitonic_curve, restricted_mean
 from bristlecone.trust._rows import Rows
 from bristlecone.trust._statement import ROUNDING, Statement, differences, like, sums_of
 
-__all__ = ["brier_terms", "lifetimes", "likelihood", "prior_of", "row_hazards", "survival"]
+__all__ = [
+    "Counted",
+    "brier_terms",
+    "lifetimes",
+    "likelihood",
+    "prior_of",
+    "row_hazards",
+    "survival",
+]
 
 Floats = NDArray[np.float64]
 
 
-class _Likelihood(Statement):
-    """Loss of proportional hazards (Huisman et al., AAAI-24, eq. 20), with the prior."""
+class Counted(Statement):
+    """Half the Poisson deviance of counts given what they were exposed to.
+
+    With hazards for exposures and events for counts it is the loss of proportional hazards
+    (Huisman et al., AAAI-24, eq. 20), with the prior.
+    """
 
     is_concave = True
 
-    def __init__(self, lives: Lifetimes, prior: float) -> None:
-        hazard = exact_hazards(lives)
-        weight = Column.of(lives.weight)
-        events = weight.where(lives.event)
-        logs = np.zeros(lives.time.size)
-        known: dict[int, float] = {}
-        down = hazard.unit.denominator
-        for row in np.flatnonzero(lives.event).tolist():
-            one = hazard.whole[row]
+    def __init__(self, counts: Column, exposure: Column, weight: Column, prior: float) -> None:
+        logs = np.zeros(len(counts.whole))
+        known: dict[tuple[int, int], float] = {}
+        for row in np.flatnonzero(counts.whole != 0).tolist():
+            one = counts.whole[row], exposure.whole[row]
             if one not in known:
-                known[one] = -float(log_ratio(*fractions([[one], [down]]))[0])
+                ratio = one[0] * counts.unit, one[1] * exposure.unit
+                known[one] = float(log_ratio(*fractions([[ratio[0]], [ratio[1]]]))[0])
             logs[row] = known[one]
+        events = weight * counts
         own = events * Column.of(logs)
-        self.columns = [events, weight * hazard, own]
+        self.columns = [events, weight * exposure, own]
         self.sizes = [Column(np.abs(own.whole), own.unit)]
-        self.total, self.prior, self.lives = weight.sum(), prior, lives
-
-    def theta(self, sums: Floats) -> Floats:
-        """Relative hazard of leaves; half an event where there is none and no prior."""
-        events, hazard = sums[:, 0] + self.prior, sums[:, 1] + self.prior
-        return np.where(events > 0, events, 0.5) / hazard
+        self.total, self.prior = weight.sum(), prior
 
     def _fitted(self, sums: Any) -> Any:
         """What the relative hazards of leaves take off their loss."""
@@ -80,6 +85,20 @@ class _Likelihood(Statement):
         assert found is not None
         # No hazard, no time at risk: an infinite ratio bounds nothing.
         return np.where(np.isnan(found), -np.inf, found)
+
+
+class _Likelihood(Counted):
+    """Loss of proportional hazards, with the prior."""
+
+    def __init__(self, lives: Lifetimes, prior: float) -> None:
+        events = Column.of(lives.event.astype(np.float64))
+        super().__init__(events, exact_hazards(lives), Column.of(lives.weight), prior)
+        self.lives = lives
+
+    def theta(self, sums: Floats) -> Floats:
+        """Relative hazard of leaves; half an event where there is none and no prior."""
+        events, hazard = sums[:, 0] + self.prior, sums[:, 1] + self.prior
+        return np.where(events > 0, events, 0.5) / hazard
 
     def means(self, sums: Floats, tau: float) -> Floats:
         """Restricted mean of the curves of leaves."""

@@ -56,6 +56,8 @@ pub struct Likelihood {
     off: [f64; 2],
     /// Objective of a single leaf.
     single_leaf: f64,
+    /// No less than the terms of the objective of any tree, without their signs and penalties.
+    terms: f64,
     /// Per row, as reals and weighted: events, hazard, and the log-likelihood of the saturated
     /// model, −e·ln(h/e).
     rows: Vec<[f64; 3]>,
@@ -196,6 +198,9 @@ impl Likelihood {
             if events.moved > 0.0 { events.moved / events.scale() * range } else { 0.0 };
         let of_events = of_events + of_light;
         let events_total = total[0] as f64 / events.scale();
+        let saturated = Precise::of(rows.iter().map(|r| r[2].abs())).value();
+        let fitted = if range.is_finite() { events_total * range } else { 0.0 };
+        let terms = (saturated + fitted + events_total) / weight;
         // |cost| ≤ 64·ES₀ in all (hazard ratios stay within e^±64), with a prior HS₀ more; 2^54
         // leaves room for the prices of every split.
         let hazard_total = if prior > 0.0 { total[1] as f64 / hazards.scale() } else { 0.0 };
@@ -216,6 +221,7 @@ impl Likelihood {
             penalty: leaf_penalty,
             off: [of_events, of_hazards],
             single_leaf: 0.0,
+            terms,
             rows,
         };
         task.single_leaf = task.objective(&vec![0; n], 1).objective;
@@ -375,6 +381,11 @@ impl ScalarTask for Likelihood {
     fn objective_of_cost(&self, cost: i64) -> f64 {
         let cost = cost - self.leaf_cost(&self.total);
         self.single_leaf + cost as f64 / self.scale / self.weight
+    }
+
+    /// Terms of the log-likelihood may be far larger than their sum.
+    fn addends(&self, value: f64, at_no_cost: f64) -> f64 {
+        value.abs() + (value - at_no_cost).abs() + self.terms
     }
 
     fn resolution(&self, allowed: Allowed) -> f64 {

@@ -1,0 +1,92 @@
+"""Poisson deviance of counts, with a rate per leaf."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import xlogy
+from sklearn.tree import DecisionTreeRegressor
+
+from bristlecone._leaves.means import MeanLeaves
+from bristlecone._objectives.means import SquaredError
+from bristlecone._search.cuts import SklearnTree
+from bristlecone._search.engine import Problem, Task
+from bristlecone._tree import Tree
+
+__all__ = ["PoissonDeviance"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoissonDeviance(SquaredError):
+    """Half the mean Poisson deviance of counts given exposure.
+
+    A leaf of counts y and exposures m has the rate Y/M, the sum of the counts over that of the
+    exposures. This is the mean of the rates y/m with weights m, and that is how leaves describe it.
+    """
+
+    def target(self, data: Any) -> Floats:
+        return _rates(data)
+
+    def task(self, data: Any) -> Task:
+        counts = {"target": data.target, "exposure": data.exposure}
+        return Task("poisson", {**counts, "weight": data.weight})
+
+    def sklearn_tree(self, data: Any) -> SklearnTree | None:
+        if not data.target.any():
+            return None  # scikit-learn refuses counts that are all zero
+        tree = DecisionTreeRegressor(criterion="poisson")
+        return SklearnTree(tree, _rates(data), _exposed(data), by_label=False)
+
+    def leaves(self, tree: Tree, problem: Problem, solution: Any) -> MeanLeaves:
+        data = problem.data
+        rates = data._replace(target=_rates(data), weight=_exposed(data))
+        return super().leaves(tree, problem._replace(data=rates), solution)
+
+    def losses(self, tree: Tree, problem: Problem, leaves: MeanLeaves) -> Floats:
+        """−Y ln(Y/M) of every node; Σ y ln(y/m) is the same sum over rows in any tree."""
+        counts, exposure, _ = self._sums(tree, problem)
+        rate = tree.node_sums(counts) / tree.node_sums(exposure)
+        return -xlogy(tree.node_sums(counts), rate) / tree.weighted_n_node_samples[0]
+
+    def value(self, tree: Tree, problem: Problem, leaves: MeanLeaves) -> float:
+        counts, exposure, saturated = self._sums(tree, problem)
+        # Both are large beside their difference where the leaves explain much; fsum rounds once.
+        fitted = xlogy(counts, counts / exposure)
+        loss = math.fsum([*saturated.tolist(), *(-fitted).tolist()])
+        return loss / float(tree.weighted_n_node_samples[0])
+
+    @staticmethod
+    def _sums(tree: Tree, problem: Problem) -> tuple[Floats, Floats, Floats]:
+        """Counts and exposure of every leaf, and y ln(y/m) of every row, all weighted."""
+        data, leaf = problem.data, tree.leaf_index(problem.features)
+        weight = np.ones(len(leaf)) if data.weight is None else data.weight
+        exposure = weight if data.exposure is None else weight * data.exposure
+        counts = weight * data.target
+        of_leaves: list[Floats] = [
+            np.bincount(leaf, values, tree.n_leaves).astype(np.float64)
+            for values in (counts, exposure)
+        ]
+        return of_leaves[0], of_leaves[1], xlogy(counts, _rates(data))
+
+    def aim(self, problem: Problem, leaves: MeanLeaves) -> str:
+        return "the least mean Poisson deviance (half of it), with a rate per leaf"
+
+
+def _rates(data: Any) -> Floats:
+    """Counts per unit of exposure."""
+    rates: Floats = data.target if data.exposure is None else data.target / data.exposure
+    return rates
+
+
+def _exposed(data: Any) -> Floats | None:
+    """Weights of the rates: the exposures, weighted."""
+    if data.exposure is None or data.weight is None:
+        return data.weight if data.exposure is None else data.exposure
+    exposed: Floats = data.weight * data.exposure
+    return exposed

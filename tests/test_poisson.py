@@ -1,0 +1,186 @@
+"""Regression trees of counts: least Poisson deviance, a rate per unit of exposure in each leaf."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import d2_tweedie_score
+from sklearn.tree import DecisionTreeRegressor
+
+from bristlecone import BinaryEncoder, OptimalTreeRegressor, load_model, save_model
+from bristlecone._cli import main
+from bristlecone.exceptions import InvalidParameterError
+from bristlecone.export import export_text
+from bristlecone.trust import verify
+
+
+def study(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, 5)) < 0.5
+    exposure = rng.gamma(2.0, 1.0, n)
+    y = rng.poisson(exposure * np.exp(0.2 + 0.9 * X[:, 0] - 0.7 * X[:, 1] * X[:, 2]))
+    return X, y.astype(float), rng.integers(1, 4, n).astype(float), exposure
+
+
+def tree(**parameters):
+    return OptimalTreeRegressor(objective="poisson", encoder=BinaryEncoder(), **parameters)
+
+
+def half_deviance(y, expected, weight):
+    with np.errstate(divide="ignore", invalid="ignore"):
+        saturated = np.where(y > 0, y * np.log(y / expected), 0.0)
+    return weight @ (saturated - y + expected) / weight.sum()
+
+
+@pytest.mark.parametrize("max_depth", [0, 1, 2, 3])
+def test_the_objective_is_half_the_deviance_and_no_worse_than_scikit_learns_tree(max_depth):
+    X, y, weight, exposure = study()
+    model = tree(max_depth=max_depth).fit(X, y, weight, exposure=exposure)
+    own = half_deviance(y, exposure * model.predict(X), weight)
+    assert model.status_ == "optimal"
+    assert model.objective_value_ == pytest.approx(own, rel=1e-12)
+    if max_depth:
+        greedy = DecisionTreeRegressor(criterion="poisson", max_depth=max_depth)
+        greedy.fit(X, y / exposure, sample_weight=weight * exposure)
+        other = half_deviance(y, exposure * greedy.predict(X), weight)
+        assert own <= other * (1 + 1e-12)
+        assert max_depth > 1 or own == pytest.approx(other, rel=1e-9)
+
+
+def test_automatic_thresholds_contain_those_of_scikit_learns_tree():
+    X = np.random.default_rng(1).random((200, 3))
+    y = np.random.default_rng(2).poisson(1 + 3 * (X[:, 0] > 0.37)).astype(float)
+    model = OptimalTreeRegressor(objective="poisson", max_depth=3).fit(X, y)
+    greedy = DecisionTreeRegressor(criterion="poisson", max_depth=3).fit(X, y)
+    ones = np.ones(200)
+    assert model.objective_value_ <= half_deviance(y, greedy.predict(X), ones) * (1 + 1e-9)
+
+
+def test_a_leaf_predicts_events_over_exposure():
+    X, y, weight, exposure = study()
+    model = tree(max_depth=2).fit(X, y, weight, exposure=exposure)
+    for node in model.tree_.leaves:
+        inside = model.apply(X) == node
+        rate = (weight * y)[inside].sum() / (weight * exposure)[inside].sum()
+        np.testing.assert_allclose(model.predict(X[inside]), rate, rtol=1e-12)
+
+
+def test_exposure_of_one_is_the_default_and_its_unit_scales_the_rates():
+    X, y, _, exposure = study()
+    plain, ones = tree().fit(X, y), tree().fit(X, y, exposure=np.ones(len(y)))
+    np.testing.assert_array_equal(plain.predict(X), ones.predict(X))
+    years, days = tree().fit(X, y, exposure=exposure), tree().fit(X, y, exposure=365 * exposure)
+    np.testing.assert_allclose(years.predict(X), 365 * days.predict(X), rtol=1e-12)
+    assert years.objective_value_ == pytest.approx(days.objective_value_, rel=1e-12)
+
+
+def test_weights_count_as_repetition():
+    X, y, weight, exposure = study(60)
+    rows = np.repeat(np.arange(60), weight.astype(int))
+    one = tree(max_depth=2).fit(X, y, weight, exposure=exposure)
+    other = tree(max_depth=2).fit(X[rows], y[rows], exposure=exposure[rows])
+    assert one.objective_value_ == pytest.approx(other.objective_value_, rel=1e-12)
+    np.testing.assert_allclose(one.predict(X), other.predict(X), rtol=1e-12)
+
+
+def test_rows_of_weight_zero_have_no_part():
+    X, y, weight, exposure = study(60)
+    weight[:20] = 0
+    one = tree(max_depth=2).fit(X, y, weight, exposure=exposure)
+    other = tree(max_depth=2).fit(X[20:], y[20:], weight[20:], exposure=exposure[20:])
+    assert one.objective_value_ == other.objective_value_
+    assert one.score(X, y, weight, exposure=exposure) == pytest.approx(
+        other.score(X[20:], y[20:], weight[20:], exposure=exposure[20:]), rel=1e-12
+    )
+
+
+def test_nothing_counted_is_one_leaf_of_rate_zero():
+    X, y, _, exposure = study(40)
+    model = tree().fit(X, 0 * y, exposure=exposure)
+    assert (model.status_, model.n_leaves_) == ("optimal", 1)
+    assert (model.objective_value_, model.lower_bound_) == (0.0, 0.0)
+    assert not model.predict(X).any()
+    assert model.score(X, 0 * y, exposure=exposure) == 1.0
+
+
+def test_the_score_is_the_share_of_deviance_explained():
+    X, y, weight, exposure = study()
+    model = tree().fit(X[:200], y[:200], exposure=exposure[:200])
+    part = slice(200, None)
+    expected = d2_tweedie_score(
+        (y / exposure)[part],
+        model.predict(X[part]),
+        power=1,
+        sample_weight=(weight * exposure)[part],
+    )
+    found = model.score(X[part], y[part], weight[part], exposure=exposure[part])
+    assert found == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_rate_of_zero_does_not_expect_what_happens():
+    X = np.array([[True], [False]] * 10)
+    y = np.where(X[:, 0], 0.0, 3.0)
+    model = tree(max_depth=1).fit(X, y)
+    assert model.score(X, y + 1) == -np.inf
+
+
+def test_trees_of_counts_are_verified_estimated_again_and_saved(tmp_path):
+    X, y, weight, exposure = study()
+    model = tree(max_depth=2).fit(X, y, weight, exposure=exposure)
+    found = verify(model, X, y, sample_weight=weight, exposure=exposure)
+    assert found.ok and "none is better" in found["lower bound"].found
+    assert not verify(model, X, y, sample_weight=weight).ok
+    save_model(model, tmp_path / "m.json")
+    same = load_model(tmp_path / "m.json")
+    np.testing.assert_array_equal(same.predict(X), model.predict(X))
+    assert export_text(same) == export_text(model)
+    half = slice(0, 150)
+    honest = model.reestimate(X[half], y[half], weight[half], exposure=exposure[half])
+    assert verify(honest, X[half], y[half], sample_weight=weight[half], exposure=exposure[half]).ok
+    path = model.size_path(X, y, weight, exposure=exposure)
+    assert path[-1].objective_value_ == pytest.approx(model.objective_value_, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"y": lambda y: y - 9.0}, "y has the negative count -"),
+        ({"y": lambda y: np.where(np.arange(len(y)) == 7, np.nan, y)}, "row 7"),
+        ({"exposure": lambda m: np.where(np.arange(len(m)) == 5, 0.0, m)}, "it is 0 in row 5"),
+        ({"exposure": lambda m: -m}, "exposure must be positive; it is -"),
+        ({"exposure": lambda m: m[1:]}, "exposure"),
+        ({"exposure": lambda m: np.where(np.arange(len(m)) == 3, np.inf, m)}, "row 3"),
+    ],
+)
+def test_bad_rows_are_named(change, message):
+    X, y, _, exposure = study(40)
+    rows = {"y": y, "exposure": exposure}
+    rows = {name: change.get(name, lambda v: v)(value) for name, value in rows.items()}
+    with pytest.raises(ValueError, match=message):
+        tree().fit(X, **rows)
+
+
+def test_parameters_that_do_not_go_together_are_refused():
+    X, y, _, exposure = study(40)
+    with pytest.raises(InvalidParameterError, match="exposure needs objective='poisson'"):
+        OptimalTreeRegressor().fit(X, y, exposure=exposure)
+    with pytest.raises(InvalidParameterError, match="exposure needs objective='poisson'"):
+        OptimalTreeRegressor().fit(X, y).score(X, y, exposure=exposure)
+    with pytest.raises(InvalidParameterError, match="shrinkage must be 0 with objective='poisson'"):
+        tree(shrinkage=1.0).fit(X, y)
+    with pytest.raises(InvalidParameterError, match="objective must be"):
+        OptimalTreeRegressor(objective="gamma").fit(X, y)
+
+
+def test_the_command_line_takes_counts_and_exposure(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    X, y, _, exposure = study(80)
+    frame = pd.DataFrame(X.astype(int), columns=list("abcde"))
+    frame.assign(n=y, years=exposure).to_csv("t.csv", index=False)
+    fit = ["fit", "t.csv", "--estimator", "regressor", "--target", "n", "--objective", "poisson"]
+    assert main([*fit, "--exposure", "years", "--max-depth", "2", "--model", "m.json"]) == 0
+    model = OptimalTreeRegressor(objective="poisson", max_depth=2).fit(frame, y, exposure=exposure)
+    assert load_model("m.json").objective_value_ == model.objective_value_
+    assert main(["verify", "m.json", "t.csv", "--target", "n", "--exposure", "years"]) == 0
+    capsys.readouterr()
+    assert main([*fit, "--exposure", "months"]) == 2
+    assert "months" in capsys.readouterr().err
