@@ -261,7 +261,7 @@ def least_reward(facts, weight, rows):
 
 
 KINDS = {
-    "regression": ("OptimalTreeRegressor", {}, squares),
+    "regression": ("OptimalTreeRegressor", {"objective": "squared-error"}, squares),
     "accuracy": ("OptimalTreeClassifier", {"objective": "accuracy"}, errors),
     "gini": ("OptimalTreeClassifier", {"objective": "gini"}, gini),
     "entropy": ("OptimalTreeClassifier", {"objective": "entropy"}, entropy),

@@ -71,6 +71,11 @@ def numbers(rng, effect):
     return effect + rng.normal(0, 0.4, len(effect)), {}
 
 
+def counts(rng, effect):
+    exposure = rng.uniform(0.2, 3.0, len(effect))
+    return rng.poisson(3 * exposure * np.abs(effect)).astype(float), {"exposure": exposure}
+
+
 def treated(rng, effect):
     n = len(effect)
     arm = rng.choice(["drug", "none"], n)

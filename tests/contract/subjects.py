@@ -34,6 +34,7 @@ from bristlecone import (
 from bristlecone._objectives.parity import CurveParity
 from contract.studies import (
     Study,
+    counts,
     grouped_labels,
     labels,
     lifetimes,
@@ -505,8 +506,9 @@ SUBJECTS = {
         numbers,
         VALUES,
         bad=BAD_NUMBERS,
-        wrong={**WRONG_LABELS, **WRONG_SEED},
-        other={**OTHER_LABELS, "random_state": 7},
+        wrong={**WRONG_LABELS, **WRONG_SEED, "objective": ["gamma", None]},
+        # These are no counts: the same objective as another object.
+        other={**OTHER_LABELS, "random_state": 7, "objective": "".join(["squared", "-error"])},
         table=("mean",),
     ),
     "OptimalTree": Subject(
@@ -553,7 +555,19 @@ F1 = replace(
     wrong={"objective": ["F1"]},
     cannot={"importances": "needs an objective that is a sum over leaves"},
 )
-VARIANTS = {"brier": BRIER, "greedy over thresholds": THRESHOLDS, "f1": F1}
+COUNTS = replace(
+    SUBJECTS["OptimalTreeRegressor"],
+    outcome=counts,
+    small={"max_depth": 2, "objective": "poisson"},
+    bad={
+        **{name: bad for name, bad in BAD_NUMBERS.items() if name != "infinite"},
+        "negative": spoilt(put(7, -1.0), "y has the negative count -1 in row 7"),
+        "no exposure": by_row("exposure", np.zeros_like, "exposure must be positive"),
+    },
+    wrong={"shrinkage": [1.0]},
+    other={**OTHER_LABELS, "shrinkage": 0, "objective": "squared-error"},
+)
+VARIANTS = {"brier": BRIER, "greedy over thresholds": THRESHOLDS, "f1": F1, "counts": COUNTS}
 EVERY = {**SUBJECTS, **VARIANTS}
 # One of each way to read columns.
 READERS = (*SUBJECTS, "greedy over thresholds")

@@ -146,8 +146,8 @@ _SIZE = ("max_depth", "max_leaf_nodes", "min_samples_leaf")
 TREE = Group("tree", _shared(*_SIZE, "leaf_penalty", "shrinkage"))
 
 REGRESSION = Group("tree", (
-    _option("objective", "squared-error", str, "NAME", "loss of the tree: squared-error, or poisson "
-        "(deviance of counts, with --exposure)"),
+    _option("objective", "squared-error", str, "NAME", "loss of the tree: squared-error, or "
+        "poisson (deviance of counts, with --exposure)"),
     *TREE.options,
 ))  # fmt: skip
 
