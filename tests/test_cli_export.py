@@ -101,4 +101,4 @@ def test_soft_trees_have_pictures_and_data_but_no_rules(capsys, folder):
     assert json.loads(exported(capsys, "--to", "json"))["kind"] == "soft"
     for form in ("sql", "python", "r", "rules"):
         err = refused(capsys, folder, "export", "m.json", "--to", form)
-        assert f"export_{form} writes splits about single columns" in err
+        assert f"export_{form} needs splits on single columns" in err

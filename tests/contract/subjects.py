@@ -399,7 +399,12 @@ SUBJECTS = {
             "objective": ["mcc2", None],
             "class_weight": [3, "even", {"yes": -1.0}],
         },
-        other={**OTHER_LABELS, "random_state": 7, "objective": "entropy", "class_weight": {"no": 3.0}},
+        other={
+            **OTHER_LABELS,
+            "random_state": 7,
+            "objective": "entropy",
+            "class_weight": {"no": 3.0},
+        },
         table=("label",),
     ),
     "CostSensitiveTreeClassifier": Subject(

@@ -1,4 +1,4 @@
-"""An objective as it is defined, over sums of what the rows of a leaf are."""
+"""Definition of an objective, over sums of the rows of a leaf."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["ALLOWED", "ROUNDING", "Statement", "differences", "like", "sums_of",
 
 Floats = NDArray[np.float64]
 
-# By how much of itself a limit may be exceeded: rounding of what it is about.
+# Share by which a limit may be exceeded: the rounding error of the limited value.
 ALLOWED = 1e-9
 
 # Rounding of a cost in float64, relative to the size of its terms: some thirty operations.
@@ -30,21 +30,21 @@ class Statement(ABC):
     Attributes
     ----------
     columns : list of Column
-        What of each row is summed over a leaf, exactly.
+        Values of each row that are summed over a leaf, exactly.
     sizes : list of Column
-        What terms of either sign are made of, without their signs; empty where no term is negative.
+        Absolute values of terms that may have either sign; empty if no term is negative.
     least_term : float
-        What optimal is relative to where all terms of a tree are 0.
+        Size to which "optimal" is relative if all terms of a tree are 0.
     total : Fraction
         Weight of all rows, by which costs are divided.
     factor : Fraction
-        What costs are multiplied with: powers of two bring outcomes of any unit to about 1.
+        Power of two that multiplies costs and brings outcomes of any unit to about 1.
     price : float
-        Work of one leaf, in that of a sum of one statistic.
+        Work of one leaf, in units of a sum of one statistic.
     is_sum : bool
         Whether the objective is a sum over leaves.
     is_limited : bool
-        Whether there are limits on what the costs of a tree add up to.
+        Whether the total cost of a tree is limited.
     is_linear : bool
         Whether cost vectors are linear in the sums.
     units : list of Fraction
@@ -113,7 +113,7 @@ class Statement(ABC):
         raise NotImplementedError
 
     def split_costs(self, sums: Any, asked: tuple[int, ...], n_features: int) -> Any:
-        """What it costs to ask each feature at a node with these sums, below others (n_features,).
+        """Cost of each feature at a node with these sums, below other splits (n_features,).
 
         Added to the first component.
         """
