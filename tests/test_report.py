@@ -31,6 +31,7 @@ from bristlecone.curves import kaplan_meier
 from bristlecone.exceptions import InfeasibleError, InfeasibleWarning, InvalidParameterError
 from bristlecone.report import _charts as charts
 from bristlecone.report import certificate, html_report
+from bristlecone.tune import TreeSizeCV
 
 
 def part(page, begin, end):
@@ -454,6 +455,8 @@ def test_the_size_path_is_a_section_of_its_own(veterans):
     assert "Size path" in page.text
     for one in path:
         assert f"{one.objective_value_:.6g}" in page.text
+    with pytest.raises(InvalidParameterError, match="or a fitted TreeSizeCV; got a int"):
+        html_report(model, size_path=5)
     with pytest.raises(InvalidParameterError, match="size_path holds no tree"):
         html_report(model, size_path=[])
     with pytest.raises(TypeError, match="size_path takes the fitted trees"):
@@ -524,3 +527,12 @@ def test_many_rows_and_leaves_make_a_page_of_less_than_a_megabyte():
     tree = GreedySurvivalTree(max_depth=4, encoder=None).fit(X, (rng.random(50_000) < 0.6, time))
     assert tree.n_leaves_ == 16
     assert len(html_report(tree).encode()) < 1_000_000
+
+
+def test_a_cross_validation_is_reported_with_its_folds_metric_and_rule(veterans):
+    search = TreeSizeCV(OptimalSurvivalTree(max_depth=2), cv=3, scoring="ibs")
+    search.fit(veterans.X, veterans.y)
+    page = Page(html_report(search, size_path=search))
+    assert "Size path" in page.words
+    assert "cross-validation over 137 rows with 3 folds. Metric: ibs. Rule:" in page.words
+    assert "within one standard error" in page.words

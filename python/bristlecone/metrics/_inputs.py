@@ -91,14 +91,23 @@ class ScoredRows(NamedTuple):
     kept: NDArray[np.bool_]
 
 
-def check_test_rows(survival_test: Outcome, sample_weight: Any = None, **by_row: Any) -> ScoredRows:
-    """Outcomes of the rows to score, which do not enter late; the values ``by_row`` are theirs."""
-    check_row_labels(survival_test, of="survival_test", sample_weight=sample_weight, **by_row)
-    event, time, entry = check_survival(survival_test, "survival_test")
+def check_test_rows(
+    survival_test: Outcome,
+    sample_weight: Any = None,
+    *,
+    name: str = "survival_test",
+    instead: str = "concordance_index_censored",
+    **by_row: Any,
+) -> ScoredRows:
+    """Outcomes of the rows to score, without delayed entry; ``by_row`` has one value per row.
+
+    Messages call the outcomes ``name``, and point to ``instead`` for delayed entry.
+    """
+    check_row_labels(survival_test, of=name, sample_weight=sample_weight, **by_row)
+    event, time, entry = check_survival(survival_test, name)
     if entry is not None:
         raise ValueError(
-            "survival_test has delayed entry, for which censoring weights are not defined; "
-            "concordance_index_censored accepts it"
+            f"{name} has delayed entry, for which censoring weights are not defined; use {instead}"
         )
     own = check_sample_weight(sample_weight, time.size)
     weight = np.ones(time.size) if own is None else own

@@ -41,6 +41,9 @@ __all__ = [
 
 Floats: TypeAlias = NDArray[np.float64]
 
+# Metrics that accept delayed entry, for messages.
+_INSTEAD = "the metric concordance or likelihood"
+
 # Event times at which the AUC is taken, at most.
 _AUC_TIMES = 100
 # Pieces on which a smooth curve counts as constant.
@@ -189,6 +192,7 @@ def uno_scorer(
     0.641
     """
     tree, X, train = _trained(estimator, X, "uno_scorer")
+    check_test_rows(y, sample_weight, name="y", instead=_INSTEAD)
     end = _end_of_weights(train)
     end = end if tau is None else min(tau, end)
     risk = tree.predict(X)
@@ -249,7 +253,7 @@ def ibs_scorer(
     -0.126
     """
     tree, X, train = _trained(estimator, X, "ibs_scorer")
-    rows = check_test_rows(y, sample_weight)
+    rows = check_test_rows(y, sample_weight, name="y", instead=_INSTEAD)
     more: dict[str, Any] = {"sample_weight": sample_weight}
     if times is not None:
         at = check_times(np.atleast_1d(np.asarray(times)), ascending=True)
@@ -324,7 +328,8 @@ def auc_scorer(
     0.684
     """
     tree, X, train = _trained(estimator, X, "auc_scorer")
-    at = _auc_times(check_test_rows(y, sample_weight), _end_of_weights(train), times)
+    rows = check_test_rows(y, sample_weight, name="y", instead=_INSTEAD)
+    at = _auc_times(rows, _end_of_weights(train), times)
     risk = tree.predict(X)
     return cumulative_dynamic_auc(train, y, risk, at, sample_weight=sample_weight)[1]
 

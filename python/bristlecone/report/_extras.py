@@ -94,8 +94,14 @@ def _chart(
     )
 
 
-def size_path(trees: Sequence[Any], shown: FittedTree) -> Extra:
-    """Objective by number of leaves of trees, as ``size_path`` gives them."""
+def size_path(trees: Any, shown: FittedTree) -> Extra:
+    """Objective by number of leaves, of trees from ``size_path`` or of a fitted TreeSizeCV."""
+    trees = getattr(trees, "size_path_", trees)
+    if not isinstance(trees, Sequence):
+        raise InvalidParameterError(
+            "size_path must be the list that size_path returns, or a fitted TreeSizeCV; got a "
+            f"{type(trees).__name__}"
+        )
     if not trees:
         raise InvalidParameterError("size_path holds no tree")
     paths = [check_tree(tree, "size_path") for tree in trees]
