@@ -206,7 +206,10 @@ def test_what_goes_only_with_one_objective_is_refused_with_the_other():
     X, y = sample(n=20)
     for model, message in (
         (OptimalSurvivalTree(leaf_curve="brier-optimal"), "objective='likelihood', which supports"),
-        (brier(leaf_curve="proportional"), "objective='brier', which supports 'kaplan-meier' and 'b"),
+        (
+            brier(leaf_curve="proportional"),
+            "objective='brier', which supports 'kaplan-meier' and 'b",
+        ),
         (OptimalSurvivalTree(time_grid=[1.0]), "time_grid needs objective='brier'"),
     ):
         with pytest.raises(ValueError, match=message):

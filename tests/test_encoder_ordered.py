@@ -165,7 +165,8 @@ def test_many_rare_levels_are_warned_about():
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"site": rng.permutation(np.arange(686) % 150).astype(str)})
     X["site"] = "s" + X["site"]
-    message = "column 'site' has 150 levels, and none of them .* min_support=0.01 .* group its levels"
+    message = "column 'site' has 150 levels, and none of them .* min_support=0.01 .* group its "
+    "levels"
     with pytest.warns(ColumnWarning, match=message):
         BinaryEncoder().fit(X)
     with warnings.catch_warnings():

@@ -324,8 +324,8 @@ class BaseTree(BaseEstimator):
         tree = self.tree_
         rules: list[tuple[str, NDArray[Any]]] = []
         if isinstance(tree, Tree):
-            told = [rule_text(conditions) for conditions in leaf_rules(self)]
-            rules.append(("rule", np.array(told, dtype=object)))
+            texts = [rule_text(conditions) for conditions in leaf_rules(self)]
+            rules.append(("rule", np.array(texts, dtype=object)))
         columns = [
             ("leaf", tree.leaves),
             *rules,

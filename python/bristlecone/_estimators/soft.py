@@ -390,8 +390,8 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
             warn(replaced, BristleconeWarning)
         if encoder.constant_:
             names = ", ".join(map(repr, encoder.constant_))
-            told = f"constant columns have no weight: {names}"
-            warn(told, ConstantFeatureWarning)
+            message = f"constant columns have no weight: {names}"
+            warn(message, ConstantFeatureWarning)
         if (self.leaf_shares_ < floor).any():
             warn(self._empty_leaves(floor), EmptyLeafWarning)
         if found.unfinished:
@@ -406,12 +406,12 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         shares = self.leaf_shares_
         few, none = int((shares < floor).sum()), int((shares == 0).sum())
         if few == none:
-            told = f"{few} of {len(shares)} leaves {'is' if few == 1 else 'are'} empty"
+            message = f"{few} of {len(shares)} leaves {'is' if few == 1 else 'are'} empty"
         else:
-            told = f"{few} of {len(shares)} leaves {'holds' if few == 1 else 'hold'} less than "
-            told += f"{100 * floor:.3g} % of the weight"
+            message = f"{few} of {len(shares)} leaves {'holds' if few == 1 else 'hold'} less than "
+            message += f"{100 * floor:.3g}% of the weight"
         return (
-            f"{told} (the tree is worth {self.n_effective_leaves_:.1f} even leaves): use "
+            f"{message} (the tree is worth {self.n_effective_leaves_:.1f} even leaves): use "
             f"depth={self.depth - 1}, a larger balance or a smaller split_l2"
         )
 

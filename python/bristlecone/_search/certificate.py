@@ -249,8 +249,8 @@ class Certificate:
     def gap_text(self) -> str:
         """The gap as shown to users: 0 if the tree counts as optimal."""
         if self.status == "optimal":
-            return "0 (0 %)"
-        return f"{self.gap:.3g} ({100 * self.relative_gap:.3g} %)"
+            return "0 (0%)"
+        return f"{self.gap:.3g} ({100 * self.relative_gap:.3g}%)"
 
     @property
     def told(self) -> list[tuple[str, str]]:
