@@ -195,7 +195,7 @@ def test_outcomes_that_cannot_be_scored_are_refused():
     X, y = sample(n=20)
     late = np.empty(20, dtype=[("dead", bool), ("months", float), ("entry", float)])
     late["dead"], late["months"], late["entry"] = y["dead"], y["months"], 0.5
-    with pytest.raises(ValueError, match=r"no delayed entry, because its weights"):
+    with pytest.raises(ValueError, match=r"does not support delayed entry, because its weights"):
         brier().fit(X, late)
     y["months"] = 0.0
     with pytest.raises(ValueError, match="no time after 0"):
@@ -205,8 +205,11 @@ def test_outcomes_that_cannot_be_scored_are_refused():
 def test_what_goes_only_with_one_objective_is_refused_with_the_other():
     X, y = sample(n=20)
     for model, message in (
-        (OptimalSurvivalTree(leaf_curve="brier-optimal"), "objective='likelihood', which has"),
-        (brier(leaf_curve="proportional"), "objective='brier', which has 'kaplan-meier' and 'b"),
+        (OptimalSurvivalTree(leaf_curve="brier-optimal"), "objective='likelihood', which supports"),
+        (
+            brier(leaf_curve="proportional"),
+            "objective='brier', which supports 'kaplan-meier' and 'b",
+        ),
         (OptimalSurvivalTree(time_grid=[1.0]), "time_grid needs objective='brier'"),
     ):
         with pytest.raises(ValueError, match=message):

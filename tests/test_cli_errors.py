@@ -27,7 +27,7 @@ def test_a_column_of_dates_is_refused_by_name(capsys, folder):
 def test_what_brier_has_not_is_refused(capsys, folder):
     brier = ("fit", "veterans", "--objective", "brier")
     message = refused(capsys, folder, *brier, "--leaf-curve", "proportional")
-    assert "leaf_curve='proportional' does not go with objective='brier'" in message
+    assert "leaf_curve='proportional' cannot be used with objective='brier'" in message
     message = refused(capsys, folder, "fit", "veterans", "--time-grid", 30)
     assert "time_grid needs objective='brier'" in message
 
@@ -40,7 +40,8 @@ def test_what_brier_has_not_is_refused(capsys, folder):
         (("fit",), "arguments are required: DATA (see bristlecone fit --help)"),
         (
             ("fit", "gbsg2", "--depth", "3"),
-            "--estimator survival has no --depth, which is of soft; did you mean --max-depth? (see "
+            "--estimator survival has no option --depth; it is an option of soft; did you mean "
+            "--max-depth? (see "
             "bristlecone fit --help)",
         ),
         (
@@ -155,7 +156,7 @@ def test_existing_files_stay_when_one_of_them_cannot_be_written(capsys, folder, 
     [
         (("--max-depth", "-1"), "max_depth must be"),
         (("--missing", "guess"), "missing must be"),
-        (("--leaf-curve", "brier-optimal"), "does not go with objective='likelihood'"),
+        (("--leaf-curve", "brier-optimal"), "cannot be used with objective='likelihood'"),
         (("--time", "dayz"), "did you mean 'days'?"),
         (("--event", "status", "--time", "days", "--drop", "agee"), "did you mean 'age'?"),
         ((), "--time is needed"),

@@ -197,7 +197,7 @@ def test_a_tree_is_fitted_saved_shown_and_applied_as_in_python(capsys, folder, c
         assert told["lower bound"] == f"{tree.lower_bound_:.10g}"
         assert told["status"].startswith("optimal among trees over these ")
     else:
-        assert told["status"].endswith(", not searched for: nothing is proved")
+        assert told["status"].endswith(", not found by search: nothing is proven")
     page = (folder / "r.html").read_text(encoding="utf-8")
     assert f"{KINDS[case.kind].headline} of t.csv" in page
 
@@ -266,7 +266,7 @@ def test_no_tree_within_the_constraints_is_an_error(capsys, folder):
     command = (*CASES["policy"].command, "--capacity", "1=0.1")
     status, out, err = run(capsys, *command, "--model", "m.json")
     assert (status, out) == (2, "")
-    assert "error: no tree of this PolicyTree satisfies its constraints" in err
+    assert "error: this PolicyTree cannot predict: no tree satisfies its constraints" in err
     assert not (folder / "m.json").exists()
 
 
@@ -274,20 +274,21 @@ def test_no_tree_within_the_constraints_is_an_error(capsys, folder):
     ("arguments", "message"),
     [
         (("soft", *TIMES, "--prior", 3),
-         "--estimator soft has no --prior, which is of survival, greedy"),
-        (("soft", *TIMES, "--estimate"), "--estimator soft has no --estimate, which is of"),
+         "--estimator soft has no option --prior; it is an option of survival, greedy"),
+        (("soft", *TIMES, "--estimate"), "--estimator soft has no option --estimate; it is an "
+        "option of"),
         (("classifier", "--target", "ill", "--time", "days"),
-         "--estimator classifier has no --time, which is of survival, greedy, soft"),
+         "--estimator classifier has no option --time; it is an option of survival, greedy, soft"),
         (("regressor", "--target=price", "--fairness=x"),
-         "--estimator regressor has no --fairness, which is of fair"),
-        (("survival", *TIMES, "--target", "ill"), "--estimator survival has no --target"),
+         "--estimator regressor has no option --fairness; it is an option of fair"),
+        (("survival", *TIMES, "--target", "ill"), "--estimator survival has no option --target"),
         (("forest",), "invalid choice: 'forest'"),
         (("survival", *TIMES, "--sensitive", "sex"), "--sensitive needs --fairness-limit"),
         (("survival", *TIMES, "--fairness-limit", 1), "--fairness-limit needs --sensitive"),
         (("survival", *TIMES, "--fairness-tau", 1), "--fairness-tau needs --fairness-limit"),
         (("soft", *TIMES, "--fairness-penalty", 1), "--fairness-penalty needs --sensitive"),
         (("greedy", *TIMES, "--encoder", "none", "--missing", "branch"),
-         "--encoder does not go with --missing"),
+         "--encoder cannot be used with --missing"),
         (("soft", *TIMES, "--leaf", "gompertz"), "leaf must be"),
         (("soft", *TIMES, "--depth", 99), "depth must be at most 10"),
         (("classifier",), "--target is needed: which column holds the labels? There are"),
@@ -339,9 +340,9 @@ def test_what_does_not_fit_together_is_refused_before_the_rows_are_read(
     ("arguments", "message"),
     [
         (("policy", "--target", "gain", "--treatment", "arm", "--capacity", "3=0.5"),
-         "--capacity: 3 does not occur in column 'arm', which holds 1, 2"),
+         "--capacity: 3 does not occur in column 'arm', which contains 1, 2"),
         (("classifier", "--target", "stage", "--class-weight", "IV=2"),
-         "--class-weight: IV does not occur in column 'stage', which holds"),
+         "--class-weight: IV does not occur in column 'stage', which contains"),
         (("policy", "--target", "gain", "--treatment", "arm"),
          "reward='doubly-robust' needs predicted_outcomes"),
         (("regressor", "--target", "drug"), "t.csv, line 2, column 'drug': 'a' is not a number"),

@@ -72,7 +72,7 @@ def test_onnx_is_written_to_a_file(capsys, folder):
     outputs = [output.name for output in session.get_outputs()]
     assert outputs == ["leaf", "risk", "survival"]
     err = refused(capsys, folder, "export", "m.json", "--to", "onnx")
-    assert "--to onnx writes bytes: name a file with --out" in err
+    assert "--to onnx writes a binary file: name it with --out" in err
 
 
 @pytest.mark.parametrize(
@@ -80,9 +80,18 @@ def test_onnx_is_written_to_a_file(capsys, folder):
     [
         (("export", "m.json"), "the following arguments are required: --to"),
         (("export", "m.json", "--to", "pmml"), "invalid choice: 'pmml'"),
-        (("export", "m.json", "--to", "dot", "--times", 3), "--times is for --to sql, python, r, "),
-        (("export", "m.json", "--to", "r", "--table", "x"), "--table is for --to sql; not for r"),
-        (("export", "m.json", "--to", "json", "--dialect", "ansi"), "--dialect is for --to sql"),
+        (
+            ("export", "m.json", "--to", "dot", "--times", 3),
+            "--times can be used only with --to sql, python, r, ",
+        ),
+        (
+            ("export", "m.json", "--to", "r", "--table", "x"),
+            "--table can be used only with --to sql, not r",
+        ),
+        (
+            ("export", "m.json", "--to", "json", "--dialect", "ansi"),
+            "--dialect can be used only with --to sql",
+        ),
         (("export", "m.json", "--to", "sql", "--times", -1), "times must be finite and not neg"),
         (("export", "m.json", "--to", "sql", "--times", 1, 1.0), "times has 1 twice"),
         (("export", "m.json", "--to", "sql", "--out", "m.json"), "m.json is the file that is read"),
@@ -101,4 +110,4 @@ def test_soft_trees_have_pictures_and_data_but_no_rules(capsys, folder):
     assert json.loads(exported(capsys, "--to", "json"))["kind"] == "soft"
     for form in ("sql", "python", "r", "rules"):
         err = refused(capsys, folder, "export", "m.json", "--to", form)
-        assert f"export_{form} writes splits about single columns" in err
+        assert f"export_{form} needs splits on single columns" in err

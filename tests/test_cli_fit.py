@@ -236,7 +236,8 @@ def test_row_names_are_left_out_with_a_warning(capsys, folder):
     pd.read_csv("study.csv").to_csv("names.csv")
     _, _, err = run(capsys, "fit", "names.csv", *FIT, "--model", "m.json")
     assert err == (
-        "bristlecone: warning: names.csv: column 1 has no name; it is taken for row names and left "
+        "bristlecone: warning: names.csv: column 1 has no name; it is treated as row names and "
+        "left "
         "out\n"
     )
     assert run(capsys, "predict", "m.json", "names.csv")[2] == ""

@@ -189,7 +189,7 @@ def test_a_greedy_tree_can_be_shown_and_applied_too(capsys, folder):
     status, out, _ = run(capsys, "show", "m.json")
     assert status == 0
     assert out.startswith(f"m.json: 432 rows, 114 events, 7 columns\n\n{export_text(tree)}\n")
-    assert "status          grown, not searched for: nothing is proved\n" in out
+    assert "status          grown, not found by search: nothing is proven\n" in out
     status, out, _ = run(capsys, "predict", "m.json", "rossi")
     assert status == 0
     risks = [float(line.split(",")[1]) for line in out.splitlines()[1:]]
@@ -225,7 +225,7 @@ def test_models_of_other_kinds_are_shown_and_predict(capsys, folder):
     )
     status, _, err = run(capsys, "predict", "m.json", "new.csv", "--times", "3")
     assert status == 2
-    assert "predicts no survival" in err
+    assert "does not predict survival" in err
 
 
 def test_numbers_of_parquet_are_text_where_training_had_text(capsys, folder):

@@ -199,7 +199,7 @@ def test_every_parameter_of_an_estimator_is_an_option(name):
 def test_progress_tells_the_share_done_and_the_time_left_where_they_are_known(capsys):
     with progress_line(True) as show:
         show(SearchProgress(1.0, 0.5, 0.25, 10))
-    assert capsys.readouterr().err == "\r1.0 s: objective 0.5, lower bound 0.25, gap 50 %\n"
+    assert capsys.readouterr().err == "\r1.0 s: objective 0.5, lower bound 0.25, gap 50%\n"
     with progress_line(True) as show:
         show(SearchProgress(1.0, 0.5, 0.25, 10, share=0.25, seconds_left=90.0))
-    assert capsys.readouterr().err.endswith("gap 50 %, 25 % done, about 90 s left\n")
+    assert capsys.readouterr().err.endswith("gap 50%, 25% done, about 90 s left\n")

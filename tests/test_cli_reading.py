@@ -10,6 +10,7 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 import pytest
+from command_line import run
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -116,7 +117,7 @@ def test_delimiters_decimal_marks_and_quotations(text, columns):
         ('a,b\n1,"2\n', "data.csv, line 2: unexpected end of data"),
         ("a,b\n1,2\r3,4\n", "data.csv, line 2: new-line character seen in unquoted field"),
         ('\n"a,b\n1,2\n', "data.csv, line 2: unexpected end of data"),
-        ("a\n1\n   \n2\n", "data.csv: there are 3 rows below the header, and pandas reads 2"),
+        ("a\n1\n   \n2\n", "data.csv: there are 3 rows below the header, but pandas reads 2"),
         (b"a,b\n1,2\n\xff,3\n", "data.csv, line 3: byte 0xff is not text in UTF-8"),
         (b"a,b\xb0", "data.csv, line 1: byte 0xb0 is not text in UTF-8"),
         ("a,b\n1,2\n".encode("utf-16-le"), "data.csv, line 1: byte 0x00 is not text in UTF-8"),
@@ -344,3 +345,28 @@ def test_missing_pyarrow_is_explained(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ImportError, match=r"pip install 'bristlecone\[parquet\]'"):
         ParquetFile("data.parquet", lambda: io.BytesIO(b"")).read()
+
+
+@pytest.mark.parametrize(
+    ("cell", "message"),
+    [
+        (
+            "31.01.2020",
+            "'31.01.2020' is not a number; write dates as year-month-day, here 2020-01-31",
+        ),
+        ("01/31/2020", "'01/31/2020' is not a number; write dates as year-month-day$"),
+        ("1.2.3", "'1.2.3' is not a number$"),
+    ],
+)
+def test_other_dates_are_refused_with_the_way_to_write_them(cell, message):
+    with pytest.raises(ValueError, match=message):
+        table(f"a,b\n1,{cell}\n2,{cell}\n", kinds={"b": TIME})
+
+
+@pytest.mark.parametrize("form", ["2020-01-{:02}", "{:02}.01.2020"])
+def test_a_feature_of_dates_is_reported(form, tmp_path, capsys):
+    rows = "\n".join(f"{k},{k % 2},{form.format(k % 28 + 1)}" for k in range(1, 60))
+    (tmp_path / "d.csv").write_text(f"time,event,when\n{rows}\n")
+    status, _, err = run(capsys, "fit", tmp_path / "d.csv", "--max-depth", 1)
+    assert status == 0
+    assert "column 'when' contains dates, which are treated as categories" in err

@@ -134,10 +134,21 @@ def test_ctrl_c_in_a_fold_ends_the_command_without_a_file(capsys, folder, monkey
         (("--tune", "--folds", 1), "argument --folds: must be at least 2; got 1"),
         (("--tune", "--repeats", 0), "argument --repeats: must be at least 1; got 0"),
         (("--tune", "--rule", "least"), "argument --rule: invalid choice: 'least'"),
-        (("--tune", "--estimate"), "does not go with --tune"),
-        (("--tune", "--scoring", "speed"), "'speed' is no metric"),
-        (("--estimator", "soft", "--tune"), "--estimator soft has no --tune, which is of survival"),
+        (("--tune", "--estimate"), "--estimate cannot be used with --tune"),
+        (("--tune", "--scoring", "speed"), "'speed' is not a metric"),
+        (
+            ("--estimator", "soft", "--tune"),
+            "--estimator soft has no option --tune; it is an option of survival",
+        ),
     ],
 )
 def test_wrong_options_are_refused(capsys, folder, options, told):
     assert told in refused(capsys, folder, "fit", "veterans", *options)
+
+
+def test_metrics_without_delayed_entry_name_those_that_accept_it(capsys, folder):
+    rows = "\n".join(f"{k % 3},{5 + k},{k % 2},{k % 7}" for k in range(30))
+    (folder / "late.csv").write_text(f"entry,time,event,x\n{rows}\n")
+    options = "--tune", "--scoring", "ibs", "--entry", "entry"
+    error = refused(capsys, folder, "fit", "late.csv", *options)
+    assert "y has delayed entry" in error and "use the metric concordance or likelihood" in error

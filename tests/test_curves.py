@@ -138,7 +138,7 @@ def test_rows_that_come_after_all_others_have_died_leave_the_mean_as_it_is():
         ((["a", "b"], [1.0, 2.0]), "event, .* holds 'a', 'b'"),
         (np.ones((3, 2)), "y is a ndarray of shape .3, 2.; expected a structured array"),
         (structured([True], [1.0], other=np.array([1.0])), "'dead' .*'days' .*'other'"),
-        (structured([True], [1.0], entry=np.array([1.0])), "'entry' of y is 1.0 in row 0, where"),
+        (structured([True], [1.0], entry=np.array([1.0])), "'entry' of y is 1.0 in row 0, but"),
     ],
 )
 def test_bad_outcomes_are_named(y, message):

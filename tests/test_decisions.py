@@ -205,5 +205,5 @@ def test_what_has_no_decisions_says_why():
     with pytest.raises(TypeError, match="KBinsDiscretizer does not tell what its features ask"):
         tree_decisions(tree.encoder_, tree.tree_)
     soft, _ = SUBJECTS["SoftSurvivalTree"].fitted()
-    with pytest.raises(TypeError, match="soft tree has no decisions about single columns"):
+    with pytest.raises(TypeError, match="soft tree has no splits on single columns"):
         tree_decisions(soft.encoder_, soft.tree_)

@@ -49,13 +49,13 @@ def test_a_survival_tree_says_what_was_searched_and_what_was_proven():
         f"at least 5 training events in each leaf over {features} binary features",
         "with a prior of 10 pseudo-events at the baseline hazard in every leaf",
         "mean likelihood loss",
-        "Every leaf adds 0.01.",
+        "Every leaf adds a penalty of 0.01.",
         "Training data: 686 rows, 299 events, 8 columns.",
         f"optimal among trees over these {features} binary features",
         f"objective {model.objective_value_:.10g}, lower bound {model.lower_bound_:.10g}, gap 0",
-        "Numbers are cut at no more than 10 quantiles each, or where greedy trees over every "
-        "threshold cut them. No value was missing.",
-        "it asks about pnodes",
+        "The thresholds of numeric columns are at most 10 quantiles of each, plus those of greedy "
+        "trees over all thresholds. No value was missing.",
+        "it splits on pnodes",
     ):
         assert part in text, part
 
@@ -65,7 +65,7 @@ def test_every_question_is_listed():
     text = told(model)
     listed = 0
     for column in GBSG2.X.columns:
-        after = text.rpartition("answer yes or no:")[2].partition(f" {column} ")[2]
+        after = text.rpartition("binary features:")[2].partition(f" {column} ")[2]
         words = after.removeprefix("<= ").removeprefix("= ").split(" ")
         while words and words[0].endswith(","):
             listed += 1
@@ -77,7 +77,10 @@ def test_every_question_is_listed():
 def test_weights_missing_values_and_unproven_searches_are_told():
     X = pd.DataFrame({"age": [50.0, np.nan, 61.0, 70.0] * 10, "male": [True, False] * 20})
     y = np.ones(40, bool), np.arange(1.0, 41.0)
-    for encoder, part in (("auto", "counts as the mean"), (BinaryEncoder(missing="branch"), "is")):
+    for encoder, part in (
+        ("auto", "replaced by the mean"),
+        (BinaryEncoder(missing="branch"), "marks missing values"),
+    ):
         model = OptimalSurvivalTree(max_depth=1, encoder=encoder)
         text = told(model.fit(X, y, sample_weight=np.full(40, 2.5)))
         assert "40 rows of total weight 100, 40 events" in text
@@ -146,19 +149,19 @@ OUTCOME = np.ones(40, bool), np.arange(1.0, 41.0)
             GreedySurvivalTree(encoder=None),
             OUTCOME,
             {},
-            ["Every threshold midway between neighbouring values was tried of age, male."],
+            ["Every midpoint between neighbouring values was tried as a threshold of age, male."],
         ),
         (
             SoftSurvivalTree(depth=1, n_restarts=1, random_state=0),
             OUTCOME,
             {},
-            ["log-logistic model", "is not proven"],
+            ["log-logistic model", "is not proven to be optimal"],
         ),
         (
             OptimalTreeRegressor(encoder=KBinsDiscretizer(3, encode="onehot", strategy="uniform")),
             OUTCOME[1],
             {},
-            ["The binary features were made by KBinsDiscretizer.", "age_"],
+            ["KBinsDiscretizer computed the binary features.", "age_"],
         ),
     ],
     ids=lambda value: type(value).__name__,

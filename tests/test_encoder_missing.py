@@ -19,7 +19,7 @@ from bristlecone import (
     SoftSurvivalTree,
 )
 from bristlecone._encoder import BinaryEncoder, Missing, Threshold
-from bristlecone.exceptions import ModelFormatError
+from bristlecone.exceptions import ColumnWarning, ModelFormatError
 from bristlecone.export import export_text
 from bristlecone.report import html_report
 
@@ -296,3 +296,9 @@ def test_cross_validation_of_every_set():
     loader = survset()
     with_gaps = [name for name in loader.df_ds["ds"] if check_folds(loader, name)]
     assert len(with_gaps) >= 16
+
+
+def test_a_column_without_values_gives_a_warning():
+    X = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0], "b": [math.nan] * 4})
+    with pytest.warns(ColumnWarning, match="columns without any value give no split: 'b'"):
+        OptimalTreeClassifier(max_depth=1).fit(X, [0, 0, 1, 1])

@@ -132,11 +132,13 @@ def test_ordered_categories_are_saved():
 def test_text_of_nothing_but_numbers_is_warned_about(values):
     X = pd.DataFrame({"age": values, "sex": pd.Series(["f"] + ["m"] * (len(values) - 1))})
     with pytest.warns(
-        ColumnWarning, match=r"column 'age' is text .* convert it to numbers"
+        ColumnWarning,
+        match=r"column 'age' contains only numbers stored as text.* convert it to "
+        "numbers",
     ) as told:
         BinaryEncoder().fit(X)
     assert len(told) == 1
-    with pytest.warns(ColumnWarning, match="column 'age' is text"):
+    with pytest.warns(ColumnWarning, match="column 'age' contains only numbers stored as text"):
         OptimalTreeClassifier(max_depth=1).fit(X, [0, *[1] * (len(values) - 1)])
 
 
@@ -163,7 +165,8 @@ def test_many_rare_levels_are_warned_about():
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"site": rng.permutation(np.arange(686) % 150).astype(str)})
     X["site"] = "s" + X["site"]
-    message = "column 'site' has 150 levels, none of which .* min_support=0.01 .* group its levels"
+    message = "column 'site' has 150 levels, and none of them .* min_support=0.01 .* group its "
+    "levels"
     with pytest.warns(ColumnWarning, match=message):
         BinaryEncoder().fit(X)
     with warnings.catch_warnings():

@@ -173,8 +173,8 @@ def test_every_form_of_outcomes_takes_an_entry():
         (-1.0, "entry' of y is -1.0 in row 7; times must be finite and not negative"),
         (np.nan, "entry' of y is (nan|missing) in row 7"),
         (np.inf, "entry' of y is inf in row 7"),
-        (9.0, "entry' of y is 9.0 in row 7, where the time is 9.0; a row must enter before"),
-        (10.0, "is 10.0 in row 7, where the time is 9.0"),
+        (9.0, "entry' of y is 9.0 in row 7, but the time is 9.0; a row must enter before"),
+        (10.0, "is 10.0 in row 7, but the time is 9.0"),
     ],
 )
 def test_impossible_entries_name_field_and_row(wrong, message):
@@ -189,7 +189,7 @@ def test_impossible_entries_name_field_and_row(wrong, message):
 
 def test_a_greedy_tree_refuses_entries_and_scores_with_them():
     X, y = late_sample()
-    with pytest.raises(ValueError, match=r"'entry': GreedySurvivalTree .*OptimalSurvivalTree"):
+    with pytest.raises(ValueError, match=r"'entry', but GreedySurvivalTree .*OptimalSurvivalTree"):
         GreedySurvivalTree().fit(X, y)
     model = GreedySurvivalTree(max_depth=2).fit(X, y[["dead", "months"]])
     assert model.score(X, y) != model.score(X, y[["dead", "months"]])
@@ -213,7 +213,7 @@ def test_concordance_compares_an_event_with_the_rows_under_observation(ties):
     assert found[1:] == (concordant, discordant, tied, same_time)
     assert found.cindex == pytest.approx((concordant + 0.5 * tied) / pairs, rel=1e-14)
     assert found.discordant < concordance_index_censored(event, time, risk, ties=ties).discordant
-    with pytest.raises(ValueError, match=r"entry is 99\.0 in row 3, where the time is"):
+    with pytest.raises(ValueError, match=r"entry is 99\.0 in row 3, but the time is"):
         concordance_index_censored(event, time, risk, entry=np.where(np.arange(len(y)) == 3, 99, 0))
     with pytest.raises(ValueError, match="no pair is comparable"):
         concordance_index_censored([True, False], [1.0, 2.0], [0, 1], entry=[0.0, 1.0])
@@ -270,7 +270,7 @@ def test_the_command_line_takes_a_column_of_entries(study, capsys):
         (("--entry", "since", "--drop", "since"), "--drop: 'since' is the column of --entry"),
         (("--entry", "x0"), "column 'x0' is -"),
         (("--entry", "text"), "study.csv, line 2, column 'text': 'a' is not a number"),
-        (("--entry", "late"), "column 'late' is 60.0 in row 0, where the time is"),
+        (("--entry", "late"), "column 'late' is 60.0 in row 0, but the time is"),
     ],
 )
 def test_impossible_columns_of_entries_are_refused(study, capsys, options, message):

@@ -330,7 +330,9 @@ def test_times_are_checked(export):
         with pytest.raises(ValueError, match=message):
             export(model, times=times)
     regressor, _ = EVERY["OptimalTreeRegressor"].fitted()
-    with pytest.raises(ValueError, match="a OptimalTreeRegressor predicts no survival at times"):
+    with pytest.raises(
+        ValueError, match="times needs a tree that predicts survival; got a OptimalTreeRegressor"
+    ):
         export(regressor, times=[1])
 
 

@@ -328,7 +328,9 @@ def test_labels_that_differ_by_case_alone_have_columns_of_their_own():
 def test_names_that_postgresql_would_cut_to_the_same_are_refused():
     labels = ["x" * 60 + "1", "x" * 60 + "2"]
     model = OptimalTreeClassifier(max_depth=1).fit(EIGHT, np.repeat(labels, 4))
-    with pytest.raises(ValueError, match=r"cuts names to 63 bytes, which .*xx1' and .*xx2'"):
+    with pytest.raises(
+        ValueError, match=r"truncates names to 63 bytes, which makes .*xx1' and .*xx2'"
+    ):
         export_sql(model, dialect="postgresql")
     assert export_sql(model)
 

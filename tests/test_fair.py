@@ -126,12 +126,12 @@ def test_a_column_named_in_the_constraint_stays_a_feature():
         (
             DemographicParity(0.1, sensitive_feature="sex"),
             {"sensitive_features": None},
-            "fairness.sensitive_feature='sex' is no column",
+            "fairness.sensitive_feature='sex' is not a column",
         ),
         (
             DemographicParity(0.1, sensitive_feature=9),
             {"sensitive_features": None},
-            "fairness.sensitive_feature=9 is no column",
+            "fairness.sensitive_feature=9 is not a column",
         ),
         (DemographicParity(0.1), {"sensitive_features": None}, "^fairness needs groups"),
         (

@@ -181,7 +181,7 @@ def test_a_first_tree_far_from_the_best_is_no_reason_to_list_all_between():
         ({"fairness": RmstParity(1.0)}, None, "fairness needs groups"),
         ({"fairness": RmstParity(1.0)}, "aa", "sensitive_features has one value"),
         ({"fairness": RmstParity(1.0)}, "abc", "sensitive_features has 3 values"),
-        ({"fairness": RmstParity(1.0, sensitive_feature="sex")}, None, "no column of X"),
+        ({"fairness": RmstParity(1.0, sensitive_feature="sex")}, None, "not a column of X"),
         ({"fairness": RmstParity(1.0), "leaf_curve": "kaplan-meier"}, "ab", "leaf_curve"),
         ({}, "ab", "sensitive_features needs fairness"),
     ],

@@ -155,7 +155,7 @@ def test_a_limit_before_any_admissible_tree_is_named():
     X, y = [[0], [1], [0], [1]], [0.0] * 4
     data = {"treatment": [0, 0, 1, 1], "predicted_outcomes": np.eye(4)[:, :2]}
     model = PolicyTree(reward="direct", capacities={0: 0.5, 1: 0.5}, time_limit=0)
-    with pytest.raises(InfeasibleError, match=r"stopped \(time_limit\) before it met"):
+    with pytest.raises(InfeasibleError, match=r"stopped \(time_limit\) before it found"):
         model.fit(X, y, **data)
     assert model.status_ == "time_limit"
     assert not hasattr(model, "tree_")

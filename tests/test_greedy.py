@@ -287,7 +287,7 @@ def test_transformers_stand_in_for_the_encoder():
     same = GreedySurvivalTree(encoder=None).fit(halves(X), y)
     assert not model.tree_.numeric
     assert model.objective_value_ == pytest.approx(same.objective_value_, rel=1e-12)
-    with pytest.raises(ValueError, match="nothing but 0 and 1"):
+    with pytest.raises(ValueError, match="only 0 and 1"):
         GreedySurvivalTree(encoder=StandardScaler()).fit(X, y)
     with pytest.raises(TypeError, match="parameter encoder is a FunctionTransformer"):
         model.to_json()
@@ -298,8 +298,12 @@ def test_columns_that_are_not_complete_numbers_are_named():
     frame = pd.DataFrame(X, columns=["age", "grade", "sex"])
     model = GreedySurvivalTree(**PAPERS, encoder=None).fit(frame, y)
     for column, value, message in (
-        ("grade", "high", "column 'grade' holds 'high' in row 3; encoder=None takes only numbers"),
-        ("age", np.nan, "column 'age' is missing in row 3; encoder=None takes only complete"),
+        (
+            "grade",
+            "high",
+            "column 'grade' contains 'high' in row 3; encoder=None accepts only numbers",
+        ),
+        ("age", np.nan, "column 'age' is missing in row 3; encoder=None accepts only complete"),
         ("age", np.inf, "column 'age' is infinite"),
     ):
         broken = frame.astype({column: object})

@@ -99,5 +99,5 @@ def test_two_classes_are_needed(objective, y):
 
 def test_a_front_has_no_penalty():
     X, y, _ = sample()
-    with pytest.raises(InvalidParameterError, match="leaf_penalty must be 0 for a front"):
+    with pytest.raises(InvalidParameterError, match="pareto_front needs leaf_penalty=0"):
         OptimalTreeClassifier(leaf_penalty=0.1).pareto_front(X, y)

@@ -138,7 +138,10 @@ ALL_CENSORED_LAST = (np.array([True, False]), np.array([1.0, 4.0]))
         (lambda: integrated_brier_score(Y, Y, CURVES[:, 0], [2]), "at least two times"),
         (lambda: integrated_brier_score(Y, Y, CURVES), "times is needed"),
         (lambda: integrated_brier_score(Y, Y, CURVES, AT, method="simpson"), "method must be"),
-        (lambda: integrated_brier_score(Y, Y, CURVES, AT, limits=(1, 2)), "need method='step'"),
+        (
+            lambda: integrated_brier_score(Y, Y, CURVES, AT, limits=(1, 2)),
+            "limits needs method='step'",
+        ),
         (
             lambda: integrated_brier_score(Y, Y, CURVES, AT, method="step", limits=(2, 2)),
             "lower < upper",
@@ -154,7 +157,10 @@ ALL_CENSORED_LAST = (np.array([True, False]), np.array([1.0, 4.0]))
         (lambda: cumulative_dynamic_auc(Y, Y, RISK, [0.5, 2]), "no case .* at time 0.5"),
         (lambda: cumulative_dynamic_auc(Y, Y, RISK, [1, 4]), "no control .* at time 4"),
         (lambda: cumulative_dynamic_auc(Y, Y, CURVES[:3], AT), r"or \(4, 2\), got \(3, 2\)"),
-        (lambda: cumulative_dynamic_auc(Y, Y, RISK, AT, ties="paper"), "no mean AUC"),
+        (
+            lambda: cumulative_dynamic_auc(Y, Y, RISK, AT, ties="paper"),
+            "the mean AUC is not defined",
+        ),
         (
             lambda: cumulative_dynamic_auc(Y, ([1, 1, 0], [1, 9, 10]), RISK[:3], [1, 9]),
             "test event time 9 is after the last",
@@ -165,7 +171,7 @@ ALL_CENSORED_LAST = (np.array([True, False]), np.array([1.0, 4.0]))
         (lambda: one_time_calibration(*Y, RISK / 4, np.nan), "at must be finite"),
         (
             lambda: one_time_calibration(*Y, [0.1, 0.1, 0.9, 0.9], 3.0),
-            "group 0 is followed up to 2 only",
+            "group 0 is followed up only until 2",
         ),
         (lambda: logrank_test([0, 0], [1, 2], [0, 1]), "there is no event"),
         (lambda: logrank_test([1, 1], [1, 2], [0, 0]), "rows of two groups"),

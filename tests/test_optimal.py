@@ -213,7 +213,7 @@ def test_any_transformer_into_zeros_and_ones_is_an_encoder():
     same = OptimalSurvivalTree(max_depth=1, encoder=sparse).fit(X, y)
     assert_same_predictions(model, same, X)
     plain = FunctionTransformer(feature_names_out="one-to-one")
-    with pytest.raises(ValueError, match=r"encoder made an array .*nothing but 0 and 1"):
+    with pytest.raises(ValueError, match=r"encoder made an array .*only 0 and 1"):
         OptimalSurvivalTree(encoder=plain).fit(X, y)
 
 
@@ -235,7 +235,7 @@ def test_features_of_an_encoder_are_checked_without_a_copy_many_times_their_size
 def test_features_other_than_zero_and_one_are_refused_wherever_they_are(wrong):
     rows = np.zeros((3000, 400), dtype=type(wrong) if isinstance(wrong, (int, float)) else object)
     rows[2999, 399] = wrong
-    with pytest.raises(ValueError, match="nothing but 0 and 1"):
+    with pytest.raises(ValueError, match="only 0 and 1"):
         binary_features(FunctionTransformer(), rows)
 
 

@@ -134,7 +134,7 @@ def test_metrics_of_two_columns_take_one_outcome_in_their_place(name):
         metric(EVENT, TIME.astype("m8[D]"), **arguments),
     ):
         np.testing.assert_equal(found, expected)
-    with pytest.raises(TypeError, match="an outcome has times and entries of its own"):
+    with pytest.raises(TypeError, match="an outcome includes times and entries"):
         metric(Y, time=TIME, **arguments)
     with pytest.raises(ValueError, match="event has 60 rows but time has 59"):
         metric(EVENT, TIME[:-1], **arguments)
@@ -253,7 +253,7 @@ def test_outcome_has_the_fields_that_were_given():
     [
         (([0, 1, 2], [1, 2, 3]), "^event holds 0, 1, 2; .*pass event == 1"),
         (([0, 1], [1, -2]), "^time is -2.0 in row 1; times must be finite and not negative"),
-        (([0, 1], [1, 2], [0, 2]), "^entry is 2.0 in row 1, where the time is 2.0"),
+        (([0, 1], [1, 2], [0, 2]), "^entry is 2.0 in row 1, but the time is 2.0"),
         (([0, 1], [1, 2, 3]), "^event has 2 rows but time has 3"),
         (([0, 1], [1, 2], [0]), "^time has 2 rows but entry has 1"),
         (([0, 1], [date(2020, 1, 1)] * 2), "^time holds dates"),
@@ -384,7 +384,7 @@ def test_the_command_line_takes_entries_by_name(capsys, tmp_path, monkeypatch):
         ({"entry": FIRST.astype(str).astype(object), "exit": TIME}, "column 'entry' holds dates"),
         (
             {"exit": ["2020-31-01", *LAST[1:].astype(str)]},
-            "column 'exit': '2020-31-01' is not a date, and other cells are, such as",
+            "column 'exit': '2020-31-01' is not a date, but other cells are, such as",
         ),
         ({"exit": [None, *LAST[1:].astype(str)]}, "column 'exit' has no value in row 0"),
         ({"exit": ["soon"] * N}, "column 'exit': 'soon' is not a number"),
@@ -399,4 +399,6 @@ def test_dates_that_cannot_be_are_refused(changed, message, capsys, tmp_path, mo
 def test_dates_without_a_beginning_ask_for_it(capsys, tmp_path, monkeypatch):
     study(tmp_path, monkeypatch, {"event": EVENT, "time": LAST})
     for data in ("study.csv", "study.parquet"):
-        assert "--entry names the column of those" in refused(capsys, tmp_path, "fit", data)
+        assert "name the column of the start dates with --entry" in refused(
+            capsys, tmp_path, "fit", data
+        )

@@ -153,7 +153,7 @@ def test_capacities_that_no_tree_keeps_are_infeasible():
     assert (model.gap_, model.relative_gap_) == (0, 0)
     assert not hasattr(model, "tree_")
     for ask in (model.predict, model.apply, model.decision_path, model.predict_outcomes):
-        with pytest.raises(InfeasibleError, match="nothing to predict with"):
+        with pytest.raises(InfeasibleError, match="cannot predict: no tree satisfies"):
             ask(X)
     with pytest.raises(InfeasibleError):
         model.to_json()

@@ -81,7 +81,7 @@ def test_nothing_is_claimed_of_the_other_rows(name):
     assert "honest estimation" in told
     assert f"on {first.n_samples} other rows" in " ".join(told.split())
     assert first.sentence in " ".join(told.split())
-    assert "nothing is proved on them" in tree_text(honest, "rows")
+    assert "nothing is proven on these rows" in tree_text(honest, "rows")
 
 
 @every
@@ -157,7 +157,7 @@ def test_other_classes_are_refused():
     tree = OptimalTreeClassifier(max_depth=1).fit([[0], [0], [1]], ["a", "a", "b"])
     with pytest.raises(ValueError, match=r"classes of these rows are \['a', 'c'\]"):
         tree.reestimate([[0], [0], [1]], ["a", "a", "c"])
-    with pytest.raises(ValueError, match=r"\['a'\], those of the fit \['a', 'b'\]"):
+    with pytest.raises(ValueError, match=r"\['a'\], but those of the fit are \['a', 'b'\]"):
         tree.reestimate([[0], [0], [1]], ["a", "a", "a"])
 
 

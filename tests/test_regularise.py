@@ -181,7 +181,7 @@ def test_the_description_names_prior_and_sizes(tree, data):
     model = tree(prior=3, min_events_leaf=4, min_samples_leaf=0.05).fit(*data)
     told = " ".join(model.describe().split())
     for text in (
-        "at least 5 % of the training rows in each leaf",
+        "at least 5% of the training rows in each leaf",
         "at least 4 training events in each leaf",
         "with a prior of 3 pseudo-events at the baseline hazard in every leaf",
     ):

@@ -559,3 +559,12 @@ def test_many_rows_and_leaves_make_a_page_of_less_than_a_megabyte():
     tree = GreedySurvivalTree(max_depth=4, encoder=None).fit(X, (rng.random(50_000) < 0.6, time))
     assert tree.n_leaves_ == 16
     assert len(html_report(tree).encode()) < 1_000_000
+
+
+def test_a_cross_validation_is_reported_with_its_folds_metric_and_rule(veterans):
+    search = TreeSizeCV(OptimalSurvivalTree(max_depth=2), cv=3, scoring="ibs")
+    search.fit(veterans.X, veterans.y)
+    page = Page(html_report(search, size_path=search))
+    assert "Size path" in page.words
+    assert "cross-validation over 137 rows with 3 folds. Metric: ibs. Rule:" in page.words
+    assert "within one standard error" in page.words

@@ -378,7 +378,7 @@ def test_scorers_are_pickled_and_cloned(scorer):
 @pytest.mark.parametrize("name", [name for name in SCORERS if name != "concordance"])
 def test_what_is_no_survival_tree_is_refused(name, halves):
     X, y, *_ = halves
-    told = f"{name}_scorer takes the fitted survival trees of bristlecone.*got a"
+    told = f"{name}_scorer needs a fitted survival tree of bristlecone.*got a"
     others = LinearRegression().fit(X, y["months"]), OptimalTreeRegressor().fit(X, y["months"])
     for other in others:
         with pytest.raises(TypeError, match=f"{told} {type(other).__name__}"):
@@ -391,10 +391,10 @@ def test_a_window_without_times_is_refused(tree, halves):
     *_, Z, z = halves
     with pytest.raises(ValueError, match="fewer than two of times are within the follow-up"):
         metrics.ibs_scorer(tree, Z, z, times=[1e6, 2e6])
-    with pytest.raises(ValueError, match="the AUC is defined at no time"):
+    with pytest.raises(ValueError, match="the AUC is not defined at any time"):
         metrics.auc_scorer(tree, Z, z, times=[1e6])
     censored = bristlecone.outcome(np.zeros(len(z), bool), z["months"])
-    with pytest.raises(ValueError, match="the AUC is defined at no time"):
+    with pytest.raises(ValueError, match="the AUC is not defined at any time"):
         metrics.auc_scorer(tree, Z, censored)
 
 

@@ -201,7 +201,7 @@ def test_what_is_set_later_changes_nothing_and_copies_and_files_keep_it(case):
         assert other.shrinkage_ == 3.0
         assert np.array_equal(predicted(other, X), expected)
         assert dumps(other) == saved
-        assert "counts 3 pseudo-" in " ".join(other.describe().split())
+        assert "adds 3 pseudo-" in " ".join(other.describe().split())
     assert "pseudo-" not in fitted(0.0).describe()
     assert clone(model).shrinkage == 50.0
 

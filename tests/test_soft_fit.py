@@ -364,8 +364,8 @@ def test_bad_groups_raise():
             "X has 50 rows but sensitive_features has 10",
             {**fair, "sensitive_features": group[:10]},
         ),
-        (X, "fairness.sensitive_feature='sex' is no column of X", named),
-        (frame, "fairness.sensitive_feature='sex' is no column of X", named),
+        (X, "fairness.sensitive_feature='sex' is not a column of X", named),
+        (frame, "fairness.sensitive_feature='sex' is not a column of X", named),
         (frame.assign(sex="f"), "'sex' has one value", named),
         (X, "fairness must be None or CurveParity", {"fairness": 0.1}),
     ):

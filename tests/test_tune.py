@@ -183,7 +183,11 @@ def test_the_chosen_tree_is_the_single_fit_of_its_size(case):
     assert search.score(X, y, **more) == pytest.approx(plain_score(alone, X, y, more), rel=1e-12)
     assert search.tree_ is search.best_estimator_.tree_
     assert list(search.leaf_table()["leaf"]) == alone.tree_.leaves.tolist()
-    assert search.describe() == search.best_estimator_.describe()
+    methods = search.describe().split("\n\n")
+    chosen = " ".join(methods.pop(1).split())
+    assert "\n\n".join(methods) == search.best_estimator_.describe()
+    assert "120 rows with 3 folds" in chosen and "Metric: the score of the estimator" in chosen
+    assert "the size with the best mean score" in chosen
     assert search.get_n_leaves() == search.n_leaves_ == alone.n_leaves_
 
 
@@ -323,7 +327,7 @@ def test_sizes_without_an_admissible_tree_are_left_out():
     never = clone(tree).set_params(max_leaf_nodes=1)
     with (
         pytest.warns(bristlecone.exceptions.InfeasibleWarning),
-        pytest.raises(InfeasibleError, match="at no size every fold and all rows have a tree"),
+        pytest.raises(InfeasibleError, match="no size has a tree that satisfies the constraints"),
     ):
         TreeSizeCV(never, cv=3).fit(X, gain, treatment=treatment, propensity=0.5)
 
@@ -434,18 +438,18 @@ def test_metadata_is_routed_by_the_request_of_the_tree():
 @pytest.mark.parametrize(
     ("parameters", "told"),
     [
-        ({"estimator": SoftSurvivalTree()}, "size_path.; SoftSurvivalTree has none"),
+        ({"estimator": SoftSurvivalTree()}, "size_path; SoftSurvivalTree has none"),
         ({"estimator": LogisticRegression()}, "LogisticRegression has none"),
         ({"estimator": OptimalSurvivalTree}, "OptimalSurvivalTree has none"),
         ({"rule": "least"}, "rule must be one of 'one-standard-error', 'best'"),
-        ({"scoring": "c-index"}, "'c-index' is no metric: neither one of concordance, uno"),
+        ({"scoring": "c-index"}, "'c-index' is not a metric; pass one of concordance, uno"),
         ({"scoring": {}}, "scoring must be"),
         ({"scoring": 3}, "scoring must be"),
         ({"refit": "uno"}, "refit must be one of 'score'"),
         ({"cv": 1}, "cv must be an integer of at least 2"),
         ({"cv": True}, "cv must be a number of folds"),
         ({"cv": 2.5}, "cv must be a number of folds"),
-        ({"cv": []}, "cv has no folds"),
+        ({"cv": []}, "cv gives no folds"),
         ({"cv": KFold(3), "n_repeats": 2}, "n_repeats needs a number of folds"),
         ({"n_repeats": 0}, "n_repeats must be an integer"),
     ],
@@ -543,13 +547,49 @@ def test_tables_are_of_the_library_of_the_rows():
 @pytest.mark.parametrize(
     ("models", "options", "told"),
     [
-        ({}, {}, "there are no estimators"),
+        ({}, {}, "estimators is empty"),
         ({"a": OptimalSurvivalTree()}, {"against": "b"}, "against must be one of"),
         ({"a": OptimalSurvivalTree()}, {"treatment": np.ones(60)}, "no estimator's fit takes"),
-        ({"a": OptimalSurvivalTree()}, {"scoring": "speed"}, "'speed' is no metric"),
+        ({"a": OptimalSurvivalTree()}, {"scoring": "speed"}, "'speed' is not a metric"),
     ],
 )
 def test_wrong_arguments_of_evaluate_are_named(models, options, told):
     X, y = sample(60)
     with pytest.raises(InvalidParameterError, match=told):
         evaluate(models, X, y, **options)
+
+
+def test_a_tree_without_a_score_needs_a_metric_before_any_search():
+    class Silent(Task):
+        def statistics(self, X, y):
+            return np.column_stack([y, y**2, np.ones(len(y))])
+
+        def leaf_cost(self, sums):
+            return sums[:, 1] - sums[:, 0] ** 2 / sums[:, 2]
+
+    tree, X, y = (
+        OptimalTree(task=Silent(), max_depth=1),
+        np.arange(20)[:, None] % 2,
+        np.arange(20.0),
+    )
+    for search in (TreeSizeCV(tree).fit, lambda X, y: evaluate(tree, X, y)):
+        with pytest.raises(
+            InvalidParameterError, match=r"if its task has leaf_value\); pass scoring"
+        ):
+            search(X, y)
+
+
+def test_parameters_of_the_default_encoder_cannot_be_searched():
+    X, y = np.arange(40)[:, None] % 7, np.arange(40) % 2
+    search = GridSearchCV(OptimalTreeClassifier(), {"encoder__n_thresholds": [2, 3]}, cv=2)
+    with pytest.raises(InvalidParameterError, match="encoder__n_thresholds needs an encoder obj"):
+        search.fit(X, y)
+    search.set_params(estimator__encoder=BinaryEncoder())
+    assert search.fit(X, y).best_params_["encoder__n_thresholds"] in (2, 3)
+
+
+def test_a_search_is_saved_by_its_best_estimator(tmp_path):
+    X, y = np.arange(40)[:, None] % 7, np.arange(40) % 2
+    search = TreeSizeCV(OptimalTreeClassifier(max_depth=1), cv=2).fit(X, y)
+    with pytest.raises(TypeError, match="a TreeSizeCV cannot be saved; save its best_estimator_"):
+        bristlecone.save_model(search, tmp_path / "m.json")

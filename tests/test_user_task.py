@@ -335,7 +335,7 @@ def test_what_a_search_did_not_meet_is_of_the_fit_whatever_was_set_since():
 
     X, y = np.array([[a, b] for a in (0, 1) for b in (0, 1)]), np.arange(4.0)
     model = OptimalTree(task=SingleRows(), time_limit=0)
-    told = r"stopped \(time_limit\) before it met a tree without a leaf of cost inf"
+    told = r"stopped \(time_limit\) before it found a tree without a leaf of cost inf"
     with pytest.raises(InfeasibleError, match=told):
         model.fit(X, y)
     model.set_params(leaf_penalty="none")
@@ -434,7 +434,7 @@ wandering.calls = 0
 @pytest.mark.parametrize(
     ("leaf_cost", "message"),
     [
-        (wandering, "when asked again"),
+        (wandering, "when computed again"),
         (lambda s: s[:, 0] / s[:, 0].sum(), "among fewer"),
         (lambda s: s[:, 0] - s[0, 0], "in another order"),
         (lambda s: np.arange(len(s)), "in another order"),

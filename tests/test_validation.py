@@ -164,7 +164,7 @@ def test_dates_count_in_days_with_their_fractions():
         ),
         (pd.DataFrame(columns(time=["2020-01-01"] * 4)), "'2020-01-01'.* expected numbers"),
         ((EVENT, np.array(["2020-01-01"] * 4)), "such as .*'2020-01-01'.* expected numbers"),
-        ((EVENT, TIME.astype("timedelta64[M]")), "no fixed number of days"),
+        ((EVENT, TIME.astype("timedelta64[M]")), "not a fixed number of days"),
         ((EVENT, np.array([1, 2, "NaT", 3], dtype="m8[D]")), "missing in row 2"),
         ((EVENT, TIME, TIME), "three; expected a pair .*columns 'event', 'entry' and 'time'"),
         (pd.DataFrame(np.ones((4, 2)), columns=["time", "time"]), "duplicate column names: 'time'"),
@@ -311,7 +311,7 @@ def test_all_events_need_no_second_value_where_the_event_is_named():
         ),
         (
             pd.DataFrame({"start": TIME, "event": EVENT, "duration": TIME}),
-            "'start' is not known to count from where 'duration' does. Rename them",
+            "not clear that 'start' and 'duration' start at the same moment",
         ),
     ],
 )

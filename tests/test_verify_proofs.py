@@ -49,7 +49,7 @@ def test_a_worse_tree_beside_an_outlier_is_found_out(outlier):
     worse = claiming(claimed_optimal(other, X, y), 0.225)
     found = verify(worse, X, y)
     assert failed(found) == ["lower bound"]
-    assert "0.1, which a tree has" in found["lower bound"].expected
+    assert "0.1, which one tree reaches" in found["lower bound"].expected
     best = OptimalTreeRegressor(max_depth=2).fit(X, np.array([10, 0, 0.1, 1, 3]))
     assert verify(claiming(claimed_optimal(best, X, y), 0.1), X, y).ok
 
@@ -209,9 +209,9 @@ def test_other_searches_contradict_a_false_certificate(off):
     with pytest.raises(CertificateError, match=r"below the lower bound .* OptimalTreeRegressor"):
         near_optimal_trees(tree, X, y, epsilon=0)
     claiming(tree, least - off)
-    with pytest.raises(CertificateError, match="the fitted tree says"):
+    with pytest.raises(CertificateError, match="the fitted tree reports"):
         alternatives(tree, X, y)
-    with pytest.raises(CertificateError, match="says that its own is"):
+    with pytest.raises(CertificateError, match="the fitted OptimalTreeRegressor reports"):
         near_optimal_trees(tree, X, y, epsilon=0)
 
 

@@ -1,6 +1,6 @@
-"""Step functions of time, and the nonparametric curves of a censored sample.
+"""Step functions of time, and nonparametric curves of a censored sample.
 
-Arguments that are not as described raise a ValueError, which names them.
+An invalid argument raises a ValueError that names it.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class StepFunction:
 
     ``f(t)`` is ``y[k]`` for ``x[k] <= t < x[k + 1]``, ``y[-1]`` from the last time on and
     ``before`` to the left of the first. Attributes and calls follow scikit-survival's class
-    of the same name, with two differences: to the left of ``x[0]`` that one returns
-    ``y[0]``, and it refuses times after ``x[-1]``.
+    of the same name, with two differences: its class returns ``y[0]`` to the left of ``x[0]``, and
+    rejects times after ``x[-1]``.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class StepFunction:
     y : array-like of shape (n_times,)
         Value from each step on, finite.
     domain : tuple of (float, float or None), default=(0.0, None)
-        Smallest and largest time at which the function may be evaluated; ``None`` is no limit.
+        Smallest and largest time at which the function may be evaluated; ``None`` means no limit.
     before : float
         Value to the left of ``x[0]``: 1 for a survival curve, 0 for a cumulative hazard.
 
@@ -65,7 +65,7 @@ class StepFunction:
 
     See Also
     --------
-    KaplanMeier : With variance and confidence limits.
+    KaplanMeier : A step function with variance and confidence limits.
 
     Examples
     --------
@@ -146,7 +146,7 @@ class KaplanMeier(StepFunction):
     hazard : array-like of shape (n_times,)
         Share of the risk set that has the event at each time, by weight.
     at_risk : array-like of shape (n_times,)
-        Number at risk: rows in the risk set just before each time; with row weights w their
+        Number at risk: rows in the risk set just before each time. With row weights w, the
         effective number (Σw)² / Σw².
 
     Attributes
@@ -154,18 +154,18 @@ class KaplanMeier(StepFunction):
     x, y, hazard, at_risk : ndarray of shape (n_times,)
         As given, read-only views.
     log_variance : ndarray of shape (n_times,)
-        Estimated variance of log S, Greenwood's Σ h / (n (1 − h)) over the times so far, n the
-        number at risk and h the hazard; infinite where S is 0.
+        Estimated variance of log S, Greenwood's Σ h / (n (1 − h)) over the times so far, with n the
+        number at risk and h the hazard. Infinite once S is 0.
 
     See Also
     --------
-    kaplan_meier : Estimates it from outcomes.
+    kaplan_meier : Estimate the curve from outcomes.
 
     Notes
     -----
-    With weights n is the effective number at risk [2]_. It does not change when all weights are
-    multiplied, and with equal weights it is the number of rows: a weight says how much a row
-    counts, not how many rows it stands for. Rows that stand for several must be repeated.
+    With weights, n is the effective number at risk [2]_. It does not change if all weights are
+    multiplied by a constant, and with equal weights it is the number of rows. A weight is how much
+    a row counts, not a number of identical rows; repeat the row if it stands for several.
 
     References
     ----------
@@ -197,7 +197,7 @@ class KaplanMeier(StepFunction):
 
     @property
     def variance(self) -> NDArray[np.float64]:
-        """Greenwood's variance of S, S² times ``log_variance``; NaN where S is 0."""
+        """Greenwood's variance of S, S² times ``log_variance``; NaN once S is 0."""
         positive = self.y > 0
         return np.where(positive, self.y**2 * np.where(positive, self.log_variance, 0.0), np.nan)
 
@@ -211,13 +211,13 @@ class KaplanMeier(StepFunction):
         confidence : float, default=0.95
             Level, strictly between 0 and 1.
         method : {"log-log", "plain"}, default="log-log"
-            Scale on which the limits are symmetric: log(−log S), or S itself, cut off at 0 and 1.
+            Scale on which the limits are symmetric: log(−log S), or S itself, clipped to [0, 1].
 
         Returns
         -------
         lower, upper : ndarray of shape (n_times,)
-            At ``x``. Both are 1 before the first event. Where S is 0 the variance is unknown: the
-            lower limit is 0, the upper one stays as it was before.
+            Limits at ``x``. Both are 1 before the first event. Once S is 0 its variance is unknown:
+            the lower limit is 0, and the upper one keeps its last value.
         """
         if not 0 < confidence < 1:
             raise ValueError(f"confidence must lie strictly between 0 and 1, got {confidence}")
@@ -245,7 +245,7 @@ class KaplanMeier(StepFunction):
     def quantile_interval(
         self, q: float, confidence: float = 0.95, *, method: str = "log-log"
     ) -> tuple[float, float]:
-        """Confidence interval of a quantile: the same quantile of the limits of S [3]_.
+        """Confidence interval of a quantile: the same quantile of the confidence limits of S [3]_.
 
         Parameters
         ----------
@@ -257,14 +257,14 @@ class KaplanMeier(StepFunction):
         Returns
         -------
         lower, upper : float
-            Infinity where a limit of S stays above 1 − q.
+            Infinity if a limit of S stays above 1 − q.
         """
         lower, upper = self.confidence_interval(confidence, method=method)
         return float(quantile(self.x, lower, q)), float(quantile(self.x, upper, q))
 
     @property
     def median(self) -> float:
-        """Median; infinity where it is not reached."""
+        """Median; infinity if it is not reached."""
         return self.quantile(0.5)
 
     def median_interval(
@@ -285,14 +285,14 @@ class KaplanMeier(StepFunction):
         -------
         mean, standard_error : float
             In the unit of time. The variance is Σ A² h / (n (1 − h)) over the times up to ``tau``,
-            A the area under S from each of them to ``tau`` (Greenwood's formula).
+            with A the area under S from each of them to ``tau`` (Greenwood's formula).
         """
         mean = float(rmst(self.x, self.y, tau))
         seen = self.x <= tau
         areas = self.y[seen] * np.diff(np.append(self.x[seen], tau))
         beyond = np.cumsum(areas[::-1])[::-1]
-        # Where S is 0 there is no area left, and no variance known; with delayed entry rows may
-        # come and die after that.
+        # Once S is 0, no area is left and the variance is unknown. With delayed entry, rows may
+        # still enter and have events later.
         known = np.where(beyond > 0, self.log_variance[seen], 0.0)
         steps = np.where(beyond > 0, np.diff(known, prepend=0.0), 0.0)
         return mean, float(np.sqrt(beyond**2 @ steps))
@@ -318,7 +318,7 @@ def kaplan_meier(y: Outcome, sample_weight: ArrayLike | None = None) -> KaplanMe
     See Also
     --------
     nelson_aalen : Cumulative hazard.
-    censoring_survival : The same of censoring.
+    censoring_survival : The censoring distribution.
 
     Examples
     --------
@@ -355,7 +355,7 @@ def numbers_at_risk(y: Outcome, times: ArrayLike) -> NDArray[np.int64]:
 
     See Also
     --------
-    kaplan_meier : The curve above them.
+    kaplan_meier : The survival curve.
 
     Examples
     --------
@@ -413,9 +413,9 @@ def censoring_survival(
     sample_weight : array-like of shape (n,), optional
         As in :func:`kaplan_meier`.
     ties : {"sksurv", "paper"}, default="sksurv"
-        Risk set of censoring at t: with "sksurv" the events of t have left, as in
-        scikit-survival; with "paper" every row with time >= t is, as in OSST (Zhang et al.
-        2024).
+        Risk set for a censoring at t. With "sksurv", rows with an event at t have left it, as in
+        scikit-survival. With "paper", it contains every row with time >= t, as in OSST (Zhang et
+        al. 2024).
 
     Returns
     -------
@@ -424,7 +424,7 @@ def censoring_survival(
 
     See Also
     --------
-    kaplan_meier : The same of events.
+    kaplan_meier : The survival function.
 
     Examples
     --------
@@ -453,7 +453,7 @@ def quantile(times: ArrayLike, survival: ArrayLike, q: float) -> float | NDArray
     Returns
     -------
     float or ndarray of shape (n_curves,)
-        Quantile of each curve; infinity where the curve stays above 1 − q.
+        Quantile of each curve; infinity if the curve stays above 1 − q.
 
     Raises
     ------
@@ -462,7 +462,7 @@ def quantile(times: ArrayLike, survival: ArrayLike, q: float) -> float | NDArray
 
     See Also
     --------
-    median : The quantile of one half.
+    median : The 0.5 quantile.
 
     Examples
     --------
@@ -494,11 +494,11 @@ def median(times: ArrayLike, survival: ArrayLike) -> float | NDArray[np.float64]
     Returns
     -------
     float or ndarray of shape (n_curves,)
-        Median of each curve; infinity where it is not reached.
+        Median of each curve; infinity if it is not reached.
 
     See Also
     --------
-    quantile : Of any level.
+    quantile : A quantile of any level.
     rmst : Restricted mean.
 
     Examples

@@ -1,9 +1,9 @@
 """Losses of a reference model, for ``OptimalSurvivalTree.fit(..., reference_loss=...)``.
 
-A model that is better than trees of the wanted size, a random survival forest say, tells how much
-of the loss no such tree will avoid. A search that trusts it is faster; what is left of its proof is
-that no tree is better than the one found by more than the reference's own score (Zhang, Xin,
-Seltzer, Rudin, "Optimal Sparse Survival Trees", AISTATS 2024, section 2.3).
+A model that predicts better than trees of the wanted size, such as a random survival forest,
+indicates how much loss no such tree can avoid. A search that trusts this indication is faster, but
+proves less: no tree is better than the one found by more than the score of the reference (Zhang,
+Xin, Seltzer, Rudin, "Optimal Sparse Survival Trees", AISTATS 2024, section 2.3).
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ def brier_reference_loss(
     *,
     time_grid: ArrayLike | None = None,
 ) -> NDArray[np.float64]:
-    """What each row adds to the integrated Brier score of a fitted survival model.
+    """Contribution of each row to the integrated Brier score of a fitted survival model.
 
     Parameters
     ----------
     model : fitted survival model
-        With ``predict_survival_function(X)``, which returns one callable per row, as in
-        scikit-survival and here.
-    X : what the model takes, n rows
+        Its ``predict_survival_function(X)`` must return one callable per row, as in
+        scikit-survival and in this package.
+    X : any input of the model, n rows
         Features of the training rows, in the form of the model's own fit.
     y, sample_weight, time_grid
         As in :func:`brier_losses`.
@@ -44,18 +44,18 @@ def brier_reference_loss(
     Returns
     -------
     array of float, shape (n,)
-        In the order of the rows.
+        One loss per row.
 
     Raises
     ------
     TypeError
-        When the model has no ``predict_survival_function``.
+        If the model has no ``predict_survival_function``.
     ValueError
         As in :func:`brier_losses`.
 
     See Also
     --------
-    brier_losses : From predicted curves.
+    brier_losses : The same from predicted curves.
 
     Examples
     --------
@@ -86,40 +86,40 @@ def brier_losses(
     sample_weight: ArrayLike | None = None,
     time_grid: ArrayLike | None = None,
 ) -> NDArray[np.float64]:
-    """What each row adds to the integrated Brier score of its survival curve.
+    """Contribution of each row to the integrated Brier score of its survival curve.
 
     The score, its censoring weights and its times are those of
-    ``OptimalSurvivalTree(objective="brier")`` fitted to the same rows: the mean of the losses (by
-    weight) compares with ``objective_value_`` less the penalty. O(n · n_times).
+    ``OptimalSurvivalTree(objective="brier")`` fitted to the same rows. You can compare the weighted
+    mean of the losses with ``objective_value_`` minus the penalty. O(n · n_times).
 
     Parameters
     ----------
     y : structured array, DataFrame or pair, n rows
         Outcomes of the training rows, as in ``fit``; without delayed entry.
     survival : array-like of shape (n, n_times), or sequence of n callables
-        Survival probabilities at ``times``, which hold up to the next time and are 1 before the
-        first; or functions of time. Functions with steps ``.x`` are taken at these.
+        Survival probabilities at ``times``, each constant up to the next time and 1 before the
+        first; or functions of time. Functions with steps ``.x`` are evaluated at these.
     times : array-like of float, shape (n_times,), optional
         Strictly ascending; needed for an array.
     sample_weight : array-like of float, shape (n,), optional
         Row weights as in ``fit``; a row of weight zero gets the loss 0.
     time_grid : array-like of float, optional
-        As the parameter of ``OptimalSurvivalTree``.
+        As in ``OptimalSurvivalTree``.
 
     Returns
     -------
     array of float, shape (n,)
-        In the order of the rows.
+        One loss per row.
 
     Raises
     ------
     ValueError
-        When the rows do not fit together, a value is not a probability, or ``y`` has delayed
-        entry or no time after 0.
+        If the numbers of rows differ, a value is not a probability, or ``y`` has delayed entry or
+        no time after 0.
 
     See Also
     --------
-    brier_reference_loss : From a fitted model.
+    brier_reference_loss : The same from a fitted model.
 
     Examples
     --------

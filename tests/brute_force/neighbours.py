@@ -39,7 +39,7 @@ def is_small(problem):
 def refused(model, problem):
     """Searches that cannot tell say so."""
     for ask, more in ((alternatives, {}), (near_optimal_trees, {"epsilon": 0.1})):
-        with pytest.raises(TypeError, match="sum over leaves, without prices"):
+        with pytest.raises(TypeError, match="sum over leaves, without feature costs"):
             ask(model, problem.X, **problem.fit, **more)
 
 

@@ -544,8 +544,9 @@ THRESHOLDS = replace(
     small={"max_depth": 2, "encoder": None},
     wrong={"encoder": ["quantiles"]},
     cannot={
-        "categories": "encoder=None takes only numbers .encoder='auto' takes categories too",
-        "missing": "encoder=None takes only complete columns .encoder='auto' takes missing values",
+        "categories": "encoder=None accepts only numbers .encoder='auto' also accepts categories",
+        "missing": "encoder=None accepts only complete columns .encoder='auto' also accepts "
+        "missing values",
     },
 )
 F1 = replace(

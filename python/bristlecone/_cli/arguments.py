@@ -59,7 +59,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace | None:
     argv = sys.argv[1:] if argv is None else argv
     parser = _Parser(
         prog="bristlecone",
-        description="Optimal survival trees, and others, from the command line.",
+        description="Fit optimal survival trees and other trees from the command line.",
         epilog="example: bristlecone fit gbsg2 --max-depth 2 --report gbsg2.html",
     )
     parser.add_argument("--version", action="version", version=f"bristlecone {__version__}")
@@ -70,8 +70,8 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace | None:
     for name, short, add in (
         ("predict", "apply a saved tree to new rows", _add_predict),
         ("show", "print a saved tree", _add_show),
-        ("export", "write a saved tree as SQL, Python, R, ONNX and more", _add_export),
-        ("verify", "compute all that a saved tree says anew from its rows", _add_verify),
+        ("export", "write a saved tree as SQL, Python, R, ONNX and other formats", _add_export),
+        ("verify", "recompute every value of a saved tree from its rows", _add_verify),
         ("datasets", "list the bundled data sets, or describe one", _add_datasets),
     ):
         add(commands.add_parser(name, help=short))
@@ -90,7 +90,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace | None:
 
 
 def _estimator_of(argv: Sequence[str]) -> str:
-    """Which estimator the options are of; the default where it is not known."""
+    """The estimator whose options to show; the default if it is not known."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--estimator", nargs="?")
     name = parser.parse_known_args(argv)[0].estimator
@@ -98,7 +98,7 @@ def _estimator_of(argv: Sequence[str]) -> str:
 
 
 def _refuse(arguments: argparse.Namespace, unknown: list[str]) -> None:
-    """Raise for arguments that nothing is known of."""
+    """Raise for unknown arguments."""
     parser = arguments.parser
     option = next((text for text in unknown if text.startswith("--")), unknown[0])
     option = option.partition("=")[0]
@@ -106,7 +106,9 @@ def _refuse(arguments: argparse.Namespace, unknown: list[str]) -> None:
     if arguments.command == "fit":
         others = [name for name in KINDS if option in _fit_parser(name).options]
         if others:
-            message = f"--estimator {arguments.estimator} has no {option}, which is of "
+            message = (
+                f"--estimator {arguments.estimator} has no option {option}; it is an option of "
+            )
             message += ", ".join(others)
     close = get_close_matches(option, parser.options, n=1, cutoff=_ALIKE)
     parser.error(message + (f"; did you mean {close[0]}?" if close else ""))
@@ -123,11 +125,11 @@ def _add_fit(parser: argparse.ArgumentParser, estimator: str) -> None:
     chosen = f"--estimator {estimator} " if estimator != DEFAULT else ""
     parser.usage = f"{parser.prog} DATA [options]"
     parser.description = fill(
-        f"{kind.aim} Every column is a feature but those named below and those dropped.", _WIDTH
+        f"{kind.aim} All columns are features, except those named below and those dropped.", _WIDTH
     )
-    parser.epilog = f"""estimators, each with options of its own (--estimator NAME --help):
+    parser.epilog = f"""estimators; each has its own options (--estimator NAME --help):
 {_list_of_kinds()}
-  The task of an OptimalTree is code: fit it in Python.
+  OptimalTree is not available here, because its task is Python code.
 
 examples:
 {_examples(chosen, kind)}
@@ -140,7 +142,7 @@ examples:
         metavar="NAME",
         choices=tuple(KINDS),
         default=DEFAULT,
-        help=f"what to fit, see below (default: {DEFAULT})",
+        help=f"estimator to fit, see below (default: {DEFAULT})",
     )
     _add_columns(parser.add_argument_group("columns"), kind)
     _add_output(parser.add_argument_group("output"), kind)
@@ -185,7 +187,7 @@ def _add_columns(group: Any, kind: Kind) -> None:
     group.add_argument("--drop", help="columns to ignore", **_LISTED)
     group.add_argument(
         "--categorical",
-        help="columns to take as text though their cells are numbers",
+        help="columns to treat as categories although they contain numbers",
         **_LISTED,
     )
     _add_missing(group)
@@ -198,17 +200,23 @@ def _add_output(group: Any, kind: Kind) -> None:
     if kind.predicts_survival:
         _add_time_label(group, "names the column")
     if kind.is_searched:
-        add("--estimate", action="store_true", help="print what the search would take, and stop")
+        add(
+            "--estimate",
+            action="store_true",
+            help="print a forecast of the time and memory of the search, and stop",
+        )
         add(
             "--progress",
             action="store_true",
-            help="show best tree and bound from the start, on a terminal or not (default: on a "
-            "terminal, after a second)",
+            help="show the progress of the search from the start, even if the output is not a "
+            "terminal (default: on a terminal, after a second)",
         )
 
 
 def _add_report(group: Any, title: str) -> None:
-    group.add_argument("--report", metavar="HTML", help="write an interactive page about the tree")
+    group.add_argument(
+        "--report", metavar="HTML", help="write an interactive report about the tree"
+    )
     group.add_argument("--title", metavar="TEXT", help=f"headline of the report (default: {title})")
 
 
@@ -235,14 +243,15 @@ def _add_size(group: Any) -> None:
         "--tune",
         action="store_true",
         default=None,
-        help="choose the number of leaves by cross-validation, up to what the other options allow",
+        help="choose the number of leaves by cross-validation, within the limits of the other "
+        "options",
     )
     add("--folds", metavar="N", type=_at_least(2), help="number of folds (default: 5)")
     add(
         "--repeats",
         metavar="N",
         type=_at_least(1),
-        help="times that the folds are drawn (default: 1)",
+        help="number of times the folds are drawn (default: 1)",
     )
     add(
         "--rule",
@@ -253,8 +262,9 @@ def _add_size(group: Any) -> None:
     add(
         "--scoring",
         metavar="NAME",
-        help="metric that chooses: concordance, uno, ibs, auc or likelihood for survival trees, a "
-        "scorer of scikit-learn for others (default: score of the class, of costs the mean cost)",
+        help="metric for the choice: concordance, uno, ibs, auc or likelihood for survival trees, "
+        "a "
+        "scorer of scikit-learn for others (default: the score method; for costs the mean cost)",
     )
 
 
@@ -271,19 +281,19 @@ def _at_least(least: int) -> Callable[[str], int]:
 def _add_missing(group: Any) -> None:
     group.add_argument(
         "--na",
-        help="cells that stand for a missing value (default: empty cells, NA, N/A, NaN, nan, "
-        "NULL and null, which always do)",
+        help="further cells that mean a missing value (always: empty cells, NA, N/A, NaN, nan, "
+        "NULL and null)",
         **{**_LISTED, "metavar": "CELL"},
     )
 
 
 def _add_predict(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Write a CSV with one line per row of DATA: the leaf and the prediction. Of a survival\n"
-        "tree that is the risk (higher is earlier), the median of the model's survival curve (inf\n"
-        "where it is not reached) and the survival at the given times; of a classifier the label\n"
-        "and the probability of every label; of a policy the treatment and the estimated outcome\n"
-        "of every treatment."
+        "Write a CSV with one line per row of DATA: the leaf and the prediction. A survival tree\n"
+        "predicts the risk (higher means an earlier event), the median of its survival curve (inf\n"
+        "if it is not reached) and the survival at the given times. A classifier predicts the\n"
+        "label and the probability of every label. A policy predicts the treatment and the\n"
+        "estimated outcome of every treatment."
     )
     parser.epilog = """examples:
   bristlecone predict tree.json new.csv --times 365 1825 --out predictions.csv
@@ -291,10 +301,10 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
 """
     add = parser.add_argument
     add("model", metavar="MODEL", help="file written by fit --model")
-    add("data", metavar="DATA", help=f"{_DATA}; columns that the tree does not know are ignored")
+    add("data", metavar="DATA", help=f"{_DATA}; columns that the tree does not use are ignored")
     add(
         "--times",
-        help="times to tell the survival at (default: none)",
+        help="times at which to predict survival (default: none)",
         **{**_LISTED, "metavar": "T", "type": float},
     )
     add(
@@ -307,7 +317,9 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_show(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Print a saved tree as fit printed it, and write a page about it."
+    parser.description = (
+        "Print a saved tree in the same form as fit, and optionally write a report."
+    )
     parser.epilog = """examples:
   bristlecone show tree.json
   bristlecone show tree.json --report tree.html --time-label "days from surgery"
@@ -319,9 +331,9 @@ def _add_show(parser: argparse.ArgumentParser) -> None:
 
 def _add_export(parser: argparse.ArgumentParser) -> None:
     parser.description = fill(
-        "Write a saved tree in a form that runs without this package, with its leaf and "
-        "predictions: sql, python, r and onnx. dot is a picture for Graphviz, rules a CSV with a "
-        "line per leaf, text what show prints of the tree, and json the tree as data.",
+        "Write a saved tree in another format. sql, python, r and onnx run without this package "
+        "and return the leaf and the predictions. dot is a picture for Graphviz, rules a CSV with "
+        "one line per leaf, text the tree as printed by show, and json the tree as data.",
         _WIDTH,
     )
     parser.epilog = """examples:
@@ -333,10 +345,10 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
     add("--to", metavar="FORM", required=True, choices=_FORMS, help=", ".join(_FORMS))
     add(
         "--times",
-        help="times to tell the survival at (default: none)",
+        help="times at which to predict survival (default: none)",
         **{**_LISTED, "metavar": "T", "type": float},
     )
-    add("--table", metavar="NAME", help="table to select from (default: expressions alone)")
+    add("--table", metavar="NAME", help="table to select from (default: only the expressions)")
     add(
         "--dialect",
         metavar="NAME",
@@ -348,11 +360,11 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
 
 def _add_verify(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Compute everything that a saved tree says anew from the rows of its fit, with code\n"
-        "that shares nothing with the search: leaves, sizes, curves, predictions, limits,\n"
-        "objective; and, where that is small, the lower bound from every tree there is. The\n"
-        "exit status is 0 when all checks hold and 1 when one fails. Columns that hold the\n"
-        "outcomes are named as in fit; the tree knows the others."
+        "Recompute every value of a saved tree from the rows of its fit, with code that shares\n"
+        "nothing with the search: leaves, sizes, curves, predictions, limits and the objective.\n"
+        "For small problems, the lower bound is proven again by trying every tree. The exit\n"
+        "status is 0 if all checks pass and 1 if one fails. Name the columns of the outcome as\n"
+        "in fit; the tree contains the names of the others."
     )
     parser.epilog = """examples:
   bristlecone verify tree.json gbsg2
@@ -360,7 +372,7 @@ def _add_verify(parser: argparse.ArgumentParser) -> None:
 """
     add = parser.add_argument
     add("model", metavar="MODEL", help="file written by fit --model")
-    add("data", metavar="DATA", help=f"{_DATA}: the rows of the fit, in their order")
+    add("data", metavar="DATA", help=f"{_DATA}: the rows of the fit, in the same order")
     group = parser.add_argument_group("columns")
     roles: dict[str, Role] = {}
     for role in (role for kind in KINDS.values() for role in kind.roles):
@@ -375,13 +387,13 @@ def _add_verify(parser: argparse.ArgumentParser) -> None:
         type=float,
         metavar="N",
         default=5e8,
-        help="work that the search through every tree may take, in units of about 10 ns "
+        help="largest amount of work for the search through every tree, in units of 10 ns "
         "(default: 5e8, five seconds)",
     )
 
 
 def _add_datasets(parser: argparse.ArgumentParser) -> None:
-    parser.description = "List the bundled data sets, or tell the source and columns of one."
+    parser.description = "List the bundled data sets, or describe one of them."
     parser.epilog = "example: bristlecone datasets gbsg2"
     parser.add_argument(
         "name", metavar="NAME", nargs="?", help="data set to describe (default: list all)"

@@ -35,7 +35,9 @@ def build(kind: Kind, given: Mapping[str, Any]) -> Any:
             parameters |= values
         elif values or isinstance(group.cls, Mapping):
             if group.made in parameters:
-                raise ValueError(f"{flag(group.made)} does not go with {flag(next(iter(values)))}")
+                raise ValueError(
+                    f"{flag(group.made)} cannot be used with {flag(next(iter(values)))}"
+                )
             if isinstance(group.cls, str) and group.cls.startswith("mapping"):
                 parameters[group.made] = _by_name(group, values) if "name" in group.cls else values
                 continue
@@ -94,7 +96,7 @@ def _value(option: Parameter, read: Any) -> Any:
 
 
 def check_names(kind: Kind, estimator: Any, columns: Columns) -> None:
-    """Raise ValueError where a parameter names features that there are not."""
+    """Raise ValueError if a parameter names a feature that does not exist."""
     for parameter, option, names in _mappings(kind, estimator):
         if not kind.keyed[parameter]:
             for name in names:
@@ -115,7 +117,7 @@ def name_values(kind: Kind, estimator: Any, columns: Columns, rows: Rows) -> Non
             if value is None:
                 raise ValueError(
                     f"{option}: {name} does not occur in column {columns.roles[role][0]!r}, "
-                    f"which holds {listed(found)}"
+                    f"which contains {listed(found)}"
                 )
             named[value] = amount
         estimator.set_params(**{parameter: named})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from datetime import datetime
 from shlex import quote
@@ -9,7 +10,18 @@ from typing import Any
 
 from bristlecone._data.numbers import DECIMAL_MARKS, parse_number
 
-__all__ = ["NUMBER", "TEXT", "TIME", "CellError", "dates", "has_commas", "have_commas", "typed"]
+__all__ = [
+    "NUMBER",
+    "TEXT",
+    "TIME",
+    "CellError",
+    "are_dates",
+    "dates",
+    "has_commas",
+    "have_commas",
+    "not_a_number",
+    "typed",
+]
 
 TEXT, NUMBER, TIME = "text", "number", "time"
 # A column is a broken column of numbers if so many of its cells are numbers, with too many
@@ -17,6 +29,8 @@ TEXT, NUMBER, TIME = "text", "number", "time"
 _NUMBER_SHARE = 0.9
 _CODES = 10
 _FEWEST = 4
+# Dates that ISO 8601 does not allow: 31.12.2020, 31/12/2020, 12-31-2020.
+_OTHER_DATE = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})")
 _SAMPLE = 200
 
 
@@ -42,7 +56,7 @@ def _first_row(column: Any, value: Any) -> int:
 
 
 def typed(column: Any, kind: str | None, mark: str) -> Any:
-    """A column of a CSV file as what it is asked to be; None finds out.
+    """Convert a column of a CSV file to a kind; None detects the kind.
 
     pandas has read numbers, and booleans. A time is a number or a date in ISO 8601.
 
@@ -66,9 +80,34 @@ def typed(column: Any, kind: str | None, mark: str) -> Any:
         return moments
     if kind in (NUMBER, TIME):
         odd = next(level for level in levels if not _is_number(level, mark))
-        raise CellError(_first_row(column, odd), str(column.name), f"{odd!r} is not a number")
+        raise CellError(_first_row(column, odd), str(column.name), not_a_number(str(odd)))
     _refuse_nearly_numbers(column, levels, mark)
     return column
+
+
+def not_a_number(text: str) -> str:
+    """Message about a text in place of a number; for a date, it shows how to write one."""
+    date = _OTHER_DATE.fullmatch(text.strip())
+    if date is None:
+        return f"{text!r} is not a number"
+    day, mark, month, year = date.groups()
+    message = f"{text!r} is not a number; write dates as year-month-day"
+    # With other marks, the month may come first.
+    if mark == "." and int(day) <= 31 and int(month) <= 12:
+        message += f", here {year}-{int(month):02}-{int(day):02}"
+    return message
+
+
+def are_dates(column: Any) -> bool:
+    """Whether a column of text holds only dates, in any common form."""
+    if column.dtype.kind != "O":
+        return False
+    levels = column.dropna().unique().tolist()
+    return bool(levels) and all(
+        isinstance(level, str)
+        and (_date(level) is not None or _OTHER_DATE.fullmatch(level.strip()) is not None)
+        for level in levels
+    )
 
 
 def dates(column: Any) -> Any:
@@ -86,7 +125,7 @@ def dates(column: Any) -> Any:
     if len(found) < len(levels):
         odd = next(level for level in levels if level not in found)
         example = next(iter(found))
-        problem = f"{odd!r} is not a date, and other cells are, such as {example!r}"
+        problem = f"{odd!r} is not a date, but other cells are, such as {example!r}"
         raise CellError(_first_row(column, odd), str(column.name), problem)
     return column.map(found)
 
@@ -152,7 +191,7 @@ def _refuse_nearly_numbers(column: Any, levels: list[Any], mark: str) -> None:
     raise CellError(
         _first_row(column, odd[0]),
         str(column.name),
-        f"{odd[0]!r} is not a number, and nearly all other cells are; correct it, read it as "
+        f"{odd[0]!r} is not a number, but nearly all other cells are; correct it, read it as "
         f"missing (--na {quote(odd[0])}) or {_as_text(column)}",
     )
 

@@ -106,8 +106,8 @@ class CsvFile:
             n_rows = self._count_rows()
         if n_rows is not None and n_rows != len(frame):
             raise ValueError(
-                f"{self.name}: there are {n_rows} rows below the header, and pandas reads "
-                f"{len(frame)} of them; blanks alone in a line are no row"
+                f"{self.name}: there are {n_rows} rows below the header, but pandas reads "
+                f"{len(frame)} of them; remove lines that contain only blanks"
             )
         if frame.empty:
             raise ValueError(f"{self.name}: no rows below the header")

@@ -29,9 +29,11 @@ def run(arguments: argparse.Namespace) -> int:
     options = {name: getattr(arguments, name) for name in _FOR if getattr(arguments, name)}
     for name in options:
         if form not in _FOR[name]:
-            raise ValueError(f"--{name} is for --to {', '.join(_FOR[name])}; not for {form}")
+            raise ValueError(
+                f"--{name} can be used only with --to {', '.join(_FOR[name])}, not {form}"
+            )
     if form == "onnx" and arguments.out is None:
-        raise ValueError("--to onnx writes bytes: name a file with --out")
+        raise ValueError("--to onnx writes a binary file: name it with --out")
     target = None
     if arguments.out is not None:
         target = output("--out", arguments.out, arguments.model)

@@ -11,6 +11,7 @@ from typing import Any
 
 from bristlecone import datasets
 from bristlecone._cli.build import build, check_names, name_values
+from bristlecone._cli.columns import are_dates
 from bristlecone._cli.kinds import KINDS, Kind
 from bristlecone._cli.progress import progress_line, searches_line
 from bristlecone._cli.roles import Columns, Rows, assigned, read_rows
@@ -43,15 +44,16 @@ def run(arguments: argparse.Namespace) -> int:
     _warn_of_columns(arguments, table, rows)
     if arguments.estimate:
         if arguments.tune:
-            raise ValueError("--estimate is of a single search; it does not go with --tune")
+            raise ValueError("--estimate cannot be used with --tune: it forecasts a single search")
         print(_forecast(estimator.estimate_cost(rows.X, rows.y, **rows.more)), end="")
         return 0
     if arguments.tune:
-        search = _tuned(estimator, rows, arguments)
+        described = search = _tuned(estimator, rows, arguments)
         estimator = search.best_estimator_
         print(size_text(search.cv_results_, search.best_index_, arguments.scoring or "score"))
     else:
         _fit(kind, estimator, rows, progress=arguments.progress)
+        described = estimator
     _warn_of_constants(estimator)
 
     print(tree_text(estimator, table.name), end="")
@@ -59,15 +61,15 @@ def run(arguments: argparse.Namespace) -> int:
     if "--model" in targets:
         documents[targets["--model"]] = estimator.to_json()
     if "--report" in targets:
-        documents[targets["--report"]] = _report(kind, estimator, arguments, table.name, columns)
+        documents[targets["--report"]] = _report(kind, described, arguments, table.name, columns)
     write_files(documents)
     return _INTERRUPTED if estimator.certificate_.status == "interrupted" else 0
 
 
 def _fit(kind: Kind, estimator: Any, rows: Rows, *, progress: bool) -> None:
     with progress_line(progress) if kind.is_searched else nullcontext() as callback:
-        told = {} if callback is None else {"callback": callback}
-        estimator.fit(rows.X, rows.y, **rows.more, **told)
+        options = {} if callback is None else {"callback": callback}
+        estimator.fit(rows.X, rows.y, **rows.more, **options)
 
 
 def _tuned(estimator: Any, rows: Rows, arguments: argparse.Namespace) -> Any:
@@ -84,7 +86,7 @@ def _tuned(estimator: Any, rows: Rows, arguments: argparse.Namespace) -> Any:
 
 
 def _warn_of_constants(estimator: Any) -> None:
-    # Where nothing else is left, the fit has warned itself.
+    # If no feature is left, the fit itself has warned.
     constant = getattr(estimator.encoder_, "constant_features_in_", [])
     if constant and estimator.certificate_.binary_features:
         names = ", ".join(map(repr, constant))
@@ -122,10 +124,21 @@ def _targets(arguments: argparse.Namespace) -> dict[str, Path]:
 def _warn_of_columns(arguments: argparse.Namespace, table: DataFile, rows: Rows) -> None:
     if table.has_row_names:
         warn(
-            f"{table.name}: column 1 has no name; it is taken for row names and left out",
+            f"{table.name}: column 1 has no name; it is treated as row names and left out",
             BristleconeWarning,
         )
-    for name in [] if is_bundled(arguments.data) else identifiers(rows.X):
+    bundled = is_bundled(arguments.data)
+    moments = [] if bundled else [name for name in rows.X.columns if are_dates(rows.X[name])]
+    for name in moments:
+        warn(
+            f"{table.name}: column {name!r} contains dates, which are treated as categories; "
+            "replace them with numbers, such as days since a start, or leave the column out with "
+            f"--drop {quote(name)}",
+            BristleconeWarning,
+        )
+    for name in [] if bundled else identifiers(rows.X):
+        if name in moments:
+            continue
         warn(
             f"{table.name}: column {name!r} has a different value in every row; if it identifies "
             f"the rows, leave it out with --drop {quote(name)}",

@@ -114,26 +114,28 @@ def flag(option: Parameter | Role | str) -> str:
     return given or f"--{name.replace('_', '-')}"
 
 
-TIME = Role("time", "times", "column of times: numbers, or dates with --entry (default: time; or "
+TIME = Role("time", "times", "column of times: numbers, or dates if --entry has dates (default: "
+    "time; or "
             "stop, exit beside start, entry)", is_needed=True, reads="time")  # fmt: skip
 EVENT = Role("event", "events", "column of events, 1 or true (default: event)", is_needed=True)
-ENTRY = Role("entry", "times of entry", "column of times from which the rows were observed, or of "
-             "the dates that the time is counted from (default without --time: entry, or start "
-             "beside stop)", reads="time")  # fmt: skip
+ENTRY = Role("entry", "times of entry", "column of the times at which rows came under "
+    "observation, or "
+             "of the start dates of the times (default without --time: entry, or start beside "
+             "stop)", reads="time")  # fmt: skip
 LABEL = Role("target", "labels", "column of labels (default: target)", is_needed=True)
 NUMBER = Role("target", "numbers", "column of numbers (default: target)", is_needed=True,
               reads="number")  # fmt: skip
 OUTCOME = NUMBER._replace(help="column of outcomes, higher is better (default: target)",
                           holds="outcomes")  # fmt: skip
-SENSITIVE = Role("sensitive", "groups", "column of the two groups to be treated alike",
+SENSITIVE = Role("sensitive", "groups", "column of the two groups to treat alike",
                  "sensitive_features")  # fmt: skip
 TREATMENT = Role("treatment", "treatments", "column of the treatment that every row had (default: "
                  "treatment)", "treatment", is_needed=True)  # fmt: skip
 PROPENSITY = Role("propensity", "probabilities", "column of the probability of the treatment that "
-                  "the row had; or one for every treatment, in sorted order", "propensity",
+                  "the row had; or one column per treatment, in sorted order", "propensity",
                   is_many=True, reads="number")  # fmt: skip
-PREDICTED = Role("predicted_outcomes", "predicted outcomes", "columns of the outcome that a model "
-                 "predicts, one for every treatment in sorted order", "predicted_outcomes",
+PREDICTED = Role("predicted_outcomes", "predicted outcomes", "columns of the outcomes that a model "
+                 "predicts, one per treatment in sorted order", "predicted_outcomes",
                  is_many=True, reads="number")  # fmt: skip
 EXPOSURE = Role("exposure", "exposures", "column of the exposure of each count, for --objective "
                 "poisson", "exposure", reads="number")  # fmt: skip
@@ -149,8 +151,8 @@ DEFAULT = "survival"
 KINDS = {
     "survival": Kind(
         "OptimalSurvivalTree",
-        "survival tree of least loss, with proof",
-        "Find the survival tree of least loss and print it with the proof.",
+        "survival tree of least loss, proven optimal",
+        "Find the survival tree of least loss and print it with its proof of optimality.",
         "Survival tree",
         f"{_STUDY} --event-value dead --drop id",
         (*_TIMES, SENSITIVE, WEIGHT),
@@ -159,8 +161,8 @@ KINDS = {
     ),
     "greedy": Kind(
         "GreedySurvivalTree",
-        "survival tree of one best split after the other",
-        "Grow a survival tree, one best split after the other, and print it.",
+        "survival tree grown greedily",
+        "Grow a survival tree, taking the best split of each node, and print it.",
         "Greedy survival tree",
         f"{_STUDY} --criterion logrank",
         (*_TIMES, WEIGHT),
@@ -168,9 +170,9 @@ KINDS = {
     ),
     "soft": Kind(
         "SoftSurvivalTree",
-        "survival tree of soft splits over many columns",
-        "Train a survival tree with soft splits that weigh many columns, and a survival model in "
-        "every leaf, and print it.",
+        "survival tree with soft splits on many columns",
+        "Train a survival tree with soft splits on many columns and a survival model in every "
+        "leaf, and print it.",
         "Soft survival tree",
         f"{_STUDY} --depth 1 --random-state 0",
         (*_TIMES, SENSITIVE, WEIGHT),
@@ -179,8 +181,8 @@ KINDS = {
     ),
     "classifier": Kind(
         "OptimalTreeClassifier",
-        "classification tree of least loss, with proof",
-        "Find the classification tree of least loss and print it with the proof.",
+        "classification tree of least loss, proven optimal",
+        "Find the classification tree of least loss and print it with its proof of optimality.",
         "Classification tree",
         "study.csv --target stage --objective balanced-accuracy",
         (LABEL, WEIGHT),
@@ -189,9 +191,10 @@ KINDS = {
     ),
     "cost-sensitive": Kind(
         "CostSensitiveTreeClassifier",
-        "classification tree of least cost of errors and questions",
-        "Find the classification tree of least cost, of errors and of questions, and print it with "
-        "the proof.",
+        "classification tree of least cost of errors and features",
+        "Find the classification tree with the least cost of errors and features, and print it "
+        "with "
+        "its proof of optimality.",
         "Cost-sensitive tree",
         "study.csv --target ill --cost-matrix 0,1 10,0 --feature-costs scan=3",
         (LABEL, WEIGHT),
@@ -201,8 +204,9 @@ KINDS = {
     "fair": Kind(
         "FairTreeClassifier",
         "classification tree that treats two groups alike",
-        "Find the tree of fewest errors among those that treat two groups alike, and print it with "
-        "the proof.",
+        "Find the tree with the fewest errors among those that treat two groups alike, and print "
+        "it "
+        "with its proof of optimality.",
         "Fair tree",
         "study.csv --target hired --sensitive sex --drop id --fairness-limit 0.02",
         (LABEL, SENSITIVE._replace(is_needed=True), WEIGHT),
@@ -210,9 +214,9 @@ KINDS = {
     ),
     "regressor": Kind(
         "OptimalTreeRegressor",
-        "regression tree of least squared error or Poisson deviance, with proof",
+        "regression tree of least squared error or Poisson deviance, proven optimal",
         "Find the regression tree of least squared error, or of least Poisson deviance for counts, "
-        "and print it with the proof.",
+        "and print it with its proof of optimality.",
         "Regression tree",
         "study.csv --target price --max-depth 2",
         (NUMBER, EXPOSURE, WEIGHT),
@@ -221,8 +225,8 @@ KINDS = {
     "policy": Kind(
         "PolicyTree",
         "tree that prescribes treatments",
-        "Find the tree that prescribes the treatments of greatest mean outcome, and print it with "
-        "the proof.",
+        "Find the tree that prescribes the treatments with the greatest mean outcome, and print it "
+        "with its proof of optimality.",
         "Policy",
         "study.csv --target gain --treatment arm --propensity p --reward inverse-propensity",
         (OUTCOME, TREATMENT, PROPENSITY, PREDICTED, WEIGHT),

@@ -137,10 +137,10 @@ def _matrix(given: list[list[list[float]]]) -> list[list[float]]:
 
 
 _LEAF_CURVE = _option("leaf_curve", "auto", str, "NAME", "survival curve of a leaf: proportional, "
-    "kaplan-meier or brier-optimal; auto is the objective's own")  # fmt: skip
+    "kaplan-meier or brier-optimal; auto depends on the objective")  # fmt: skip
 _SURVIVAL_SHRINKAGE = _option("shrinkage", "auto", number_or_auto, "L", "pseudo-events, or "
-    "pseudo-rows of a curve, by which predictions are pulled towards those of the node above; auto "
-    "is the objective's own")  # fmt: skip
+    "pseudo-rows of a curve, that pull the predictions of a node towards those of its parent; auto "
+    "depends on the objective")  # fmt: skip
 _SIZE = ("max_depth", "max_leaf_nodes", "min_samples_leaf")
 
 TREE = Group("tree", _shared(*_SIZE, "leaf_penalty", "shrinkage"))
@@ -152,57 +152,60 @@ REGRESSION = Group("tree", (
 ))  # fmt: skip
 
 SURVIVAL = Group("tree", (
-    _option("objective", "likelihood", str, "NAME", "what the best tree is best in: likelihood "
+    _option("objective", "likelihood", str, "NAME", "loss to minimise: likelihood "
         "(proportional hazards between the leaves) or brier (integrated Brier score)"),
     *_shared(*_SIZE, "min_events_leaf", "leaf_penalty", "prior"),
     _SURVIVAL_SHRINKAGE,
     _LEAF_CURVE,
-    _option("time_grid", None, float, "T", "coarser times for brier: every time is moved up to the "
-        "next one of these", nargs="+"),
+    _option("time_grid", None, float, "T", "coarser times for brier: every time is rounded up to "
+    "the "
+        "next of these", nargs="+"),
 ))  # fmt: skip
 
 FAIR_SURVIVAL = Group("fairness", (
     _option("fairness_limit", None, float, "T", "largest difference of the mean restricted "
         "survival time of the groups of --sensitive"),
-    _option("fairness_tau", None, float, "T", "end of the time that the mean is restricted to; "
-        "without it the last training time"),
+    _option("fairness_tau", None, float, "T", "end of the restricted mean; default: the last "
+    "training "
+        "time"),
 ), "fairness", "RmstParity")  # fmt: skip
 
 GREEDY = Group("tree", (
-    _option("criterion", "likelihood", str, "NAME", "what the best split of a node has most of: "
-        "likelihood (fall of the loss) or logrank (log-rank statistic)"),
+    _option("criterion", "likelihood", str, "NAME", "measure of the best split of a node: "
+        "likelihood (decrease of the loss) or logrank (log-rank statistic)"),
     *_shared(*_SIZE, "min_events_leaf", "prior"),
-    _SURVIVAL_SHRINKAGE._replace(help="pseudo-events by which predictions are pulled towards those "
-        "of the node above; auto is 0"),
-    _LEAF_CURVE._replace(help="survival curve of a leaf: proportional (which is auto) or "
+    _SURVIVAL_SHRINKAGE._replace(help="pseudo-events that pull the predictions of a node towards "
+        "those of its parent; auto is 0"),
+    _LEAF_CURVE._replace(help="survival curve of a leaf: proportional (the meaning of auto) or "
         "kaplan-meier"),
-    _option("encoder", "auto", _word_or_none, "NAME", "auto asks the binary features below; none "
-        "cuts complete numeric columns at every threshold"),
+    _option("encoder", "auto", _word_or_none, "NAME", "auto uses the binary features below; none "
+        "splits complete numeric columns at every threshold"),
 ))  # fmt: skip
 
 SOFT = Group("tree", (
-    _option("depth", 2, int, "D", "splits from root to leaf"),
+    _option("depth", 2, int, "D", "number of splits from the root to a leaf"),
     _option("leaf", "log-logistic", str, "NAME", "survival model of the leaves: log-logistic, "
         "exponential, weibull, spline-ph or spline-po"),
     _option("n_knots", 2, int, "K", "internal knots of the splines"),
     _option("l2", 0.1, float, "L", "ridge penalty of the leaves"),
-    _option("pooling", 3.0, _number_or_none, "P", "how much leaves are drawn together; none for a "
-        "penalty of each leaf by itself"),
+    _option("pooling", 3.0, _number_or_none, "P", "strength with which leaves are pulled "
+    "together; none "
+        "for a separate penalty of each leaf"),
     _option("split_l2", 0.002, float, "L", "ridge penalty of the splits"),
     _option("l1", 0.0, float, "L", "lasso penalty of the splits"),
     _option("balance", 0.01, float, "B", "weight of the penalty on uneven leaves"),
     _option("min_leaf_share", 0.05, float, "SHARE", "share of the rows that every leaf should "
         "hold"),
-    _option("max_categories", 10, count_or_none, "K", "most levels of a text column that get a "
-        "weight of their own; none for all"),
-    _option("handle_unknown", "ignore", str, "NAME", "categories that training had not: ignore or "
+    _option("max_categories", 10, count_or_none, "K", "maximum number of levels of a text column "
+        "with a separate weight; none for all"),
+    _option("handle_unknown", "ignore", str, "NAME", "categories not seen in training: ignore or "
         "error"),
 ))  # fmt: skip
 
 TRAINING = Group("training", (
     _option("solver", "nodec", str, "NAME", "nodec (one subtree at a time, then all) or joint"),
-    _option("n_restarts", 5, int, "N", "restarts, of which the best is kept"),
-    PARAMETERS["n_jobs"]._replace(help="processes that share the restarts; -1 for all cores"),
+    _option("n_restarts", 5, int, "N", "number of restarts; the best is kept"),
+    PARAMETERS["n_jobs"]._replace(help="number of processes for the restarts; -1 for all cores"),
     _option("random_state", None, int, "SEED", "seed of the restarts"),
 ))  # fmt: skip
 
@@ -218,27 +221,29 @@ SOLVER = Group("solver", (
 ), "solver_options", "mapping")  # fmt: skip
 
 FAIR_SOFT = Group("fairness", (
-    _option("fairness_penalty", None, float, "RHO", "price of the distance between the curves of "
+    _option("fairness_penalty", None, float, "RHO", "penalty on the distance between the curves of "
         "the groups of --sensitive, a sum over pairs of rows"),
 ), "fairness", "CurveParity")  # fmt: skip
 
 CLASSIFIER = Group("tree", (
-    _option("objective", "accuracy", str, "NAME", "what the best tree is best in: accuracy, "
+    _option("objective", "accuracy", str, "NAME", "measure to optimise: accuracy, "
         "balanced-accuracy, gini, entropy, f1 or mcc"),
     *TREE.options,
-    _option("class_weight", None, _weights, "LABEL=WEIGHT", "factors of the weights of the rows by "
-        "their label, or balanced", nargs="+", gather=_class_weight),
+    _option("class_weight", None, _weights, "LABEL=WEIGHT", "factors by which the weights of the "
+    "rows "
+        "are multiplied, by label; or balanced", nargs="+", gather=_class_weight),
 ))  # fmt: skip
 
 COSTS = Group("costs", (
-    _option("cost_matrix", None, _matrix_rows, "ROW", "cost of giving a row of the first, second "
-        "... label every label, labels in sorted order, such as 0,10 1,0; or a file with such rows "
-        "as its lines. Without it an error costs 1", nargs="+", gather=_matrix),
+    _option("cost_matrix", None, _matrix_rows, "ROW", "costs of predicting every label for a row "
+        "of the first, second ... label, in sorted order, such as 0,10 1,0; or a file with one "
+        "such "
+        "row per line. By default an error costs 1", nargs="+", gather=_matrix),
 ))  # fmt: skip
 
 FEATURE_COSTS = Group("costs of features", (
-    _option("feature_costs_cost", None, _amount, "COL=COST", "cost of the first question about a "
-        "column", nargs="+", flag="--feature-costs", gather=_mapping),
+    _option("feature_costs_cost", None, _amount, "COL=COST", "cost of a column, paid at the "
+        "first split on it", nargs="+", flag="--feature-costs", gather=_mapping),
     _option("feature_costs_group", None, _pair, "COL=GROUP", "groups of columns, such as blood "
         "tests that share a sample", nargs="+", flag="--feature-groups", gather=_mapping),
     _option("feature_costs_discounted_cost", None, _amount, "COL=COST", "cost of a column after "
@@ -249,8 +254,8 @@ FEATURE_COSTS = Group("costs of features", (
 ), "feature_costs", "mapping by name")  # fmt: skip
 
 FAIR = Group("fairness", (
-    _option("fairness", "demographic-parity", str, "NAME", "over which rows the rates of the "
-        "groups are taken: demographic-parity (all) or equality-of-opportunity (those of the "
+    _option("fairness", "demographic-parity", str, "NAME", "rows over which the rates of the "
+        "groups are compared: demographic-parity (all) or equality-of-opportunity (those of the "
         "second label)"),
     _option("fairness_limit", None, float, "SHARE", "largest difference of the rates of the "
         "groups of --sensitive; required"),
@@ -259,28 +264,29 @@ FAIR = Group("fairness", (
 }))  # fmt: skip
 
 POLICY = Group("tree", (
-    _option("reward", "doubly-robust", str, "NAME", "how the outcomes of other treatments are "
-        "estimated: doubly-robust, inverse-propensity (needs no --predicted-outcomes) or direct "
+    _option("reward", "doubly-robust", str, "NAME", "estimate of the outcomes of other "
+        "treatments: doubly-robust, inverse-propensity (needs no --predicted-outcomes) or direct "
         "(needs no --propensity)"),
-    _option("capacities", None, _amount, "NAME=SHARE", "largest shares of the rows that "
-        "treatments may be given to", nargs="+", flag="--capacity", gather=_mapping),
+    _option("capacities", None, _amount, "NAME=SHARE", "largest share of the rows that may "
+        "get a treatment", nargs="+", flag="--capacity", gather=_mapping),
     *_shared(*_SIZE, "leaf_penalty"),
 ))  # fmt: skip
 
 SEARCH = Group("search", _shared("time_limit", "memory_limit", "n_jobs"))
 
 BINARY = Group("binary features", (
-    _option("thresholds", "quantiles", str, "NAME", "where numbers are cut: quantiles, midpoints "
-        "(everywhere), kmeans, or ensemble (where boosted trees fitted to the outcomes cut)"),
-    _option("n_thresholds", 10, int, "K", "most cuts of a column"),
-    _option("max_categories", 10, count_or_none, "K", "most levels of a text column that get a "
-        "question of their own, the commonest ones; none for all"),
+    _option("thresholds", "quantiles", str, "NAME", "thresholds of numbers: quantiles, midpoints "
+        "(all), kmeans, or ensemble (those of boosted trees fitted to the outcomes)"),
+    _option("n_thresholds", 10, int, "K", "maximum number of thresholds of a column"),
+    _option("max_categories", 10, count_or_none, "K", "maximum number of levels of a text column "
+        "with a separate binary feature, the most frequent ones; none for all"),
     _option("missing", "impute", str, "NAME", "missing numbers: impute (the mean) or branch (a "
-        "question of their own)"),
-    _option("min_support", 0.01, float, "SHARE", "leave questions out that fewer rows answer with "
-        "yes, or with no"),
-    _option("max_features", None, count_or_none, "K", "most questions in all, the most balanced "
-        "ones"),
-    _option("handle_unknown", "ignore", str, "NAME", "categories that training had not: ignore or "
+        "separate binary feature)"),
+    _option("min_support", 0.01, float, "SHARE", "leave out binary features that are true, or "
+    "false, "
+        "for fewer rows"),
+    _option("max_features", None, count_or_none, "K", "maximum number of binary features, the most "
+        "balanced ones"),
+    _option("handle_unknown", "ignore", str, "NAME", "categories not seen in training: ignore or "
         "error"),
 ), "encoder", "BinaryEncoder")  # fmt: skip

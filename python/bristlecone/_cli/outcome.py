@@ -43,7 +43,7 @@ def survival(
     entry = None if entry_name is None else named(entry_name)
     time, label = named(time_name)
     if entry is None and isinstance(time.iloc[0], date):
-        raise ValueError(f"{label} holds dates; --entry names the column of those they count from")
+        raise ValueError(f"{label} holds dates: name the column of the start dates with --entry")
     return as_structured(as_survival((event, f"column {event_name!r}"), (time, label), entry))
 
 
@@ -53,7 +53,7 @@ def _event(values: Any, name: str, wanted: str | None) -> NDArray[np.bool_]:
         if not all(isinstance(value, (bool, int, float)) and value in (0, 1) for value in found):
             raise ValueError(
                 f"--event: column {name!r} holds {listed(found)}, not 0 and 1 or true and false; "
-                "say with --event-value which one is the event"
+                "name the value of an event with --event-value"
             )
         return np.asarray(values, dtype=bool)
     meant = [value for value in found if spells(wanted, value)]

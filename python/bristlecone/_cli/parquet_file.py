@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import date, timedelta
 from typing import Any, BinaryIO
 
-from bristlecone._cli.columns import NUMBER, TEXT, TIME, CellError, dates
+from bristlecone._cli.columns import NUMBER, TEXT, TIME, CellError, dates, not_a_number
 from bristlecone._cli.csv_file import check_header
 
 __all__ = ["ParquetFile"]
@@ -120,7 +120,7 @@ def _of_kind(column: Any, kind: str | None, missing: Collection[str]) -> Any:
     if kind in (NUMBER, TIME):
         for row, value in enumerate(column):
             if not (isinstance(value, bool) or value is None or value != value):
-                raise CellError(row, str(column.name), f"{value!r} is not a number")
+                raise CellError(row, str(column.name), not_a_number(str(value)))
     return column
 
 

@@ -30,8 +30,8 @@ def run(arguments: argparse.Namespace) -> int:
     estimator: Any = load_model(arguments.model)
     if times and not hasattr(estimator, "predict_survival_function"):
         raise ValueError(
-            f"--times: {arguments.model} is a {type(estimator).__name__}, which predicts no "
-            "survival"
+            f"--times: {arguments.model} is a {type(estimator).__name__}, which does not "
+            "predict survival"
         )
     table = open_table(arguments.data)
     for name in arguments.id:

@@ -52,10 +52,10 @@ class _Line:
 def _text(progress: SearchProgress) -> str:
     text = (
         f"{progress.seconds:.1f} s: objective {progress.objective:.6g}, lower bound "
-        f"{progress.lower_bound:.6g}, gap {100 * progress.relative_gap:.3g} %"
+        f"{progress.lower_bound:.6g}, gap {100 * progress.relative_gap:.3g}%"
     )
     if progress.share is not None:
-        text += f", {100 * progress.share:.0f} % done"
+        text += f", {100 * progress.share:.0f}% done"
     if progress.seconds_left is not None:
         text += f", about {readable_seconds(progress.seconds_left)} left"
     return text

@@ -40,7 +40,7 @@ def _kind(tree: Any, arguments: argparse.Namespace) -> Kind:
     for other in KINDS.values():
         for role in other.roles:
             if role.name not in roles and getattr(arguments, role.name) is not None:
-                raise ValueError(f"{arguments.model} is a {cls}, which has no {flag(role)}")
+                raise ValueError(f"{arguments.model} is a {cls}, which does not use {flag(role)}")
     parameters = tree.certificate_.parameters
     if getattr(parameters.get("fairness"), "sensitive_feature", None) is None:
         return kind

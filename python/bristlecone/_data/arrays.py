@@ -1,4 +1,4 @@
-"""One array from what users have: series, lists, masked arrays, objects."""
+"""Conversion of series, lists, masked arrays and objects to one array."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def unmasked(values: Any, label: str) -> Any:
     masked = mask if fields is None else np.any([mask[name] for name in fields], axis=0)
     if masked.any():
         place = np.argwhere(masked)[0].tolist()
-        raise ValueError(f"{label} is masked in row {place[0] if place else 0}: it has no value")
+        raise ValueError(f"{label} is masked in row {place[0] if place else 0} and has no value")
     return values.data
 
 

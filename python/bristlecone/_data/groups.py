@@ -69,8 +69,8 @@ def codes_of(
             raise ValueError(f"{name} is missing in row {int(np.argmax(missing))}")
         kinds = {type(value) for value in array.tolist()}
         if len(kinds) > 1:
-            told = ", ".join(sorted(kind.__name__ for kind in kinds))
-            raise ValueError(f"{name} mixes labels of several types: {told}")
+            names = ", ".join(sorted(kind.__name__ for kind in kinds))
+            raise ValueError(f"{name} mixes labels of several types: {names}")
     if array.dtype.kind not in "biuUS":
         check_classification_targets(array)
     # Looked up, not np.unique's inverse, which sorts all rows.
@@ -96,7 +96,7 @@ def column_of(X: Any, column: Any, parameter: str) -> NDArray[Any]:
         array = np.asarray(unmasked(X, "X")) if not names else np.empty((0, 0))
         if 0 <= column < array.shape[1]:
             return array[:, column]
-    raise InvalidParameterError(f"{parameter}={column!r} is no column of X")
+    raise InvalidParameterError(f"{parameter}={column!r} is not a column of X")
 
 
 def check_two_groups(
@@ -130,9 +130,9 @@ def check_two_groups(
         codes = codes[kept]
     present = np.unique(codes)
     if len(values) != 2 or len(present) != 2:
-        told = values[present].tolist()
+        found = values[present].tolist()
         raise ValueError(
-            f"{name} has {'one value' if len(told) == 1 else f'{len(told)} values'}, "
-            f"{told[:5]}; {why} compares two groups"
+            f"{name} has {'one value' if len(found) == 1 else f'{len(found)} values'}, "
+            f"{found[:5]}; {why} compares two groups"
         )
     return Groups(values, codes, name)

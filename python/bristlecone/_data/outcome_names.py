@@ -85,9 +85,8 @@ def columns_of(columns: Mapping[Any, Any], name: str) -> Columns:
         if entry is None or _agree(entry, times[0]):
             return Columns(events[0], times[0], entry)
         raise ValueError(
-            f"{name} has the columns {listed(columns)}: {entry!r} is not known to count from where "
-            f"{times[0]!r} does. Rename them to 'entry' and 'time' if both count from the same "
-            "moment"
+            f"{name} has the columns {listed(columns)}: it is not clear that {entry!r} and "
+            f"{times[0]!r} start at the same moment. If they do, rename them to 'entry' and 'time'"
         )
     if not events and (reverse := by_role.get("reversed")):
         raise ValueError(_turned(reverse[0], columns[reverse[0]], name))
@@ -140,6 +139,6 @@ def _turned(column: Any, values: Any, name: str) -> str:
     opposite = f"~{column}" if str(values.dtype) == "Boolean" else f"1 - {column}"
     return (
         f"column {column!r} of {name} reads as the opposite of an event. Pass event = {opposite} "
-        f"as a column 'event' in its place, or rename it to 'event' if {column!r} is true where "
-        "the event was observed"
+        f"as a column 'event' instead, or rename it to 'event' if {column!r} is true when the "
+        "event was observed"
     )

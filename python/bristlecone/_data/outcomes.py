@@ -59,31 +59,32 @@ class Survival(NamedTuple):
 
 
 def outcome(event: ArrayLike, time: ArrayLike, entry: ArrayLike | None = None) -> NDArray[np.void]:
-    """Outcomes as one structured array, for ``fit``, metrics, curves and cross-validation.
+    """Return outcomes as one structured array, for ``fit``, metrics, curves and cross-validation.
 
     Parameters
     ----------
     event : array-like of shape (n,)
         Whether the event was observed: booleans or 0/1, in a list, array or series.
     time : array-like of shape (n,)
-        Time of event or censoring: numbers of any unit, durations (timedelta), which count in
-        days, or, with dates of entry, dates.
+        Time of event or censoring: numbers in any unit, durations (timedelta), which are converted
+        to days, or dates if ``entry`` has dates.
     entry : array-like of shape (n,), optional
-        Time from which a row was observed (delayed entry, left truncation), in the unit of
-        ``time``. Where both are dates, the time is the days between them and nobody enters late.
+        Time at which a row came under observation (delayed entry, left truncation), in the unit of
+        ``time``. If both are dates, the time is the number of days between them, and there is no
+        delayed entry.
 
     Returns
     -------
     structured array of shape (n,)
-        Fields ``event`` (bool), ``time`` (float64) and, where numbers or durations of entry are
-        given, ``entry`` (float64).
+        Fields ``event`` (bool), ``time`` (float64) and, if ``entry`` has numbers or durations,
+        ``entry`` (float64).
 
     Raises
     ------
     ValueError
-        When the event is not two-valued, a time is missing, infinite or negative, an entry is
-        not before its time, lengths differ, or pandas indices hold the same labels in another
-        order; argument and row are named.
+        If the event does not have two values, a time is missing, infinite or negative, an entry is
+        not before its time, lengths differ, or pandas indices contain the same labels in another
+        order. The message names the argument and row.
 
     See Also
     --------
@@ -218,7 +219,7 @@ def _from_fields(y: NDArray[Any], name: str) -> Survival:
         codes = {field: y[field] for field in names if y.dtype[field].kind in "iu"}
         raise ValueError(
             f"{name} has the fields {shown}; expected one boolean field (event) and one float "
-            f"field (time), and at most {_ENTRY!r} besides{_told_codes(codes)}"
+            f"field (time), and at most {_ENTRY!r} besides{_about_codes(codes)}"
         )
 
     def named(field: str) -> tuple[Any, str]:
@@ -272,13 +273,13 @@ def _as_event(values: NDArray[Any], label: str) -> NDArray[np.bool_]:
     if not np.isin(found, (0, 1)).all():
         raise ValueError(
             f"{label} holds {listed(found.tolist())}; expected True/False or 0/1"
-            + _told_codes({label: values})
+            + _about_codes({label: values})
         )
     return np.ascontiguousarray(values == 1)
 
 
-def _told_codes(columns: Mapping[Any, NDArray[Any]]) -> str:
-    """What to do where a column seems to hold kinds of events; empty where none does."""
+def _about_codes(columns: Mapping[Any, NDArray[Any]]) -> str:
+    """Advice if a column seems to contain several kinds of events; otherwise empty."""
     for name, values in columns.items():
         codes = np.unique(values)
         if not 2 <= len(codes) <= _MOST_CODES or np.isin(codes, (0, 1)).all():
@@ -287,9 +288,9 @@ def _told_codes(columns: Mapping[Any, NDArray[Any]]) -> str:
             continue
         if len(codes) == 2:
             return f". If {codes[1]:g} marks an event, pass event == {codes[1]:g}"
-        told = f" ({name!r} has {len(codes)} codes)" if len(columns) > 1 else ""
+        which = f" ({name!r} has {len(codes)} codes)" if len(columns) > 1 else ""
         return (
-            f". Competing risks are not supported{told}; for a cause-specific analysis, where "
+            f". Competing risks are not supported{which}; for a cause-specific analysis, in which "
             "other causes count as censored, pass event == 1"
         )
     return ""
@@ -335,8 +336,8 @@ def _as_time(values: NDArray[Any], label: str) -> NDArray[np.float64]:
         values = _in_days(values, label)
     if values.dtype.kind == "M":
         raise ValueError(
-            f"{label} holds dates; expected numbers or durations. A date needs the one where the "
-            "time begins: a DataFrame with columns 'event', 'entry' and 'exit'"
+            f"{label} holds dates; expected numbers or durations. A date also needs the date at "
+            "which the time starts: pass a DataFrame with columns 'event', 'entry' and 'exit'"
         )
     if values.dtype == object:
         row = next((row for row, x in enumerate(values) if not isinstance(x, Real)), 0)
@@ -354,7 +355,8 @@ def _in_days(values: NDArray[Any], label: str) -> NDArray[np.float64]:
     unit, _ = np.datetime_data(values.dtype)
     if unit in ("generic", "Y", "M"):
         raise ValueError(
-            f"{label} has dtype {values.dtype}, which is no fixed number of days; expected numbers"
+            f"{label} has dtype {values.dtype}, which is not a fixed number of days; expected "
+            "numbers"
         )
     return values / _DAY
 
@@ -365,7 +367,7 @@ def _as_entry(values: NDArray[Any], label: str, time: NDArray[np.float64]) -> ND
     if late.any():
         row = int(np.argmax(late))
         raise ValueError(
-            f"{label} is {entry[row]} in row {row}, where the time is {time[row]}; a row must "
+            f"{label} is {entry[row]} in row {row}, but the time is {time[row]}; a row must "
             "enter before its time"
         )
     return entry

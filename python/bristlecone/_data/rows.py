@@ -59,17 +59,17 @@ def row_numbers(values: Any, name: str, n_samples: int) -> NDArray[np.float64]:
 
 
 def check_row_labels(rows: Any, *, of: str = "X", **by_row: Any) -> None:
-    """Refuse pandas objects whose indices hold the same labels in another order.
+    """Reject pandas objects whose indices contain the same labels in another order.
 
-    Rows belong together by position, as everywhere in scikit-learn: an index that tells otherwise
-    is a mistake. Different sets of labels tell nothing, for instance after ``reset_index`` of
-    one of the two. ``rows``, which messages call ``of``, and what is given ``by_row`` may be
-    anything, pairs of columns included.
+    Rows are matched by position, as everywhere in scikit-learn, so an index in another order is a
+    mistake. Different sets of labels are accepted, for instance after ``reset_index`` of one of the
+    two. ``rows``, which messages call ``of``, and the values of ``by_row`` may have any type,
+    including pairs of columns.
 
     Raises
     ------
     ValueError
-        In that case.
+        If the labels are in another order.
     """
     own = _indices(rows)
     for name, values in by_row.items() if own else ():
@@ -78,7 +78,7 @@ def check_row_labels(rows: Any, *, of: str = "X", **by_row: Any) -> None:
                 continue
             if index.isin(own[0]).all() and own[0].isin(index).all():
                 raise ValueError(
-                    f"{of} and {name} have the same index in another order; rows belong together "
+                    f"{of} and {name} have the same index in another order, but rows are matched "
                     f"by position: reorder one of them, as in {name}.loc[{of}.index], or pass "
                     f"{name} without its index"
                 )

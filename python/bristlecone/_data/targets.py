@@ -252,10 +252,10 @@ def check_amounts(
     wrong = ~(np.isfinite(array) & (array >= minimum))
     if wrong.any():
         place = tuple(int(k) for k in np.argwhere(wrong)[0])
-        told = f"[{', '.join(map(str, place))}]" if place else ""
+        where = f"[{', '.join(map(str, place))}]" if place else ""
         least = "not negative" if minimum == 0 else f"at least {minimum:g}"
         raise InvalidParameterError(
-            f"{name}{told} is {array[place]}; expected finite numbers"
+            f"{name}{where} is {array[place]}; expected finite numbers"
             + (f", {least}" if np.isfinite(minimum) else "")
         )
     return array

@@ -1,4 +1,4 @@
-"""``BinaryEncoder``: the binarisation that every tree of this package is searched over."""
+"""``BinaryEncoder``: turns columns into the binary features that trees are searched over."""
 
 from __future__ import annotations
 
@@ -57,77 +57,79 @@ __all__ = ["BinaryEncoder"]
 
 Floats = NDArray[np.float64]
 
-# A column of more levels than this, none of which is frequent enough, is warned of.
+# A column with more levels than this, none of them frequent enough, gives a warning.
 _MANY_LEVELS = 20
 
 _THRESHOLDS = "quantiles", "midpoints", "kmeans", "ensemble"
 
-# Sums of weights depend on the order of the rows in their last digits: shares of rows that differ
-# by less are equal.
+# The last digits of sums of weights depend on the order of the rows. Shares that differ by less
+# than this count as equal.
 _ROUNDING = 1e-12
 
 
 class BinaryEncoder(TransformerMixin, BaseEstimator):
-    """Turn numeric, categorical and boolean columns into yes-no features.
+    """Turn numeric, categorical and boolean columns into binary features.
 
-    With the default settings this is the binarisation of Huisman, van der Linden & Demirović,
-    "Optimal Survival Trees: A Dynamic Programming Approach" (AAAI-24), but for missing numbers,
-    which are no place to cut: categories become one feature per level, numbers are cut at ten
-    quantiles, missing numbers are replaced by the mean, and features that hold for nearly no or
-    nearly all rows, or that repeat an earlier one, are dropped. Boolean columns and integer
-    columns of 0 and 1 are used as they are, whatever their share of true rows. Categories of an
-    ordered type are cut in their order, "grade <= II".
+    A numeric column gives one feature per threshold ("age <= 52"), by default at ten quantiles. A
+    categorical column gives one feature per level. If its type is ordered, it gives thresholds in
+    this order ("grade <= II"). Boolean columns, and integer columns of 0 and 1, are kept whatever
+    their share of true rows. Missing numbers are replaced by the mean. Features that are true for
+    almost no rows or almost all rows, or that repeat an earlier one, are dropped.
+
+    The defaults are those of Huisman, van der Linden & Demirović, "Optimal Survival Trees: A
+    Dynamic Programming Approach" (AAAI-24), except that imputed values place no threshold.
 
     Parameters
     ----------
     thresholds : {"quantiles", "midpoints", "kmeans", "ensemble"}, default="quantiles"
-        Where numeric columns are cut, always midway between two neighbouring training values:
+        Thresholds of numeric columns, always midway between two neighbouring training values:
 
         * "quantiles": at the first midpoint not below each i / (n_thresholds + 1) linear quantile;
         * "midpoints": at every midpoint;
         * "kmeans": between neighbours of n_thresholds + 1 one-dimensional clusters;
-        * "ensemble": where boosted stumps that are fitted to ``y`` cut; ordered columns are cut as
-          with "quantiles".
+        * "ensemble": at the thresholds of boosted stumps that are fitted to ``y``; ordered columns
+          are treated as with "quantiles".
 
-        Columns with at most ``n_thresholds`` midpoints are cut at all of them, but with "ensemble".
+        A column with at most ``n_thresholds`` midpoints is split at every one of them, except with
+        "ensemble".
     n_thresholds : int, default=10
-        Most thresholds per numeric or ordered column, with "ensemble" the most important ones;
-        "midpoints" ignores it.
+        Maximum number of thresholds per numeric or ordered column; "ensemble" keeps the most
+        important ones, and "midpoints" ignores it.
     max_categories : int or None, default=10
-        Most levels per categorical column that get a feature of their own: the most frequent
-        ones, and of equally frequent ones the first in sorted order. The others are merged into
-        the feature "column = other". Ordered columns ignore it.
+        Maximum number of levels of a categorical column with a separate feature. The most frequent
+        levels are kept; if several are equally frequent, the first in sorted order. The others are
+        merged into the feature "column = other". Ordered columns ignore it.
     missing : {"impute", "branch"}, default="impute"
-        What becomes of missing values. "impute": a number counts as the mean of its column, a flag
-        as its more frequent value, both of the training rows, whether or not any were missing
-        there; no column is cut because of it. "branch": the column gets a feature "column is
-        missing" (if any was), and its other features are false where it is missing. In
-        categorical columns "is missing" is always a feature of its own, and a missing category
-        matches no level.
+        Treatment of missing values. "impute": a missing number is replaced by the mean of its
+        column, and a missing boolean by the more frequent value, both from the training rows;
+        imputed values place no threshold. "branch": a column with missing values gets a feature
+        "column is missing", and its other features are false for them. A categorical column always
+        gets the feature "is missing", and a missing category matches no level.
     min_support : float, default=0.01
-        Features true for less than this share of all rows, those with imputed values included, or
-        for more than one minus it, are dropped; columns used as they are stay.
+        Features that are true for less than this share of the rows, including imputed values, or
+        for more than one minus it, are dropped. Boolean and 0/1 columns are always kept.
     max_features : int or None, default=None
-        Most features in all. The columns take turns, the one with the most balanced feature
-        first, each giving the most balanced of its features that are left.
+        Maximum number of features in total. Columns take turns, starting with the one that has the
+        most balanced feature; each gives the most balanced of its remaining features.
     handle_unknown : {"ignore", "error"}, default="ignore"
-        What ``transform`` does with a category that was not seen in ``fit``: it matches no level,
-        not even "other", or it raises. A level that an ordered type declared counts as seen.
+        Treatment in ``transform`` of a category that was not seen in ``fit``: "ignore" matches no
+        level, not even "other"; "error" raises a ValueError. Levels declared by an ordered type
+        count as seen.
 
     Attributes
     ----------
     features_ : list of Threshold, Flag, Level, Other, AtMost or Missing
         The binary features in the order of the output columns.
     columns_ : list of ColumnSchema
-        What ``fit`` saw of each column: name, kind, how many values were missing, what stands for
-        them, levels.
+        Summary of each column in ``fit``: name, kind, number of missing values and their
+        replacement, levels.
     n_missing_ : ndarray of int, shape (n_features_in_,)
-        Training rows in which the column has no value.
+        Number of training rows in which the column has no value.
     n_imputed_ : ndarray of int, shape (n_features_in_,)
-        Those of them that count as the mean or the more frequent value.
+        Number of them that are replaced by the mean or the more frequent value.
     missing_goes_ : list of bool or None, length n_features_out_
-        Answer of each feature for rows where its column is missing; None where none was in
-        training (the answer is then ``features_[k].missing``).
+        Value of each feature if its column is missing; None if no training value was missing
+        (``features_[k].missing`` then has the value).
     constant_features_in_ : list of str
         Columns with a single value, which give no feature.
     n_features_out_ : int
@@ -143,17 +145,17 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    Rows of weight zero count as absent, and integer weights give exactly what repeated rows give.
-    ``fit`` and ``transform`` take O(n) per numeric column and binary feature; with weights ``fit``
+    Rows of weight zero are left out, and integer weights have the same effect as repeated rows.
+    ``fit`` and ``transform`` take O(n) per numeric column and binary feature. With weights ``fit``
     takes O(n log n), and with "ensemble" forty times as long. Numbers are compared as float64:
-    integers beyond 2**53 may fall together.
+    integers beyond 2**53 may become equal.
 
-    "ensemble" is after [McTavish2022]_: forty stumps (trees of one split) are boosted by squared
-    error on the columns and the other features, so that there are forty thresholds at most. Of
-    survival outcomes the error is that of the martingale residuals of the model without features,
-    of labels that of indicators of the classes. A tree over these features is proven optimal among
-    trees over them; nothing is proven of other thresholds. As they follow from the outcomes, the
-    encoder must be fitted to training rows alone, as trees, pipelines and ``TreeSizeCV`` do.
+    "ensemble" follows [McTavish2022]_: forty stumps (trees of one split) are boosted by squared
+    error on the columns and the other features, which gives at most forty thresholds. For survival
+    outcomes the error is that of the martingale residuals of the model without features, and for
+    labels that of class indicators. A tree is proven optimal among trees over these features;
+    nothing is proven about other thresholds. The thresholds depend on the outcomes, so fit the
+    encoder to training rows only, as trees, pipelines and ``TreeSizeCV`` do.
 
     References
     ----------
@@ -202,7 +204,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         X : DataFrame (pandas, polars, pyarrow, ...) or array-like of shape (n_samples, n_columns)
             Columns of numbers, booleans, strings or categories; NaN and None are missing values.
         y : structured array, DataFrame, or array-like of shape (n_samples,) or (n_samples, k)
-            Outcomes, ignored but for ``thresholds="ensemble"``: survival outcomes in the forms that
+            Outcomes, used only with ``thresholds="ensemble"``: survival outcomes in the forms that
             trees take; labels (text, booleans, whole numbers of integer type with at most 20
             values); other numbers, one or several per row.
         sample_weight : array-like of shape (n_samples,), optional
@@ -216,18 +218,19 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            For an unknown value of a parameter, no rows, no columns, duplicate or empty column
-            names, infinite values, weights that do not fit, and with ``thresholds="ensemble"``
-            for no outcomes or some that do not fit; parameter, column and row are named.
+            If a parameter is invalid, there are no rows or no columns, column names are duplicate
+            or empty, a value is infinite, weights do not match the rows, or, with
+            ``thresholds="ensemble"``, outcomes are missing or do not match. The message names the
+            parameter, column or row.
         TypeError
-            For columns of dates, nested or other unsupported values (named), for sparse arrays
-            and lazy frames.
+            If a column contains dates, nested or other unsupported values, or ``X`` is a sparse
+            array or a lazy frame. The message names the column.
 
         Warns
         -----
         ColumnWarning
-            For text that is nothing but numbers, and for many levels of which none is frequent
-            enough for a feature; the column is named.
+            If a text column contains only numbers, or a column has many levels and none is frequent
+            enough for a feature. The message names the column.
         """
         self._fit_columns(X, y, sample_weight)
         return self
@@ -237,7 +240,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
     ) -> list[TrainingColumn] | None:
         """As ``fit``; returns the columns that were read, unless rows of weight zero were left out.
 
-        They serve ``rank_columns`` without another look at ``X``.
+        ``rank_columns`` uses them instead of reading ``X`` again.
         """
         self._check_parameters()
         table = read_table(X, type(self).__name__)
@@ -248,7 +251,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             if y is None:
                 raise ValueError(
                     "thresholds='ensemble' requires y to be passed, but the target y is None: "
-                    "these thresholds are guessed from the outcomes"
+                    "these thresholds depend on the outcomes"
                 )
             check_row_labels(X, y=y)
             scores = outcome_scores(y, table.n_rows, weight)
@@ -262,13 +265,13 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         return columns if present is None else None
 
     def transform(self, X: Any) -> NDArray[np.bool_]:
-        """Evaluate the binary features.
+        """Compute the binary features.
 
         Parameters
         ----------
         X : DataFrame or array-like of shape (n_samples, n_columns)
-            The columns of ``fit``. Those of a DataFrame may come in any order; others, and those
-            that have no feature, are not looked at.
+            The columns of ``fit``. The columns of a DataFrame may be in any order. Further columns,
+            and columns without features, are ignored.
 
         Returns
         -------
@@ -278,12 +281,12 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            For missing columns, for another number of columns without names, for infinite values
-            and, with ``handle_unknown="error"``, for an unknown category; column and row are
-            named.
+            If a column is missing, an array has another number of columns, a value is infinite or,
+            with ``handle_unknown="error"``, a category is unknown. The message names the column and
+            row.
         TypeError
-            For text where ``fit`` saw numbers and the reverse (the column is named), and as in
-            ``fit``.
+            If a column contains text but contained numbers in ``fit``, or the reverse; also as in
+            ``fit``. The message names the column.
         """
         check_is_fitted(self)
         n_rows, columns = self._columns_of(X, self.features_)
@@ -293,10 +296,10 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         return transposed(answers)
 
     def _evaluate(self, X: Any, asked: Sequence[int]) -> NDArray[np.bool_]:
-        """Some of the binary features; only their columns need be there.
+        """Compute some of the binary features; only their columns are needed.
 
-        As ``transform``, but False where not ``asked`` (positions of features). Columns that no
-        asked feature is about may have any values and, in a DataFrame, be absent.
+        The same as ``transform``, but False for features whose positions are not in ``asked``.
+        Columns that these features do not use may have any values and, in a DataFrame, be absent.
         """
         check_is_fitted(self)
         n_rows, columns = self._columns_of(X, [self.features_[index] for index in asked])
@@ -312,8 +315,8 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         input_features : array-like of str, optional
-            Names of the columns. When ``fit`` saw names, only those; otherwise they take the
-            place of x0, x1, ...
+            Names of the columns. If ``fit`` saw names, they must be equal to those; otherwise they
+            replace x0, x1, ...
 
         Returns
         -------
@@ -322,7 +325,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            When ``input_features`` does not fit the columns.
+            If ``input_features`` does not match the columns.
         """
         check_is_fitted(self)
         features = self.features_
@@ -365,9 +368,9 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         return encoder
 
     def to_dict(self) -> dict[str, Any]:
-        """The fitted encoder as plain values (dict, list, str, bool, int, float, None).
+        """Return the fitted encoder as plain values (dict, list, str, bool, int, float, None).
 
-        ``json`` keeps every number to the last bit: ``from_dict`` gives an equal encoder.
+        ``json`` keeps every number to the last bit: ``from_dict`` returns an equal encoder.
         """
         values: dict[str, Any] = decode(encode(self._to_record()))
         return values
@@ -379,7 +382,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         Raises
         ------
         ModelFormatError
-            A ValueError that names the entry that is absent, unknown or of the wrong kind.
+            If an entry is missing, unknown or of the wrong type; the message names it.
         """
         return cls._from_record(convert(BinaryRecord, data))
 
@@ -429,7 +432,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             del self.feature_names_in_
 
     def _columns_of(self, X: Any, features: Sequence[Feature]) -> tuple[int, dict[str, Column]]:
-        """Number of rows, and the columns that these features are about."""
+        """Number of rows, and the columns that these features use."""
         reader = type(self).__name__
         table = read_table(X, reader, empty=True)
         needed = dict.fromkeys(feature.column for feature in features)
@@ -455,7 +458,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             fill = self._fill(column, *observed)
             schemas.append(describe(column, fill))
             gaps = guessed.get(column.name)
-            # An ensemble need not cut a column that varies.
+            # An ensemble may have no threshold on a column that varies.
             varies, frequent = gaps is not None and len(observed[0]) > 1, False
             for feature in self._candidates(column, fill, *observed, unit, gaps):
                 answer = feature.evaluate(column)
@@ -483,7 +486,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
     def _guessed(
         self, columns: list[TrainingColumn], weight: Floats | None, scores: Floats, unit: float
     ) -> dict[str, NDArray[np.int64]]:
-        """Gaps of every numeric column at which boosted trees cut it, beside all other features."""
+        """Gaps of every numeric column with a threshold of boosted trees over all features."""
         names: list[str | None] = []
         ranks: list[NDArray[np.int64]] = []
         n_gaps: list[int] = []
@@ -523,7 +526,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
     def _fill(
         self, column: TrainingColumn, distinct: NDArray[Any], total: Floats
     ) -> bool | float | None:
-        """What stands for a missing value, whether or not any is missing in training."""
+        """Replacement for missing values, even if none is missing in training."""
         if isinstance(column, CategoricalColumn) or self.missing == "branch" or not len(distinct):
             return None
         if column.is_flag:  # the distinct values rise: False, True
@@ -565,7 +568,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
     def _steps(
         self, column: CategoricalColumn, code: NDArray[np.int64], total: Floats, unit: float
     ) -> Iterator[AtMost]:
-        """Cuts between ordered levels, chosen as between numbers: the ranks of those that occur."""
+        """Thresholds between ordered levels, chosen as for numbers from the ranks that occur."""
         rank = np.arange(len(code), dtype=np.float64)
         method = "quantiles" if self.thresholds == "ensemble" else self.thresholds
         for gap in choose_gaps(rank, total, method, self.n_thresholds, unit):
@@ -575,21 +578,21 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
 
 
 def _doubts(column: CategoricalColumn, frequent: bool, min_support: float) -> list[str]:
-    """Warnings about text or categories that may be encoded in a way that is not meant."""
+    """Warnings about text or categories that may be encoded in an unintended way."""
     found = []
     levels = column.levels
     texts = [level.strip() for level in levels if isinstance(level, str)]
     numbers = [text for text in texts if is_number(parse_number(text))]
     if not column.declared and len(levels) > 2 and len(numbers) == len(levels):
         found.append(
-            f"column {column.name!r} is text that is nothing but numbers, such as {levels[0]!r}: "
-            "its values are levels of a category; convert it to numbers to cut it at thresholds, "
-            "or to a categorical type if levels are meant"
+            f"column {column.name!r} contains only numbers stored as text, such as {levels[0]!r}, "
+            "and is treated as a category; convert it to numbers to split it at thresholds, or to "
+            "a categorical type if you mean categories"
         )
     if len(levels) > _MANY_LEVELS and not frequent:
         found.append(
-            f"column {column.name!r} has {len(levels)} levels, none of which holds in a share of "
-            f"min_support={min_support:g} of the rows: hardly anything of it can be asked; group "
-            "its levels, lower min_support, or drop the column if it identifies rows"
+            f"column {column.name!r} has {len(levels)} levels, and none of them reaches the share "
+            f"min_support={min_support:g} of the rows, so it gives hardly any feature; group its "
+            "levels, lower min_support, or drop the column if it identifies rows"
         )
     return found

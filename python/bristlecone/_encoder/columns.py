@@ -253,10 +253,10 @@ class Table:
             place = {name: position for position, name in enumerate(self.names)}
             absent = [repr(name) for name in wanted if name not in place]
             if absent:
-                told = f"X lacks columns that {reader} needs; missing: {', '.join(absent)}"
+                message = f"X lacks columns that {reader} needs; missing: {', '.join(absent)}"
                 extra = [repr(name) for name in self.names if name not in set(names)]
                 raise ValueError(
-                    told + (f"; not seen in training: {', '.join(extra)}" if extra else "")
+                    message + (f"; not seen in training: {', '.join(extra)}" if extra else "")
                 )
         columns = self.read([place[name] for name in wanted])
         return dict(zip(wanted, columns, strict=True))
@@ -418,8 +418,8 @@ def _from_array(name: str, values: NDArray[Any]) -> Column:
 
 def _unsupported(name: str, dtype: Any) -> TypeError:
     return TypeError(
-        f"column {name!r} has dtype {dtype}; expected numbers, booleans or text. Turn dates into "
-        "numbers (days since a start) and nested values into columns of their own"
+        f"column {name!r} has dtype {dtype}; expected numbers, booleans or text. Convert dates to "
+        "numbers (days since a start) and nested values to separate columns"
     )
 
 
@@ -527,5 +527,5 @@ def _infinite(name: str, row: int, value: Any) -> ValueError:
 def _unsupported_value(name: str, row: int, value: Any) -> TypeError:
     return TypeError(
         f"column {name!r} holds a {type(value).__name__} in row {row}; expected numbers, booleans "
-        "or text (turn other values into one of these first)"
+        "or text (convert other values to one of these first)"
     )

@@ -1,4 +1,4 @@
-"""Cuts at thresholds that a tree chose, as features of a fitted encoder."""
+"""Thresholds that a greedy tree chose, as features of a fitted encoder."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def tree_decisions(encoder: Any, tree: Any) -> dict[int, Decision]:
     """
     if not isinstance(tree, Tree):
         raise TypeError(
-            "a soft tree has no decisions about single columns: its splits weigh many at once"
+            "a soft tree has no splits on single columns: its splits use many columns at once"
         )
     nodes = np.flatnonzero(~tree.is_leaf).tolist()
     if isinstance(encoder, NumericColumns):

@@ -1,4 +1,4 @@
-"""Where boosted trees cut numeric columns: thresholds guessed with the outcome.
+"""Thresholds of numeric columns from boosted trees that are fitted to the outcome.
 
 After McTavish et al., "Fast sparse decision tree optimization via reference ensembles" (AAAI 2022),
 with trees of one split that minimise squared error, of as many numbers per row as there are
@@ -49,7 +49,7 @@ def guess_gaps(
     n_gaps : sequence of p int
         How many gaps there are to choose from in a column, from the first one on; none where 0.
     scores : array of float, shape (n, k)
-        What is told apart.
+        Targets of the boosting.
     weight : array of float, shape (n,), or None
         Positive weights; whole ones count as repeated rows, to the last bit.
     most : int

@@ -1,4 +1,4 @@
-"""Binary features: one yes-no question about one column each, and its record in a file."""
+"""Binary features: each is a condition on one column, with its record in a file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Bools = NDArray[np.bool_]
 
 
 class _Question(Record, frozen=True, kw_only=True):
-    """What all binary features share.
+    """Base of all binary features.
 
     Attributes
     ----------

@@ -105,14 +105,14 @@ def _matrix(columns: Mapping[int, Column], n_rows: int, width: int) -> NDArray[n
         if isinstance(column, CategoricalColumn):
             row, level = column.telling()
             raise TypeError(
-                f"column {column.name!r} holds {level!r} in row {row}; {_READER} takes only "
-                "numbers (encoder='auto' takes categories too)"
+                f"column {column.name!r} contains {level!r} in row {row}; {_READER} accepts only "
+                "numbers (encoder='auto' also accepts categories)"
             )
         if column.missing is not None:
             row = int(np.argmax(column.missing))
             raise ValueError(
-                f"column {column.name!r} is missing in row {row}; {_READER} takes only complete "
-                "columns (encoder='auto' takes missing values too)"
+                f"column {column.name!r} is missing in row {row}; {_READER} accepts only complete "
+                "columns (encoder='auto' also accepts missing values)"
             )
         matrix[:, position] = column.values
     return matrix

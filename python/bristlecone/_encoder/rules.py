@@ -1,9 +1,9 @@
-"""Questions and paths of a tree in words: what the rows of a leaf have in common, column by column.
+"""Splits and paths of a tree in words: the conditions on the rows of a leaf, column by column.
 
-A rule says of training rows exactly what the tree does with them. Two things hold for rows like
-them: a column whose training values were all whole numbers is cut between two of them, and the
-rule names these ("age <= 52" or "age >= 53" for a cut at 52.5); and a category that was not seen
-in training answers no to every level, hence "grade != II" and not a list of those that remain.
+A rule describes exactly the training rows of a leaf. If all training values of a column are whole
+numbers, the rule names the whole numbers next to a threshold: "age <= 52" or "age >= 53" for the
+threshold 52.5. A category that was not seen in training matches no level, so a rule says
+"grade != II" and does not list the remaining levels.
 """
 
 from __future__ import annotations
@@ -40,22 +40,22 @@ _SIGNS = {"at most": "<=", "level": "="}
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """A yes-no question about one column.
+    """A split on one column, in words.
 
     Parameters
     ----------
     kind : {"at most", "flag", "level", "missing", "own"}
-        "own" is a feature of an encoder of one's own, of which only the name is known.
+        "own" is a feature of a custom encoder, of which only the name is known.
     column : str
-        Name of the column; of an "own" question its whole text.
+        Name of the column; for "own", the whole text.
     text : str
         The bound or level as it is printed.
     value : float
-        The bound of "at most"; orders the questions of a column.
+        The bound of "at most"; splits of a column are sorted by it.
     whole : bool
-        Whether the column holds nothing but whole numbers.
+        Whether the column contains only whole numbers.
     missing : bool or None
-        What rows answer in which the column is missing; None when it never was in training.
+        Answer for rows in which the column is missing; None if no training value was missing.
     """
 
     kind: str
@@ -67,7 +67,7 @@ class Question:
 
     @property
     def name(self) -> str:
-        """The question as a tree shows it."""
+        """The split as a tree shows it."""
         if self.kind == "missing":
             return f"{self.column} is missing"
         name = self.column
@@ -77,12 +77,12 @@ class Question:
 
 
 def questions(encoder: Any) -> list[Question]:
-    """Questions of a fitted encoder, in the order of its features.
+    """Splits of a fitted encoder, in the order of its features.
 
-    Of columns that the tree cuts itself, all but the cut.
+    For a tree that chooses its own thresholds, these are the columns without thresholds.
     """
     if isinstance(encoder, NumericColumns):
-        # Flags are cut between 0 and 1, which are whole numbers.
+        # Flags are split between 0 and 1, which are whole numbers.
         of_whole = [column.whole or column.kind == "flag" for column in encoder.columns_]
         return [
             Question(kind="at most", column=column.name, whole=whole)
@@ -94,7 +94,7 @@ def questions(encoder: Any) -> list[Question]:
     goes = getattr(encoder, "missing_goes_", None)
     missing = [None] * len(features) if goes is None else list(goes)
     whole = {schema.name for schema in encoder.columns_ if schema.whole}
-    # Of two cuts between the same whole numbers only the numbers themselves tell them apart.
+    # Two thresholds between the same whole numbers differ only in the thresholds themselves.
     cuts = Counter(
         (feature.column, math.floor(feature.value))
         for feature in features
@@ -108,7 +108,7 @@ def questions(encoder: Any) -> list[Question]:
 
 
 def question_names(encoder: Any) -> tuple[str, ...]:
-    """Questions as trees show them; of columns that the tree cuts itself their names."""
+    """Splits as trees show them; names of the columns if the tree chooses its own thresholds."""
     features = getattr(encoder, "features_", None)
     plain = features is not None and not any(isinstance(one, Threshold) for one in features)
     if isinstance(encoder, NumericColumns) or (plain and not any(encoder.missing_goes_)):
@@ -141,12 +141,12 @@ def _question(feature: Feature, whole: bool, missing: bool | None) -> Question:
 
 
 def conditions(path: Iterable[tuple[Question, bool]]) -> list[str]:
-    """What the answers on a path from the root say together, one condition per column.
+    """Conditions of a path from the root, one per column.
 
     Such as "3.5 < nodes <= 8.5", "4 <= nodes <= 8" (whole numbers), "stage = II", "stage != II",
     "stage not in {I, II}", "smokes", "not smokes", "age is missing", with " (or missing)" where
-    rows without a value take the path too; "own" questions with "not (...)" for no. In the order
-    in which the path first asks the columns.
+    rows without a value take the path, too; "own" splits with "not (...)" for no. They are in the
+    order in which the path first uses the columns.
     """
     by_column: dict[tuple[bool, str], list[tuple[Question, bool]]] = {}
     for question, yes in path:
@@ -161,7 +161,7 @@ def rule_text(parts: Sequence[str]) -> str:
 
 
 def split_questions(encoder: Any, tree: Tree) -> dict[int, Question]:
-    """What every split of a tree asks, by node id."""
+    """Every split of a tree in words, by node id."""
     asked = questions(encoder)
     found = {}
     for node in np.flatnonzero(~tree.is_leaf).tolist():
@@ -179,15 +179,15 @@ def leaf_rules(estimator: Any) -> list[list[str]]:
     Raises
     ------
     TypeError
-        For a soft tree, whose splits weigh many columns at once.
+        If the tree is a soft tree, whose splits use many columns at once.
     NotFittedError, InfeasibleError
-        When there is no tree.
+        If there is no tree.
     """
     estimator._check_fitted()
     tree = estimator.tree_
     if not isinstance(tree, Tree):
         raise TypeError(
-            f"a {type(estimator).__name__} has no rules: its splits weigh many columns at once"
+            f"a {type(estimator).__name__} has no rules: its splits use many columns at once"
         )
     paths: list[list[tuple[Question, bool]]] = [[] for _ in range(tree.node_count)]
     for node, question in split_questions(estimator.encoder_, tree).items():
@@ -197,9 +197,9 @@ def leaf_rules(estimator: Any) -> list[list[str]]:
 
 
 def list_questions(asked: Sequence[Question]) -> list[str]:
-    """All questions in few lines, one per column and kind: "age <= 46, 50, 53".
+    """All splits in few lines, one per column and kind: "age <= 46, 50, 53".
 
-    They do not say where rows without a value go.
+    The lines do not contain the answers for missing values.
     """
     groups: dict[tuple[str, str], list[Question]] = {}
     for question in asked:
@@ -227,10 +227,10 @@ def _condition(column: str, answers: Sequence[tuple[Question, bool]]) -> str:
         return f"{column} is missing"
     if not by_kind:
         return f"{column} is not missing"
-    told = " and ".join(_of_kind(kind, column, rest) for kind, rest in by_kind.items())
-    # Rows without a value are here if they answer as the path does, every time.
+    words = " and ".join(_of_kind(kind, column, rest) for kind, rest in by_kind.items())
+    # Rows without a value take the path if their answer agrees with it at every split.
     asked = [question.missing is yes for rest in by_kind.values() for question, yes in rest]
-    return f"{told}{_OR_MISSING}" if all(asked) and not found_missing else told
+    return f"{words}{_OR_MISSING}" if all(asked) and not found_missing else words
 
 
 def _of_kind(kind: str, column: str, answers: Sequence[tuple[Question, bool]]) -> str:

@@ -1,4 +1,4 @@
-"""What the encoder remembers of each training column, and whether a new column agrees."""
+"""Summaries of training columns, and checks of new columns against them."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ __all__ = ["ColumnSchema", "conform", "describe", "sort_key"]
 
 
 class ColumnSchema(Record, frozen=True, kw_only=True):
-    """A column as ``fit`` saw it, and its record in a file.
+    """Summary of a column in ``fit``, and its record in a file.
 
     Attributes
     ----------
     name : str
     kind : {"flag", "number", "categorical", "empty"}
-        "flag" for booleans and 0/1 integers, "empty" when every value was missing.
+        "flag" for booleans and 0/1 integers, "empty" if every value was missing.
     n_missing : int
-        Rows without a value.
+        Number of rows without a value.
     fill : bool, float or None
-        What stands for a missing value; None where nothing does.
+        Replacement for missing values; None if there is none.
     levels : tuple of str, bool, int or float
         Every level of a categorical column in sorted order, or in its own if it is ordered;
         otherwise empty.
@@ -63,7 +63,7 @@ class ColumnSchema(Record, frozen=True, kw_only=True):
 
     @property
     def n_imputed(self) -> int:
-        """Rows without a value that count as ``fill``."""
+        """Number of rows without a value that are replaced by ``fill``."""
         return 0 if self.fill is None else self.n_missing
 
 
@@ -154,8 +154,8 @@ def _conform_column(column: Column, schema: ColumnSchema, handle_unknown: str) -
     if isinstance(column, CategoricalColumn) and schema.kind != "empty":
         row, level = column.telling()
         raise TypeError(
-            f"column {schema.name!r} held numbers in training; it holds the category {level!r} in "
-            f"row {row}"
+            f"column {schema.name!r} held numbers in training, but it holds the category {level!r} "
+            f"in row {row}"
         )
     return column
 
@@ -164,7 +164,9 @@ def _conform_levels(column: Column, schema: ColumnSchema, handle_unknown: str) -
     if isinstance(column, NumericColumn):
         column = column.as_categorical()
         if column.levels and all(isinstance(level, str) for level in schema.levels):
-            raise TypeError(f"column {schema.name!r} held text in training; it holds numbers now")
+            raise TypeError(
+                f"column {schema.name!r} held text in training, but it holds numbers now"
+            )
     if handle_unknown == "error":
         known = frozenset(schema.levels)
         unknown = np.array([*(level not in known for level in column.levels), False])

@@ -1,4 +1,4 @@
-"""Where a numeric column is cut: gaps between its distinct values, all or a chosen few."""
+"""Thresholds of a numeric column: all or some of the gaps between its distinct values."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from bristlecone._encoder.missing import missing_text
 from bristlecone._encoder.numeric import NumericColumns
 from bristlecone._log import log, logger, warn
 from bristlecone._tree import NO_FEATURE
-from bristlecone.exceptions import ConstantFeatureWarning
+from bristlecone.exceptions import ColumnWarning, ConstantFeatureWarning
 
 __all__ = [
     "Answers",
@@ -139,20 +139,25 @@ def missing_in(encoder: Any, columns: Sequence[int]) -> str:
 
 
 def warn_of_constants(encoder: Any) -> None:
-    """Warn where all columns are constant.
+    """Warn if columns have no values, or if all columns are constant.
 
-    A constant column beside others is logged only: in the folds of a cross-validation that is
-    common and no reason to worry.
+    Single constant columns are only logged, because they are common in the folds of a
+    cross-validation.
     """
     constant = getattr(encoder, "constant_features_in_", [])
-    told = ""
+    columns = getattr(encoder, "columns_", [])
+    empty = [column.name for column in columns if getattr(column, "kind", None) == "empty"]
+    if empty:
+        names = ", ".join(map(repr, empty))
+        warn(f"columns without any value give no split: {names}", ColumnWarning)
+    message = ""
     if constant:
-        told = f"constant columns give no split: {', '.join(map(repr, constant))}"
+        message = f"constant columns give no split: {', '.join(map(repr, constant))}"
     if {str(name) for name in encoder.get_feature_names_out()} <= set(constant):
-        told += "; " * bool(told) + "nothing is left to split on, the tree is a single leaf"
-        warn(told, ConstantFeatureWarning)
+        message += "; " * bool(message) + "nothing is left to split on, the tree is a single leaf"
+        warn(message, ConstantFeatureWarning)
     elif constant:
-        logger.info(told)
+        logger.info(message)
 
 
 def binary_features(encoder: Any, X: Any) -> NDArray[np.uint8]:
@@ -168,7 +173,7 @@ def binary_features(encoder: Any, X: Any) -> NDArray[np.uint8]:
     if features.ndim != 2 or not _is_binary(features):
         raise ValueError(
             f"encoder made an array of shape {features.shape} and dtype {features.dtype}; "
-            "expected two dimensions and nothing but 0 and 1"
+            "expected two dimensions and only 0 and 1"
         )
     if features.dtype == np.bool_:
         return np.ascontiguousarray(features).view(np.uint8)

@@ -25,6 +25,7 @@ from bristlecone._leaves.base import Leaves, view
 from bristlecone._model import registry
 from bristlecone._search.certificate import Certificate
 from bristlecone._tree import Tree
+from bristlecone.exceptions import InvalidParameterError
 
 __all__ = ["BaseTree"]
 
@@ -35,8 +36,8 @@ Estimator = TypeVar("Estimator", bound="BaseTree")
 class BaseTree(BaseEstimator):
     """A fitted tree is ``tree_``, ``leaves_``, ``encoder_`` and ``certificate_``.
 
-    Nothing that it says or predicts depends on anything else, the parameters included: these are
-    of the next fit.
+    Its predictions and texts depend only on these four, not on the current parameters, which are
+    those of the next fit.
     """
 
     tree_: Tree
@@ -47,19 +48,47 @@ class BaseTree(BaseEstimator):
     objective_value_ = view("certificate_", "objective_value", "Value of the objective.")
     fit_time_ = view("certificate_", "seconds", "Seconds that ``fit`` took.")
 
+    def set_params(self, **params: Any) -> BaseTree:
+        """Set parameters by name; those of the encoder as ``encoder__name``.
+
+        Parameters
+        ----------
+        **params
+            New values. ``encoder__name`` needs an encoder object, not "auto".
+
+        Returns
+        -------
+        estimator
+            The estimator itself.
+
+        Raises
+        ------
+        ValueError
+            If there is no such parameter, or the encoder has no parameters.
+        """
+        nested = [name for name in params if name.startswith("encoder__")]
+        encoder = params.get("encoder", getattr(self, "encoder", None))
+        if nested and hasattr(self, "encoder") and not hasattr(encoder, "set_params"):
+            raise InvalidParameterError(
+                f"{nested[0]} needs an encoder object, such as encoder=BinaryEncoder(); got "
+                f"encoder={encoder!r}"
+            )
+        super().set_params(**params)
+        return self
+
     def _check_parameters(self) -> None:
         """Raise InvalidParameterError for a parameter of wrong type or value."""
         check_parameters(self)
 
     def _parameters(self) -> dict[str, Any]:
-        """Constructor parameters as they are now: what may be changed in place is copied."""
+        """Current constructor parameters; mutable ones are copied."""
         kind: Any = type(self)
         return {name: _copied(getattr(self, name)) for name in registry.parameter_names(kind)}
 
     def _set_fitted(
         self, tree: Any, leaves: Leaves, encoder: Any, certificate: Certificate, X: Any
     ) -> None:
-        """Set the four values of a fit; tables will be data frames of the kind that ``X`` is."""
+        """Set the four values of a fit; tables will come from the same library as ``X``."""
         self.tree_, self.leaves_ = tree, leaves
         self.encoder_, self.certificate_ = encoder, certificate
         self._frame = frame_backend(X)
@@ -80,18 +109,18 @@ class BaseTree(BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        # Data frames are read as they are, categories and missing values included.
+        # Data frames are read without conversion, including categories and missing values.
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
 
-    # The two names by which notebooks ask; scikit-learn's box of parameters where there is no tree.
+    # Notebooks look for these two names. Without a tree, scikit-learn's box of parameters is shown.
     @property
     def _repr_html_(self) -> Callable[[], str]:
         if get_config()["display"] != "diagram":
             raise AttributeError(
-                "_repr_html_ is there when display is 'diagram' in sklearn's config"
+                "_repr_html_ needs display='diagram' in the configuration of scikit-learn"
             )
         return self._html
 
@@ -102,7 +131,7 @@ class BaseTree(BaseEstimator):
         )
 
     def _html(self) -> str:
-        from bristlecone.report._notebook import notebook_html  # takes what Jinja2 takes to import
+        from bristlecone.report._notebook import notebook_html  # late, because Jinja2 loads slowly
 
         if "tree_" in self.__dict__:
             with suppress(ImportError):  # without Jinja2
@@ -136,11 +165,11 @@ class BaseTree(BaseEstimator):
         return self.tree_.max_depth
 
     def get_n_leaves(self) -> int:
-        """Number of leaves of the tree, as scikit-learn's trees tell it."""
+        """Number of leaves of the tree, as in scikit-learn's trees."""
         return self.n_leaves_
 
     def get_depth(self) -> int:
-        """Depth of the tree, as scikit-learn's trees tell it."""
+        """Depth of the tree, as in scikit-learn's trees."""
         return self.depth_
 
     @property
@@ -154,15 +183,15 @@ class BaseTree(BaseEstimator):
     def feature_importances_(self) -> NDArray[np.float64]:
         """Share of every column of ``X`` in the improvement of the objective.
 
-        Summed over the splits about the column, each by itself: how much less the node loses when
-        it is split in two leaves. Shape (n_features_in_,); sums to 1, or to 0 where no split
-        improves anything.
+        The improvement of a split is the decrease of the objective if its node is split into two
+        leaves. It is summed over the splits on the column. Shape (n_features_in_,); the shares sum
+        to 1, or to 0 if no split improves the objective.
 
         Raises
         ------
         AttributeError
-            Where the objective is no sum over leaves, and where columns are not known, because an
-            encoder of one's own made the features.
+            If the objective is not a sum over leaves, or a custom encoder does not report the
+            columns of its features.
         """
         self._check_fitted()
         tree = self.tree_
@@ -170,12 +199,12 @@ class BaseTree(BaseEstimator):
         if np.isnan(tree.improvement).any():
             raise AttributeError(
                 "feature_importances_ needs an objective that is a sum over leaves; "
-                f"{self.certificate_.aim.split(';')[0]} is none"
+                f"{self.certificate_.aim.split(';')[0]} is not"
             )
         if (tree.column[split] < 0).any():
             raise AttributeError(
-                "feature_importances_ needs to know the column of every split: "
-                f"{type(self.encoder_).__name__} does not tell"
+                "feature_importances_ needs the column of every split, which "
+                f"{type(self.encoder_).__name__} does not provide"
             )
         gain = np.maximum(tree.improvement[split], 0.0)
         summed: NDArray[Any] = np.bincount(tree.column[split], gain, self.n_features_in_).astype(
@@ -186,10 +215,10 @@ class BaseTree(BaseEstimator):
 
     @property
     def features_used_(self) -> list[Any]:
-        """Columns of ``X`` that the tree asks about: names, or positions if they had no names.
+        """Columns of ``X`` that the tree uses: names, or positions if they had no names.
 
-        No others are needed at prediction. Of a transformer of one's own, all of them; of a soft
-        tree those that a split weighs, while its leaves may weigh, and need, others.
+        Predictions need no others. With a custom encoder, these are all columns. For a soft tree
+        they are the columns of the splits; its leaves may use and need others.
         """
         self._check_fitted()
         names = getattr(self, "feature_names_in_", None)
@@ -200,17 +229,17 @@ class BaseTree(BaseEstimator):
         return columns_asked(self.encoder_, self.tree_.column)
 
     def _missing_text(self) -> str:
-        """Missing values that the columns asked about had in training; empty if there were none."""
+        """Missing values of the used columns in training; empty if there were none."""
         return missing_in(self.encoder_, self._columns_used())
 
     def _rows(self, X: Any) -> NDArray[Any]:
-        """Rows of ``X`` as the tree reads them."""
+        """Rows of ``X`` in the form that the tree reads."""
         self._check_fitted()
         asked = np.unique(self.tree_.feature[~self.tree_.is_leaf]).tolist()
         return rows_for(self.encoder_, X, asked)
 
     def _located(self, X: Any) -> tuple[Any, Any]:
-        """The leaves, and rows as their predictions take them."""
+        """The leaves, and the rows in the form that their predictions take."""
         rows = self._rows(X)
         return self.leaves_, self.leaves_.locate(self.tree_.leaf_index(rows), rows)
 
@@ -252,39 +281,42 @@ class BaseTree(BaseEstimator):
         Parameters
         ----------
         times : sequence of float, optional
-            Times at which survival trees tell the survival of every leaf.
+            Times at which to report the survival of every leaf of a survival tree.
         confidence : float, default=0.95
-            Of all intervals.
+            Confidence level of all intervals.
 
         Returns
         -------
         DataFrame
-            Of the library of ``X`` in ``fit``, of pandas if ``X`` was an array. Columns
-            ``leaf`` (node id, as from ``apply``), ``rule`` (where splits are questions),
-            ``n_samples``, ``weight``, and what the leaves know and predict: of classifiers the
-            weight and the share of every class, of policies the value of every treatment, of
-            regressors mean, variance and quantiles. Of survival trees, each of its own rows:
-            ``n_events``, ``median`` with limits (Kaplan–Meier; Brookmeyer and Crowley), for every
-            time T ``kaplan_meier_T`` with limits (log-log; NaN before the first event), ``rmst``
-            (restricted mean up to ``tau``, to which all leaves were observed) with its standard
-            error ``rmst_error`` (Greenwood; NaN if no event happened by then), ``hazard_ratio`` to
-            all rows with limits (events over those expected; Garwood), ``logrank_p`` (against all
-            other rows; by counts, whatever the rows weigh); and as predicted ``theta``, ``risk``,
-            ``model_median``, ``survival_T``, of a soft tree for the row with the mean linear
-            predictor.
+            From the library of ``X`` in ``fit``, or pandas if ``X`` was an array. The columns are
+            ``leaf`` (node id, as from ``apply``), ``rule`` (not for soft trees), ``n_samples``,
+            ``weight``, and the statistics of the leaves: for classifiers the weight and share of
+            every class, for policies the value of every treatment, for regressors mean, variance
+            and quantiles.
+
+            For survival trees, estimated from the rows of the leaf: ``n_events``; ``median`` with
+            limits (Kaplan–Meier; Brookmeyer and Crowley); for every time T ``kaplan_meier_T`` with
+            limits (log-log; NaN before the first event); ``rmst`` (restricted mean up to ``tau``,
+            the time until which all leaves were observed) with its standard error ``rmst_error``
+            (Greenwood; NaN if no event happened by then);
+            ``hazard_ratio`` to all rows with limits (observed over expected events; Garwood); and
+            ``logrank_p`` (against all other rows; by counts, ignoring weights). As predicted:
+            ``theta``, ``risk``, ``model_median`` and ``survival_T``, for a soft tree at the mean
+            linear predictor.
 
         Raises
         ------
         NotFittedError, InfeasibleError
-            When there is no tree.
+            If there is no tree.
         InvalidParameterError
-            For a confidence outside (0, 1), and for times that are negative or not finite.
+            If ``confidence`` is outside (0, 1), or a time is negative or not finite.
 
         Notes
         -----
-        Intervals and p-values are those of groups that were fixed beforehand. They do not know that
-        the splits were chosen to tell these rows apart: differences are exaggerated, p-values too
-        small. Rows that were not used in the fit tell the truth.
+        Intervals and p-values treat the leaves as groups that were fixed beforehand. They ignore
+        that the splits were chosen to separate these rows: differences are exaggerated, and
+        p-values are too small. For honest values, use rows that had no part in the fit
+        (``reestimate``).
         """
         self._check_fitted()
         check_confidence(confidence)
@@ -292,8 +324,8 @@ class BaseTree(BaseEstimator):
         tree = self.tree_
         rules: list[tuple[str, NDArray[Any]]] = []
         if isinstance(tree, Tree):
-            told = [rule_text(conditions) for conditions in leaf_rules(self)]
-            rules.append(("rule", np.array(told, dtype=object)))
+            texts = [rule_text(conditions) for conditions in leaf_rules(self)]
+            rules.append(("rule", np.array(texts, dtype=object)))
         columns = [
             ("leaf", tree.leaves),
             *rules,
@@ -309,14 +341,14 @@ class BaseTree(BaseEstimator):
         Returns
         -------
         str
-            What was searched or trained, for what and over which rows and questions (all of them
-            are listed), what was proven, the size of the tree, the treatment of missing values and
-            the version of this package. It tells of the fit, whatever parameters were set since.
+            The search or training, its objective, the training data, all binary features, what was
+            proven, the size of the tree, the treatment of missing values and the version of this
+            package. It describes the fit, even if parameters were set since.
 
         Raises
         ------
         NotFittedError, InfeasibleError
-            When there is no tree.
+            If there is no tree.
         """
         self._check_fitted()
         return describe(self)
@@ -332,7 +364,7 @@ class BaseTree(BaseEstimator):
         Raises
         ------
         ModelFormatError
-            When the text is not a complete, consistent model of this class.
+            If the text is not a complete, consistent model of this class.
         """
         return registry.loads(text, cls)
 

@@ -31,7 +31,7 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
     Parameters
     ----------
     objective : str, default="accuracy"
-        What is minimised, per unit of weight. With p_k the share of class k in a leaf:
+        Loss to minimise, per unit of weight. With p_k the share of class k in a leaf:
 
         * "accuracy": share of the rows that are misclassified;
         * "balanced-accuracy": mean over the classes of the share of their rows that is
@@ -57,8 +57,8 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         root down, each node adds λ pseudo-rows with the shares of its parent. The tree,
         labels, objective and bound do not depend on it.
     class_weight : dict, "balanced" or None, default=None
-        Factor of the weight of every row by its class (1 for a class that is not named);
-        "balanced" gives every class the same total.
+        Factor by which the weight of each row is multiplied, by class (1 for a class that is not
+        named); "balanced" gives every class the same total weight.
     time_limit : float or None, default=None
         Seconds after which the search stops with the best tree so far.
     memory_limit : int or None, default=None
@@ -94,15 +94,16 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
     tree_ : Tree
         Structure as parallel arrays in preorder; ``feature`` is the index of a binary feature.
     leaf_labels_ : array of int, shape (n_leaves,)
-        Position in ``classes_`` of what every leaf predicts, left to right. Of equally good
-        classes it is the first. With "f1" and "mcc" it may be the less frequent class of a leaf.
+        Position in ``classes_`` of the prediction of every leaf, left to right. If several
+        classes are equally good, it is the first. With "f1" and "mcc" it may be the less frequent
+        class of a leaf.
     leaf_values_ : array of float, shape (n_leaves, n_classes)
         Training weight of every class in every leaf; with "balanced-accuracy" as a share of the
         weight of the class.
     pareto_front_ : ParetoFront
-        Only with "f1" and "mcc": trees that are not dominated in false positives and false
-        negatives (nor, with a ``leaf_penalty``, in leaves) and that the search met on its way, the
-        best one among them. ``pareto_front`` finds all.
+        Only with "f1" and "mcc": the trees found during the search that are not dominated in false
+        positives and false negatives (and, with a ``leaf_penalty``, leaves). The best tree is one
+        of them. ``pareto_front`` finds all.
     shrinkage_ : float
         λ of the predictions, after "auto" is resolved.
     n_leaves_, depth_ : int
@@ -130,12 +131,12 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
     leaves_ : Leaves
         Statistics and predictions of the leaves, as one value.
     certificate_ : Certificate
-        What was searched, over which binary features and with which parameters; what was found
-        and proven; the time it took; the version; and a fingerprint of the training rows.
+        Record of the search: the binary features and parameters, the result and the proof, the
+        time, the version, and a fingerprint of the training rows.
 
     See Also
     --------
-    CostSensitiveTreeClassifier : Costs of errors and of features.
+    CostSensitiveTreeClassifier : Takes costs of errors and of features.
     FairTreeClassifier : Limits the difference between two groups.
 
     References
@@ -220,7 +221,7 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         Raises
         ------
         ValueError, TypeError
-            For invalid parameters, rows that do not fit together and columns that cannot be read.
+            If a parameter is invalid, the numbers of rows differ, or a column cannot be read.
             The message names the parameter, column or row. An earlier fit is kept.
         KeyboardInterrupt
             At a second Ctrl-C within a second. An earlier fit is kept.
@@ -228,26 +229,26 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         Warns
         -----
         SearchLimitWarning
-            When a limit or Ctrl-C stopped the search. The message reports the gap.
+            If a limit or Ctrl-C stopped the search. The message reports the gap.
         SearchCostWarning
             As soon as the search is forecast to exceed ``time_limit`` (ten minutes without one).
-            The message suggests smaller settings. Not with ``time_limit=0``.
+            The message suggests smaller settings. Never with ``time_limit=0``.
         ConstantFeatureWarning
-            When every column of ``X`` is constant.
+            If every column of ``X`` is constant.
         """
         return self._fit(X, y, sample_weight, callback)
 
     def pareto_front(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> ParetoFront:
-        """All trees that are not dominated in false positives and false negatives.
+        """Find all trees that are not dominated in false positives and false negatives.
 
-        The best tree by any measure that falls with both is among them. A front may be long, and
+        They include the best tree by any measure that decreases with both. A front may be long, and
         takes much longer than a fit.
 
         Parameters
         ----------
         X, y, sample_weight
-            As in ``fit``; two classes, the second of which is the positive one. The objective does
-            not matter, and this estimator is left as it is.
+            As in ``fit``, with two classes; the second is the positive one. The objective does not
+            matter, and this estimator is not changed.
 
         Returns
         -------
@@ -258,13 +259,13 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         Raises
         ------
         ValueError, TypeError, KeyboardInterrupt
-            As in ``fit``; and for ``leaf_penalty`` above 0, which a front has not.
+            As in ``fit``; also if ``leaf_penalty`` is above 0, which a front does not support.
         """
         search, problem = self._asked(X, y, sample_weight)
         data = problem.data
         _check_both(data.classes, "a front")
         if self.leaf_penalty > 0:
-            raise InvalidParameterError("leaf_penalty must be 0 for a front")
+            raise InvalidParameterError("pareto_front needs leaf_penalty=0")
         settings = search.limits.settings(problem)
         return pareto_front(data.labels, problem.features, data.weight, **settings)
 

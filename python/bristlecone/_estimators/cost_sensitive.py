@@ -1,4 +1,4 @@
-"""``CostSensitiveTreeClassifier``: the tree of least cost of errors and of questions."""
+"""``CostSensitiveTreeClassifier``: the tree of least cost of errors and features."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["CostSensitiveTreeClassifier"]
 
 
 class CostlyData(NamedTuple):
-    """Checked rows with what every label costs them, float64 (n, n_classes)."""
+    """Checked rows with the cost of every label, float64 (n, n_classes)."""
 
     X: Any
     labels: NDArray[np.int64]
@@ -31,24 +31,25 @@ class CostlyData(NamedTuple):
 class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
     """Classification tree of least expected cost over the binary features of the encoder.
 
-    The cost of a row is that of the label it is given plus the feature costs of the questions on
-    the way to its leaf [Linden2023]_ (eq. 9).
+    The cost of a row is the cost of its predicted label plus the costs of the features on the way
+    to its leaf [Linden2023]_ (eq. 9).
 
     Parameters
     ----------
     cost_matrix : array-like of float, shape (n_classes, n_classes), or None, default=None
-        Cost, not negative, of giving a row of the class of the matrix row the label of the matrix
-        column, both in sorted order of the labels. None costs 1 per misclassified row.
+        Entry (i, j) is the cost, not negative, of predicting class j for a row of class i, with the
+        classes in sorted order. None costs 1 per misclassified row.
     feature_costs : mapping, sequence or None, default=None
-        Cost, not negative, of the first question about a column of ``X`` to a row: from the name or
-        position of a column, or one entry per column. Columns that a mapping does not name are
-        free. An entry is a number, or a mapping with "cost" and any of these:
+        Cost, not negative, of measuring a column of ``X`` for a row; it is paid at the first split
+        on the column. Pass a mapping from names or positions of columns, or one entry per column.
+        Columns that a mapping does not name are free. An entry is a number, or a mapping with
+        "cost" and any of these:
 
         * "group": label of a group of columns, such as blood tests that share one sample;
         * "discounted_cost": cost of the column after another one of its group, at most "cost";
-        * "origin": label of the measurement that the column was made from, for ``X`` that is binary
-          already. After one column of a measurement the others are free. By default every column is
-          a measurement of its own, and all its binary features are free after the first.
+        * "origin": label of the measurement that the column was made from, if ``X`` is already
+          binary. After one column of a measurement the others are free. By default every column is
+          its own measurement, and all its binary features are free after the first.
 
         Needs a ``BinaryEncoder``, or an encoder that keeps the columns and their names.
     max_depth : int or None, default=3
@@ -79,8 +80,8 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         the training rows, and to their outcomes if its ``fit`` takes ``y``. Any transformer
         works whose output is two-dimensional and contains only 0 and 1, and which has
         ``get_feature_names_out``.
-        With ``feature_costs`` it has to keep the columns. Of two equal binary features it keeps the
-        first, whatever they cost.
+        With ``feature_costs`` it must keep the columns. If two binary features are equal, it keeps
+        the first, whatever they cost.
     random_state : int, RandomState or None, default=None
         Not used: the fit is deterministic. Accepted for compatibility.
     verbose : int, default=0
@@ -102,8 +103,8 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
     tree_ : Tree
         Structure as parallel arrays in preorder; ``feature`` is the index of a binary feature.
     leaf_labels_ : array of int, shape (n_leaves,)
-        Position in ``classes_`` of what every leaf predicts, left to right. Of equally cheap
-        classes it is the first.
+        Position in ``classes_`` of the prediction of every leaf, left to right. If several
+        classes are equally cheap, it is the first.
     leaf_values_ : array of float, shape (n_leaves, n_classes)
         Training weight of every class in every leaf.
     leaf_prices_ : array of float, shape (n_leaves,)
@@ -135,12 +136,12 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
     leaves_ : Leaves
         Statistics and predictions of the leaves, as one value.
     certificate_ : Certificate
-        What was searched, over which binary features and with which parameters; what was found
-        and proven; the time it took; the version; and a fingerprint of the training rows.
+        Record of the search: the binary features and parameters, the result and the proof, the
+        time, the version, and a fingerprint of the training rows.
 
     See Also
     --------
-    OptimalTreeClassifier : Errors of equal cost, and features without.
+    OptimalTreeClassifier : All errors cost the same, and features are free.
 
     References
     ----------
@@ -213,8 +214,8 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
             Row weights, finite and not negative. Rows of weight zero are left out. An integer
             weight k has the effect of k copies of the row (with ``min_samples_leaf=1``).
         costs : array-like of float, shape (n, n_classes), optional
-            Cost, not negative, of giving every row every label, in sorted order of the labels; in
-            place of ``cost_matrix``.
+            Cost, not negative, of every label for every row, in sorted order of the labels. It
+            replaces ``cost_matrix``.
         callback : callable, optional
             Called with the progress of the search (seconds, objective, lower bound, nodes, share
             done and seconds left) whenever the best tree or the lower bound improves, and every
@@ -229,21 +230,21 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         Raises
         ------
         ValueError, TypeError
-            For unknown values of parameters, costs of another shape or negative, rows that do not
-            fit together, and columns that cannot be read; parameter, column or row is named, and
-            an earlier fit is kept.
+            If a parameter is invalid, costs are negative or have another shape, the numbers of rows
+            differ, or a column cannot be read. The message names the parameter, column or row. An
+            earlier fit is kept.
         KeyboardInterrupt
             At a second Ctrl-C within a second. An earlier fit is kept.
 
         Warns
         -----
         SearchLimitWarning
-            When a limit or Ctrl-C stopped the search. The message reports the gap.
+            If a limit or Ctrl-C stopped the search. The message reports the gap.
         SearchCostWarning
             As soon as the search is forecast to exceed ``time_limit`` (ten minutes without one).
-            The message suggests smaller settings. Not with ``time_limit=0``.
+            The message suggests smaller settings. Never with ``time_limit=0``.
         ConstantFeatureWarning
-            When every column of ``X`` is constant.
+            If every column of ``X`` is constant.
         """
         return self._fit(X, y, sample_weight, callback, costs=costs)
 
@@ -255,28 +256,28 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         *,
         costs: ArrayLike | None = None,
     ) -> float:
-        """Mean cost of the predictions for rows, that of the questions included.
+        """Mean cost of the predictions for rows, including the feature costs.
 
         Parameters
         ----------
         X : DataFrame or array, shape (n, n_features_in_)
             Rows with the columns of the fit.
         y : array-like, shape (n,)
-            Their labels, all known from the fit.
+            Their labels, all among ``classes_``.
         sample_weight : array-like of float, shape (n,), optional
             Row weights, finite and not negative.
         costs : array-like of float, shape (n, n_classes), optional
-            Cost of giving every row every label, in place of ``cost_matrix``.
+            Cost of every label for every row. It replaces ``cost_matrix``.
 
         Returns
         -------
         float
-            Per unit of weight; on the training rows ``objective_value_`` without the penalty.
+            Mean per unit of weight; on the training rows, ``objective_value_`` without the penalty.
 
         Raises
         ------
         ValueError
-            For a label that is not among ``classes_``, and as in ``fit``.
+            If a label is not among ``classes_``, and as in ``fit``.
         """
         leaves, leaf = self._located(X)
         labels = known_codes("y", y, leaves.labels, len(leaf))

@@ -15,24 +15,24 @@ __all__ = ["describe", "document"]
 
 _WIDTH = 88
 _CUTS = {
-    "quantiles": "Numbers are cut at no more than {} quantiles each",
-    "kmeans": "Numbers are cut at no more than {} borders of clusters each",
-    "midpoints": "Numbers are cut between all neighbouring values",
-    "ensemble": "Numbers are cut at no more than {} places each, where boosted trees fitted to the "
-    "outcomes cut them; nothing is proven of other thresholds",
+    "quantiles": "The thresholds of numeric columns are at most {} quantiles of each",
+    "kmeans": "The thresholds of numeric columns are at most {} boundaries of clusters of each",
+    "midpoints": "The thresholds of numeric columns are all midpoints between neighbouring values",
+    "ensemble": "The thresholds of numeric columns are at most {} thresholds of each in boosted "
+    "trees fitted to the outcomes; nothing is proven about other thresholds",
 }
 _MISSING = {
-    "impute": "a missing number counts as the mean of its column, a missing yes or no as the more "
-    "frequent answer, and a missing category matches no level",
-    "branch": "whether a value is missing is a question of its own, and every other question about "
-    "its column is answered no",
+    "impute": "a missing number is replaced by the mean of its column, a missing yes or no by the "
+    "more frequent value, and a missing category matches no level",
+    "branch": "a separate binary feature marks missing values, and every other binary feature of "
+    "the column is no for them",
 }
 
 
-def document(paragraphs: Iterable[str], questions: Sequence[str] = ()) -> str:
-    """Paragraphs, then a list of questions, wrapped."""
+def document(paragraphs: Iterable[str], features: Sequence[str] = ()) -> str:
+    """Paragraphs, then a list of binary features, wrapped."""
     wrapped = [textwrap.fill(" ".join(text.split()), _WIDTH) for text in paragraphs]
-    if questions:
+    if features:
         lines = (
             textwrap.fill(
                 line,
@@ -42,7 +42,7 @@ def document(paragraphs: Iterable[str], questions: Sequence[str] = ()) -> str:
                 break_long_words=False,
                 break_on_hyphens=False,
             )
-            for line in questions
+            for line in features
         )
         wrapped.append("\n".join(lines))
     return "\n\n".join(wrapped) + "\n"
@@ -59,7 +59,7 @@ def describe(estimator: Any) -> str:
 
 
 def _describe_search(estimator: Any) -> str:
-    """Description of a tree that was searched for."""
+    """Description of a tree found by search."""
     found = estimator.certificate_
     numbers = ", ".join(f"{name} {value}" for name, value in found.numbers[:3])
     remarks = "".join(f" {name.capitalize()}: {text}." for name, text in found.told)
@@ -70,18 +70,16 @@ def _describe_search(estimator: Any) -> str:
     )
     penalty = found.parameters["leaf_penalty"]
     if penalty > 0:
-        searched += f" Every leaf adds {penalty:g}."
+        searched += f" Every leaf adds a penalty of {penalty:g}."
     encoding = _encoding(estimator.encoder_, isinstance(found.parameters["encoder"], str))
     return document(
         [
             searched,
             _data(estimator),
-            f"The search ended with: {found.sentence}; {numbers}.{remarks}",
+            f"Result of the search: {found.sentence}; {numbers}.{remarks}",
             _tree(estimator),
             encoding,
-            f"The {count} binary features, as questions with the answer yes or no:"
-            if count
-            else "There was nothing to ask: no column gave a binary feature.",
+            f"The {count} binary features:" if count else "No column gave a binary feature.",
         ],
         list_questions(questions(estimator.encoder_)),
     )
@@ -98,41 +96,36 @@ def _describe_grown(estimator: Any) -> str:
         )
     paragraphs = [
         f"bristlecone {found.version} ({type(estimator).__name__}) grew a tree {_size(found)} "
-        f"from the root, one best split after the other by {found.aim}. Nothing is proven of it; "
-        f"its mean likelihood loss{with_prior} is {found.objective_value:.10g}.",
+        f"from the root, taking the best split of each node by {found.aim}. Nothing is proven "
+        f"about the tree. Its mean likelihood loss{with_prior} is {found.objective_value:.10g}.",
         _data(estimator),
         _tree(estimator),
     ]
     if estimator.tree_.numeric:
         names = ", ".join(found.binary_features)
         paragraphs.append(
-            f"Every threshold midway between neighbouring values was tried of {names}."
+            f"Every midpoint between neighbouring values was tried as a threshold of {names}."
         )
         return document(paragraphs)
-    asked = questions(estimator.encoder_)
-    paragraphs += [
-        _encoding(estimator.encoder_),
-        f"The {len(asked)} binary features, as questions with the answer yes or no:",
-    ]
-    return document(paragraphs, list_questions(asked))
+    features = questions(estimator.encoder_)
+    paragraphs += [_encoding(estimator.encoder_), f"The {len(features)} binary features:"]
+    return document(paragraphs, list_questions(features))
 
 
 def _describe_reestimated(estimator: Any) -> str:
-    """Description of a tree whose leaves are of other rows than its questions."""
+    """Description of a tree whose leaves were estimated from other rows than its splits."""
     found = estimator.certificate_
     first = found.structure
-    how = "searched for" if first.is_searched else "grown"
+    how = "found by a search over" if first.is_searched else "grown among"
     searched = (
-        f"The questions were {how} by bristlecone ({type(estimator).__name__}) in trees "
-        f"{_size(found)} over {len(found.binary_features)} binary features, on "
-        f"{first.n_samples} other rows, for {found.aim}: {first.sentence}; "
-        f"objective {first.objective_value:.10g}."
+        f"The splits were {how} trees {_size(found)} over {len(found.binary_features)} binary "
+        f"features, with bristlecone ({type(estimator).__name__}) on {first.n_samples} other "
+        f"rows, for {found.aim}: {first.sentence}; objective {first.objective_value:.10g}."
     )
     leaves = (
-        f"With these questions bristlecone {found.version} estimated the leaves from the rows "
-        f"below, which had no part in the choice of the questions (honest estimation). Objective "
-        f"on these rows: {found.objective_value:.10g}; that no other tree is better on them is not "
-        "proven."
+        f"For these splits, bristlecone {found.version} estimated the leaves from the rows below, "
+        "which had no part in the choice of the splits (honest estimation). The objective on these "
+        f"rows is {found.objective_value:.10g}; another tree may be better on them."
     )
     encoding = "" if estimator.tree_.numeric else _encoding(estimator.encoder_)
     parts = [searched, leaves, _data(estimator), _tree(estimator), encoding]
@@ -149,9 +142,9 @@ def _describe_soft(estimator: Any) -> str:
             f"{estimator.depth_} with soft multivariate splits and a {found.parameters['leaf']} "
             f"model in each of its {estimator.n_leaves_} leaves by {found.aim}. The best "
             f"of {found.parameters['n_restarts']} starts was kept, with the objective "
-            f"{found.objective_value:.10g}; that no other tree is better is not proven.",
+            f"{found.objective_value:.10g}. The tree is not proven to be optimal.",
             _data(estimator),
-            f"The splits weigh {used}.",
+            f"The splits use {used}.",
         ]
     )
 
@@ -170,20 +163,20 @@ def _data(estimator: Any) -> str:
 
 
 def _tree(estimator: Any) -> str:
-    """Size of the tree, and the columns it asks about."""
+    """Size of the tree, and the columns it uses."""
     tree = estimator.tree_
     if tree.n_leaves == 1:
         return f"The tree is a single leaf.{_shrinkage(estimator.leaves_)}"
-    asked = split_questions(estimator.encoder_, tree)
-    columns = dict.fromkeys(question.column for question in asked.values())
+    splits = split_questions(estimator.encoder_, tree)
+    columns = dict.fromkeys(split.column for split in splits.values())
     return (
-        f"The tree has {tree.n_leaves} leaves and depth {tree.max_depth}; it asks about "
+        f"The tree has {tree.n_leaves} leaves and depth {tree.max_depth}; it splits on "
         f"{', '.join(columns)}.{_shrinkage(estimator.leaves_)}"
     )
 
 
 def _shrinkage(leaves: Any) -> str:
-    """How predictions were shrunk, as a sentence; empty where they were not."""
+    """Sentence about shrunk predictions; empty without shrinkage."""
     amount = getattr(leaves, "shrinkage", 0.0)
     if amount == 0:
         return ""
@@ -191,7 +184,7 @@ def _shrinkage(leaves: Any) -> str:
         getattr(leaves, "curve", ""), "pseudo-rows at the prediction"
     )
     return (
-        f" Predictions are shrunk along the path: from the root down, every node counts {amount:g} "
+        f" Predictions are shrunk along the path: from the root down, each node adds {amount:g} "
         f"{unit} of its parent (after Agarwal, Tan, Ronen, Singh and Yu, ICML 2022)."
     )
 
@@ -205,7 +198,7 @@ def _size(found: Certificate) -> str:
         limits.append(f"at most {leaves} leaves")
     rows = parameters["min_samples_leaf"]
     if not isinstance(rows, Integral):
-        limits.append(f"at least {100 * rows:g} % of the training rows in each leaf")
+        limits.append(f"at least {100 * rows:g}% of the training rows in each leaf")
     elif rows != 1:
         limits.append(f"at least {rows} training rows in each leaf")
     events = found.settings.get("min_events_leaf", 0)
@@ -219,12 +212,12 @@ def _plural(number: int, noun: str) -> str:
 
 
 def _encoding(encoder: Any, with_cuts: bool = False) -> str:
-    """How columns became questions, and what becomes of missing values."""
+    """How columns became binary features, and the treatment of missing values."""
     if not isinstance(encoder, BinaryEncoder):
-        return f"The binary features were made by {type(encoder).__name__}."
+        return f"{type(encoder).__name__} computed the binary features."
     cuts = _CUTS[encoder.thresholds].format(encoder.n_thresholds)
     if with_cuts:
-        cuts += ", or where greedy trees over every threshold cut them"
+        cuts += ", plus those of greedy trees over all thresholds"
     missing = [schema.name for schema in encoder.columns_ if schema.has_missing]
     if not missing:
         return f"{cuts}. No value was missing."

@@ -1,4 +1,4 @@
-"""``FairTreeClassifier``: the provably best tree that treats two groups alike."""
+"""``FairTreeClassifier``: the provably best tree under a limit on the difference of two groups."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class GroupedData(NamedTuple):
 
 
 class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
-    """Classification tree of fewest errors among those that treat two groups alike.
+    """Classification tree with the fewest errors among those that treat two groups alike.
 
-    Two classes; the positive one is the second of ``classes_``. The rates of positive predictions
-    of the two groups differ by no more than a limit on the training rows [Linden2023]_ (eqs.
-    66–70).
+    On the training rows, the rates of positive predictions of the two groups differ by at most a
+    limit [Linden2023]_ (eqs. 66–70). There are two classes; the positive one is the second of
+    ``classes_``.
 
     Parameters
     ----------
@@ -92,13 +92,13 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         ``objective_value_ - lower_bound_``, and the same as a share of ``objective_value_``.
     status_ : {"optimal", "time_limit", "memory_limit", "interrupted", "infeasible"}
         "optimal" means optimal among trees over the ``n_binary_features_`` binary features.
-        "infeasible": none satisfies the constraint; there is no ``tree_``, and predictions raise
-        InfeasibleError.
+        "infeasible" means that none satisfies the constraint; there is no ``tree_``, and
+        predictions raise InfeasibleError.
     tree_ : Tree
         Structure as parallel arrays in preorder; ``feature`` is the index of a binary feature.
     leaf_labels_ : array of int, shape (n_leaves,)
-        Position in ``classes_`` of what every leaf predicts, left to right: not always the more
-        frequent class.
+        Position in ``classes_`` of the prediction of every leaf, left to right. It is not always
+        the more frequent class.
     leaf_values_ : array of float, shape (n_leaves, 2)
         Training weight of either class in every leaf.
     shrinkage_ : float
@@ -128,13 +128,13 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
     leaves_ : Leaves
         Statistics and predictions of the leaves, as one value.
     certificate_ : Certificate
-        What was searched, over which binary features and with which parameters; what was found
-        and proven; the time it took; the version; and a fingerprint of the training rows.
+        Record of the search: the binary features and parameters, the result and the proof, the
+        time, the version, and a fingerprint of the training rows.
 
     See Also
     --------
     DemographicParity, EqualityOfOpportunity : The constraints.
-    OptimalTreeClassifier : Without a constraint.
+    OptimalTreeClassifier : Classification without a constraint.
 
     References
     ----------
@@ -202,8 +202,8 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
             Row weights, finite and not negative. Rows of weight zero are left out. An integer
             weight k has the effect of k copies of the row (with ``min_samples_leaf=1``).
         sensitive_features : array-like, shape (n,), optional
-            Group of every row, of two values. Required unless ``fairness`` names a column of
-            ``X``; takes the place of that column.
+            Group of every row, with two values. Required unless ``fairness`` names a column of
+            ``X``, which it then replaces.
         callback : callable, optional
             Called with the progress of the search (seconds, objective, lower bound, nodes, share
             done and seconds left) whenever the best tree or the lower bound improves, and every
@@ -218,26 +218,26 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         Raises
         ------
         ValueError, TypeError
-            For unknown values of parameters, more than two classes, groups that are absent, not
-            two, or without a row to compare, rows that do not fit together, and columns that
-            cannot be read; parameter, column or row is named, and an earlier fit is kept.
+            If a parameter is invalid, there are more than two classes, the groups are missing, not
+            two, or without a row to compare, the numbers of rows differ, or a column cannot be
+            read. The message names the parameter, column or row. An earlier fit is kept.
         InfeasibleError
-            When a limit or Ctrl-C, which ``status_`` names, stopped the search before a tree that
-            satisfies the constraint was met.
+            If a limit or Ctrl-C (see ``status_``) stopped the search before a tree that
+            satisfies the constraint was found.
         KeyboardInterrupt
             At a second Ctrl-C within a second. An earlier fit is kept.
 
         Warns
         -----
         SearchLimitWarning
-            When a limit or Ctrl-C stopped the search. The message reports the gap.
+            If a limit or Ctrl-C stopped the search. The message reports the gap.
         SearchCostWarning
             As soon as the search is forecast to exceed ``time_limit`` (ten minutes without one).
-            The message suggests smaller settings. Not with ``time_limit=0``.
+            The message suggests smaller settings. Never with ``time_limit=0``.
         InfeasibleWarning
-            When no tree satisfies the constraint.
+            If no tree satisfies the constraint.
         ConstantFeatureWarning
-            When every column of ``X`` is constant.
+            If every column of ``X`` is constant.
         """
         return self._fit(X, y, sample_weight, callback, sensitive_features=sensitive_features)
 
@@ -279,7 +279,7 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
                 absent = [side for side in (0, 1) if side not in positive]
                 raise ValueError(
                     f"{groups.name}: group {groups.values.tolist()[absent[0]]!r} has no row of the "
-                    f"positive class {data.classes.tolist()[-1]!r}, whose rates are to be compared"
+                    f"positive class {data.classes.tolist()[-1]!r}, so its rate is not defined"
                 )
         return GroupedData(data.X, *data[1:4], groups.codes, groups.values)
 

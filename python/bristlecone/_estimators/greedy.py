@@ -55,15 +55,15 @@ class GreedySurvivalTree(StepPredictions, Reestimation):
     Parameters
     ----------
     criterion : {"likelihood", "logrank"}, default="likelihood"
-        What the best split of a node has most of. "likelihood": fall of the loss of
+        Measure that the best split of a node maximises. "likelihood": decrease of the loss of
         ``OptimalSurvivalTree``, as in the trees of LeBlanc and Crowley (1992). "logrank":
-        two-sample log-rank statistic of the sides over the rows of the node (Segal 1988), as in
-        scikit-survival's ``SurvivalTree``; weights count as repetition.
+        two-sample log-rank statistic of the two sides, over the rows of the node (Segal 1988), as
+        in scikit-survival's ``SurvivalTree``; weights count as repeated rows.
     max_depth : int or None, default=3
         Maximum number of splits from the root to a leaf; 0 is a single leaf. None means no limit.
     max_leaf_nodes : int or None, default=None
         Maximum number of leaves.
-        With it the node whose best split is worth most is split first.
+        With it, the node whose best split gains most is split first.
     min_samples_leaf : int or float, default=1
         Minimum number of training rows in a leaf, regardless of their weights. A float
         between 0 and 1 is a share of the training rows, rounded up.
@@ -77,7 +77,7 @@ class GreedySurvivalTree(StepPredictions, Reestimation):
         Pseudo-events at θ = 1 that are added to every leaf, in events whatever the unit of
         the weights. The loss of a leaf is the one at the maximum a posteriori θ = (events +
         prior) / (hazard + prior), including the term of the prior.
-        "auto" is 10. The criterion "logrank" does not know it; ``objective_value_`` and θ have it.
+        "auto" is 10. The criterion "logrank" ignores it; ``objective_value_`` and θ include it.
     shrinkage : float or "auto", default="auto"
         λ >= 0 of hierarchical shrinkage of the predictions, as in ``OptimalSurvivalTree``: from the
         root down, every node counts λ pseudo-events, or pseudo-rows, at the prediction of its
@@ -98,10 +98,10 @@ class GreedySurvivalTree(StepPredictions, Reestimation):
     Attributes
     ----------
     objective_value_ : float
-        Mean likelihood loss per unit of weight, whatever the criterion, with that of the prior.
+        Mean likelihood loss per unit of weight, including the prior, for both criteria.
     tree_ : Tree
-        Structure as parallel arrays in preorder; ``feature`` counts binary features or, with
-        ``encoder=None``, columns of ``X``, cut at ``threshold``.
+        Structure as parallel arrays in preorder; ``feature`` is the index of a binary feature or,
+        with ``encoder=None``, of a column of ``X`` that is split at ``threshold``.
     leaf_statistics_ : tuple of LeafStatistics
         Rows, events, θ, Kaplan–Meier and Nelson–Aalen curve of every leaf, left to right.
     leaf_curve_ : str
@@ -132,8 +132,8 @@ class GreedySurvivalTree(StepPredictions, Reestimation):
     leaves_ : Leaves
         Statistics and predictions of the leaves, as one value.
     certificate_ : Certificate
-        What was searched, over which binary features and with which parameters; what was found
-        and proven; the time it took; the version; and a fingerprint of the training rows.
+        Record of the search: the binary features and parameters, the result and the proof, the
+        time, the version, and a fingerprint of the training rows.
     unique_times_, event_times_ : array of float
         Distinct training times, and those with an event.
     baseline_ : Baseline
@@ -145,10 +145,10 @@ class GreedySurvivalTree(StepPredictions, Reestimation):
 
     Notes
     -----
-    A node is not split when no split gains anything. Of equal splits the first column, then the
-    smallest threshold is taken; the tree does not depend on the order of the rows. A level of the
-    tree takes O(columns · n) for "likelihood" and O(columns · n log n) for "logrank", besides
-    sorting the columns once.
+    A node is not split if no split gains anything. If several splits are equally good, the first
+    column is taken, then the smallest threshold; the tree does not depend on the order of the rows.
+    A level of the tree takes O(columns · n) for "likelihood" and O(columns · n log n) for
+    "logrank", plus sorting the columns once.
 
     References
     ----------
@@ -202,7 +202,7 @@ class GreedySurvivalTree(StepPredictions, Reestimation):
         X : DataFrame (pandas, polars, ...) or array, shape (n, n_features)
             Numbers, booleans, dates or categories. Whether values may be missing depends on the
             encoder.
-            With ``encoder=None`` complete numbers.
+            With ``encoder=None``, numbers without missing values.
         y : structured array, DataFrame or pair
             A structured array with one boolean field (event) and one float field (time), of any
             names; a DataFrame with columns ``event`` and ``time``; or a pair ``(event, time)``,
@@ -220,9 +220,9 @@ class GreedySurvivalTree(StepPredictions, Reestimation):
             Names may be joined, as in ``event_observed``, ``survival_time`` or ``time_to_death``.
             Any other name is an error. Columns such as ``censored`` and ``alive`` are rejected:
             pass ``event = ~censored``.
-            Delayed entry (``entry``) is refused. Durations count in days;
-            where a DataFrame has dates ``start`` and ``stop``, or ``entry`` and ``exit``, the time
-            is the days between them.
+            Delayed entry (``entry``) raises an error. Durations are converted to days. If a
+            DataFrame has dates ``start`` and ``stop``, or ``entry`` and ``exit``, the time is the
+            number of days between them.
         sample_weight : array-like of float, shape (n,), optional
             Row weights, finite and not negative. Rows of weight zero are left out. An integer
             weight k has the effect of k copies of the row (with ``min_samples_leaf=1``).
@@ -235,7 +235,7 @@ class GreedySurvivalTree(StepPredictions, Reestimation):
         Raises
         ------
         ValueError, TypeError
-            For invalid parameters, rows that do not fit together and columns that cannot be read.
+            If a parameter is invalid, the numbers of rows differ, or a column cannot be read.
             The message names the parameter, column or row. An earlier fit is kept.
         KeyboardInterrupt
             On Ctrl-C. An earlier fit is kept.
@@ -243,12 +243,12 @@ class GreedySurvivalTree(StepPredictions, Reestimation):
         Warns
         -----
         ConstantFeatureWarning
-            When every column of ``X`` is constant.
+            If every column of ``X`` is constant.
         SmallSampleWarning
-            When ``min_samples_leaf`` or ``min_events_leaf``, as a share or "auto", is too large for
+            If ``min_samples_leaf`` or ``min_events_leaf``, as a share or "auto", is too large for
             any split, so the tree is a single leaf.
         EventFreeWarning
-            When one binary feature isolates rows without any event although twenty or more are
+            If one binary feature isolates rows without any event although 20 or more are
             expected. Then ``min_events_leaf="auto"`` sets no minimum.
         """
         start = time.perf_counter()
@@ -318,7 +318,8 @@ class GreedySurvivalTree(StepPredictions, Reestimation):
         data = check_training_data(X, y, sample_weight)
         if data.entry is not None:
             raise ValueError(
-                "y has an 'entry': GreedySurvivalTree has no delayed entry; OptimalSurvivalTree has"
+                "y has an 'entry', but GreedySurvivalTree does not support delayed entry; use "
+                "OptimalSurvivalTree"
             )
         return data
 
@@ -330,7 +331,7 @@ class GreedySurvivalTree(StepPredictions, Reestimation):
     def size_path(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None
     ) -> list[GreedySurvivalTree]:
-        """Greedy tree of every size, each grown by itself.
+        """Grow a greedy tree of every size, each one separately.
 
         Parameters
         ----------
@@ -340,8 +341,8 @@ class GreedySurvivalTree(StepPredictions, Reestimation):
         Returns
         -------
         list of GreedySurvivalTree
-            Entry k is the tree of ``max_leaf_nodes=k + 1``, up to where no further split gains
-            anything, is allowed by the other parameters, or by this estimator's ``max_leaf_nodes``.
+            Entry k is the tree with ``max_leaf_nodes=k + 1``. The list ends when no further split
+            gains anything or is allowed by the parameters, including ``max_leaf_nodes``.
 
         Raises
         ------

@@ -14,7 +14,7 @@ __all__ = ["ClassPredictions", "LabelPredictions"]
 
 
 class LabelPredictions:
-    """What a fitted tree with label leaves predicts."""
+    """Predictions of a fitted tree with label leaves."""
 
     _located: Any
 
@@ -22,7 +22,7 @@ class LabelPredictions:
     leaf_values_ = view("leaves_", "values", "Value of every label in every leaf.")
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Label of every row: that of its leaf.
+        """Predict the label of every row.
 
         Parameters
         ----------
@@ -32,28 +32,29 @@ class LabelPredictions:
         Returns
         -------
         array, shape (n,)
-            Of the type of the labels of ``fit``.
+            Labels, of the same type as in ``fit``.
 
         Raises
         ------
         InfeasibleError
-            When ``fit`` found that no tree satisfies the constraints.
+            If ``fit`` found that no tree satisfies the constraints.
         """
         leaves, rows = self._located(X)
         return leaves.predict(rows)
 
 
 class ClassPredictions(LabelPredictions, ClassifierMixin):
-    """What a fitted classifier predicts."""
+    """Predictions of a fitted classifier."""
 
     classes_ = view("leaves_", "labels", "Labels in sorted order.")
     shrinkage_ = view("leaves_", "shrinkage", "Pseudo-rows of the fit.")
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Share of every class in the leaf of every row, by training weight.
+        """Predict class probabilities: the shares of the classes in the leaf, by training weight.
 
-        With ``shrinkage`` λ the share p of a node, from the root down, is (n p + λ p') / (n + λ), n
-        its weight and p' the shrunk share of its parent. The label that ``predict`` gives stays.
+        With ``shrinkage`` λ, the share p of a node is replaced by (n p + λ p') / (n + λ), from the
+        root down, with n its weight and p' the shrunk share of its parent. The labels of
+        ``predict`` do not change.
 
         Parameters
         ----------
@@ -68,7 +69,7 @@ class ClassPredictions(LabelPredictions, ClassifierMixin):
         Raises
         ------
         InfeasibleError
-            When ``fit`` found that no tree satisfies the constraints.
+            If ``fit`` found that no tree satisfies the constraints.
         """
         leaves, rows = self._located(X)
         return leaves.predict_proba(rows)

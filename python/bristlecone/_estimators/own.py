@@ -1,4 +1,4 @@
-"""``OptimalTree``: the provably best tree for an objective of one's own."""
+"""``OptimalTree``: the provably best tree for a custom objective."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ __all__ = ["OptimalTree"]
 
 def _predicts(estimator: OptimalTree) -> bool:
     if getattr(_task(estimator), "leaf_value", None) is None:
-        raise AttributeError("predict needs a task with the method leaf_value")
+        raise AttributeError("OptimalTree can predict only if its task has leaf_value")
     return True
 
 
 def _scores(estimator: OptimalTree) -> bool:
     if not _predicts(estimator) or getattr(_task(estimator), "score", None) is None:
         raise AttributeError(
-            "score needs a task with the methods leaf_value and score(y, predicted, sample_weight)"
+            "OptimalTree has a score only if its task has leaf_value and score(y, predicted, "
+            "sample_weight)"
         )
     return True
 
@@ -43,10 +44,10 @@ def _task(estimator: OptimalTree) -> Any:
 
 
 class OptimalTree(SearchedTree):
-    """Tree of least cost for a task of one's own, among all trees over the binary features.
+    """Tree of least cost for a custom task, among all trees over the binary features.
 
-    The search is exact, and the task is asked for the costs of tens of thousands of nodes at once,
-    so that a few lines of NumPy are fast enough.
+    The search is exact. It computes the costs of tens of thousands of nodes in one call of the
+    task, so a few lines of NumPy are fast enough.
 
     Parameters
     ----------
@@ -93,15 +94,15 @@ class OptimalTree(SearchedTree):
         ``objective_value_ - lower_bound_``, and the same as a share of ``|objective_value_|``.
     status_ : {"optimal", "time_limit", "memory_limit", "interrupted", "infeasible"}
         "optimal" means optimal among trees over the ``n_binary_features_`` binary features;
-        "infeasible" that each of them has a leaf that costs inf.
+        "infeasible" means that each of them has a leaf of cost inf.
     tree_ : Tree
         Structure as parallel arrays in preorder; ``feature`` is the index of a binary feature.
     leaf_sums_ : array of float, shape (n_leaves, k)
         Statistics of every leaf, left to right.
     leaf_costs_ : array of float, shape (n_leaves,)
-        Cost of every leaf, as the task gives it.
+        Cost of every leaf, as computed by the task.
     leaf_values_ : array, shape (n_leaves,) or (n_leaves, p)
-        What the task predicts in every leaf; only when it has ``leaf_value``.
+        Prediction of the task for every leaf; only if it has ``leaf_value``.
     n_leaves_, depth_ : int
         Size of the tree.
     n_binary_features_ : int
@@ -127,25 +128,28 @@ class OptimalTree(SearchedTree):
     leaves_ : Leaves
         Statistics and predictions of the leaves, as one value.
     certificate_ : Certificate
-        What was searched, over which binary features and with which parameters; what was found
-        and proven; the time it took; the version; and a fingerprint of the training rows.
+        Record of the search: the binary features and parameters, the result and the proof, the
+        time, the version, and a fingerprint of the training rows.
 
     See Also
     --------
-    Task : What such a task can define.
+    Task : Base class of tasks.
 
     Notes
     -----
-    Sums are those of integers: statistics are scaled by a power of two and rounded to 60 bits of
-    the total of their column. Integers up to 2**53, and anything else that floats add up without
+    Statistics are summed as integers: they are scaled by a power of two and rounded to 60 bits of
+    the total of their column. Integers up to 2**53, and other values that floats add without
     rounding, are exact. The costs of the tree are computed again from its rows, and ``fit`` raises
-    an error when they differ from those of the search by more than 1e-9.
+    an error if they differ from those of the search by more than 1e-9.
 
-    Of trees that cost the same, a leaf goes before a split and the first question before others.
+    If several trees cost the same, a leaf is preferred to a split, and earlier binary features to
+    later ones.
 
-    ``O(C(F, d) 2^d)`` costs for depth d <= 5 and F features; deeper trees are branched on.
+    The search computes ``O(C(F, d) 2^d)`` costs for depth d <= 5 and F features; deeper trees use
+    branch and bound.
 
-    A fitted tree can be pickled as far as its task can, but not saved as JSON: a task is code.
+    A fitted tree can be pickled if its task can. It cannot be saved as JSON, because a task is
+    Python code.
 
     Examples
     --------
@@ -169,7 +173,7 @@ class OptimalTree(SearchedTree):
     leaves_: OwnLeaves
 
     leaf_sums_ = view("leaves_", "sums", "Statistics of the rows of every leaf, summed.")
-    leaf_costs_ = view("leaves_", "cost", "What the task says that every leaf costs.")
+    leaf_costs_ = view("leaves_", "cost", "Cost of every leaf, as computed by the task.")
 
     def __init__(
         self,
@@ -212,10 +216,10 @@ class OptimalTree(SearchedTree):
             Numbers, booleans, dates or categories. Whether values may be missing depends on the
             encoder.
         y : any, optional
-            Whatever the task makes its statistics of.
+            Any value from which the task computes its statistics.
         sample_weight : array-like of float, shape (n,), optional
-            Row weights, finite and not negative; rows of weight zero are left out once the task
-            has seen them. Integer weights equal repetition of rows (with
+            Row weights, finite and not negative. The task gets rows of weight zero, too; then they
+            are left out. An integer weight k has the effect of k copies of the row (with
             ``min_samples_leaf=1``).
         callback : callable, optional
             Called with the progress of the search (seconds, objective, lower bound, nodes, share
@@ -231,36 +235,36 @@ class OptimalTree(SearchedTree):
         Raises
         ------
         ValueError, TypeError
-            For unknown values of parameters, columns that cannot be read, and methods of the task
-            that return what they should not (NaN, another shape or type), or costs that are no
-            function of the sums, as far as a few samples show. An earlier fit is kept.
+            If a parameter is invalid, a column cannot be read, a method of the task returns an
+            invalid value (NaN, another shape or type), or a few samples show that the costs do not
+            depend on the sums alone. An earlier fit is kept.
         InfeasibleError
-            When a limit or Ctrl-C, which ``status_`` names, stopped the search before it met a tree
+            If a limit or Ctrl-C (see ``status_``) stopped the search before it found a tree
             without a leaf of cost inf.
         Exception
-            What a method of the task raises; an earlier fit is kept.
+            Any exception that a method of the task raises. An earlier fit is kept.
         KeyboardInterrupt
             At a second Ctrl-C within a second. An earlier fit is kept.
 
         Warns
         -----
         SearchLimitWarning
-            When a limit or Ctrl-C stopped the search. The message reports the gap.
+            If a limit or Ctrl-C stopped the search. The message reports the gap.
         SearchCostWarning
             As soon as the search is forecast to exceed ``time_limit`` (ten minutes without one).
-            The message suggests smaller settings. Not with ``time_limit=0``.
+            The message suggests smaller settings. Never with ``time_limit=0``.
         ConstantFeatureWarning
-            When every column of ``X`` is constant.
+            If every column of ``X`` is constant.
         InfeasibleWarning
-            When every tree has a leaf of cost inf.
+            If every tree has a leaf of cost inf.
         """
         return self._fit(X, y, sample_weight, callback)
 
     @available_if(_predicts)
     def predict(self, X: Any) -> NDArray[Any]:
-        """What the task predicts in the leaf of every row.
+        """Return the prediction of the task for the leaf of every row.
 
-        Only for a task with ``leaf_value``.
+        Available only if the task has ``leaf_value``.
 
         Parameters
         ----------
@@ -276,16 +280,16 @@ class OptimalTree(SearchedTree):
 
     @available_if(_scores)
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """What the task says of predictions for other rows.
+        """Return the score of the task for predictions of other rows.
 
-        Only for a task with ``leaf_value`` and ``score``.
+        Available only if the task has ``leaf_value`` and ``score``.
 
         Parameters
         ----------
         X : DataFrame or array, shape (n, n_features_in_)
             Rows with the columns of the fit.
         y : any
-            As the task takes it.
+            Outcomes, in the form that the task takes.
         sample_weight : array-like of float, shape (n,), optional
             Row weights, finite and not negative.
 
@@ -300,10 +304,10 @@ class OptimalTree(SearchedTree):
 
     @property
     def leaf_values_(self) -> NDArray[Any]:
-        """What the task predicts in every leaf; only for a task with ``leaf_value``."""
+        """Prediction of the task for every leaf; only if it has ``leaf_value``."""
         value = self.leaves_.value
         if value is None:
-            raise AttributeError("leaf_values_ needs a task with the method leaf_value")
+            raise AttributeError("leaf_values_ needs a task with leaf_value")
         return value
 
     def __sklearn_tags__(self) -> Tags:

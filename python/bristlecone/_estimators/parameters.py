@@ -1,7 +1,7 @@
-"""Parameters that several estimators share: each is checked and made an option by one entry.
+"""Parameters that several estimators share. One entry defines the check and the option of each.
 
-A class passes checks of its own to :func:`check_parameters`. Defaults are those of the signatures.
-Nothing heavy is imported here: the help of the command line is made of these entries.
+A class passes further checks to :func:`check_parameters`. Defaults are those of the signatures.
+Nothing heavy is imported here, because the help of the command line uses these entries.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ _MOST_PRIOR = 1e9
 
 
 class Parameter(NamedTuple):
-    """A parameter of estimators, or one that the command line alone knows more of.
+    """A parameter of estimators, or an option of the command line only.
 
     Attributes
     ----------
     name : str
     default : object
-        That of most classes; what a class has, its signature says.
+        Default of most classes; the signature of a class has precedence.
     check : callable or None
         See ``Check``.
     read, metavar, help, nargs
-        Of the option of the command line, as argparse has them; no help where there is none.
+        Option of the command line, as in argparse; without ``help`` there is no option.
     flag : str
-        Its name, where it is not that of the parameter.
+        Name of the option, if it differs from the parameter.
     gather : callable
-        Makes the value of several that were read.
+        Combines several values into one.
     """
 
     name: str
@@ -62,18 +62,18 @@ class Parameter(NamedTuple):
 
 
 def check_parameters(estimator: Any, **own: Check) -> None:
-    """Check the shared parameters of an estimator, and those of its own.
+    """Check the shared parameters of an estimator, and further ones.
 
     Parameters
     ----------
     estimator : estimator
     **own : Check
-        By name of a parameter, in place of the shared check or besides.
+        Checks by name of a parameter; they replace or extend the shared checks.
 
     Raises
     ------
     InvalidParameterError
-        For a parameter of wrong type or value, which is named.
+        If a parameter has a wrong type or value; the message names it.
     """
     given = vars(estimator)
     for name, parameter in PARAMETERS.items():
@@ -117,7 +117,7 @@ def choice(*choices: str) -> Check:
 
 
 def check_encoder(name: str, value: Any) -> None:
-    """Check of "auto" or a transformer that names what it makes."""
+    """Check of "auto" or a transformer that names its features."""
     methods = ("fit", "transform", "get_feature_names_out")
     automatic = isinstance(value, str) and value == "auto"
     if not automatic and (
@@ -129,7 +129,7 @@ def check_encoder(name: str, value: Any) -> None:
 
 
 def check_shrinkage(name: str, value: Any) -> None:
-    """Check of a finite number >= 0 or "auto", which only survival trees have."""
+    """Check of a finite number >= 0, or "auto" for survival trees."""
     if not isinstance(value, str):
         _checks().check_real(name, value, 0.0)
     elif value != "auto":
@@ -183,14 +183,18 @@ def _check_most(name: str, value: Any, most: float) -> None:
 
 
 def _check_count_or_share(name: str, value: Any, more: str = "") -> None:
+    wrong = (
+        f"{name} must be an integer of at least 1, a share between 0 and 1 (exclusive){more}; got "
+        f"{value!r}"
+    )
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise _invalid(
-            f"{name} must be an integer of at least 1, a share between 0 and 1{more}; got {value!r}"
-        )
+        raise _invalid(wrong)
     if isinstance(value, Integral):
+        if value < 1:
+            raise _invalid(wrong)
         _checks().check_integer(name, value, 1)
     elif not 0.0 < float(value) < 1.0:
-        raise _invalid(f"{name} as a share must lie between 0 and 1, exclusive; got {value!r}")
+        raise _invalid(wrong)
 
 
 def _check_events(name: str, value: Any) -> None:
@@ -217,11 +221,16 @@ PARAMETERS = {
             integer(0, optional=True),
             count_or_none,
             "D",
-            "most questions from root to leaf; none "
-            "for any number, which needs --max-leaf-nodes or --leaf-penalty",
+            "maximum number of splits from the root to a leaf; none for no limit, which needs "
+            "--max-leaf-nodes or --leaf-penalty",
         ),
         Parameter(
-            "max_leaf_nodes", None, integer(1, optional=True), count_or_none, "N", "most leaves"
+            "max_leaf_nodes",
+            None,
+            integer(1, optional=True),
+            count_or_none,
+            "N",
+            "maximum number of leaves",
         ),
         Parameter(
             "min_samples_leaf",
@@ -229,7 +238,7 @@ PARAMETERS = {
             _check_count_or_share,
             _count_or_share,
             "N",
-            "fewest rows of a leaf; below 1 a share of the rows",
+            "minimum number of rows in a leaf; a value below 1 is a share of the rows",
         ),
         Parameter(
             "min_events_leaf",
@@ -237,7 +246,8 @@ PARAMETERS = {
             _check_events,
             _events,
             "N",
-            "fewest events of a leaf; below 1 a share of the events; auto or none",
+            "minimum number of events in a leaf; a value below 1 is a share of the events; auto "
+            "or none",
         ),
         Parameter(
             "leaf_penalty",
@@ -245,7 +255,7 @@ PARAMETERS = {
             number(0.0),
             float,
             "LOSS",
-            "loss added for every leaf: a split must gain more",
+            "loss added for every leaf; each split must reduce the loss by more than this",
         ),
         Parameter(
             "prior",
@@ -253,7 +263,8 @@ PARAMETERS = {
             _check_prior,
             number_or_auto,
             "EVENTS",
-            "pseudo-events at the baseline hazard in every leaf, for likelihood; or auto",
+            "pseudo-events at the baseline hazard added to every leaf (objective likelihood); or "
+            "auto",
         ),
         Parameter(
             "shrinkage",
@@ -261,7 +272,7 @@ PARAMETERS = {
             number(0.0),
             float,
             "L",
-            "pseudo-rows by which predictions are pulled towards those of the node above",
+            "pseudo-rows that pull the predictions of a node towards those of its parent",
         ),
         Parameter(
             "time_limit",
@@ -269,7 +280,7 @@ PARAMETERS = {
             number(0.0, optional=True),
             float,
             "SECONDS",
-            "end the search then, with the best tree so far",
+            "stop the search after this time and keep the best tree so far",
         ),
         Parameter(
             "memory_limit",
@@ -277,7 +288,7 @@ PARAMETERS = {
             integer(1, optional=True),
             int,
             "BYTES",
-            "end the search when it needs more",
+            "stop the search if it needs more memory",
         ),
         Parameter(
             "n_jobs",
@@ -285,7 +296,7 @@ PARAMETERS = {
             lambda name, value: _checks().thread_count(value),
             int,
             "N",
-            "threads; -1 for all cores",
+            "number of threads; -1 for all cores",
         ),
         Parameter("encoder", "auto", check_encoder),
         Parameter("random_state", None, lambda name, value: _checks().check_seed(name, value)),

@@ -1,4 +1,4 @@
-"""``PolicyTree``: the provably best policy of the form of a tree, from historical data."""
+"""``PolicyTree``: the provably best policy in the form of a tree, from historical data."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ class PolicyData(NamedTuple):
 
 
 class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
-    """Tree that prescribes treatments, of greatest estimated value over the binary features.
+    """Tree that prescribes treatments, with the greatest estimated value.
 
-    Each row of historical data has a treatment and an outcome. The outcome under every other
-    treatment, its reward, is estimated, and the tree maximises the mean reward of what it
-    prescribes [Linden2023]_ (section D).
+    Each row of historical data has a treatment and an outcome. The outcome under every treatment,
+    the reward, is estimated. Among all trees over the binary features, the search finds the one
+    whose prescribed treatments have the greatest mean reward [Linden2023]_ (section D).
 
     Parameters
     ----------
     reward : {"doubly-robust", "inverse-propensity", "direct"}, default="doubly-robust"
-        How the reward of every row under every treatment is estimated. "direct" needs predicted
-        outcomes, "inverse-propensity" needs propensity scores, and "doubly-robust" needs both: it
-        is unbiased if either is right.
+        Estimate of the reward of every row under every treatment. "direct" needs predicted
+        outcomes, "inverse-propensity" needs propensity scores, and "doubly-robust" needs both; it
+        is unbiased if either is correct.
     capacities : mapping or None, default=None
         Largest share of the training weight, between 0 and 1, that a treatment may be prescribed
         to; treatments that are not named are unlimited.
@@ -96,13 +96,13 @@ class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
         ``objective_value_ - lower_bound_``, and the same as a share of ``objective_value_``.
     status_ : {"optimal", "time_limit", "memory_limit", "interrupted", "infeasible"}
         "optimal" means optimal among trees over the ``n_binary_features_`` binary features.
-        "infeasible": none keeps the capacities; there is no ``tree_``, and predictions raise
-        InfeasibleError.
+        "infeasible" means that none keeps the capacities; there is no ``tree_``, and predictions
+        raise InfeasibleError.
     tree_ : Tree
         Structure as parallel arrays in preorder; ``feature`` is the index of a binary feature.
     leaf_labels_ : array of int, shape (n_leaves,)
-        Position in ``treatments_`` of what every leaf prescribes, left to right. Of equally good
-        treatments it is the first.
+        Position in ``treatments_`` of the treatment that every leaf prescribes, left to right. If
+        several treatments are equally good, it is the first.
     leaf_values_ : array of float, shape (n_leaves, n_treatments)
         Estimated mean outcome of every treatment in every leaf.
     n_leaves_, depth_ : int
@@ -130,12 +130,12 @@ class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
     leaves_ : Leaves
         Statistics and predictions of the leaves, as one value.
     certificate_ : Certificate
-        What was searched, over which binary features and with which parameters; what was found
-        and proven; the time it took; the version; and a fingerprint of the training rows.
+        Record of the search: the binary features and parameters, the result and the proof, the
+        time, the version, and a fingerprint of the training rows.
 
     See Also
     --------
-    CostSensitiveTreeClassifier : For costs that are known, not estimated.
+    CostSensitiveTreeClassifier : Takes costs that are known, not estimated.
 
     References
     ----------
@@ -208,11 +208,11 @@ class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
             Treatment that every row had: numbers, texts or booleans; at most 32 treatments.
         propensity : float, mapping or array-like, shape (n,) or (n, n_treatments), optional
             Propensity score: the probability, in (0, 1], of the treatment each row had given its
-            features, or of every treatment in sorted order. Of a trial one number for all
-            treatments, or a mapping from treatments to theirs.
+            features, or of every treatment in sorted order. For a randomised trial, pass one number
+            for all treatments or a mapping from treatments to probabilities.
         predicted_outcomes : array-like of float, shape (n, n_treatments), optional
-            Outcome that a model predicts for every row under every treatment, in sorted order;
-            best from a model that was not fitted to the row.
+            Outcome that a model predicts for every row under every treatment, in sorted order. The
+            model should not have been fitted to the same row.
         callback : callable, optional
             Called with the progress of the search (seconds, objective, lower bound, nodes, share
             done and seconds left) whenever the best tree or the lower bound improves, and every
@@ -227,27 +227,27 @@ class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
         Raises
         ------
         ValueError, TypeError
-            For unknown values of parameters, estimates that ``reward`` needs and that are absent
-            or of another shape, propensity scores outside (0, 1], treatments never observed, rows
-            that do not fit together, and columns that cannot be read; parameter, column or row is
-            named, and an earlier fit is kept.
+            If a parameter is invalid, estimates for ``reward`` are missing or have another shape,
+            propensity scores lie outside (0, 1], a treatment was never observed, the numbers of
+            rows differ, or a column cannot be read. The message names the parameter, column or row.
+            An earlier fit is kept.
         InfeasibleError
-            When a limit or Ctrl-C, which ``status_`` names, stopped the search before a tree that
-            keeps the capacities was met.
+            If a limit or Ctrl-C (see ``status_``) stopped the search before a tree that
+            keeps the capacities was found.
         KeyboardInterrupt
             At a second Ctrl-C within a second. An earlier fit is kept.
 
         Warns
         -----
         SearchLimitWarning
-            When a limit or Ctrl-C stopped the search. The message reports the gap.
+            If a limit or Ctrl-C stopped the search. The message reports the gap.
         SearchCostWarning
             As soon as the search is forecast to exceed ``time_limit`` (ten minutes without one).
-            The message suggests smaller settings. Not with ``time_limit=0``.
+            The message suggests smaller settings. Never with ``time_limit=0``.
         InfeasibleWarning
-            When no tree keeps the capacities.
+            If no tree keeps the capacities.
         ConstantFeatureWarning
-            When every column of ``X`` is constant.
+            If every column of ``X`` is constant.
         """
         given = {"propensity": propensity, "predicted_outcomes": predicted_outcomes}
         return self._fit(X, y, sample_weight, callback, treatment=treatment, **given)
@@ -274,7 +274,7 @@ class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
         Raises
         ------
         InfeasibleError
-            When ``fit`` found that no tree satisfies the constraints.
+            If ``fit`` found that no tree satisfies the constraints.
         """
         leaves, leaf = self._located(X)
         return leaves.values[leaf]
@@ -300,19 +300,20 @@ class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
         sample_weight : array-like of float, shape (n,), optional
             Row weights, finite and not negative.
         treatment : array-like, shape (n,)
-            Treatment that every row had, all known from the fit.
+            Treatment that every row had, all among ``treatments_``.
         propensity, predicted_outcomes : array-like of float, optional
-            As in ``fit``, a column per treatment of ``treatments_``.
+            As in ``fit``, with one column per treatment of ``treatments_``.
 
         Returns
         -------
         float
-            Estimated as ``reward`` said at the fit; on the training rows ``policy_value_``.
+            The estimate of ``reward`` at the time of the fit; on the training rows,
+            ``policy_value_``.
 
         Raises
         ------
         ValueError
-            For a treatment that is not among ``treatments_``, and as in ``fit``.
+            If a treatment is not among ``treatments_``, and as in ``fit``.
         """
         leaves, leaf = self._located(X)
         check_row_labels(X, y=y, treatment=treatment, sample_weight=sample_weight)
@@ -373,7 +374,7 @@ def _check_capacities(name: str, value: Any) -> None:
 
 
 def _kept(name: str, values: Any, kept: NDArray[np.bool_]) -> Any:
-    """The rows that are left of an array given by row; one number or a mapping is for all."""
+    """The kept rows of an array with one entry per row; a number or mapping applies to all."""
     if values is None or isinstance(values, Mapping) or np.ndim(values) == 0:
         return values
     array = np.asarray(unmasked(values, name))

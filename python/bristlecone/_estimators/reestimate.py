@@ -1,4 +1,4 @@
-"""``reestimate``: the same questions with leaves of other rows."""
+"""``reestimate``: the same splits, with leaves estimated from other rows."""
 
 from __future__ import annotations
 
@@ -22,56 +22,56 @@ Estimator = TypeVar("Estimator", bound="Reestimation")
 
 
 class Reestimation(BaseTree):
-    """A tree of yes-no questions whose leaves can be estimated from other rows."""
+    """A tree of binary splits whose leaves can be estimated from other rows."""
 
     @abstractmethod
     def _training_data(self, *args: Any, **kwargs: Any) -> Any:
-        """Training rows from what ``fit`` was given, checked."""
+        """Checked training rows from the arguments of ``fit``."""
 
     @abstractmethod
     def _objective(self) -> Objective:
-        """What the parameters ask for."""
+        """Objective of the parameters."""
 
     def reestimate(
         self: Estimator, X: Any, y: Any, sample_weight: Any = None, **data: Any
     ) -> Estimator:
-        """Copy of this tree with the same questions and leaves of other rows.
+        """Return a copy of this tree with the same splits and leaves estimated from other rows.
 
-        A search chooses the questions that tell its own rows apart best, so that the leaves look
-        more different on them than they are. Rows that had no part in the choice tell the truth:
-        curves, relative hazards, shares and means of their leaves are those of groups that were
-        fixed beforehand, as are their intervals and p-values (honest estimation; Athey and Imbens,
-        PNAS 113, 2016).
+        A search chooses the splits that best separate its own rows. On these rows the leaves
+        therefore look more different than they are. Rows that had no part in the choice give
+        honest estimates: for them the leaves are groups that were fixed beforehand, so curves,
+        relative hazards, shares and means, intervals and p-values are valid (honest estimation;
+        Athey and Imbens, PNAS 113, 2016).
 
         Parameters
         ----------
         X, y, sample_weight, **data
-            As in ``fit``, of the other rows. Only the columns that the tree asks about are needed.
+            As in ``fit``, with the other rows. Only the columns that the tree uses are needed.
 
         Returns
         -------
         fitted estimator
-            Of the same class, with the parameters of the fit; this one is left as it is.
-            ``tree_`` has the same questions and counts of these rows, ``leaves_`` all that they
-            know from these rows, the baseline included. ``status_`` is "reestimated" and
-            ``objective_value_`` the objective of this tree on these rows. Nothing is proven there:
-            ``lower_bound_`` is -inf. ``certificate_.structure`` tells what was proven of the
-            questions, on the rows they are from.
+            Of the same class, with the parameters of the fit; this tree is not changed. ``tree_``
+            has the same splits, with counts of the new rows. All values in ``leaves_`` come from
+            the new rows, including the baseline. ``status_`` is "reestimated", and
+            ``objective_value_`` is the objective of the tree on the new rows. No lower bound is
+            proven for them: ``lower_bound_`` is -inf. ``certificate_.structure`` holds what was
+            proven for the splits on the rows of their search.
 
         Raises
         ------
         NotFittedError, InfeasibleError
-            When there is no tree.
+            If there is no tree.
         ValueError
-            When no row falls in a leaf (its rule is told), for classes or treatments that are not
+            If no row falls in a leaf (the message gives its rule), if classes or treatments are not
             those of the fit, and as in ``fit``.
 
         Notes
         -----
-        Limits of ``fit`` on leaves and groups hold for its own rows, not for these. A leaf without
-        events has θ = 0.5 / hazard or that of the prior, and survival 1. With an objective of which
-        the search chooses the labels (F1, Matthews correlation, limits on groups, capacities) they
-        stay; otherwise they follow from these rows, as in ``fit``.
+        The limits of ``fit`` on leaves and groups hold for the rows of the fit, not for the new
+        ones. A leaf without events has θ = 0.5 / hazard or the θ of the prior, and survival 1. If
+        the search chose the labels (F1, Matthews correlation, limits on groups, capacities), they
+        stay the same; otherwise they follow from the new rows, as in ``fit``.
 
         Examples
         --------
@@ -113,7 +113,7 @@ class Reestimation(BaseTree):
         return copy
 
     def _grown_anew(self, problem: Problem) -> Tree:
-        """The same questions with these rows counted, of which every leaf has some."""
+        """The same splits with counts of these rows; every leaf must have some."""
         old = self.tree_
         tree = Tree.grown(
             old.children_left,
@@ -130,8 +130,8 @@ class Reestimation(BaseTree):
             place = int(empty[0])
             raise ValueError(
                 f"no row of X falls in leaf {tree.leaves[place]} "
-                f"({rule_text(leaf_rules(self)[place])}): nothing can be estimated of it; take "
-                "more rows or a tree of fewer leaves (max_leaf_nodes, min_samples_leaf)"
+                f"({rule_text(leaf_rules(self)[place])}), so it cannot be estimated; use more "
+                "rows or a tree with fewer leaves (max_leaf_nodes, min_samples_leaf)"
             )
         return tree
 
@@ -144,6 +144,6 @@ class Reestimation(BaseTree):
         found = getattr(rows, what)
         if len(found) != len(known) or (found != known).any():
             raise ValueError(
-                f"{what} of these rows are {found.tolist()}, those of the fit {known.tolist()}; "
-                "leaves can be estimated where there are rows of each"
+                f"{what} of these rows are {found.tolist()}, but those of the fit are "
+                f"{known.tolist()}; reestimate needs rows of each"
             )

@@ -45,7 +45,7 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, SearchedTree):
         Added to the mean loss per leaf; for "squared-error" in the unit of ``y`` squared.
     shrinkage : float, default=0.0
         λ >= 0 of hierarchical shrinkage of the predictions, after [Agarwal2022]_: from the root
-        down, every node counts λ pseudo-rows at the value of its parent. Tree, objective and bound
+        down, each node adds λ pseudo-rows with the value of its parent. Tree, objective and bound
         do not depend on it. Must be 0 with "poisson".
     time_limit : float or None, default=None
         Seconds after which the search stops with the best tree so far.
@@ -108,12 +108,12 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, SearchedTree):
     leaves_ : Leaves
         Statistics and predictions of the leaves, as one value.
     certificate_ : Certificate
-        What was searched, over which binary features and with which parameters; what was found
-        and proven; the time it took; the version; and a fingerprint of the training rows.
+        Record of the search: the binary features and parameters, the result and the proof, the
+        time, the version, and a fingerprint of the training rows.
 
     See Also
     --------
-    OptimalTree : Any objective that is a sum over leaves.
+    OptimalTree : Takes any objective that is a sum over leaves.
 
     References
     ----------
@@ -199,7 +199,7 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, SearchedTree):
         Raises
         ------
         ValueError, TypeError
-            For invalid parameters, rows that do not fit together and columns that cannot be read.
+            If a parameter is invalid, the numbers of rows differ, or a column cannot be read.
             The message names the parameter, column or row. An earlier fit is kept.
         KeyboardInterrupt
             At a second Ctrl-C within a second. An earlier fit is kept.
@@ -207,17 +207,17 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, SearchedTree):
         Warns
         -----
         SearchLimitWarning
-            When a limit or Ctrl-C stopped the search. The message reports the gap.
+            If a limit or Ctrl-C stopped the search. The message reports the gap.
         SearchCostWarning
             As soon as the search is forecast to exceed ``time_limit`` (ten minutes without one).
-            The message suggests smaller settings. Not with ``time_limit=0``.
+            The message suggests smaller settings. Never with ``time_limit=0``.
         ConstantFeatureWarning
-            When every column of ``X`` is constant.
+            If every column of ``X`` is constant.
         """
         return self._fit(X, y, sample_weight, callback, exposure=exposure)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """Mean of the training rows in the leaf of each row, shrunk along the path.
+        """Predict the mean of the training rows in the leaf, shrunk along the path.
 
         With "poisson", the rate per unit of exposure: multiply by an exposure for expected counts.
 

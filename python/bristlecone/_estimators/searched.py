@@ -1,4 +1,4 @@
-"""Trees that the engine searches for: their fit, sizes and forecasts."""
+"""Trees found by search: fit, size path and forecast."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ Estimator = TypeVar("Estimator", bound="SearchedTree")
 class SearchedTree(BaseTree):
     """A tree of least objective over the binary features of the encoder.
 
-    An estimator says how its training rows are read and what they are searched for; its ``fit``
-    is ``_fit`` with its arguments.
+    An estimator defines how its training rows are read and the objective of the search. Its
+    ``fit`` passes its arguments to ``_fit``.
     """
 
     max_depth: int | None
@@ -48,7 +48,7 @@ class SearchedTree(BaseTree):
     status_ = view("certificate_", "status", "How the search ended.")
     gap_ = view("certificate_", "gap", "Distance of the objective from the lower bound.")
     relative_gap_ = view("certificate_", "relative_gap", "The gap as a share of the objective.")
-    guarantee_ = view("certificate_", "guarantee", "How much better another tree can be at most.")
+    guarantee_ = view("certificate_", "guarantee", "Largest amount by which a tree can be better.")
     reference_loss_ = view("certificate_", "reference_loss", "Mean loss of the reference model.")
     n_nodes_explored_ = view("certificate_", "n_nodes_explored", "Work of the search.")
 
@@ -64,15 +64,15 @@ class SearchedTree(BaseTree):
 
     @abstractmethod
     def _training_data(self, *args: Any, **kwargs: Any) -> Any:
-        """Training rows from what ``fit`` was given, checked.
+        """Checked training rows from the arguments of ``fit``.
 
-        ``X``, ``y``, ``sample_weight`` and more by name; what is returned is a named tuple that
-        begins with ``X`` and has ``weight`` (an array or None).
+        Takes ``X``, ``y``, ``sample_weight`` and others by name. Returns a named tuple that begins
+        with ``X`` and has ``weight`` (an array or None).
         """
 
     @abstractmethod
     def _objective(self) -> Objective:
-        """What the parameters ask for."""
+        """Objective of the parameters."""
 
     def _fit(
         self: Estimator,
@@ -94,7 +94,7 @@ class SearchedTree(BaseTree):
         start: float,
         callback: Callback | None,
     ) -> Estimator:
-        """Search, keep what was found, and warn of what the user must know."""
+        """Search, store the result and issue warnings."""
         fitted = self._keep(search, problem, solve(search, problem, callback), start)
         if self.certificate_.is_treeless and not self.certificate_.is_infeasible:
             raise unmet(self.certificate_)
@@ -104,7 +104,7 @@ class SearchedTree(BaseTree):
     def size_path(
         self: Estimator, X: Any, y: Any, sample_weight: Any = None, **data: Any
     ) -> list[Estimator]:
-        """Best tree of every size.
+        """Find the best tree of every size.
 
         Parameters
         ----------
@@ -114,17 +114,18 @@ class SearchedTree(BaseTree):
         Returns
         -------
         list of fitted estimators
-            Entry k is a best tree with at most k + 1 leaves, with its own objective, bound and
-            status. Its objective is that of ``fit`` with ``max_leaf_nodes=k + 1`` over the same
-            features; of trees that are equally good it may be another one. With ``encoder="auto"``
-            the features hold the cuts of the greedy tree of the largest size, where ``fit`` has
-            those of its own size: every entry is at least as good as the subtrees of its size of
-            that tree. The parameters are
-            those of this estimator, which is left as it is; the fitted encoder is shared. The
-            sizes end at ``max_leaf_nodes``, at what ``max_depth`` allows, or at the number of
-            distinct rows. One search finds them all, and the limits and ``fit_time_`` are those
-            of this search; only where trees are chosen from a Pareto front, every size is
-            searched for within the limits.
+            Entry k is a best tree with at most k + 1 leaves, with its objective, bound and status.
+            Its objective is that of ``fit`` with ``max_leaf_nodes=k + 1`` over the same binary
+            features; if several trees are equally good, it may be another one. With
+            ``encoder="auto"``, the thresholds come from the greedy tree of the largest size, while
+            ``fit`` uses a greedy tree of its own size. Every entry is at least as good as the
+            subtrees of its size of that greedy tree.
+
+            The sizes end at ``max_leaf_nodes``, at the largest size that ``max_depth`` allows, or
+            at the number of distinct rows. One search finds all trees, and the limits and
+            ``fit_time_`` refer to this search. If trees are chosen from a Pareto front, each size
+            has its own search within the limits. The trees have the parameters of this estimator,
+            which is not changed, and share the fitted encoder.
 
         Raises
         ------
@@ -134,7 +135,7 @@ class SearchedTree(BaseTree):
         Warns
         -----
         SearchLimitWarning
-            Once, when a limit or Ctrl-C stopped a search before every tree was proven.
+            Once, if a limit or Ctrl-C stopped a search before every tree was proven optimal.
         ConstantFeatureWarning, InfeasibleWarning
             As in ``fit``.
         """
@@ -150,10 +151,10 @@ class SearchedTree(BaseTree):
         return path
 
     def estimate_cost(self, X: Any, y: Any, sample_weight: Any = None, **data: Any) -> SearchCost:
-        """Forecast what ``fit`` would take, without the search.
+        """Forecast the time and memory of ``fit`` without running the search.
 
-        Encodes the rows and counts; for a search that cannot leave anything out, hence often too
-        much, above all with a ``leaf_penalty``.
+        The rows are encoded and counted. The forecast assumes that the search cannot prune
+        anything, so it is often too high, especially with a ``leaf_penalty``.
 
         Parameters
         ----------
@@ -163,7 +164,7 @@ class SearchedTree(BaseTree):
         Returns
         -------
         SearchCost
-            Seconds, bytes and what they follow from.
+            Seconds, bytes and the numbers that they depend on.
 
         Raises
         ------
@@ -173,9 +174,9 @@ class SearchedTree(BaseTree):
         Warns
         -----
         SearchCostWarning
-            When the forecast is beyond ``time_limit`` (ten minutes without one) or
-            ``memory_limit`` (600 MiB without one); smaller settings that fit are given, if there
-            are any: less depth, fewer features, a sample of the rows.
+            If the forecast exceeds ``time_limit`` (ten minutes without one) or ``memory_limit``
+            (600 MiB without one). The message suggests smaller settings, if there are any: less
+            depth, fewer binary features, a sample of the rows.
         """
         return estimate(*self._asked(X, y, sample_weight, **data))
 
@@ -184,19 +185,19 @@ class SearchedTree(BaseTree):
         found = getattr(self, "certificate_", None)
         if found is not None and found.is_infeasible:
             raise InfeasibleError(
-                f"no tree of this {type(self).__name__} satisfies its constraints (status_ "
-                "'infeasible'): there is nothing to predict with"
+                f"this {type(self).__name__} cannot predict: no tree satisfies its constraints "
+                "(status_ is 'infeasible')"
             )
         if found is not None and found.is_treeless:
             raise unmet(found)
         super()._check_fitted()
 
     def _search(self) -> Search:
-        """What the parameters ask for."""
+        """Search of the parameters."""
         return Search(self._objective(), self.encoder, Limits.of(self), self.verbose)
 
     def _asked(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> tuple[Search, Problem]:
-        """What is searched for, and the rows and features it is searched over."""
+        """The search, and the rows and features it runs on."""
         start = time.perf_counter()
         self._check_parameters()
         search, data = self._search(), self._training_data(X, y, sample_weight, **more)
@@ -218,14 +219,14 @@ class SearchedTree(BaseTree):
 
 
 class Again(NamedTuple):
-    """The search of a fitted tree, to be asked more.
+    """The search of a fitted tree, prepared to run again.
 
     Attributes
     ----------
     search, problem
-        With the parameters, the encoder and the smallest leaf of the fit.
+        They have the parameters, the encoder and the smallest leaf of the fit.
     copy : estimator
-        Not fitted, with the parameters of the fit.
+        Estimator that is not fitted, with the parameters of the fit.
     """
 
     search: Search
@@ -240,12 +241,12 @@ class Again(NamedTuple):
 
 
 def again(tree: SearchedTree, X: Any, y: Any, sample_weight: Any = None, **data: Any) -> Again:
-    """The search of a fitted tree; ``X``, ``y`` and the others are what its ``fit`` was given.
+    """The search of a fitted tree; pass the arguments of its ``fit``.
 
     Raises
     ------
     ValueError, TypeError
-        As in ``fit``, and when these are not the rows of the fit.
+        As in ``fit``, and if these are not the rows of the fit.
     NotFittedError, InfeasibleError
         When there is no tree.
     """

@@ -1,4 +1,4 @@
-"""``SoftSurvivalTree``: soft oblique splits, a full survival model in every leaf."""
+"""``SoftSurvivalTree``: soft oblique splits and a survival model in every leaf."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ __all__ = ["SoftSurvivalTree"]
 
 Floats = NDArray[np.float64]
 
-# 2^10 leaves: more would have hardly any rows.
+# 2^10 leaves; a larger tree would have hardly any rows per leaf.
 _MOST_DEPTH = 10
 
 _AIM = (
@@ -61,15 +61,15 @@ _AIM = (
 class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
     """Survival tree with soft multivariate splits and a survival model in every leaf.
 
-    Consolo, Amaldi and Carrizosa, "Soft decision trees for survival analysis", EJOR 331(3), 2026:
-    at every split a row goes left with a probability that is logistic in its features; in
-    every leaf its survival curve depends on them, too. A prediction is the curve of one leaf, the
-    one at the end of the more probable branches.
+    At every split a row goes left with a probability that is logistic in its features. In every
+    leaf, the survival curve of the row depends on its features, too. The prediction is the curve of
+    one leaf, the one at the end of the more probable branches (Consolo, Amaldi and Carrizosa, "Soft
+    decision trees for survival analysis", EJOR 331(3), 2026).
 
     Parameters
     ----------
     depth : int, default=2
-        Splits from the root to each leaf; 0 is a single leaf.
+        Number of splits from the root to each leaf; 0 is a single leaf.
     leaf : str, default="log-logistic"
         Survival model of the leaves: "log-logistic", "exponential", "weibull", "spline-ph" or
         "spline-po" (natural cubic splines of log time under proportional hazards or odds, kept
@@ -77,47 +77,51 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
     n_knots : int, default=2
         Internal knots of the splines, at percentiles of the uncensored log times.
     solver : {"nodec", "joint"}, default="nodec"
-        "nodec" trains one subtree at a time and reassigns rows where a split is unbalanced,
-        then refines all parameters; "joint" does only the last.
+        "nodec" trains one subtree at a time, reassigns rows if a split is unbalanced, and then
+        optimises all parameters together; "joint" does only the last step.
     solver_options : mapping or None, default=None
         Settings of the solver that differ from their defaults:
 
-        * "init": "kmeans" (default) starts from clusters of the rows, "random" from random
-          hyperplanes;
+        * "init": starting point of a restart, "kmeans" (default) for clusters of the rows,
+          "random" for random hyperplanes;
         * "n_macro": maximum number of passes of "nodec" over the splits, default 10;
         * "max_iter": maximum number of L-BFGS steps over all parameters, default 1000;
         * "tol": L-BFGS stops when no component of the gradient is larger, default 1e-4.
     n_restarts : int, default=5
-        Restarts; of those whose leaves hold ``min_leaf_share``, or else of all, the one of least
-        objective is kept.
+        Number of restarts. The one with the least objective is kept, among those whose leaves all
+        hold ``min_leaf_share`` if there are any.
     l2 : float, default=0.1
         Ridge penalty λ of the leaves' weights and shapes: λ/2 of the square of their mean, plus
         ``pooling`` times λ/2 of the squares of the leaves' departures from it.
     pooling : float or None, default=3.0
-        How much leaves are drawn together. Leaves that are alike cost no more than a single one:
-        it does not pay to empty them. None: every leaf has a penalty λ/2 ‖β‖² of its own.
+        Strength with which leaves are pulled towards each other. Similar leaves cost no more than
+        a single leaf, so the fit gains nothing by emptying them. None: every leaf has its own
+        penalty λ/2 ‖β‖².
     split_l2 : float, default=0.002
-        Ridge penalty of the splits' weights. Without it splits grow steep and follow single
-        rows; with much of it they stay level and all rows share a leaf.
+        Ridge penalty of the splits' weights. Without it, splits become steep and follow single
+        rows. If it is large, splits stay flat and all rows share a leaf.
     l1 : float, default=0.0
         Lasso penalty of the splits' weights; see ``n_features_used_``.
     balance : float, default=0.01
-        Weight of the penalty on uneven leaves, which is 0 where all hold the same weight and
-        grows without bound as one empties [Frosst2017]_.
+        Weight of the penalty on uneven leaves. It is 0 if all leaves hold the same weight, and
+        grows without bound as a leaf becomes empty [Frosst2017]_.
     min_leaf_share : float, default=0.05
         Share of the training weight that every leaf should hold, at most half of an even share
-        (1/(2 · leaves)): restarts that do so come first, and a fit without one warns.
+        (1/(2 · leaves)). Restarts that satisfy it are preferred; if there is none, a warning is
+        shown.
     fairness : CurveParity or None, default=None
         Penalty on the distance between the survival curves of two groups.
     max_categories : int or None, default=10
-        Most levels per categorical column that get a weight of their own; the rest are merged.
+        Largest number of levels of a categorical column with a separate weight; the rest are
+        merged.
     handle_unknown : {"ignore", "error"}, default="ignore"
-        What a prediction does with a category not seen in training: it matches no level, or
-        it raises.
+        Treatment of a category at prediction that was not seen in training: "ignore" matches no
+        level, "error" raises a ValueError.
     n_jobs : int or None, default=None
-        Processes that share the restarts: None is one, -1 all. The fit does not depend on it.
+        Number of processes for the restarts: None is one, -1 all cores. The fit does not depend on
+        it.
     random_state : int, RandomState or None, default=None
-        Seeds the restarts.
+        Seed of the restarts.
     verbose : int, default=0
         If positive, fits are logged at level INFO of the logger "bristlecone", otherwise at
         DEBUG.
@@ -125,8 +129,8 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
     Attributes
     ----------
     objective_value_ : float
-        Mean negative log-likelihood under the soft memberships (per unit of weight, time in the
-        user's unit) plus penalties.
+        Mean negative log-likelihood under the soft memberships (per unit of weight, with time in
+        the unit of ``y``) plus penalties.
     trace_ : list of TracePoint
         Named tuples (seconds, objective, lower_bound), one for every accepted step of the restart
         that was kept. ``objective`` never rises; ``seconds`` is NaN and ``lower_bound`` -inf.
@@ -141,35 +145,34 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
     n_effective_leaves_ : float
         Number of equal leaves of the same entropy: exp(−Σ share log share).
     coef_, intercept_ : array of float, shape (n_splits, n_design) and (n_splits,)
-        Weights of the splits in the user's units, in preorder.
+        Weights of the splits in the units of ``X``, in preorder.
     leaf_coef_, leaf_intercept_ : array of float, shape (n_leaves, n_design) and (n_leaves,)
-        Weights of the leaves' linear predictors in the user's units.
+        Weights of the leaves' linear predictors in the units of ``X``.
     leaf_parameters_ : dict of array of float, shape (n_leaves,)
         Further parameters of the leaves by name, such as "alpha".
     design_names_ : list of str
-        Columns of the design, of which these are the weights: "age", "stage = II".
+        Names of the design columns, in the order of these weights: "age", "stage = II".
     n_leaves_, depth_ : int
         Size of the tree.
     features_used_ : list of str or int
-        Columns that a split weighs; at prediction those that a leaf weighs are needed too.
+        Columns in the splits. Predictions also need the columns in the leaves.
     splits_ : dict
         Splits in words, by node id.
     leaves_ : Leaves
         Statistics and predictions of the leaves, as one value.
     certificate_ : Certificate
-        What was searched, over which binary features and with which parameters; what was found
-        and proven; the time it took; the version; and a fingerprint of the training rows.
+        Record of the search: the binary features and parameters, the result and the proof, the
+        time, the version, and a fingerprint of the training rows.
     n_features_used_ : int
-        Their number.
+        Number of columns in the splits.
     fairness_distance_ : float
-        Mean distance ∫ (S_i − S_j)² dt of two training rows of different groups; only with a
-        group.
+        Mean distance ∫ (S_i − S_j)² dt of two training rows of different groups; only with groups.
     leaf_gini_ : (float, float)
-        Gini mix of the groups in the leaves, plain and weighted; only with a group.
+        Gini mix of the groups in the leaves, plain and weighted; only with groups.
     encoder_ : DesignEncoder
-        Makes the design.
+        The fitted encoder, which computes the design matrix.
     n_features_in_ : int
-        Columns of ``X``.
+        Number of columns of ``X``.
     feature_names_in_ : array of str
         Their names; only if ``X`` had names.
     unique_times_, event_times_ : array of float
@@ -181,13 +184,13 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
 
     See Also
     --------
-    OptimalSurvivalTree : Yes-no questions, with a certificate.
+    OptimalSurvivalTree : Splits on single columns, with a certificate.
 
     Notes
     -----
-    Features are scaled to [0, 1] for the tree and standardised for training; the penalties
-    are on the weights of standardised features, intercepts are free. Numbers that are missing
-    become the mean. A fit takes O(n · (p + leaves)) per step. The paper's objective is that of
+    Features are scaled to [0, 1] for the tree and standardised for training. The penalties apply to
+    the weights of standardised features; intercepts are not penalised. Missing numbers are replaced
+    by the mean. A fit takes O(n · (p + leaves)) per step. For the objective of the paper, use
     ``pooling=None, balance=0, split_l2=0, min_leaf_share=0``.
 
     References
@@ -266,7 +269,7 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         Parameters
         ----------
         X : DataFrame (pandas, polars, ...) or array, shape (n, n_features)
-            Numbers, booleans, categories; missing values.
+            Numbers, booleans or categories. Values may be missing.
         y : structured array, DataFrame or pair
             A structured array with one boolean field (event) and one float field (time), of any
             names; a DataFrame with columns ``event`` and ``time``; or a pair ``(event, time)``,
@@ -284,14 +287,14 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
             Names may be joined, as in ``event_observed``, ``survival_time`` or ``time_to_death``.
             Any other name is an error. Columns such as ``censored`` and ``alive`` are rejected:
             pass ``event = ~censored``.
-            Durations count in days; where a DataFrame has dates
-            ``start`` and ``stop``, or ``entry`` and ``exit``, the time is the days between them.
+            Durations are converted to days. If a DataFrame has dates ``start`` and ``stop``, or
+            ``entry`` and ``exit``, the time is the number of days between them.
         sample_weight : array-like of float, shape (n,), optional
-            Row weights, finite and not negative; rows of weight zero are left out. Integer
-            weights equal repetition of rows.
+            Row weights, finite and not negative. Rows of weight zero are left out. An integer
+            weight k has the effect of k copies of the row.
         sensitive_features : array-like, shape (n,), optional
-            Group of every row, of two values, for ``fairness``; takes the place of its
-            ``sensitive_feature``.
+            Group of every row, with two values, for ``fairness``. It replaces the
+            ``sensitive_feature`` of ``fairness``.
 
         Returns
         -------
@@ -301,20 +304,20 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         Raises
         ------
         ValueError, TypeError
-            For unknown values of parameters, groups that are missing or not two, rows that do
-            not fit together, delayed entry, and columns that cannot be read; parameter, column
-            or row is named, and an earlier fit is kept.
+            If a parameter is invalid, groups are missing or not two, the numbers of rows differ,
+            there is delayed entry, or a column cannot be read. The message names the parameter,
+            column or row. An earlier fit is kept.
 
         Warns
         -----
         FitConvergenceWarning
-            When the minimisation ended before a minimum; the parts are named.
+            If the minimisation ended before it converged; the message names the parts.
         EmptyLeafWarning
-            When a leaf holds less of the training weight than ``min_leaf_share``.
+            If a leaf holds less of the training weight than ``min_leaf_share``.
         ConstantFeatureWarning
-            When a column of ``X`` takes a single value.
+            If a column of ``X`` takes a single value.
         BristleconeWarning
-            When a time is 0: half the least positive time takes its place.
+            If a time is 0; it is replaced by half the smallest positive time.
         """
         start = time.perf_counter()
         self._check_parameters()
@@ -367,7 +370,7 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
     def _announce(self, found: TrainedTree, replaced: str, settings: SoftSettings) -> None:
         """Log the fit and warn; called by ``fit`` itself.
 
-        ``replaced`` tells of times that were 0; ``floor`` is the share that every leaf should hold.
+        ``replaced`` is the message about times of 0; ``floor`` is the share every leaf should hold.
         """
         encoder = self.encoder_
         log(
@@ -388,8 +391,8 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
             warn(replaced, BristleconeWarning)
         if encoder.constant_:
             names = ", ".join(map(repr, encoder.constant_))
-            told = f"constant columns have no weight: {names}"
-            warn(told, ConstantFeatureWarning)
+            message = f"constant columns have no weight: {names}"
+            warn(message, ConstantFeatureWarning)
         if (self.leaf_shares_ < settings.floor).any():
             warn(self._empty_leaves(settings.floor), EmptyLeafWarning)
         if found.unfinished:
@@ -400,16 +403,16 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
             )
 
     def _empty_leaves(self, floor: float) -> str:
-        """How many leaves hold too little, and what to do."""
+        """Message about the leaves that hold too little, and the remedy."""
         shares = self.leaf_shares_
         few, none = int((shares < floor).sum()), int((shares == 0).sum())
         if few == none:
-            told = f"{few} of {len(shares)} leaves {'is' if few == 1 else 'are'} empty"
+            message = f"{few} of {len(shares)} leaves {'is' if few == 1 else 'are'} empty"
         else:
-            told = f"{few} of {len(shares)} leaves {'holds' if few == 1 else 'hold'} less than "
-            told += f"{100 * floor:.3g} % of the weight"
+            message = f"{few} of {len(shares)} leaves {'holds' if few == 1 else 'hold'} less than "
+            message += f"{100 * floor:.3g}% of the weight"
         return (
-            f"{told} (the tree is worth {self.n_effective_leaves_:.1f} even leaves): use "
+            f"{message} (the tree is worth {self.n_effective_leaves_:.1f} even leaves): use "
             f"depth={self.depth - 1}, a larger balance or a smaller split_l2"
         )
 
@@ -429,9 +432,9 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
 
     @property
     def feature_importances_(self) -> Floats:
-        """None of a soft tree: its splits weigh many columns at once."""
+        """Not available for a soft tree: its splits use many columns at once."""
         raise AttributeError(
-            "a SoftSurvivalTree has no feature_importances_: its splits weigh many columns at "
+            "a SoftSurvivalTree has no feature_importances_: its splits use many columns at "
             "once; see coef_ and leaf_coef_"
         )
 
@@ -457,7 +460,7 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
 
     @property
     def leaf_gini_(self) -> tuple[float, float]:
-        """Gini mix of the leaves, plain and weighted."""
+        """Gini mix of the groups in the leaves, plain and weighted."""
         return self._fairness_fact("gini"), self._fairness_fact("gini_weighted")
 
     def _fairness_fact(self, name: str) -> float:
@@ -476,7 +479,7 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         return [j for j, column in enumerate(self.encoder_.columns_) if column.name in weighed]
 
     def _missing_text(self) -> str:
-        """Missing values that the columns had in training; empty if there were none."""
+        """Missing values of the columns in training; empty if there were none."""
         return missing_text(self.encoder_.columns_)
 
     def _rows(self, X: Any) -> Floats:
@@ -495,7 +498,7 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
     def _groups(
         self, X: Any, sensitive_features: Any, kept: NDArray[np.bool_] | None
     ) -> NDArray[np.bool_] | None:
-        """Whether each kept row is of the greater of the two groups; None without groups."""
+        """Whether each kept row is in the second of the two groups; None without groups."""
         if self.fairness is not None:
             return groups_of(self.fairness, X, sensitive_features, kept).codes == 1
         if sensitive_features is not None:
@@ -507,14 +510,14 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
     def compare_groups(
         self, X: Any, sensitive_features: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> dict[str, float]:
-        """How differently two groups are treated.
+        """Measure how differently the tree treats two groups.
 
         Parameters
         ----------
         X : DataFrame or array, shape (n, n_features_in_)
             Rows with the columns of the fit.
         sensitive_features : array-like, shape (n,)
-            Group of every row; two values.
+            Group of every row, with two values.
         sample_weight : array-like of float, shape (n,), optional
             Row weights.
 
@@ -523,12 +526,12 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         dict
             ``distance``: mean of ∫ (S_i − S_j)² dt over pairs of rows of different groups, from
             the first to the last training time. ``gini`` and ``gini_weighted``: Gini mix of the
-            leaves, 1 where the groups are evenly mixed, 0 where every leaf is of one group.
+            leaves, 1 if the groups are evenly mixed and 0 if every leaf contains only one group.
 
         Raises
         ------
         ValueError
-            When ``sensitive_features`` does not have two values, or one per row of ``X``.
+            If ``sensitive_features`` does not have two values, or not one entry per row of ``X``.
         """
         design = self._rows(X)
         groups = check_two_groups(X, sensitive_features, None, None, "compare_groups")
@@ -563,7 +566,7 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
 def _compared(
     tree: SoftTree, leaves: SmoothLeaves, design: Floats, group: NDArray[np.bool_], weight: Floats
 ) -> dict[str, float]:
-    """How differently the rows of two groups are treated; see ``compare_groups``."""
+    """Measures of ``compare_groups`` for encoded rows."""
     leaf = tree.leaf_index(design)
     times = leaves.unique_times
     at, step = quadrature(times[0], times[-1])

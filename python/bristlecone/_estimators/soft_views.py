@@ -1,4 +1,4 @@
-"""What a fitted soft tree tells in the user's units: weights, memberships, texts of its splits."""
+"""A fitted soft tree in the units of ``X``: weights, memberships, texts of its splits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["SoftViews"]
 
 Floats = NDArray[np.float64]
 
-# Terms of a split that its text shows.
+# Number of terms of a split that its text shows.
 _TERMS = 4
 
 
@@ -46,7 +46,7 @@ class SoftViews:
 
     @property
     def coef_(self) -> Floats:
-        """Weights of the splits in the user's units, shape (n_splits, n_design), in preorder.
+        """Weights of the splits in the units of ``X``, shape (n_splits, n_design), in preorder.
 
         A row goes left with probability 1/(1 + exp(−(coef · x + intercept))).
         """
@@ -55,20 +55,20 @@ class SoftViews:
 
     @property
     def intercept_(self) -> Floats:
-        """Intercepts of the splits in the user's units, shape (n_splits,); −ω₀ of the paper."""
+        """Intercepts of the splits in the units of ``X``, shape (n_splits,); −ω₀ of the paper."""
         self._check_fitted()
         at_zero = self.tree_.intercepts + self.tree_.weights @ self.encoder_.zero
         return at_zero[self._split_order]
 
     @property
     def leaf_coef_(self) -> Floats:
-        """Weights of the leaves' linear predictors in the user's units, (n_leaves, n_design)."""
+        """Weights of the leaves' linear predictors in the units of ``X``, (n_leaves, n_design)."""
         self._check_fitted()
         return self.encoder_.per_unit(self.leaves_.linear[:, :-1])
 
     @property
     def leaf_intercept_(self) -> Floats:
-        """Intercepts of the leaves' linear predictors in the user's units, shape (n_leaves,)."""
+        """Intercepts of the leaves' linear predictors in the units of ``X``, shape (n_leaves,)."""
         self._check_fitted()
         at_zero = self.leaves_.linear[:, -1] + self.leaves_.linear[:, :-1] @ self.encoder_.zero
         return self.leaves_.model.in_unit(at_zero, self.leaves_.log_unit)
@@ -85,7 +85,7 @@ class SoftViews:
         return len(self.features_used_)
 
     def predict_proba_leaf(self, X: Any) -> Floats:
-        """Soft memberships: probability of every leaf, Σ 1.
+        """Soft memberships: probability of every leaf; they sum to 1.
 
         Parameters
         ----------
@@ -95,8 +95,8 @@ class SoftViews:
         Returns
         -------
         array of float, shape (n, n_leaves_)
-            Leaves from left to right, as in ``tree_.leaves``. The leaf of ``apply`` is at the
-            end of the more probable branches and need not have the largest.
+            Leaves from left to right, as in ``tree_.leaves``. The leaf of ``apply`` is at the end
+            of the more probable branches; another leaf may have a larger probability.
         """
         rows = self._rows(X)
         return self.tree_.probabilities(rows)
@@ -112,7 +112,7 @@ class SoftViews:
         Returns
         -------
         array of float, shape (n, n_splits)
-            Splits in preorder; the row goes left where it is at least 1/2.
+            Splits in preorder; the row goes left if the probability is at least 0.5.
         """
         rows = self._rows(X)
         logit = self.tree_.logits(rows)
@@ -125,10 +125,11 @@ class SoftViews:
 
     @property
     def splits_(self) -> dict[int, str]:
-        """What every split weighs, by node id.
+        """Largest terms of every split, by node id.
 
-        Weights are over the range of each column in training, so that they compare, largest first;
-        a row goes left where the sum is at least 0. ``coef_`` has them per unit.
+        Each weight is multiplied by the range of its column in training, which makes weights
+        comparable; the largest come first. A row goes left if the sum is at least 0. ``coef_`` has
+        the weights per unit.
         """
         self._check_fitted()
         return {node: self._question(node) for node in self.tree_.splits.tolist()}

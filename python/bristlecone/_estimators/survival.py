@@ -56,22 +56,23 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, SearchedTree):
         "auto" is 10 for "likelihood"; "brier" has no prior (0).
     shrinkage : float or "auto", default="auto"
         λ >= 0 of hierarchical shrinkage of the predictions, after [Agarwal2022]_: from the root
-        down, every node counts λ pseudo-events at the θ of its parent (at 1 above the root), and a
-        step curve λ pseudo-rows that follow the curve of its parent. Tree, objective and bound do
-        not depend on it, nor does ``leaf_statistics_``. "auto" is 0 with "likelihood" and with
-        ``fairness``, which has no other, and 20 with "brier".
+        down, each node adds λ pseudo-events at the θ of its parent (1 at the root). A leaf's
+        Kaplan–Meier curve is shrunk by λ pseudo-rows that follow the curve of its parent. Tree,
+        objective, bound and ``leaf_statistics_`` do not depend on it. "auto" is 20 with "brier" and
+        0 with "likelihood" or ``fairness``; ``fairness`` requires 0.
     leaf_curve : {"auto", "proportional", "kaplan-meier", "brier-optimal"}, default="auto"
-        Curve of a leaf. With "likelihood" it is for predictions only: "proportional" (which is
-        "auto") is exp(−θΛ) with the baseline Λ, "kaplan-meier" the leaf's own estimate. With
-        "brier" it is what is scored: "kaplan-meier" (which is "auto"), or "brier-optimal", the
-        non-increasing step function of least Brier score on the leaf, never worse.
+        Curve of a leaf. With "likelihood" it affects only predictions: "proportional" (the meaning
+        of "auto") is exp(−θΛ) with the baseline Λ, and "kaplan-meier" is the leaf's own estimate.
+        With "brier" it is the curve whose score is minimised: "kaplan-meier" (the meaning of
+        "auto"), or "brier-optimal", the non-increasing step function with the least Brier score on
+        the leaf, which is never worse.
     time_grid : array-like of float, shape (n_times,), or None, default=None
-        Coarser times for "brier", strictly ascending: the time of a training row is moved up to the
-        next one of the grid, and a row beyond the last is censored there. This changes the
+        Coarser times for "brier", strictly ascending. The time of a training row is moved up to the
+        next time of the grid, and a row beyond the last one is censored there. This changes the
         objective: the optimum, its value, its bound and the curves are those of the grid.
     fairness : RmstParity or None, default=None
-        Limit on the difference of the mean restricted survival time between two groups, for the
-        curves that leaves predict. Needs ``leaf_curve`` "auto", and the groups.
+        Limit on the difference of the mean restricted survival time between two groups, by the
+        predicted curves. Needs the groups, and ``leaf_curve="auto"``.
     time_limit : float or None, default=None
         Seconds after which the search stops with the best tree so far.
     memory_limit : int or None, default=None
@@ -101,13 +102,14 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, SearchedTree):
     gap_, relative_gap_ : float
         ``objective_value_ - lower_bound_``, and the same as a share of ``objective_value_``.
     guarantee_ : float
-        How much better than this tree another one can be at most: ``gap_`` or, when ``status_`` is
-        "reference_optimal", ``reference_loss_`` if that is less.
+        Largest amount by which another tree can be better than this one: ``gap_``. If ``status_``
+        is "reference_optimal" and ``reference_loss_`` is smaller, it is ``reference_loss_``.
     status_ : {"optimal", "reference_optimal", "time_limit", "memory_limit", "interrupted"}
         "optimal" means optimal among trees over the ``n_binary_features_`` binary features;
-        "reference_optimal" that the search ended, but left out what a reference model does worse.
+        "reference_optimal" means that the search ended, but skipped the subtrees that would have to
+        be better than the reference model.
     reference_loss_ : float or None
-        Mean of ``reference_loss``, None for a fit without.
+        Mean of ``reference_loss``; None if it was not passed.
     tree_ : Tree
         Structure as parallel arrays in preorder; ``feature`` is the index of a binary feature.
     leaf_statistics_ : tuple of LeafStatistics
@@ -145,12 +147,12 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, SearchedTree):
     leaves_ : Leaves
         Statistics and predictions of the leaves, as one value.
     certificate_ : Certificate
-        What was searched, over which binary features and with which parameters; what was found
-        and proven; the time it took; the version; and a fingerprint of the training rows.
+        Record of the search: the binary features and parameters, the result and the proof, the
+        time, the version, and a fingerprint of the training rows.
     groups_ : array, shape (2,), or None
-        The two values of the groups that ``fairness`` compares, sorted; None without.
+        The two groups that ``fairness`` compares, in sorted order; None without ``fairness``.
     group_rmst_ : array of float, shape (2,), or None
-        Mean restricted survival time that the tree predicts for either group's training rows.
+        Mean restricted survival time that the tree predicts for the training rows of each group.
     unique_times_, event_times_ : array of float
         Distinct training times, and those with an event.
     baseline_ : Baseline
@@ -158,8 +160,8 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, SearchedTree):
 
     See Also
     --------
-    GreedySurvivalTree : One best split after the other.
-    SoftSurvivalTree : Weighs columns, with a survival model in every leaf.
+    GreedySurvivalTree : A tree grown by one best split after the other.
+    SoftSurvivalTree : Soft splits on many columns, and a survival model in every leaf.
 
     References
     ----------
@@ -254,22 +256,22 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, SearchedTree):
             Names may be joined, as in ``event_observed``, ``survival_time`` or ``time_to_death``.
             Any other name is an error. Columns such as ``censored`` and ``alive`` are rejected:
             pass ``event = ~censored``.
-            A further field or column ``entry`` is the time from which
-            a row was observed (delayed entry, left truncation): the row is at risk at t when
-            ``entry < t <= time``. Refused by "brier". A DataFrame may have ``start`` and ``stop``,
-            or ``entry`` and ``exit``, instead. Durations count in days; where both are dates, the
-            time is the days between them, and nobody enters late.
+            ``entry`` is the time at which a row came under observation (delayed entry, left
+            truncation): the row is at risk at t if ``entry < t <= time``. "brier" does not support
+            it. A DataFrame may have ``start`` and ``stop``, or ``entry`` and ``exit``, instead.
+            Durations are converted to days. If ``start`` and ``stop`` are dates, the time is the
+            number of days between them, and there is no delayed entry.
         sample_weight : array-like of float, shape (n,), optional
             Row weights, finite and not negative. Rows of weight zero are left out. An integer
             weight k has the effect of k copies of the row (with ``min_samples_leaf=1``).
         sensitive_features : array-like, shape (n,), optional
-            Group of every row, of two values, for ``fairness``; takes the place of its
-            ``sensitive_feature``.
+            Group of every row, with two values, for ``fairness``. It replaces the
+            ``sensitive_feature`` of ``fairness``.
         reference_loss : array-like of float, shape (n,), optional
-            What each row adds to the integrated Brier score of a reference model, from
-            :func:`bristlecone.reference.brier_reference_loss`. The search leaves out subtrees that
-            would have to be better than the reference. It is faster and proves less: ``status_``
-            is "reference_optimal", and ``guarantee_`` says what is certain.
+            Contribution of each row to the integrated Brier score of a reference model, from
+            :func:`bristlecone.reference.brier_reference_loss`. The search skips subtrees that would
+            have to be better than the reference. It is faster and proves less: ``status_`` is
+            "reference_optimal", and ``guarantee_`` is the proven limit.
         callback : callable, optional
             Called with the progress of the search (seconds, objective, lower bound, nodes, share
             done and seconds left) whenever the best tree or the lower bound improves, and every
@@ -284,28 +286,28 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, SearchedTree):
         Raises
         ------
         ValueError, TypeError
-            For invalid parameters, rows that do not fit together and columns that cannot be read.
+            If a parameter is invalid, the numbers of rows differ, or a column cannot be read.
             The message names the parameter, column or row. An earlier fit is kept.
         InfeasibleError
-            When a limit or Ctrl-C, which ``status_`` names, stopped the search before a tree that
-            keeps ``fairness`` was met.
+            If a limit or Ctrl-C (see ``status_``) stopped the search before a tree that
+            keeps ``fairness`` was found.
         KeyboardInterrupt
             At a second Ctrl-C within a second. An earlier fit is kept.
 
         Warns
         -----
         SearchLimitWarning
-            When a limit or Ctrl-C stopped the search. The message reports the gap.
+            If a limit or Ctrl-C stopped the search. The message reports the gap.
         SearchCostWarning
             As soon as the search is forecast to exceed ``time_limit`` (ten minutes without one).
-            The message suggests smaller settings. Not with ``time_limit=0``.
+            The message suggests smaller settings. Never with ``time_limit=0``.
         ConstantFeatureWarning
-            When every column of ``X`` is constant.
+            If every column of ``X`` is constant.
         SmallSampleWarning
-            When ``min_samples_leaf`` or ``min_events_leaf``, as a share or "auto", is too large for
+            If ``min_samples_leaf`` or ``min_events_leaf``, as a share or "auto", is too large for
             any split, so the tree is a single leaf.
         EventFreeWarning
-            When one binary feature isolates rows without any event although twenty or more are
+            If one binary feature isolates rows without any event although 20 or more are
             expected. Then ``min_events_leaf="auto"`` sets no minimum.
         """
         start = time.perf_counter()
@@ -318,13 +320,13 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, SearchedTree):
 
     @property
     def groups_(self) -> NDArray[Any] | None:
-        """The two values of the groups that ``fairness`` compares; None without."""
+        """The two groups that ``fairness`` compares; None without ``fairness``."""
         groups = self.certificate_.groups
         return None if groups is None else groups.groups
 
     @property
     def group_rmst_(self) -> NDArray[np.float64] | None:
-        """Mean restricted survival time that the tree predicts for either group's rows."""
+        """Mean restricted survival time that the tree predicts for the rows of each group."""
         groups = self.certificate_.groups
         return None if groups is None else groups.values
 
@@ -383,14 +385,14 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, SearchedTree):
         allowed = SURVIVAL[self.objective].curves
         if self.leaf_curve not in ("auto", *allowed):
             raise InvalidParameterError(
-                f"leaf_curve={self.leaf_curve!r} does not go with objective={self.objective!r}, "
-                f"which has {' and '.join(map(repr, allowed))}"
+                f"leaf_curve={self.leaf_curve!r} cannot be used with objective="
+                f"{self.objective!r}, which supports {' and '.join(map(repr, allowed))}"
             )
         if self.fairness is not None:
             if self.shrinkage not in (0, "auto"):
                 raise InvalidParameterError(
-                    "shrinkage must be 0 or 'auto' with fairness, which limits the curves of the "
-                    f"leaves as they are; got {self.shrinkage!r}"
+                    "shrinkage must be 0 or 'auto' with fairness, because the limit applies to the "
+                    f"curves without shrinkage; got {self.shrinkage!r}"
                 )
             if not isinstance(self.fairness, RmstParity):
                 raise InvalidParameterError(
@@ -399,7 +401,7 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, SearchedTree):
             self.fairness._check_parameters()
             if self.leaf_curve not in ("auto", allowed[0]):
                 raise InvalidParameterError(
-                    f"fairness limits the curves that are predicted; with objective="
+                    f"fairness applies to the predicted curves; with objective="
                     f"{self.objective!r} it needs leaf_curve={allowed[0]!r}"
                 )
         self._loss()

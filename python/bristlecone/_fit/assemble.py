@@ -102,8 +102,8 @@ def _tree(solution: Solution, problem: Problem) -> Tree:
 def unmet(certificate: Certificate) -> InfeasibleError:
     """The error of a search that a limit stopped before it found a tree."""
     return InfeasibleError(
-        f"the search stopped ({certificate.status}) before it met {certificate.facts[_UNMET]}: "
-        "there may be one that takes longer to find"
+        f"the search stopped ({certificate.status}) before it found {certificate.facts[_UNMET]}; "
+        "a longer search may find one"
     )
 
 

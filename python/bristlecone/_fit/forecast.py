@@ -23,12 +23,15 @@ __all__ = ["CostWarner", "estimate", "forecast"]
 # engine's own limit.
 _MOST_SECONDS, _MOST_BYTES = 600.0, 600 << 20
 
-# Seconds after which a search that tells no outlook is forecast; and the share of what it may take,
-# or seconds, after which one is believed where a price per leaf may leave out most of the search.
+# Seconds after which a search is forecast if it reports no outlook. With a leaf penalty, which may
+# prune most of the search, an outlook counts only after this share of the limit, or these seconds.
 _PATIENCE, _PRICED, _MOST_PATIENCE = 0.2, 0.1, 5.0
 
 # Least numbers of rows and features that are suggested.
 _FEWEST_ROWS, _FEWEST_FEATURES = 500, 10
+
+# Largest share of the features that is suggested.
+_CLEARLY_FEWER = 0.9
 
 # Most encodings that are tried at one depth, and what they may take all in all: seconds, or this
 # share of what the search may take.
@@ -41,20 +44,20 @@ _OVERRUN_SHARE, _OVERRUN = 0.05, 0.1
 class CostWarner:
     """Callback of a search, with one warning as soon as it is forecast to exceed its limits.
 
-    With ``time_limit=0`` there is none: that asks for a first tree.
+    With ``time_limit=0``, which means only a first tree, there is no warning.
 
     Parameters
     ----------
     search, problem
         What is searched for.
-    told : callable or None
-        Called with whatever this is called with.
+    callback : callable or None
+        Called with the same arguments.
     """
 
     def __init__(
-        self, search: Search, problem: Problem, told: Callable[..., object] | None
+        self, search: Search, problem: Problem, callback: Callable[..., object] | None
     ) -> None:
-        self._search, self._problem, self._told = search, problem, told
+        self._search, self._problem, self._callback = search, problem, callback
         limit = search.limits.time_limit
         self._open = limit is None or limit > 0
         self._until = math.inf
@@ -65,7 +68,7 @@ class CostWarner:
     def __call__(
         self, at: float, value: float, bound: float, nodes: int, *outlook: float | None
     ) -> None:
-        """Tell what the engine tells, and warn."""
+        """Pass the report of the engine on, and warn."""
         left = outlook[1]
         seconds, _ = _allowance(self._search.limits)
         if self._search.limits.leaf_penalty > 0:
@@ -76,11 +79,11 @@ class CostWarner:
         doubtful = hopeless and at >= patience
         if self._open and doubtful:
             self._look()
-        if self._told is not None:
-            self._told(at, value, bound, nodes, *outlook)
+        if self._callback is not None:
+            self._callback(at, value, bound, nodes, *outlook)
 
     def end(self, status: str) -> None:
-        """The search ended so; the clock may have stopped it before it told anything."""
+        """Called at the end of the search, which the clock may have stopped before any report."""
         if self._open and status == "time_limit":
             self._look()
 
@@ -93,20 +96,21 @@ class CostWarner:
 
 
 def forecast(search: Search, problem: Problem, max_depth: int | None = None) -> SearchCost:
-    """What a search would take if it could leave nothing out; of less depth on request."""
+    """Forecast of a search that prunes nothing, optionally of less depth."""
     limits = search.limits
     depth = limits.depth(problem.features) if max_depth is None else max_depth
-    told = search.engine(problem).forecast(**limits.settings(problem, max_depth=depth))
+    counts = search.engine(problem).forecast(**limits.settings(problem, max_depth=depth))
     # Infinite counts would divide into NaN.
     seconds, rows = (
-        math.inf if math.isnan(value) else value for value in (told["seconds"], told["row_seconds"])
+        math.inf if math.isnan(value) else value
+        for value in (counts["seconds"], counts["row_seconds"])
     )
     return SearchCost(
         seconds=seconds + problem.seconds,
         row_seconds=rows + problem.seconds,
-        memory=int(told["bytes"]),
-        n_features=int(told["n_active_features"]),
-        n_distinct_rows=int(told["n_distinct_rows"]),
+        memory=int(counts["bytes"]),
+        n_features=int(counts["n_active_features"]),
+        n_distinct_rows=int(counts["n_distinct_rows"]),
         max_depth=depth,
     )
 
@@ -131,11 +135,11 @@ def _warn_of_cost(
     found = [setting for kind in kinds for setting in kind(search, problem, cost, until)]
     suggestion = " or ".join(found) if found else None
     seconds, memory = _allowance(search.limits)
-    limit = f"where {readable_seconds(seconds)}, {readable_bytes(memory)} are "
+    limit = f"but {readable_seconds(seconds)}, {readable_bytes(memory)} are "
     limit += "reasonable" if search.limits.time_limit is None else "allowed"
     warn(
         f"the search is forecast to take {cost}, {limit}"
-        + (f"; smaller is {suggestion}" if suggestion else ""),
+        + (f"; to make it smaller, use {suggestion}" if suggestion else ""),
         SearchCostWarning,
     )
     return suggestion
@@ -170,7 +174,10 @@ def _less_depth(search: Search, problem: Problem, cost: SearchCost, until: float
 def _fewer_features(
     search: Search, problem: Problem, cost: SearchCost, until: float
 ) -> Iterator[str]:
-    """Fewer features, as the forecast grows with their number; with depth 2 if too few remain."""
+    """Fewer features, because the forecast grows with their number; depth 2 if too few remain.
+
+    A number that changes almost nothing is not suggested: the forecast is too rough for it.
+    """
     encoder = BinaryEncoder() if isinstance(search.encoder, str) else clone(search.encoder)
     if not isinstance(encoder, BinaryEncoder):
         return
@@ -192,6 +199,7 @@ def _fewer_features(
             began = time.perf_counter()
             if too_few or began > last or began + took > until:
                 break
+            count = min(count, int(_CLEARLY_FEWER * cost.n_features))
             encoder.set_params(max_features=count)
             tried = forecast(fewer, encode(fewer, problem.data))
             took = time.perf_counter() - began

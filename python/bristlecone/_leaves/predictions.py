@@ -1,4 +1,4 @@
-"""Predictions that survival trees of every kind share: all follow from the tree and its leaves."""
+"""Predictions shared by all kinds of survival trees, computed from the tree and its leaves."""
 
 from __future__ import annotations
 
@@ -20,23 +20,24 @@ Floats = NDArray[np.float64]
 
 
 class SurvivalPredictions:
-    """What a fitted tree with survival leaves predicts, and how it is scored.
+    """Predictions and score of a fitted tree with survival leaves.
 
-    Step leaves share one curve among all their rows; in smooth leaves every row has its own.
+    All rows of a step leaf share one curve; in a smooth leaf every row has its own curve.
     """
 
-    # Leaves of the tree, and the argument ``rows`` of their predictions for ``X``.
+    # Returns the leaves of the tree, and the argument ``rows`` of their predictions for ``X``.
     _located: Callable[[Any], tuple[SurvivalLeaves, Any]]
 
     unique_times_ = view("leaves_", "unique_times", "Distinct training times, ascending.")
     event_times_ = view("leaves_", "event_times", "Distinct times of events, ascending.")
 
     def predict(self, X: Any) -> Floats:
-        """Risk score of every row.
+        """Predict a risk score for every row.
 
-        Of a tree of relative hazards it is θ, the hazard of the leaf relative to the baseline; else
-        the cumulative hazard of the row summed over ``event_times_``, as in scikit-survival (of a
-        soft tree over at most 200 of them, evenly spread by rank).
+        For a tree with proportional curves it is θ, the hazard of the leaf relative to the
+        baseline. For other trees it is the cumulative hazard of the row, summed over
+        ``event_times_`` as in scikit-survival (for a soft tree over at most 200 of them, evenly
+        spread by rank).
 
         Parameters
         ----------
@@ -54,16 +55,16 @@ class SurvivalPredictions:
     def predict_survival_function(
         self, X: Any, return_array: bool = False, times: ArrayLike | None = None
     ) -> NDArray[Any]:
-        """Survival function of every row.
+        """Predict the survival function of every row.
 
         Parameters
         ----------
         X : DataFrame or array, shape (n, n_features_in_)
             Rows with the columns of the fit.
         return_array : bool
-            Values at ``unique_times_`` in place of function objects.
+            Return values at ``unique_times_`` instead of functions.
         times : array-like of float, shape (n_times,), optional
-            Values at these times in place of function objects; finite, not negative.
+            Return values at these times instead of functions; finite, not negative.
 
         Returns
         -------
@@ -74,7 +75,7 @@ class SurvivalPredictions:
         Raises
         ------
         ValueError
-            When a time is negative or not finite.
+            If a time is negative or not finite.
         """
         leaves, rows = self._located(X)
         if times is None and not return_array:
@@ -84,16 +85,16 @@ class SurvivalPredictions:
     def predict_cumulative_hazard_function(
         self, X: Any, return_array: bool = False, times: ArrayLike | None = None
     ) -> NDArray[Any]:
-        """Cumulative hazard function of every row.
+        """Predict the cumulative hazard function of every row.
 
         Parameters
         ----------
         X : DataFrame or array, shape (n, n_features_in_)
             Rows with the columns of the fit.
         return_array : bool
-            Values at ``unique_times_`` in place of function objects.
+            Return values at ``unique_times_`` instead of functions.
         times : array-like of float, shape (n_times,), optional
-            Values at these times in place of function objects; finite, not negative.
+            Return values at these times instead of functions; finite, not negative.
 
         Returns
         -------
@@ -103,7 +104,7 @@ class SurvivalPredictions:
         Raises
         ------
         ValueError
-            When a time is negative or not finite.
+            If a time is negative or not finite.
         """
         leaves, rows = self._located(X)
         if times is None and not return_array:
@@ -112,25 +113,25 @@ class SurvivalPredictions:
         return leaves.cumulative_hazard(rows, at)
 
     def predict_quantile(self, X: Any, q: ArrayLike) -> Floats:
-        """Quantiles of the survival time of every row.
+        """Predict quantiles of the survival time of every row.
 
         Parameters
         ----------
         X : DataFrame or array, shape (n, n_features_in_)
             Rows with the columns of the fit.
         q : float or array-like of float, shape (n_quantiles,)
-            Share of the rows that has had the event, between 0 and 1 (exclusive).
+            Levels: the probability of an event by the quantile, strictly between 0 and 1.
 
         Returns
         -------
         array of float, shape (n,) or (n, n_quantiles)
-            First time with S(t) <= 1 − q. Of a step curve inf where it is not reached in the
-            training times; a smooth curve goes on beyond them.
+            First time with S(t) <= 1 − q. For a step curve, inf if it is not reached within the
+            training times; a smooth curve extends beyond them.
 
         Raises
         ------
         ValueError
-            When ``q`` is not strictly between 0 and 1.
+            If ``q`` is not strictly between 0 and 1.
         """
         leaves, rows = self._located(X)
         levels = np.asarray(q, dtype=np.float64)
@@ -144,10 +145,10 @@ class SurvivalPredictions:
         return found[:, 0] if levels.ndim == 0 else found
 
     def predict_median(self, X: Any) -> Floats:
-        """Median survival time of every row by the curve that the tree predicts for it.
+        """Predict the median survival time of every row, from its predicted curve.
 
-        Of a tree of relative hazards this is not the Kaplan–Meier median of the leaf, which
-        ``leaf_table`` and texts have.
+        For a tree with proportional curves this differs from the Kaplan–Meier median of the leaf,
+        which ``leaf_table`` and ``export_text`` show.
 
         Parameters
         ----------
@@ -157,20 +158,20 @@ class SurvivalPredictions:
         Returns
         -------
         array of float, shape (n,)
-            As from ``predict_quantile`` with q = 1/2.
+            As from ``predict_quantile`` with q = 0.5.
         """
         return self.predict_quantile(X, 0.5)
 
     def predict_rmst(self, X: Any, tau: float | None = None) -> Floats:
-        """Restricted mean survival time of every row: the integral of S from 0 to ``tau``.
+        """Predict the restricted mean survival time of every row: the integral of S up to ``tau``.
 
         Parameters
         ----------
         X : DataFrame or array, shape (n, n_features_in_)
             Rows with the columns of the fit.
         tau : float, optional
-            End of the integral, finite and not negative; the last training time by default.
-            After the last training time a step curve is constant.
+            End of the integral, finite and not negative; the last training time by default. After
+            the last training time a step curve is constant.
 
         Returns
         -------
@@ -180,7 +181,7 @@ class SurvivalPredictions:
         Raises
         ------
         ValueError
-            When ``tau`` is negative or not finite.
+            If ``tau`` is negative or not finite.
         """
         leaves, rows = self._located(X)
         end = float(leaves.unique_times[-1] if tau is None else tau)
@@ -189,17 +190,18 @@ class SurvivalPredictions:
         return leaves.rmst(rows, end)
 
     def log_likelihood(self, X: Any, y: Any) -> Floats:
-        """Log-likelihood of the outcome of every row under the curve that is predicted for it.
+        """Log-likelihood of the outcome of every row under its predicted curve.
 
-        Of a step curve, with H the predicted cumulative hazard from the row's entry to its time and
-        δ = 1 for an event: δ + δ ln H − H, the fitted less the saturated log-likelihood, at most 0.
-        Its mean over the training rows of an ``OptimalSurvivalTree`` without prior, shrinkage,
-        penalty and event-free leaves is ``-objective_value_`` (Huisman et al. 2024, eq. 20). Where
-        H is 0, no event having happened so far in training, 1/(W + 1) takes its place, times θ in a
-        tree of relative hazards, W the training weight. Of the smooth curve of a soft tree it is
-        the logarithm of the density of an event, of the survival otherwise, with time in the unit
-        of ``y``. The two do not compare with each other; the first compares trees by their relative
-        hazards.
+        For a step curve it is δ + δ ln H − H, with H the predicted cumulative hazard from the row's
+        entry to its time and δ = 1 for an event. This is the fitted minus the saturated
+        log-likelihood, at most 0. Its mean over the training rows of an ``OptimalSurvivalTree``
+        without prior, shrinkage, penalty and event-free leaves is ``-objective_value_`` (Huisman et
+        al. 2024, eq. 20). If H is 0, because no training event happened so early, it is replaced by
+        1/(W + 1), multiplied by θ for proportional curves, with W the training weight.
+
+        For the smooth curve of a soft tree it is the logarithm of the density for an event, and of
+        the survival probability otherwise, with time in the unit of ``y``. The two kinds cannot be
+        compared with each other; the first compares trees by their relative hazards.
 
         Parameters
         ----------
@@ -216,7 +218,7 @@ class SurvivalPredictions:
         Raises
         ------
         ValueError
-            When the rows do not fit together.
+            If the numbers of rows differ.
         """
         leaves, rows = self._located(X)
         return leaves.log_likelihood(rows, _outcomes(X, y, row_count(X)))
@@ -233,17 +235,17 @@ class SurvivalPredictions:
         y : structured array or DataFrame, n rows
             Outcomes in any form that ``fit`` takes.
         sample_weight : array-like of float, shape (n,), optional
-            Row weights; a pair counts the product of its two.
+            Row weights; a pair counts the product of its two weights.
 
         Returns
         -------
         float
-            Between 0 and 1; 1/2 for a constant prediction.
+            Between 0 and 1; 0.5 for a constant prediction.
 
         Raises
         ------
         ValueError
-            When no two rows can be compared.
+            If no two rows can be compared.
         """
         leaves, rows = self._located(X)
         risk = leaves.ranks(rows)
@@ -265,7 +267,7 @@ def _outcomes(X: Any, y: Any, n_rows: int) -> Survival:
 
 
 class StepPredictions(SurvivalPredictions):
-    """Predictions of a fitted tree with step leaves, and what these know."""
+    """Predictions and leaf statistics of a fitted tree with step leaves."""
 
     certificate_: Any
 
@@ -277,5 +279,5 @@ class StepPredictions(SurvivalPredictions):
 
     @property
     def min_events_leaf_(self) -> int:
-        """Fewest events of a leaf that the fit allowed; 0 for no minimum."""
+        """Minimum number of events per leaf in the fit; 0 for no minimum."""
         return int(self.certificate_.settings["min_events_leaf"])

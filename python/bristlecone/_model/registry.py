@@ -1,12 +1,12 @@
 """Fitted models as versioned JSON, never pickle: a file is data, checked field by field.
 
-Numbers are written so that they read back to the same float, so a loaded model predicts exactly
-what the saved one does. Files are not trusted: unknown, missing, mistyped and contradictory fields
-raise :class:`~bristlecone.exceptions.ModelFormatError`, which names the field; a
-checksum over all of them finds what was changed without a contradiction.
+Numbers are read back to the same float, so a loaded model predicts exactly the same values as the
+saved one. Files are not trusted: unknown, missing, mistyped and contradictory fields raise
+:class:`~bristlecone.exceptions.ModelFormatError`, which names the field. A checksum over all fields
+finds changes that cause no contradiction.
 
-A fitted tree is ``tree_``, ``leaves_``, ``encoder_`` and ``certificate_``; :mod:`.document` says
-how they are written. Estimators are known by their names only.
+A fitted tree is ``tree_``, ``leaves_``, ``encoder_`` and ``certificate_``; :mod:`.document` defines
+how they are written. Estimators are identified by their names.
 """
 
 from __future__ import annotations
@@ -49,30 +49,32 @@ def save_model(
     Parameters
     ----------
     estimator : fitted tree
-        Holds no training rows, nor does the file. The parameters in the file are those of the fit,
-        whatever was set since.
+        Tree to save. The file contains no training rows. Its parameters are those of the fit, even
+        if they were changed since.
     path : path
         File to write; an existing one is replaced.
     curve_points : int, optional
-        Most steps of the survival curve of a leaf, and of the baseline, to keep the file of a model
-        of many rows small; None keeps all. The steps are those of least error in survival, whose
-        size is ``certificate_.facts["curve_error"]`` of the loaded model. Approximate are then all
-        predictions from curves, medians and intervals of leaves, and the risk of trees by the Brier
-        score; θ, the risk of a tree by likelihood and a soft tree's predictions are as before.
+        Maximum number of steps of each leaf's survival curve, and of the baseline; it keeps the
+        file of a model with many rows small. None keeps all steps. The kept steps have the least
+        error in survival, which is ``certificate_.facts["curve_error"]`` of the loaded model.
+        Predictions from curves, medians and intervals of leaves, and the risk of trees fitted by
+        Brier score then become approximate. θ, the risk of trees fitted by likelihood, and the
+        predictions of soft trees do not change.
 
     Raises
     ------
     NotFittedError, InfeasibleError
-        When there is no tree.
+        If there is no tree.
     TypeError
-        When a parameter (named) has no JSON form, such as an encoder of one's own, and for an
-        ``OptimalTree``, whose task is code.
+        If a parameter has no JSON form, such as a custom encoder (the message names it), if the
+        estimator is an ``OptimalTree``, whose task is Python code, or a ``TreeSizeCV``, whose
+        ``best_estimator_`` can be saved.
     OSError, ValueError
-        When the file cannot be written.
+        If the file cannot be written.
 
     See Also
     --------
-    load_model : Reads the file.
+    load_model : Read the file.
 
     Examples
     --------
@@ -99,18 +101,18 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     fitted estimator
-        Of the class that was saved.
+        Estimator of the class that was saved.
 
     Raises
     ------
     ModelFormatError
-        When the file is truncated, of another version, or inconsistent; the field is named.
+        If the file is truncated, of another version, or inconsistent; the message names the field.
     OSError
-        When the file cannot be read.
+        If the file cannot be read.
 
     See Also
     --------
-    save_model : Writes the file.
+    save_model : Write the file.
 
     Examples
     --------
@@ -138,11 +140,13 @@ def dumps(estimator: Any, curve_points: int | None = None) -> str:
     estimator._check_fitted()
     name = type(estimator).__name__
     if name == "OptimalTree":
-        raise TypeError("an OptimalTree cannot be saved: its task is code, and a file is data")
+        raise TypeError("an OptimalTree cannot be saved: its task is Python code")
     kind = document.ESTIMATORS.get(name)
     if kind is None or getattr(bristlecone, name) is not type(estimator):
         known = ", ".join(sorted(document.ESTIMATORS))
-        raise TypeError(f"{name} cannot be saved; only {known}")
+        if hasattr(estimator, "best_estimator_"):
+            raise TypeError(f"a {name} cannot be saved; save its best_estimator_")
+        raise TypeError(f"a {name} cannot be saved; only {known} can")
     leaves, certificate = estimator.leaves_, estimator.certificate_
     parameters = {
         key: document.plain_parameter(key, value) for key, value in certificate.parameters.items()

@@ -51,8 +51,8 @@ class Brier(SurvivalObjective):
         grid = check_time_grid(time_grid)
         if not isinstance(prior, str) and prior_events(prior) > 0:
             raise InvalidParameterError(
-                f"prior={prior!r} needs objective='likelihood': it is on a relative hazard, "
-                "and leaves of objective='brier' have none"
+                f"prior={prior!r} needs objective='likelihood': it is a prior of the relative "
+                "hazard, which leaves of objective='brier' do not have"
             )
         curve, amount = cls.curve_of(leaf_curve), cls.shrinkage_of(shrinkage)
         return cls(curve=curve, prior=0.0, shrinkage=amount, grid=grid)
@@ -60,15 +60,17 @@ class Brier(SurvivalObjective):
     def prepare(self, data: TrainingData) -> TrainingData:
         if data.entry is not None:
             raise ValueError(
-                "y has an 'entry': objective='brier' has no delayed entry, because its weights 1/G "
-                "hold only for rows observed from time 0 on; objective='likelihood' has it"
+                "y has an 'entry': objective='brier' does not support delayed entry, because its "
+                "weights 1/G are valid only for rows observed from time 0; use "
+                "objective='likelihood'"
             )
         if self.grid is not None:
             time, event = on_time_grid(data.time, data.event, self.grid)
             data = data._replace(time=time, event=event)
         if not data.time.max() > 0:
             raise ValueError(
-                "y has no time after 0: objective='brier' is a mean over the times up to the last"
+                "y has no time after 0, and objective='brier' is a mean over time up to the last "
+                "one"
             )
         return data
 

@@ -1,4 +1,4 @@
-"""Objectives of the user's own: what a leaf costs as a function of sums over its rows."""
+"""Custom objectives: the cost of a leaf as a function of sums over its rows."""
 
 from __future__ import annotations
 
@@ -26,39 +26,38 @@ __all__ = ["OwnData", "OwnObjective", "Task"]
 
 
 class Task(ABC):
-    """An objective of one's own: what a leaf costs, as a function of sums over its rows.
+    """A custom objective: the cost of a leaf as a function of sums over its rows.
 
-    A tree costs what its leaves cost together, and the best tree is the one that costs least. All
-    that the engine knows of a task are two methods, ``statistics`` and ``leaf_cost``. Any object
-    that has them is a task; this class only says what they are.
+    The cost of a tree is the sum of the costs of its leaves, and the best tree has the least cost.
+    A task needs two methods, ``statistics`` and ``leaf_cost``. Any object with these methods is a
+    task; you need not inherit from this class.
 
-    Four more are optional; a task that has no use for one does not define it:
+    You can define four more methods:
 
-    * ``split_cost(sums)``: cost of a split of each node, shape (m,), finite and not negative,
-      whatever the question asked. The ``leaf_penalty`` comes on top.
-    * ``lower_bound(sums)``: what the leaf costs of no partition of the rows of each node add up to
-      less than, shape (m,). Deep trees are searched for faster with it, and a search that a limit
-      stopped has a finite ``gap_``. Zeros will do when no leaf costs less than zero.
-    * ``leaf_value(sums)``: what each leaf predicts, shape (m,) or (m, p), of any dtype. It makes
+    * ``split_cost(sums)``: cost of a split of each node, shape (m,), finite and not negative. It
+      does not depend on the binary feature. The ``leaf_penalty`` is added to it.
+    * ``lower_bound(sums)``: lower bound of the total leaf costs of every partition of the rows of
+      each node, shape (m,). With it, searches for deep trees are faster, and a search that a limit
+      stopped has a finite ``gap_``. If no leaf costs less than zero, you can return zeros.
+    * ``leaf_value(sums)``: prediction of each leaf, shape (m,) or (m, p), of any dtype. It enables
       ``predict``.
-    * ``score(y, predicted, sample_weight)``: how good predictions for other rows are, greater for
-      better. It makes ``score``.
+    * ``score(y, predicted, sample_weight)``: score of predictions for other rows; greater is
+      better. It enables ``score``.
 
-    ``sums`` are always float64 of shape (m, k), each column contiguous: row j holds the statistics
+    ``sums`` is always float64 of shape (m, k), each column contiguous. Row j holds the statistics
     of one node, summed over its rows. No node is empty, and none has fewer than
-    ``min_samples_leaf`` rows; m is anything from 1 to some ten thousand. An answer may depend on
-    the sums of its own node alone. The methods are called from threads of the search, one call at a
-    time.
+    ``min_samples_leaf`` rows; m ranges from 1 to some ten thousand. Each result may depend only on
+    the sums of its node. The methods are called from threads of the search, one call at a time.
 
     See Also
     --------
-    OptimalTree : Finds the best tree for a task.
+    OptimalTree : Find the best tree for a task.
 
     Notes
     -----
-    Separable in the sense of van der Linden, de Weerdt and Demirović, "Necessary and Sufficient
-    Conditions for Optimal Decision Trees using Dynamic Programming" (NeurIPS 2023), theorem 4.6:
-    statistics add up, and costs of leaves add up.
+    A task is separable in the sense of van der Linden, de Weerdt and Demirović, "Necessary and
+    Sufficient Conditions for Optimal Decision Trees using Dynamic Programming" (NeurIPS 2023),
+    theorem 4.6: both the statistics and the costs of leaves are added.
 
     Examples
     --------
@@ -102,7 +101,7 @@ class Task(ABC):
         Returns
         -------
         array-like, shape (m,)
-            Finite, or +inf where the node may not be a leaf; any sign.
+            Finite numbers of any sign, or +inf for nodes that may not be leaves.
         """
 
 
@@ -135,7 +134,7 @@ class OwnObjective(Objective):
     leaf_penalty: float
 
     admissible = "a tree without a leaf of cost inf"
-    infeasible = "every tree has a leaf of cost inf, be it by a division by zero"
+    infeasible = "every tree has a leaf of cost inf (perhaps from a division by zero)"
 
     def engine(self, problem: Problem) -> Engine:
         data = problem.data
@@ -153,7 +152,7 @@ class OwnObjective(Objective):
         return engine._replace(forecast=partial(self._forecast, engine.forecast, data.statistics))
 
     def target(self, data: OwnData) -> NDArray[np.float64]:
-        """Statistics of every row, all that leaf costs know, on one scale."""
+        """Statistics of every row, on one scale."""
         own = data.statistics
         if data.weight is not None:
             own = own / data.weight[:, None]
@@ -197,9 +196,9 @@ class OwnObjective(Objective):
             off -= _moved(self.own, sums[tree.is_leaf]) / data.total_weight
         if not off <= 0:
             raise ValueError(
-                f"the tree costs {objective!r} by its rows, {solution.objective!r} by the sums of "
-                "the search: the statistics of one column differ too much in size, or "
-                "task.leaf_cost makes much of the last digits of the sums"
+                f"the tree costs {objective!r} by its rows, but {solution.objective!r} by the sums "
+                "of the search: the statistics of one column differ too much in size, or "
+                "task.leaf_cost depends strongly on the last digits of the sums"
             )
         values = None
         if getattr(self.own, "leaf_value", None) is not None:

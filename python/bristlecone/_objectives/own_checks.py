@@ -1,4 +1,4 @@
-"""What a user's task returns, checked: shapes and numbers always, laws on a few samples."""
+"""Checks of the results of a user's task: always shapes and numbers, and on samples the laws."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def costs_of(task: Any, name: str) -> Costs:
             good = (values >= 0) & (values < np.inf)
             expected = "finite numbers, not negative"
         elif name == "leaf_cost":
-            good, expected = values > -np.inf, "finite numbers, or inf for what may not be a leaf"
+            good, expected = values > -np.inf, "finite numbers, or inf if it may not be a leaf"
         else:
             good, expected = values == values, "numbers"
         if not good.all():
@@ -101,16 +101,16 @@ def costs_of(task: Any, name: str) -> Costs:
 def check_task(
     task: Any, statistics: NDArray[np.float64], total_weight: float, min_rows: int
 ) -> None:
-    """Try on a few random sets of rows what separability demands.
+    """Check separability on a few random sets of rows.
 
-    Costs must be functions of the sums: the same when asked again, alone, or among others. A lower
-    bound must not exceed what the node, or two parts of it, cost as leaves. Rounding is let pass:
-    1e-9 of a cost, or of 1 per unit of weight, as objectives are compared.
+    Costs must be functions of the sums: the same if computed again, alone, or among others. A lower
+    bound must not exceed the cost of the node, or of two parts of it, as leaves. Rounding errors
+    are allowed: 1e-9 of a cost, or of 1 per unit of weight, as objectives are compared.
 
     Raises
     ------
     ValueError
-        When they are not, or it does; the sums are named. What passes may still be wrong.
+        If a check fails; the message gives the sums. A task that passes may still be wrong.
     """
     sums = statistics.sum(axis=0, keepdims=True)
     least, n_samples = max(min_rows, 1), len(statistics)
@@ -162,7 +162,7 @@ def _check_function(
     tolerance = _ROUNDING * finite.max(initial=total_weight)
     middle = len(sums) // 2
     again = {
-        "when asked again": costs(_columns(sums)),
+        "when computed again": costs(_columns(sums)),
         "in another order": costs(_columns(sums[::-1]))[::-1],
         "among fewer": np.concatenate(
             [costs(_columns(part)) for part in (sums[:middle], sums[middle:]) if len(part)]

@@ -1,4 +1,4 @@
-"""Fairness: limits on how much a tree may differ between two groups, and a penalty."""
+"""Fairness: limits on the difference between two groups, and a penalty."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 
 
 class Fairness(BaseEstimator):
-    """What ``fairness`` takes: how two groups are to be treated alike."""
+    """Base of the values of the parameter ``fairness``."""
 
     sensitive_feature: str | int | None
 
@@ -41,13 +41,14 @@ def groups_of(
     groups = check_two_groups(X, sensitive_features, fairness.sensitive_feature, kept, "fairness")
     if groups is None:
         raise ValueError(
-            "fairness needs groups: fairness.sensitive_feature, or sensitive_features of fit"
+            "fairness needs groups: pass sensitive_features to fit, or set "
+            "fairness.sensitive_feature"
         )
     return groups
 
 
 class GroupConstraint(Fairness):
-    """Limit on the difference between two groups; what differs is that of a subclass."""
+    """Limit on the difference between two groups; a subclass defines the quantity."""
 
     # What limits must not exceed.
     _most: ClassVar[float] = np.inf
@@ -66,7 +67,7 @@ class GroupConstraint(Fairness):
 
 
 class DemographicParity(GroupConstraint):
-    """Demographic parity: limit on how much the shares predicted to be positive differ.
+    """Demographic parity: limit on the difference of the positive prediction rates.
 
     For :class:`~bristlecone.FairTreeClassifier`.
 
@@ -75,9 +76,9 @@ class DemographicParity(GroupConstraint):
     limit : float
         Largest difference, between 0 and 1.
     sensitive_feature : str, int or None, default=None
-        Column of ``X``, by name or position, that takes one value per group. None: the groups are
-        given to ``fit`` as ``sensitive_features``. The column stays a feature; for a tree that
-        cannot split on it, pass the groups to ``fit`` and leave the column out of ``X``.
+        Column of ``X``, by name or position, with one value per group. None: pass the groups to
+        ``fit`` as ``sensitive_features``. The column stays a feature; for a tree that cannot split
+        on it, pass the groups to ``fit`` and leave the column out of ``X``.
 
     See Also
     --------
@@ -96,7 +97,7 @@ class DemographicParity(GroupConstraint):
 
 
 class EqualityOfOpportunity(GroupConstraint):
-    """Equality of opportunity: limit on how much the true positive rates of two groups differ.
+    """Equality of opportunity: limit on the difference of the true positive rates.
 
     For :class:`~bristlecone.FairTreeClassifier`.
 
@@ -105,9 +106,9 @@ class EqualityOfOpportunity(GroupConstraint):
     limit : float
         Largest difference, between 0 and 1.
     sensitive_feature : str, int or None, default=None
-        Column of ``X``, by name or position, that takes one value per group. None: the groups are
-        given to ``fit`` as ``sensitive_features``. The column stays a feature; for a tree that
-        cannot split on it, pass the groups to ``fit`` and leave the column out of ``X``.
+        Column of ``X``, by name or position, with one value per group. None: pass the groups to
+        ``fit`` as ``sensitive_features``. The column stays a feature; for a tree that cannot split
+        on it, pass the groups to ``fit`` and leave the column out of ``X``.
 
     See Also
     --------
@@ -126,26 +127,26 @@ class EqualityOfOpportunity(GroupConstraint):
 
 
 class RmstParity(GroupConstraint):
-    """Limit on the difference of two groups' mean restricted survival time.
+    """Limit on the difference of the mean restricted survival time of two groups.
 
-    With μ = ∫₀^τ S the restricted mean of the curve a leaf predicts, and M_g the mean of μ over
-    the training rows of group g, a tree is allowed when |M₁ − M₀| ≤ ``limit``. The limit is a
-    property of the predictions for the groups as a whole; outcomes within a leaf may differ.
+    With μ = ∫₀^τ S the restricted mean of the predicted curve of a leaf, and M_g the mean of μ over
+    the training rows of group g, a tree is allowed if |M₁ − M₀| ≤ ``limit``. The limit applies to
+    the predictions for the groups as a whole; outcomes within a leaf may differ.
 
     Parameters
     ----------
     limit : float
-        Largest difference, in the unit of time; 0 asks for equal means.
+        Largest difference, in the unit of time; 0 requires equal means.
     tau : float or None, default=None
         End τ of the integral, in the unit of time; None is the last training time.
     sensitive_feature : str, int or None, default=None
-        Column of ``X``, by name or position, that takes one value per group. None: the groups are
-        given to ``fit`` as ``sensitive_features``. The column stays a feature; for a tree that
-        cannot split on it, pass the groups to ``fit`` and leave the column out of ``X``.
+        Column of ``X``, by name or position, with one value per group. None: pass the groups to
+        ``fit`` as ``sensitive_features``. The column stays a feature; for a tree that cannot split
+        on it, pass the groups to ``fit`` and leave the column out of ``X``.
 
     See Also
     --------
-    DemographicParity, EqualityOfOpportunity : For classifiers.
+    DemographicParity, EqualityOfOpportunity : Limits for classifiers.
 
     Examples
     --------
@@ -184,22 +185,22 @@ class CurveParity(Fairness):
     """Penalty on the distance between the survival curves of two groups.
 
     For :class:`~bristlecone.SoftSurvivalTree`. The penalty is ρ in the objective of Consolo, Amaldi
-    and Carrizosa (EJOR 2026, eq. 4): the price of ∫ (S_i − S_j)² dt, summed over the pairs of rows
+    and Carrizosa (EJOR 2026, eq. 4). It multiplies ∫ (S_i − S_j)² dt, summed over the pairs of rows
     i and j of different groups.
 
     Parameters
     ----------
     penalty : float
-        Price ρ. Since it multiplies a sum over pairs of rows, a multiple of one over the product
-        of the groups' sizes is a good start. With 0 the distance is reported only.
+        Penalty ρ. It multiplies a sum over pairs of rows, so a multiple of one over the product of
+        the group sizes is a good start. With 0 the distance is only reported.
     sensitive_feature : str, int or None, default=None
-        Column of ``X``, by name or position, that takes one value per group. None: the groups are
-        given to ``fit`` as ``sensitive_features``. The column stays a feature; for a tree that
-        cannot weigh it, pass the groups to ``fit`` and leave the column out of ``X``.
+        Column of ``X``, by name or position, with one value per group. None: pass the groups to
+        ``fit`` as ``sensitive_features``. The column stays a feature; for a tree that cannot use
+        it, pass the groups to ``fit`` and leave the column out of ``X``.
 
     See Also
     --------
-    RmstParity : A limit, for trees that are searched for.
+    RmstParity : A limit, for OptimalSurvivalTree.
 
     Examples
     --------

@@ -125,7 +125,9 @@ def _by_column(parameter: str, value: Any, names: list[str]) -> list[Any]:
         for key, entry in value.items():
             place = names.index(key) if key in names else key
             if isinstance(place, bool) or not isinstance(place, (int, np.integer)):
-                raise InvalidParameterError(f"{parameter} names {key!r}, which is no column of X")
+                raise InvalidParameterError(
+                    f"{parameter} names {key!r}, which is not a column of X"
+                )
             if not 0 <= place < len(names):
                 raise InvalidParameterError(
                     f"{parameter} names column {key!r} of the {len(names)} columns of X"

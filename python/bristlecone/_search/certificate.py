@@ -1,4 +1,4 @@
-"""What a fit found and proved, and under which conditions: the certificate of a tree."""
+"""The certificate of a tree: the result of a fit, its proof and the conditions."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ __all__ = [
     "reporter",
 ]
 
-# Statuses of searches. Greedy and soft trees, and trees whose leaves are of other rows than their
-# questions, of which nothing is proved, have one of UNPROVEN.
+# Statuses of searches. The others, UNPROVEN, are those of greedy and soft trees, and of trees whose
+# leaves were estimated from other rows than their splits; nothing is proven about these.
 STATUSES = (
     "optimal",
     "reference_optimal",
@@ -50,14 +50,14 @@ _STRUCTURE = {
 
 
 class TracePoint(NamedTuple):
-    """An improvement on the way of a fit.
+    """An improvement during a fit.
 
     Attributes
     ----------
     seconds : float
-        Time since the beginning of the fit; NaN for soft trees, whose steps are not timed.
+        Time since the start of the fit; NaN for soft trees, whose steps are not timed.
     objective, lower_bound : float
-        Known at that time. The bound is -inf where nothing is proven.
+        Best values at that time. The bound is -inf if nothing is proven.
     """
 
     seconds: float
@@ -74,7 +74,7 @@ class GroupValues:
     groups : array, shape (2,)
         The groups in sorted order.
     values : array of float, shape (2,)
-        Its value on the training rows of each.
+        Value of the quantity on the training rows of each group.
     """
 
     groups: NDArray[Any]
@@ -83,47 +83,48 @@ class GroupValues:
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """What was searched for, over which questions and under which limits, and what was proved.
+    """Record of a fit: the objective, the binary features, the limits and the proven bound.
 
     Parameters
     ----------
     aim : str
-        What the tree is to have least or most of, with its source.
+        The objective in words, with its source.
     status : str
         "optimal": optimal among trees over the ``binary_features``. "reference_optimal": the search
-        ended, but left out trees on which a reference model is better. "time_limit",
-        "memory_limit", "interrupted": it stopped before its end. "infeasible": no tree satisfies
-        the constraints. "grown", "trained": the tree was not searched for. "reestimated": the
-        leaves are from other rows than the splits; see ``structure``.
+        ended, but skipped trees that would have to be better than a reference model. "time_limit",
+        "memory_limit", "interrupted": the search stopped early. "infeasible": no tree satisfies the
+        constraints. "grown", "trained": the tree was not found by search. "reestimated": the leaves
+        were estimated from other rows than the splits; see ``structure``.
     objective_value, lower_bound : float
-        Objective of the tree, and a bound below which no tree is; -inf where nothing is proved.
+        Objective of the tree, and a lower bound of all trees; -inf if nothing is proven.
     binary_features : tuple of str
-        The binary features, or the columns of a tree that cuts them itself.
+        The binary features; for a tree with numeric thresholds, the columns.
     parameters : mapping
         Constructor parameters of the fit.
     settings : mapping
-        Values of those that depend on the data: shares of rows, ``min_events_leaf="auto"``.
+        Resolved values of parameters that depend on the data: shares of rows,
+        ``min_events_leaf="auto"``.
     trace : tuple of (float, float, float)
         Seconds, objective and lower bound at each improvement.
     n_nodes_explored : int
-        Nodes that the search looked at.
+        Number of nodes that the search visited.
     seconds : float
         Duration of the fit.
     n_samples : int
         Training rows of positive weight.
     fingerprint : str
-        SHA-256 of the training rows as the search saw them: binary features (or numbers), outcomes
-        and weights, in the order of the rows.
+        SHA-256 of the training rows of the search: binary features (or numbers), outcomes and
+        weights, in the order of the rows.
     remarks : tuple of (str, str)
         Notes on the numbers, as names and texts.
     reference_loss : float or None
         Mean loss of the reference model.
     groups : GroupValues or None
-        Two groups and what the tree predicts for them, where their difference is limited.
+        Two groups and the predictions for them, if their difference is limited.
     facts : mapping
         Further results of the fit, such as the objectives of all restarts.
     version : str
-        Of the package that fitted the tree.
+        Version of the package that fitted the tree.
     """
 
     aim: str
@@ -146,32 +147,32 @@ class Certificate:
 
     @property
     def is_searched(self) -> bool:
-        """Whether the tree was searched for, so that there is something to prove."""
+        """Whether the tree was found by search, so it has a lower bound."""
         return self.status not in UNPROVEN
 
     @property
     def is_infeasible(self) -> bool:
-        """Whether it is proved that no tree satisfies the constraints."""
+        """Whether it is proven that no tree satisfies the constraints."""
         return self.status == "infeasible"
 
     @property
     def is_treeless(self) -> bool:
-        """Whether no tree satisfies the constraints, or none was met before the search stopped."""
+        """Whether there is no tree: none is allowed, or the search stopped before finding one."""
         return math.isinf(self.objective_value)
 
     @property
     def is_proved(self) -> bool:
-        """Whether the search ended by itself."""
+        """Whether the search ran to its end."""
         return self.status in ("optimal", "reference_optimal", "infeasible")
 
     @property
     def gap(self) -> float:
-        """Distance of the objective from the bound; 0 if infeasible, inf when no tree was met."""
+        """Distance of the objective from the bound; 0 if infeasible, inf if no tree was found."""
         return 0.0 if self.is_infeasible else self.objective_value - self.lower_bound
 
     @property
     def relative_gap(self) -> float:
-        """The gap as a share of the objective; 0 if infeasible, inf when no tree was met."""
+        """The gap as a share of the objective; 0 if infeasible, inf if no tree was found."""
         if self.is_infeasible:
             return 0.0
         if self.is_treeless:
@@ -180,10 +181,11 @@ class Certificate:
 
     @property
     def guarantee(self) -> float:
-        """How much better than this tree another one can be at most.
+        """Largest amount by which another tree can be better than this one.
 
-        The gap; or, after a complete search with a reference model, the mean loss of the reference
-        if that is less (Zhang et al., AISTATS 2024, theorem 2.7, without the unknown optimum).
+        This is the gap. After a complete search with a reference model, it is the mean loss of the
+        reference if that is smaller (Zhang et al., AISTATS 2024, theorem 2.7, without the unknown
+        optimum).
         """
         if self.status == "reference_optimal" and self.reference_loss is not None:
             return min(self.gap, self.reference_loss)
@@ -191,7 +193,7 @@ class Certificate:
 
     @property
     def structure(self) -> Certificate | None:
-        """What was proved of the questions, on the rows they are from; None unless re-estimated."""
+        """Certificate of the splits on the rows of their search; None unless re-estimated."""
         if self.status != "reestimated":
             return None
         known = {name: self.facts[fact] for fact, name in _STRUCTURE.items()}
@@ -200,9 +202,9 @@ class Certificate:
         return replace(self, **known, facts={}, groups=None)
 
     def reestimated(self, **anew: Any) -> Certificate:
-        """Certificate of the same questions with leaves of other rows, of which ``anew`` tells.
+        """Certificate of the same splits with leaves of other rows, described by ``anew``.
 
-        Nothing is proved there: there is no bound. Facts keep what was, for ``structure``.
+        There is no lower bound for these rows. Facts keep the first certificate for ``structure``.
         """
         first = self if self.structure is None else self.structure
         facts = {fact: getattr(first, name) for fact, name in _STRUCTURE.items()}
@@ -214,15 +216,16 @@ class Certificate:
 
     @property
     def sentence(self) -> str:
-        """What was proved, in words."""
+        """The proof in words."""
         if self.structure is not None:
             first = self.structure
             return (
-                "reestimated: the leaves are of other rows than the questions, nothing is proved "
-                f"on them; the questions, of {first.n_samples} rows: {first.sentence}"
+                "reestimated: the leaves were estimated from other rows than the splits, and "
+                "nothing is proven on these rows; status of the splits, on "
+                f"{first.n_samples} rows: {first.sentence}"
             )
         if not self.is_searched:
-            return f"{self.status}, not searched for: nothing is proved"
+            return f"{self.status}, not found by search: nothing is proven"
         over = f"optimal among trees over these {len(self.binary_features)} binary features"
         if self.status == "optimal":
             return over
@@ -232,7 +235,7 @@ class Certificate:
 
     @property
     def numbers(self) -> list[tuple[str, str]]:
-        """The numbers behind it, as (name, value) pairs."""
+        """The numbers of the proof, as (name, value) pairs."""
         return [
             ("objective", f"{self.objective_value:.10g}"),
             ("lower bound", f"{self.lower_bound:.10g}"),
@@ -244,35 +247,35 @@ class Certificate:
 
     @property
     def gap_text(self) -> str:
-        """The gap as users read it: 0 where it is no more than optimal allows."""
+        """The gap as shown to users: 0 if the tree counts as optimal."""
         if self.status == "optimal":
-            return "0 (0 %)"
-        return f"{self.gap:.3g} ({100 * self.relative_gap:.3g} %)"
+            return "0 (0%)"
+        return f"{self.gap:.3g} ({100 * self.relative_gap:.3g}%)"
 
     @property
     def told(self) -> list[tuple[str, str]]:
-        """The remarks, and the guarantee where it is not the gap."""
-        told = list(self.remarks)
+        """The remarks, and the guarantee if it is not the gap."""
+        shown = list(self.remarks)
         if self.status == "reference_optimal":
-            told.append(("guarantee", f"no tree is better by more than {self.guarantee:.6g}"))
-        return told
+            shown.append(("guarantee", f"no tree is better by more than {self.guarantee:.6g}"))
+        return shown
 
 
 def fingerprint(features: NDArray[Any], data: tuple[Any, ...]) -> str:
     """SHA-256 of training rows: the features, and the arrays of ``data``, in their order."""
-    told = sha256()
+    digest = sha256()
     binary = features.dtype != np.float64
-    told.update(repr((features.shape, binary)).encode())
+    digest.update(repr((features.shape, binary)).encode())
     rows = np.packbits(features) if binary else features
     for array in (np.ascontiguousarray(rows), *data):
         if not isinstance(array, np.ndarray):
             continue
         if array.dtype == object:
-            told.update(repr(array.tolist()).encode())
+            digest.update(repr(array.tolist()).encode())
         else:
-            told.update(repr((array.dtype.str, array.shape)).encode())
-            told.update(np.ascontiguousarray(array).view(np.uint8).data)
-    return told.hexdigest()
+            digest.update(repr((array.dtype.str, array.shape)).encode())
+            digest.update(np.ascontiguousarray(array).view(np.uint8).data)
+    return digest.hexdigest()
 
 
 def reporter(

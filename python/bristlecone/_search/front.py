@@ -1,4 +1,4 @@
-"""Fronts: trees of which none is better than another in every cost, and how they are found."""
+"""Pareto fronts: trees of which none is better than another in every cost."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class ParetoPoint:
-    """One tree of a front.
+    """One tree of a Pareto front.
 
     Parameters
     ----------
     costs : tuple of float
-        Its costs, in the order of ``ParetoFront.cost_names``; smaller is better.
+        Costs of the tree, in the order of ``ParetoFront.cost_names``; smaller is better.
     tree : Tree
         The tree, over the binary features of the encoder.
     labels : array of int, shape (tree.n_leaves,)
-        Place of the class that every leaf predicts, left to right.
+        Position of the class that every leaf predicts, left to right.
 
     See Also
     --------
-    ParetoFront : The sequence of them.
+    ParetoFront : The sequence of these points.
 
     Examples
     --------
@@ -53,20 +53,21 @@ class ParetoPoint:
 
 
 class ParetoFront(Sequence[ParetoPoint]):
-    """Trees that do not dominate one another: each is better than any other in some cost.
+    """Pareto front: trees that do not dominate each other.
 
-    A front is a sequence of :class:`ParetoPoint` by ascending first cost. When it is complete,
-    every tree within the limits of the search has a point of the front that is at least as good
-    in every cost; any measure that falls when a cost rises is largest at one of the points.
+    Each tree is better than any other one in some cost. A front is a sequence of
+    :class:`ParetoPoint`, sorted by the first cost. If it is complete, then for every tree within
+    the limits of the search, some point is at least as good in every cost. Any measure that
+    decreases with every cost is therefore largest at one of the points.
 
     Parameters
     ----------
     points : sequence of ParetoPoint
         The points.
     cost_names : sequence of str
-        What the costs are, such as "false positives".
+        Names of the costs, such as "false positives".
     status : {"optimal", "time_limit", "memory_limit", "interrupted"}
-        "optimal" when the front is complete; otherwise these are the points found so far.
+        "optimal" if the front is complete; otherwise these are the points found so far.
 
     Attributes
     ----------
@@ -99,17 +100,17 @@ class ParetoFront(Sequence[ParetoPoint]):
         return np.array(costs, dtype=np.float64).reshape(len(costs), len(self.cost_names))
 
     def best(self, measure: Callable[..., float]) -> ParetoPoint:
-        """The point with the largest measure; of equal ones the first.
+        """Return the point with the largest measure; the first if several are equal.
 
         Parameters
         ----------
         measure : callable
-            Called with the costs of a point, one argument each; must not rise with any of them.
+            Called with the costs of a point, one argument each; must not increase with any of them.
 
         Raises
         ------
         ValueError
-            When the front has no points, or a measure is NaN.
+            If the front has no points, or a measure is NaN.
         """
         if not self.points:
             raise ValueError("the front has no points")

@@ -20,26 +20,26 @@ def relative_gap(objective: float, lower_bound: float) -> float:
 
 @dataclass(frozen=True)
 class SearchProgress:
-    """How far a search is.
+    """Progress of a search.
 
     Parameters
     ----------
     seconds : float
-        Since the search started.
+        Time since the start of the search.
     objective : float
-        Of the best tree so far.
+        Objective of the best tree so far.
     lower_bound : float
         No tree over the binary features is below this.
     n_nodes_explored : int
-        Nodes looked at so far.
+        Number of nodes visited so far.
     share : float or None
-        Share of the search that is done, from the forecast; None without one.
+        Share of the search that is done, by the forecast; None without one.
     seconds_left : float or None
-        What the search is forecast to take yet, if nothing more can be left out.
+        Forecast of the remaining time, if nothing more can be pruned.
 
     See Also
     --------
-    SearchCost : What a search would take, before it starts.
+    SearchCost : Forecast of a search before it starts.
 
     Examples
     --------
@@ -70,30 +70,30 @@ class SearchProgress:
 
 @dataclass(frozen=True)
 class SearchCost:
-    """What a search would take if it ran to the end and nothing could be left out.
+    """Forecast of the time and memory of a complete search that prunes nothing.
 
     Parameters
     ----------
     seconds : float
-        On this machine, reading and encoding the rows included; good to a factor of about two
-        where nothing can be left out.
+        Time on this machine, including reading and encoding the rows. It is accurate to a factor of
+        about two if nothing can be pruned.
     memory : int
-        Bytes of its tables.
+        Memory of the tables of the search, in bytes.
     n_features : int
-        Binary features, without those that equal another one or its complement.
+        Number of binary features, without those that equal another one or its complement.
     n_distinct_rows : int
-        Training rows that differ in the binary features.
+        Number of training rows that differ in the binary features.
     max_depth : int
-        Depth that the parameters, the features and the rows allow.
+        Largest depth that the parameters, the features and the rows allow.
     row_seconds : float
-        The part of ``seconds`` that is in proportion to the number of rows.
+        The part of ``seconds`` that is proportional to the number of rows.
     suggestion : str or None
-        Parameters with which the search would fit its limits; None when it fits as it is, or when
-        nothing smaller was found that fits.
+        Parameters with which the search would stay within its limits. None if it does already, or
+        if no smaller setting was found.
 
     See Also
     --------
-    SearchProgress : How far a search is while it runs.
+    SearchProgress : Progress of a search while it runs.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Small public survival data sets that come with the package.
 
-Where each one comes from, under which terms, and what its columns mean is in ``describe`` and in
-the README beside the files.
+``describe`` returns the source, the terms of use and the meaning of the columns of each data set.
+The README beside the files lists them, too.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _OUTCOME = ("event", "time")
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    """What is known about a data set.
+    """Description of a data set.
 
     Attributes
     ----------
@@ -35,17 +35,17 @@ class DatasetInfo:
     rows, events : int
         Rows, and rows with an event.
     source, licence, citation : str
-        Where the file comes from, its terms, and what to cite.
+        Origin of the file, its terms of use, and the citation.
     changes : str
         How the bundled file differs from its source.
     event, time, time_unit : str
-        What the event is, what the time is counted from, and its unit.
+        Meaning of the event, start of the time, and its unit.
     columns : dict of str to str
         Meaning of every feature, in the order of the columns.
 
     See Also
     --------
-    describe : Gives it by name.
+    describe : Return the description by name.
 
     Examples
     --------
@@ -76,14 +76,14 @@ class Dataset:
     Attributes
     ----------
     X : pandas DataFrame, shape (n, n_columns)
-        Features in the set's own columns.
+        Features, with the column names of the data set.
     y : structured array, shape (n,)
         Fields ``event`` (bool; false is right-censored) and ``time`` (float64).
     info : DatasetInfo
 
     See Also
     --------
-    load : Gives it by name.
+    load : Return the data set by name.
 
     Examples
     --------
@@ -103,11 +103,11 @@ class Dataset:
 
 
 def list_datasets() -> list[str]:
-    """Names that ``load`` knows.
+    """Names of the data sets that ``load`` accepts.
 
     See Also
     --------
-    load : Reads one of them.
+    load : Load one of them.
 
     Examples
     --------
@@ -133,11 +133,11 @@ def describe(name: str) -> DatasetInfo:
     Raises
     ------
     ValueError
-        When there is no set of this name.
+        If there is no data set of this name.
 
     See Also
     --------
-    load : The data themselves.
+    load : Load the data.
 
     Examples
     --------
@@ -170,12 +170,12 @@ def load(name: str) -> Dataset:
     Raises
     ------
     ValueError
-        When there is no set of this name.
+        If there is no data set of this name.
 
     See Also
     --------
-    list_datasets : Names of the sets.
-    describe : Source and terms.
+    list_datasets : Names of the data sets.
+    describe : Source and terms of use.
 
     Examples
     --------
@@ -190,7 +190,7 @@ def load(name: str) -> Dataset:
 
     info = describe(name)
     with (resources.files(__name__) / f"{name}.csv").open("rb") as file:
-        # Only empty cells are missing, and "NA" would be a level.
+        # Only empty cells are missing values; "NA" would be a category.
         frame = pd.read_csv(file, keep_default_na=False, na_values=[""], **correctly_rounded())
     y = outcome(frame["event"], frame["time"])
     return Dataset(frame.drop(columns=list(_OUTCOME)), y, info)

@@ -1,4 +1,4 @@
-"""Fitted trees to take away: text, dictionaries, rules, code, pictures, networks of operators."""
+"""Export fitted trees as text, dictionaries, rules, Graphviz, Python, R, SQL and ONNX."""
 
 from bristlecone.export._document import export_dict
 from bristlecone.export._dot import export_dot

@@ -1,4 +1,4 @@
-"""What the rows of a leaf have in common, column by column, for a program to decide."""
+"""The conditions that the rows of a leaf satisfy, column by column."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Condition", "leaf_conditions", "plain_condition"]
 
 @dataclass(frozen=True, kw_only=True)
 class Condition:
-    """What the path to a leaf asks of one column: all of it must hold.
+    """Conditions of the path to a leaf on one column; all of them must hold.
 
     Parameters
     ----------
@@ -24,15 +24,15 @@ class Condition:
     missing : bool
         Whether rows without a value take the path.
     present : bool
-        Whether rows with a value may.
+        Whether rows with a value may take the path.
     above, at_most : float or None
         Bounds of the value: above < value <= at_most.
     flag : bool or None
-        The boolean that it must be.
+        Required value of a boolean.
     within : tuple or None
-        Categories of which it must be one.
+        Categories that are allowed.
     without : tuple
-        Categories of which it must be none.
+        Categories that are excluded.
     """
 
     column: str
@@ -46,7 +46,7 @@ class Condition:
 
 
 def leaf_conditions(program: Program) -> list[list[Condition]]:
-    """Conditions of every leaf, left to right, in the order in which columns are first asked."""
+    """Conditions of every leaf, left to right, in the order in which columns are first used."""
     tree = program.tree
     paths: list[list[tuple[Decision, bool]]] = [[] for _ in range(tree.node_count)]
     for node, decision in program.decisions.items():
@@ -66,17 +66,17 @@ def _condition(answers: Sequence[tuple[Decision, bool]]) -> Condition:
     bounds = [(decision.bound, yes) for decision, yes in answers if decision.bound is not None]
     flags = {yes for decision, yes in answers if decision.kind == "flag"}
     named = [(decision.levels, yes) for decision, yes in answers if decision.kind == "level"]
-    refused = {level for levels, yes in named if not yes for level in levels}
+    excluded = {level for levels, yes in named if not yes for level in levels}
     within: tuple[Category, ...] | None = None
     for levels, yes in named:
         if yes:
             within = tuple(
-                x for x in levels if x not in refused and (within is None or x in within)
+                x for x in levels if x not in excluded and (within is None or x in within)
             )
     return Condition(
         column=answers[0][0].column,
         missing=all(decision.missing is yes for decision, yes in answers),
-        # No value is missing, both true and false, or in no category that is left.
+        # No value can satisfy these: a flag both true and false, or no category left.
         present=len(flags) < 2
         and within != ()
         and not any(decision.kind == "missing" and yes for decision, yes in answers),
@@ -84,18 +84,18 @@ def _condition(answers: Sequence[tuple[Decision, bool]]) -> Condition:
         at_most=min((bound for bound, yes in bounds if yes), default=None),
         flag=next(iter(flags)) if len(flags) == 1 else None,
         within=within,
-        without=() if within is not None else _in_order(named, refused),
+        without=() if within is not None else _in_order(named, excluded),
     )
 
 
 def _in_order(
-    named: Sequence[tuple[tuple[Category, ...], bool]], refused: set[Category]
+    named: Sequence[tuple[tuple[Category, ...], bool]], excluded: set[Category]
 ) -> tuple[Category, ...]:
-    return tuple(dict.fromkeys(x for levels, _ in named for x in levels if x in refused))
+    return tuple(dict.fromkeys(x for levels, _ in named for x in levels if x in excluded))
 
 
 def plain_condition(condition: Condition) -> dict[str, Any]:
-    """A condition as plain JSON types, without what it does not ask."""
+    """A condition as plain JSON types, without the parts that do not apply."""
     found: dict[str, Any] = {"column": condition.column}
     for name in ("above", "at_most", "flag", "within"):
         value = getattr(condition, name)

@@ -1,4 +1,4 @@
-"""Numbers as other languages read them back to the last bit."""
+"""Decimals that other languages read back exactly."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from fractions import Fraction
 
 __all__ = ["decimal", "is_short"]
 
-# Of the distance to the next float: a decimal farther off than this is too near to the middle.
+# A decimal that is off by more than this share of the distance to the next float is too near to
+# the midpoint of two floats.
 _NEAR = Fraction(49, 100)
-# Integers and powers of ten that are exact in float64, so that their ratio is rounded once.
+# Integers and powers of ten that are exact in float64: their ratio is rounded only once.
 _MOST_DIGITS, _MOST_TENS = 2**53, 22
 
 
 def decimal(value: float) -> str:
-    """Decimal of a finite number that readers of a little error read as it is.
+    """Decimal of a finite number that languages with slightly inexact readers read correctly.
 
-    SQLite and R read into more digits than float64 has and round once more. One in ten thousand of
-    the shortest decimals lies so near to the middle of two floats that this gives the wrong one;
-    those are written with seventeen digits, which never do.
+    SQLite and R read decimals with more digits than float64 has, and round twice. One in ten
+    thousand of the shortest decimals lies so near to the midpoint of two floats that this gives the
+    wrong one. Such numbers are written with seventeen digits, which are always read correctly.
 
     Examples
     --------

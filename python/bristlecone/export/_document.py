@@ -14,7 +14,7 @@ __all__ = ["export_dict"]
 
 
 def export_dict(tree: Any) -> dict[str, Any]:
-    """Nested dictionary of a fitted tree, of plain types ready for JSON.
+    """Return a fitted tree as a nested dictionary of plain types, ready for JSON.
 
     Parameters
     ----------
@@ -23,31 +23,33 @@ def export_dict(tree: Any) -> dict[str, Any]:
     Returns
     -------
     dict
-        Every node has ``node`` (id, as from ``apply``), ``n_samples`` and ``weight``. A split adds
-        ``question`` (such as "age <= 52"), ``yes`` and ``no`` (nodes), and the same for a program:
-        ``column``; ``kind``, which is "at most" (yes where the number, as float64, is at most
-        ``bound``), "level" (yes where the category is one of ``levels``), "flag" or "missing"; and
-        ``missing``, the answer where there is no value. A split of a soft tree has the kind "soft",
-        ``intercept`` and ``coefficients`` by design column (yes where the sum is at least 0), one
-        over features of an encoder of the user's own the kind "own" and ``feature``.
+        Every node has ``node`` (its number, as from ``apply``), ``n_samples`` and ``weight``.
+
+        A split adds ``question`` (its text, such as "age <= 52"), ``yes`` and ``no`` (the nodes
+        below), and the split in a form for programs: ``column``, ``kind`` and ``missing``, the
+        answer for a missing value. ``kind`` is "at most" (yes if the number, as float64, is at most
+        ``bound``), "level" (yes if the category is one of ``levels``), "flag" or "missing". A split
+        of a soft tree has the kind "soft", ``intercept`` and ``coefficients`` by design column (yes
+        if the sum is at least 0). A split on a feature of a custom encoder has the kind "own" and
+        ``feature``.
 
         A leaf of a survival tree adds ``n_events`` and ``event_weight``, ``theta`` (relative
-        hazard), ``median`` (Kaplan–Meier) with ``median_interval`` (95 % confidence limits) and
-        ``model_median`` (of the curve that the tree predicts), each None where it is not reached;
-        of a classifier or policy ``label`` and what is known of every label; of a regressor
-        ``value`` and ``variance``. These are of the leaf's own rows; what ``shrinkage`` predicts in
-        their place is in ``shrunk_theta``, ``shrunk_shares`` or ``shrunk_value``.
+        hazard), ``median`` (Kaplan–Meier) with ``median_interval`` (95% confidence limits) and
+        ``model_median`` (of the predicted curve), each None if it is not reached. A leaf of a
+        classifier or policy adds ``label`` and the statistics of every label; a leaf of a regressor
+        adds ``value`` and ``variance``. These values come from the leaf's own rows. Predictions
+        changed by ``shrinkage`` are in ``shrunk_theta``, ``shrunk_shares`` or ``shrunk_value``.
 
     Raises
     ------
     TypeError
-        For anything but a fitted tree.
+        If ``tree`` is not a fitted tree.
     NotFittedError, InfeasibleError
-        When there is no tree.
+        If there is no tree.
 
     See Also
     --------
-    export_text : The same to be read.
+    export_text : The tree as text for people.
     export_python : A function that predicts.
 
     Examples
@@ -86,7 +88,7 @@ def export_dict(tree: Any) -> dict[str, Any]:
 
 
 def _splits(tree: Any) -> dict[int, dict[str, Any]]:
-    """What every split asks, for a program."""
+    """Every split in a form for programs."""
     structure = tree.tree_
     if isinstance(structure, SoftTree):
         splits = np.sort(structure.splits).tolist()

@@ -18,7 +18,7 @@ _HEAD = f"""digraph tree {{
 
 
 def export_dot(tree: Any) -> str:
-    r"""Fitted tree in the language of Graphviz.
+    r"""Return a fitted tree in the DOT language of Graphviz.
 
     Parameters
     ----------
@@ -27,21 +27,21 @@ def export_dot(tree: Any) -> str:
     Returns
     -------
     str
-        A graph for ``dot -Tsvg`` and its like: questions, "yes" to the left and "no" to the right,
-        and leaves with their number as from ``apply``, their training rows and what they predict,
-        in the colours of the other pictures. Names are data, whatever signs they have.
+        A graph for programs such as ``dot -Tsvg``. Splits have "yes" to the left and "no" to the
+        right. Leaves show their number as from ``apply``, their training rows and their prediction,
+        in the colours of the other pictures. Special characters in names are escaped.
 
     Raises
     ------
     TypeError
-        For anything but a fitted tree.
+        If ``tree`` is not a fitted tree.
     NotFittedError, InfeasibleError
-        When there is no tree.
+        If there is no tree.
 
     See Also
     --------
-    export_text : Plain text.
-    bristlecone.plot.plot_tree : As a picture, with a panel in every leaf.
+    export_text : The tree as plain text.
+    bristlecone.plot.plot_tree : The tree as a picture, with a panel in every leaf.
 
     Examples
     --------
@@ -60,12 +60,12 @@ def export_dot(tree: Any) -> str:
 
 
 def _statements(tree: Any) -> Iterator[str]:
-    structure, questions, colours = tree.tree_, tree.splits_, leaf_colours(tree)
+    structure, splits, colours = tree.tree_, tree.splits_, leaf_colours(tree)
     facts = dict(zip(structure.leaves.tolist(), tree.leaves_.facts(), strict=True))
     edges = []
     for node in range(structure.node_count):
-        if node in questions:
-            yield f"  {node} [label={_quoted(questions[node])}]\n"
+        if node in splits:
+            yield f"  {node} [label={_quoted(splits[node])}]\n"
             for child, answer in (
                 (structure.children_left[node], "yes"),
                 (structure.children_right[node], "no"),

@@ -15,7 +15,7 @@ from bristlecone.export._program import Program, level_texts, program_of, unlike
 
 __all__ = ["export_onnx"]
 
-# Of 2022: what runs now, and for long, understands them.
+# Versions of 2022, which current runtimes support.
 _OPSETS = {"": 17, "ai.onnx.ml": 3}
 _IR_VERSION = 8
 _ROWS = "rows"
@@ -24,50 +24,50 @@ _KINDS: dict[str, type] = {"f": np.float64, "i": np.int64, "u": np.int64, "b": n
 
 
 def export_onnx(tree: Any, *, times: ArrayLike | None = None) -> bytes:
-    """Fitted tree as an ONNX model.
+    """Return a fitted tree as an ONNX model.
 
     Parameters
     ----------
     tree : fitted tree
-        Any but a soft one.
+        Any tree except a soft tree.
     times : sequence of float, shape (n_times,), optional
-        Times at which a survival tree tells survival.
+        Times at which a survival tree predicts survival.
 
     Returns
     -------
     bytes
-        A model for onnxruntime and its like. Its inputs are the columns that the tree asks about,
-        each of shape (n,): numbers and booleans as float64, NaN where missing; categories as text,
-        empty where missing. Its outputs are ``leaf`` (int64, as from ``apply``); of survival trees
-        ``risk`` and, with ``times``, ``survival`` (n, n_times); of classifiers ``label`` and
-        ``probability`` (n, n_classes); of policies ``treatment`` and ``outcome``; else ``value``;
-        of the types of the tree's own predictions and equal to them, to the last bit. The metadata
-        of the model tell the times, classes or treatments of every matrix. An output with the name
-        of an input gets ``_`` at its end; a tree of one leaf asks for the first column, to
-        count its rows.
+        A model for runtimes such as onnxruntime. Its inputs are the columns that the tree uses,
+        each of shape (n,): numbers and booleans as float64, with NaN for missing values; categories
+        as text, empty if missing. A tree of one leaf takes the first column to count the rows.
+
+        Its outputs are ``leaf`` (int64, as from ``apply``); for survival trees ``risk`` and, with
+        ``times``, ``survival`` (n, n_times); for classifiers ``label`` and ``probability``
+        (n, n_classes); for policies ``treatment`` and ``outcome``; for other trees ``value``. Their
+        types and values are those of the tree's predictions, equal to the last bit. An output with
+        the name of an input gets the suffix ``_``. The metadata of the model contain the times,
+        classes or treatments of every matrix.
 
     Raises
     ------
     ImportError
-        Without the package onnx.
+        If the package onnx is not installed.
     TypeError
-        For soft trees, whose splits weigh many columns, and for features of an encoder of the
-        user's own.
+        If ``tree`` is a soft tree, whose splits use many columns, or has a custom encoder.
     NotFittedError, InfeasibleError
-        When there is no tree.
+        If there is no tree.
     ValueError
-        For times that are negative, not finite, given twice or of a tree without survival, and for
-        a column of which the empty text is a category, or in which a number and a text read alike.
+        If ``times`` are negative, not finite or repeated, or the tree does not predict survival; if
+        the empty text is a category of a column; if a number and a text in a column read alike.
 
     See Also
     --------
-    export_python : A function that needs nothing but Python.
+    export_python : A function in plain Python.
 
     Notes
     -----
-    Operator sets 17 and ai.onnx.ml 3 (2022). Columns whose categories are all numbers come as
-    float64; in one that has both kinds the numbers come as text, as Python writes them, True and
-    False as 1 and 0.
+    Operator sets 17 and ai.onnx.ml 3 (2022). A column whose categories are all numbers is float64.
+    If a column has both numbers and texts as categories, pass the numbers as text, as Python writes
+    them, and True and False as 1 and 0.
 
     Examples
     --------
@@ -114,8 +114,8 @@ class _Graph:
         self.constants: list[Any] = []
         self.keys: dict[str, str] = {}
         self._program = program
-        self._columns = program.asked or [program.names[0]]
-        # No column begins like the names of the values in between.
+        self._columns = program.used or [program.names[0]]
+        # Names of intermediate values start with a prefix that no column has.
         self._mark = "/"
         while any(column.startswith(self._mark) for column in self._columns):
             self._mark += "/"
@@ -123,8 +123,8 @@ class _Graph:
         for column, texts in self._texts.items():
             if _ABSENT in texts.values():
                 raise ValueError(
-                    f"export_onnx: the empty text is a category of column {column!r}, and it is "
-                    "what stands for a missing one; rename it"
+                    f"export_onnx: the empty text is a category of column {column!r}, but it "
+                    "stands for a missing value in ONNX; rename the category"
                 )
         self._read_columns()
         position = self._position()
@@ -135,12 +135,12 @@ class _Graph:
                 self.keys[name] = json.dumps(output.keys)
 
     def _read_columns(self) -> None:
-        """Declare the inputs, and number the categories of text: behind them the missing one."""
+        """Declare the inputs and number the text categories; missing values come last."""
         from onnx import TensorProto, helper
 
         for column in self._columns:
             is_text = column in self._texts
-            only_counted = not self._program.asked and self._program.first_is_text
+            only_counted = not self._program.used and self._program.first_is_text
             kind = TensorProto.STRING if is_text or only_counted else TensorProto.DOUBLE
             self.inputs.append(helper.make_tensor_value_info(column, kind, [_ROWS]))
             if is_text:
@@ -177,7 +177,7 @@ class _Graph:
         column = decision.column
         if column in self._texts:
             answers = [level in decision.levels for level in self._texts[column]]
-            # Of a category that was not seen in training, -1, the last.
+            # A category that was not seen in training has the number -1, the last.
             table = self._constant(np.array([*answers, decision.missing, False]))
             return self._add("Gather", [table, self._code(column)])
         answer = ""
@@ -220,7 +220,7 @@ class _Graph:
 
 
 def _of_objects(values: NDArray[Any]) -> NDArray[Any]:
-    """Labels as an array of their own type: text, or numbers."""
+    """Labels as an array of text or of numbers."""
     found = np.array(values.tolist())
     kind = _KINDS.get(found.dtype.kind)
     return found.astype(object if kind is None else kind)

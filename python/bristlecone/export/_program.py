@@ -1,4 +1,4 @@
-"""What every export writes down: the decisions of a tree, and what its leaves predict."""
+"""The content of every export: the decisions of a tree, and the predictions of its leaves."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ Value = str | bool | int | float
 
 @dataclass(frozen=True, eq=False)
 class Output:
-    """What is predicted under one name.
+    """One named prediction.
 
     Parameters
     ----------
     name : str
         "leaf", "risk", "survival", "label", "probability", "treatment", "outcome" or "value".
     values : array, shape (n_leaves,) or (n_leaves, n_keys)
-        By leaf, left to right.
+        Values by leaf, left to right.
     keys : tuple of str
-        What the columns of a matrix are for, such as times or classes.
+        Names of the columns of a matrix, such as times or classes.
     """
 
     name: str
@@ -49,20 +49,20 @@ class Output:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """A tree as a program: decisions on the way to a leaf, and what is known there.
+    """A tree as a program: decisions on the way to a leaf, and the values there.
 
     Parameters
     ----------
     tree : Tree
-        Its structure.
+        Structure of the tree.
     decisions : dict of int to Decision
         By node id.
     outputs : tuple of Output
-        Of the leaves, their number first.
+        Outputs of the leaves; the first is the leaf number.
     levels : dict of str to tuple
-        Every category that the columns of categories had in training.
+        Every category in training, by categorical column.
     names : tuple of str
-        Names of all columns of ``X``. A tree of a single leaf asks about none of them.
+        Names of all columns of ``X``. A tree of a single leaf uses none of them.
     first_is_text : bool
         Whether the first column holds text.
     """
@@ -80,30 +80,28 @@ class Program:
         return [column for output in self.outputs for column in output.columns()]
 
     @property
-    def asked(self) -> list[str]:
-        """Columns that are asked about."""
+    def used(self) -> list[str]:
+        """Columns that the tree uses."""
         return list(dict.fromkeys(decision.column for decision in self.decisions.values()))
 
 
 def program_of(tree: Any, what: str, times: ArrayLike | None = None) -> Program:
-    """The program of a fitted tree; ``what`` is the export that asks for it.
+    """The program of a fitted tree; ``what`` names the export in messages.
 
     Raises
     ------
     TypeError
-        For anything but a fitted tree, for soft trees, and for features of an encoder of the
-        user's own.
+        If ``tree`` is not a fitted tree, is a soft tree or has a custom encoder.
     NotFittedError, InfeasibleError
-        When there is no tree.
+        If there is no tree.
     ValueError
-        For times that are negative, not finite or given twice, and for times of a tree that does
-        not predict survival.
+        If ``times`` are negative, not finite or repeated, or the tree does not predict survival.
     """
     fitted = check_tree(tree, what)
     if not isinstance(fitted.tree_, Tree):
         raise TypeError(
-            f"{what} writes splits about single columns, and leaves that predict the same for all "
-            f"their rows; a {type(tree).__name__} has neither"
+            f"{what} needs splits on single columns and one prediction per leaf; a "
+            f"{type(tree).__name__} has neither"
         )
     try:
         decisions = tree_decisions(fitted.encoder_, fitted.tree_)
@@ -134,9 +132,9 @@ def _column_names(tree: Any) -> tuple[str, ...]:
 def unlike(
     names: Iterable[str], taken: Iterable[str], read: Callable[[str], str] = str
 ) -> tuple[str, ...]:
-    """Names that differ from those that are taken and from each other, by ``_`` at their ends.
+    """Names made different from ``taken`` and from each other by appending ``_``.
 
-    ``read`` is how the language reads a name, such as without regard to case.
+    ``read`` is how the language reads a name, for example ignoring case.
     """
     known = set(map(read, taken))
     found = []
@@ -150,7 +148,9 @@ def unlike(
 
 def _outputs(tree: FittedTree, what: str, times: ArrayLike | None) -> list[Output]:
     if times is not None and tree.leaves_.compared != "survival":
-        raise ValueError(f"{what}: a {type(tree).__name__} predicts no survival at times")
+        raise ValueError(
+            f"{what}: times needs a tree that predicts survival; got a {type(tree).__name__}"
+        )
     return [Output(*one) for one in tree.leaves_.outputs(_named_times(times))]
 
 
@@ -166,15 +166,15 @@ def _named_times(times: ArrayLike | None) -> dict[str, float]:
 
 
 def level_texts(program: Program, what: str) -> dict[str, dict[Category, str]]:
-    """Texts of the levels of every column that holds text, for languages whose columns have a type.
+    """Texts of the levels of every text column, for languages whose columns have a type.
 
-    A column whose categories are all numbers is not in it. Where there are both kinds, its numbers
-    are written as Python does, and True and False as the numbers that they equal, 1 and 0.
+    Columns whose categories are all numbers are left out. If a column has both kinds, its numbers
+    are written as in Python, and True and False as 1 and 0.
 
     Raises
     ------
     ValueError
-        When a number and a text would read alike; ``what`` is the export that asks.
+        If a number and a text would read alike; ``what`` names the export in the message.
     """
     found = {}
     for column, levels in program.levels.items():
@@ -183,7 +183,7 @@ def level_texts(program: Program, what: str) -> dict[str, dict[Category, str]]:
         texts = {level: _text(level) for level in levels}
         if len(set(texts.values())) < len(texts):
             raise ValueError(
-                f"{what}: column {column!r} has a number and a text among its categories that read "
+                f"{what}: column {column!r} has a number and a text as categories that read "
                 "alike; rename one of them"
             )
         found[column] = texts

@@ -1,4 +1,4 @@
-"""Trees as a Python function that needs nothing but Python."""
+"""Trees as a Python function without dependencies."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bristlecone.export._program import program_of
 
 __all__ = ["export_python"]
 
-_HEAD = '''"""A fitted tree, written by bristlecone {version}; it needs nothing but Python.
+_HEAD = '''"""A fitted tree, written by bristlecone {version}; it needs no package.
 
 ``predict`` takes one row, a mapping from the names of the columns to their values.
 """
@@ -38,44 +38,44 @@ _HELPERS = {
 }
 
 _PREDICT = '''def predict(row):
-    """Leaf and predictions of a row; a value may be None or NaN, but no column may be absent."""
+    """Leaf and predictions of a row; values may be None or NaN; every column must be present."""
     node = 0
 {splits}    return {{"leaf": node, **LEAVES[node]}}
 '''
 
 
 def export_python(tree: Any, *, times: ArrayLike | None = None) -> str:
-    """Fitted tree as Python source that needs neither this package nor any other.
+    """Return a fitted tree as Python source that needs neither this package nor any other.
 
     Parameters
     ----------
     tree : fitted tree
-        Any but a soft one.
+        Any tree except a soft tree.
     times : sequence of float, shape (n_times,), optional
-        Times at which a survival tree tells survival.
+        Times at which a survival tree predicts survival.
 
     Returns
     -------
     str
-        A module with a function ``predict(row)``: from a mapping of column names to values to a
-        dictionary with ``leaf`` (as from ``apply``); of survival trees ``risk`` and ``survival_T``
-        for every time T; of classifiers ``label`` and ``probability_CLASS``; of policies
-        ``treatment`` and ``outcome_TREATMENT``; else ``value``. All are equal, to the last bit, to
-        what the tree predicts. Columns that the tree does not ask about may be absent.
+        A module with a function ``predict(row)``. It takes a mapping from column names to values
+        and returns a dictionary with ``leaf`` (as from ``apply``); for survival trees ``risk`` and
+        ``survival_T`` for every time T; for classifiers ``label`` and ``probability_CLASS``; for
+        policies ``treatment`` and ``outcome_TREATMENT``; for other trees ``value``. All are equal
+        to the predictions of the tree, to the last bit. Columns that the tree does not use may be
+        absent.
 
     Raises
     ------
     TypeError
-        For soft trees, whose splits weigh many columns, and for features of an encoder of the
-        user's own.
+        If ``tree`` is a soft tree, whose splits use many columns, or has a custom encoder.
     NotFittedError, InfeasibleError
-        When there is no tree.
+        If there is no tree.
     ValueError
-        For times that are negative, not finite, given twice or of a tree without survival.
+        If ``times`` are negative, not finite or repeated, or the tree does not predict survival.
 
     See Also
     --------
-    export_sql : The same where the rows are.
+    export_sql : SQL that predicts inside a database.
     export_dict : The tree as data.
 
     Examples
@@ -89,13 +89,13 @@ def export_python(tree: Any, *, times: ArrayLike | None = None) -> str:
     ({'leaf': 1, 'value': 2.0}, {'leaf': 1, 'value': 2.0})
     """
     program = program_of(tree, "export_python", times)
-    structure, questions = program.tree, tree.splits_
+    structure, splits_of = program.tree, tree.splits_
     splits = []
     for node, decision in program.decisions.items():
         yes, no = structure.children_left[node], structure.children_right[node]
         splits.append(
-            f"    if node == {node}:  # {_comment(questions[node])}\n"
-            f"        node = {yes} if {_asked(decision)} else {no}\n"
+            f"    if node == {node}:  # {_comment(splits_of[node])}\n"
+            f"        node = {yes} if {_call(decision)} else {no}\n"
         )
     names, columns = zip(*program.columns, strict=True)
     leaves = "".join(
@@ -111,7 +111,7 @@ def export_python(tree: Any, *, times: ArrayLike | None = None) -> str:
     return "\n\n".join(part.rstrip("\n") + "\n" for part in parts)
 
 
-def _asked(decision: Decision) -> str:
+def _call(decision: Decision) -> str:
     """A call of one of the helpers."""
     value, missing = f"row[{decision.column!r}]", decision.missing
     if decision.kind == "missing":
@@ -132,5 +132,5 @@ def _needed(decisions: Collection[Decision]) -> list[str]:
 
 
 def _comment(text: str) -> str:
-    """Text that stays on its line."""
+    """Text without line breaks."""
     return "".join(sign if sign.isprintable() else " " for sign in text)

@@ -20,40 +20,39 @@ _PLAIN = re.compile(r"[a-z][a-z0-9_]*")
 
 
 def export_r(tree: Any, *, times: ArrayLike | None = None) -> str:
-    """Fitted tree as R code over dplyr.
+    """Return a fitted tree as R code that uses dplyr.
 
     Parameters
     ----------
     tree : fitted tree
-        Any but a soft one.
+        Any tree except a soft tree.
     times : sequence of float, shape (n_times,), optional
-        Times at which a survival tree tells survival.
+        Times at which a survival tree predicts survival.
 
     Returns
     -------
     str
-        A function ``predict_tree(data)``, to be read by ``source``, that adds columns to a data
-        frame: ``leaf`` (as from ``apply``) by ``dplyr::case_when``; of survival trees ``risk`` and
-        ``survival_T`` for every time T; of classifiers ``label`` and ``probability_CLASS``; of
-        policies ``treatment`` and ``outcome_TREATMENT``; else ``value``. A name that a column of
-        the training data has gets ``_`` at its end. NA is missing; factors, text, logicals and
-        numbers are taken as they are. Numbers are equal to the last bit: long
-        ones are hexadecimal, since not every R reads long decimals so.
+        A function ``predict_tree(data)`` for R's ``source``. It adds columns to a data frame:
+        ``leaf`` (as from ``apply``) by ``dplyr::case_when``; for survival trees ``risk`` and
+        ``survival_T`` for every time T; for classifiers ``label`` and ``probability_CLASS``; for
+        policies ``treatment`` and ``outcome_TREATMENT``; for other trees ``value``. If a column of
+        the training data has the same name, the suffix ``_`` is added. NA is a missing value.
+        Factors, text, logicals and numbers need no conversion. Numbers are equal to the last bit;
+        long ones are hexadecimal because some versions of R read long decimals inexactly.
 
     Raises
     ------
     TypeError
-        For soft trees, whose splits weigh many columns, and for features of an encoder of the
-        user's own.
+        If ``tree`` is a soft tree, whose splits use many columns, or has a custom encoder.
     NotFittedError, InfeasibleError
-        When there is no tree.
+        If there is no tree.
     ValueError
-        For times that are negative, not finite, given twice or of a tree without survival, names or
-        categories with a NUL character, and a column in which a number and a text read alike.
+        If ``times`` are negative, not finite or repeated, or the tree does not predict survival; if
+        a name or category has a NUL character; if a number and a text in a column read alike.
 
     See Also
     --------
-    export_sql : The same where the rows are.
+    export_sql : SQL that predicts inside a database.
     export_rules : The conditions as a table.
 
     Examples
@@ -87,8 +86,8 @@ def export_r(tree: Any, *, times: ArrayLike | None = None) -> str:
     parts = [f"    {leaf_name} = dplyr::case_when(\n{cases}\n    )"]
     chosen = f"match({leaf_name}, c({', '.join(map(_literal, leaves))}))"
     for name, column in zip(names, columns, strict=True):
-        told = ", ".join(map(_literal, column))
-        parts.append(f"    {_name(name)} = c({told})[{chosen}]")
+        values = ", ".join(map(_literal, column))
+        parts.append(f"    {_name(name)} = c({values})[{chosen}]")
     listed = ",\n".join(parts)
     return f"predict_tree <- function(data) {{\n  dplyr::mutate(\n    data,\n{listed}\n  )\n}}\n"
 
@@ -99,11 +98,11 @@ def _condition(condition: Condition, texts: dict[Category, str] | None) -> str:
     if not condition.present:
         return f"is.na({column})" if condition.missing else "FALSE"
     parts = [*_parts(condition, column, texts)]
-    asked = " & ".join(parts) or f"!is.na({column})"
+    test = " & ".join(parts) or f"!is.na({column})"
     if condition.missing:
-        return f"({asked} | is.na({column}))"
-    # An NA is in no list of levels, so that without one it would take the path.
-    return f"!is.na({column}) & {asked}" if condition.without else asked
+        return f"({test} | is.na({column}))"
+    # NA is in no list of levels, so it would take the path without this test.
+    return f"!is.na({column}) & {test}" if condition.without else test
 
 
 def _parts(condition: Condition, column: str, texts: dict[Category, str] | None) -> Iterator[str]:
@@ -115,8 +114,8 @@ def _parts(condition: Condition, column: str, texts: dict[Category, str] | None)
     for negated, levels in (("", condition.within), ("!", condition.without)):
         if levels:
             given = [_literal(level if texts is None else texts[level]) for level in levels]
-            asked = f"{column} %in% c({', '.join(given)})"
-            yield f"!({asked})" if negated else asked
+            test = f"{column} %in% c({', '.join(given)})"
+            yield f"!({test})" if negated else test
 
 
 def _literal(value: Value | None) -> str:
@@ -135,13 +134,15 @@ def _literal(value: Value | None) -> str:
 
 
 def _sign(sign: str) -> str:
-    """A sign of a text; beyond ASCII by its number, so that no encoding of the file matters."""
+    """One character; outside ASCII as its number, so the encoding of the file does not matter."""
     if sign in '"\\':
         return f"\\{sign}"
     if " " <= sign <= "~":
         return sign
     if sign == "\0":
-        raise ValueError("export_r: a name or category has a NUL character, which R cannot have")
+        raise ValueError(
+            "export_r: a name or category has a NUL character, which R does not support"
+        )
     return f"\\U{{{ord(sign):X}}}"
 
 

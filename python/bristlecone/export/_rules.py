@@ -18,50 +18,49 @@ __all__ = ["export_rules"]
 
 
 def export_rules(tree: Any, *, times: ArrayLike | None = None) -> Any:
-    """Leaves of a fitted tree as a table: the rule of each, in words and for programs.
+    """Return the leaves of a fitted tree as a table of rules, in words and for programs.
 
     Parameters
     ----------
     tree : fitted tree
-        Any but a soft one.
+        Any tree except a soft tree.
     times : sequence of float, shape (n_times,), optional
-        Times at which a survival tree tells survival.
+        Times at which a survival tree predicts survival.
 
     Returns
     -------
     DataFrame
-        Of the library of ``X`` in ``fit``, of pandas if ``X`` was an array. One row per
-        leaf, left to right, with the columns
+        From the library of ``X`` in ``fit``, or pandas if ``X`` was an array. One row per leaf,
+        left to right, with the columns
 
         * ``leaf``: its number, as from ``apply``;
         * ``rule``: in words, as in ``leaf_table``;
         * ``n_samples``, ``weight``: training rows;
-        * the predictions: of survival trees ``risk`` and ``survival_T`` for every time T, of
-          classifiers ``label`` and ``probability_CLASS``, of policies ``treatment`` and
-          ``outcome_TREATMENT``, else ``value``;
+        * the predictions: for survival trees ``risk`` and ``survival_T`` for every time T, for
+          classifiers ``label`` and ``probability_CLASS``, for policies ``treatment`` and
+          ``outcome_TREATMENT``, for other trees ``value``;
         * ``where``: the same rule in SQL, for a WHERE clause (see Notes of ``export_sql``);
-        * ``conditions``: the same as JSON, a list with one object per column: ``column``; what a
-          value must be, ``above`` < value <= ``at_most``, ``flag``, ``within`` or ``without`` some
-          categories, each only where it is asked; ``present``, whether rows with such a value are
-          in the leaf; ``missing``, whether rows without a value are.
+        * ``conditions``: the same rule as JSON, a list with one object per column: ``column``; the
+          conditions on a value that apply, ``above`` < value <= ``at_most``, ``flag``, or
+          categories it is ``within`` or ``without``; ``present``, whether rows with such a value
+          are in the leaf; ``missing``, whether rows without a value are.
 
-        Every row is in exactly one leaf. ``leaf_table`` has what else is known of them.
+        Every row is in exactly one leaf. ``leaf_table`` returns more statistics of the leaves.
 
     Raises
     ------
     TypeError
-        For soft trees, whose splits weigh many columns, and for features of an encoder of the
-        user's own.
+        If ``tree`` is a soft tree, whose splits use many columns, or has a custom encoder.
     NotFittedError, InfeasibleError
-        When there is no tree.
+        If there is no tree.
     ValueError
-        For times that are negative, not finite, given twice or of a tree without survival, and for
-        names or categories that SQL cannot write.
+        If ``times`` are negative, not finite or repeated, or the tree does not predict survival; if
+        a name or category cannot be written in SQL.
 
     See Also
     --------
     export_sql : One expression for all leaves.
-    export_dict : The tree itself as data.
+    export_dict : The tree as a dictionary.
 
     Examples
     --------

@@ -20,9 +20,9 @@ __all__ = ["export_sql", "where_clauses"]
 
 _DIALECTS = ("ansi", "duckdb", "mysql", "postgresql", "sqlite")
 _PLAIN = re.compile(r"[a-z][a-z0-9_]*")
-# Whole numbers from here on are compared as float64: not every database does so by itself.
+# Larger whole numbers are cast to float64, because some databases do not compare them as float64.
 _WHOLE = 2.0**53
-# PostgreSQL cuts longer names, with a notice and no error.
+# PostgreSQL truncates longer names with a notice, not an error.
 _LONGEST_IN_POSTGRESQL = 63
 
 
@@ -33,52 +33,51 @@ def export_sql(
     table: str | Sequence[str] | None = None,
     dialect: str = "ansi",
 ) -> str:
-    """Fitted tree as SQL that a database runs where the rows are.
+    """Return a fitted tree as SQL that predicts inside a database.
 
     Parameters
     ----------
     tree : fitted tree
-        Any but a soft one.
+        Any tree except a soft tree.
     times : sequence of float, shape (n_times,), optional
-        Times at which a survival tree tells survival.
+        Times at which a survival tree predicts survival.
     table : str or sequence of str, optional
         Name of the table, or its parts ("schema", "table"); they are quoted.
     dialect : {"ansi", "duckdb", "mysql", "postgresql", "sqlite"}, default="ansi"
-        "ansi" runs on DuckDB, PostgreSQL and SQLite, and on any database that quotes names by ``"``
-        and text by ``'``, in which a backslash is a sign like others, and that casts booleans to
-        integers.
-        "duckdb" takes NaN for missing, too.
-        "mysql" is for MySQL and MariaDB: names are quoted by ```` ` ````, and text is compared sign
-        by sign, where these databases take "a", "A" and "a " for the same.
+        "ansi" runs on DuckDB, PostgreSQL and SQLite. It also runs on any database that quotes names
+        with ``"`` and text with ``'``, treats a backslash as an ordinary character and casts
+        booleans to integers.
+        "duckdb" also treats NaN as missing.
+        "mysql" is for MySQL and MariaDB. Names are quoted with ```` ` ````, and text is compared
+        exactly; by default these databases treat "a", "A" and "a " as equal.
         "postgresql" compares values of an enumerated type as text, and predicts numbers as
-        ``double precision``, where "ansi" gives ``numeric``.
-        "sqlite" quotes names by ```` ` ````, so that one that is no column of the table is an
-        error; SQLite takes ``"name"`` for a text then.
+        ``double precision`` instead of ``numeric``.
+        "sqlite" quotes names with ```` ` ````, so a name that is not a column of the table is an
+        error; SQLite would treat ``"name"`` as a text.
 
     Returns
     -------
     str
-        Without ``table`` expressions separated by commas, ``CASE ... END AS leaf, ...``; with it
-        a SELECT of all columns of the table and these: ``leaf`` (as from ``apply``); of survival
-        trees ``risk`` and ``survival_T`` for every time T; of classifiers ``label`` and
-        ``probability_CLASS``; of policies ``treatment`` and ``outcome_TREATMENT``; else ``value``.
-        A name that a column of the training data has, or an earlier prediction, in upper or lower
-        case, gets as many ``_`` at its end as it takes to differ: ``leaf_``. If the table has
-        further columns, see that none of them has the name of a prediction.
-        A prediction that is not finite is NULL.
+        Without ``table``, expressions separated by commas, ``CASE ... END AS leaf, ...``. With
+        ``table``, a SELECT of all columns of the table and these expressions: ``leaf`` (as from
+        ``apply``); for survival trees ``risk`` and ``survival_T`` for every time T; for classifiers
+        ``label`` and ``probability_CLASS``; for policies ``treatment`` and ``outcome_TREATMENT``;
+        for other trees ``value``. If a column of the training data or an earlier prediction has the
+        same name, ignoring case, the suffix ``_`` is added until it differs: ``leaf_``. If the
+        table has further columns, make sure that none of them has the name of a prediction. A
+        prediction that is not finite is NULL.
 
     Raises
     ------
     TypeError
-        For soft trees, whose splits weigh many columns, and for features of an encoder of the
-        user's own.
+        If ``tree`` is a soft tree, whose splits use many columns, or has a custom encoder.
     NotFittedError, InfeasibleError
-        When there is no tree.
+        If there is no tree.
     ValueError
-        For an unknown dialect, an empty name of a table, times that are negative, not finite, given
-        twice or of a tree without survival, names or categories with a NUL character, a column
-        in which a number and a text read alike (it is named), and predictions whose names
-        PostgreSQL would cut to the same 63 bytes.
+        If the dialect is unknown or the name of the table empty; if ``times`` are negative, not
+        finite or repeated, or the tree does not predict survival; if a name or category has a NUL
+        character; if a number and a text in a column read alike; if PostgreSQL would truncate the
+        names of two predictions to the same 63 bytes.
 
     See Also
     --------
@@ -87,10 +86,10 @@ def export_sql(
 
     Notes
     -----
-    NULL is missing, and goes where the tree sends it. A flag is true where it is TRUE or 1: its
-    column may be boolean or hold integers. Numbers are written so that they are read back to the
-    last bit, except that SQLite may miss it below 1e-290; thresholds are compared as float64.
-    A column that has both numbers and text as categories is compared as text.
+    NULL is a missing value and takes the same path as in the tree. A flag is true if it is TRUE or
+    1: its column may be boolean or integer. Numbers are read back to the last bit, except that
+    SQLite may be off by one bit below 1e-290. Thresholds are compared as float64. A column with
+    both numbers and text as categories is compared as text.
 
     Examples
     --------
@@ -159,15 +158,15 @@ def _check_lengths(names: Sequence[str]) -> None:
         other = cut.setdefault(name.encode()[:_LONGEST_IN_POSTGRESQL], name)
         if other is not name:
             raise ValueError(
-                f"export_sql: PostgreSQL cuts names to {_LONGEST_IN_POSTGRESQL} bytes, which makes "
-                f"{other!r} and {name!r} the same; rename the labels"
+                f"export_sql: PostgreSQL truncates names to {_LONGEST_IN_POSTGRESQL} bytes, which "
+                f"makes {other!r} and {name!r} the same; rename the labels"
             )
 
 
 def _output(where: Sequence[str], values: Sequence[Value], dialect: str) -> str:
-    """What the leaves predict under one name."""
+    """Expression for one prediction."""
     case = _case(where, [_literal(value, dialect) for value in values])
-    # There a number with an exponent is a decimal, which may have hundreds of digits.
+    # PostgreSQL reads a number with an exponent as a decimal, which may have hundreds of digits.
     if dialect == "postgresql" and any(isinstance(value, float) for value in values):
         return f"CAST({case} AS DOUBLE PRECISION)"
     return case
@@ -195,7 +194,7 @@ def _clause(
     parts = [*_numbers(condition, column, dialect), *_levels(condition, column, texts, dialect)]
     if condition.missing:
         return f"({' AND '.join(parts)} OR {absent})"
-    # NaN is greater than every number and unlike all of them.
+    # In DuckDB NaN is greater than every number.
     if has_nan and condition.at_most is None and condition.flag is not True:
         parts.append(f"NOT {nan}")
     return " AND ".join(parts) or f"{column} IS NOT NULL"
@@ -217,21 +216,21 @@ def _levels(
         if not levels:
             continue
         if texts is not None:
-            asked = _as_text(column, texts, dialect)
+            value = _as_text(column, texts, dialect)
             literals = [_literal(texts[level], dialect) for level in levels]
         else:
-            # A column of booleans, perhaps.
+            # The column may be boolean.
             has_flags = any(isinstance(level, bool) for level in levels)
-            asked = _as_integer(column, dialect) if has_flags else column
+            value = _as_integer(column, dialect) if has_flags else column
             literals = [_literal(level) for level in levels]
         if len(literals) == 1:
-            yield f"{asked} {'<>' if negated else '='} {literals[0]}"
+            yield f"{value} {'<>' if negated else '='} {literals[0]}"
         else:
-            yield f"{asked} {negated}IN ({', '.join(literals)})"
+            yield f"{value} {negated}IN ({', '.join(literals)})"
 
 
 def _as_float(column: str, dialect: str) -> str:
-    # CAST has other names for float64 in MySQL than in MariaDB.
+    # MySQL and MariaDB have different names for float64 in CAST.
     return f"({column} + 0e0)" if dialect == "mysql" else f"CAST({column} AS DOUBLE PRECISION)"
 
 
@@ -242,7 +241,7 @@ def _as_integer(column: str, dialect: str) -> str:
 
 def _as_text(column: str, texts: dict[Category, str], dialect: str) -> str:
     if dialect == "mysql":
-        # Bytes, which no collation compares; of numbers, their decimals.
+        # Bytes are compared without a collation; numbers are compared as decimals.
         return f"CAST(CONVERT({column} USING utf8mb4) AS BINARY)"
     if dialect == "postgresql" or not all(isinstance(level, str) for level in texts):
         return f"CAST({column} AS VARCHAR)"
@@ -252,20 +251,20 @@ def _as_text(column: str, texts: dict[Category, str], dialect: str) -> str:
 def _literal(value: Value | None, dialect: str = "ansi") -> str:
     if isinstance(value, str):
         if dialect == "mysql" and ("\\" in value or not value.isascii()):
-            # Bytes: what a backslash and other signs mean depends on the mode and the connection.
+            # As bytes, because the meaning of a backslash depends on the mode and the connection.
             return f"CONVERT(x'{_without_nul(value).encode().hex()}' USING utf8mb4)"
         return "'" + _without_nul(value).replace("'", "''") + "'"
     if isinstance(value, float):
         if not math.isfinite(value):
             return "NULL"
         text = decimal(value).removesuffix(".0")
-        # With an exponent it is a float64, not a number of so many decimals.
+        # The exponent makes it a float64 instead of a decimal number.
         return text if "e" in text else f"{text}e0"
     return "NULL" if value is None else str(int(value))
 
 
 def _name(name: str, dialect: str = "ansi") -> str:
-    # SQLite takes a name in quotes that is no column for a text; in grave accents it does not.
+    # SQLite treats a name in double quotes that is not a column as a text; in backquotes it fails.
     quote = "`" if dialect in ("mysql", "sqlite") else '"'
     return quote + _without_nul(name).replace(quote, quote * 2) + quote
 
@@ -276,5 +275,5 @@ def _alias(name: str, dialect: str) -> str:
 
 def _without_nul(text: str) -> str:
     if "\0" in text:
-        raise ValueError(f"export_sql: {text!r} has a NUL character, which SQL cannot write")
+        raise ValueError(f"export_sql: {text!r} has a NUL character, which SQL does not support")
     return text

@@ -13,7 +13,7 @@ __all__ = ["export_text"]
 
 
 def export_text(tree: Any) -> str:
-    """Fitted tree as text, one line per node.
+    """Return a fitted tree as text, with one line per node.
 
     Parameters
     ----------
@@ -22,24 +22,24 @@ def export_text(tree: Any) -> str:
     Returns
     -------
     str
-        Questions and, per leaf, its number as from ``apply``, its training rows (with their
-        weight, if they have weights) and what it predicts; of a survival tree the Kaplan–Meier
-        median with its 95 % confidence interval, "-" where a limit is not reached. A last line for
-        columns that are asked about and had missing values in training. A soft split shows its
-        largest weights, each over the range of its column in training. ASCII but for the names of
-        columns, categories and labels.
+        The splits and leaves. A leaf shows its number as from ``apply``, its training rows (and
+        their weight, if there are weights) and its prediction: for a survival tree the Kaplan–Meier
+        median with its 95% confidence interval, with "-" for a limit that is not reached. If
+        columns in the tree had missing values in training, a last line lists them. A soft split
+        shows its largest weights, each over the range of its column in training. Everything except
+        the names of columns, categories and labels is ASCII.
 
     Raises
     ------
     TypeError
-        For anything but a fitted tree.
+        If ``tree`` is not a fitted tree.
     NotFittedError, InfeasibleError
-        When there is no tree.
+        If there is no tree.
 
     See Also
     --------
-    export_dict : The same as plain types.
-    bristlecone.report.html_report : As a page.
+    export_dict : The tree as a dictionary of plain types.
+    bristlecone.report.html_report : The tree as a page.
 
     Examples
     --------

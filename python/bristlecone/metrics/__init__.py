@@ -6,13 +6,13 @@ AISTATS 2024): every row with time >= t is at risk in the censoring distribution
 censoring at the same time are not compared, and tied predictions are worth 0 in the AUC.
 
 Outcomes (``survival_train``, ``survival_test``) come in every form that ``fit`` takes, see
-:func:`bristlecone.outcome`; one of them may stand in place of ``event`` and ``time``. Delayed entry
-is allowed in the training sample, whose risk sets then follow it, and in the concordance indices
-without censoring weights. Predictions belong to the outcomes by position: a pandas index that tells
-another order is refused. Rows to score may have weights wherever the definition allows (tests, of
-calibration and between groups, do not). Where a value is not defined (no comparable pair, one class
-only, G zero or unknown where it is needed) there is a ValueError that says so, never a NaN.
-Scorers, which cross-validation takes, end their window there instead.
+:func:`bristlecone.outcome`. You can also pass one outcome in place of ``event`` and ``time``.
+Delayed entry is allowed in the training sample, whose risk sets account for it, and in the
+concordance indices without censoring weights. Predictions are matched to outcomes by position;
+pandas indices in a different order raise an error. The rows to score may have weights, except in
+the tests (of calibration and between groups). If a value is not defined (no comparable pair, one
+class only, G zero or unknown at a time that matters), a ValueError gives the reason; a metric never
+returns NaN. Scorers for cross-validation end their time window before such a time instead.
 """
 
 from bristlecone.metrics._auc import cumulative_dynamic_auc

@@ -23,8 +23,9 @@ def cumulative_dynamic_auc(
 ) -> tuple[NDArray[np.float64], float]:
     """Area under the ROC curve at given times, and its mean over time.
 
-    At t the cases are the rows with an event up to t, weighted by 1/G(t_i), the controls the rows
-    with t_i > t. O(n · n_times) after sorting; a two-dimensional estimate is sorted per time.
+    At time t, the cases are the rows with an event up to t, weighted by 1/G(t_i); the controls are
+    the rows with t_i > t. O(n · n_times) after sorting; a two-dimensional estimate is sorted at
+    each time.
 
     Parameters
     ----------
@@ -33,25 +34,24 @@ def cumulative_dynamic_auc(
     survival_test : structured array, DataFrame or pair (event, time), n rows
         Outcomes of the rows to rank; their Kaplan–Meier curve S weighs the mean.
     estimate : array-like of shape (n,) or (n, n_times)
-        Risk score, higher = earlier event; for predictions that depend on time one column per time
+        Risk score, higher = earlier event. If predictions depend on time, pass one column per time
         (the cumulative hazard, or 1 − S).
     times : array-like of shape (n_times,)
         Strictly ascending.
     tied_tol : float, default=1e-8
-        Estimates of one rank: neighbours in sorted order that differ by at most this; 0 for
-        equality.
+        Neighbours in sorted order that differ by at most this are tied; 0 ties only equal values.
     ties : {"sksurv", "paper"}, default="sksurv"
-        With "sksurv" a tied pair is worth one half and the mean starts at S = 1. With "paper" it is
-        worth nothing (OSST eq. 47), the mean starts at ``times[0]`` (eq. 48), and the risk
-        sets of G are as in :func:`bristlecone.curves.censoring_survival`.
+        With "sksurv" a tied pair counts 0.5, and the mean starts at S = 1. With "paper" it counts 0
+        (OSST eq. 47), the mean starts at ``times[0]`` (eq. 48), and the risk sets of G are as in
+        :func:`bristlecone.curves.censoring_survival`.
 
     Returns
     -------
     auc : ndarray of shape (n_times,)
         Area at each time.
     mean_auc : float
-        Mean of ``auc`` weighted by the decrease of S up to each time from the one before. For a
-        single time its area.
+        Mean of ``auc``, each value weighted by the decrease of S since the time before. For a
+        single time, its area.
 
     Raises
     ------
@@ -117,6 +117,8 @@ def _mean(auc: NDArray[np.float64], survival: NDArray[np.float64], ties: str) ->
         return float(auc[0])
     start = 1.0 if ties == "sksurv" else survival[0]
     if not start > survival[-1]:
-        raise ValueError("no event between the first and the last of times: no mean AUC")
+        raise ValueError(
+            "no event between the first and the last of times: the mean AUC is not defined"
+        )
     decrease = -np.diff(survival, prepend=start)
     return float(auc @ decrease / (start - survival[-1]))

@@ -42,15 +42,15 @@ def brier_score(
     survival_test : structured array, DataFrame or pair (event, time), n rows
         Outcomes of the rows to score.
     estimate : array-like of shape (n, n_times), or sequence of n callables
-        Predicted survival probabilities at ``times``; shape (n,) will do for a single time.
+        Predicted survival probabilities at ``times``; for a single time, shape (n,) is accepted.
     times : array-like of shape (n_times,)
         Strictly ascending. With ``ties="sksurv"`` within [min, max) of the test times, as in
         scikit-survival; with "paper" within [0, max].
     ties : {"sksurv", "paper"}, default="sksurv"
         Risk sets of G, see :func:`bristlecone.curves.censoring_survival`.
     sample_weight : array-like of shape (n,), optional
-        Weights of the rows to score, finite and not negative: the mean is weighted, and rows of
-        weight zero are left out. G counts the training rows alike.
+        Weights of the rows to score, finite and not negative. The mean is weighted, and rows of
+        weight zero are left out. G gives all training rows the same weight.
 
     Returns
     -------
@@ -62,8 +62,8 @@ def brier_score(
     Raises
     ------
     ValueError
-        If a time is out of range; if G is needed after the last training time and unknown there
-        (rows censored later need no G of their own); or if an argument is not as described.
+        If a time is out of range; if G is needed after the last training time, where it is unknown
+        (rows censored later do not need their own G); or if an argument is not as described.
 
     See Also
     --------
@@ -110,11 +110,11 @@ def integrated_brier_score(
         Predicted survival probabilities at ``times``. For ``method="step"`` they hold from each
         time to the next, and S is 1 before the first.
     times : array-like of shape (n_times,), optional
-        Strictly ascending. Callables without ``times`` are taken at their own steps ``.x``: all of
-        them with ``method="step"``, which is exact; with "trapezoid" those within the follow-up of
-        the test rows, as in :func:`brier_score`.
+        Strictly ascending. By default, callables are evaluated at their own steps ``.x``: at all of
+        them with ``method="step"``, which is exact; with "trapezoid" at those within the follow-up
+        of the test rows, as in :func:`brier_score`.
     method : {"trapezoid", "step"}, default="trapezoid"
-        "trapezoid" joins the scores at ``times`` (two at least) by straight lines, as
+        "trapezoid" joins the scores at ``times`` (at least two) by straight lines, as
         scikit-survival does. "step" is the exact integral of the step functions S and G (OSST
         eq. 1, SurTree eq. 25); O(n log n + n_curves · n_times).
     limits : tuple of (float, float), optional
@@ -129,12 +129,12 @@ def integrated_brier_score(
     Raises
     ------
     ValueError
-        As in :func:`brier_score`, or if ``limits`` are given without ``method="step"`` or are not
-        0 <= lower < upper.
+        As in :func:`brier_score`; also if ``limits`` are given without ``method="step"`` or do not
+        satisfy 0 <= lower < upper.
 
     See Also
     --------
-    brier_score : At given times.
+    brier_score : The score at given times.
     ibs_ratio : Relative to Kaplan–Meier.
 
     References
@@ -169,8 +169,8 @@ def ibs_ratio(
 ) -> float:
     """1 − IBS/IBS_KM, the share of the integrated Brier score explained (OSST eq. 42).
 
-    IBS_KM is the score of the Kaplan–Meier curve of the training data, given to every row.
-    Higher is better, 0 is no better than that curve.
+    IBS_KM is the score if every row gets the Kaplan–Meier curve of the training data. Higher is
+    better; a model with ratio 0 is no better than that curve.
 
     Parameters
     ----------
@@ -240,14 +240,14 @@ def _check_method(method: str, limits: tuple[float, float] | None) -> None:
     if limits is None:
         return
     if method != "step":
-        raise ValueError("limits need method='step'; the trapezoid rule runs over times")
+        raise ValueError("limits needs method='step'; the trapezoid rule integrates over times")
     lower, upper = limits
     if not 0 <= lower < upper < np.inf:
         raise ValueError(f"limits must be finite with 0 <= lower < upper, got {limits}")
 
 
 def _follow_up(time: NDArray[np.float64], ties: str) -> tuple[float, float]:
-    """First time at which a score is defined, and the least one at which it is no more."""
+    """First time at which a score is defined, and the first at which it no longer is."""
     if ties == "sksurv":
         return float(time.min()), float(time.max())
     return 0.0, float(np.nextafter(time.max(), np.inf))
@@ -317,9 +317,9 @@ def _step_integral(
 ) -> float:
     """Mean of ∫ S_i² 1{t >= t_i} v_i dt + ∫ (1 − S_i)² 1{t < t_i} / G(t) dt over ``limits``.
 
-    v_i is 1/G(t_i) of an event, 0 of a censored row; the mean is by the weights of the rows.
-    On piece p between two steps of the predictions S is constant, so that only the length
-    of the piece after t_i and ∫ 1/G over the piece before t_i are needed.
+    v_i is 1/G(t_i) for an event and 0 for a censored row; the mean is weighted by row. S is
+    constant between two steps of the predictions, so for each such piece only its length after t_i
+    and ∫ 1/G over its part before t_i are needed.
     """
     lower, upper = limits
     time = scored.time

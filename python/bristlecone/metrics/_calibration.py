@@ -1,4 +1,4 @@
-"""Calibration: do the predicted probabilities agree with what was observed."""
+"""Calibration: agreement of predicted probabilities with observed survival."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class DCalibration(NamedTuple):
     statistic, p_value : float
         χ² with ``n_bins − 1`` degrees of freedom, and its upper tail.
     bins : ndarray of shape (n_bins,)
-        Number of rows in each bin of S_i(t_i), the lowest probabilities first; censored rows are
-        shared out, so that these are not integers.
+        Number of rows in each bin of S_i(t_i), the lowest probabilities first. Censored rows are
+        divided among bins, so these need not be integers.
     """
 
     statistic: float
@@ -63,10 +63,10 @@ def d_calibration(
 ) -> DCalibration:
     """Test of distributional calibration.
 
-    Under a calibrated model S_i(t_i) of the events is uniform on [0, 1]. It is counted in equal
-    bins [b, b'), the last closed; a row censored at s = S_i(t_i) counts (s − b)/s in the bin
-    of s and (b' − b)/s in each bin below. Made for continuous curves: the few values that a
-    step function takes are themselves not uniform.
+    If a model is calibrated, S_i(t_i) of the events is uniform on [0, 1]. The test counts it in
+    bins [b, b') of equal width, the last one closed. A row censored at s = S_i(t_i) counts
+    (s − b)/s in the bin of s and (b' − b)/s in each bin below. The test is meant for continuous
+    curves; the few values of a step function are not uniform even if the model is calibrated.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def d_calibration(
     Returns
     -------
     DCalibration
-        Named tuple (statistic, p_value, bins). A small p-value speaks against calibration.
+        Named tuple (statistic, p_value, bins). A small p-value is evidence against calibration.
 
     Raises
     ------
@@ -92,7 +92,7 @@ def d_calibration(
 
     See Also
     --------
-    one_time_calibration : At one time.
+    one_time_calibration : Calibration at one time.
 
     References
     ----------
@@ -134,10 +134,10 @@ def one_time_calibration(
     *,
     n_groups: int = 10,
 ) -> OneTimeCalibration:
-    """Predicted against observed survival at one time, in groups of similar prediction.
+    """Compare predicted with observed survival at one time, in groups of similar prediction.
 
-    The statistic is that of D'Agostino and Nam, Σ n_g (KM_g − p_g)² / (p_g (1 − p_g)) with
-    p_g the mean prediction and KM_g the Kaplan–Meier survival of the group at that time.
+    The statistic of D'Agostino and Nam is Σ n_g (KM_g − p_g)² / (p_g (1 − p_g)), with p_g the mean
+    prediction and KM_g the Kaplan–Meier survival of the group at that time.
 
     Parameters
     ----------
@@ -148,25 +148,24 @@ def one_time_calibration(
     at : float
         The time, finite and non-negative.
     n_groups : int, default=10
-        The predictions are cut at their quantiles into this many groups, at least 2. Equal
-        predictions stay together, so that there may be fewer: the leaves of a small tree.
+        Number of groups, at least 2, divided at the quantiles of the predictions. Equal predictions
+        stay together, so a tree with few leaves gives fewer groups.
 
     Returns
     -------
     OneTimeCalibration
         Named tuple (statistic, p_value, n_rows, predicted, observed). A group with p_g of 0 or 1
-        contributes nothing where KM_g agrees and infinity where it does not.
+        adds 0 to the statistic if KM_g is equal to it, and infinity otherwise.
 
     Raises
     ------
     ValueError
-        If all predictions fall into one group; if a group is followed up only to a time before
-        ``at``, with rows censored last, so that KM_g is unknown; or if an argument is not
-        as described.
+        If all predictions fall into one group; if the last row of a group is censored before
+        ``at``, which leaves KM_g unknown; or if an argument is not as described.
 
     See Also
     --------
-    d_calibration : Over all times.
+    d_calibration : Calibration over all times.
 
     References
     ----------
@@ -197,7 +196,7 @@ def one_time_calibration(
         curve = kaplan_meier((event[group == g], time[group == g]))
         if at > curve.x[-1] and curve.y[-1] > 0:
             raise ValueError(
-                f"group {g} is followed up to {curve.x[-1]:g} only: its survival at {at:g} is "
+                f"group {g} is followed up only until {curve.x[-1]:g}: its survival at {at:g} is "
                 "unknown"
             )
         observed[g] = curve(at)
@@ -211,9 +210,9 @@ def one_time_calibration(
 
 
 def prediction_groups(predictions: NDArray[np.float64], n_groups: int) -> NDArray[np.int64]:
-    """Group of every prediction, the lowest first: cut at quantiles, equal ones together."""
-    cuts = np.quantile(predictions, np.arange(1, n_groups) / n_groups)
-    return np.unique(np.searchsorted(cuts, predictions, side="left"), return_inverse=True)[1]
+    """Group of every prediction, the lowest first: divided at quantiles, equal ones together."""
+    bounds = np.quantile(predictions, np.arange(1, n_groups) / n_groups)
+    return np.unique(np.searchsorted(bounds, predictions, side="left"), return_inverse=True)[1]
 
 
 def _check_count(count: int, name: str) -> None:

@@ -32,12 +32,11 @@ class Concordance(NamedTuple):
     Attributes
     ----------
     cindex : float
-        Share of the (weighted) comparable pairs that are concordant, tied predictions count one
-        half.
+        Share of the (weighted) comparable pairs that are concordant; tied predictions count 0.5.
     concordant, discordant, tied_risk : int
         Number of comparable pairs, unweighted.
     tied_time : int
-        Number of comparable pairs at the same time: an event and a censoring (0 with
+        Number of comparable pairs of an event and a censoring at the same time (0 with
         ``ties="paper"``).
     """
 
@@ -61,27 +60,27 @@ def concordance_index_censored(
 ) -> Concordance:
     """Harrell's concordance index; O(n log n).
 
-    Pairs (i, j) with t_i < t_j and an event of i are comparable, concordant when the estimate of i
-    is higher. With delayed entry j must have been under observation: entry_j < t_i.
+    A pair (i, j) is comparable if t_i < t_j and i has an event. It is concordant if the estimate of
+    i is higher. With delayed entry, j must be under observation at t_i: entry_j < t_i.
 
     Parameters
     ----------
     event, time : array-like of shape (n,)
-        Whether the event was observed, boolean or 0/1, and the time of event or censoring; or one
-        outcome in place of both, in any form that ``fit`` takes, with its
-        delayed entry.
+        Whether the event was observed, boolean or 0/1, and the time of event or censoring. You can
+        also pass one outcome in place of both, in any form that ``fit`` takes, with its delayed
+        entry.
     estimate : array-like of shape (n,)
         Risk score, higher = earlier event.
     tied_tol : float, default=1e-8
-        Estimates that differ by at most this (up to rounding) are tied; 0 for equality.
+        Estimates that differ by at most this (up to rounding) are tied; 0 ties only equal values.
     ties : {"sksurv", "paper"}, default="sksurv"
         With "sksurv" an event and a censoring at the same time are comparable (the censored row
-        lived longer), with "paper" they are not.
+        lived longer); with "paper" they are not.
     entry : array-like of shape (n,), optional
-        Time from which a row was under observation, before its time.
+        Time at which a row came under observation; earlier than its ``time``.
     sample_weight : array-like of shape (n,), optional
-        Row weights, finite and not negative: a pair counts the product of its two in ``cindex``,
-        so that integer weights equal repetition of rows. Rows of weight zero are left out.
+        Row weights, finite and not negative. In ``cindex`` a pair counts the product of its two
+        weights, so integer weights are the same as repeated rows. Rows of weight zero are left out.
 
     Returns
     -------
@@ -95,7 +94,7 @@ def concordance_index_censored(
 
     See Also
     --------
-    concordance_index_ipcw : Does not depend on how much is censored.
+    concordance_index_ipcw : Does not depend on the amount of censoring.
 
     References
     ----------
@@ -129,7 +128,7 @@ def concordance_index_ipcw(
     ties: str = "sksurv",
     sample_weight: ArrayLike | None = None,
 ) -> Concordance:
-    """Uno's concordance index, pairs weighted by 1/G(t_i)²; O(n log n).
+    """Uno's concordance index, with pairs weighted by 1/G(t_i)²; O(n log n).
 
     Parameters
     ----------
@@ -140,15 +139,15 @@ def concordance_index_ipcw(
     estimate : array-like of shape (n,)
         Risk score, higher = earlier event.
     tau : float, optional
-        Only pairs with t_i < tau have weight (all pairs are counted in the result).
+        Only pairs with t_i < tau have weight; the counts in the result include all pairs.
     tied_tol : float, default=1e-8
         As in :func:`concordance_index_censored`.
     ties : {"sksurv", "paper"}, default="sksurv"
         As in :func:`concordance_index_censored`, and the risk sets of G as in
         :func:`bristlecone.curves.censoring_survival`.
     sample_weight : array-like of shape (n,), optional
-        Weights of the rows to compare, as in :func:`concordance_index_censored`. G counts the
-        training rows alike.
+        Weights of the rows to compare, as in :func:`concordance_index_censored`. G gives all
+        training rows the same weight.
 
     Returns
     -------
@@ -163,7 +162,7 @@ def concordance_index_ipcw(
 
     See Also
     --------
-    concordance_index_censored : Harrell's, without weights.
+    concordance_index_censored : Harrell's index, without censoring weights.
 
     References
     ----------
@@ -198,7 +197,8 @@ def concordance_index_td(
 ) -> Concordance:
     """Harrell's concordance index with time-dependent predictions (OSST eq. 43).
 
-    Pairs as in :func:`concordance_index_censored`, concordant when S_i(t_i) < S_j(t_i).
+    Pairs are comparable as in :func:`concordance_index_censored`, and concordant if
+    S_i(t_i) < S_j(t_i).
 
     Parameters
     ----------
@@ -206,13 +206,13 @@ def concordance_index_td(
         Event and time, or one outcome in place of both, with its delayed entry.
     survival : array-like of shape (n, n_times), or sequence of n callables
         Predicted survival of each row: at ``times``, right-continuous between them and 1 before
-        the first; or step functions with ``.x``. O(m · k) for k distinct curves and m
-        distinct pairs (curve, time) of an event, or O(n_times · n log n) where that is less.
+        the first; or step functions with ``.x``. The cost is O(m · k) for k distinct curves and m
+        distinct pairs (curve, time) of an event, or O(n_times · n log n) if that is less.
     times : array-like of shape (n_times,), optional
         Ascending; with callables their own steps by default.
     tied_tol : float, default=1e-12
-        Probabilities that differ by at most this are tied: no more than rounding by default, since
-        small probabilities differ by little.
+        Probabilities that differ by at most this are tied. The default allows only for rounding,
+        because small probabilities differ by little.
     ties : {"sksurv", "paper"}, default="sksurv"
         As in :func:`concordance_index_censored`; "paper" is eq. 43.
     entry, sample_weight : array-like of shape (n,), optional
@@ -230,7 +230,7 @@ def concordance_index_td(
 
     See Also
     --------
-    concordance_index_censored : Of a risk score.
+    concordance_index_censored : The index of a risk score.
 
     Examples
     --------
@@ -285,7 +285,7 @@ def concordance_index_td_ipcw(
 
     See Also
     --------
-    concordance_index_td : Without weights.
+    concordance_index_td : The same without censoring weights.
 
     Examples
     --------
@@ -350,7 +350,7 @@ def _summary(
 
 
 class _Pairs(NamedTuple):
-    """Of every event the later rows that are concordant, that are tied, and all: counts or sums."""
+    """Later rows per event, as counts or sums: the concordant ones, the tied ones, and all."""
 
     concordant: NDArray[Any]
     tied: NDArray[Any]

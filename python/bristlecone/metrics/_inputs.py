@@ -42,9 +42,10 @@ class OfOutcome(Protocol[P, R]):
 def of_outcome(*by_row: str) -> Callable[[Metric[P, R]], OfOutcome[P, R]]:
     """Let a function of checked events and times take outcomes in every form that ``fit`` takes.
 
-    What it is called with is two columns ``event, time``, or one outcome in place of both, which
-    no column can be mistaken for. Delayed entry goes to its parameter ``entry``; without one it is
-    refused. The parameters ``by_row`` belong to the rows of the outcome.
+    The function is called with two columns ``event, time``, or with one outcome in place of both;
+    no column can be mistaken for an outcome. Delayed entry is passed to the parameter ``entry``;
+    without this parameter it raises an error. The parameters ``by_row`` have one entry per row of
+    the outcome.
     """
 
     def decorate(function: Metric[P, R]) -> OfOutcome[P, R]:
@@ -57,7 +58,7 @@ def of_outcome(*by_row: str) -> Callable[[Metric[P, R]], OfOutcome[P, R]]:
             one = is_outcome(first)
             if one:
                 if "time" in kwargs or kwargs.get("entry") is not None:
-                    raise TypeError("an outcome has times and entries of its own; leave out others")
+                    raise TypeError("an outcome includes times and entries; do not pass them again")
                 args = (first, None, *args[1:])
                 kwargs.pop("event", None)
             bound = signature.bind(*args, **kwargs)
@@ -82,7 +83,7 @@ def of_outcome(*by_row: str) -> Callable[[Metric[P, R]], OfOutcome[P, R]]:
 
 
 class ScoredRows(NamedTuple):
-    """Rows to score, all of positive weight; ``kept`` (one boolean per row given) tells which."""
+    """Rows to score, all of positive weight; ``kept`` marks them among the rows that were given."""
 
     event: NDArray[np.bool_]
     time: NDArray[np.float64]
@@ -90,14 +91,23 @@ class ScoredRows(NamedTuple):
     kept: NDArray[np.bool_]
 
 
-def check_test_rows(survival_test: Outcome, sample_weight: Any = None, **by_row: Any) -> ScoredRows:
-    """Outcomes of the rows to score, which do not enter late; the values ``by_row`` are theirs."""
-    check_row_labels(survival_test, of="survival_test", sample_weight=sample_weight, **by_row)
-    event, time, entry = check_survival(survival_test, "survival_test")
+def check_test_rows(
+    survival_test: Outcome,
+    sample_weight: Any = None,
+    *,
+    name: str = "survival_test",
+    instead: str = "concordance_index_censored",
+    **by_row: Any,
+) -> ScoredRows:
+    """Outcomes of the rows to score, without delayed entry; ``by_row`` has one value per row.
+
+    Messages call the outcomes ``name``, and point to ``instead`` for delayed entry.
+    """
+    check_row_labels(survival_test, of=name, sample_weight=sample_weight, **by_row)
+    event, time, entry = check_survival(survival_test, name)
     if entry is not None:
         raise ValueError(
-            "survival_test has delayed entry, for which censoring weights are not defined; "
-            "concordance_index_censored takes it"
+            f"{name} has delayed entry, for which censoring weights are not defined; use {instead}"
         )
     own = check_sample_weight(sample_weight, time.size)
     weight = np.ones(time.size) if own is None else own
@@ -218,8 +228,8 @@ def censoring_at(
     last = censoring.x[-1]
     if times.size and censoring.y[-1] > 0 and times.max() > last:
         raise ValueError(
-            f"{what} {times.max():g} is after the last training time {last:g}, where the "
-            "censoring distribution is unknown"
+            f"{what} {times.max():g} is after the last training time {last:g}; the censoring "
+            "distribution is unknown there"
         )
     return np.asarray(censoring(times))
 
@@ -227,7 +237,7 @@ def censoring_at(
 def positive_censoring_at(
     censoring: StepFunction, times: NDArray[np.float64], what: str
 ) -> NDArray[np.float64]:
-    """As :func:`censoring_at`, refusing zeros."""
+    """As :func:`censoring_at`; zeros raise a ValueError."""
     values = censoring_at(censoring, times, what)
     if not (values > 0).all():
         raise ValueError(

@@ -78,11 +78,11 @@ def logrank_test(
     """
     groups, member = codes_of(group, len(time), "group", rows_of="the outcome")
     if not event.any():
-        raise ValueError("there is no event to compare groups by")
+        raise ValueError("there is no event, so the groups cannot be compared")
     observed = np.bincount(member[event], minlength=groups.size).astype(np.float64)
     expected, covariance, at_risk = _moments(event, time, member, groups.size)
-    # Without delayed entry a group at risk at some event is at risk at the first, which makes
-    # the covariance of all such groups but one non-singular.
+    # Without delayed entry, a group at risk at some event is at risk at the first one. The
+    # covariance is therefore non-singular if one of these groups is left out.
     compared = np.flatnonzero(at_risk)
     n_first = np.count_nonzero(time[event] == time[event].min())
     if compared.size < 2 or n_first == at_risk.sum():
@@ -100,7 +100,7 @@ def _moments(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
     """Expected events of every group, their covariance, and the rows at risk at the first event.
 
-    Event times are worked on in blocks, from the last, so that the memory is bounded.
+    To limit the memory, event times are processed in blocks, starting with the last.
     """
     event_times, happened = np.unique(time[event], return_counts=True)
     # Event time at which a row is at risk for the last time; -1 if censored before the first.

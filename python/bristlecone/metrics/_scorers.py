@@ -1,14 +1,13 @@
-"""Metrics as scorers: what ``scoring=`` takes, in scikit-learn and in this package.
+"""Metrics as scorers for ``scoring=``, in scikit-learn and in this package.
 
-A fitted tree knows when its training rows were censored (``leaves_.follow_up``), so that a scorer
-needs no more than the rows to score. All are called with ``(estimator, X, y, sample_weight=None)``,
-where the estimator is a fitted survival tree, or a pipeline or search that ends in one; greater is
-better.
+A fitted tree stores when its training rows were censored (``leaves_.follow_up``), so a scorer needs
+only the rows to score. Call it with ``(estimator, X, y, sample_weight=None)``. The estimator is a
+fitted survival tree, or a pipeline or search that ends in one. Greater is better.
 
-The censoring distribution G is that of the training rows, each counted once whatever it weighed in
-the fit; delayed entry is respected. Of a tree that was saved with thin curves G is thin, too. Where
-training or test rows were not followed long enough for a metric to be defined, its window ends
-earlier: a fold whose last row lived longer than all others is no error.
+The censoring distribution G is estimated from the training rows. Each row counts once, whatever its
+weight in the fit, and delayed entry is respected. If a tree was saved with thinned curves, G is
+thinned, too. If training or test rows were not followed long enough for a metric to be defined, its
+time window ends earlier: a fold whose last row lived longer than all others raises no error.
 """
 
 from __future__ import annotations
@@ -42,6 +41,9 @@ __all__ = [
 
 Floats: TypeAlias = NDArray[np.float64]
 
+# Metrics that accept delayed entry, for messages.
+_INSTEAD = "the metric concordance or likelihood"
+
 # Event times at which the AUC is taken, at most.
 _AUC_TIMES = 100
 # Pieces on which a smooth curve counts as constant.
@@ -51,8 +53,8 @@ _PIECES = 256
 class Scorer:
     """A function of a fitted estimator and rows, as scikit-learn's model selection calls it.
 
-    Where scikit-learn routes metadata, ``set_score_request(sample_weight=True)`` is a scorer that
-    asks for the weights.
+    With scikit-learn's metadata routing, ``set_score_request(sample_weight=True)`` returns a scorer
+    that requests the weights.
     """
 
     __name__: str
@@ -69,24 +71,24 @@ class Scorer:
         return self.function(estimator, X, y, sample_weight, **options)
 
     def set_score_request(self, *, sample_weight: bool | str | None) -> Scorer:
-        """Scorer that asks for weights (True, or the name they have), or does not (False)."""
+        """Return a scorer that requests weights (True, or their name), or does not (False)."""
         return Scorer(self.function, sample_weight)
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """What is asked for, as scikit-learn reads it."""
+        """Request for metadata, in the form that scikit-learn reads."""
         routing = MetadataRequest(owner=self)
         routing.score.add_request(param="sample_weight", alias=self.request)
         return routing
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        # The module has this scorer, and not its function, by its name.
+        # In the module, this name is the scorer, not its function.
         if self.request is None:
             return self.__name__
         return _requesting, (self.__name__, self.request)
 
     def __repr__(self) -> str:
-        asked = "" if self.request is None else f".set_score_request(sample_weight={self.request})"
-        return f"bristlecone.metrics.{self.__name__}{asked}"
+        request = f".set_score_request(sample_weight={self.request})"
+        return f"bristlecone.metrics.{self.__name__}{'' if self.request is None else request}"
 
 
 def _requesting(name: str, request: bool | str) -> Scorer:
@@ -96,28 +98,30 @@ def _requesting(name: str, request: bool | str) -> Scorer:
 
 @Scorer
 def concordance_scorer(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-    """Harrell's concordance index of the predicted risks, as ``score``; also of other estimators.
+    """Harrell's concordance index of the predicted risks, the same as ``score``.
+
+    It also accepts estimators of other packages.
 
     Parameters
     ----------
-    estimator : fitted survival tree, or what has a ``predict`` of risks
+    estimator : fitted survival tree, or any estimator whose ``predict`` returns risks
         Or a pipeline or search that ends in one.
     X : DataFrame or array, shape (n, n_features_in_)
         Rows to score.
     y : structured array or DataFrame, n rows
         Outcomes; delayed entry is allowed.
     sample_weight : array-like of float, shape (n,), optional
-        Row weights; a pair counts the product of its two.
+        Row weights; a pair counts the product of its two weights.
 
     Returns
     -------
     float
-        Between 0 and 1; 1/2 for a constant prediction.
+        Between 0 and 1; 0.5 for a constant prediction.
 
     Raises
     ------
     ValueError
-        When no two rows can be compared.
+        If no two rows can be compared.
 
     See Also
     --------
@@ -155,22 +159,23 @@ def uno_scorer(
     y : structured array or DataFrame, n rows
         Outcomes, without delayed entry.
     sample_weight : array-like of float, shape (n,), optional
-        Row weights; a pair counts the product of its two.
+        Row weights; a pair counts the product of its two weights.
     tau : float, optional
-        Events from here on begin no pair. By default, and at the latest, that is where G is 0 or
-        the last training time has passed.
+        Pairs whose earlier time is ``tau`` or later are ignored. By default, ``tau`` is the first
+        time at which G is 0 or that lies beyond the last training time; later values of ``tau``
+        have the same effect.
 
     Returns
     -------
     float
-        Between 0 and 1; 1/2 for a constant prediction.
+        Between 0 and 1; 0.5 for a constant prediction.
 
     Raises
     ------
     TypeError
-        When the estimator is no fitted survival tree.
+        If the estimator is not a fitted survival tree.
     ValueError
-        When no pair is comparable before ``tau``, and for delayed entry.
+        If no pair is comparable before ``tau``, or ``y`` has delayed entry.
 
     See Also
     --------
@@ -187,6 +192,7 @@ def uno_scorer(
     0.641
     """
     tree, X, train = _trained(estimator, X, "uno_scorer")
+    check_test_rows(y, sample_weight, name="y", instead=_INSTEAD)
     end = _end_of_weights(train)
     end = end if tau is None else min(tau, end)
     risk = tree.predict(X)
@@ -202,7 +208,7 @@ def ibs_scorer(
     *,
     times: ArrayLike | None = None,
 ) -> float:
-    """Integrated Brier score of the predicted curves, negative, so that greater is better.
+    """Integrated Brier score of the predicted curves, negated: greater is better.
 
     Parameters
     ----------
@@ -215,22 +221,22 @@ def ibs_scorer(
     sample_weight : array-like of float, shape (n,), optional
         Row weights.
     times : array-like of float, optional
-        Strictly ascending: the trapezoid rule over those within the follow-up of the test and of
-        the training rows, as in scikit-survival. By default the exact integral (``method="step"``)
-        from 0 to the last time of the test rows or of the training rows, whichever is earlier; a
-        smooth curve of a soft tree counts as constant on 256 pieces of it.
+        Strictly ascending. The trapezoid rule runs over those within the follow-up of both test and
+        training rows, as in scikit-survival. The default is the exact integral (``method="step"``)
+        from 0 to the last test or training time, whichever is earlier. The smooth curve of a soft
+        tree is then taken as constant on each of 256 pieces of this interval.
 
     Returns
     -------
     float
-        Minus the mean over the window; 0 is perfect.
+        Minus the mean Brier score over the time window; 0 is perfect.
 
     Raises
     ------
     TypeError
-        When the estimator is no fitted survival tree.
+        If the estimator is not a fitted survival tree.
     ValueError
-        When fewer than two of ``times`` are within the window, and for delayed entry.
+        If fewer than two of ``times`` are within the window, or ``y`` has delayed entry.
 
     See Also
     --------
@@ -247,7 +253,7 @@ def ibs_scorer(
     -0.126
     """
     tree, X, train = _trained(estimator, X, "ibs_scorer")
-    rows = check_test_rows(y, sample_weight)
+    rows = check_test_rows(y, sample_weight, name="y", instead=_INSTEAD)
     more: dict[str, Any] = {"sample_weight": sample_weight}
     if times is not None:
         at = check_times(np.atleast_1d(np.asarray(times)), ascending=True)
@@ -277,7 +283,7 @@ def auc_scorer(
     *,
     times: ArrayLike | None = None,
 ) -> float:
-    """Mean cumulative/dynamic AUC of the predicted risks, by the censoring of the training rows.
+    """Mean cumulative/dynamic AUC of the predicted risks, with G from the training rows.
 
     Parameters
     ----------
@@ -290,22 +296,22 @@ def auc_scorer(
     sample_weight : array-like of float, shape (n,), optional
         Row weights.
     times : array-like of float, optional
-        Strictly ascending; by default the event times of the test rows, at most 100 of them,
-        evenly spread by rank. Only those count at which the area is defined: an event of the test
-        rows has happened and one of them is still observed, and G is known and positive.
+        Strictly ascending. The default is the event times of the test rows, at most 100 of them,
+        evenly spread by rank. Times at which the area is not defined are ignored: a test row must
+        have had an event, another must still be observed, and G must be known and positive.
 
     Returns
     -------
     float
-        Mean of the areas by the decrease of the survival of the test rows; 1/2 for a constant
-        prediction.
+        Mean of the areas, weighted by the decrease of the survival of the test rows; 0.5 for a
+        constant prediction.
 
     Raises
     ------
     TypeError
-        When the estimator is no fitted survival tree.
+        If the estimator is not a fitted survival tree.
     ValueError
-        When the area is defined at no time, and for delayed entry.
+        If the area is defined at no time, or ``y`` has delayed entry.
 
     See Also
     --------
@@ -322,7 +328,8 @@ def auc_scorer(
     0.684
     """
     tree, X, train = _trained(estimator, X, "auc_scorer")
-    at = _auc_times(check_test_rows(y, sample_weight), _end_of_weights(train), times)
+    rows = check_test_rows(y, sample_weight, name="y", instead=_INSTEAD)
+    at = _auc_times(rows, _end_of_weights(train), times)
     risk = tree.predict(X)
     return cumulative_dynamic_auc(train, y, risk, at, sample_weight=sample_weight)[1]
 
@@ -331,9 +338,9 @@ def auc_scorer(
 def likelihood_scorer(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
     """Mean log-likelihood of the outcomes under the predicted curves.
 
-    Of step curves it is minus the loss of the likelihood objective for other rows, with the
-    baseline of the training rows; of smooth curves the logarithm of the density. The two do not
-    compare with each other.
+    For step curves it is minus the loss of the likelihood objective on the rows to score, with the
+    baseline of the training rows. For smooth curves it is the logarithm of the density. The two
+    kinds cannot be compared with each other.
 
     Parameters
     ----------
@@ -349,16 +356,16 @@ def likelihood_scorer(estimator: Any, X: Any, y: Any, sample_weight: Any = None)
     Returns
     -------
     float
-        Mean of ``estimator.log_likelihood(X, y)``, which has the definition.
+        Mean of ``estimator.log_likelihood(X, y)``, where the definition is given.
 
     Raises
     ------
     TypeError
-        When the estimator is no fitted survival tree.
+        If the estimator is not a fitted survival tree.
 
     See Also
     --------
-    ibs_scorer : Compares trees of every kind.
+    ibs_scorer : Can compare survival trees of every kind.
 
     Examples
     --------
@@ -383,7 +390,7 @@ SCORERS = {
     "auc": auc_scorer,
     "likelihood": likelihood_scorer,
 }
-"""The scorers by the names that ``TreeSizeCV``, ``evaluate`` and the command line have for them."""
+"""The scorers, by their names in ``TreeSizeCV``, ``evaluate`` and the command line."""
 
 
 def _final(estimator: Any, X: Any) -> tuple[Any, Any]:
@@ -406,16 +413,16 @@ def _is_survival_tree(model: Any) -> bool:
 def _trained(estimator: Any, X: Any, what: str) -> tuple[Any, Any, Survival]:
     """Fitted survival tree, the rows as it takes them, and the outcomes of its training rows.
 
-    Of delayed entry only the risk sets are known, not whose it was: entries and times are paired in
-    their order, which changes no risk set.
+    With delayed entry, the risk sets are known, but not which row entered when. Entries and times
+    are paired in their order, which gives the same risk sets.
     """
     tree, X = _final(estimator, X)
     if callable(getattr(tree, "_check_fitted", None)):
         tree._check_fitted()
     if not _is_survival_tree(tree):
         raise TypeError(
-            f"{what} takes the fitted survival trees of bristlecone, which keep the follow-up of "
-            f"their training rows; got a {type(tree).__name__}"
+            f"{what} needs a fitted survival tree of bristlecone, which stores the follow-up of "
+            f"its training rows; got a {type(tree).__name__}"
         )
     follow_up = tree.leaves_.follow_up
     rows = [leaf.rows() for leaf in follow_up]
@@ -444,8 +451,8 @@ def _auc_times(rows: ScoredRows, end: float, times: ArrayLike | None) -> Floats:
     at = at[(at >= first) & (at < min(rows.time.max(), end))]
     if not at.size:
         raise ValueError(
-            "the AUC is defined at no time: within the follow-up of training and test rows none "
-            "has an event before it and a row that is observed after it"
+            "the AUC is not defined at any time: within the follow-up of training and test rows, "
+            "no time has both an event before it and a row observed after it"
         )
     if times is None and at.size > _AUC_TIMES:
         at = at[np.linspace(0, at.size - 1, _AUC_TIMES).round().astype(np.int64)]

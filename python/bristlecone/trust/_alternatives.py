@@ -1,4 +1,4 @@
-"""How sure each split is: what another question in its place would cost."""
+"""How stable each split is: the objective of the best tree with another split in its place."""
 
 from __future__ import annotations
 
@@ -18,43 +18,44 @@ __all__ = ["alternatives"]
 
 
 def alternatives(tree: Any, X: Any, y: Any, sample_weight: Any = None, **data: Any) -> Any:
-    """For every split, the best tree with another question in its place.
+    """For every split, find the best tree that uses another binary feature in its place.
 
     The nodes above and beside the split stay as they are; below it everything may change. The
-    difference to the tree's own objective says how sure the split is: many questions of nearly the
-    same objective mean that another sample may well lead to another one.
+    difference to the tree's own objective shows how firm the split is. If many binary features
+    reach nearly the same objective, another sample may well lead to another split.
 
     Parameters
     ----------
     tree : fitted tree
-        One that was searched for, other than from a Pareto front or with prices of features.
+        A tree found by search, except a tree from a Pareto front or with feature costs.
     X, y, sample_weight, **data
-        What ``fit`` was given: the same rows.
+        The arguments of ``fit``, with the same rows.
 
     Returns
     -------
     DataFrame
-        Of the kind that ``X`` had in ``fit``, one row per split and question that may stand there,
-        by split (preorder) and objective: ``node``, ``split`` (the question of the tree),
-        ``alternative`` (the other), ``objective`` (of the whole tree, as ``objective_value_``),
-        ``difference`` to the tree's own, ``n_leaves``, and ``is_chosen``, whether the tree asks
-        this question or one that divides the rows of the node in the same way.
+        From the same library as ``X`` in ``fit``. One row per split and binary feature that could
+        replace it, sorted by node (preorder) and objective, with the columns ``node``, ``split``
+        (the split of the tree), ``alternative`` (the binary feature in its place), ``objective``
+        (of the whole tree, as ``objective_value_``), ``difference`` to the tree's own objective,
+        ``n_leaves``, and ``is_chosen``: whether the tree uses this binary feature, or one that
+        divides the rows of the node in the same way.
 
     Raises
     ------
     TypeError
-        For a tree that was not searched for, or whose search cannot tell.
+        If the tree was not found by search, or its objective is not supported.
     ValueError
-        When the rows are not those of the fit.
+        If the rows are not those of the fit.
     NotFittedError, InfeasibleError
-        When there is no tree.
+        If there is no tree.
     CertificateError
-        When an alternative is better than the tree says any tree can be.
+        If an alternative has a lower objective than the tree's certificate allows.
 
     Warns
     -----
     SearchLimitWarning
-        When a limit or Ctrl-C stopped the searches: the table holds what was done.
+        If a limit or Ctrl-C stopped the searches. The table then holds the results so far.
 
     See Also
     --------
@@ -62,8 +63,8 @@ def alternatives(tree: Any, X: Any, y: Any, sample_weight: Any = None, **data: A
 
     Notes
     -----
-    Every entry takes two searches of less depth over the rows of the node, together less than a
-    search of the whole tree without bounds. The objective of an entry is exact, not an estimate.
+    Each entry takes two shallower searches over the rows of the node. Together they take less
+    time than a search for the whole tree without bounds. The objectives are exact, not estimates.
 
     Examples
     --------
@@ -89,7 +90,7 @@ def alternatives(tree: Any, X: Any, y: Any, sample_weight: Any = None, **data: A
     rows: list[tuple[Any, ...]] = []
     reaches = tree.tree_.decision_path(problem.features).tocsc()
     names = tree.certificate_.binary_features
-    own, questions = tree.objective_value_, tree.splits_
+    own, splits = tree.objective_value_, tree.splits_
     off = slack_of(tree, X, y, sample_weight=sample_weight, **data)
     for at in np.unique(node).tolist():
         here = node == at
@@ -105,16 +106,16 @@ def alternatives(tree: Any, X: Any, y: Any, sample_weight: Any = None, **data: A
         )
         for column, first in representatives(of_node, list(value)).items():
             total, leaves = value[first]
-            asked = same_division(of_node[:, column], of_node[:, nodes.feature[at]])
-            asks = questions[at], names[column]
-            which = f"the tree that asks {names[column]!r} at node {at}"
+            chosen = same_division(of_node[:, column], of_node[:, nodes.feature[at]])
+            which = f"the tree with the split {names[column]!r} at node {at}"
             assert_not_below(tree, total, off, which)
-            if asked and total > own + off:
+            if chosen and total > own + off:
                 raise CertificateError(
-                    f"{which}, as the fitted {type(tree).__name__} does, has objective at least "
-                    f"{total:.17g}; the fitted tree says {own:.17g}"
+                    f"{which}, the same as in the fitted {type(tree).__name__}, has an objective "
+                    f"of at least {total:.17g}; the fitted tree reports {own:.17g}"
                 )
-            rows.append((at, *asks, total, total - own, leaves, asked))
+            difference = total - own
+            rows.append((at, splits[at], names[column], total, difference, leaves, chosen))
     rows.sort(key=lambda row: (row[0], row[3], not row[6]))
     columns = "node", "split", "alternative", "objective", "difference", "n_leaves", "is_chosen"
     values = zip(*rows, strict=True) if rows else ([] for _ in columns)
@@ -130,22 +131,22 @@ def search_again(
     """The search of a tree that was searched for; TypeError for any other."""
     if not isinstance(tree, SearchedTree):
         raise TypeError(
-            f"{what} takes the trees of bristlecone that are searched for; got a "
+            f"{what} accepts only trees of bristlecone that are found by search; got a "
             f"{type(tree).__name__}"
         )
     return again(tree, X, y, sample_weight, **data)
 
 
 def refusal(tree: Any, what: str) -> str:
-    """Why the search of a tree cannot tell."""
+    """Message for a tree whose objective is not supported."""
     return (
-        f"{what} needs an objective that is a sum over leaves, without prices of features: "
-        f"{type(tree).__name__} with these parameters has none"
+        f"{what} needs an objective that is a sum over leaves, without feature costs; "
+        f"{type(tree).__name__} with these parameters has no such objective"
     )
 
 
 def representatives(features: NDArray[np.uint8], searched: list[int]) -> dict[int, int]:
-    """Of every column that divides the rows as one of ``searched`` does, that one."""
+    """Map each column to the one in ``searched`` that divides the rows in the same way."""
     keys = {key(features[:, column]): column for column in searched}
     found = {column: keys.get(key(features[:, column])) for column in range(features.shape[1])}
     return {column: first for column, first in found.items() if first is not None}
@@ -157,6 +158,6 @@ def same_division(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> bool:
 
 
 def key(column: NDArray[np.uint8]) -> bytes:
-    """The same for columns that divide the rows in the same way."""
+    """Key of a column; columns that divide the rows in the same way share it."""
     flipped = column ^ column[0] if column.size else column
     return np.packbits(flipped).tobytes()

@@ -1,12 +1,12 @@
 """Every tree there is, where costs are numbers that follow from sums: proven by matrix products.
 
-The rows that two questions answer alike are a cell. The sums of all cells of one statistic are one
-product of matrices, BᵀSB, so the best trees of depth two over some rows are found at once, and
-deeper ones by asking every question at the root. Nothing is left out.
+The rows with the same values of two features are a cell. The sums of all cells of one statistic are
+one product of matrices, BᵀSB, so the best trees of depth two over some rows are found at once, and
+deeper ones by trying every feature at the root. Nothing is left out.
 
 The products are exact: statistics are rounded to whole numbers whose sums float64 holds, and the
-rounding is taken off what is proven. Where that is too much the numbers are cut into several parts,
-each exact; trees that still cannot be told from better ones are summed in fractions.
+rounding is subtracted from the bound. If that is too much, the numbers are divided into several
+parts, each exact; trees that still may be better ones are summed in fractions.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MOST_EXACT = 20_000
 
 
 class TooManyTies(Exception):
-    """More trees than can be summed in fractions are the same but for rounding."""
+    """More trees than can be summed in fractions differ only by rounding."""
 
 
 class _Parts:
@@ -163,7 +163,7 @@ class Cells:
         return least
 
     def pairs(self, rows: Bools, depth: int, asked: tuple[int, ...], most: int) -> Floats:
-        """Trees of at most two questions in a row, from the sums of all cells."""
+        """Trees of depth at most two, from the sums of all cells."""
         places = np.flatnonzero(rows)
         values, yes = self.channels[:, places], self.yes[places]
         n = len(places)
@@ -198,7 +198,7 @@ class Cells:
         return least
 
     def costs(self, sums: Floats, n: int) -> Floats:
-        """No more than the costs of groups of n rows; infinite where they are no leaf."""
+        """Lower bound of the costs of groups of n rows; infinite if they cannot be a leaf."""
         found, at = [], 0
         for part in self.parts:
             scales = part.scales
@@ -211,7 +211,7 @@ class Cells:
         return costs
 
     def price(self, rows: Bools, asked: tuple[int, ...]) -> Any:
-        """No more than what questions cost these rows, below others."""
+        """Lower bound of the cost of each feature for these rows, below other splits."""
         if self.prices is None:
             return np.zeros(self.n_features)
         size = sum((column.sum(rows) for column in self.columns[-1:]), Fraction(0))
@@ -219,7 +219,7 @@ class Cells:
         return self.statement.split_costs(sums, asked, self.n_features) * (1 - ROUNDING)
 
     def leaf(self, rows: Bools) -> Any:
-        """Cost of some rows as one leaf in fractions; None where they are none."""
+        """Cost of some rows as one leaf in fractions; None if they cannot be a leaf."""
         own = np.packbits(rows).tobytes()
         if own not in self.leaves:
             self.n_exact += 1

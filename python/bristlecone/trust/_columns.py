@@ -1,4 +1,4 @@
-"""Columns as Python values, and the answers of rows to the questions of an encoder."""
+"""Columns as Python values, and the binary features of an encoder."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _absent(value: Any) -> bool:
 
 
 def _answer(decision: Decision, column: Values) -> NDArray[np.bool_]:
-    """Answers of all rows to one question."""
+    """Values of one binary feature for all rows."""
     missing = column.missing
     if decision.kind == "missing":
         return missing
@@ -125,33 +125,33 @@ def answers_of(tree: Any, table: Table) -> tuple[NDArray[Any], list[Values]]:
     encoder = tree.encoder_
     if isinstance(encoder, NumericColumns):
         anew = tree.certificate_.status == "reestimated"
-        asked = set(tree.tree_.feature[~tree.tree_.is_leaf].tolist())
-        columns = table.columns(asked if anew else set(range(encoder.n_features_in_)))
+        used = set(tree.tree_.feature[~tree.tree_.is_leaf].tolist())
+        columns = table.columns(used if anew else set(range(encoder.n_features_in_)))
         answers = np.zeros((table.n_rows, len(columns)))
         for place, column in enumerate(columns):
             if column.numbers is None:
                 raise ValueError("X holds text; the tree was fitted to numbers")
-            if not anew or place in asked:
+            if not anew or place in used:
                 answers[:, place] = column.numbers
         return answers, columns
     if isinstance(encoder, DesignEncoder):
         # The design states what the splits of a soft tree weigh.
         return np.asarray(encoder.transform(table.X), dtype=np.float64), []
     if not isinstance(encoder, BinaryEncoder):
-        # An encoder of one's own is the only statement of what its features ask.
+        # Only a custom encoder itself defines its features.
         features = encoder.transform(table.X)
         features = np.asarray(features.toarray() if issparse(features) else features)
         return features.astype(bool), []
     decisions = feature_decisions(encoder)
-    asked = set(range(len(decisions)))
+    used = set(range(len(decisions)))
     places = set(range(encoder.n_features_in_))
     if tree.certificate_.status == "reestimated":
-        # Other questions were not asked of these rows.
-        asked = set(tree.tree_.feature[~tree.tree_.is_leaf].tolist())
-        places = {decisions[feature].place for feature in asked}
+        # Features that the tree does not use were not computed for these rows.
+        used = set(tree.tree_.feature[~tree.tree_.is_leaf].tolist())
+        places = {decisions[feature].place for feature in used}
     columns = table.columns(places)
     answers = np.zeros((table.n_rows, len(decisions)), dtype=bool)
-    for feature in asked:
+    for feature in used:
         decision = decisions[feature]
         answers[:, feature] = _answer(decision, columns[decision.place])
     return answers, columns

@@ -1,4 +1,4 @@
-"""Comparing what a tree says with what its rows say."""
+"""Comparison of the values that a tree reports with those computed from its rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bristlecone.trust._verification import Check
 
 __all__ = ["Checks", "close", "shown"]
 
-# Where terms cancel: rounding of the terms.
+# Relative rounding error of the terms of a sum, which counts if positive and negative ones cancel.
 _OF_TERMS = 1e-12
 
 
@@ -26,11 +26,11 @@ class Checks:
     def holds(self, name: str, holds: bool, expected: Any, found: Any, reason: str = "") -> None:
         """Check a statement."""
         result: Literal["passed", "failed"] = "passed" if holds else "failed"
-        told = "" if holds else reason
-        self.made.append(Check(name, shown(expected), shown(found), result, told))
+        shown_reason = "" if holds else reason
+        self.made.append(Check(name, shown(expected), shown(found), result, shown_reason))
 
     def skip(self, name: str, found: str, reason: str) -> None:
-        """Say what is not checked, and why."""
+        """Record what is not checked, and why."""
         self.made.append(Check(name, "", found, "not checked", reason))
 
     def same(
@@ -43,20 +43,21 @@ class Checks:
     ) -> None:
         """Check (what, expected, found) one after the other; the first that differs is reported.
 
-        Numbers are the same up to 1e-9 of themselves; a pair may have the size of what each
-        number is summed from besides, where terms of either sign cancel, or ``scale`` for all.
+        Numbers count as equal if they differ by at most a factor of 1e-9. If positive and negative
+        terms cancel, a pair may have a fourth entry, the size of these terms; ``scale`` sets this
+        size for all pairs.
         """
         for what, expected, found, *terms in pairs:
             size = terms[0] if terms else scale
             if not close(expected, found, size):
-                told, says = _difference(expected, found, size)
-                self.holds(name, False, f"{what} {told}", f"{what} {says}")
+                computed, reported = _difference(expected, found, size)
+                self.holds(name, False, f"{what} {computed}", f"{what} {reported}")
                 return
         self.holds(name, True, summary, summary)
 
 
 def close(expected: Any, found: Any, scale: Any = 0.0) -> bool:
-    """Whether two values are the same, numbers up to 1e-9 of themselves."""
+    """Whether two values are the same; numbers may differ by a factor of 1e-9."""
     one, other = np.asarray(expected), np.asarray(found)
     if one.shape != other.shape:
         return False

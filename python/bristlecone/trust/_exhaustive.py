@@ -1,7 +1,7 @@
 """Every tree there is, for small problems: the least objective, found without any bound.
 
-A tree is a leaf, or a question with a tree on either side. Nothing is left out but rows that are
-equal to others and questions that do not part the rows; sets of rows are remembered.
+A tree is a leaf, or a split with a tree on either side. Only duplicate rows and binary features
+that do not divide the rows are left out; results for sets of rows are stored.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bristlecone.trust._cells import Cells
 from bristlecone.trust._exact import Column
 from bristlecone.trust._statement import Statement
 
-__all__ = ["Limits", "better_tree", "distinct_questions", "estimated_work"]
+__all__ = ["Limits", "better_tree", "distinct_features", "estimated_work"]
 
 Floats = NDArray[np.float64]
 
@@ -40,16 +40,16 @@ _MOST_CELLS = 5e6
 
 @dataclass(frozen=True)
 class Limits:
-    """What trees are allowed.
+    """Limits on the size of trees and leaves.
 
     Parameters
     ----------
     depth : int
-        Most questions on a path.
+        Largest number of splits on a path.
     leaves : int
-        Most leaves.
+        Largest number of leaves.
     rows, events : int
-        Fewest of a leaf.
+        Fewest rows and events of a leaf.
     penalty : float
         Added per leaf.
     """
@@ -61,8 +61,8 @@ class Limits:
     penalty: float
 
 
-def distinct_questions(answers: NDArray[np.bool_]) -> list[int]:
-    """Features that part the rows, one of those that part them alike."""
+def distinct_features(answers: NDArray[np.bool_]) -> list[int]:
+    """Features that divide the rows; of those that divide them alike, only one."""
     seen: dict[bytes, int] = {}
     for feature, column in enumerate(answers.T):
         if column.all() or not column.any():
@@ -73,10 +73,10 @@ def distinct_questions(answers: NDArray[np.bool_]) -> list[int]:
 
 
 def estimated_work(statement: Statement, n_features: int, n_rows: int, limits: Limits) -> float:
-    """Work of the search, in units of about 10 ns; infinite where there is no end.
+    """Work of the search, in units of about 10 ns; infinite if it would not end.
 
-    With F questions and depth d it looks at (2F)^d leaves, whose sums take a product of matrices of
-    n rows where costs are concave. Where costs are vectors every pair of them counts: c labels of a
+    With F features and depth d it looks at (2F)^d leaves. If costs are concave, their sums take a
+    product of matrices of n rows. If costs are vectors, every pair of them counts: c labels of a
     leaf give at most c + F c² sums at depth 1, all pairs of these for every feature at depth 2, and
     so on.
     """
@@ -112,10 +112,10 @@ def better_tree(
     value: Fraction,
     allowed: float,
 ) -> float | None:
-    """Least objective of the trees whose objective is below a value; None where none is.
+    """Least objective of all trees if it is below ``value``, else None.
 
-    Trees that exceed a limit by at most ``allowed`` count. Raises ``TooManyTies`` where
-    rounding decides.
+    Trees that exceed a limit by at most ``allowed`` count. Raises ``TooManyTies`` if rounding
+    decides.
     """
     counts = np.ones((answers.shape[0], 2))
     counts[:, 1] = 0.0 if event is None else event
@@ -161,7 +161,7 @@ def _searched(
 
 
 class _Search(ABC):
-    """What both kinds of search share: sums of the sides of all questions at a node."""
+    """Shared by both kinds of search: sums of the sides of all features at a node."""
 
     def __init__(
         self,
@@ -200,7 +200,7 @@ class _Search(ABC):
         """The same, not remembered."""
 
     def parts(self, rows: NDArray[np.bool_]) -> Any:
-        """Questions that part the rows, with the rows of either side."""
+        """Features that divide the rows, with the rows of either side."""
         for feature in range(self.n_features):
             yes = rows & (self.sides[feature] > 0)
             if yes.any() and (yes != rows).any():
@@ -248,7 +248,7 @@ class _Sums(_Search):
 
 
 class _Vectors(_Search):
-    """Costs are vectors: all that trees add up to, with the number of leaves before them."""
+    """Costs are vectors: the total costs of all trees, with the number of leaves before them."""
 
     def alone(self, rows: NDArray[np.bool_]) -> NDArray[Any]:
         """Vectors of these rows as one leaf, by its labels."""
@@ -273,7 +273,7 @@ class _Vectors(_Search):
         return self.distinct(np.concatenate(found))
 
     def distinct(self, costs: NDArray[Any]) -> NDArray[Any]:
-        """One of those that are equal but for rounding."""
+        """One of those that differ only by rounding."""
         if len(costs) < 2:
             return costs
         scale = np.abs(costs).max(axis=0)
@@ -335,7 +335,7 @@ class _Exact(_Vectors):
             costs[:, here] &= _MASK
         if len(costs) < 2:
             return costs
-        # One number stands for each vector where their ranges allow it: that sorts faster.
+        # If their ranges allow it, each vector is packed into one number, which sorts faster.
         low, high = costs.min(axis=0).tolist(), costs.max(axis=0).tolist()
         spans = [above - below + 1 for below, above in zip(low, high, strict=True)]
         if math.prod(spans) >= 2**62:

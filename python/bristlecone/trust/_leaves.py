@@ -75,7 +75,7 @@ def _check_survival(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> No
         total = float(hazard[inside].sum())
         ratios += [(f"hazard {at}", total, leaf.hazard)]
         ratios += [(f"theta {at}", _theta(events, total, prior), leaf.theta)]
-        told = leaf.follow_up
+        stored = leaf.follow_up
         if not thinned:
             happened = own.happened
             curves += [
@@ -87,12 +87,12 @@ def _check_survival(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> No
             deaths = own.left(own.event.astype(np.float64)).astype(int)
             gone = own.left(np.ones(own.time.size)).astype(int)
             follow_up += [
-                (f"times {at}", own.times, told.times),
-                (f"events at times {at}", deaths, told.events),
-                (f"censored at times {at}", gone - deaths, told.censored),
+                (f"times {at}", own.times, stored.times),
+                (f"events at times {at}", deaths, stored.events),
+                (f"censored at times {at}", gone - deaths, stored.censored),
             ]
-            if told.entry_times is not None and own.entry is not None:
-                follow_up.append((f"entries {at}", np.sort(own.entry), told.entry_times))
+            if stored.entry_times is not None and own.entry is not None:
+                follow_up.append((f"entries {at}", np.sort(own.entry), stored.entry_times))
     checks.same("events", f"{int(lives.event.sum())} events", counts)
     checks.same("relative hazards", f"theta of {len(leaves.statistics)} leaves", ratios)
     if thinned:

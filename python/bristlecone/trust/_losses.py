@@ -146,7 +146,7 @@ class _FairLabels(Statement):
 
 
 class _Costs(Statement):
-    """Costs of labels, and of the questions asked on the way."""
+    """Costs of labels, and of the splits on the way to a leaf."""
 
     is_concave = True
 
@@ -365,7 +365,7 @@ def _prices(tree: Any) -> Prices | None:
 
 
 def _price(prices: Prices, feature: int, asked: tuple[int, ...]) -> float:
-    """What a question costs a row that was asked these before."""
+    """Cost of a feature for a row that has passed the splits ``asked`` before."""
     cost, discount, origin, group = prices[feature]
     above = [prices[one] for one in asked]
     if any(origin == one[2] for one in above):
@@ -374,7 +374,7 @@ def _price(prices: Prices, feature: int, asked: tuple[int, ...]) -> float:
 
 
 def path_prices(tree: Any) -> Floats:
-    """What the questions on the way to every leaf cost a row."""
+    """Cost of the splits on the way to every leaf, for one row."""
     nodes, prices = tree.tree_, _prices(tree)
     paths: dict[int, tuple[float, tuple[int, ...]]] = {0: (0.0, ())}
     for node in np.flatnonzero(~nodes.is_leaf).tolist():

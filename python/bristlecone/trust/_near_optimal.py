@@ -24,16 +24,16 @@ __all__ = ["NearOptimalTrees", "near_optimal_trees"]
 
 
 class NearOptimalTrees(Sequence[Any]):
-    """Trees whose objective is within ε of the least one, few leaves first.
+    """Trees whose objective is within ε of the optimum, those with the fewest leaves first.
 
     Parameters
     ----------
     trees : sequence of fitted trees
     epsilon : float
     complete : bool
-        Whether there are no others; else these are some of those with the fewest leaves.
+        Whether these are all such trees. If not, they are some of those with the fewest leaves.
     frame_kind : object
-        Kind of data frame of the tables.
+        Kind of data frame for the tables.
 
     Attributes
     ----------
@@ -69,14 +69,14 @@ class NearOptimalTrees(Sequence[Any]):
         return np.array([tree.objective_value_ for tree in self])
 
     def columns(self) -> Any:
-        """How often each column of ``X`` is asked about.
+        """Count the trees that use each column of ``X``.
 
         Returns
         -------
         DataFrame
-            Of the kind that ``X`` had in ``fit``: ``column``, ``n_trees`` that ask about it, their
-            ``share``, and the ``best_objective`` of those that do not (NaN where all do); the most
-            frequent first, columns that no tree asks about left out.
+            From the same library as ``X`` in ``fit``: ``column``, ``n_trees`` that use it, their
+            ``share``, and ``best_objective``, the least objective of the trees that do not use it
+            (NaN if all do). The columns used most often come first; unused ones are left out.
         """
         used = [set(tree.features_used_) for tree in self]
         names = sorted({name for names in used for name in names}, key=str)
@@ -119,41 +119,45 @@ def near_optimal_trees(
     limit: int = 1000,
     **data: Any,
 ) -> NearOptimalTrees:
-    """All trees over the features of a fitted tree whose objective is within ε of the optimum.
+    """Find all trees whose objective is within ε of the optimum.
+
+    The trees are built from the binary features of the fitted tree.
 
     Parameters
     ----------
     tree : fitted tree
-        One that was searched for, other than from a Pareto front or with prices of features.
+        A tree found by search, except a tree from a Pareto front or with feature costs.
     X, y, sample_weight, **data
-        What ``fit`` was given: the same rows.
+        The arguments of ``fit``, with the same rows.
     epsilon : float
-        Largest difference to the optimum, in the unit of ``objective_value_``; at least 0. With 0
-        these are the optimal trees.
+        Largest difference to the optimum, in the unit of ``objective_value_``; at least 0. 0
+        returns the optimal trees.
     limit : int, default=1000
-        Most trees to return. Where there are more, those with the fewest leaves.
+        Largest number of trees to return. If there are more, those with the fewest leaves are
+        returned.
 
     Returns
     -------
     NearOptimalTrees
-        Fitted trees with the parameters of the fit, few leaves first. Questions that divide the
-        training rows of a node in the same way count once, by the first of them.
+        Fitted trees with the parameters of the fit, those with the fewest leaves first. If several
+        binary features divide the training rows of a node in the same way, only the first is used.
 
     Raises
     ------
     TypeError
-        For a tree that was not searched for, or whose search cannot tell.
+        If the tree was not found by search, or its objective is not supported.
     ValueError
-        For a negative ``epsilon``, and when the rows are not those of the fit.
+        If ``epsilon`` is negative, or the rows are not those of the fit.
     NotFittedError, InfeasibleError
-        When there is no tree.
+        If there is no tree.
     CertificateError
-        When a tree is better than the fitted one says any can be, or none is as good.
+        If a tree has a lower objective than the certificate of the fitted tree allows, or no tree
+        is as good as the fitted one.
 
     Warns
     -----
     SearchLimitWarning
-        When there are more trees than ``limit``, or a limit or Ctrl-C stopped the search.
+        If there are more trees than ``limit``, or a limit or Ctrl-C stopped the search.
 
     See Also
     --------
@@ -178,22 +182,22 @@ def near_optimal_trees(
     check_real("epsilon", epsilon, 0.0)
     check_integer("limit", limit, 1)
     start = time.perf_counter()
-    asked = search_again(tree, "near_optimal_trees", X, y, sample_weight, data)
-    search, problem, _ = asked
+    search_data = search_again(tree, "near_optimal_trees", X, y, sample_weight, data)
+    search, problem, _ = search_data
     near_optimal = search.engine(problem).near_optimal
     if near_optimal is None:
         raise TypeError(refusal(tree, "near_optimal_trees"))
     options = {"slack": float(epsilon), "limit": limit}
     found, complete = near_optimal(**search.limits.settings(problem, **options))
     proved = found[0].status == "optimal"
-    best = asked.tree(found[0], problem, start).certificate_
+    best = search_data.tree(found[0], problem, start).certificate_
     off = slack_of(tree, X, y, sample_weight=sample_weight, **data)
     if proved and not complete:
         # Of the trees that were found the first has the fewest leaves; the trace ends at the best.
         reached = found[0].trace[-1][1]
         worst = reached + options["slack"]
         found = _of_few_leaves(search, problem, near_optimal, (worst, off), options) or found
-    trees = [asked.tree(solution, problem, start) for solution in found]
+    trees = [search_data.tree(solution, problem, start) for solution in found]
     for one in trees:
         which = f"a tree of {one.n_leaves_} leaves that the search found"
         assert_not_below(tree, one.objective_value_, off, which)
@@ -201,7 +205,7 @@ def near_optimal_trees(
     if complete and least > tree.objective_value_ + off:
         raise CertificateError(
             f"the least objective of all trees is {least:.17g}; the fitted {type(tree).__name__} "
-            f"says that its own is {tree.objective_value_:.17g}"
+            f"reports {tree.objective_value_:.17g}"
         )
     for one in trees:
         # Searches of fewer leaves prove less than the parameters of the trees say.
@@ -223,7 +227,7 @@ def _of_few_leaves(
     most: tuple[float, float],
     options: dict[str, Any],
 ) -> list[Any]:
-    """Trees of one leaf, two, ... until there are as many as asked for.
+    """Trees of one leaf, two, ... until ``limit`` trees are found.
 
     ``most`` is the largest objective, and what ties with it differ by.
     """

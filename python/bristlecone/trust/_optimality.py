@@ -1,9 +1,9 @@
-"""What "optimal" means, for the whole package.
+"""Definition of "optimal" for the whole package.
 
-A result is optimal when its objective exceeds its lower bound by at most 1e-9 of the mean absolute
-term of its tree: the sum of the sizes of what its leaves, questions and penalties cost, as parts
-of the objective. Where no term is negative that is the objective itself, so an objective of 0 has
-to be proven exactly; where terms cancel, as rewards do, rounding is relative to the terms.
+A result is optimal if its objective exceeds its lower bound by at most 1e-9 of the mean absolute
+term of its tree: the sum of the absolute costs of its leaves, splits and penalties, on the scale of
+the objective. If no term is negative, this sum is the objective itself, and an objective of 0 must
+be proven exactly. If terms cancel, as rewards may, the rounding error is relative to the terms.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ def is_optimal(objective: Real | float, lower_bound: Real | float, terms: float)
 
 
 def assert_not_below(tree: Any, objective: float, off: float, which: str) -> None:
-    """Raise a CertificateError where another tree is better than a fitted one says any can be.
+    """Raise a CertificateError if another tree is better than the fitted tree's lower bound.
 
     Parameters
     ----------
     tree : fitted tree
     objective : float
-        Of the other tree.
+        Objective of the other tree.
     off : float
         Largest difference that counts as none.
     which : str
-        The other tree, for the message.
+        Description of the other tree, for the message.
     """
     found = tree.certificate_
     least, name = found.lower_bound, "lower bound"
@@ -49,5 +49,5 @@ def assert_not_below(tree: Any, objective: float, off: float, which: str) -> Non
     if objective < least - off:
         raise CertificateError(
             f"{which} has objective {objective:.17g}, below the {name} {least:.17g} of the fitted "
-            f"{type(tree).__name__}; see bristlecone.trust._verify for which of the two is wrong"
+            f"{type(tree).__name__}; bristlecone.trust.verify shows which of the two is wrong"
         )

@@ -1,7 +1,8 @@
 """Survival estimates as they are defined, in plain NumPy.
 
-Written once more on purpose: :mod:`bristlecone.trust` shares no code with the fit, so that a slip
-there is not repeated here. Definitions: docs/maths/likelihood.md and docs/maths/brier.md.
+This code is a second implementation on purpose: :mod:`bristlecone.trust` shares no code with the
+fit, and an error there is not repeated here. Definitions: docs/maths/likelihood.md and
+docs/maths/brier.md.
 """
 
 from __future__ import annotations

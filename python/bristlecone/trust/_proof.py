@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bristlecone.trust._cells import TooManyTies
 from bristlecone.trust._compare import Checks
-from bristlecone.trust._exhaustive import Limits, better_tree, distinct_questions, estimated_work
+from bristlecone.trust._exhaustive import Limits, better_tree, distinct_features, estimated_work
 from bristlecone.trust._losses import statement_of
 from bristlecone.trust._optimality import RELATIVE, is_optimal, tolerance
 from bristlecone.trust._rows import Rows, reached_nodes, read_rows
@@ -26,13 +26,13 @@ class Value:
     Attributes
     ----------
     costs : array of Fraction or float, shape (n_components,)
-        What the leaves and the questions add up to.
+        Total cost of the leaves and splits.
     objective : Fraction or float
-        With the penalty.
+        Objective value, including the penalty.
     terms : float
-        Mean absolute term, that "optimal" is relative to.
+        Mean absolute term, to which "optimal" is relative.
     doubt : float
-        What code of the user's own may make of rounded sums.
+        Largest error that the user's own task may make because sums are rounded.
     """
 
     def __init__(self, tree: Any, statement: Statement, reached: NDArray[np.bool_]) -> None:
@@ -93,12 +93,12 @@ def check_objective(
             for cost, low, size in zip(given, least, sizes, strict=True)
         ]
         wrong = [node for node, holds in zip(nodes.leaves.tolist(), best, strict=True) if not holds]
-        told = f"not the best of leaf {wrong[0]}" if wrong else f"of {nodes.n_leaves} leaves"
-        checks.holds("labels", not wrong, "the best of each leaf", told)
+        shown = f"not the best of leaf {wrong[0]}" if wrong else f"of {nodes.n_leaves} leaves"
+        checks.holds("labels", not wrong, "the best of each leaf", shown)
     if statement.is_limited and found.status != "reestimated":
         kept = math.isfinite(own.value(statement, statement.room[0]))
-        told = ", ".join(f"{float(cost):.6g}" for cost in own.costs[1:].tolist())
-        checks.holds("limits of the objective", kept, "kept", f"{told} in all")
+        totals = ", ".join(f"{float(cost):.6g}" for cost in own.costs[1:].tolist())
+        checks.holds("limits of the objective", kept, "kept", f"totals {totals}")
     if nodes.n_leaves > 1:
         _check_improvements(tree, statement, own, checks)
     return own
@@ -133,51 +133,51 @@ def check_proof(
     """The lower bound, by a search through every tree where that is small."""
     found = tree.certificate_
     if not found.is_searched:
-        checks.skip("lower bound", "none", f"nothing is claimed of a {found.status} tree")
+        checks.skip("lower bound", "none", f"a {found.status} tree has no lower bound")
         return
     gap = 0.0 if found.status == "optimal" else found.gap
-    told = f"{found.lower_bound:.10g} ({found.status}, gap {gap:.3g})"
+    shown = f"{found.lower_bound:.10g} ({found.status}, gap {gap:.3g})"
     off = tolerance(own.terms) + own.doubt
     objective, bound = own.objective, found.lower_bound
     # A claim of optimality needs the objective that the tree has, not the one that it reports.
     proven = is_optimal(objective, bound + own.doubt, own.terms)
     if bound > objective + off or (found.status == "optimal" and not proven):
-        checks.holds("lower bound", False, f"the objective {float(objective):.17g}", told)
+        checks.holds("lower bound", False, f"the objective {float(objective):.17g}", shown)
         return
-    # What the status claims that no tree is below.
+    # By its status, no tree has an objective below this value.
     claimed = max(bound, objective) if found.status == "optimal" else bound
     if found.status == "reference_optimal":
         claimed = max(bound, objective - found.guarantee)
     if not math.isfinite(claimed):
-        checks.skip("lower bound", told, "nothing is claimed")
+        checks.skip("lower bound", shown, "the tree claims no lower bound")
         return
     limits = _limits(tree, rows)
     answers = rows.answers
     if getattr(statement, "prices", None) is None:
-        answers = answers[:, distinct_questions(answers)]
+        answers = answers[:, distinct_features(answers)]
     which = f"every tree of depth {limits.depth} over {answers.shape[1]} binary features"
     if limits.leaves < min(2 ** min(limits.depth, 30), len(rows.weight)):
         which += f" and at most {limits.leaves} leaves"
     work = estimated_work(statement, answers.shape[1], len(answers), limits)
     if work > most_work:
         why = (
-            f"not re-proven: {which} is about {work:.2g} units of work, more than "
+            f"not re-proven: trying {which} would take about {work:.2g} units of work, more than "
             f"most_work={most_work:.2g}"
         )
-        checks.skip("lower bound", told, why)
+        checks.skip("lower bound", shown, why)
         return
     event = rows.facts.get("event")
     value = Fraction(claimed) - Fraction(off)
     try:
         better = better_tree(statement, answers, event, limits, value, statement.room[1])
     except TooManyTies:
-        why = f"not re-proven: too many trees are the same but for rounding; {which}"
-        checks.skip("lower bound", told, why)
+        why = f"not re-proven: too many trees differ only by rounding; {which}"
+        checks.skip("lower bound", shown, why)
         return
     if better is not None:
-        checks.holds("lower bound", False, f"no more than {better:.10g}, which a tree has", told)
+        checks.holds("lower bound", False, f"at most {better:.10g}, which one tree reaches", shown)
         return
-    checks.holds("lower bound", True, told, f"{told}; {which} was tried again, none is better")
+    checks.holds("lower bound", True, shown, f"{shown}; {which} was tried, and none is better")
 
 
 def _labels(tree: Any, candidates: Any) -> NDArray[np.int64]:
@@ -188,7 +188,7 @@ def _labels(tree: Any, candidates: Any) -> NDArray[np.int64]:
 
 
 def _split_costs(tree: Any, statement: Statement, sums: Any) -> Any:
-    """What the questions of the tree cost its rows."""
+    """Total cost of the splits of the tree, over its rows."""
     nodes = tree.tree_
     n_features = len(tree.certificate_.binary_features)
     total: Any = 0

@@ -1,7 +1,7 @@
-"""Raw rows: the answers to every question, and the outcomes of each task.
+"""Raw rows: the values of every binary feature, and the outcomes of each task.
 
-What comes in a data frame or an array is taken out by the readers of ``data``; everything that is
-computed from it is computed here.
+The readers of ``_data`` extract the values from data frames and arrays; everything computed from
+them is computed here.
 """
 
 from __future__ import annotations
@@ -27,26 +27,27 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows of positive weight, and what a task knows of them.
+    """Rows of positive weight, with the outcomes of the task.
 
     Parameters
     ----------
     answers : array, shape (n, n_features)
-        Binary features as booleans; numbers of a tree that cuts them; the design of a soft tree.
+        Binary features as booleans; for a tree with numeric thresholds, the numbers; for a soft
+        tree, the design matrix.
     weight : array of float, shape (n,)
-        One each without weights.
+        Row weights; 1 without weights.
     columns : list of Values
-        The columns of the fit, in their order; empty where an encoder of one's own read them.
-    told : tuple
-        Outcomes, weights and groups as the search was given them, for the fingerprint.
+        The columns of the fit, in their order; empty if a custom encoder read them.
+    outcomes : tuple
+        Outcomes, weights and groups in the form that the search took, for the fingerprint.
     facts : mapping
-        By name what the task needs: "time", "event", "labels", "target", "rewards", ...
+        Values that the task needs, by name: "time", "event", "labels", "target", "rewards", ...
     """
 
     answers: NDArray[Any]
     weight: Floats
     columns: list[Values]
-    told: tuple[Any, ...]
+    outcomes: tuple[Any, ...]
     facts: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -61,16 +62,16 @@ def fingerprint(rows: Rows) -> str:
     Features are packed to bits, or stand as float64; then every array with its type and shape.
     """
     binary = rows.answers.dtype == np.bool_
-    told = sha256(repr((rows.answers.shape, binary)).encode())
+    digest = sha256(repr((rows.answers.shape, binary)).encode())
     features = np.packbits(rows.answers.ravel()) if binary else rows.answers
-    for array in (features, *rows.told):
+    for array in (features, *rows.outcomes):
         if isinstance(array, np.ndarray) and array.dtype == object:
-            told.update(repr(array.tolist()).encode())
+            digest.update(repr(array.tolist()).encode())
         elif isinstance(array, np.ndarray):
             whole = np.ascontiguousarray(array)
-            told.update(repr((whole.dtype.str, whole.shape)).encode())
-            told.update(whole.tobytes())
-    return told.hexdigest()
+            digest.update(repr((whole.dtype.str, whole.shape)).encode())
+            digest.update(whole.tobytes())
+    return digest.hexdigest()
 
 
 def reached_nodes(tree: Any, answers: NDArray[Any]) -> NDArray[np.bool_]:
@@ -137,14 +138,19 @@ def _kept(weight: Floats | None, n: int) -> NDArray[np.bool_]:
 
 
 def _made(
-    tree: Any, table: Table, weight: Floats | None, kept: NDArray[np.bool_], told: Any, facts: Any
+    tree: Any,
+    table: Table,
+    weight: Floats | None,
+    kept: NDArray[np.bool_],
+    outcomes: Any,
+    facts: Any,
 ) -> Rows:
     """Rows of which some are kept."""
     answers, columns = answers_of(tree, table)
     if len(answers) != len(kept):
         raise ValueError(f"X has {len(answers)} rows, the outcomes have {len(kept)}")
     own = np.ones(int(kept.sum())) if weight is None else weight[kept]
-    return Rows(np.ascontiguousarray(answers[kept]), own, _taken(columns, kept), told, facts)
+    return Rows(np.ascontiguousarray(answers[kept]), own, _taken(columns, kept), outcomes, facts)
 
 
 def _survival(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:
@@ -166,13 +172,13 @@ def _survival(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, A
     if "reference_loss" in more:
         facts["reference_loss"] = as_array(more["reference_loss"], "reference_loss")[kept]
     groups = codes = None
-    # A soft tree has a price on the distance of the groups, not a limit to be kept.
+    # A soft tree penalises the distance between the groups; it has no limit to check.
     if type(tree).__name__ == "OptimalSurvivalTree" and parameters["fairness"] is not None:
         groups, codes = _groups(table, more, parameters["fairness"].sensitive_feature, kept)
         facts |= {"groups": groups, "group": codes}
     own = None if weight is None else weight[kept]
-    told = (event, time, own, entry, some, codes, groups)
-    return _made(tree, table, weight, kept, told, facts)
+    outcomes = (event, time, own, entry, some, codes, groups)
+    return _made(tree, table, weight, kept, outcomes, facts)
 
 
 def _soft(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:
@@ -189,7 +195,7 @@ def _groups(
     """The two groups in sorted order, and the place of every kept row's."""
     values = more.get("sensitive_features")
     if values is None and column is None:
-        raise ValueError("the groups are needed: sensitive_features")
+        raise ValueError("verify needs the groups: pass sensitive_features")
     values = as_array(table.column(column) if values is None else values, "groups").ravel()
     distinct = np.unique(values)
     return distinct, np.searchsorted(distinct, values)[kept].astype(np.int64)
@@ -271,7 +277,7 @@ def _numbers(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, An
 
 def _policy(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:
     if "treatment" not in more:
-        raise TypeError("verify of a PolicyTree needs treatment")
+        raise TypeError("verify needs treatment for a PolicyTree")
     treatments, codes, kept = _labelled(more["treatment"], weight, table.n_rows, "treatment")
     outcome = np.ravel(as_array(y, "y")).astype(np.float64)
     if len(outcome) != table.n_rows:

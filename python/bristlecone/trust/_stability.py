@@ -1,4 +1,4 @@
-"""What another sample would have led to: searches over resampled rows."""
+"""Stability of a tree: searches over resampled rows."""
 
 from __future__ import annotations
 
@@ -30,36 +30,37 @@ _MOST_PAIRED = 2000
 
 @dataclass(frozen=True, eq=False)
 class Stability:
-    """What ``stability`` found; tables are data frames of the kind that ``X`` had in ``fit``.
+    """Result of ``stability``. The tables come from the same library as ``X`` in ``fit``.
 
     Attributes
     ----------
     n_resamples : int
-        Resamples that were searched.
+        Number of resamples that were searched.
     columns : DataFrame
-        Per column of ``X``: ``root``, the share of resamples whose tree asks about it at the root,
-        ``anywhere``, the share whose tree asks about it at all, and ``is_used``, whether the tree
-        itself does. Those asked most often first.
+        One row per column of ``X``, those used most often first: ``root``, the share of resamples
+        whose tree splits on the column at the root; ``anywhere``, the share whose tree splits on
+        it at any node; and ``is_used``, whether the tree itself uses it.
     splits : DataFrame
-        Per split of the tree: ``node``, ``split``, ``same_split`` and ``same_column``, shares
-        of the resamples whose tree asks the same there (of those whose tree asks the same above).
-        Below the root few resamples may have asked the same above: ``n_reached`` counts them.
+        One row per split of the tree: ``node``, ``split``, ``n_reached``, ``same_split`` and
+        ``same_column``. ``n_reached`` counts the resamples whose tree has the same splits above
+        the node; below the root they may be few. ``same_split`` and ``same_column`` are the shares
+        of these whose tree has the same split, or splits on the same column, at the node.
     leaves : DataFrame
-        Per leaf of the tree: ``leaf``, ``n_samples``, ``predicted``, ``expected``. Survival trees:
-        the restricted mean of the curve that the tree predicts, and the mean over the rows of the
-        leaf of what trees of resamples without the row predict for it; of others the prediction
-        (of classifiers the share of the label of the leaf).
+        One row per leaf of the tree: ``leaf``, ``n_samples``, ``predicted`` and ``expected``.
+        ``predicted`` is the prediction of the tree: for survival trees the restricted mean of the
+        curve, for classifiers the share of the leaf's label. ``expected`` is the mean prediction
+        for the rows of the leaf by the trees of resamples that do not contain the row.
     score, optimism, corrected : float
-        ``tree.score`` on the training rows; by how much trees of resamples score better on their
-        own rows than on all; and the difference, which is what to expect of new rows.
+        ``tree.score`` on the training rows; how much better trees of resamples score on their
+        own rows than on all rows; and ``score`` minus ``optimism``, an estimate for new rows.
     together : array of float, shape (m, m)
-        Share of the resamples in which two rows share a leaf; of the ``rows`` only.
+        Share of the resamples in which two rows share a leaf, for each pair of ``rows``.
     rows : array of int, shape (m,)
         Positions of these rows among the training rows of positive weight.
 
     See Also
     --------
-    bristlecone.trust.stability : Makes it.
+    bristlecone.trust.stability : Computes it.
 
     Examples
     --------
@@ -93,21 +94,21 @@ def stability(
     random_state: Any = None,
     **data: Any,
 ) -> Stability:
-    """Search again over resampled rows: which splits recur, and how much is due to this sample.
+    """Repeat the search on resampled rows to see which splits recur.
 
-    Rows are drawn with replacement, as many as there are; the questions stay those of the fit, so
-    that a split is the same split wherever it occurs.
+    Each resample draws as many rows as there are, with replacement. The binary features stay
+    those of the fit, which makes splits of different trees comparable.
 
     Parameters
     ----------
     tree : fitted tree
-        One that was searched for.
+        A tree found by search.
     X, y, sample_weight, **data
-        What ``fit`` was given: the same rows.
+        The arguments of ``fit``, with the same rows.
     n_resamples : int, default=200
-        Searches.
+        Number of resamples, with one search each.
     random_state : int, RandomState or None
-        Draws the rows.
+        Seed for drawing the rows.
 
     Returns
     -------
@@ -117,21 +118,21 @@ def stability(
     Raises
     ------
     TypeError
-        For a tree that was not searched for.
+        If the tree was not found by search.
     ValueError
-        When the rows are not those of the fit.
+        If the rows are not those of the fit.
     NotFittedError, InfeasibleError
-        When there is no tree.
+        If there is no tree.
 
     See Also
     --------
-    alternatives : How much worse other questions are on the same rows.
+    alternatives : How much worse other splits are on the same rows.
 
     Notes
     -----
     The optimism is that of Harrell, Lee and Mark, "Multivariable prognostic models", Statistics in
-    Medicine 15 (1996): the mean over resamples of the score of their tree on the resample minus
-    that on all rows. The score is ``tree.score``; NaN where it needs more than X and y.
+    Medicine 15 (1996). Each resample's tree is scored on the resample and on all rows; the optimism
+    is the mean difference. The score is ``tree.score``, or NaN if it needs more than X and y.
 
     Examples
     --------
@@ -145,21 +146,21 @@ def stability(
     ('Karnofsky_score', True)
     """
     check_integer("n_resamples", n_resamples, 1)
-    asked = search_again(tree, "stability", X, y, sample_weight, data)
-    problem = asked.problem
+    rerun = search_again(tree, "stability", X, y, sample_weight, data)
+    problem = rerun.problem
     random = check_random_state(random_state)
     tally = _Tally(tree, problem)
     for _ in range(n_resamples):
         drawn = np.sort(random.randint(len(problem.features), size=len(problem.features)))
-        other = _searched(asked, drawn)
+        other = _searched(rerun, drawn)
         if other is not None:
             tally.add(other, drawn)
     return tally.result()
 
 
-def _searched(asked: Again, drawn: NDArray[np.int64]) -> Any:
-    """Tree over these rows, or None where there is none (no event was drawn, no tree allowed)."""
-    search, problem, _ = asked
+def _searched(rerun: Again, drawn: NDArray[np.int64]) -> Any:
+    """Tree over these rows; None without one, because no event was drawn or no tree is allowed."""
+    search, problem, _ = rerun
     data, features = problem.data, problem.features[drawn]
     n = len(problem.features)
 
@@ -176,7 +177,7 @@ def _searched(asked: Again, drawn: NDArray[np.int64]) -> Any:
     solution = search.engine(sample).solve(**search.limits.settings(sample))
     if not np.isfinite(solution.objective):
         return None
-    return asked.tree(solution, sample, start)
+    return rerun.tree(solution, sample, start)
 
 
 class _Tally:
@@ -190,10 +191,10 @@ class _Tally:
         self.root = np.zeros(tree.n_features_in_, dtype=np.int64)
         self.anywhere = np.zeros(tree.n_features_in_, dtype=np.int64)
         nodes = structure.node_count
-        self.reached, self.question, self.column = (np.zeros(nodes, np.int64) for _ in range(3))
+        self.reached, self.split, self.column = (np.zeros(nodes, np.int64) for _ in range(3))
         self.rows = np.unique(np.linspace(0, n - 1, min(n, _MOST_PAIRED)).round().astype(np.int64))
         self.together = np.zeros((self.rows.size, self.rows.size))
-        self.told = _predictions(tree, self.leaf, self.leaf, self.tau)
+        self.predicted = _predictions(tree, self.leaf, self.leaf, self.tau)
         self.left_out, self.times_left_out = np.zeros(n), np.zeros(n)
         self.optimisms: list[float] = []
 
@@ -206,10 +207,10 @@ class _Tally:
         """Count a tree of these rows."""
         self.n += 1
         structure, features = other.tree_, self.problem.features
-        asked = structure.column[~structure.is_leaf]
-        asked = asked[asked >= 0]
-        self.anywhere[np.unique(asked)] += 1
-        if asked.size and structure.column[0] >= 0:
+        used = structure.column[~structure.is_leaf]
+        used = used[used >= 0]
+        self.anywhere[np.unique(used)] += 1
+        if used.size and structure.column[0] >= 0:
             self.root[structure.column[0]] += 1
         self._compare(0, 0, structure, features)
         leaf = structure.leaf_index(features)
@@ -237,7 +238,7 @@ class _Tally:
         one, two = features[:, own.feature[mine]], features[:, structure.feature[other]]
         if key(one) != key(two):
             return
-        self.question[mine] += 1
+        self.split[mine] += 1
         sides = [(own.children_left, structure.children_left)]
         sides.append((own.children_right, structure.children_right))
         flipped = bool(one[0] != two[0])
@@ -259,14 +260,14 @@ class _Tally:
             ("anywhere", self.anywhere[order] / n),
             ("is_used", np.array([name in used for name in names])[order]),
         ]
-        questions = tree.splits_
+        names_of = tree.splits_
         split = np.flatnonzero(~structure.is_leaf)
         reached = np.maximum(self.reached[split], 1)
         splits = [
             ("node", split),
-            ("split", np.array([questions[k] for k in split.tolist()], dtype=object)),
+            ("split", np.array([names_of[k] for k in split.tolist()], dtype=object)),
             ("n_reached", self.reached[split]),
-            ("same_split", self.question[split] / reached),
+            ("same_split", self.split[split] / reached),
             ("same_column", self.column[split] / reached),
         ]
         seen = self.times_left_out > 0
@@ -282,7 +283,7 @@ class _Tally:
         leaves = [
             ("leaf", structure.leaves),
             ("n_samples", structure.n_node_samples[structure.leaves]),
-            ("predicted", self.told[first]),
+            ("predicted", self.predicted[first]),
             ("expected", np.array(expected)),
         ]
         data = self.problem.data
@@ -305,7 +306,7 @@ class _Tally:
 def _predictions(
     tree: Any, leaf: NDArray[np.int64], of: NDArray[np.int64], tau: float, like: Any = None
 ) -> Floats:
-    """What a tree predicts of every row; of classes the share of the label of its leaf ``of``."""
+    """Prediction for every row; for classifiers the share of the label of the leaf ``of``."""
     leaves = tree.leaves_
     if leaves.compared == "survival":
         return leaves.rmst(leaf, tau)
@@ -320,7 +321,7 @@ def _predictions(
 
 
 def _score(tree: Any, leaf: NDArray[np.int64], data: Any, rows: NDArray[np.int64]) -> float:
-    """``score`` of a tree on some training rows; NaN for trees that are scored by more."""
+    """``score`` of a tree on some training rows; NaN if it needs more than X and y."""
     leaves, at = tree.leaves_, leaf[rows]
     weight = None if data.weight is None else data.weight[rows]
     if leaves.compared == "survival":

@@ -1,4 +1,4 @@
-"""An objective as it is defined, over sums of what the rows of a leaf are."""
+"""Definition of an objective, over sums of the rows of a leaf."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ class Statement(ABC):
     Attributes
     ----------
     columns : list of Column
-        What of each row is summed over a leaf, exactly.
+        Values of each row that are summed over a leaf, exactly.
     sizes : list of Column
-        What terms of either sign are made of, without their signs; empty where no term is negative.
+        Absolute values of terms that may have either sign; empty if no term is negative.
     least_term : float
-        What optimal is relative to where all terms of a tree are 0.
+        Size to which "optimal" is relative if all terms of a tree are 0.
     total : Fraction
         Weight of all rows, by which costs are divided.
     factor : Fraction
-        What costs are multiplied with: powers of two bring outcomes of any unit to about 1.
+        Power of two that multiplies costs and brings outcomes of any unit to about 1.
     price : float
-        Work of one leaf, in that of a sum of one statistic.
+        Work of one leaf, in units of a sum of one statistic.
     is_sum : bool
         Whether the objective is a sum over leaves.
     is_limited : bool
-        Whether there are limits on what the costs of a tree add up to.
+        Whether the total cost of a tree is limited.
     room : tuple of float
-        By what share of all that could be given a limit is exceeded by trees that a search may
-        return, at most, and by trees that it may not leave out: twice and half of what searches
-        have room for, which is rounding of the limit and the weights to doubles.
+        Largest share of all that could be given by which a tree that a search may return exceeds
+        a limit, and by which a tree does that it may not leave out: twice and half of what searches
+        have room for, the rounding of the limit and the weights to doubles.
     is_linear : bool
         Whether cost vectors are linear in the sums.
     units : list of Fraction
@@ -115,7 +115,7 @@ class Statement(ABC):
         raise NotImplementedError
 
     def split_costs(self, sums: Any, asked: tuple[int, ...], n_features: int) -> Any:
-        """What it costs to ask each feature at a node with these sums, below others (n_features,).
+        """Cost of each feature at a node with these sums, below other splits (n_features,).
 
         Added to the first component.
         """

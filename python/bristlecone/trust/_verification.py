@@ -1,4 +1,4 @@
-"""What a verification found: one check after the other, and whether all hold."""
+"""Result of a verification: the single checks, and whether all passed."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _WIDTH = 98
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was computed anew.
+    """Result of one check: a value recomputed from the rows, and the value in the tree.
 
     Parameters
     ----------
     name : str
-        What it is about: "rows", "objective value", "lower bound", ...
+        Subject of the check: "rows", "objective value", "lower bound", ...
     expected : str
-        What it is by the rows.
+        Value computed from the rows.
     found : str
-        What the tree says.
+        Value stored in the tree.
     result : {"passed", "failed", "not checked"}
     reason : str
         Why it was not checked, or what a failure means.
@@ -59,18 +59,18 @@ class Check:
 
 @dataclass(frozen=True)
 class Verification:
-    """All checks of a tree; as text, and in notebooks, a short table.
+    """All checks of a tree; printed, and in notebooks, as a short table.
 
     Parameters
     ----------
     subject : str
-        What was verified.
+        Description of the tree that was verified.
     checks : tuple of Check
         In the order in which they were made.
 
     See Also
     --------
-    bristlecone.trust.verify : Makes it.
+    bristlecone.trust.verify : Runs the checks.
 
     Examples
     --------
@@ -92,12 +92,12 @@ class Verification:
 
     @property
     def failed(self) -> tuple[Check, ...]:
-        """The checks that do not hold."""
+        """The checks that failed."""
         return tuple(check for check in self.checks if check.result == "failed")
 
     @property
     def not_checked(self) -> tuple[Check, ...]:
-        """What could not be computed anew, with the reasons."""
+        """The checks that could not be done, with the reasons."""
         return tuple(check for check in self.checks if check.result == "not checked")
 
     def __getitem__(self, name: str) -> Check:

@@ -1,4 +1,4 @@
-"""A second opinion on a fitted tree: everything it says, computed anew from the raw rows."""
+"""Verification of a fitted tree: every value it reports is recomputed from the raw rows."""
 
 from __future__ import annotations
 
@@ -26,53 +26,53 @@ __all__ = ["MOST_WORK", "verify"]
 MOST_WORK = 5e8
 """Work of an exhaustive search, in units of about 10 ns: five seconds."""
 
-# Of the automatic minimum of events: that many, and how many times as many must be expected where
-# none happened before leaves without events are allowed.
+# The automatic minimum of events, and the factor by which the expected events of a side without
+# events must exceed it before event-free leaves are allowed.
 _AUTO_EVENTS, _CLEARLY = 5, 4
 
 
 def verify(
     tree: Any, X: Any, y: Any, *, most_work: float = MOST_WORK, **fit_arguments: Any
 ) -> Verification:
-    """Compute all that a fitted tree says anew from the rows of its fit.
+    """Recompute every value that a fitted tree reports from the rows of its fit.
 
-    The code shares nothing with the search engine, nor with the functions of the fit: leaves of
-    rows, sizes, curves, relative hazards, predictions, labels, means, limits and the objective are
-    plain NumPy, written from the definitions in ``docs/maths``. Shared are only the reading of data
-    frames and outcomes, and the statement of what the questions are.
+    The code shares nothing with the search engine or the functions of the fit. Leaves of rows,
+    sizes, curves, relative hazards, predictions, labels, means, limits and the objective are
+    computed in plain NumPy from the definitions in ``docs/maths``. Only the code that reads data
+    frames and outcomes, and the definitions of the binary features, are shared.
 
-    The lower bound is proven anew by trying every tree there is, where ``most_work`` allows;
-    otherwise it is "not checked", with the numbers of the certificate.
+    If ``most_work`` allows, the lower bound is proven again by trying every possible tree.
+    Otherwise it is "not checked", and the values of the certificate are shown.
 
     Parameters
     ----------
     tree : fitted tree
-        Of any class of this package, perhaps loaded from a file.
+        Any tree of this package, fitted or loaded from a file.
     X, y : as in ``fit``
-        The rows that the tree was fitted to, in their order. Of a tree from ``reestimate`` those
-        that its leaves were estimated from.
+        The rows that the tree was fitted to, in the same order. For a tree from ``reestimate``,
+        the rows that its leaves were estimated from.
     most_work : float, default=5e8
-        Work that the search through every tree may take, in units of about 10 ns: with F questions,
-        depth d and n rows about (2F)^d (4 + 0.03 n / 2^(d - 2)) where costs are numbers that
-        follow from sums (every objective of depth 2 and 3 except the Brier score, F1, Matthews
-        correlation, limits on groups, capacities and own tasks, which cost more).
+        Largest amount of work for the search through every tree, in units of about 10 ns. With F
+        binary features, depth d and n rows, the search takes about
+        (2F)^d (4 + 0.03 n / 2^(d - 2)) units at depths 2 and 3. The Brier score, F1, Matthews
+        correlation, limits on groups, capacities and custom tasks take more.
     **fit_arguments
-        Whatever else ``fit`` was given by row: ``sample_weight``, ``sensitive_features``,
-        ``treatment``, ``costs``, ...
+        The other arguments of ``fit`` with one entry per row: ``sample_weight``,
+        ``sensitive_features``, ``treatment``, ``costs``, ...
 
     Returns
     -------
     Verification
-        Checks by name, whether all hold (``ok``), and a table as text.
+        The checks by name, and whether all passed (``ok``). It prints as a table.
 
     Raises
     ------
     TypeError
-        For what is no tree of this package, and for an argument that its ``fit`` does not take.
+        If ``tree`` is not a tree of this package, or its ``fit`` does not take an argument.
     NotFittedError, InfeasibleError
-        When there is no tree.
+        If there is no tree.
     ValueError
-        When rows or columns do not fit together, or a column is missing.
+        If rows or columns do not match, or a column is missing.
 
     See Also
     --------
@@ -80,14 +80,14 @@ def verify(
 
     Notes
     -----
-    Sums are exact. Numbers are the same when they agree to 1e-9 of themselves; where terms of
-    either sign cancel, of the mean size of the terms. The check "rows" compares the fingerprint of
-    the answers, outcomes and weights in the order of the rows. A row that was changed, added or
-    dropped fails it, and so do rows in another order, because then nobody can tell that they are
-    the same rows; all other checks pass then. What a column holds beyond the answers to the
-    questions (1.2 or 1.3, both below every threshold) is seen only where it moves a least or
-    greatest value, a mean, or a threshold's neighbours. Words, seconds and the trace cannot be
-    checked.
+    Sums are exact. Two numbers count as equal if they differ by at most a factor of 1e-9; if
+    positive and negative terms cancel, by at most 1e-9 of the mean size of the terms.
+
+    The check "rows" compares a fingerprint of the binary features, outcomes and weights, in the
+    order of the rows. It fails if a row was changed, added or dropped. It also fails if the rows
+    are in another order; all other checks then pass. A change of a number that crosses no threshold
+    (1.2 to 1.3, both below every threshold) is noticed only if it changes the smallest or largest
+    value, the mean, or a value next to a threshold. Texts, run times and the trace are not checked.
 
     Examples
     --------
@@ -141,13 +141,13 @@ def _check_all(tree: Any, rows: Rows, checks: Checks, most_work: float) -> None:
     statement = statement_of(tree, rows)
     check_leaves(tree, rows, reached, checks)
     if soft or statement is None:
-        told = f"{found.objective_value:.10g}"
-        checks.skip("objective value", told, "trained by optimisation from random starts")
-        checks.skip("lower bound", "none", f"nothing is claimed of a {found.status} tree")
+        value = f"{found.objective_value:.10g}"
+        checks.skip("objective value", value, "trained by optimisation from random starts")
+        checks.skip("lower bound", "none", f"a {found.status} tree has no lower bound")
         return
     own = check_objective(tree, statement, reached, checks)
     if found.status == "reestimated":
-        checks.skip("limits", "", "they were kept on the rows that the questions are from")
+        checks.skip("limits", "", "they were kept on the rows that the splits were found on")
     else:
         _check_limits(tree, rows, reached, checks)
     if found.reference_loss is not None and "reference_loss" in rows.facts:
@@ -157,10 +157,10 @@ def _check_all(tree: Any, rows: Rows, checks: Checks, most_work: float) -> None:
 
 
 def _check_columns(tree: Any, rows: Rows, reached: NDArray[np.bool_], checks: Checks) -> None:
-    """What the encoder remembers of the columns, and where it cuts them."""
+    """Column statistics and thresholds of the encoder."""
     encoder = tree.encoder_
     if tree.certificate_.status == "reestimated":
-        checks.skip("thresholds", "", "they were made from other rows")
+        checks.skip("thresholds", "", "they were computed from other rows")
         return
     pairs: list[tuple[str, Any, Any]] = []
     for schema, column in zip(encoder.columns_, rows.columns, strict=True):
@@ -177,7 +177,7 @@ def _check_columns(tree: Any, rows: Rows, reached: NDArray[np.bool_], checks: Ch
                 fill: Any = float(np.clip(mean, values.min(), values.max()))
             else:
                 true, false = weight[values > 0.5].sum(), weight[values <= 0.5].sum()
-                # Either value is as frequent where the weights differ by rounding alone.
+                # If the weights differ only by rounding, either value may be the most frequent.
                 tied = close(float(true), float(false), float(true + false))
                 fill = schema.fill if tied else bool(true > false)
             if schema.fill is not None:
@@ -189,16 +189,17 @@ def _check_columns(tree: Any, rows: Rows, reached: NDArray[np.bool_], checks: Ch
 
 
 def _thresholds(tree: Any, rows: Rows, reached: NDArray[np.bool_]) -> list[tuple[str, Any, Any]]:
-    """Every cut and the middle of its neighbours; the answer of a missing number."""
+    """Every threshold, the midpoint of its neighbours, and the side of missing values."""
     nodes, encoder = tree.tree_, tree.encoder_
     if nodes.numeric:
         return [
             (
-                f"cut of node {node}",
+                f"threshold of node {node}",
                 _middle(
-                    rows.answers[reached[:, node], nodes.feature[node]], cut := _cut(tree, node)
+                    rows.answers[reached[:, node], nodes.feature[node]],
+                    threshold := _threshold(tree, node),
                 ),
-                cut,
+                threshold,
             )
             for node in np.flatnonzero(~nodes.is_leaf).tolist()
         ]
@@ -214,10 +215,10 @@ def _thresholds(tree: Any, rows: Rows, reached: NDArray[np.bool_]) -> list[tuple
             pairs.append((feature.name, _middle(known, bound), bound))
             answer = fill is not None and fill <= bound
             pairs.append((f"{feature.name}, missing", answer, decision.missing))
-            told = _number(feature.condition.removeprefix("<= "))
-            if told is not None:
-                # The words ask the same question.
-                same = bool(((known <= told) == (known <= bound)).all())
+            shown = _number(feature.condition.removeprefix("<= "))
+            if shown is not None:
+                # The rounded threshold of the text must divide the rows in the same way.
+                same = bool(((known <= shown) == (known <= bound)).all())
                 pairs.append((f"{feature.name} in words", True, same))
         elif decision.kind == "flag":
             pairs.append((f"{feature.name}, missing", bool(fill), decision.missing))
@@ -228,24 +229,24 @@ def _number(text: str) -> float | None:
     try:
         return float(text)
     except ValueError:
-        # Two questions of one name are told apart by more words.
+        # More words follow if two binary features would have the same name.
         return None
 
 
-def _cut(tree: Any, node: int) -> float:
+def _threshold(tree: Any, node: int) -> float:
     return float(tree.tree_.threshold[node])
 
 
-def _middle(values: NDArray[np.float64], cut: float) -> float:
-    """Middle of the neighbouring values that a cut lies between; the lower where it rounds up."""
-    below, above = values[values <= cut], values[values > cut]
+def _middle(values: NDArray[np.float64], threshold: float) -> float:
+    """Midpoint of the values next to a threshold; the lower value if the midpoint rounds up."""
+    below, above = values[values <= threshold], values[values > threshold]
     if not below.size or not above.size:
         return math.nan
     low, high = float(below.max()), float(above.min())
     middle = low / 2 + high / 2
     middle = middle if middle < high else low
     # Rounding of the middle is relative to the gap.
-    return cut if abs(middle - cut) <= 1e-9 * (high - low) else middle
+    return threshold if abs(middle - threshold) <= 1e-9 * (high - low) else middle
 
 
 def _check_limits(tree: Any, rows: Rows, reached: NDArray[np.bool_], checks: Checks) -> None:
@@ -264,8 +265,8 @@ def _check_limits(tree: Any, rows: Rows, reached: NDArray[np.bool_], checks: Che
         at_most = "any" if limit is None else f"at most {limit}"
         checks.holds(name, limit is None or size <= limit, at_most, size)
     leaves = reached[:, nodes.leaves]
-    asked = _least(parameters["min_samples_leaf"], len(rows.weight))
-    _check_minimum("rows of a leaf", "min_samples_leaf", asked, leaves, found, checks)
+    least = _least(parameters["min_samples_leaf"], len(rows.weight))
+    _check_minimum("rows of a leaf", "min_samples_leaf", least, leaves, found, checks)
     if "min_events_leaf" in parameters:
         event = rows.facts["event"]
         wanted = parameters["min_events_leaf"]
@@ -274,8 +275,8 @@ def _check_limits(tree: Any, rows: Rows, reached: NDArray[np.bool_], checks: Che
             events = min(_AUTO_EVENTS, int(event.sum()))
             if found.settings.get("min_events_leaf") == 0 and not nodes.numeric:
                 if not _event_free(rows):
-                    why = "min_events_leaf='auto' found a question without events on one side "
-                    why += "before it chose cuts; it is none of the questions any more"
+                    why = "min_events_leaf='auto' found a binary feature with an event-free side "
+                    why += "before the thresholds were chosen; it is no longer among them"
                     checks.skip("events of a leaf", "at least 0", why)
                     return
                 events = 0
@@ -291,7 +292,7 @@ def _check_minimum(
 
 
 def _least(value: Any, total: int) -> int:
-    """What a number or a share of the total means."""
+    """Minimum as a number of rows or events; ``value`` is a number or a share of the total."""
     if isinstance(value, str):
         return 0
     if isinstance(value, Integral):
@@ -300,7 +301,7 @@ def _least(value: Any, total: int) -> int:
 
 
 def _event_free(rows: Rows) -> bool:
-    """Whether a question has a side without events where many are expected."""
+    """Whether a binary feature has an event-free side although many events are expected there."""
     hazard, event = row_hazards(lifetimes(rows)), rows.facts["event"]
     for side in (*rows.answers.T, *~rows.answers.T):
         if not event[side].any() and hazard[side].sum() >= _CLEARLY * _AUTO_EVENTS:

@@ -1,6 +1,6 @@
-"""Choosing a tree on rows it was not fitted to: its size, and which of several models.
+"""Cross-validation: choose the size of a tree, and compare models.
 
-``TreeSizeCV`` chooses the number of leaves by cross-validation, with one search per fold;
+``TreeSizeCV`` chooses the number of leaves by cross-validation, with one search per fold.
 ``evaluate`` compares estimators over the same folds.
 """
 

@@ -1,4 +1,4 @@
-"""``evaluate``: estimators side by side over the same folds."""
+"""``evaluate``: compare estimators over the same folds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bristlecone._data.frame import frame_backend, native_frame
 from bristlecone.exceptions import InvalidParameterError
 from bristlecone.tune._folds import corrected_error, folds_of, standard_error
 from bristlecone.tune._rows import GivenRows, accepted
-from bristlecone.tune._scoring import metrics_of, score_of
+from bristlecone.tune._scoring import check_scored, metrics_of, score_of
 
 __all__ = ["evaluate"]
 
@@ -32,51 +32,51 @@ def evaluate(
     random_state: int | np.random.RandomState | None = 0,
     **params: Any,
 ) -> Any:
-    """Cross-validated scores of estimators, and their differences from one of them.
+    """Compare estimators by cross-validation over the same folds.
 
-    Every estimator is fitted to the training rows of every fold and scored on its test rows: of a
-    search, such as ``TreeSizeCV`` or ``GridSearchCV``, the choice is made anew in every fold
-    (nested cross-validation).
+    Every estimator is fitted to the training rows of every fold and scored on its test rows. A
+    search, such as ``TreeSizeCV`` or ``GridSearchCV``, chooses anew in every fold (nested
+    cross-validation).
 
     Parameters
     ----------
     estimators : mapping of str to estimator, or estimator
-        Of this package, scikit-learn or scikit-survival; they are left as they are.
+        Estimators of this package, scikit-learn or scikit-survival; they are not changed.
     X : DataFrame (pandas, polars, ...) or array, shape (n, n_features)
-        Features, as all estimators take them.
+        Features, in a form that all estimators accept.
     y : structured array, DataFrame, pair or array-like, n rows
-        Outcomes, as all estimators take them.
+        Outcomes, in a form that all estimators accept.
     sample_weight : array-like of float, shape (n,), optional
-        Row weights, for the fits and metrics that name them in their signature.
+        Row weights, passed to the fits and metrics that have this parameter.
     cv : int, splitter or iterable, default=5
         As in ``TreeSizeCV``.
     scoring : None, str, callable, list or mapping, default=None
         As in ``TreeSizeCV``.
     against : str, optional
-        Estimator that the others are compared with; the first by default.
+        Name of the estimator that the others are compared with; the first by default.
     n_repeats : int, default=1
-        Repeats of the folds, where ``cv`` is a number.
+        Number of repeats of the folds, if ``cv`` is a number.
     random_state : int, RandomState or None, default=0
-        Shuffles the rows, where ``cv`` is a number.
+        Seed for shuffling the rows, if ``cv`` is a number.
     **params
-        What else fits take, such as ``treatment``; divided with the rows where it has an entry for
-        every row. ``groups`` goes to the splitter.
+        Further arguments of ``fit``, such as ``treatment``. Arrays with one entry per row are split
+        with the rows. ``groups`` is passed to the splitter.
 
     Returns
     -------
     DataFrame
-        Of the library of ``X``, of pandas if ``X`` is an array. A row per metric and
-        estimator, with the columns ``metric``, ``estimator``, ``mean`` over the folds,
-        ``standard_error`` (of ``TreeSizeCV``), ``difference`` of the mean from that of ``against``,
-        its ``nadeau_bengio_error``, and the score of every fold, ``split0`` and so on.
+        From the library of ``X``, or pandas if ``X`` is an array. One row per metric and estimator,
+        with the columns ``metric``, ``estimator``, ``mean`` over the folds, ``standard_error`` (as
+        in ``TreeSizeCV``), ``difference`` of the mean from that of ``against``, its
+        ``nadeau_bengio_error``, and the score of every fold, ``split0`` and so on.
 
     Raises
     ------
     InvalidParameterError
-        For no estimators, an unknown metric or ``against``, folds that are none, and a parameter
-        that no estimator's ``fit`` takes.
+        If there is no estimator, a metric or ``against`` is unknown, ``cv`` gives no valid folds,
+        or no estimator's ``fit`` takes a parameter.
     ValueError, TypeError
-        From fits and metrics.
+        Errors of fits and metrics.
 
     See Also
     --------
@@ -85,9 +85,9 @@ def evaluate(
     Notes
     -----
     ``nadeau_bengio_error`` is the corrected resampled standard error of the mean difference over J
-    folds, of variance s²: the root of (1/J + n_test/n_train) s². The folds share training rows, so
-    that the root of s²/J would be too small. A difference of less than two of these is no evidence
-    that one estimator is better than the other.
+    folds with variance s²: the square root of (1/J + n_test/n_train) s². The folds share training
+    rows, so the square root of s²/J would be too small. A difference of less than two of these
+    errors is no evidence that one estimator is better than the other.
 
     References
     ----------
@@ -109,11 +109,13 @@ def evaluate(
     if not isinstance(estimators, Mapping):
         estimators = {type(estimators).__name__: estimators}
     if not estimators:
-        raise InvalidParameterError("there are no estimators to evaluate")
+        raise InvalidParameterError("estimators is empty: evaluate needs at least one")
     names = [str(name) for name in estimators]
     if against is not None and against not in names:
         raise InvalidParameterError(f"against must be one of {names}; got {against!r}")
     metrics = metrics_of(scoring)
+    for estimator in estimators.values():
+        check_scored(estimator, metrics)
     rows = GivenRows.of(X, y, {**params, "sample_weight": sample_weight})
     first = next(iter(estimators.values()))
     folds = folds_of(cv, rows, first, n_repeats=n_repeats, random_state=random_state)
@@ -150,7 +152,7 @@ def evaluate(
 
 
 def _taken_by(model: Any, rows: GivenRows) -> dict[str, Any]:
-    """What a fit takes besides X and y: what it names, or anything."""
+    """Further arguments of a fit: those in its signature, or all if it takes any."""
     kinds = [one.kind for one in inspect.signature(model.fit).parameters.values()]
     if inspect.Parameter.VAR_KEYWORD in kinds:
         return rows.more

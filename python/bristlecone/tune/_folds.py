@@ -1,4 +1,4 @@
-"""Folds, and the errors of means over them."""
+"""Folds, and standard errors of means over folds."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def folds_of(
 ) -> Folds:
     """Training and test rows of every fold.
 
-    A number means shuffled folds, stratified by event, by class or by treatment, where there are
-    any. A splitter is given the strata in place of y; else ``cv`` is the folds themselves.
+    A number means shuffled folds, stratified by event, class or treatment if there are any. A
+    splitter gets the strata instead of y. Otherwise ``cv`` contains the folds.
     """
     check_integer("n_repeats", n_repeats, 1)
     strata = _strata(rows, estimator)
@@ -40,8 +40,8 @@ def folds_of(
     if hasattr(cv, "split") or not isinstance(cv, (int, np.integer)) or isinstance(cv, bool):
         if n_repeats > 1:
             raise InvalidParameterError(
-                "n_repeats needs a number of folds as cv; splitters such as "
-                "RepeatedStratifiedKFold repeat by themselves"
+                "n_repeats needs a number of folds as cv; to repeat a splitter, use one such as "
+                "RepeatedStratifiedKFold"
             )
         y = rows.y if strata is None else strata
         folds = cv.split(rows.X, y, groups) if hasattr(cv, "split") else cv
@@ -53,7 +53,7 @@ def folds_of(
                 f"{cv!r}"
             ) from None
         if not found:
-            raise InvalidParameterError("cv has no folds")
+            raise InvalidParameterError("cv gives no folds")
         return found
     check_integer("cv", cv, 2)
     if groups is not None:
@@ -68,7 +68,7 @@ def folds_of(
 
 
 def _strata(rows: GivenRows, estimator: Any) -> NDArray[Any] | None:
-    """What every fold is to have the same share of; None where nothing is known."""
+    """Labels whose shares should be equal in every fold; None if there are none."""
     if "treatment" in rows.by_row:
         return codes_of(rows.by_row["treatment"], rows.n_rows, "treatment", rows_of="X")[1]
     if is_classifier(estimator):
@@ -81,7 +81,7 @@ def _strata(rows: GivenRows, estimator: Any) -> NDArray[Any] | None:
 def _repeats(folds: Folds, n_rows: int) -> list[list[int]]:
     """Positions of the folds of every repeat: consecutive ones whose test rows do not overlap.
 
-    Where all overlap, as in random splits, they are one repeat.
+    If all overlap, as in random splits, they count as one repeat.
     """
     repeats: list[list[int]] = []
     seen = np.ones(n_rows, dtype=bool)
@@ -97,8 +97,9 @@ def _repeats(folds: Folds, n_rows: int) -> list[list[int]]:
 def standard_error(scores: Floats, folds: Folds, n_rows: int) -> Floats:
     """Standard error of the mean over the folds (the first axis); NaN for a single one.
 
-    The standard deviation over the folds of a repeat by the root of their number, of repeats by
-    their mean variance: more repeats make the mean steadier, but know no more rows.
+    For one repeat, it is the standard deviation over the folds divided by the square root of their
+    number. For several repeats, the variances are averaged: more repeats make the mean more stable,
+    but add no information about further rows.
     """
     repeats = [scores[places] for places in _repeats(folds, n_rows) if len(places) > 1]
     if not repeats:
@@ -110,8 +111,9 @@ def standard_error(scores: Floats, folds: Folds, n_rows: int) -> Floats:
 def corrected_error(differences: Floats, folds: Folds) -> float:
     """Corrected resampled standard error of a mean difference; NaN for a single fold.
 
-    Nadeau and Bengio, "Inference for the generalization error", Machine Learning 52 (2003): as
-    training rows are shared, the variance over J folds counts 1/J + n_test/n_train times.
+    Nadeau and Bengio, "Inference for the generalization error", Machine Learning 52 (2003). The
+    variance over J folds is multiplied by 1/J + n_test/n_train, because the folds share training
+    rows.
     """
     if len(folds) < 2:
         return float("nan")

@@ -1,4 +1,4 @@
-"""What ``fit`` is given, taken apart by row."""
+"""The arguments of ``fit``, split by row."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ __all__ = ["GivenRows", "accepted"]
 
 
 class GivenRows(NamedTuple):
-    """Rows with all that ``fit`` and scorers are given by keyword.
+    """Rows with the keyword arguments of ``fit`` and of scorers.
 
-    ``by_row`` has what has an entry for every row, such as weights; ``whole`` what is for all rows
-    together.
+    ``by_row`` holds arguments with one entry per row, such as weights; ``whole`` holds the others.
     """
 
     X: Any
@@ -35,7 +34,7 @@ class GivenRows(NamedTuple):
         Raises
         ------
         ValueError
-            When the rows of ``X`` and ``y`` are not as many, or in another order.
+            If ``X`` and ``y`` differ in their number or order of rows.
         """
         n_rows = row_count(X)
         more = {name: values for name, values in more.items() if values is not None}
@@ -54,7 +53,7 @@ class GivenRows(NamedTuple):
 
     @property
     def more(self) -> dict[str, Any]:
-        """All but X and y by keyword."""
+        """All keyword arguments except X and y."""
         return {**self.by_row, **self.whole}
 
     def taken(self, index: NDArray[np.intp]) -> GivenRows:
@@ -70,7 +69,7 @@ def accepted(function: Callable[..., Any], more: Mapping[str, Any]) -> dict[str,
 
 
 def _length(values: Any) -> int | None:
-    """Number of rows; None of what has none."""
+    """Number of rows; None for a value without rows."""
     shape = getattr(values, "shape", None)
     if shape is not None:
         return int(shape[0]) if shape else None

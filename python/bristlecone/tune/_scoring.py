@@ -1,4 +1,4 @@
-"""What ``scoring`` means: metrics by name."""
+"""Metrics of the parameter ``scoring``, by name."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from bristlecone.exceptions import InvalidParameterError
 from bristlecone.metrics._scorers import SCORERS
 from bristlecone.tune._rows import GivenRows, accepted
 
-__all__ = ["DEFAULT", "Metrics", "metrics_of", "score_of"]
+__all__ = ["DEFAULT", "Metrics", "check_scored", "metrics_of", "score_of"]
 
 Metric = Callable[..., float]
 Metrics = dict[str, Metric | None]
-"""Scorers by name; None is the method ``score``, of costs less the mean cost."""
+"""Scorers by name; None is the method ``score`` or, for costs, minus the mean cost."""
 
 DEFAULT = "score"
 
 
 def metrics_of(scoring: Any) -> Metrics:
-    """Scorers by name: of one, of a name, of several names, or of a mapping.
+    """Scorers by name, from a scorer, a name, a list of these or a mapping.
 
     Raises
     ------
     InvalidParameterError
-        For anything else, and for unknown names.
+        For any other value, and for unknown names.
     """
     if scoring is None:
         return {DEFAULT: None}
@@ -65,20 +65,34 @@ def _metric(scoring: Any) -> Metric | None:
         scorer: Metric = get_scorer(scoring)
     except (ValueError, TypeError):
         raise InvalidParameterError(
-            f"scoring {scoring!r} is no metric: neither one of {', '.join(SCORERS)} nor a scorer "
-            "of scikit-learn"
+            f"scoring {scoring!r} is not a metric; pass one of {', '.join(SCORERS)} or the name "
+            "of a scorer of scikit-learn"
         ) from None
     return scorer
+
+
+def check_scored(estimator: Any, metrics: Metrics) -> None:
+    """Raise InvalidParameterError if the metric is ``score`` and the estimator has none."""
+    if None not in metrics.values():
+        return
+    try:
+        estimator.score  # noqa: B018
+    except AttributeError as error:
+        why = error.__cause__ or error
+        raise InvalidParameterError(
+            f"scoring=None needs an estimator with the method score ({why}); pass scoring"
+        ) from error
 
 
 def score_of(metric: Metric | None, estimator: Any, rows: GivenRows) -> float:
     """Score of a fitted estimator, greater is better.
 
-    A metric is given what its signature names of the rows' weights, treatments and so on.
+    The weights, treatments and so on of the rows are passed if the signature of the metric has
+    them.
     """
     if metric is not None:
         return float(metric(estimator, rows.X, rows.y, **accepted(metric, rows.more)))
-    # A search scores by a metric of its own.
+    # A search has its own metric.
     model = getattr(estimator, "best_estimator_", estimator)
     if hasattr(model, "mean_cost"):
         return -float(model.mean_cost(rows.X, rows.y, **accepted(model.mean_cost, rows.more)))

@@ -15,10 +15,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from bristlecone._data.checks import check_choice
+from bristlecone._estimators.describe import document
 from bristlecone.exceptions import InfeasibleError, InvalidParameterError
 from bristlecone.tune._folds import Folds, folds_of, standard_error
 from bristlecone.tune._rows import GivenRows
-from bristlecone.tune._scoring import DEFAULT, Metrics, metrics_of, score_of
+from bristlecone.tune._scoring import DEFAULT, Metrics, check_scored, metrics_of, score_of
 
 __all__ = ["TreeSizeCV"]
 
@@ -28,7 +29,7 @@ _RULES = ("one-standard-error", "best")
 
 
 def _of_tree(name: str) -> Callable[[Any], bool]:
-    """Whether the tree, that of the fit where there is one, has a method of this name."""
+    """Whether the tree has a method of this name: the chosen tree, or ``estimator`` before fit."""
 
     def check(search: Any) -> bool:
         getattr(vars(search).get("best_estimator_", search.estimator), name)
@@ -61,72 +62,73 @@ def _attribute(name: str) -> Any:
 
 
 class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
-    """Number of leaves of a tree by cross-validation.
+    """Choose the number of leaves of a tree by cross-validation.
 
-    One search (``size_path``) of every fold finds the best tree of every size, up to what
-    ``max_depth`` and ``max_leaf_nodes`` of the estimator allow; each is scored on the rows held
-    out. One more search over all rows gives the tree of the size chosen.
+    In every fold, one search (``size_path``) finds the best tree of every size that ``max_depth``
+    and ``max_leaf_nodes`` of the estimator allow. Each tree is scored on the held-out rows. One
+    more search over all rows gives the tree of the chosen size.
 
     Parameters
     ----------
     estimator : estimator
-        Tree that has ``size_path``: every tree of this package but ``SoftSurvivalTree``, whose
-        depth is fixed before it is trained. It is left as it is.
+        Tree with ``size_path``: every tree of this package except ``SoftSurvivalTree``, whose depth
+        is fixed before training. It is not changed.
     cv : int, splitter or iterable, default=5
         Number of folds, shuffled, stratified by event, class or treatment; a splitter of
         scikit-learn, which gets the strata in place of y; or pairs of training and test rows.
     scoring : None, str, callable, list or mapping, default=None
-        Metrics, greater is better: "concordance", "uno", "ibs", "auc", "likelihood" (see
-        :mod:`bristlecone.metrics`), names of scikit-learn's scorers, callables ``(estimator, X,
-        y)``, or several: a list, or a mapping from names. None is the method ``score``; of a
-        ``CostSensitiveTreeClassifier`` less the mean cost. Metrics get what they name in their
-        signature of what ``fit`` was given by row, such as ``sample_weight``.
+        One metric, or several as a list or a mapping from names; greater is better. A metric is
+        "concordance", "uno", "ibs", "auc" or "likelihood" (see :mod:`bristlecone.metrics`), the
+        name of a scorer of scikit-learn, or a callable ``(estimator, X, y)``. None is the method
+        ``score``; for a ``CostSensitiveTreeClassifier`` it is minus the mean cost. Arguments of
+        ``fit`` with one entry per row, such as ``sample_weight``, are passed to a metric if its
+        signature has them.
     rule : {"one-standard-error", "best"}, default="one-standard-error"
-        Which size is chosen: the smallest whose mean score is within one standard error of the
-        best, or the best, of equal ones the smallest.
+        Rule for the size: "one-standard-error" chooses the smallest size whose mean score is within
+        one standard error of the best; "best" chooses the size with the best mean score, the
+        smallest if several are equal.
     refit : str or None, default=None
-        Which of several metrics chooses; the first by default.
+        Name of the metric that chooses the size, if there are several; the first by default.
     n_repeats : int, default=1
-        Repeats of the folds, where ``cv`` is a number.
+        Number of repeats of the folds, if ``cv`` is a number.
     random_state : int, RandomState or None, default=0
-        Shuffles the rows, where ``cv`` is a number: the same folds in every fit, other ones in
-        every fit with None.
+        Seed for shuffling the rows, if ``cv`` is a number. None uses other folds in every fit.
 
     Attributes
     ----------
     best_n_leaves_ : int
-        Leaves that the chosen tree may have; it has fewer where more are no better.
+        Maximum number of leaves of the chosen tree; it has fewer if more are no better.
     best_estimator_ : estimator
-        The chosen tree, fitted to all rows. Its predictions, ``leaf_table``, ``describe`` and so on
-        are also here.
+        The chosen tree, fitted to all rows. You can call its methods, such as predictions and
+        ``leaf_table``, on this object, too.
     best_score_ : float
         Mean score of the chosen size.
     best_index_ : int
-        Its place in ``cv_results_`` and ``size_path_``.
+        Position of the chosen size in ``cv_results_`` and ``size_path_``.
     cv_results_ : dict of array, shape (n_sizes,)
-        By number of leaves, ready for a data frame: ``n_leaves``; ``objective`` of the tree on all
-        rows; of every metric M ``mean_test_M``, ``std_test_M`` over the folds, the standard error
-        ``se_test_M`` of the mean, ``rank_test_M``, and ``split0_test_M`` and so on. A single metric
-        is called "score".
+        Results by number of leaves, ready for a data frame: ``n_leaves``; ``objective`` of the tree
+        on all rows; and for every metric M ``mean_test_M`` and ``std_test_M`` over the folds, the
+        standard error ``se_test_M`` of the mean, ``rank_test_M``, and ``split0_test_M`` and so on.
+        A single metric is called "score".
     size_path_ : list of estimators
         Best tree of every size on all rows.
     n_splits_ : int
-        Number of folds, all repeats counted.
+        Number of folds, including all repeats.
 
     See Also
     --------
-    evaluate : Of several estimators, this one among them, over the same folds.
+    evaluate : Compares estimators, which may include this one, over the same folds.
 
     Notes
     -----
-    Where the path of a fold ends before a size, because its rows allow no more leaves, its largest
-    tree takes the place. The standard error is that over the folds of one repeat, their standard
-    deviation by the root of their number; of several repeats it is from their mean variance.
-    Repeats make the mean steadier, not the standard error smaller. Time and memory limits of the
-    estimator are those of every single search. Depth, penalty and encoder can be searched around
-    it: ``GridSearchCV(TreeSizeCV(tree), {"estimator__max_depth": [2, 3, 4]})``.
+    If the rows of a fold do not allow as many leaves as a size, the largest tree of the fold is
+    scored instead. The standard error is the standard deviation over the folds of one repeat,
+    divided by the square root of their number. With several repeats, the variances are averaged:
+    repeats make the mean more stable, but the standard error no smaller. The time and memory limits
+    of the estimator apply to each search. To tune depth, penalty or encoder, wrap this class in a
+    grid search: ``GridSearchCV(TreeSizeCV(tree), {"estimator__max_depth": [2, 3, 4]})``.
 
-    The standard-error rule is that of Breiman, Friedman, Olshen, Stone, "Classification and
+    The standard-error rule comes from Breiman, Friedman, Olshen, Stone, "Classification and
     Regression Trees", 1984, section 3.4.3.
 
     Examples
@@ -173,17 +175,17 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
         Parameters
         ----------
         X : DataFrame (pandas, polars, ...) or array, shape (n, n_features)
-            As the estimator takes it.
+            Features, in a form that the estimator accepts.
         y : structured array, DataFrame, pair or array-like, n rows
-            As the estimator takes it.
+            Outcomes, in a form that the estimator accepts.
         sample_weight : array-like of float, shape (n,), optional
-            Row weights, of the fits and of the metrics that know weights.
+            Row weights for the fits, and for metrics that take weights.
         callback : callable, optional
-            Called after every search with the number of searches done and of all.
+            Called after every search with the number of finished searches and the total.
         **params
-            What else the estimator's ``fit`` takes, such as ``treatment`` or
-            ``sensitive_features``; what has an entry for every row is divided with the rows.
-            ``groups`` goes to the splitter.
+            Further arguments of the estimator's ``fit``, such as ``treatment`` or
+            ``sensitive_features``. Arrays with one entry per row are split with the rows.
+            ``groups`` is passed to the splitter.
 
         Returns
         -------
@@ -193,12 +195,12 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         InvalidParameterError
-            For an estimator without ``size_path``, an unknown rule or metric, and folds that are
-            none.
+            If the estimator has no ``size_path``, the rule or a metric is unknown, ``cv`` gives no
+            valid folds, or the estimator cannot be scored.
         InfeasibleError
-            When at no size every fold, and all rows, have a tree that keeps the constraints.
+            If no size has a tree that keeps the constraints in every fold and for all rows.
         ValueError, TypeError
-            As in the estimator's ``size_path``, and from the metrics.
+            As in the estimator's ``size_path``; also errors of the metrics.
         KeyboardInterrupt
             On Ctrl-C; an earlier fit is kept.
         """
@@ -216,22 +218,23 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
         scores = []
         for done, (train, test) in enumerate(folds, start=1):
             scores.append(_scores(self._path(rows.taken(train)), rows.taken(test), metrics))
-            _tell(callback, done, n_searches)
+            _report(callback, done, n_searches)
         path = self._path(rows)
-        _tell(callback, n_searches, n_searches)
+        _report(callback, n_searches, n_searches)
         self._choose(path, scores, folds, chooser, rows.n_rows)
         return self
 
     def _checked(self) -> tuple[Metrics, str]:
-        """Metrics by name, and which of them chooses."""
+        """Metrics by name, and the name of the one that chooses the size."""
         check_choice("rule", self.rule, _RULES)
         if isinstance(self.estimator, type) or not hasattr(self.estimator, "size_path"):
             kind = self.estimator if isinstance(self.estimator, type) else type(self.estimator)
             raise InvalidParameterError(
-                "TreeSizeCV needs a tree that is searched for in every size (size_path); "
-                f"{kind.__name__} has none; GridSearchCV searches parameters of any estimator"
+                f"TreeSizeCV needs a tree with size_path; {kind.__name__} has none. GridSearchCV "
+                "works with any estimator"
             )
         metrics = metrics_of(self.scoring)
+        check_scored(self.estimator, metrics)
         if len(metrics) == 1:
             metrics = {DEFAULT: next(iter(metrics.values()))}
         if self.refit is None:
@@ -242,7 +245,7 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
     def _path(self, rows: GivenRows) -> list[Any]:
         path: list[Any] = clone(self.estimator).size_path(rows.X, rows.y, **rows.more)
         if any(tree.certificate_.status == "interrupted" for tree in path):
-            # What is left of one of several searches is of no use.
+            # The result of only some of the searches is of no use.
             raise KeyboardInterrupt
         return path
 
@@ -261,7 +264,7 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
             "objective": np.array([tree.certificate_.objective_value for tree in path]),
         }
         for name in scores[0]:
-            # Where the path of a fold has ended, its largest tree goes on.
+            # If the path of a fold is shorter, its largest tree is used for the larger sizes.
             values = np.stack([own[name][np.minimum(places, len(own[name]) - 1)] for own in scores])
             mean = values.mean(axis=0)
             results[f"mean_test_{name}"] = mean
@@ -274,7 +277,7 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
         candidates = np.flatnonzero(found & ~np.isnan(mean))
         if not candidates.size:
             raise InfeasibleError(
-                "at no size every fold and all rows have a tree that satisfies the constraints"
+                "no size has a tree that satisfies the constraints in every fold and for all rows"
             )
         best = candidates[np.argmax(mean[candidates])]
         if self.rule == "one-standard-error":
@@ -287,6 +290,42 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
         self.best_n_leaves_ = int(best) + 1
         self.best_score_ = float(mean[best])
         self.best_estimator_ = path[self.best_index_]
+        self._choice = self._sentence(chooser, n_rows, error[self.best_index_])
+
+    def _sentence(self, chooser: str, n_rows: int, error: float) -> str:
+        """The cross-validation of this fit in words; the parameters may change after it."""
+        if self.scoring is None:
+            metric = "the score of the estimator"
+        elif chooser != DEFAULT:
+            metric = chooser
+        else:
+            metric = str(getattr(self.scoring, "__name__", self.scoring))
+        rule = (
+            "the smallest size whose mean score is within one standard error of the best"
+            if self.rule == "one-standard-error"
+            else "the size with the best mean score"
+        )
+        spread = "" if np.isnan(error) else f" (standard error {error:.4g})"
+        return (
+            f"The size, at most {self.best_n_leaves_} leaves, was chosen among 1 to "
+            f"{len(self.size_path_)} leaves by cross-validation over {n_rows} rows with "
+            f"{self.n_splits_} folds. Metric: {metric}. Rule: {rule}. Mean score of the chosen "
+            f"size: "
+            f"{self.best_score_:.4g}{spread}."
+        )
+
+    def describe(self) -> str:
+        """Methods section of the chosen tree and of the cross-validation, in plain text.
+
+        Returns
+        -------
+        str
+            ``describe`` of ``best_estimator_``, and a paragraph with the number of folds, the
+            metric, the rule and the mean score of the chosen size.
+        """
+        check_is_fitted(self)
+        found, rest = self.best_estimator_.describe().split("\n\n", 1)
+        return f"{found}\n\n{document([self._choice])}\n{rest}"
 
     def score(
         self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, **params: Any
@@ -309,7 +348,7 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
         return score_of(metrics[chooser], self.best_estimator_, rows)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """What ``fit`` and ``score`` pass on is what the estimator asks for."""
+        """Metadata that ``fit`` and ``score`` pass on: those that the estimator requests."""
         mapping = MethodMapping().add(caller="fit", callee="fit")
         mapping = mapping.add(caller="score", callee="score")
         return MetadataRouter(owner=self).add(estimator=self.estimator, method_mapping=mapping)
@@ -352,13 +391,14 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
     apply = _method("apply")
     decision_path = _method("decision_path")
     leaf_table = _method("leaf_table")
-    describe = _method("describe")
     _missing_text = _method("_missing_text")
     _check_fitted = _method("_check_fitted")
+    _check_parameters = _method("_check_parameters")
     to_json = _method("to_json")
     get_depth = _method("get_depth")
     get_n_leaves = _method("get_n_leaves")
 
+    _frame_kind = _attribute("_frame_kind")
     tree_ = _attribute("tree_")
     leaves_ = _attribute("leaves_")
     encoder_ = _attribute("encoder_")
@@ -379,7 +419,7 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
 
 
 def _scores(path: list[Any], rows: GivenRows, metrics: Metrics) -> dict[str, Floats]:
-    """Scores of every tree of a path; NaN where no tree keeps the constraints."""
+    """Scores of every tree of a path; NaN if no tree keeps the constraints."""
     found: dict[str, list[float]] = {name: [] for name in metrics}
     for place, tree in enumerate(path):
         for name, metric in metrics.items():
@@ -393,7 +433,7 @@ def _scores(path: list[Any], rows: GivenRows, metrics: Metrics) -> dict[str, Flo
 
 
 def _is_same(tree: Any, other: Any) -> bool:
-    """Whether two trees of a path ask the same: more leaves may be no better."""
+    """Whether two trees of a path are the same, because more leaves are no better."""
     if not hasattr(other, "tree_"):
         return False
     one, two = tree.tree_, other.tree_
@@ -409,6 +449,6 @@ def _ranks(mean: Floats) -> NDArray[np.int64]:
     return below[order] + 1
 
 
-def _tell(callback: Callable[[int, int], object] | None, done: int, total: int) -> None:
+def _report(callback: Callable[[int, int], object] | None, done: int, total: int) -> None:
     if callback is not None:
         callback(done, total)
