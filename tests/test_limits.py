@@ -158,7 +158,7 @@ def test_progress_is_one_line_that_ends_before_the_warnings(shown):
     assert start == rest == ""
     assert len(texts) > 1
     for text in texts:
-        pattern = r"[\d.]+ s: objective 0\.\d+, lower bound 0\.\d+, gap [\d.]+ % *"
+        pattern = r"[\d.]+ s: objective 0\.\d+, lower bound 0\.\d+, gap [\d.]+% *"
         assert re.fullmatch(pattern, text)
     assert warning.startswith("bristlecone: warning: the search stopped (time_limit)")
 
