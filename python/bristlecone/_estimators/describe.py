@@ -62,7 +62,7 @@ def _describe_search(estimator: Any) -> str:
     """Description of a tree found by search."""
     found = estimator.certificate_
     numbers = ", ".join(f"{name} {value}" for name, value in found.numbers[:3])
-    remarks = "".join(f" {name.capitalize()}: {text}." for name, text in found.told)
+    remarks = "".join(f" {name.capitalize()}: {text}." for name, text in found.notes)
     count = len(found.binary_features)
     searched = (
         f"bristlecone {found.version} ({type(estimator).__name__}) searched all trees "

@@ -242,7 +242,7 @@ class Certificate:
             ("gap", self.gap_text),
             ("binary features", str(len(self.binary_features))),
             ("seconds", f"{self.seconds:.3g}"),
-            *self.told,
+            *self.notes,
         ]
 
     @property
@@ -253,7 +253,7 @@ class Certificate:
         return f"{self.gap:.3g} ({100 * self.relative_gap:.3g}%)"
 
     @property
-    def told(self) -> list[tuple[str, str]]:
+    def notes(self) -> list[tuple[str, str]]:
         """The remarks, and the guarantee if it is not the gap."""
         shown = list(self.remarks)
         if self.status == "reference_optimal":
@@ -303,7 +303,7 @@ def report(fits: Sequence[tuple[Certificate, int, int]], verbose: Any) -> None:
             depth,
             len(found.binary_features),
             found.seconds,
-            "".join(f"; {name}: {text}" for name, text in found.told),
+            "".join(f"; {name}: {text}" for name, text in found.notes),
         )
     _warn_of_limits([found for found, *_ in fits])
 

@@ -115,7 +115,7 @@ def proof(tree: FittedTree) -> Proof:
     numbers = found.numbers
     if not found.is_searched:
         kept = ("objective", "seconds")
-        numbers = [(name, value) for name, value in numbers if name in kept] + found.told
+        numbers = [(name, value) for name, value in numbers if name in kept] + found.notes
     groups: list[tuple[str, str]] = []
     if found.groups is not None:
         pairs = zip(found.groups.groups.tolist(), found.groups.values.tolist(), strict=True)
