@@ -10,7 +10,9 @@ from bristlecone import BinaryEncoder, OptimalTreeRegressor, load_model, save_mo
 from bristlecone._cli import main
 from bristlecone.exceptions import InvalidParameterError
 from bristlecone.export import export_text
-from bristlecone.trust import verify
+from bristlecone.plot import plot_calibration
+from bristlecone.trust import stability, verify
+from bristlecone.tune import TreeSizeCV
 
 
 def study(n=300, seed=0):
@@ -184,3 +186,21 @@ def test_the_command_line_takes_counts_and_exposure(tmp_path, monkeypatch, capsy
     capsys.readouterr()
     assert main([*fit, "--exposure", "months"]) == 2
     assert "months" in capsys.readouterr().err
+
+
+def test_cross_validation_splits_the_exposure_with_the_rows():
+    X, y, _, exposure = study()
+    search = TreeSizeCV(tree(max_depth=2), cv=3).fit(X, y, exposure=exposure)
+    days = TreeSizeCV(tree(max_depth=2), cv=3).fit(X, y, exposure=365 * exposure)
+    np.testing.assert_allclose(
+        search.cv_results_["mean_test_score"], days.cv_results_["mean_test_score"], rtol=1e-9
+    )
+    np.testing.assert_allclose(search.predict(X), 365 * days.predict(X), rtol=1e-9)
+
+
+def test_what_would_need_the_exposure_of_new_rows_is_not_reported():
+    X, y, _, exposure = study(80)
+    model = tree(max_depth=1).fit(X, y, exposure=exposure)
+    with pytest.raises(InvalidParameterError, match="calibration is not available"):
+        plot_calibration(model, X, y)
+    assert np.isnan(stability(model, X, y, n_resamples=2, random_state=0, exposure=exposure).score)

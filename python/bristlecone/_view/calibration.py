@@ -67,6 +67,11 @@ def calibrations(
     for ``n_groups`` or a soft tree, unless ``by_leaf``.
     """
     check_confidence(confidence)
+    if tree.certificate_.parameters.get("objective") == "poisson":
+        raise InvalidParameterError(
+            "calibration is not available with objective='poisson': rates depend on the exposure "
+            "of the rows"
+        )
     leaves, leaf = tree.leaves_, tree.apply(X)
     if not len(leaf):
         raise ValueError("there are no rows to compare predictions with: X is empty")

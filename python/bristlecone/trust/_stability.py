@@ -332,6 +332,6 @@ def _score(tree: Any, leaf: NDArray[np.int64], data: Any, rows: NDArray[np.int64
         return float(found.cindex)
     if leaves.compared == "shares":
         return float(np.average(leaves.label[at] == data.labels[rows], weights=weight))
-    if leaves.compared == "means":
+    if leaves.compared == "means" and tree.certificate_.parameters["objective"] != "poisson":
         return float(r2_score(data.target[rows], leaves.predicted[at], sample_weight=weight))
     return np.nan
