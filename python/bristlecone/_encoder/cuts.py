@@ -76,7 +76,7 @@ class RankedColumns(NamedTuple):
                 place.append(cut[feature.column])
                 values = self.values[place[-1]]
                 assert values is not None
-                gap.append(int(np.searchsorted(values, feature.value, side="right")) - 1)
+                gap.append(int(values.searchsorted(feature.value, side="right")) - 1)
             else:
                 place.append(next(others))
                 gap.append(0)
@@ -166,8 +166,9 @@ def add_cuts(encoder: BinaryEncoder, columns: RankedColumns, cuts: Iterable[Cut]
     schemas = {schema.name: schema for schema in encoder.columns_}
     features: list[Feature] = []
     by_column: dict[str, list[Feature]] = defaultdict(list)
+    kept = chosen.kept()
     for index, feature in enumerate(encoder.features_):
-        if chosen.lives(index):
+        if index in kept:
             by_column[feature.column].append(feature)
     names = columns.names
     for column, gap in chosen.added:
@@ -214,7 +215,7 @@ class _Thresholds:
                 column = cut[feature.column]
                 values = columns.values[column]
                 assert values is not None
-                gap = int(np.searchsorted(values, feature.value, side="right")) - 1
+                gap = int(values.searchsorted(feature.value, side="right")) - 1
             else:
                 column, gap = next(others), 0
             self._at[column, gap] = index
@@ -250,9 +251,9 @@ class _Thresholds:
         self._at[place] = -1
         self._by_rows[self._rows(*place)] = place
 
-    def lives(self, index: int) -> bool:
-        """Whether a feature was not replaced."""
-        return index in self._at.values()
+    def kept(self) -> set[int]:
+        """Positions of the features that were not replaced."""
+        return set(self._at.values())
 
     def _middle(self, cut: Cut) -> int:
         """Gap that is midway between the values of the node on both sides of the cut."""
