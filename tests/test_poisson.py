@@ -150,6 +150,10 @@ def test_trees_of_counts_are_verified_estimated_again_and_saved(tmp_path):
         ({"exposure": lambda m: np.where(np.arange(len(m)) == 5, 0.0, m)}, "it is 0 in row 5"),
         ({"exposure": lambda m: -m}, "exposure must be positive; it is -"),
         ({"exposure": lambda m: m[1:]}, "exposure"),
+        (
+            {"exposure": lambda m: np.where(np.arange(len(m)) == 2, 1e-300, m)},
+            "exposure in row 2 is too small, 1e-300",
+        ),
         ({"exposure": lambda m: np.where(np.arange(len(m)) == 3, np.inf, m)}, "row 3"),
     ],
 )

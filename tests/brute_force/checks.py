@@ -141,8 +141,11 @@ def check_saved(problem, model):
     """A file tells the same as the estimator, or says that there is none."""
     others = [pickle.loads(pickle.dumps(model))]
     found = model.status_ != "infeasible"
-    # Other encoders are objects that no file has.
-    if problem.saved and found and problem.parameters["encoder"] == "auto":
+    # Other encoders and random states are objects that no file has.
+    plain_parameters = problem.parameters["encoder"] == "auto" and not isinstance(
+        problem.parameters.get("random_state"), np.random.RandomState
+    )
+    if problem.saved and found and plain_parameters:
         others.append(loads(dumps(model), type(model)))
         assert dumps(others[-1]) == dumps(model)
     for other in others:

@@ -23,8 +23,8 @@ def as_given():
     return FunctionTransformer(feature_names_out="one-to-one")
 
 
-def shared_parameters(rng):
-    """What every estimator takes."""
+def shared_parameters(rng, seeded=True):
+    """What every estimator takes, and a seed where it takes one."""
     parameters = {
         "max_depth": one_of(rng, 0, 1, 2, 2, 3, 3, None),
         "max_leaf_nodes": one_of(rng, None, None, 1, 2, 3, 4, 6),
@@ -36,6 +36,8 @@ def shared_parameters(rng):
         "encoder": one_of(rng, "auto", as_given()),
         "verbose": one_of(rng, 0, 1, True),
     }
+    if seeded:
+        parameters["random_state"] = one_of(rng, None, 7, np.random.RandomState(0))
     unlimited = parameters["max_depth"] is None and parameters["max_leaf_nodes"] is None
     if unlimited and not parameters["leaf_penalty"]:
         parameters["leaf_penalty"] = 0.03

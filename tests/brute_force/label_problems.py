@@ -269,7 +269,7 @@ def by_column(rng, values, absent):
 
 
 def fair_labels(rng):
-    parameters = shared_parameters(rng)
+    parameters = shared_parameters(rng, seeded=False)
     counted = rng.random() < 0.6
     X = rows(rng, front_size(rng, parameters, counted))
     n = len(X)
@@ -333,7 +333,7 @@ def fair_labels(rng):
 
 
 def policy(rng):
-    parameters = shared_parameters(rng)
+    parameters = shared_parameters(rng, seeded=False)
     limited = rng.random() < 0.8
     n_arms = one_of(rng, 2, 2, 3)
     # Rewards that are whole numbers, as of outcomes that are 0 or 1.

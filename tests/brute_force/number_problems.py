@@ -135,7 +135,7 @@ class Transport(Task):
 
 
 def own_task(rng):
-    parameters = shared_parameters(rng)
+    parameters = shared_parameters(rng, seeded=False)
     X = rows(rng)
     n = len(X)
     given, kept = weights(rng, n)

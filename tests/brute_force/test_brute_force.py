@@ -52,8 +52,7 @@ def test_every_parameter_takes_part(kind):
     """A new parameter must be drawn: every one is named, and none is always the same."""
     problems = [DRAWS[kind](np.random.default_rng(seed)) for seed in range(150)]
     estimator = problems[0].estimator
-    # A seed has no part in a search.
-    parameters = set(inspect.signature(estimator).parameters) - {"random_state"}
+    parameters = set(inspect.signature(estimator).parameters)
     assert all(set(problem.parameters) == parameters for problem in problems)
     for name in parameters - problems[0].constant:
         values = {repr(problem.parameters[name]) for problem in problems}

@@ -7,7 +7,7 @@ from typing import Any
 
 import bristlecone
 from bristlecone._cli.kinds import Kind, flag
-from bristlecone._cli.options import Group
+from bristlecone._cli.options import BY_NAME, MAPPING, Group
 from bristlecone._cli.roles import Columns, Rows
 from bristlecone._cli.tables import check_column, listed, spells
 from bristlecone._estimators.parameters import Parameter
@@ -38,8 +38,8 @@ def build(kind: Kind, given: Mapping[str, Any]) -> Any:
                 raise ValueError(
                     f"{flag(group.made)} cannot be used with {flag(next(iter(values)))}"
                 )
-            if isinstance(group.cls, str) and group.cls.startswith("mapping"):
-                parameters[group.made] = _by_name(group, values) if "name" in group.cls else values
+            if group.cls in (MAPPING, BY_NAME):
+                parameters[group.made] = values if group.cls == MAPPING else _by_name(group, values)
                 continue
             cls = _class(group, values)
             made = parameters[group.made] = getattr(bristlecone, cls)(**values)

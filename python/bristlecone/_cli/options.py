@@ -36,6 +36,11 @@ __all__ = [
 ]
 
 
+# Parameters that several options make as a mapping: from their names to their values, or from names
+# to such mappings, where each option has values by name.
+MAPPING, BY_NAME = "mapping", "mapping by name"
+
+
 class Group(NamedTuple):
     """Options under one headline of the help.
 
@@ -47,9 +52,8 @@ class Group(NamedTuple):
         Parameter of the estimator that they describe together; "" where each is one itself.
     cls : str or mapping
         Public class of that parameter; its arguments are the options without "made_". If there
-        are several classes, a mapping to them from the values of the option ``made``. "mapping" is
-        no class: the parameter is a mapping from the names of the options. "mapping by name" is
-        one from names to such mappings: each option has values by name.
+        are several classes, a mapping to them from the values of the option ``made``. MAPPING and
+        BY_NAME are no classes.
     """
 
     title: str
@@ -218,7 +222,7 @@ SOLVER = Group("solver", (
         "parameters", flag="--max-iter"),
     _option("solver_options_tol", 1e-4, float, "TOL", "L-BFGS stops when no component of the "
         "gradient is larger", flag="--tol"),
-), "solver_options", "mapping")  # fmt: skip
+), "solver_options", MAPPING)  # fmt: skip
 
 FAIR_SOFT = Group("fairness", (
     _option("fairness_penalty", None, float, "RHO", "penalty on the distance between the curves of "
@@ -251,7 +255,7 @@ FEATURE_COSTS = Group("costs of features", (
     _option("feature_costs_origin", None, _pair, "COL=NAME", "measurements that columns were made "
         "from: after one column of a measurement the others are free", nargs="+",
         flag="--feature-origins", gather=_mapping),
-), "feature_costs", "mapping by name")  # fmt: skip
+), "feature_costs", BY_NAME)  # fmt: skip
 
 FAIR = Group("fairness", (
     _option("fairness", "demographic-parity", str, "NAME", "rows over which the rates of the "

@@ -27,6 +27,10 @@ __all__ = [
 ]
 
 
+# Weighted exposures below this share of the largest, or of 1, have lost digits in doubles.
+_LEAST_EXPOSURE = 2.0**-960
+
+
 class LabelledData(NamedTuple):
     """Checked rows of a fit to labels, all of positive weight.
 
@@ -52,6 +56,18 @@ class NumericData(NamedTuple):
     weight: NDArray[np.float64] | None
     kept: NDArray[np.bool_]
     exposure: NDArray[np.float64] | None = None
+
+    @property
+    def rates(self) -> NDArray[np.float64]:
+        """Counts per unit of exposure."""
+        return self.target if self.exposure is None else self.target / self.exposure
+
+    @property
+    def rate_weight(self) -> NDArray[np.float64] | None:
+        """Weights of the rates: the exposures, weighted; None for one each."""
+        if self.exposure is None or self.weight is None:
+            return self.weight if self.exposure is None else self.exposure
+        return self.weight * self.exposure
 
 
 def check_labelled_data(
@@ -174,8 +190,8 @@ def check_counts(X: Any, y: Any, sample_weight: Any, exposure: Any = None) -> Nu
     Raises
     ------
     ValueError
-        For a negative count, an exposure that is not positive (the row is named), and as in
-        ``check_numeric_data``.
+        For a negative count, an exposure that is not positive or too small beside the others (the
+        row is named), and as in ``check_numeric_data``.
     """
     data = check_numeric_data(X, y, sample_weight)
     counts = check_numbers("y", y, len(data.kept))
@@ -189,7 +205,15 @@ def check_counts(X: Any, y: Any, sample_weight: Any, exposure: Any = None) -> Nu
     if not (exposed > 0).all():
         row = int(np.argmin(exposed > 0))
         raise ValueError(f"exposure must be positive; it is {exposed[row]:g} in row {row}")
-    return data._replace(exposure=exposed[data.kept])
+    data = data._replace(exposure=exposed[data.kept])
+    weighted = exposed[data.kept] if data.rate_weight is None else data.rate_weight
+    if weighted.min() < _LEAST_EXPOSURE * max(1.0, weighted.max()):
+        row = int(np.flatnonzero(data.kept)[np.argmin(weighted)])
+        raise ValueError(
+            f"exposure in row {row} is too small, {exposed[row]:g} beside its weight and the other "
+            "rows; change its unit"
+        )
+    return data
 
 
 def check_numbers(name: str, values: Any, n_samples: int) -> NDArray[np.float64]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from bristlecone._encoder.rules import leaf_rules, rule_text
 from bristlecone._estimators.base import BaseTree
+from bristlecone._fit.assemble import with_leaves
 from bristlecone._objectives.base import Objective
 from bristlecone._search.certificate import fingerprint
 from bristlecone._search.engine import Problem
@@ -96,9 +97,7 @@ class Reestimation(BaseTree):
             labels = np.full(tree.node_count, -1)
             labels[tree.leaves] = getattr(self.leaves_, "label", -1)
             solution = SimpleNamespace(labels=labels)
-        leaves = objective.leaves(tree, problem, solution)
-        if tree.n_leaves > 1:
-            tree = tree.with_losses(objective.losses(tree, problem, leaves))
+        tree, leaves = with_leaves(objective, tree, problem, solution)
         penalty = float(self.certificate_.parameters.get("leaf_penalty", 0.0))
         certificate = self.certificate_.reestimated(
             objective_value=objective.value(tree, problem, leaves) + penalty * tree.n_leaves,

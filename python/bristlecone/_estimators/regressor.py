@@ -272,10 +272,8 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, SearchedTree):
             weight = check_sample_weight(sample_weight, len(predicted))
             return float(r2_score(y, predicted, sample_weight=weight))
         data = check_counts(X, y, sample_weight, exposure)
-        exposed = np.ones(len(data.target)) if data.exposure is None else data.exposure
-        if data.weight is not None:
-            exposed = exposed * data.weight
-        rates = data.target if data.exposure is None else data.target / data.exposure
+        rates = data.rates
+        exposed = np.ones(len(rates)) if data.rate_weight is None else data.rate_weight
         rate = np.average(rates, weights=exposed)
         least, whole = (
             _deviance(rates, one, exposed)

@@ -491,9 +491,7 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         penalty = 0.0 if self.fairness is None else float(self.fairness.penalty)
         names = {field.name for field in fields(SoftSettings)} - {"fairness_penalty", *_OPTIONS}
         own = {name: getattr(self, name) for name in names}
-        options = {name: default for name, (default, _) in _OPTIONS.items()}
-        options |= self.solver_options or {}
-        return SoftSettings(**own, **options, fairness_penalty=penalty)
+        return SoftSettings(**own, **(self.solver_options or {}), fairness_penalty=penalty)
 
     def _groups(
         self, X: Any, sensitive_features: Any, kept: NDArray[np.bool_] | None
@@ -581,12 +579,12 @@ def _compared(
     }
 
 
-# Default and check of every option of the solver.
-_OPTIONS: dict[str, tuple[Any, Check]] = {
-    "init": ("kmeans", choice("kmeans", "random")),
-    "n_macro": (10, integer(0)),
-    "max_iter": (1000, integer(1)),
-    "tol": (1e-4, number(0.0)),
+# Checks of the options of the solver.
+_OPTIONS: dict[str, Check] = {
+    "init": choice("kmeans", "random"),
+    "n_macro": integer(0),
+    "max_iter": integer(1),
+    "tol": number(0.0),
 }
 
 
@@ -601,7 +599,7 @@ def _check_options(name: str, value: Any) -> None:
     for key, given in value.items():
         if key not in _OPTIONS:
             raise InvalidParameterError(f"{name} has an unknown key {key!r}; known are {known}")
-        _OPTIONS[key][1](f"{name}[{key!r}]", given)
+        _OPTIONS[key](f"{name}[{key!r}]", given)
 
 
 def _check_fairness(name: str, value: Any) -> None:

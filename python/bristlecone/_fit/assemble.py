@@ -17,6 +17,7 @@ from bristlecone._fit.search import Search
 from bristlecone._leaves.base import Leaves
 from bristlecone._leaves.minimum import warn_of_event_free_rows
 from bristlecone._log import warn
+from bristlecone._objectives.base import Objective
 from bristlecone._search.certificate import Certificate, fingerprint, report
 from bristlecone._search.engine import Problem
 from bristlecone._tree import Tree
@@ -27,7 +28,7 @@ from bristlecone.exceptions import (
     SearchLimitWarning,
 )
 
-__all__ = ["Fitted", "announce", "assemble", "unmet"]
+__all__ = ["Fitted", "announce", "assemble", "unmet", "with_leaves"]
 
 # Among the facts of a certificate without a tree: what the search was to meet.
 _UNMET = "unmet"
@@ -60,10 +61,7 @@ def assemble(
     tree = leaves = groups = None
     aim = ""
     if not treeless:
-        tree = _tree(solution, problem)
-        leaves = objective.leaves(tree, problem, solution)
-        if tree.n_leaves > 1:
-            tree = tree.with_losses(objective.losses(tree, problem, leaves))
+        tree, leaves = with_leaves(objective, _tree(solution, problem), problem, solution)
         groups, aim = objective.groups(tree, problem, leaves), objective.aim(problem, leaves)
     certificate = Certificate(
         aim=aim,
@@ -84,6 +82,16 @@ def assemble(
         facts={_UNMET: objective.admissible} if treeless else {},
     )
     return Fitted(tree, leaves, certificate)
+
+
+def with_leaves(
+    objective: Objective, tree: Tree, problem: Problem, solution: Any
+) -> tuple[Tree, Leaves]:
+    """The tree with the improvements of its splits, and its leaves."""
+    leaves = objective.leaves(tree, problem, solution)
+    if tree.n_leaves > 1:
+        tree = tree.with_losses(objective.losses(tree, problem, leaves))
+    return tree, leaves
 
 
 def _tree(solution: Solution, problem: Problem) -> Tree:

@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 
 
 class Fact(NamedTuple):
-    """A number of a leaf in words; ``is_drawn`` says that its panel tells it, too."""
+    """A number of a leaf in words; ``is_drawn`` if its panel shows it, too."""
 
     name: str
     text: str

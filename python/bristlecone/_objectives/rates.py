@@ -31,7 +31,8 @@ class PoissonDeviance(SquaredError):
     """
 
     def target(self, data: Any) -> Floats:
-        return _rates(data)
+        rates: Floats = data.rates
+        return rates
 
     def task(self, data: Any) -> Task:
         counts = {"target": data.target, "exposure": data.exposure}
@@ -41,11 +42,11 @@ class PoissonDeviance(SquaredError):
         if not data.target.any():
             return None  # scikit-learn refuses counts that are all zero
         tree = DecisionTreeRegressor(criterion="poisson")
-        return SklearnTree(tree, _rates(data), _exposed(data), by_label=False)
+        return SklearnTree(tree, data.rates, data.rate_weight, by_label=False)
 
     def leaves(self, tree: Tree, problem: Problem, solution: Any) -> MeanLeaves:
         data = problem.data
-        rates = data._replace(target=_rates(data), weight=_exposed(data))
+        rates = data._replace(target=data.rates, weight=data.rate_weight)
         return super().leaves(tree, problem._replace(data=rates), solution)
 
     def losses(self, tree: Tree, problem: Problem, leaves: MeanLeaves) -> Floats:
@@ -65,28 +66,13 @@ class PoissonDeviance(SquaredError):
     def _sums(tree: Tree, problem: Problem) -> tuple[Floats, Floats, Floats]:
         """Counts and exposure of every leaf, and y ln(y/m) of every row, all weighted."""
         data, leaf = problem.data, tree.leaf_index(problem.features)
-        weight = np.ones(len(leaf)) if data.weight is None else data.weight
-        exposure = weight if data.exposure is None else weight * data.exposure
-        counts = weight * data.target
+        counts = data.target if data.weight is None else data.weight * data.target
+        exposure = np.ones(len(leaf)) if data.rate_weight is None else data.rate_weight
         of_leaves: list[Floats] = [
             np.bincount(leaf, values, tree.n_leaves).astype(np.float64)
             for values in (counts, exposure)
         ]
-        return of_leaves[0], of_leaves[1], xlogy(counts, _rates(data))
+        return of_leaves[0], of_leaves[1], xlogy(counts, data.rates)
 
     def aim(self, problem: Problem, leaves: MeanLeaves) -> str:
         return "the least mean Poisson deviance (half of it), with a rate per leaf"
-
-
-def _rates(data: Any) -> Floats:
-    """Counts per unit of exposure."""
-    rates: Floats = data.target if data.exposure is None else data.target / data.exposure
-    return rates
-
-
-def _exposed(data: Any) -> Floats | None:
-    """Weights of the rates: the exposures, weighted."""
-    if data.exposure is None or data.weight is None:
-        return data.weight if data.exposure is None else data.exposure
-    exposed: Floats = data.weight * data.exposure
-    return exposed

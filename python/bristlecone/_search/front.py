@@ -1,4 +1,4 @@
-"""Pareto fronts: trees of which none is better than another in every cost."""
+"""Pareto fronts: trees that are not worse than another tree in every cost."""
 
 from __future__ import annotations
 

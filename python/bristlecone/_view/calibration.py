@@ -128,7 +128,7 @@ def _shares(tree: Any, X: Any, y: Any, times: Sequence[float], confidence: float
     classes, given = tree.leaves_.labels, np.asarray(y)
     predicted = tree.predict_proba(X)
     _check_length(len(predicted), len(given))
-    # Of two classes one tells everything.
+    # With two classes, the share of one gives that of the other.
     first = 1 if len(classes) == 2 else 0
 
     def observe(rows: NDArray[np.int64], j: int) -> Observed:

@@ -41,7 +41,7 @@ pub struct FairBrier {
     /// Units of a loss of one, and most of a leaf and of a tree.
     scale: f64,
     most_loss: [i64; 2],
-    /// Loss of a known tree, and of the passes that tell better ones from it.
+    /// Loss of a known tree; searches look for better ones.
     known: f64,
     leaf_by_leaf: bool,
     penalty: Penalty,

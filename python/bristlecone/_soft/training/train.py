@@ -34,7 +34,6 @@ class SoftSettings:
     depth: int
     leaf: str
     n_knots: int
-    init: str
     solver: str
     n_restarts: int
     l2: float
@@ -44,11 +43,13 @@ class SoftSettings:
     balance: float
     min_leaf_share: float
     fairness_penalty: float
-    n_macro: int
-    max_iter: int
-    tol: float
     n_jobs: int | None
     random_state: Any
+    # Options of the solver.
+    init: str = "kmeans"
+    n_macro: int = 10
+    max_iter: int = 1000
+    tol: float = 1e-4
 
     @property
     def floor(self) -> float:
