@@ -6,7 +6,10 @@ import time
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from bristlecone import _core
+from bristlecone._data.arrays import transposed
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.cuts import RankedColumns, add_cuts, rank_columns
 from bristlecone._encoder.use import Answers, binary_features, count_answers, fit_encoder
@@ -54,9 +57,13 @@ def encode(search: Search, data: Any, start: float | None = None) -> Problem:
         del answers
         if isinstance(search.encoder, str):
             _add_cuts(search, encoder, columns, data, least, start)
-        asked = columns.ranks, *columns.questions(encoder), columns.n_rows
-        del columns  # and the distinct values with it
-        features = _core.encode_ranks(*asked)
+        if columns.ranks and all(values is None for values in columns.values):
+            # Every column is an answer already.
+            features = transposed(np.array(columns.ranks)).view(np.uint8)
+        else:
+            asked = columns.ranks, *columns.questions(encoder), columns.n_rows
+            del columns  # and the distinct values with it
+            features = _core.encode_ranks(*asked)
     return Problem(data, encoder, features, least, time.perf_counter() - start, {})
 
 

@@ -121,8 +121,11 @@ class MeanLeaves(Leaves):
 
 def weighted_quantiles(values: Floats, weight: Floats | None) -> Floats:
     """Least of the values below or at which the shares ``LEVELS`` of the weight lie."""
-    order = np.argsort(values, kind="stable")
-    total = np.cumsum(np.ones(values.size) if weight is None else weight[order])
     # A share that rounding put just above a sum is meant to be that sum.
-    reached = np.searchsorted(total, np.array(LEVELS) * total[-1] * (1 - 1e-12))
-    return values[order][reached]
+    share = np.array(LEVELS) * (1 - 1e-12)
+    if weight is None:
+        place = np.ceil(share * values.size).astype(np.intp) - 1
+        return np.sort(values)[np.maximum(place, 0)]
+    order = np.argsort(values, kind="stable")
+    total = np.cumsum(weight[order])
+    return values[order][np.searchsorted(total, share * total[-1])]

@@ -44,7 +44,7 @@ class SquaredError(TaskObjective):
         return SklearnTree(DecisionTreeRegressor(), data.target, data.weight, by_label=False)
 
     def leaves(self, tree: Tree, problem: Problem, solution: Any) -> MeanLeaves:
-        groups = _Groups(tree, problem)
+        groups = _Groups.of(tree, problem)
         leaves = range(tree.n_leaves)
         means = np.array([groups.mean(leaf) for leaf in leaves])
         variance = np.array([groups.variance(leaf, leaf) for leaf in leaves])
@@ -54,7 +54,7 @@ class SquaredError(TaskObjective):
 
     def losses(self, tree: Tree, problem: Problem, leaves: MeanLeaves) -> NDArray[np.float64]:
         """Squared error of every node about its own mean."""
-        groups = _Groups(tree, problem)
+        groups = _Groups.of(tree, problem)
         # In preorder the leaves below a node follow it.
         first = np.searchsorted(tree.leaves, np.arange(tree.node_count))
         last = first + tree.node_sums(np.ones(tree.n_leaves, dtype=np.int64)) - 1
@@ -71,6 +71,14 @@ class SquaredError(TaskObjective):
 
 class _Groups:
     """The rows in the order of their leaves: those below a node are neighbours."""
+
+    @classmethod
+    def of(cls, tree: Tree, problem: Problem) -> _Groups:
+        """The groups of a tree, kept until another one is asked for."""
+        known: tuple[Tree, _Groups] | None = problem.memo.get("groups")
+        if known is None or known[0] is not tree:
+            known = problem.memo["groups"] = tree, cls(tree, problem)
+        return known[1]
 
     def __init__(self, tree: Tree, problem: Problem) -> None:
         leaf = tree.leaf_index(problem.features)
@@ -90,7 +98,9 @@ class _Groups:
     def mean(self, leaf: int) -> float:
         """Weighted mean of the rows of a leaf."""
         own, weight = self.rows(leaf, leaf)
-        share = _shares(own.size, weight)
+        if weight is None:
+            return math.fsum(own.tolist()) / own.size
+        share = _shares(weight)
         return math.fsum((share * own).tolist()) / float(share.sum())
 
     def variance(self, first: int, last: int) -> float:
@@ -101,22 +111,23 @@ class _Groups:
         leave the range of numbers both are in units of the largest difference.
         """
         own, weight = self.rows(first, last)
-        share = _shares(own.size, weight)
-        total = share.sum()
         differ = own - own[0]
-        unit = int(np.frexp(np.abs(differ).max())[1])
+        unit = math.frexp(max(float(differ.max()), -float(differ.min())))[1]
         if abs(unit) < _ORDINARY:
             unit = 0
         else:
             differ = np.ldexp(differ, -unit)
-        middle = share @ differ / total
-        left = differ - middle
-        square, rest = (share * left) @ left / total, share @ left / total
-        return float(np.ldexp(max(square - rest**2, 0.0), 2 * unit))
+        if weight is None:
+            left = differ - differ.sum() / own.size
+            square, rest = left @ left / own.size, left.sum() / own.size
+        else:
+            share = _shares(weight)
+            total = share.sum()
+            left = differ - share @ differ / total
+            square, rest = (share * left) @ left / total, share @ left / total
+        return float(np.ldexp(max(float(square - rest**2), 0.0), 2 * unit))
 
 
-def _shares(n: int, weight: NDArray[np.float64] | None) -> NDArray[np.float64]:
+def _shares(weight: NDArray[np.float64]) -> NDArray[np.float64]:
     """Weights in a unit that makes the largest about 1: by a power of two, nothing is rounded."""
-    if weight is None:
-        return np.ones(n)
     return np.asarray(np.ldexp(weight, -int(np.frexp(weight.max())[1])))
