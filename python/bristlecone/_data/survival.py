@@ -26,6 +26,7 @@ class TrainingData(NamedTuple):
     ``kept`` (one boolean per row given) says which those are; None when all are. ``group`` is 0
     or 1 per row, of the two values ``groups``, where trees are to be fair to two groups.
     ``event_free`` says which question tells rows apart that have no event, if one does.
+    ``smoothed`` are the events that a search is for, where a teacher has smoothed them.
     """
 
     X: Any
@@ -37,6 +38,12 @@ class TrainingData(NamedTuple):
     group: NDArray[np.int64] | None = None
     groups: NDArray[Any] | None = None
     event_free: str = ""
+    smoothed: NDArray[np.float64] | None = None
+
+    @property
+    def events(self) -> NDArray[np.float64]:
+        """Events that a search is for."""
+        return self.event.astype(np.float64) if self.smoothed is None else self.smoothed
 
 
 def check_training_data(X: Any, y: Any, sample_weight: Any = None) -> TrainingData:

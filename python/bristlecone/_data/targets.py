@@ -34,8 +34,9 @@ _LEAST_EXPOSURE = 2.0**-960
 class LabelledData(NamedTuple):
     """Checked rows of a fit to labels, all of positive weight.
 
-    ``labels`` int64 (n,) counts in ``classes``; ``kept`` bool tells which of the given rows these
-    are, for whatever else was given by row.
+    ``labels`` int64 (n,) counts in ``classes``; ``kept`` bool says which of the given rows these
+    are, for whatever else was given by row. ``smoothed`` (n, n_classes) are the shares of the
+    classes that a search is for, where a teacher has smoothed them.
     """
 
     X: Any
@@ -43,12 +44,14 @@ class LabelledData(NamedTuple):
     classes: NDArray[Any]
     weight: NDArray[np.float64] | None
     kept: NDArray[np.bool_]
+    smoothed: NDArray[np.float64] | None = None
 
 
 class NumericData(NamedTuple):
     """Checked rows of a fit to numbers, all of positive weight; ``kept`` as in LabelledData.
 
-    Counts have an ``exposure`` each, or 1.
+    Counts have an ``exposure`` each, or 1. ``smoothed`` (n,) are the targets that a search is for,
+    where a teacher has smoothed them.
     """
 
     X: Any
@@ -56,6 +59,12 @@ class NumericData(NamedTuple):
     weight: NDArray[np.float64] | None
     kept: NDArray[np.bool_]
     exposure: NDArray[np.float64] | None = None
+    smoothed: NDArray[np.float64] | None = None
+
+    @property
+    def sought(self) -> NumericData:
+        """The rows with the targets that a search is for."""
+        return self if self.smoothed is None else self._replace(target=self.smoothed, smoothed=None)
 
     @property
     def rates(self) -> NDArray[np.float64]:

@@ -369,6 +369,16 @@ class BaseTree(BaseEstimator):
         return registry.loads(text, cls)
 
 
+def training_loss(tree: Any) -> float:
+    """Loss of a tree on the real outcomes, without the penalty of its leaves."""
+    tree._check_fitted()
+    found = tree.certificate_
+    if found.teacher is not None and found.status != "reestimated":
+        return float(found.teacher.training_loss)
+    penalty = float(found.parameters.get("leaf_penalty", 0.0))
+    return float(found.objective_value - penalty * tree.tree_.n_leaves)
+
+
 def _copied(value: Any) -> Any:
     if isinstance(value, (list, dict, np.ndarray)):
         return deepcopy(value)

@@ -59,6 +59,13 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
     class_weight : dict, "balanced" or None, default=None
         Factor by which the weight of each row is multiplied, by class (1 for a class that is not
         named); "balanced" gives every class the same total weight.
+    teacher : "auto", estimator or None, default=None
+        Model whose cross-fitted predictions are mixed into the outcomes before the search, so that
+        it fits less noise; statistics and predictions of the leaves come from the real outcomes
+        (docs/guide/teacher.md). "auto" combines ridge regression, a forest and boosting.
+        An estimator needs ``predict_proba``. Not with "f1" and "mcc".
+    teacher_weight : float, default=0.5
+        Share of the teacher in the smoothed outcomes, between 0 (none) and 1.
     time_limit : float or None, default=None
         Seconds after which the search stops with the best tree so far.
     memory_limit : int or None, default=None
@@ -74,7 +81,7 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         works whose output is two-dimensional and contains only 0 and 1, and which has
         ``get_feature_names_out``.
     random_state : int, RandomState or None, default=None
-        Not used: the fit is deterministic. Accepted for compatibility.
+        Seed of the teacher's folds and models; None is 0. Nothing else is random.
     verbose : int, default=0
         If positive, fits are logged at level INFO of the logger "bristlecone", otherwise at
         DEBUG.
@@ -91,6 +98,8 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         ``objective_value_ - lower_bound_``, and the same as a share of ``objective_value_``.
     status_ : {"optimal", "time_limit", "memory_limit", "interrupted"}
         "optimal" means optimal among trees over the ``n_binary_features_`` binary features.
+    training_loss_ : float
+        Loss of the tree on the real outcomes, without ``leaf_penalty``.
     tree_ : Tree
         Structure as parallel arrays in preorder; ``feature`` is the index of a binary feature.
     leaf_labels_ : array of int, shape (n_leaves,)
@@ -166,6 +175,8 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         leaf_penalty: float = 0.0,
         shrinkage: float = 0.0,
         class_weight: Any = None,
+        teacher: Any = None,
+        teacher_weight: float = 0.5,
         time_limit: float | None = None,
         memory_limit: int | None = None,
         n_jobs: int | None = None,
@@ -180,6 +191,8 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         self.leaf_penalty = leaf_penalty
         self.shrinkage = shrinkage
         self.class_weight = class_weight
+        self.teacher = teacher
+        self.teacher_weight = teacher_weight
         self.time_limit = time_limit
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
@@ -259,8 +272,11 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         Raises
         ------
         ValueError, TypeError, KeyboardInterrupt
-            As in ``fit``; also if ``leaf_penalty`` is above 0, which a front does not support.
+            As in ``fit``; also if ``leaf_penalty`` is above 0 or there is a ``teacher``, which a front does not
+            support.
         """
+        if self.teacher is not None:
+            raise InvalidParameterError("pareto_front counts real outcomes: it needs teacher=None")
         search, problem = self._asked(X, y, sample_weight)
         data = problem.data
         _check_both(data.classes, "a front")
@@ -271,6 +287,11 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
 
     def _check_parameters(self) -> None:
         check_parameters(self, objective=choice(*AIMS))
+        if self.teacher is not None and self.objective in _MEASURES:
+            raise InvalidParameterError(
+                f"teacher cannot be used with objective={self.objective!r}, which is not a sum "
+                "over rows"
+            )
 
     def _training_data(self, X: Any, y: Any, sample_weight: Any) -> LabelledData:
         data = check_labelled_data(X, y, sample_weight, self.class_weight)

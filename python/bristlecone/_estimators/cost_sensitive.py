@@ -19,13 +19,17 @@ __all__ = ["CostSensitiveTreeClassifier"]
 
 
 class CostlyData(NamedTuple):
-    """Checked rows with the cost of every label, float64 (n, n_classes)."""
+    """Checked rows with the cost of every label, float64 (n, n_classes).
+
+    ``smoothed`` are the costs that a search is for, where a teacher has smoothed them.
+    """
 
     X: Any
     labels: NDArray[np.int64]
     classes: NDArray[Any]
     weight: NDArray[np.float64] | None
     costs: NDArray[np.float64]
+    smoothed: NDArray[np.float64] | None = None
 
 
 class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
@@ -66,6 +70,13 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         λ >= 0 of the hierarchical shrinkage of ``predict_proba`` [Agarwal2022]_: from the
         root down, each node adds λ pseudo-rows with the shares of its parent. The tree,
         labels, objective and bound do not depend on it.
+    teacher : "auto", estimator or None, default=None
+        Model whose cross-fitted predictions are mixed into the outcomes before the search, so that
+        it fits less noise; statistics and predictions of the leaves come from the real outcomes
+        (docs/guide/teacher.md). "auto" combines ridge regression, a forest and boosting.
+        An estimator is a regressor of the costs, shape (n, n_classes).
+    teacher_weight : float, default=0.5
+        Share of the teacher in the smoothed outcomes, between 0 (none) and 1.
     time_limit : float or None, default=None
         Seconds after which the search stops with the best tree so far.
     memory_limit : int or None, default=None
@@ -83,7 +94,7 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         With ``feature_costs`` it must keep the columns. If two binary features are equal, it keeps
         the first, whatever they cost.
     random_state : int, RandomState or None, default=None
-        Not used: the fit is deterministic. Accepted for compatibility.
+        Seed of the teacher's folds and models; None is 0. Nothing else is random.
     verbose : int, default=0
         If positive, fits are logged at level INFO of the logger "bristlecone", otherwise at
         DEBUG.
@@ -100,6 +111,8 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         ``objective_value_ - lower_bound_``, and the same as a share of ``objective_value_``.
     status_ : {"optimal", "time_limit", "memory_limit", "interrupted"}
         "optimal" means optimal among trees over the ``n_binary_features_`` binary features.
+    training_loss_ : float
+        Loss of the tree on the real outcomes, without ``leaf_penalty``.
     tree_ : Tree
         Structure as parallel arrays in preorder; ``feature`` is the index of a binary feature.
     leaf_labels_ : array of int, shape (n_leaves,)
@@ -171,6 +184,8 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         min_samples_leaf: int | float = 1,
         leaf_penalty: float = 0.0,
         shrinkage: float = 0.0,
+        teacher: Any = None,
+        teacher_weight: float = 0.5,
         time_limit: float | None = None,
         memory_limit: int | None = None,
         n_jobs: int | None = None,
@@ -185,6 +200,8 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         self.min_samples_leaf = min_samples_leaf
         self.leaf_penalty = leaf_penalty
         self.shrinkage = shrinkage
+        self.teacher = teacher
+        self.teacher_weight = teacher_weight
         self.time_limit = time_limit
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs

@@ -75,6 +75,7 @@ def _describe_search(estimator: Any) -> str:
     return document(
         [
             searched,
+            *_teacher(found),
             _data(estimator),
             f"Result of the search: {found.sentence}; {numbers}.{remarks}",
             _tree(estimator),
@@ -98,6 +99,7 @@ def _describe_grown(estimator: Any) -> str:
         f"bristlecone {found.version} ({type(estimator).__name__}) grew a tree {_size(found)} "
         f"from the root, taking the best split of each node by {found.aim}. Nothing is proven "
         f"about the tree. Its mean likelihood loss{with_prior} is {found.objective_value:.10g}.",
+        *_teacher(found),
         _data(estimator),
         _tree(estimator),
     ]
@@ -128,7 +130,7 @@ def _describe_reestimated(estimator: Any) -> str:
         f"rows is {found.objective_value:.10g}; another tree may be better on them."
     )
     encoding = "" if estimator.tree_.numeric else _encoding(estimator.encoder_)
-    parts = [searched, leaves, _data(estimator), _tree(estimator), encoding]
+    parts = [searched, leaves, *_teacher(found), _data(estimator), _tree(estimator), encoding]
     return document([part for part in parts if part])
 
 
@@ -147,6 +149,11 @@ def _describe_soft(estimator: Any) -> str:
             f"The splits use {used}.",
         ]
     )
+
+
+def _teacher(found: Certificate) -> list[str]:
+    """What a reader must know of the teacher, if there was one."""
+    return [] if found.teacher is None else [found.teacher.sentences]
 
 
 def _data(estimator: Any) -> str:

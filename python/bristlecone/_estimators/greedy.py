@@ -21,6 +21,7 @@ from bristlecone._encoder.use import (
     split_columns,
     warn_of_constants,
 )
+from bristlecone._estimators.base import training_loss
 from bristlecone._estimators.parameters import (
     check_encoder,
     check_parameters,
@@ -28,6 +29,7 @@ from bristlecone._estimators.parameters import (
     choice,
 )
 from bristlecone._estimators.reestimate import Reestimation
+from bristlecone._fit.assemble import with_loss
 from bristlecone._leaves.minimum import (
     event_free_rows,
     smallest_leaf,
@@ -39,7 +41,9 @@ from bristlecone._log import log
 from bristlecone._objectives.likelihood import Likelihood
 from bristlecone._search.certificate import Certificate, fingerprint
 from bristlecone._search.engine import Problem
+from bristlecone._teacher.lesson import teach
 from bristlecone._tree import Tree
+from bristlecone.exceptions import InvalidParameterError
 
 __all__ = ["GreedySurvivalTree"]
 
@@ -85,12 +89,21 @@ class GreedySurvivalTree(StepPredictions, Reestimation):
     leaf_curve : {"auto", "proportional", "kaplan-meier"}, default="auto"
         Curve of a leaf: exp(−θΛ) with the baseline Λ, or the leaf's own Kaplan–Meier estimate.
         "auto" is "proportional".
+    teacher : "auto", estimator or None, default=None
+        Model whose cross-fitted predictions are mixed into the outcomes before the search, so that
+        it fits less noise; statistics and predictions of the leaves come from the real outcomes
+        (docs/guide/teacher.md). "auto" combines ridge regression, a forest and boosting.
+        A regressor is fitted to rates of events with weights and predicts relative hazards; a survival
+        model of scikit-survival, lifelines or this package predicts risks, which are calibrated.
+        Needs ``criterion="likelihood"``.
+    teacher_weight : float, default=0.5
+        Share of the teacher in the smoothed outcomes, between 0 (none) and 1.
     encoder : "auto", transformer or None, default="auto"
         Turns ``X`` into binary features; "auto" is ``BinaryEncoder()``, the features of
         ``OptimalSurvivalTree``. A clone is fitted to the training rows. None splits complete
         numeric columns at every threshold, midway between neighbouring values of the node.
     random_state : int, RandomState or None, default=None
-        Not used: the fit is deterministic. Accepted for compatibility.
+        Seed of the teacher's folds and models; None is 0. Nothing else is random.
     verbose : int, default=0
         If positive, fits are logged at level INFO of the logger "bristlecone", otherwise at
         DEBUG.
@@ -99,6 +112,8 @@ class GreedySurvivalTree(StepPredictions, Reestimation):
     ----------
     objective_value_ : float
         Mean likelihood loss per unit of weight, including the prior, for both criteria.
+    training_loss_ : float
+        Loss of the tree on the real outcomes, without ``leaf_penalty``.
     tree_ : Tree
         Structure as parallel arrays in preorder; ``feature`` is the index of a binary feature or,
         with ``encoder=None``, of a column of ``X`` that is split at ``threshold``.
@@ -178,6 +193,8 @@ class GreedySurvivalTree(StepPredictions, Reestimation):
         prior: float | str = "auto",
         shrinkage: float | str = "auto",
         leaf_curve: str = "auto",
+        teacher: Any = None,
+        teacher_weight: float = 0.5,
         encoder: Any = "auto",
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -190,6 +207,8 @@ class GreedySurvivalTree(StepPredictions, Reestimation):
         self.prior = prior
         self.shrinkage = shrinkage
         self.leaf_curve = leaf_curve
+        self.teacher = teacher
+        self.teacher_weight = teacher_weight
         self.encoder = encoder
         self.random_state = random_state
         self.verbose = verbose
@@ -253,8 +272,8 @@ class GreedySurvivalTree(StepPredictions, Reestimation):
         """
         start = time.perf_counter()
         self._check_parameters()
-        data = self._training_data(X, y, sample_weight)
         objective = self._objective()
+        data, teaching = teach(self, objective, self._training_data(X, y, sample_weight))
         encoder, _ = fit_encoder(
             self.encoder, data.X, partial(objective.target, data), data.weight, self.verbose
         )
@@ -280,10 +299,11 @@ class GreedySurvivalTree(StepPredictions, Reestimation):
             max_depth=self.max_depth,
             max_leaf_nodes=self.max_leaf_nodes,
             prior=objective.prior,
+            smoothed=data.smoothed,
             **least,
         )
         tree = _tree(grown, encoder, rows, data, numeric)
-        problem = Problem(data, encoder, rows, least, 0.0, {})
+        problem = Problem(data, encoder, rows, least, 0.0, {}, teaching=teaching)
         leaves = objective.leaves(tree, problem, None)
         tree = tree.with_losses(objective.losses(tree, problem, leaves))
         certificate = Certificate(
@@ -298,7 +318,8 @@ class GreedySurvivalTree(StepPredictions, Reestimation):
             n_nodes_explored=0,
             seconds=time.perf_counter() - start,
             n_samples=len(rows),
-            fingerprint=fingerprint(rows, data[1:]),
+            fingerprint=fingerprint(rows, data),
+            teacher=with_loss(objective, tree, problem, leaves),
         )
         self._set_fitted(tree, leaves, encoder, certificate, X)
         log(
@@ -313,6 +334,11 @@ class GreedySurvivalTree(StepPredictions, Reestimation):
         warn_of_constants(encoder)
         warn_of_event_free_rows(data.event_free)
         return self
+
+    @property
+    def training_loss_(self) -> float:
+        """Mean likelihood loss on the real outcomes; see ``teacher``."""
+        return training_loss(self)
 
     def _training_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
         data = check_training_data(X, y, sample_weight)
@@ -360,6 +386,10 @@ class GreedySurvivalTree(StepPredictions, Reestimation):
         return [tree.fit(X, y, sample_weight) for tree in path]
 
     def _check_parameters(self) -> None:
+        if self.teacher is not None and self.criterion == "logrank":
+            raise InvalidParameterError(
+                "teacher needs criterion='likelihood': the log-rank statistic counts real events"
+            )
         check_parameters(
             self,
             criterion=choice("likelihood", "logrank"),

@@ -207,6 +207,19 @@ def _check_prior(name: str, value: Any) -> None:
         number(0.0, _MOST_PRIOR)(name, value)
 
 
+def _check_teacher(name: str, value: Any) -> None:
+    automatic = isinstance(value, str) and value == "auto"
+    if value is None or automatic:
+        return
+    if isinstance(value, type) or not hasattr(value, "fit"):
+        raise _invalid(f"{name} must be None, 'auto' or an estimator; got {value!r}")
+
+
+def _teacher(text: str) -> str | None:
+    """Teacher of the command line, which has no other than "auto"."""
+    return None if text.lower() == "none" else text
+
+
 def _check_verbose(name: str, value: Any) -> None:
     if not isinstance(value, bool):
         _checks().check_integer(name, value, 0)
@@ -273,6 +286,23 @@ PARAMETERS = {
             float,
             "L",
             "pseudo-rows that pull the predictions of a node towards those of its parent",
+        ),
+        Parameter(
+            "teacher",
+            None,
+            _check_teacher,
+            _teacher,
+            "auto",
+            "smooth the outcomes before the search by cross-fitted predictions of a model; auto or "
+            "none",
+        ),
+        Parameter(
+            "teacher_weight",
+            0.5,
+            number(0.0, 1.0),
+            float,
+            "SHARE",
+            "share of the teacher in the smoothed outcomes, between 0 and 1",
         ),
         Parameter(
             "time_limit",

@@ -105,7 +105,7 @@ class Reestimation(BaseTree):
             remarks=objective.remarks(),
             groups=objective.groups(tree, problem, leaves),
             n_samples=len(features),
-            fingerprint=fingerprint(features, rows[1:]),
+            fingerprint=fingerprint(features, rows),
             seconds=time.perf_counter() - start,
         )
         copy._set_fitted(tree, leaves, self.encoder_, certificate, X)

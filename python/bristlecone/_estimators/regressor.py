@@ -47,6 +47,13 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, SearchedTree):
         λ >= 0 of hierarchical shrinkage of the predictions, after [Agarwal2022]_: from the root
         down, each node adds λ pseudo-rows with the value of its parent. Tree, objective and bound
         do not depend on it. Must be 0 with "poisson".
+    teacher : "auto", estimator or None, default=None
+        Model whose cross-fitted predictions are mixed into the outcomes before the search, so that
+        it fits less noise; statistics and predictions of the leaves come from the real outcomes
+        (docs/guide/teacher.md). "auto" combines ridge regression, a forest and boosting.
+        An estimator is a regressor of ``y``, with "poisson" of ``y`` per unit of exposure.
+    teacher_weight : float, default=0.5
+        Share of the teacher in the smoothed outcomes, between 0 (none) and 1.
     time_limit : float or None, default=None
         Seconds after which the search stops with the best tree so far.
     memory_limit : int or None, default=None
@@ -62,7 +69,7 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, SearchedTree):
         works whose output is two-dimensional and contains only 0 and 1, and which has
         ``get_feature_names_out``.
     random_state : int, RandomState or None, default=None
-        Not used: the fit is deterministic. Accepted for compatibility.
+        Seed of the teacher's folds and models; None is 0. Nothing else is random.
     verbose : int, default=0
         If positive, fits are logged at level INFO of the logger "bristlecone", otherwise at
         DEBUG.
@@ -77,6 +84,8 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, SearchedTree):
         ``objective_value_ - lower_bound_``, and the same as a share of ``objective_value_``.
     status_ : {"optimal", "time_limit", "memory_limit", "interrupted"}
         "optimal" means optimal among trees over the ``n_binary_features_`` binary features.
+    training_loss_ : float
+        Loss of the tree on the real outcomes, without ``leaf_penalty``.
     tree_ : Tree
         Structure as parallel arrays in preorder; ``feature`` is the index of a binary feature.
     leaf_means_, leaf_variances_ : array of float, shape (n_leaves,)
@@ -141,6 +150,8 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, SearchedTree):
         min_samples_leaf: int | float = 1,
         leaf_penalty: float = 0.0,
         shrinkage: float = 0.0,
+        teacher: Any = None,
+        teacher_weight: float = 0.5,
         time_limit: float | None = None,
         memory_limit: int | None = None,
         n_jobs: int | None = None,
@@ -154,6 +165,8 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, SearchedTree):
         self.min_samples_leaf = min_samples_leaf
         self.leaf_penalty = leaf_penalty
         self.shrinkage = shrinkage
+        self.teacher = teacher
+        self.teacher_weight = teacher_weight
         self.time_limit = time_limit
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs

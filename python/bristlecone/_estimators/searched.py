@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from sklearn.base import clone
 
-from bristlecone._estimators.base import BaseTree
+from bristlecone._estimators.base import BaseTree, training_loss
 from bristlecone._fit.assemble import Fitted, announce, assemble, unmet
 from bristlecone._fit.encode import encode, encode_again, warn_of_shares
 from bristlecone._fit.forecast import estimate
@@ -20,6 +20,7 @@ from bristlecone._objectives.base import Objective
 from bristlecone._search.certificate import TracePoint
 from bristlecone._search.engine import Problem
 from bristlecone._search.progress import SearchCost
+from bristlecone._teacher.lesson import teach, teach_again
 from bristlecone.exceptions import InfeasibleError
 
 __all__ = ["Again", "Callback", "SearchedTree", "again"]
@@ -51,6 +52,11 @@ class SearchedTree(BaseTree):
     guarantee_ = view("certificate_", "guarantee", "Largest amount by which a tree can be better.")
     reference_loss_ = view("certificate_", "reference_loss", "Mean loss of the reference model.")
     n_nodes_explored_ = view("certificate_", "n_nodes_explored", "Work of the search.")
+
+    @property
+    def training_loss_(self) -> float:
+        """Loss on the real outcomes, without ``leaf_penalty``; see ``teacher``."""
+        return training_loss(self)
 
     @property
     def trace_(self) -> list[TracePoint]:
@@ -201,9 +207,10 @@ class SearchedTree(BaseTree):
         start = time.perf_counter()
         self._check_parameters()
         search, data = self._search(), self._training_data(X, y, sample_weight, **more)
+        data, teaching = teach(self, search.objective, data)
         problem = encode(search, data, start)
         warn_of_shares(search.limits, problem)
-        return search, problem._replace(seconds=time.perf_counter() - start)
+        return search, problem._replace(seconds=time.perf_counter() - start, teaching=teaching)
 
     def _keep(self, search: Search, problem: Problem, solution: Any, start: float) -> Fitted:
         """Set tree, leaves, encoder and certificate."""
@@ -254,6 +261,7 @@ def again(tree: SearchedTree, X: Any, y: Any, sample_weight: Any = None, **data:
     copy = clone(tree).set_params(**tree.certificate_.parameters)
     copy._check_parameters()
     start = time.perf_counter()
-    rows = copy._training_data(X, y, sample_weight, **data)
+    search, rows = copy._search(), copy._training_data(X, y, sample_weight, **data)
+    rows, teaching = teach_again(tree, search.objective, rows)
     problem = encode_again(tree.encoder_, tree.certificate_, rows, start)
-    return Again(copy._search(), problem, copy)
+    return Again(search, problem._replace(teaching=teaching), copy)

@@ -360,7 +360,7 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
             n_nodes_explored=0,
             seconds=time.perf_counter() - start,
             n_samples=len(times),
-            fingerprint=fingerprint(design, data[1:]),
+            fingerprint=fingerprint(design, data),
             facts=facts,
         )
         self._set_fitted(found.tree, leaves, encoder, certificate, X)

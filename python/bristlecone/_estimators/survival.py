@@ -73,6 +73,15 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, SearchedTree):
     fairness : RmstParity or None, default=None
         Limit on the difference of the mean restricted survival time between two groups, by the
         predicted curves. Needs the groups, and ``leaf_curve="auto"``.
+    teacher : "auto", estimator or None, default=None
+        Model whose cross-fitted predictions are mixed into the outcomes before the search, so that
+        it fits less noise; statistics and predictions of the leaves come from the real outcomes
+        (docs/guide/teacher.md). "auto" combines ridge regression, a forest and boosting.
+        A regressor is fitted to rates of events with weights and predicts relative hazards; a survival
+        model of scikit-survival, lifelines or this package predicts risks, which are calibrated.
+        Needs ``objective="likelihood"`` without ``fairness``.
+    teacher_weight : float, default=0.5
+        Share of the teacher in the smoothed outcomes, between 0 (none) and 1.
     time_limit : float or None, default=None
         Seconds after which the search stops with the best tree so far.
     memory_limit : int or None, default=None
@@ -88,7 +97,7 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, SearchedTree):
         works whose output is two-dimensional and contains only 0 and 1, and which has
         ``get_feature_names_out``.
     random_state : int, RandomState or None, default=None
-        Not used: the fit is deterministic. Accepted for compatibility.
+        Seed of the teacher's folds and models; None is 0. Nothing else is random.
     verbose : int, default=0
         If positive, fits are logged at level INFO of the logger "bristlecone", otherwise at
         DEBUG.
@@ -110,6 +119,8 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, SearchedTree):
         be better than the reference model.
     reference_loss_ : float or None
         Mean of ``reference_loss``; None if it was not passed.
+    training_loss_ : float
+        Loss of the tree on the real outcomes, without ``leaf_penalty``.
     tree_ : Tree
         Structure as parallel arrays in preorder; ``feature`` is the index of a binary feature.
     leaf_statistics_ : tuple of LeafStatistics
@@ -197,6 +208,8 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, SearchedTree):
         leaf_curve: str = "auto",
         time_grid: ArrayLike | None = None,
         fairness: RmstParity | None = None,
+        teacher: Any = None,
+        teacher_weight: float = 0.5,
         time_limit: float | None = None,
         memory_limit: int | None = None,
         n_jobs: int | None = None,
@@ -215,6 +228,8 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, SearchedTree):
         self.leaf_curve = leaf_curve
         self.time_grid = time_grid
         self.fairness = fairness
+        self.teacher = teacher
+        self.teacher_weight = teacher_weight
         self.time_limit = time_limit
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
@@ -382,6 +397,11 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, SearchedTree):
             shrinkage=check_shrinkage,
             leaf_curve=choice(*LEAF_CURVES),
         )
+        if self.teacher is not None and (self.objective != "likelihood" or self.fairness is not None):
+            raise InvalidParameterError(
+                "teacher needs objective='likelihood' without fairness: the Brier score is no sum "
+                "of events, and a limit on groups holds for their real outcomes"
+            )
         allowed = SURVIVAL[self.objective].curves
         if self.leaf_curve not in ("auto", *allowed):
             raise InvalidParameterError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from bristlecone._leaves.base import Leaves
 from bristlecone._leaves.minimum import warn_of_event_free_rows
 from bristlecone._log import warn
 from bristlecone._objectives.base import Objective
-from bristlecone._search.certificate import Certificate, fingerprint, report
+from bristlecone._search.certificate import Certificate, Teaching, fingerprint, report
 from bristlecone._search.engine import Problem
 from bristlecone._tree import Tree
 from bristlecone.exceptions import (
@@ -28,7 +28,7 @@ from bristlecone.exceptions import (
     SearchLimitWarning,
 )
 
-__all__ = ["Fitted", "announce", "assemble", "unmet", "with_leaves"]
+__all__ = ["Fitted", "announce", "assemble", "unmet", "with_leaves", "with_loss"]
 
 # Among the facts of a certificate without a tree: what the search was to meet.
 _UNMET = "unmet"
@@ -54,15 +54,17 @@ def assemble(
     objective, memo = search.objective, problem.memo
     if "fingerprint" not in memo:
         memo["binary_features"] = question_names(problem.encoder)
-        memo["fingerprint"] = fingerprint(problem.features, problem.data[1:])
+        memo["fingerprint"] = fingerprint(problem.features, problem.data)
     losses = problem.reference_loss
     reference = None if losses is None else np.average(losses, weights=problem.data.weight)
     treeless = math.isinf(solution.objective)
     tree = leaves = groups = None
+    teaching = problem.teaching
     aim = ""
     if not treeless:
         tree, leaves = with_leaves(objective, _tree(solution, problem), problem, solution)
         groups, aim = objective.groups(tree, problem, leaves), objective.aim(problem, leaves)
+        teaching = with_loss(objective, tree, problem, leaves)
     certificate = Certificate(
         aim=aim,
         status=solution.status,
@@ -79,6 +81,7 @@ def assemble(
         remarks=objective.remarks(),
         reference_loss=None if reference is None else float(reference),
         groups=groups,
+        teacher=teaching,
         facts={_UNMET: objective.admissible} if treeless else {},
     )
     return Fitted(tree, leaves, certificate)
@@ -92,6 +95,16 @@ def with_leaves(
     if tree.n_leaves > 1:
         tree = tree.with_losses(objective.losses(tree, problem, leaves))
     return tree, leaves
+
+
+def with_loss(
+    objective: Objective, tree: Tree, problem: Problem, leaves: Leaves
+) -> Teaching | None:
+    """The record of the teacher, with the loss of the tree on the real outcomes."""
+    if problem.teaching is None:
+        return None
+    real = problem._replace(data=problem.data._replace(smoothed=None))
+    return replace(problem.teaching, training_loss=objective.value(tree, real, leaves))
 
 
 def _tree(solution: Solution, problem: Problem) -> Tree:

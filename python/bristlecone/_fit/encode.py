@@ -76,7 +76,7 @@ def encode_again(encoder: Any, certificate: Certificate, data: Any, start: float
         When these are not the rows of the fit.
     """
     features = binary_features(encoder, data.X)
-    if fingerprint(features, data[1:]) != certificate.fingerprint:
+    if fingerprint(features, data) != certificate.fingerprint:
         raise ValueError(
             "X and y are not the rows of the fit: outcomes, weights, their order, or the "
             "features made of X differ (certificate_.fingerprint)"

@@ -37,7 +37,7 @@ from bristlecone._model.leaves import (
     MeanLeavesRecord,
 )
 from bristlecone._model.survival import SmoothLeavesRecord, StepLeavesRecord
-from bristlecone._search.certificate import STATUSES, Certificate, GroupValues
+from bristlecone._search.certificate import STATUSES, Certificate, GroupValues, Teaching
 from bristlecone._soft.tree import SoftTree
 from bristlecone._tree import Tree
 from bristlecone.exceptions import ModelFormatError
@@ -235,6 +235,26 @@ class GroupsRecord(Record, frozen=True):
         return GroupValues(labels, floats(self.values, "values", 2))
 
 
+class TeachingRecord(Record, frozen=True):
+    """How the outcomes were smoothed by a teacher, which itself is not in the file."""
+
+    name: str
+    weight: Annotated[float, Meta(ge=0, le=1)]
+    n_folds: Annotated[int, Meta(ge=2)]
+    seed: int
+    members: list[str]
+    score: float
+    moments: list[float]
+    training_loss: float
+
+    def value(self) -> Teaching:
+        """The record of the teacher, checked."""
+        moments = floats(self.moments, "moments", 4).tolist()
+        return Teaching(
+            **asdict(self) | {"members": tuple(self.members), "moments": tuple(moments)}
+        )
+
+
 class CertificateRecord(Record, frozen=True):
     """What was searched for and what was proved; null is what no number is known of."""
 
@@ -260,6 +280,7 @@ class CertificateRecord(Record, frozen=True):
     remarks: list[tuple[str, str]]
     reference_loss: NotNegative | None
     groups: GroupsRecord | None
+    teacher: TeachingRecord | None
     facts: dict[str, Scalar | list[float]]
     version: str
 
@@ -267,12 +288,15 @@ class CertificateRecord(Record, frozen=True):
     def of(cls, certificate: Certificate) -> CertificateRecord:  # type: ignore[override]
         """The record of a certificate."""
         groups = None if certificate.groups is None else GroupsRecord.of(certificate.groups)
-        return super().of(certificate, groups=groups)
+        teacher = None if certificate.teacher is None else TeachingRecord.of(certificate.teacher)
+        return super().of(certificate, groups=groups, teacher=teacher)
 
     def value(self, parameters: dict[str, Any], encoder: Any) -> Certificate:
         """The certificate of a fit with these parameters and this encoder, checked."""
         with within("groups"):
             groups = None if self.groups is None else self.groups.value()
+        with within("teacher"):
+            teacher = None if self.teacher is None else self.teacher.value()
         found = Certificate(
             **asdict(self)
             | {
@@ -284,6 +308,7 @@ class CertificateRecord(Record, frozen=True):
                 "trace": tuple(_point(point) for point in self.trace),
                 "remarks": tuple(self.remarks),
                 "groups": groups,
+                "teacher": teacher,
             }
         )
         # Coarse: optimal is relative to the terms of the objective, which only the rows give.

@@ -13,7 +13,9 @@ from bristlecone._leaves.base import Leaves
 from bristlecone._search.certificate import GroupValues
 from bristlecone._search.cuts import Growth, SklearnTree, cuts_of_sklearn, cuts_of_task
 from bristlecone._search.engine import Engine, Problem, Task, engine_of
+from bristlecone._teacher.outcomes import Outcomes
 from bristlecone._tree import Tree
+from bristlecone.exceptions import InvalidParameterError
 
 __all__ = ["Objective", "TaskObjective"]
 
@@ -45,6 +47,16 @@ class Objective(ABC):
     def leaves(self, tree: Tree, problem: Problem, solution: Any) -> Leaves:
         """Leaves of a tree that was found."""
 
+    def outcomes(self, data: Any) -> Outcomes:
+        """What a teacher learns from these rows.
+
+        Raises
+        ------
+        InvalidParameterError
+            If the objective cannot be smoothed.
+        """
+        raise InvalidParameterError("teacher needs an objective that is a sum over rows")
+
     def losses(self, tree: Tree, problem: Problem, leaves: Any) -> NDArray[np.float64] | None:
         """Share of the objective that every node has as a leaf, up to a sum over its rows.
 
@@ -58,7 +70,10 @@ class Objective(ABC):
         return False
 
     def value(self, tree: Tree, problem: Problem, leaves: Any) -> float:
-        """Objective of a tree with these leaves over these rows, without the penalty of leaves."""
+        """Objective of a tree with these leaves over these rows, without the penalty of leaves.
+
+        It is that of the smoothed outcomes, where the rows have some.
+        """
         losses = self.losses(tree, problem, leaves)
         assert losses is not None
         return float(losses[tree.leaves].sum())

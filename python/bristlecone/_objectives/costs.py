@@ -15,6 +15,7 @@ from bristlecone._objectives.labels import ClassObjective
 from bristlecone._objectives.prices import Prices, binary_prices, column_prices, path_prices
 from bristlecone._search.cuts import Growth, cuts_of_task
 from bristlecone._search.engine import Engine, Problem, Task, engine_of
+from bristlecone._teacher.outcomes import Costs
 from bristlecone._tree import Tree
 
 __all__ = ["LabelCosts"]
@@ -39,8 +40,11 @@ class LabelCosts(ClassObjective):
     def target(self, data: Any) -> Floats:
         return data.costs
 
+    def outcomes(self, data: Any) -> Costs:
+        return Costs(data.weight, data.costs)
+
     def task(self, data: Any, prices: Prices | None = None) -> Task:
-        costs = {"costs": np.ascontiguousarray(data.costs), "weight": data.weight}
+        costs = {"costs": np.ascontiguousarray(_sought(data)), "weight": data.weight}
         if prices is None:
             return Task("label-costs", costs)
         own = {f"feature_{name}": array for name, array in prices._asdict().items()}
@@ -65,7 +69,7 @@ class LabelCosts(ClassObjective):
 
     def losses(self, tree: Tree, problem: Problem, leaves: ClassLeaves) -> Floats:
         data, leaf = problem.data, tree.leaf_index(problem.features)
-        costs = tree.node_sums(sum_by_leaf(leaf, tree.n_leaves, data.costs, data.weight))
+        costs = tree.node_sums(sum_by_leaf(leaf, tree.n_leaves, _sought(data), data.weight))
         return costs.min(axis=1) / tree.weighted_n_node_samples[0]
 
     def value(self, tree: Tree, problem: Problem, leaves: ClassLeaves) -> float:
@@ -79,3 +83,9 @@ class LabelCosts(ClassObjective):
             f"the least mean cost of the labels given{asked} (van der Linden, de Weerdt and "
             "Demirović, NeurIPS 2023)"
         )
+
+
+def _sought(data: Any) -> Floats:
+    """Costs that the search is for."""
+    costs: Floats = data.costs if data.smoothed is None else data.smoothed
+    return costs

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from bristlecone._leaves.labels import ClassLeaves
+from bristlecone._leaves.labels import ClassLeaves, sum_by_leaf
 from bristlecone._objectives.base import Objective, TaskObjective
 from bristlecone._search.cuts import SklearnTree
 from bristlecone._search.engine import Engine, Problem, Task, engine_of
+from bristlecone._teacher.outcomes import Classes
 from bristlecone._tree import Tree
 
 __all__ = ["AIMS", "ClassObjective", "LabelSums", "Measure"]
@@ -114,11 +115,45 @@ class LabelSums(ClassObjective):
     def balanced(self) -> bool:  # type: ignore[override]
         return self.name == "balanced-accuracy"
 
+    def outcomes(self, data: Any) -> Classes:
+        return Classes(data.weight, data.labels, data.classes)
+
     def task(self, data: Any) -> Task:
-        return _accuracy(data, self.name)
+        if data.smoothed is None:
+            return _accuracy(data, self.name)
+        if self.name in ("gini", "entropy"):
+            return Task(self.name, {"shares": data.smoothed, "weight": data.weight})
+        # Expected errors: the cost of a label is the share of the other classes.
+        counted = data.smoothed * self._class_scale(data)
+        costs = counted.sum(axis=1, keepdims=True) - counted
+        return Task("label-costs", {"costs": np.maximum(costs, 0.0), "weight": data.weight})
+
+    def _class_scale(self, data: Any) -> Floats:
+        """What a row of every class counts, shape (n_classes,)."""
+        n_classes = len(data.classes)
+        if not self.balanced:
+            return np.ones(n_classes)
+        total = np.bincount(data.labels, data.weight, n_classes)
+        present = total > 0
+        scale = np.zeros(n_classes)
+        scale[present] = total.sum() / (present.sum() * total[present])
+        return scale
+
+    def _sums(self, tree: Tree, problem: Problem, leaves: ClassLeaves) -> Floats:
+        """Weights of the classes in every node, smoothed or not, shape (node_count, n_classes)."""
+        data = problem.data
+        if data.smoothed is None:
+            return tree.node_sums(leaves.values)
+        leaf = tree.leaf_index(problem.features)
+        counted = data.smoothed * self._class_scale(data)
+        return tree.node_sums(sum_by_leaf(leaf, tree.n_leaves, counted, data.weight))
 
     def sklearn_tree(self, data: Any) -> SklearnTree:
         weight = data.weight
+        if data.smoothed is not None:
+            # The squared error of shares is their Gini impurity.
+            counted = data.smoothed * self._class_scale(data)
+            return SklearnTree(DecisionTreeRegressor(), counted, weight, by_label=False)
         if self.balanced:
             own = np.ones(len(data.labels)) if weight is None else weight
             weight = own / np.bincount(data.labels, weights=own)[data.labels]
@@ -128,9 +163,9 @@ class LabelSums(ClassObjective):
         return SklearnTree(tree, data.labels, weight, by_label)
 
     def losses(self, tree: Tree, problem: Problem, leaves: ClassLeaves) -> Floats | None:
+        values = self._sums(tree, problem, leaves)
         if self.name in ("accuracy", "balanced-accuracy"):
-            return super().losses(tree, problem, leaves)
-        values = tree.node_sums(leaves.values)
+            return (values.sum(axis=1) - values.max(axis=1)) / values[0].sum()
         total = values.sum(axis=1, keepdims=True)
         share = values / total
         impure = values * (1 - share) if self.name == "gini" else -xlogy(values, share)

@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import xlogy
 
 from bristlecone._data.survival import TrainingData
 from bristlecone._leaves.minimum import prior_events
-from bristlecone._leaves.statistics import row_hazard
+from bristlecone._leaves.statistics import baseline_hazard, row_hazard
 from bristlecone._leaves.survival import StepLeaves
 from bristlecone._objectives.survival import SurvivalObjective
 from bristlecone._search.engine import Problem, Task
+from bristlecone._teacher.outcomes import Survivals
 from bristlecone._tree import Tree
 from bristlecone.exceptions import InvalidParameterError
 
@@ -45,17 +47,33 @@ class Likelihood(SurvivalObjective):
 
     def task(self, data: TrainingData) -> Task:
         arrays = {"time": data.time, "event": data.event, "weight": data.weight}
-        return Task("likelihood", {**arrays, "entry": data.entry, "prior": self.prior})
+        more = {} if data.smoothed is None else {"smoothed": data.smoothed}
+        return Task("likelihood", {**arrays, **more, "entry": data.entry, "prior": self.prior})
 
     def fair_task(self, data: TrainingData) -> Task:
         return Task("fair-likelihood", self.task(data).data)
 
+    def outcomes(self, data: TrainingData) -> Survivals:
+        hazard = row_hazard(data, baseline_hazard(data))
+        return Survivals(data.weight, data.events, hazard, self.target(data))
+
     def losses(self, tree: Tree, problem: Problem, leaves: StepLeaves) -> NDArray[np.float64]:
         """−(E + a) ln θ; the other terms of the loss are the same sum over rows in any tree."""
-        one = leaves.statistics
-        events = tree.node_sums(np.array([leaf.events for leaf in one]))
-        hazard = tree.node_sums(np.array([leaf.hazard for leaf in one]))
+        events, hazard = (tree.node_sums(sums) for sums in self._sums(tree, problem, leaves))
         return self._fit(events, hazard) / tree.weighted_n_node_samples[0]
+
+    @staticmethod
+    def _sums(
+        tree: Tree, problem: Problem, leaves: StepLeaves
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Events, smoothed or not, and hazard of every leaf."""
+        one, data = leaves.statistics, problem.data
+        hazard = np.array([leaf.hazard for leaf in one])
+        if data.smoothed is None:
+            return np.array([leaf.events for leaf in one]), hazard
+        events = data.smoothed if data.weight is None else data.weight * data.smoothed
+        summed = np.bincount(tree.leaf_index(problem.features), events, tree.n_leaves)
+        return summed.astype(np.float64), hazard
 
     def _fit(self, events: NDArray[np.float64], hazard: NDArray[np.float64]) -> NDArray[np.float64]:
         """−(E + a) ln θ, accurate also where the prior is large beside the sums."""
@@ -69,14 +87,17 @@ class Likelihood(SurvivalObjective):
 
     def value(self, tree: Tree, problem: Problem, leaves: StepLeaves) -> float:
         data = problem.data
-        logs = np.log(row_hazard(data, leaves.baseline)[data.event])
-        saturated = logs if data.weight is None else data.weight[data.event] * logs
-        one = leaves.statistics
-        fitted = self._fit(
-            np.array([leaf.events for leaf in one]), np.array([leaf.hazard for leaf in one])
-        )
+        hazard = row_hazard(data, leaves.baseline)
+        if data.smoothed is None:
+            saturated = -np.log(hazard[data.event])
+            weight = None if data.weight is None else data.weight[data.event]
+        else:
+            saturated, weight = xlogy(data.smoothed, data.smoothed / hazard), data.weight
+        if weight is not None:
+            saturated = weight * saturated
+        fitted = self._fit(*self._sums(tree, problem, leaves))
         # Both are large beside their difference where the leaves explain much; fsum rounds once.
-        loss = math.fsum([*fitted.tolist(), *(-saturated).tolist()])
+        loss = math.fsum([*fitted.tolist(), *saturated.tolist()])
         return loss / float(tree.weighted_n_node_samples[0])
 
     def aim(self, problem: Problem, leaves: StepLeaves) -> str:

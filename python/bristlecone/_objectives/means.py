@@ -14,6 +14,7 @@ from bristlecone._leaves.means import MeanLeaves, weighted_quantiles
 from bristlecone._objectives.base import TaskObjective
 from bristlecone._search.cuts import SklearnTree
 from bristlecone._search.engine import Problem, Task
+from bristlecone._teacher.outcomes import Numbers, Outcomes
 from bristlecone._tree import Tree
 
 __all__ = ["SquaredError"]
@@ -37,11 +38,15 @@ class SquaredError(TaskObjective):
     def target(self, data: Any) -> NDArray[np.float64]:
         return data.target
 
+    def outcomes(self, data: Any) -> Outcomes:
+        return Numbers(data.weight, data.target)
+
     def task(self, data: Any) -> Task:
-        return Task("regression", {"target": data.target, "weight": data.weight})
+        return Task("regression", {"target": data.sought.target, "weight": data.weight})
 
     def sklearn_tree(self, data: Any) -> SklearnTree | None:
-        return SklearnTree(DecisionTreeRegressor(), data.target, data.weight, by_label=False)
+        target = data.sought.target
+        return SklearnTree(DecisionTreeRegressor(), target, data.weight, by_label=False)
 
     def leaves(self, tree: Tree, problem: Problem, solution: Any) -> MeanLeaves:
         groups = _Groups.of(tree, problem)
@@ -54,12 +59,16 @@ class SquaredError(TaskObjective):
 
     def losses(self, tree: Tree, problem: Problem, leaves: MeanLeaves) -> NDArray[np.float64]:
         """Squared error of every node about its own mean."""
-        groups = _Groups.of(tree, problem)
+        if problem.data.smoothed is None:
+            groups, of_leaves = _Groups.of(tree, problem), leaves.variance
+        else:
+            groups = _Groups(tree, problem._replace(data=problem.data.sought))
+            of_leaves = np.array([groups.variance(leaf, leaf) for leaf in range(tree.n_leaves)])
         # In preorder the leaves below a node follow it.
         first = np.searchsorted(tree.leaves, np.arange(tree.node_count))
         last = first + tree.node_sums(np.ones(tree.n_leaves, dtype=np.int64)) - 1
         variance = np.empty(tree.node_count)
-        variance[tree.leaves] = leaves.variance
+        variance[tree.leaves] = of_leaves
         for node in np.flatnonzero(~tree.is_leaf):
             variance[node] = groups.variance(first[node], last[node])
         size = tree.weighted_n_node_samples

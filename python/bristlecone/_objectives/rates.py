@@ -15,6 +15,7 @@ from bristlecone._leaves.means import MeanLeaves
 from bristlecone._objectives.means import SquaredError
 from bristlecone._search.cuts import SklearnTree
 from bristlecone._search.engine import Problem, Task
+from bristlecone._teacher.outcomes import Rates
 from bristlecone._tree import Tree
 
 __all__ = ["PoissonDeviance"]
@@ -34,11 +35,16 @@ class PoissonDeviance(SquaredError):
         rates: Floats = data.rates
         return rates
 
+    def outcomes(self, data: Any) -> Rates:
+        exposure = np.ones(len(data.target)) if data.exposure is None else data.exposure
+        return Rates(data.weight, data.target, exposure)
+
     def task(self, data: Any) -> Task:
-        counts = {"target": data.target, "exposure": data.exposure}
+        counts = {"target": data.sought.target, "exposure": data.exposure}
         return Task("poisson", {**counts, "weight": data.weight})
 
     def sklearn_tree(self, data: Any) -> SklearnTree | None:
+        data = data.sought
         if not data.target.any():
             return None  # scikit-learn refuses counts that are all zero
         tree = DecisionTreeRegressor(criterion="poisson")
@@ -65,7 +71,7 @@ class PoissonDeviance(SquaredError):
     @staticmethod
     def _sums(tree: Tree, problem: Problem) -> tuple[Floats, Floats, Floats]:
         """Counts and exposure of every leaf, and y ln(y/m) of every row, all weighted."""
-        data, leaf = problem.data, tree.leaf_index(problem.features)
+        data, leaf = problem.data.sought, tree.leaf_index(problem.features)
         counts = data.target if data.weight is None else data.weight * data.target
         exposure = np.ones(len(leaf)) if data.rate_weight is None else data.rate_weight
         of_leaves: list[Floats] = [

@@ -20,6 +20,7 @@ __all__ = [
     "STATUSES",
     "Certificate",
     "GroupValues",
+    "Teaching",
     "TracePoint",
     "fingerprint",
     "report",
@@ -81,6 +82,68 @@ class GroupValues:
     values: NDArray[np.float64]
 
 
+@dataclass(frozen=True)
+class Teaching:
+    """How the outcomes of a fit were smoothed by a teacher.
+
+    Parameters
+    ----------
+    name : str
+        "auto", or the teacher's class and parameters.
+    weight : float
+        Share of the teacher's predictions in the smoothed outcomes.
+    n_folds, seed : int
+        Every row was predicted by a model that was fitted to the other folds.
+    members : tuple of str
+        Models that "auto" combined.
+    score : float
+        Share of the deviance of the real outcomes that the cross-fitted predictions explain.
+    moments : tuple of 4 floats
+        Weighted mean and mean square of the smoothed outcomes, the least and the greatest.
+    training_loss : float
+        Loss of the tree on the real outcomes, without penalties.
+    """
+
+    name: str
+    weight: float
+    n_folds: int
+    seed: int
+    members: tuple[str, ...]
+    score: float
+    moments: tuple[float, float, float, float]
+    training_loss: float
+
+    @property
+    def source(self) -> str:
+        """The teacher in words."""
+        if self.members[1:]:
+            *first, last = self.members
+            return f"a combination of {', '.join(first)} and {last}"
+        return self.members[0] if self.members else self.name
+
+    @property
+    def outcomes(self) -> str:
+        """The outcomes of the search in words."""
+        return (
+            f"outcomes smoothed by a teacher ({self.source}; weight {self.weight:g}, "
+            f"{self.n_folds} folds, seed {self.seed})"
+        )
+
+    @property
+    def sentences(self) -> str:
+        """What a reader of the tree must know of its teacher."""
+        return (
+            f"Before the splits were chosen, the outcome of every training row was replaced by a mixture: "
+            f"{100 * self.weight:.3g}% is the prediction of a teacher ({self.source}) that was "
+            f"fitted to other rows ({self.n_folds} folds, seed {self.seed}), and the rest is the "
+            "real outcome. The splits, the objective and its bound are those of the smoothed "
+            "outcomes; all statistics and predictions of the leaves come from the real outcomes, "
+            f"on which the loss of the tree is {self.training_loss:.10g}. The teacher's own "
+            f"predictions explain {100 * self.score:.3g}% of the deviance of the real outcomes, "
+            "and predictions of the tree do not need it."
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Certificate:
     """Record of a fit: the objective, the binary features, the limits and the proven bound.
@@ -121,6 +184,8 @@ class Certificate:
         Mean loss of the reference model.
     groups : GroupValues or None
         Two groups and the predictions for them, if their difference is limited.
+    teacher : Teaching or None
+        How the outcomes were smoothed before the search; None if they were not.
     facts : mapping
         Further results of the fit, such as the objectives of all restarts.
     version : str
@@ -142,6 +207,7 @@ class Certificate:
     remarks: tuple[tuple[str, str], ...] = ()
     reference_loss: float | None = None
     groups: GroupValues | None = None
+    teacher: Teaching | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
     version: str = __version__
 
@@ -227,6 +293,8 @@ class Certificate:
         if not self.is_searched:
             return f"{self.status}, not found by search: nothing is proven"
         over = f"optimal among trees over these {len(self.binary_features)} binary features"
+        if self.teacher is not None:
+            over += f", for {self.teacher.outcomes}"
         if self.status == "optimal":
             return over
         if self.status == "reference_optimal":
@@ -261,13 +329,18 @@ class Certificate:
         return shown
 
 
-def fingerprint(features: NDArray[Any], data: tuple[Any, ...]) -> str:
-    """SHA-256 of training rows: the features, and the arrays of ``data``, in their order."""
+def fingerprint(features: NDArray[Any], data: Any) -> str:
+    """SHA-256 of training rows: the features, and the arrays of ``data``, in their order.
+
+    ``data`` is a named tuple; its ``X`` and smoothed outcomes, which need not be the same to the
+    last digit on another machine, do not count.
+    """
     digest = sha256()
     binary = features.dtype != np.float64
     digest.update(repr((features.shape, binary)).encode())
     rows = np.packbits(features) if binary else features
-    for array in (np.ascontiguousarray(rows), *data):
+    own = [x for name, x in data._asdict().items() if name not in ("X", "smoothed")]
+    for array in (np.ascontiguousarray(rows), *own):
         if not isinstance(array, np.ndarray):
             continue
         if array.dtype == object:

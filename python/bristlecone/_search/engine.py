@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone import _core
+from bristlecone._search.certificate import Teaching
 from bristlecone._search.counts import curve_forecast, limited_forecast, measure_forecast
 from bristlecone._search.front import solve_front
 
@@ -25,7 +26,8 @@ class Problem(NamedTuple):
     These are binary, but numbers for a greedy tree that cuts columns itself. ``least`` has the
     settings of the search for the smallest leaf, ``seconds`` is the time for reading and encoding
     the rows, ``memo`` a cache of what the trees of one problem have in common; ``reference_loss``
-    is that of a reference model on each row, where there is one.
+    is that of a reference model on each row, where there is one, and ``teaching`` says how the
+    smoothed outcomes of ``data`` were made, where there are some.
     """
 
     data: Any
@@ -35,6 +37,7 @@ class Problem(NamedTuple):
     seconds: float
     memo: dict[str, Any]
     reference_loss: NDArray[np.float64] | None = None
+    teaching: Teaching | None = None
 
 
 class Task(NamedTuple):

@@ -1,0 +1,38 @@
+"""Folds of rows: equal rows share one, and none depends on the order of the rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+__all__ = ["MOST_FOLDS", "folds_of"]
+
+MOST_FOLDS = 5
+"""Folds of a teacher, where there are as many different rows."""
+
+# Digits of the values that decide whether rows are equal: sums of weighted columns, from which
+# missing values are filled, depend on the order of the rows in their last digits.
+_DIGITS = 9
+
+
+def folds_of(
+    columns: NDArray[np.float64], strata: NDArray[np.int64], seed: int
+) -> NDArray[np.int64]:
+    """Fold of every row, shape (n,); at most ``MOST_FOLDS``, and each stratum is spread over all.
+
+    Rows are equal where all ``columns`` are, shape (n, k). The different rows of each stratum are
+    dealt out in an order that follows from their values and the seed.
+    """
+    rounded = pd.DataFrame(np.round(columns, _DIGITS) + 0.0)
+    key = f"{seed % 10**16:016d}"
+    value = pd.util.hash_pandas_object(rounded, index=False, hash_key=key).to_numpy()
+    # In the order of the strata, and within one of the hashes.
+    order = np.lexsort((value, strata))
+    value, stratum = value[order], strata[order]
+    first = np.ones(len(value), dtype=bool)
+    first[1:] = (value[1:] != value[:-1]) | (stratum[1:] != stratum[:-1])
+    different = np.cumsum(first) - 1
+    fold = np.empty(len(value), dtype=np.int64)
+    fold[order] = different % MOST_FOLDS
+    return fold

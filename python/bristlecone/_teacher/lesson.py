@@ -1,0 +1,243 @@
+"""The smoothed outcomes of a fit: a teacher is cross-fitted, and mixed with the outcomes."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from threadpoolctl import threadpool_limits
+
+from bristlecone._log import log, warn
+from bristlecone._search.certificate import Teaching
+from bristlecone._teacher.folds import MOST_FOLDS, folds_of
+from bristlecone._teacher.members import design_of, members_of
+from bristlecone._teacher.outcomes import Classes, Outcomes, Rates
+from bristlecone.exceptions import InvalidParameterError, SmallSampleWarning
+
+__all__ = ["teach", "teach_again"]
+
+Floats = NDArray[np.float64]
+
+# Share of the time limit that the teacher may take.
+_SHARE_OF_TIME = 0.5
+
+# Fewer events, or rows of a class, per fold than this teach little.
+_FEW = 5
+
+
+# Moments of smoothed outcomes that are computed again agree to this share: libraries of linear
+# algebra differ in the last digits, and these are passed on through a fit.
+_AGREEMENT = 1e-5
+
+
+class Lesson(NamedTuple):
+    """Smoothed outcomes of the rows, and the record of how they were made."""
+
+    smoothed: Floats
+    record: Teaching
+
+
+def teach(estimator: Any, objective: Any, data: Any) -> tuple[Any, Teaching | None]:
+    """The training rows with the smoothed outcomes that an estimator asks for, and their record."""
+    teacher = getattr(estimator, "teacher", None)
+    if teacher is None:
+        return data, None
+    lesson = _taught(
+        teacher,
+        float(estimator.teacher_weight),
+        objective.outcomes(data),
+        data.X,
+        seed=_seed(getattr(estimator, "random_state", None)),
+        time_limit=getattr(estimator, "time_limit", None),
+        verbose=estimator.verbose,
+    )
+    return data._replace(smoothed=lesson.smoothed), lesson.record
+
+
+def teach_again(tree: Any, objective: Any, data: Any) -> tuple[Any, Teaching | None]:
+    """The rows of a fitted tree with its smoothed outcomes: its teacher is fitted again.
+
+    Raises
+    ------
+    ValueError
+        If the tree comes from a file, which holds no teacher, and has been given none since; or if
+        the outcomes are not those of the fit.
+    """
+    known = tree.certificate_.teacher
+    if known is None:
+        return data, None
+    teacher = tree.certificate_.parameters["teacher"]
+    teacher = tree.teacher if teacher is None else teacher
+    if teacher is None:
+        raise ValueError(
+            f"the teacher of this tree, {known.name}, is not in its file; set it with "
+            "set_params(teacher=...)"
+        )
+    lesson = _taught(
+        teacher,
+        known.weight,
+        objective.outcomes(data),
+        data.X,
+        seed=known.seed,
+        members=known.members,
+    )
+    if not _agree(lesson.record.moments, known.moments) or lesson.record.n_folds != known.n_folds:
+        raise ValueError(
+            "the teacher, fitted again, does not give the smoothed outcomes of the fit: it is "
+            "another one, or not deterministic, or X and y are not the rows of the fit"
+        )
+    return data._replace(smoothed=lesson.smoothed), known
+
+
+def _seed(random_state: Any) -> int:
+    """Seed of a teacher; None is 0, so that a fit can be repeated."""
+    if random_state is None:
+        return 0
+    if isinstance(random_state, (int, np.integer)):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def _taught(
+    teacher: Any,
+    share: float,
+    outcomes: Outcomes,
+    X: Any,
+    *,
+    seed: int,
+    time_limit: float | None = None,
+    members: tuple[str, ...] | None = None,
+    verbose: Any = 0,
+) -> Lesson:
+    """Cross-fit a teacher and mix its predictions with the outcomes.
+
+    Parameters
+    ----------
+    teacher : "auto" or estimator
+    share : float
+        Weight of the teacher, between 0 and 1.
+    outcomes : Outcomes
+    X : table, n rows
+    seed : int
+        For folds and models.
+    time_limit : float, optional
+        Seconds of the whole fit. Models beyond the first that would take more than half of them
+        are left out.
+    members : tuple of str, optional
+        Models of "auto" that are used, when an earlier fit is repeated.
+    verbose : int
+
+    Raises
+    ------
+    InvalidParameterError, ValueError
+        For a teacher without the needed methods, predictions that are none, and rows that cannot
+        be divided into folds.
+    """
+    start = time.perf_counter()
+    automatic = isinstance(teacher, str)
+    design = design_of(X, outcomes.weight)
+    fold = folds_of(np.hstack([design, outcomes.columns]), outcomes.strata, seed)
+    _check_folds(outcomes, fold)
+    until = np.inf if time_limit is None else start + _SHARE_OF_TIME * time_limit
+    models: dict[str, Any] = {"teacher": teacher}
+    if automatic:
+        models = members_of(outcomes, design, seed)
+        if members is not None:
+            models = {name: models[name] for name in members}
+    else:
+        outcomes.check_teacher(teacher)
+    rows = design if automatic else X
+    predictions: dict[str, Floats] = {}
+    with threadpool_limits(limits=1), warnings.catch_warnings():
+        if automatic:
+            warnings.simplefilter("ignore", ConvergenceWarning)
+        for name, model in models.items():
+            begun = time.perf_counter()
+            may_skip = bool(predictions) and members is None
+            found = _cross_fitted(outcomes, model, rows, fold, until if may_skip else np.inf)
+            if found is None:
+                log(verbose, "teacher: no time for %s", name)
+                continue
+            predictions[name] = outcomes.checked(found, model)
+            score = outcomes.score(predictions[name])
+            seconds = time.perf_counter() - begun
+            log(verbose, "teacher: %s explains %.3g of the deviance, %.3g s", name, score, seconds)
+        predicted = next(iter(predictions.values()))
+        if automatic and len(predictions) > 1:
+            predicted = outcomes.combined(list(predictions.values()))
+    smoothed = np.ascontiguousarray(outcomes.mixed(predicted, share))
+    record = Teaching(
+        name="auto" if automatic else " ".join(repr(teacher).split()),
+        weight=float(share),
+        n_folds=int(fold.max()) + 1,
+        seed=seed,
+        members=tuple(predictions) if automatic else (),
+        score=float(outcomes.score(predicted)),
+        moments=_moments(smoothed, outcomes.weight),
+        training_loss=np.nan,
+    )
+    return Lesson(smoothed, record)
+
+
+def _moments(smoothed: Floats, weight: Floats | None) -> tuple[float, float, float, float]:
+    """Weighted mean and mean square of smoothed outcomes, the least and the greatest."""
+    by_row = smoothed.reshape(len(smoothed), -1)
+    means = [float(np.average(x.mean(axis=1), weights=weight)) for x in (by_row, by_row**2)]
+    return means[0], means[1], float(by_row.min()), float(by_row.max())
+
+
+def _agree(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Whether two moments are the same but for the last digits."""
+    size = max(map(abs, other[2:]))
+    allowed = [_AGREEMENT * size, _AGREEMENT * size**2, _AGREEMENT * size, _AGREEMENT * size]
+    return all(abs(a - b) <= off for a, b, off in zip(one, other, allowed, strict=True))
+
+
+def _cross_fitted(
+    outcomes: Outcomes, model: Any, X: Any, fold: NDArray[np.int64], until: float
+) -> Floats | None:
+    """Prediction of every row by a model fitted to the other folds; None without time for it."""
+    predicted = outcomes.empty()
+    n_folds = int(fold.max()) + 1
+    start = time.perf_counter()
+    for k in range(n_folds):
+        held = fold == k
+        fitted = outcomes.fitted(model, X, ~held)
+        predicted[held] = outcomes.predicted(fitted, X, held)
+        now = time.perf_counter()
+        if now + (now - start) / (k + 1) * (n_folds - k - 1) > until:
+            return None
+    return predicted
+
+
+def _check_folds(outcomes: Outcomes, fold: NDArray[np.int64]) -> None:
+    """Raise ValueError where folds cannot be predicted from the others, warn where hardly."""
+    if fold.max() < 1:
+        raise ValueError("a teacher needs at least two different rows")
+    if isinstance(outcomes, Rates):
+        counted = np.bincount(fold, outcomes.events > 0, MOST_FOLDS)
+        if (counted > 0).sum() < 2:
+            raise ValueError(
+                "a teacher needs rows with events in at least two folds; there are "
+                f"{int(counted.sum())} rows with events"
+            )
+        least, what = counted.min(), "rows with an event"
+    elif isinstance(outcomes, Classes):
+        sizes = np.bincount(outcomes.labels, minlength=len(outcomes.classes))
+        if (sizes > 0).sum() < 2:
+            raise InvalidParameterError("a teacher needs rows of at least two classes")
+        least, what = sizes[sizes > 0].min() / MOST_FOLDS, "rows of a class"
+    else:
+        least, what = len(fold) / MOST_FOLDS, "rows"
+    if least < _FEW:
+        warn(
+            f"a fold of the teacher has fewer than {_FEW} {what}: its predictions are hardly more "
+            "than noise; with so few rows use teacher=None",
+            SmallSampleWarning,
+        )

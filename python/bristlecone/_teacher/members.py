@@ -1,0 +1,92 @@
+"""The models behind ``teacher="auto"``, all of scikit-learn, and the columns they read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
+
+from bristlecone._encoder.columns import read_table
+from bristlecone._encoder.design import DesignEncoder
+from bristlecone._teacher.outcomes import Classes, Costs, Outcomes, Rates
+
+__all__ = ["design_of", "members_of"]
+
+Floats = NDArray[np.float64]
+
+# Ridge: the prior on a slope per standard deviation of a column has this variance.
+_SLOPE_VARIANCE = 0.1
+
+# Rows that a tree of the forest is grown from at most, and its least leaf.
+_MOST_ROWS, _LEAST_LEAF = 4000, 10
+
+# More columns than this are too many for second derivatives.
+_MOST_COLUMNS = 200
+
+
+def design_of(X: Any, weight: Floats | None) -> Floats:
+    """Columns of any table as numbers of mean 0 and variance 1, shape (n, n_design).
+
+    Categories are a column per level; a number that is missing is the mean, and another column
+    says that it is missing.
+    """
+    encoder = DesignEncoder().fit(X, weight)
+    table = read_table(X, "the teacher")
+    columns = [encoder.transform(X)]
+    for column in table.one_by_one():
+        known = column.missing is None or not column.missing.any() or column.missing.all()
+        if not known and hasattr(column, "values"):
+            columns.append(np.asarray(column.missing, dtype=np.float64)[:, None])
+    design = np.hstack(columns)
+    mean = np.average(design, axis=0, weights=weight)
+    spread = np.sqrt(np.average((design - mean) ** 2, axis=0, weights=weight))
+    return np.asarray((design - mean) / np.where(spread > 0, spread, 1.0))
+
+
+def members_of(outcomes: Outcomes, design: Floats, seed: int) -> dict[str, Any]:
+    """Models for these outcomes by name, not fitted; the quickest first."""
+    n_rows, n_columns = design.shape
+    forest = {
+        "n_estimators": 100,
+        "min_samples_leaf": _LEAST_LEAF,
+        "max_features": 1 / 3,
+        "max_samples": min(1.0, _MOST_ROWS / n_rows),
+        "random_state": seed,
+    }
+    boosting = {
+        "max_iter": 50,
+        "max_leaf_nodes": 8,
+        "early_stopping": False,
+        "random_state": seed,
+    }
+    few = n_columns <= _MOST_COLUMNS
+    if isinstance(outcomes, Rates):
+        events = max(float(outcomes.importance @ outcomes.target), 1.0)
+        solver = "newton-cholesky" if few else "lbfgs"
+        ridge: Any = PoissonRegressor(
+            alpha=1.0 / (_SLOPE_VARIANCE * events), solver=solver, max_iter=300
+        )
+        return {
+            "ridge": ridge,
+            "forest": RandomForestRegressor(criterion="poisson", **forest),
+            "boosting": HistGradientBoostingRegressor(loss="poisson", **boosting),
+        }
+    if isinstance(outcomes, Classes):
+        solver = "newton-cholesky" if few else "lbfgs"
+        return {
+            "ridge": LogisticRegression(C=_SLOPE_VARIANCE, solver=solver, max_iter=300),
+            "forest": RandomForestClassifier(**forest),
+            "boosting": HistGradientBoostingClassifier(**boosting),
+        }
+    found = {"ridge": Ridge(alpha=1.0 / _SLOPE_VARIANCE), "forest": RandomForestRegressor(**forest)}
+    if not isinstance(outcomes, Costs):
+        found["boosting"] = HistGradientBoostingRegressor(**boosting)
+    return found

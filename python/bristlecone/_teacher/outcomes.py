@@ -1,0 +1,455 @@
+"""What a teacher learns, by kind of outcome, and how its predictions are mixed with the outcomes.
+
+Every kind fits models, checks what they predict, scores it, combines the predictions of several
+models into one, and mixes it with the outcomes. Definitions: docs/maths/teacher.md.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import xlogy
+from sklearn.base import clone, is_regressor
+from sklearn.linear_model import LinearRegression, PoissonRegressor
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import has_fit_parameter
+
+from bristlecone._data.rows import take_rows
+from bristlecone.exceptions import InvalidParameterError
+
+__all__ = ["Classes", "Costs", "Numbers", "Outcomes", "Rates", "Survivals"]
+
+Floats = NDArray[np.float64]
+
+# Predicted rates are at least this share of the rate of all rows, so that they have a logarithm.
+_LEAST_RATE = 1e-3
+
+# Predicted probabilities are at least this where their logarithm is taken.
+_LEAST_PROBABILITY = 1e-6
+
+# Steps towards the best weights of mixed probabilities.
+_STEPS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Outcomes(ABC):
+    """Outcomes of training rows.
+
+    Parameters
+    ----------
+    weight : array of float, shape (n,), or None
+        Row weights.
+    """
+
+    # What the sums of the search are over, for texts: "events", "classes", ...
+    name: ClassVar[str]
+    # What a model must be able to do, besides fit.
+    method: ClassVar[str] = "predict"
+
+    weight: Floats | None
+
+    @property
+    @abstractmethod
+    def columns(self) -> Floats:
+        """The outcomes as columns, shape (n, k): rows are equal only where these are."""
+
+    @property
+    def strata(self) -> NDArray[np.int64]:
+        """Part of the rows that each belongs to; every part is spread over all folds."""
+        return np.zeros(len(self.columns), dtype=np.int64)
+
+    @property
+    @abstractmethod
+    def target(self) -> NDArray[Any]:
+        """What models of scikit-learn are fitted to."""
+
+    @property
+    def importance(self) -> Floats | None:
+        """Weights of the rows where models of scikit-learn are fitted."""
+        return self.weight
+
+    def check_teacher(self, teacher: Any) -> None:
+        """Raise InvalidParameterError for an estimator without the methods of a teacher."""
+        for method in ("fit", self.method):
+            if isinstance(teacher, type) or not hasattr(teacher, method):
+                raise InvalidParameterError(
+                    f"teacher must be None, 'auto' or an estimator with fit and {self.method}; got "
+                    f"{teacher!r}"
+                )
+
+    def fitted(self, model: Any, X: Any, rows: NDArray[np.bool_]) -> Any:
+        """A clone of the model, fitted to some rows."""
+        model, more = clone(model), {}
+        if self.importance is not None:
+            parameter = _weight_parameter(model)
+            if parameter is None:
+                raise InvalidParameterError(
+                    f"teacher={model!r} takes no sample_weight in fit, which it needs for "
+                    + ("these rows" if self.importance is self.weight else "hazards or exposures")
+                )
+            more[parameter] = self.importance[rows] / self.importance[rows].mean()
+        return model.fit(take_rows(X, rows), self.target[rows], **more)
+
+    def predicted(self, model: Any, X: Any, rows: NDArray[np.bool_]) -> Floats:
+        """Predictions for some rows."""
+        return np.asarray(model.predict(take_rows(X, rows)), dtype=np.float64)
+
+    def empty(self) -> Floats:
+        """Room for the predictions of all rows."""
+        return np.full(self.target.shape, np.nan)
+
+    def checked(self, predicted: Floats, model: Any) -> Floats:
+        """Cross-fitted predictions; ValueError for one that is no prediction, which is named."""
+        _refuse(~np.isfinite(predicted), predicted, model, "predicted numbers that are not finite")
+        return predicted
+
+    @abstractmethod
+    def deviance(self, predicted: Floats) -> float:
+        """Mean loss of predictions; of the best constant it is that of ``constant``."""
+
+    @abstractmethod
+    def constant(self) -> Floats:
+        """The same prediction for all rows, as good as one can be."""
+
+    @abstractmethod
+    def combined(self, predictions: Sequence[Floats]) -> Floats:
+        """One prediction made of those of several models."""
+
+    @abstractmethod
+    def mixed(self, predicted: Floats, share: float) -> Floats:
+        """The outcomes, with this share of the predictions in their place."""
+
+    def score(self, predicted: Floats) -> float:
+        """Share of the deviance that predictions explain."""
+        whole = self.deviance(self.constant())
+        return 1.0 - self.deviance(predicted) / whole if whole > 0 else 0.0
+
+    def _mean(self, values: Floats) -> float:
+        return float(np.average(values, weights=self.weight))
+
+
+@dataclass(frozen=True, eq=False)
+class Rates(Outcomes):
+    """Counts of events of rows that were exposed to some time, area or hazard.
+
+    A teacher predicts the rate of events per unit of exposure.
+
+    Parameters
+    ----------
+    weight : array of float, shape (n,), or None
+        Row weights.
+    events, exposure : array of float, shape (n,)
+        What was counted, and what the rows were exposed to.
+    """
+
+    name = "events"
+
+    events: Floats
+    exposure: Floats
+
+    @property
+    def columns(self) -> Floats:
+        return np.column_stack([self.events, self.exposure])
+
+    @property
+    def strata(self) -> NDArray[np.int64]:
+        return (self.events > 0).astype(np.int64)
+
+    @property
+    def target(self) -> Floats:
+        return self.events / self.exposure
+
+    @property
+    def importance(self) -> Floats:
+        return self.exposure if self.weight is None else self.exposure * self.weight
+
+    def checked(self, predicted: Floats, model: Any) -> Floats:
+        predicted = super().checked(predicted, model)
+        _refuse(predicted < 0, predicted, model, "predicted negative hazards")
+        return self._scaled(predicted)
+
+    def _scaled(self, rates: Floats) -> Floats:
+        """Rates above zero that expect as many events as there are."""
+        importance = self.importance
+        least = _LEAST_RATE * float(np.average(rates, weights=importance))
+        rates = np.maximum(rates, least) if least > 0 else np.ones_like(rates)
+        return rates * (np.average(self.target, weights=importance)
+                        / np.average(rates, weights=importance))
+
+    def deviance(self, predicted: Floats) -> float:
+        expected = predicted * self.exposure
+        return self._mean(xlogy(self.events, self.events / expected) - self.events + expected)
+
+    def constant(self) -> Floats:
+        rate = np.average(self.target, weights=self.importance)
+        return np.full(len(self.events), rate)
+
+    def combined(self, predictions: Sequence[Floats]) -> Floats:
+        logs = np.column_stack([np.log(one) for one in predictions])
+        return self._scaled(self._regressed(logs))
+
+    def _regressed(self, columns: Floats) -> Floats:
+        """Fitted rates of an almost unpenalised Poisson regression on these columns."""
+        importance = self.importance
+        spread = columns.std(axis=0)
+        columns = (columns - columns.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+        events = float(importance @ self.target)
+        # A standard normal prior on the slopes.
+        model = PoissonRegressor(alpha=1.0 / max(events, 1.0), solver="newton-cholesky")
+        target = self.target / np.average(self.target, weights=importance)
+        return np.asarray(model.fit(columns, target, sample_weight=importance).predict(columns))
+
+    def mixed(self, predicted: Floats, share: float) -> Floats:
+        return (1.0 - share) * self.events + share * predicted * self.exposure
+
+
+@dataclass(frozen=True, eq=False)
+class Survivals(Rates):
+    """Survival times, as events of rows that were exposed to the baseline hazard until then.
+
+    A teacher is a regressor of relative hazards, or a survival model with a risk.
+
+    Parameters
+    ----------
+    weight, events, exposure
+        As in ``Rates``; the exposure is the baseline hazard of the row's time.
+    y : structured array, shape (n,)
+        Event, time and, where rows entered late, entry.
+    """
+
+    y: NDArray[np.void]
+
+    @property
+    def columns(self) -> Floats:
+        return np.column_stack([self.y[name].astype(np.float64) for name in self.y.dtype.names])
+
+    def check_teacher(self, teacher: Any) -> None:
+        if not hasattr(teacher, "predict_partial_hazard"):
+            super().check_teacher(teacher)
+
+    def fitted(self, model: Any, X: Any, rows: NDArray[np.bool_]) -> Any:
+        if _is_regressor(model):
+            return super().fitted(model, X, rows)
+        if hasattr(model, "predict_partial_hazard"):
+            return self._fitted_to_columns(model, X, rows)
+        model, more = clone(model), {}
+        if self.weight is not None:
+            parameter = _weight_parameter(model)
+            if parameter is None:
+                raise InvalidParameterError(
+                    f"teacher={model!r} takes no sample_weight in fit, which these rows need"
+                )
+            more[parameter] = self.weight[rows]
+        return model.fit(take_rows(X, rows), self.y[rows], **more)
+
+    def _fitted_to_columns(self, model: Any, X: Any, rows: NDArray[np.bool_]) -> Any:
+        """A model of lifelines, which takes outcomes and weights as columns of a data frame."""
+        frame = pd.DataFrame(take_rows(X, rows)).reset_index(drop=True)
+        frame.columns = frame.columns.map(str)
+        own = {"event_col": self.y["event"], "duration_col": self.y["time"]}
+        if "entry" in (self.y.dtype.names or ()):
+            own["entry_col"] = self.y["entry"]
+        if self.weight is not None:
+            own["weights_col"] = self.weight
+        for name, values in own.items():
+            frame[f"_bristlecone_{name}"] = values[rows]
+        names = {name: f"_bristlecone_{name}" for name in own}
+        return deepcopy(model).fit(frame, **names)
+
+    def predicted(self, model: Any, X: Any, rows: NDArray[np.bool_]) -> Floats:
+        if not hasattr(model, "predict_partial_hazard"):
+            return super().predicted(model, X, rows)
+        frame = pd.DataFrame(take_rows(X, rows)).reset_index(drop=True)
+        frame.columns = frame.columns.map(str)
+        return np.asarray(model.predict_partial_hazard(frame), dtype=np.float64)
+
+    def checked(self, predicted: Floats, model: Any) -> Floats:
+        if _is_regressor(model):
+            return super().checked(predicted, model)
+        risk = Outcomes.checked(self, predicted, model)
+        # Scores of a Cox model are logarithms of a risk, those of a forest are not; both may be
+        # positive, so that the events decide.
+        found = [self._calibrated(risk)]
+        if (risk > 0).all():
+            found.append(self._calibrated(np.log(risk)))
+        return min(found, key=self.deviance)
+
+    def _calibrated(self, score: Floats) -> Floats:
+        """Rates that rise with the score, by a Poisson regression of two parameters."""
+        importance, target = self.importance, self.target
+        rates = self._regressed(score[:, None])
+        middle = np.average(score, weights=importance)
+        rises = importance @ ((score - middle) * (target - np.average(target, weights=importance)))
+        return self._scaled(rates) if rises > 0 else self.constant()
+
+
+@dataclass(frozen=True, eq=False)
+class Classes(Outcomes):
+    """Classes; a teacher predicts the probability of each.
+
+    Parameters
+    ----------
+    weight : array of float, shape (n,), or None
+        Row weights.
+    labels : array of int, shape (n,)
+        Places in ``classes``.
+    classes : array
+        The classes in sorted order.
+    """
+
+    name = "classes"
+    method = "predict_proba"
+
+    labels: NDArray[np.int64]
+    classes: NDArray[Any]
+
+    @property
+    def columns(self) -> Floats:
+        return self.labels[:, None].astype(np.float64)
+
+    @property
+    def strata(self) -> NDArray[np.int64]:
+        return self.labels
+
+    @property
+    def target(self) -> NDArray[Any]:
+        return self.classes[self.labels]
+
+    @property
+    def one_hot(self) -> Floats:
+        """1 for the class of the row, else 0, shape (n, n_classes)."""
+        return np.asarray(np.eye(len(self.classes))[self.labels])
+
+    def predicted(self, model: Any, X: Any, rows: NDArray[np.bool_]) -> Floats:
+        shares = np.asarray(model.predict_proba(take_rows(X, rows)), dtype=np.float64)
+        # Without rows of a class in the other folds nothing is known of it.
+        found = np.zeros((len(shares), len(self.classes)))
+        found[:, np.searchsorted(self.classes, model.classes_)] = shares
+        return found
+
+    def empty(self) -> Floats:
+        return np.full((len(self.labels), len(self.classes)), np.nan)
+
+    def checked(self, predicted: Floats, model: Any) -> Floats:
+        predicted = super().checked(predicted, model)
+        total = predicted.sum(axis=1)
+        wrong = (predicted < 0).any(axis=1) | (np.abs(total - 1.0) > 1e-3)
+        _refuse(wrong, total, model, "predicted probabilities that are not shares of one: the sum")
+        return predicted / total[:, None]
+
+    def deviance(self, predicted: Floats) -> float:
+        own = predicted[np.arange(len(self.labels)), self.labels]
+        return self._mean(-np.log(np.maximum(own, _LEAST_PROBABILITY)))
+
+    def constant(self) -> Floats:
+        share = np.average(self.one_hot, axis=0, weights=self.weight)
+        return np.tile(share, (len(self.labels), 1))
+
+    def combined(self, predictions: Sequence[Floats]) -> Floats:
+        rows = np.arange(len(self.labels))
+        own = np.column_stack([one[rows, self.labels] for one in predictions])
+        own = np.maximum(own, _LEAST_PROBABILITY)
+        # The weights of most likelihood, by expectation and maximisation.
+        share = np.full(len(predictions), 1.0 / len(predictions))
+        for _ in range(_STEPS):
+            parts = own * share
+            share = np.average(
+                parts / parts.sum(axis=1, keepdims=True), axis=0, weights=self.weight
+            )
+        return np.asarray(sum(s * one for s, one in zip(share, predictions, strict=True)))
+
+    def mixed(self, predicted: Floats, share: float) -> Floats:
+        return (1.0 - share) * self.one_hot + share * predicted
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers(Outcomes):
+    """Numbers; a teacher predicts their mean.
+
+    Parameters
+    ----------
+    weight : array of float, shape (n,), or None
+        Row weights.
+    values : array of float, shape (n,)
+    """
+
+    name = "targets"
+
+    values: Floats
+
+    @property
+    def columns(self) -> Floats:
+        return self.values[:, None] if self.values.ndim == 1 else self.values
+
+    @property
+    def target(self) -> Floats:
+        return self.values
+
+    def deviance(self, predicted: Floats) -> float:
+        square = (self.values - predicted) ** 2
+        return self._mean(square if square.ndim == 1 else square.mean(axis=1))
+
+    def constant(self) -> Floats:
+        mean = np.average(self.values, axis=0, weights=self.weight)
+        return np.asarray(np.broadcast_to(mean, self.values.shape))
+
+    def combined(self, predictions: Sequence[Floats]) -> Floats:
+        columns = np.column_stack([one.ravel() for one in predictions])
+        repeats = self.values.size // len(self.values)
+        weight = None if self.weight is None else np.repeat(self.weight, repeats)
+        model = LinearRegression(positive=True)
+        model.fit(columns, self.values.ravel(), sample_weight=weight)
+        return np.asarray(model.predict(columns)).reshape(self.values.shape)
+
+    def mixed(self, predicted: Floats, share: float) -> Floats:
+        return (1.0 - share) * self.values + share * predicted
+
+
+@dataclass(frozen=True, eq=False)
+class Costs(Numbers):
+    """Costs of labels; a teacher predicts the mean cost of each.
+
+    Parameters
+    ----------
+    weight : array of float, shape (n,), or None
+        Row weights.
+    values : array of float, shape (n, n_labels)
+    """
+
+    name = "costs"
+
+    def predicted(self, model: Any, X: Any, rows: NDArray[np.bool_]) -> Floats:
+        # Means of costs are not negative, whatever a straight line makes of them.
+        return np.maximum(super().predicted(model, X, rows), 0.0)
+
+    def combined(self, predictions: Sequence[Floats]) -> Floats:
+        return np.maximum(super().combined(predictions), 0.0)
+
+
+def _is_regressor(model: Any) -> bool:
+    """Whether it predicts numbers: survival models of others may say so, but predict risks."""
+    survival = ("predict_survival_function", "predict_cumulative_hazard_function")
+    return is_regressor(model) and not any(hasattr(model, name) for name in survival)
+
+
+def _weight_parameter(model: Any) -> str | None:
+    """Name under which ``fit`` takes weights."""
+    if isinstance(model, Pipeline):
+        name, last = model.steps[-1]
+        return f"{name}__sample_weight" if has_fit_parameter(last, "sample_weight") else None
+    return "sample_weight" if has_fit_parameter(model, "sample_weight") else None
+
+
+def _refuse(wrong: NDArray[np.bool_], values: Floats, model: Any, what: str) -> None:
+    if wrong.any():
+        row = int(np.flatnonzero(wrong.reshape(len(wrong), -1).any(axis=1))[0])
+        value = values.reshape(len(values), -1)[row]
+        value = value[0] if value.size == 1 else value.tolist()
+        raise ValueError(f"teacher={model!r} {what}: {value} for training row {row}")
