@@ -81,6 +81,12 @@ impl Sample {
         })
     }
 
+    /// [`Sample::baseline_hazard`] beside events that are counted in place of those observed.
+    pub fn smoothed(&self, events: &[f64]) -> Vec<Hazard> {
+        let baseline = self.baseline_hazard().into_iter();
+        baseline.zip(events).map(|(row, &events)| row.of_events(events)).collect()
+    }
+
     /// Every row's share of the baseline hazard of all rows, Λ(time) − Λ(entry), floored at
     /// 1/(W + 1) where that is zero: no hazard sum vanishes and logarithms stay finite.
     pub fn baseline_hazard(&self) -> Vec<Hazard> {
@@ -96,21 +102,23 @@ impl Sample {
             let hazard: Real = inside.map(|(_, step)| *step).sum();
             let floor = || Real::from(1.0) / (self.total() + Real::from(1.0));
             let value = if hazard > Real::ZERO { hazard } else { floor() };
-            Hazard { value, ln: value.ln() }
+            let hazard = Hazard { value, ln: value.ln(), events: 0.0, saturated: Real::ZERO };
+            hazard.of_events(f64::from(u8::from(self.event[i])))
         };
         all.iter().map(of_row).collect()
     }
 
-    /// Weight of the events among `rows`, and their weighted hazards.
+    /// Weighted events of `rows`, and their weighted hazards.
     fn sums(&self, hazard: &[Hazard], rows: &[usize]) -> (Real, Real) {
-        let hazards = rows.iter().map(|&i| Real::from(self.weight[i]) * hazard[i].value);
-        (self.weight_of(rows, |i| self.event[i]), hazards.sum())
+        let of = |i: usize, value: Real| Real::from(self.weight[i]) * value;
+        let events = rows.iter().map(|&i| of(i, Real::from(hazard[i].events)));
+        let hazards = rows.iter().map(|&i| of(i, hazard[i].value));
+        (events.sum(), hazards.sum())
     }
 
-    /// −Σ w ln H over the events among `rows`.
+    /// Σ w e ln(e/H) over `rows`, 0 ln 0 = 0.
     fn saturated(&self, hazard: &[Hazard], rows: &[usize]) -> Real {
-        let events = rows.iter().filter(|&&i| self.event[i]);
-        -events.map(|&i| Real::from(self.weight[i]) * hazard[i].ln).sum::<Real>()
+        rows.iter().map(|&i| Real::from(self.weight[i]) * hazard[i].saturated).sum()
     }
 
     /// Likelihood loss of a leaf, NLHS − ES·log(ES/HS), with `hazard` from
@@ -149,13 +157,25 @@ impl Sample {
     }
 }
 
-/// A cumulative hazard with its logarithm.
+/// A cumulative hazard, and the events of its row.
 #[derive(Clone, Copy, Debug)]
 pub struct Hazard {
     /// The hazard.
     pub value: Real,
     /// Its logarithm.
-    pub ln: Real,
+    ln: Real,
+    /// How many events are counted, 0 or 1 where they are those observed.
+    events: f64,
+    /// e ln(e/H) of these events, 0 ln 0 = 0.
+    saturated: Real,
+}
+
+impl Hazard {
+    fn of_events(self, events: f64) -> Hazard {
+        let e = Real::from(events);
+        let saturated = if events > 0.0 { e * (e.ln() - self.ln) } else { Real::ZERO };
+        Hazard { events, saturated, ..self }
+    }
 }
 
 /// Sum of terms that may cancel: nothing where it is no more than the last of 120 digits.

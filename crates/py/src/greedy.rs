@@ -29,11 +29,12 @@ pub enum Features<'py> {
 ///
 /// uint8 columns are binary, rows with a 1 go left; float64 columns are cut between
 /// neighbouring values of the node, `x <= threshold` goes left. `criterion` is "likelihood" or
-/// "logrank". Returns a dict of arrays in preorder: `feature` (-2 at a leaf), `children_left`,
+/// "logrank"; by likelihood splits may be judged by `smoothed` events in place of the observed ones.
+/// Returns a dict of arrays in preorder: `feature` (-2 at a leaf), `children_left`,
 /// `children_right` (-1 at a leaf) and `threshold` (NaN at a leaf; None for binary columns).
 #[pyfunction]
 #[pyo3(signature = (features, time, event, weight=None, *, criterion, max_depth, max_leaf_nodes,
-    min_samples_leaf, min_events_leaf=0, prior=0.0))]
+    min_samples_leaf, min_events_leaf=0, prior=0.0, smoothed=None))]
 #[allow(clippy::too_many_arguments, reason = "the parameters of the estimator")]
 pub fn grow_greedy<'py>(
     py: Python<'py>,
@@ -47,9 +48,14 @@ pub fn grow_greedy<'py>(
     min_samples_leaf: usize,
     min_events_leaf: usize,
     prior: f64,
+    smoothed: Option<PyReadonlyArray1<'py, f64>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let obs = observations(&time, &event, weight.as_ref(), None)?;
     let n = obs.len();
+    let smoothed = smoothed.as_ref().map(|events| events.as_slice()).transpose()?;
+    if smoothed.is_some_and(|events| events.len() != n) {
+        return Err(PyValueError::new_err("smoothed: differs from time in length"));
+    }
     let (n_rows, n_columns) = match &features {
         Features::Binary(array) => array.as_array().dim(),
         Features::Numeric(array) => array.as_array().dim(),
@@ -67,8 +73,13 @@ pub fn grow_greedy<'py>(
         reserve: Reserve::new(n, n.saturating_mul(n_columns) * 4 * size_of::<u64>())?,
         likelihood: match criterion {
             "likelihood" => {
-                let task = Likelihood::with_prior(&obs, prior, 0.0);
+                let task = Likelihood::of_smoothed(&obs, smoothed, prior, 0.0);
                 Some(task.map_err(to_py)?)
+            }
+            "logrank" if smoothed.is_some() => {
+                return Err(PyValueError::new_err(
+                    "smoothed: log-rank counts observed events only",
+                ));
             }
             "logrank" => None,
             other => {

@@ -355,7 +355,6 @@ mod tests {
                 (0..n).map(|i| f64::from(codes[1][i] % 5) + random.unit()).collect();
             let costs: Vec<f64> = (0..3 * n).map(|_| random.unit()).collect();
             let weights: Vec<f64> = (0..n).map(|_| 0.1 + random.unit()).collect();
-            let obs = problem.observations();
             let prior = [0.0, 6.0][random.below(2)];
             let same = |a: Grown, b: Grown| {
                 assert_eq!(a, b, "seed {seed}");
@@ -368,7 +367,7 @@ mod tests {
                         same(grown(&task, &codes, least, true), grown(&task, &codes, least, false));
                 }};
             }
-            check!(Likelihood::with_prior(&obs, prior, 1e-3));
+            check!(Ok::<_, crate::error::Error>(problem.task(prior, 1e-3)));
             check!(gini(&labels, 3, Some(&weights), 1e-3));
             check!(LabelCosts::of_costs(&costs, 3, None, 1e-3, 16));
             check!(LabelCosts::new(&labels, 3, Some(&weights), 0.0, 16));

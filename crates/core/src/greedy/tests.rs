@@ -14,6 +14,8 @@ pub(super) struct Problem {
     pub event: Vec<bool>,
     pub weight: Vec<f64>,
     pub entry: Option<Vec<f64>>,
+    /// Events that the likelihood counts in place of those observed.
+    pub smoothed: Option<Vec<f64>>,
 }
 
 impl Problem {
@@ -29,6 +31,7 @@ impl Problem {
             let values: Vec<f64> = (0..n).map(|_| random.below(levels) as f64).collect();
             Ranks::new(&values).ranks
         });
+        let share = |random: &mut Random| random.below(9) as f64 / 8.0;
         let mut event: Vec<bool> = (0..n).map(|_| random.below(3) > 0).collect();
         event[random.below(n)] = true;
         Problem {
@@ -40,6 +43,7 @@ impl Problem {
             weight: (0..n)
                 .map(|_| (1 + random.below(3)) as f64 * if fractional { 0.3 } else { 1.0 })
                 .collect(),
+            smoothed: (random.below(2) == 0).then(|| (0..n).map(|_| share(random)).collect()),
         }
     }
 
@@ -64,6 +68,7 @@ impl Problem {
             event: rows.iter().map(|&i| self.event[i]).collect(),
             weight: pick(&self.weight),
             entry: self.entry.as_deref().map(pick),
+            smoothed: self.smoothed.as_deref().map(pick),
         }
     }
 
@@ -76,12 +81,14 @@ impl Problem {
         let (obs, columns) = (self.observations(), self.columns());
         match by {
             By::LogRank => grow_by_logrank(columns, &obs, limits, || false),
-            By::Likelihood => {
-                let task = likelihood::Likelihood::with_prior(&obs, prior, 0.0).unwrap();
-                grow_by_costs(&task, columns, limits, || false)
-            }
+            By::Likelihood => grow_by_costs(&self.task(prior, 0.0), columns, limits, || false),
         }
         .unwrap()
+    }
+
+    pub fn task(&self, prior: f64, leaf_penalty: f64) -> likelihood::Likelihood {
+        let (obs, smoothed) = (self.observations(), self.smoothed.as_deref());
+        likelihood::Likelihood::of_smoothed(&obs, smoothed, prior, leaf_penalty).unwrap()
     }
 
     /// Gain of a split of some rows, straight from the definitions.
@@ -94,7 +101,9 @@ impl Problem {
                     let part = rows.iter().filter(|&&i| inside(i));
                     let (mut events, mut sum) = (0.0, 0.0);
                     for &i in part {
-                        events += if self.event[i] { self.weight[i] } else { 0.0 };
+                        let observed = f64::from(u8::from(self.event[i]));
+                        events +=
+                            self.weight[i] * self.smoothed.as_ref().map_or(observed, |e| e[i]);
                         sum += self.weight[i] * hazard[i];
                     }
                     let (events, sum) = (events + prior, sum + prior);
@@ -321,7 +330,7 @@ fn nothing_to_gain_is_a_leaf() {
     let mut problem = Problem::random(3, 40);
     problem.time.fill(1.0);
     problem.event.fill(true);
-    problem.entry = None;
+    (problem.entry, problem.smoothed) = (None, None);
     for by in CRITERIA {
         assert_eq!(problem.grow(by, &FREE).tree, Tree::leaf());
     }
@@ -390,8 +399,7 @@ fn subtrees_are_no_worse_than_trees_that_stop() {
             smallest: Smallest { rows: 1 + random.below(4) as i64, events: random.below(3) as i64 },
         };
         let (penalty, prior) = ([0.0, 0.02][random.below(2)], [0.0, 6.0][random.below(2)]);
-        let obs = problem.observations();
-        let task = likelihood::Likelihood::with_prior(&obs, prior, penalty).unwrap();
+        let task = problem.task(prior, penalty);
         let pruned = subtree_by_costs(&task, problem.columns(), &limits, || false);
         let most = limits.max_leaf_nodes.unwrap_or(usize::MAX);
         assert!(pruned.tree.n_leaves() <= most);
@@ -407,7 +415,7 @@ fn subtrees_are_no_worse_than_trees_that_stop() {
 #[test]
 fn what_was_grown_before_a_stop_is_a_tree() {
     let problem = Problem::random(5, 40);
-    let task = likelihood::Likelihood::new(&problem.observations(), 0.0).unwrap();
+    let task = problem.task(0.0, 0.0);
     let mut sizes = Vec::new();
     for most in 1..60 {
         let mut asked = 0;

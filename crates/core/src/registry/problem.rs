@@ -10,7 +10,7 @@ use crate::task::prices::FeaturePrices;
 const MOST_LABELS: usize = 32;
 
 /// Columns that have an entry per row, whatever the task.
-const PER_ROW: [&str; 11] = [
+const PER_ROW: [&str; 12] = [
     "weight",
     "labels",
     "costs",
@@ -19,6 +19,7 @@ const PER_ROW: [&str; 11] = [
     "time",
     "event",
     "entry",
+    "smoothed",
     "reference_loss",
     "group",
     "statistics",

@@ -50,8 +50,10 @@ macro_rules! registry {
 }
 
 registry! {
-    "likelihood" => |p|
-        Likelihood::with_prior(&p.observations()?, p.prior()?, p.leaf_penalty);
+    "likelihood" => |p| {
+        let smoothed = p.columns.numbers_if_any("smoothed")?;
+        Likelihood::of_smoothed(&p.observations()?, smoothed, p.prior()?, p.leaf_penalty)
+    };
     "accuracy" => |p| {
         let (y, k) = p.labels()?;
         Accuracy::new(&y, k, p.weights()?, p.leaf_penalty, p.max_leaves)

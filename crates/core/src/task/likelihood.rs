@@ -7,14 +7,15 @@
 //! cost = ES·ln((HS/ES)/(HS₀/ES₀)). See docs/maths/likelihood.md.
 //!
 //! Nothing here knows a time: a row is a record of events and hazard. Counts with exposure are such
-//! records, and the loss is then half their Poisson deviance.
+//! records, and the loss is then half their Poisson deviance. Smoothed events are counts whose
+//! exposure is the hazard.
 
 use super::fixed::{Fixed, power_of_two};
 use super::{
     FreeQuestions, LaneError, LaneTask, Questions, ScalarTask, Statistics, Superadditive, Ties,
     check_values, range_of, total_weight,
 };
-use crate::error::Error;
+use crate::error::{Error, not_negative};
 use crate::precise::Precise;
 use crate::search::{Allowed, Measured};
 use crate::simd::{LaneInt, LaneReal, Lanes};
@@ -39,7 +40,7 @@ pub struct Likelihood {
     statistics: Vec<i64>,
     /// Whether the event of each row was observed; empty for counts.
     event: Vec<bool>,
-    /// What the hazards were made of, for messages.
+    /// Name of what the user gave, for messages.
     source: &'static str,
     /// Pseudo-events at θ = 1 of every leaf.
     prior: f64,
@@ -102,21 +103,34 @@ impl Likelihood {
     /// As [`Likelihood::new`], where a leaf's hazard ratio has a prior of so many pseudo-events
     /// at one.
     pub fn with_prior(obs: &Observations, prior: f64, leaf_penalty: f64) -> Result<Self, Error> {
+        Likelihood::of_smoothed(obs, None, prior, leaf_penalty)
+    }
+
+    /// As [`Likelihood::with_prior`], where leaves are judged by `smoothed` events if there are
+    /// any. Hazards, and the fewest events of a leaf, are of the observed ones.
+    pub fn of_smoothed(
+        obs: &Observations,
+        smoothed: Option<&[f64]>,
+        prior: f64,
+        leaf_penalty: f64,
+    ) -> Result<Self, Error> {
         if !(0.0..=MOST_PRIOR).contains(&prior) {
             let reason = format!("{prior} is not a number between 0 and {MOST_PRIOR:e}");
             return Err(Error::invalid("prior", reason));
         }
+        not_negative("smoothed", smoothed.unwrap_or(&[]))?;
         let hazard = baseline_hazard(obs);
-        let events: Vec<f64> = obs.event.iter().map(|&e| f64::from(u8::from(e))).collect();
+        let counts = |&event: &bool| f64::from(u8::from(event));
         let records = Records {
-            events: &events,
+            events: &smoothed
+                .map_or_else(|| obs.event.iter().map(counts).collect(), <[f64]>::to_vec),
             hazard: &hazard,
             weights: obs.weight,
             observed: obs.event,
-            source: "y",
+            source: if smoothed.is_some() { "smoothed" } else { "y" },
         };
         let task = Likelihood::prepare(&records, prior, leaf_penalty)?;
-        if task.rows.iter().all(|row| row[0] == 0.0) {
+        if !(0..obs.len()).any(|i| obs.event[i] && obs.weight(i) > 0.0) {
             return Err(Error::invalid("event", "no event was observed"));
         }
         Ok(task)
@@ -185,8 +199,15 @@ impl Likelihood {
         // Rows of less than four units of hazard may weigh anything: what their events can cost.
         let heavy = || records().filter(|r| hazards.whole || r.1 >= 4.0 * unit);
         let light = || records().filter(|r| !hazards.whole && r.1 < 4.0 * unit);
-        let of_hazards = if hazards.whole { 0.0 } else { rounding_error(heavy(), unit, 1) };
-        let rate = heavy().map(|r| r.0 / r.1).fold(0.0, f64::max);
+        // A prior keeps the rate of a leaf, by which its hazard is charged, no lower than 1.
+        let least_rate = if prior > 0.0 { 1.0 } else { 0.0 };
+        let of_hazards = if hazards.whole {
+            0.0
+        } else {
+            let at_least_rate = 4.0 / 7.0 * n as f64 * unit * least_rate;
+            rounding_error(heavy(), unit, 1).max(at_least_rate)
+        };
+        let rate = heavy().map(|r| r.0 / r.1).fold(least_rate, f64::max);
         let of_light = light().map(|r| r.0 * LOGARITHMS + unit * rate).sum::<f64>();
         // The derivative by the events is ln(H/E) − 1: at most the logarithm of the largest ratio.
         let total_hazard = Precise::of(records().map(|r| r.1)).value();
@@ -201,10 +222,15 @@ impl Likelihood {
         let saturated = Precise::of(rows.iter().map(|r| r[2].abs())).value();
         let fitted = if range.is_finite() { events_total * range } else { 0.0 };
         let terms = (saturated + fitted + events_total) / weight;
-        // |cost| ≤ 64·ES₀ in all (hazard ratios stay within e^±64), with a prior HS₀ more; 2^54
-        // leaves room for the prices of every split.
-        let hazard_total = if prior > 0.0 { total[1] as f64 / hazards.scale() } else { 0.0 };
-        let most = 64.0 * (events_total + hazard_total);
+        // |cost| ≤ 64·ES₀ in all (hazard ratios stay within e^±64), with a prior HS₀ more, and what
+        // the baseline charges; 2^54 leaves room for the prices of every split.
+        let hazard_total = total[1] as f64 / hazards.scale();
+        let most = if prior > 0.0 {
+            let baseline = (events_total / hazard_total).ln();
+            64.0f64.max(baseline) * (events_total + hazard_total)
+        } else {
+            64.0 * events_total
+        };
         let scale = power_of_two(54 - most.log2().ceil() as i32);
         let price = (leaf_penalty * weight * scale).min(MOST_PRICE as f64).round() as i64;
         let mut task = Likelihood {
@@ -395,7 +421,9 @@ impl ScalarTask for Likelihood {
     }
 
     fn widest(&self) -> (&'static str, String) {
-        (self.source, range_of(self.rows.iter().map(|row| row[1]).enumerate()))
+        // Smoothed events may span any range, the hazards of a sample with weights only.
+        let of = usize::from(self.source != "smoothed" || self.off[0] < self.off[1]);
+        (self.source, range_of(self.rows.iter().map(|row| row[of]).enumerate()))
     }
 }
 
@@ -625,5 +653,46 @@ mod tests {
     fn no_event_is_an_error() {
         let obs = Observations { time: &[1.0], event: &[false], weight: None, entry: None };
         assert!(Likelihood::new(&obs, 0.0).unwrap_err().to_string().starts_with("event"));
+        let smoothed = Likelihood::of_smoothed(&obs, Some(&[0.5]), 0.0, 0.0);
+        assert!(smoothed.unwrap_err().to_string().starts_with("event"));
+    }
+
+    #[test]
+    fn smoothed_events_are_counted_in_place_of_the_observed_ones() {
+        let (time, event) = observations();
+        let obs = Observations { time: &time, event: &event, weight: None, entry: None };
+        let of =
+            |smoothed: &[f64], prior| Likelihood::of_smoothed(&obs, Some(smoothed), prior, 0.0);
+        let smoothed = [0.25, 0.0, 1.5, 0.5, 0.5];
+        let hazard = baseline_hazard(&obs);
+        for prior in [0.0, 2.0] {
+            let task = of(&smoothed, prior).unwrap();
+            let (mut loss, mut events, mut total) = (0.0, prior, prior);
+            for (e, h) in smoothed.iter().zip(&hazard) {
+                loss += if *e > 0.0 { e * f64::ln(e / h) } else { 0.0 };
+                (events, total) = (events + e, total + h);
+            }
+            loss -= events * f64::ln(events / total);
+            assert!((task.objective(&[0; 5], 1).objective - loss / 5.0).abs() < 1e-15);
+            // Leaves have as many events as were observed.
+            assert_eq!(task.events(), event);
+        }
+        // Without any, no leaf costs anything.
+        assert_eq!(of(&[0.0; 5], 0.0).unwrap().objective(&[0, 0, 1, 1, 1], 2).objective, 0.0);
+        for wrong in [-0.5, f64::NAN, f64::INFINITY, 1e-320] {
+            let refusal = of(&[0.5, 0.5, wrong, 0.5, 0.5], 0.0).unwrap_err().to_string();
+            assert!(refusal.starts_with("smoothed: row 2 is "), "{refusal}");
+        }
+    }
+
+    #[test]
+    fn far_more_smoothed_events_than_hazard_leave_room_for_prices() {
+        let (time, event) = observations();
+        let obs = Observations { time: &time, event: &event, weight: None, entry: None };
+        let smoothed = [1e280, 1e250, 1e280, 1e200, 0.0];
+        let task = Likelihood::of_smoothed(&obs, Some(&smoothed), 3.0, 0.0).unwrap();
+        let cost = |row: usize| task.leaf_cost(&task.statistics()[2 * row..2 * row + 2]);
+        let all = (0..5).map(cost).map(i64::abs).sum::<i64>() + task.leaf_cost(&task.total).abs();
+        assert!(all < 1 << 55, "{all}");
     }
 }

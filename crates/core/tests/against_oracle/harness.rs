@@ -73,7 +73,7 @@ impl Question {
     pub fn of(task: &'static str, max_depth: usize) -> Question {
         let limits = Limits { max_depth, max_leaves: None, min_leaf: 1 };
         let mut parameters = Parameters::random(&mut Random::new(0), 0, max_depth);
-        parameters.prior = 0.0;
+        (parameters.prior, parameters.smoothing) = (0.0, None);
         Question { task, limits, leaf_penalty: 0.0, min_events: 0, parameters }
     }
 }

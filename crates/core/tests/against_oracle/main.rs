@@ -14,6 +14,7 @@ mod outside;
 mod own;
 mod priced;
 mod promises;
+mod smoothed;
 mod sparse;
 mod stopped;
 mod switches;

@@ -11,6 +11,7 @@ use bristlecone_oracle::survival::{Hazard, Sample};
 
 use crate::harness::Question;
 use crate::own::{self, USERS};
+use crate::smoothed::Smoothing;
 
 /// Costs from outside: no name of the registry, but asked as those are.
 pub const OUTSIDE: &str = "outside";
@@ -82,7 +83,7 @@ const ROUNDED: f64 = 2.0 * f64::EPSILON;
 /// Names of the columns besides the weights.
 fn columns_of(task: &str) -> &'static [&'static str] {
     match task {
-        "likelihood" => &["time", "event", "entry", "prior"],
+        "likelihood" => &["time", "event", "entry", "prior", "smoothed"],
         "label-costs" => &["costs"],
         "policy" => &["rewards"],
         "regression" => &["target"],
@@ -116,6 +117,8 @@ pub struct Parameters {
     pub prices: Prices,
     /// Which of the costs from outside.
     pub user: usize,
+    /// How outcomes are smoothed, if they are.
+    pub smoothing: Option<Smoothing>,
 }
 
 impl Parameters {
@@ -132,6 +135,7 @@ impl Parameters {
             capacity: (0..4).map(|k| share(random, k)).collect(),
             prices: Prices::random(random, n_features),
             user: random.below(USERS.len()),
+            smoothing: Smoothing::random(random),
         }
     }
 
@@ -252,6 +256,7 @@ pub struct Arrays<'a> {
     capacity: Vec<f64>,
     counts: Vec<f64>,
     exposure: Vec<f64>,
+    smoothed: Option<Vec<f64>>,
 }
 
 impl<'a> Arrays<'a> {
@@ -266,6 +271,7 @@ impl<'a> Arrays<'a> {
             capacity: question.parameters.capacity(instance),
             counts: counts(instance),
             exposure: exposure(instance),
+            smoothed: smoothed_events(instance, question),
             instance,
             question,
         }
@@ -287,6 +293,7 @@ impl<'a> Arrays<'a> {
             "time" => Column::Numbers(&sample.time),
             "event" => Column::Flags(&sample.event),
             "entry" => Column::Numbers(sample.entry.as_deref()?),
+            "smoothed" => Column::Numbers(self.smoothed.as_deref()?),
             "prior" => Column::Number(parameters.prior),
             "leaf_curve" => Column::Word(parameters.curve),
             "labels" => Column::Codes(&self.labels),
@@ -414,7 +421,7 @@ pub fn terms(
     let prior = question.parameters.prior;
     let terms: Real = match question.task {
         "likelihood" | "fair-likelihood" => {
-            let hazard = sample.baseline_hazard();
+            let hazard = hazard(instance, question);
             leaves.iter().map(|leaf| sample.likelihood_terms(&hazard, leaf, prior)).sum()
         }
         "poisson" => {
@@ -451,9 +458,22 @@ pub fn price<'a>(instance: &'a Instance, question: &'a Question) -> Price<'a> {
     }
 }
 
+/// Events that are counted in place of the observed ones.
+fn smoothed_events(instance: &Instance, question: &Question) -> Option<Vec<f64>> {
+    let smoothing = question.parameters.smoothing.filter(|_| question.task == "likelihood")?;
+    Some(smoothing.events(instance))
+}
+
+fn hazard(instance: &Instance, question: &Question) -> Vec<Hazard> {
+    match smoothed_events(instance, question) {
+        Some(events) => instance.sample.smoothed(&events),
+        None => instance.sample.baseline_hazard(),
+    }
+}
+
 fn likelihood<'a>(instance: &'a Instance, question: &'a Question) -> Mean<'a> {
     let (sample, prior) = (&instance.sample, question.parameters.prior);
-    let (hazard, total) = (sample.baseline_hazard(), sample.total());
+    let (hazard, total) = (hazard(instance, question), sample.total());
     if prior > 0.0 {
         Box::new(move |leaf| sample.loss_under_prior(&hazard, leaf, prior) / total)
     } else {

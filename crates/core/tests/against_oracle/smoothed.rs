@@ -1,0 +1,75 @@
+//! Outcomes as a teacher smooths them.
+
+use bristlecone_oracle::instances::{Instance, Random};
+
+use crate::harness::{SCALE, ensure, for_each_of};
+
+/// Smoothed outcomes of an instance: every row's follow from its own values, so that they stay what
+/// they are when rows are left out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Smoothing {
+    /// The outcomes themselves.
+    Observed,
+    /// Half of the outcome and half of a multiple of an eighth, with ties.
+    Halved,
+    /// Half of the outcome and half of any number.
+    Mixed,
+    /// Of any size, or nothing.
+    Wide,
+    /// From what leaves the digits of most sums alone to what is all of them.
+    Steep,
+}
+
+use Smoothing::{Halved, Mixed, Observed, Steep, Wide};
+
+impl Smoothing {
+    /// None half of the time.
+    pub fn random(random: &mut Random) -> Option<Smoothing> {
+        random.chance(0.5).then(|| random.pick(&[Observed, Halved, Mixed, Mixed, Wide, Steep]))
+    }
+
+    /// A number per row that may be any.
+    fn value(self, random: &mut Random) -> f64 {
+        match self {
+            Observed => 0.0,
+            Halved => random.below(9) as f64 / 8.0,
+            Mixed => random.unit(),
+            Wide if random.chance(0.2) => 0.0,
+            Wide => 10f64.powf(6.0 * random.unit() - 4.0),
+            Steep => 10f64.powf(-16.0 * random.unit()),
+        }
+    }
+
+    /// Events of every row.
+    pub fn events(self, instance: &Instance) -> Vec<f64> {
+        let observed = instance.sample.event.iter().map(|&event| f64::from(u8::from(event)));
+        let of_row = |(i, observed): (usize, f64)| {
+            let value = self.value(&mut of_row(instance, i));
+            match self {
+                Observed => observed,
+                Halved | Mixed => 0.5 * (observed + value),
+                Wide | Steep => value,
+            }
+        };
+        observed.enumerate().map(of_row).collect()
+    }
+}
+
+/// What a row says at random.
+fn of_row(instance: &Instance, i: usize) -> Random {
+    let (time, target) = (instance.sample.time[i].to_bits(), instance.target[i].to_bits());
+    Random::new(time ^ target.rotate_left(17))
+}
+
+#[test]
+fn outcomes_that_are_no_different_change_nothing() {
+    for_each_of(&["likelihood"], 30 * SCALE, (40, 6, &[1, 2, 3, 5]), |case| {
+        let answer = |smoothing| {
+            let mut case = case.clone();
+            case.question.parameters.smoothing = smoothing;
+            case.solve(&case.settings()).map(|a| (a.tree, a.objective, a.lower_bound, a.nodes))
+        };
+        let (without, with) = (answer(None)?, answer(Some(Observed))?);
+        ensure(without == with, || format!("{without:?} but {with:?}"))
+    });
+}
