@@ -24,6 +24,7 @@ from bristlecone._cli.options import (
     SOFT,
     SOLVER,
     SURVIVAL,
+    TEACHER,
     TRAINING,
     TREE,
     Group,
@@ -156,7 +157,7 @@ KINDS = {
         "Survival tree",
         f"{_STUDY} --event-value dead --drop id",
         (*_TIMES, SENSITIVE, WEIGHT),
-        (SURVIVAL, FAIR_SURVIVAL, SEARCH, BINARY),
+        (SURVIVAL, FAIR_SURVIVAL, TEACHER, SEARCH, BINARY),
         needs={"sensitive": "fairness_limit", "fairness_limit": "sensitive", **_FAIR_TAU},
     ),
     "greedy": Kind(
@@ -166,7 +167,7 @@ KINDS = {
         "Greedy survival tree",
         f"{_STUDY} --criterion logrank",
         (*_TIMES, WEIGHT),
-        (GREEDY, BINARY),
+        (GREEDY, TEACHER, BINARY),
     ),
     "soft": Kind(
         "SoftSurvivalTree",
@@ -186,7 +187,7 @@ KINDS = {
         "Classification tree",
         "study.csv --target stage --objective balanced-accuracy",
         (LABEL, WEIGHT),
-        (CLASSIFIER, SEARCH, BINARY),
+        (CLASSIFIER, TEACHER, SEARCH, BINARY),
         keyed={"class_weight": "target"},
     ),
     "cost-sensitive": Kind(
@@ -198,7 +199,7 @@ KINDS = {
         "Cost-sensitive tree",
         "study.csv --target ill --cost-matrix 0,1 10,0 --feature-costs scan=3",
         (LABEL, WEIGHT),
-        (COSTS, FEATURE_COSTS, TREE, SEARCH, BINARY),
+        (COSTS, FEATURE_COSTS, TREE, TEACHER, SEARCH, BINARY),
         keyed={"feature_costs": ""},
     ),
     "fair": Kind(
@@ -220,7 +221,7 @@ KINDS = {
         "Regression tree",
         "study.csv --target price --max-depth 2",
         (NUMBER, EXPOSURE, WEIGHT),
-        (REGRESSION, SEARCH, BINARY),
+        (REGRESSION, TEACHER, SEARCH, BINARY),
     ),
     "policy": Kind(
         "PolicyTree",

@@ -186,6 +186,11 @@ GREEDY = Group("tree", (
         "splits complete numeric columns at every threshold"),
 ))  # fmt: skip
 
+TEACHER = Group("teacher", (
+    *_shared("teacher", "teacher_weight"),
+    _option("random_state", None, int, "SEED", "seed of the teacher; none is 0"),
+))  # fmt: skip
+
 SOFT = Group("tree", (
     _option("depth", 2, int, "D", "number of splits from the root to a leaf"),
     _option("leaf", "log-logistic", str, "NAME", "survival model of the leaves: log-logistic, "

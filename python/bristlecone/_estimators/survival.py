@@ -397,7 +397,9 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, SearchedTree):
             shrinkage=check_shrinkage,
             leaf_curve=choice(*LEAF_CURVES),
         )
-        if self.teacher is not None and (self.objective != "likelihood" or self.fairness is not None):
+        if self.teacher is not None and (
+            self.objective != "likelihood" or self.fairness is not None
+        ):
             raise InvalidParameterError(
                 "teacher needs objective='likelihood' without fairness: the Brier score is no sum "
                 "of events, and a limit on groups holds for their real outcomes"

@@ -24,9 +24,9 @@ def folds_of(
     Rows are equal where all ``columns`` are, shape (n, k). The different rows of each stratum are
     dealt out in an order that follows from their values and the seed.
     """
-    rounded = pd.DataFrame(np.round(columns, _DIGITS) + 0.0)
-    key = f"{seed % 10**16:016d}"
-    value = pd.util.hash_pandas_object(rounded, index=False, hash_key=key).to_numpy()
+    # Zero has one sign, and the seed is a column that all rows share.
+    rounded = pd.DataFrame(np.round(columns, _DIGITS) + 0.0).assign(seed=seed)
+    value = pd.util.hash_pandas_object(rounded, index=False).to_numpy()
     # In the order of the strata, and within one of the hashes.
     order = np.lexsort((value, strata))
     value, stratum = value[order], strata[order]

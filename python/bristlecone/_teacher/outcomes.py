@@ -180,8 +180,9 @@ class Rates(Outcomes):
         importance = self.importance
         least = _LEAST_RATE * float(np.average(rates, weights=importance))
         rates = np.maximum(rates, least) if least > 0 else np.ones_like(rates)
-        return rates * (np.average(self.target, weights=importance)
-                        / np.average(rates, weights=importance))
+        return rates * (
+            np.average(self.target, weights=importance) / np.average(rates, weights=importance)
+        )
 
     def deviance(self, predicted: Floats) -> float:
         expected = predicted * self.exposure
@@ -435,8 +436,12 @@ class Costs(Numbers):
 
 def _is_regressor(model: Any) -> bool:
     """Whether it predicts numbers: survival models of others may say so, but predict risks."""
-    survival = ("predict_survival_function", "predict_cumulative_hazard_function")
-    return is_regressor(model) and not any(hasattr(model, name) for name in survival)
+    survival = (
+        "predict_survival_function",
+        "predict_cumulative_hazard_function",
+        "predict_partial_hazard",
+    )
+    return not any(hasattr(model, name) for name in survival) and is_regressor(model)
 
 
 def _weight_parameter(model: Any) -> str | None:
