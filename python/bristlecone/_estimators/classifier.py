@@ -272,8 +272,8 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         Raises
         ------
         ValueError, TypeError, KeyboardInterrupt
-            As in ``fit``; also if ``leaf_penalty`` is above 0 or there is a ``teacher``, which a front does not
-            support.
+            As in ``fit``; also if ``leaf_penalty`` is above 0 or there is a ``teacher``, which a
+            front does not support.
         """
         if self.teacher is not None:
             raise InvalidParameterError("pareto_front counts real outcomes: it needs teacher=None")

@@ -93,8 +93,9 @@ class GreedySurvivalTree(StepPredictions, Reestimation):
         Model whose cross-fitted predictions are mixed into the outcomes before the search, so that
         it fits less noise; statistics and predictions of the leaves come from the real outcomes
         (docs/guide/teacher.md). "auto" combines ridge regression, a forest and boosting.
-        A regressor is fitted to rates of events with weights and predicts relative hazards; a survival
-        model of scikit-survival, lifelines or this package predicts risks, which are calibrated.
+        A regressor is fitted to rates of events with weights and predicts relative hazards; a
+        survival model of scikit-survival, lifelines or this package predicts risks, which are
+        calibrated.
         Needs ``criterion="likelihood"``.
     teacher_weight : float, default=0.5
         Share of the teacher in the smoothed outcomes, between 0 (none) and 1.

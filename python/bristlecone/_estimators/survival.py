@@ -77,8 +77,9 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, SearchedTree):
         Model whose cross-fitted predictions are mixed into the outcomes before the search, so that
         it fits less noise; statistics and predictions of the leaves come from the real outcomes
         (docs/guide/teacher.md). "auto" combines ridge regression, a forest and boosting.
-        A regressor is fitted to rates of events with weights and predicts relative hazards; a survival
-        model of scikit-survival, lifelines or this package predicts risks, which are calibrated.
+        A regressor is fitted to rates of events with weights and predicts relative hazards; a
+        survival model of scikit-survival, lifelines or this package predicts risks, which are
+        calibrated.
         Needs ``objective="likelihood"`` without ``fairness``.
     teacher_weight : float, default=0.5
         Share of the teacher in the smoothed outcomes, between 0 (none) and 1.
@@ -397,9 +398,8 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, SearchedTree):
             shrinkage=check_shrinkage,
             leaf_curve=choice(*LEAF_CURVES),
         )
-        if self.teacher is not None and (
-            self.objective != "likelihood" or self.fairness is not None
-        ):
+        smooth = self.objective == "likelihood" and self.fairness is None
+        if self.teacher is not None and not smooth:
             raise InvalidParameterError(
                 "teacher needs objective='likelihood' without fairness: the Brier score is no sum "
                 "of events, and a limit on groups holds for their real outcomes"

@@ -133,14 +133,14 @@ class Teaching:
     def sentences(self) -> str:
         """What a reader of the tree must know of its teacher."""
         return (
-            f"Before the splits were chosen, the outcome of every training row was replaced by a mixture: "
-            f"{100 * self.weight:.3g}% is the prediction of a teacher ({self.source}) that was "
-            f"fitted to other rows ({self.n_folds} folds, seed {self.seed}), and the rest is the "
-            "real outcome. The splits, the objective and its bound are those of the smoothed "
-            "outcomes; all statistics and predictions of the leaves come from the real outcomes, "
-            f"on which the loss of the tree is {self.training_loss:.10g}. The teacher's own "
-            f"predictions explain {100 * self.score:.3g}% of the deviance of the real outcomes, "
-            "and predictions of the tree do not need it."
+            "Before the splits were chosen, the outcome of every training row was replaced by a "
+            f"mixture: {100 * self.weight:.3g}% is the prediction of a teacher ({self.source}) "
+            f"that was fitted to other rows ({self.n_folds} folds, seed {self.seed}), and the rest "
+            "is the real outcome. The splits, the objective and its bound are those of the "
+            "smoothed outcomes; all statistics and predictions of the leaves come from the real "
+            f"outcomes, on which the loss of the tree is {self.training_loss:.10g}. The teacher's "
+            f"own predictions explain {100 * self.score:.3g}% of the deviance of the real "
+            "outcomes, and predictions of the tree do not need it."
         )
 
 

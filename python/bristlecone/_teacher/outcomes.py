@@ -229,7 +229,8 @@ class Survivals(Rates):
 
     @property
     def columns(self) -> Floats:
-        return np.column_stack([self.y[name].astype(np.float64) for name in self.y.dtype.names])
+        names = self.y.dtype.names or ()
+        return np.column_stack([self.y[name].astype(np.float64) for name in names])
 
     def check_teacher(self, teacher: Any) -> None:
         if not hasattr(teacher, "predict_partial_hazard"):
