@@ -201,7 +201,7 @@ def test_label_objectives_score_what_the_estimators_report(
 
 def test_scores_on_new_rows_know_a_good_tree_from_none(monkeypatch):
     monkeypatch.syspath_prepend(ROOT)
-    from benchmarks.generalise import run_cell
+    from benchmarks.generalise.survival import run_cell
 
     rng = np.random.default_rng(0)
     sick = rng.random(300) < 0.5
