@@ -1,9 +1,10 @@
 """Trees of classes, numbers and counts beside scikit-learn's.
 
 The name of a set starts with its source. uci and osdt are binarised sets of published studies,
-continuous ones have numeric columns; all three lie beside the repository, in ../shared/data. sklearn
-comes with scikit-learn, and friedman/1 to 3 are its generators. survset/set/column and
-counts/set/column predict a numeric column of a survival set from the others.
+continuous ones have numeric columns; all three lie beside the repository, in ../shared/data.
+sklearn comes with scikit-learn. friedman/1 to 3 are its generators, friedman-counts/1 to 3 draw
+Poisson counts from them. survset/set/column and counts/set/column predict a numeric column of a
+survival set from the others.
 """
 
 from __future__ import annotations
@@ -79,11 +80,13 @@ def load(name: str, most_rows: int, seed: int) -> Rows:
     elif source == "sklearn":
         X, y = getattr(datasets, f"load_{rest}")(return_X_y=True, as_frame=True)
         task = "numbers" if rest == "diabetes" else "classes"
-    elif source == "friedman":
-        # Noise with about a quarter of the variance of the truth.
-        noise = {"1": 2.5, "2": 190.0, "3": 0.16}[rest]
-        X, y = getattr(datasets, f"make_friedman{rest}")(1000, noise=noise, random_state=seed)
-        task = "numbers"
+    elif source in ("friedman", "friedman-counts"):
+        X, y = getattr(datasets, f"make_friedman{rest}")(1000, random_state=seed)
+        task, rng = "numbers", np.random.default_rng(seed)
+        if source == "friedman":
+            y = y + rng.normal(0, y.std() / 2, len(y))
+        else:
+            task, y = "counts", rng.poisson(np.exp(1 + 0.7 * (y - y.mean()) / y.std()))
     else:
         table, column = rest.split("/")
         X, _, _ = load_rows({"source": "survset", "name": table}, Path())
