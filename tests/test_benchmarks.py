@@ -313,6 +313,25 @@ def test_teachers_by_name_take_text_and_weights(monkeypatch):
     assert keywords({"teacher": "auto", "train_rows": 9}, "counts") == {"teacher": "auto"}
 
 
+def test_models_are_varied_under_every_condition_and_named_after_it(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT)
+    from benchmarks.generalise.cells import chosen_models, with_conditions
+
+    models = {"a": {"max_depth": 1}, "b, 50 training rows": {"train_rows": 50}}
+    assert with_conditions(models) == models
+    assert with_conditions(models, train_rows=[80], censor=[0.0, 0.5]) == {
+        "a, 80 training rows": {"max_depth": 1, "train_rows": 80},
+        "b, 80 training rows": {"train_rows": 80},
+        "a, 80 training rows, 50% of events censored": {
+            "max_depth": 1, "train_rows": 80, "censor": 0.5
+        },
+        "b, 80 training rows, 50% of events censored": {"train_rows": 80, "censor": 0.5},
+    }  # fmt: skip
+    assert list(chosen_models(models, ["b*", "a"])) == ["b, 50 training rows", "a"]
+    with pytest.raises(ValueError, match="no model matches 'c'"):
+        chosen_models(models, ["c"])
+
+
 def test_a_study_goes_on_where_its_record_ended(monkeypatch, tmp_path, capsys):
     monkeypatch.syspath_prepend(ROOT)
     from benchmarks.generalise.__main__ import main

@@ -77,6 +77,8 @@ def with_conditions(
     for combination in itertools.product(*given):
         for name, parameters in models.items():
             changed = parameters | dict(combination)
+            if not changed.get("censor"):
+                changed.pop("censor", None)
             base = name.removesuffix(under(parameters))
             varied[base + under(changed)] = changed
     return varied

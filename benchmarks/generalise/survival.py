@@ -174,7 +174,8 @@ def run_cell(data: Data, parameters: dict[str, Any], folds: int, seed: int) -> d
     """Mean scores over the folds of one division.
 
     ``train_rows`` and ``censor`` of the parameters change the rows that the model learns from. The
-    held-out rows and the censoring weights of the Brier score stay as they are.
+    held-out rows and the censoring weights of the Brier score stay as they are, but the Brier score
+    ends at the last time of the learned rows at the latest.
     """
     X, event, when = data
     found: dict[str, list[float]] = {name: [] for name in SCORES}
