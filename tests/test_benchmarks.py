@@ -199,21 +199,169 @@ def test_label_objectives_score_what_the_estimators_report(
     assert run["loss"] == pytest.approx(run["lower_bound"], abs=1e-9)
 
 
-def test_scores_on_new_rows_know_a_good_tree_from_none(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT)
-    from benchmarks.generalise import run_cell
-
+def two_risks():
     rng = np.random.default_rng(0)
     sick = rng.random(300) < 0.5
     died = rng.exponential(np.where(sick, 1.0, 10.0))
     left = rng.exponential(10.0, 300)
     frame = pd.DataFrame({"sick": np.where(sick, "yes", "no"), "noise": rng.random(300)})
-    data = frame, died <= left, np.minimum(died, left)
-    tree, single = (run_cell(data, {"max_depth": depth}, 5, 0) for depth in (1, 0))
+    return frame, died <= left, np.minimum(died, left)
+
+
+def test_scores_on_new_rows_know_a_good_tree_from_none(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT)
+    from benchmarks.generalise.survival import run_cell
+
+    tree, single = (run_cell(two_risks(), {"max_depth": depth}, 5, 0) for depth in (1, 0))
     assert tree["c"] > 0.65 and single["c"] == 0.5
     assert tree["nll"] < single["nll"] - 0.2 and tree["ibs"] < single["ibs"] - 0.01
     assert tree["calibration"] < 0.1
     assert (tree["leaves"], single["leaves"]) == (2, 1)
+    assert tree["stability"] == single["stability"] == tree["proven"] == 1
+
+
+def test_stability_is_the_share_of_pairs_of_rows_that_stay_together(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT)
+    from benchmarks.generalise.frames import agreement, jaccard
+
+    rng = np.random.default_rng(0)
+    trees = [rng.integers(0, 3, 20), rng.integers(5, 9, 20), rng.permutation(20) // 4]
+    pairs = [
+        {(i, j) for i in range(20) for j in range(i) if leaves[i] == leaves[j]} for leaves in trees
+    ]
+    expected = [len(pairs[a] & pairs[b]) / len(pairs[a] | pairs[b]) for a, b in ((0, 1), (0, 2))]
+    assert [jaccard(trees[0], trees[1]), jaccard(trees[0], trees[2])] == pytest.approx(expected)
+    assert agreement([trees[0], trees[0] + 1, trees[0]]) == 1
+
+
+def test_fewer_training_rows_and_more_censoring_are_as_asked(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT)
+    from benchmarks.generalise.frames import fewer
+    from benchmarks.generalise.survival import censored, run_cell
+
+    _, event, when = two_risks()
+    kept, left = censored((event, when), 0.5, 0)
+    assert kept.sum() == pytest.approx(event.sum() / 2, rel=0.15)
+    assert not (kept & ~event).any() and (left <= when).all() and (left[kept] == when[kept]).all()
+    rows = fewer(np.arange(300), 60, 0, event)
+    assert len(rows) == 60 and event[rows].sum() == pytest.approx(0.2 * event.sum(), abs=1)
+    whole, part = (run_cell(two_risks(), {"max_depth": 1} | c, 5, 0) for c in ({}, {"censor": 0.6}))
+    assert part["nll"] != whole["nll"] and part["c"] > 0.6
+
+
+@pytest.mark.parametrize("truth", ["tree", "linear", "interactions"])
+def test_simulated_samples_are_censored_as_named_and_the_truth_is_unbeaten(truth, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT)
+    from benchmarks.generalise.simulated import load, run_cell, sample
+
+    setting = load(f"{truth}-5000-70", 0, 0)
+    X, (event, _) = sample(setting, [0, 0])
+    assert X.shape == (5000, 12) and 1 - event.mean() == pytest.approx(0.7, abs=0.03)
+    setting = load(f"{truth}-200-30", 0, 0)
+    known, tree = (
+        run_cell(setting, {"estimator": name, **rest}, 2, 0)
+        for name, rest in (("truth", {}), ("greedy", {"max_depth": 2}))
+    )
+    assert known["ise"] == 0 < tree["ise"] and tree["c"] < known["c"] - 0.01
+    assert 0.68 < known["c"] < 0.78 and 0 < tree["stability"] <= 1
+
+
+@pytest.mark.parametrize("estimator", ["optimal", "cart", "ridge"])
+def test_classes_numbers_and_counts_are_scored_for_every_kind_of_model(estimator, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT)
+    from benchmarks.generalise.labels import load, run_cell
+
+    depth = {} if estimator == "ridge" else {"max_depth": 2}
+    scores = [
+        run_cell(load(name, 300, 0), {"estimator": estimator} | depth, 3, 0)
+        for name in ("sklearn/wine", "friedman/1", "friedman-counts/1")
+    ]
+    classes, numbers, counts = scores
+    assert classes["accuracy"] > 0.8 and classes["log_loss"] < 0.7 and classes["brier"] < 0.4
+    assert numbers["r2"] > 0.2 and np.isnan(numbers["d2"]) and counts["d2"] > 0.15
+    for score in scores:
+        if estimator == "ridge":
+            assert np.isnan(score["leaves"]) and np.isnan(score["stability"])
+        else:
+            assert 3 < score["leaves"] <= 4 and 0.2 < score["stability"] <= 1
+
+
+def test_leaf_shares_are_smoothed_so_that_every_loss_is_finite(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT)
+    from benchmarks.generalise.labels import Fitted, class_scores
+
+    y, leaves = np.array([0, 0, 0, 1, 1]), np.array([7, 7, 7, 9, 7])
+    model = Fitted(np.zeros(5, int), None, leaves, 2, 1.0)
+    found = class_scores(model, y, np.arange(4), np.array([4]))
+    # Three rows of class 0 in the leaf: shares 4/5 and 1/5.
+    assert found["log_loss"] == pytest.approx(np.log(5))
+    assert found["brier"] == pytest.approx(2 * 0.8**2) and found["accuracy"] == 0
+
+
+def test_teachers_by_name_take_text_and_weights(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT)
+    from sklearn.base import clone
+
+    from benchmarks.generalise.frames import PEERS, keywords
+
+    frame, event, when = two_risks()
+    for name in PEERS["counts"]:
+        teacher = keywords({"estimator": "greedy", "teacher": name}, "counts")["teacher"]
+        rate = clone(teacher).fit(frame, event / when, sample_weight=when).predict(frame)
+        sick = frame["sick"] == "yes"
+        assert rate[sick].mean() == pytest.approx(event[sick].sum() / when[sick].sum(), rel=0.2)
+    assert keywords({"teacher": "auto", "train_rows": 9}, "counts") == {"teacher": "auto"}
+
+
+def test_models_are_varied_under_every_condition_and_named_after_it(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT)
+    from benchmarks.generalise.cells import chosen_models, with_conditions
+
+    models = {"a": {"max_depth": 1}, "b, 50 training rows": {"train_rows": 50}}
+    assert with_conditions(models) == models
+    assert with_conditions(models, train_rows=[80], censor=[0.0, 0.5]) == {
+        "a, 80 training rows": {"max_depth": 1, "train_rows": 80},
+        "b, 80 training rows": {"train_rows": 80},
+        "a, 80 training rows, 50% of events censored": {
+            "max_depth": 1, "train_rows": 80, "censor": 0.5
+        },
+        "b, 80 training rows, 50% of events censored": {"train_rows": 80, "censor": 0.5},
+    }  # fmt: skip
+    assert list(chosen_models(models, ["b*", "a"])) == ["b, 50 training rows", "a"]
+    with pytest.raises(ValueError, match="no model matches 'c'"):
+        chosen_models(models, ["c"])
+
+
+def test_a_study_goes_on_where_its_record_ended(monkeypatch, tmp_path, capsys):
+    monkeypatch.syspath_prepend(ROOT)
+    from benchmarks.generalise.__main__ import main
+
+    asked = ["classification", "--sets", "sklearn/wine", "sklearn/iris", "--out", str(tmp_path)]
+    asked += ["--models", "CART*leaves", "CART", "--train-rows", "50", "90"]
+    assert main([*asked, "--repeats", "1"]) == 0
+    assert (
+        main([*asked, "--repeats", "2", "--together", "classification-A", "classification-B"]) == 0
+    )
+    told = capsys.readouterr()
+    assert told.err.count("sklearn/") == 16
+    (path,) = tmp_path.glob("*.json")
+    text, record = path.with_suffix(".md").read_text("utf-8"), json.loads(path.read_text("utf-8"))
+    assert all(len(found) == 2 for found in record["results"].values())
+    both = (
+        "## Group classification-A and classification-B (sets: 2, divisions: 2, 50 training rows)"
+    )
+    table = text[text.index(both) :].split("\n")
+    assert table[4].startswith("| CART, depth 4, 8 leaves |") and "±" in table[4]
+    of_set = [
+        [np.mean([d["accuracy"] for d in record["results"][f"sklearn/{name} {model}"]])
+         for name in ("wine", "iris")]
+        for model in ("CART, depth 4, 8 leaves, 50 training rows", "CART, 50 training rows")
+    ]  # fmt: skip
+    first, second = np.subtract(*of_set)
+    assert f"({(first + second) / 2:+.4f} ± {abs(first - second) / 2:.4f})" in table[4]
+    with pytest.raises(SystemExit):
+        main([*asked, "--add", 'CART={"estimator": "cart"}'])
+    assert "other parameters of 'CART, 50 training rows'" in capsys.readouterr().err
 
 
 def test_sizes_by_one_search_per_fold_have_the_scores_of_a_grid(monkeypatch, capsys):
