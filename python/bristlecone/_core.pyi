@@ -131,6 +131,7 @@ def grow_greedy(
     min_samples_leaf: int,
     min_events_leaf: int = 0,
     prior: float = 0.0,
+    smoothed: NDArray[np.float64] | None = None,
 ) -> dict[str, Any]: ...
 def rank_values(
     values: NDArray[np.float64],
