@@ -31,29 +31,31 @@ pub fn balanced_errors(rows: &[usize], labels: &[usize], n_classes: usize, weigh
     (shares.iter().copied().sum::<Real>() - largest) / Real::whole(shares.len() as u64)
 }
 
-/// Weight of every class that has some, after that of all.
-fn of_classes(
-    rows: &[usize],
-    labels: &[usize],
-    n_classes: usize,
-    weight: &[f64],
-) -> (Real, Vec<Real>) {
-    let of_class = |k: usize| {
-        rows.iter().filter(|&&i| labels[i] == k).map(|&i| Real::from(weight[i])).sum::<Real>()
-    };
-    let classes = (0..n_classes).map(of_class).filter(|w| *w > Real::ZERO).collect();
-    (total(rows, weight), classes)
+/// What every row counts for every class where it has one label.
+pub fn one_hot(labels: &[usize], n_classes: usize) -> Vec<Vec<f64>> {
+    let of_row = |&label: &usize| (0..n_classes).map(|k| f64::from(u8::from(k == label))).collect();
+    labels.iter().map(of_row).collect()
 }
 
-/// Weight times Σ p(1 − p) over the classes.
-pub fn gini(rows: &[usize], labels: &[usize], n_classes: usize, weight: &[f64]) -> Real {
-    let (total, classes) = of_classes(rows, labels, n_classes, weight);
+/// Weight of every class that has some, after that of all, for `shares[row][class]`.
+fn of_classes(rows: &[usize], shares: &[Vec<f64>], weight: &[f64]) -> (Real, Vec<Real>) {
+    let n_classes = shares.first().map_or(0, Vec::len);
+    let of_class = |k: usize| {
+        rows.iter().map(|&i| Real::from(weight[i]) * Real::from(shares[i][k])).sum::<Real>()
+    };
+    let classes: Vec<Real> = (0..n_classes).map(of_class).filter(|w| *w > Real::ZERO).collect();
+    (classes.iter().copied().sum(), classes)
+}
+
+/// Weight times Σ p(1 − p) over the classes, for `shares[row][class]`.
+pub fn gini(rows: &[usize], shares: &[Vec<f64>], weight: &[f64]) -> Real {
+    let (total, classes) = of_classes(rows, shares, weight);
     classes.iter().map(|&w| w * (total - w) / total).sum()
 }
 
-/// Weight times −Σ p ln p over the classes.
-pub fn entropy(rows: &[usize], labels: &[usize], n_classes: usize, weight: &[f64]) -> Real {
-    let (total, classes) = of_classes(rows, labels, n_classes, weight);
+/// Weight times −Σ p ln p over the classes, for `shares[row][class]`.
+pub fn entropy(rows: &[usize], shares: &[Vec<f64>], weight: &[f64]) -> Real {
+    let (total, classes) = of_classes(rows, shares, weight);
     classes.iter().map(|&w| -(w * (w / total).ln())).sum()
 }
 
@@ -112,9 +114,13 @@ mod tests {
     #[test]
     fn losses_are_those_worked_by_hand() {
         let (rows, labels, weight) = ([0, 1, 2], [0, 1, 1], [1.0, 1.0, 2.0]);
-        assert_eq!(gini(&rows, &labels, 3, &weight), 4.0 * 2.0 * 0.25 * 0.75);
+        let classes = one_hot(&labels, 3);
+        assert_eq!(gini(&rows, &classes, &weight), 4.0 * 2.0 * 0.25 * 0.75);
         let expected = 4.0f64.ln() + 3.0 * (4.0f64 / 3.0).ln();
-        assert!((entropy(&rows, &labels, 3, &weight).to_f64() - expected).abs() < 1e-15);
+        assert!((entropy(&rows, &classes, &weight).to_f64() - expected).abs() < 1e-15);
+        // Class weights 2.5 and 1.5.
+        let shares = [vec![1.0, 0.0], vec![0.5, 0.5], vec![0.5, 0.5]];
+        assert_eq!(gini(&rows, &shares, &weight), 2.0 * 2.5 * 1.5 / 4.0);
         assert_eq!(squared_error(&rows, &[1.0, 3.0, 4.0], &weight), 4.0 + 0.0 + 2.0);
         let costs = [vec![0.0, 3.0], vec![2.0, 0.0], vec![1.0, 1.0]];
         assert_eq!(cheapest_label(&rows, &costs, &weight), 4.0);

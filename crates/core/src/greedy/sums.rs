@@ -317,6 +317,7 @@ mod tests {
     use super::*;
     use crate::data::Smallest;
     use crate::greedy::Grown;
+    use crate::task::entropy::entropy_of_shares;
     use crate::task::gini::gini;
     use crate::task::label_costs::LabelCosts;
     use crate::task::likelihood::Likelihood;
@@ -355,6 +356,8 @@ mod tests {
                 (0..n).map(|i| f64::from(codes[1][i] % 5) + random.unit()).collect();
             let costs: Vec<f64> = (0..3 * n).map(|_| random.unit()).collect();
             let weights: Vec<f64> = (0..n).map(|_| 0.1 + random.unit()).collect();
+            let of_row = |y: &usize| [0, 1, 2].map(|k| if *y == k { 0.6 } else { 0.2 });
+            let shares: Vec<f64> = labels.iter().flat_map(of_row).collect();
             let prior = [0.0, 6.0][random.below(2)];
             let same = |a: Grown, b: Grown| {
                 assert_eq!(a, b, "seed {seed}");
@@ -369,6 +372,7 @@ mod tests {
             }
             check!(Ok::<_, crate::error::Error>(problem.task(prior, 1e-3)));
             check!(gini(&labels, 3, Some(&weights), 1e-3));
+            check!(entropy_of_shares(&shares, 3, Some(&weights), 1e-3));
             check!(LabelCosts::of_costs(&costs, 3, None, 1e-3, 16));
             check!(LabelCosts::new(&labels, 3, Some(&weights), 0.0, 16));
             check!(Regression::new(&targets, Some(&weights), 0.0));

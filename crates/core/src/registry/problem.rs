@@ -10,7 +10,7 @@ use crate::task::prices::FeaturePrices;
 const MOST_LABELS: usize = 32;
 
 /// Columns that have an entry per row, whatever the task.
-const PER_ROW: [&str; 12] = [
+const PER_ROW: [&str; 13] = [
     "weight",
     "labels",
     "costs",
@@ -20,6 +20,7 @@ const PER_ROW: [&str; 12] = [
     "event",
     "entry",
     "smoothed",
+    "shares",
     "reference_loss",
     "group",
     "statistics",
@@ -72,6 +73,13 @@ impl<'a> Problem<'a> {
         };
         let labels = codes.iter().enumerate().map(label).collect::<Result<_, _>>()?;
         Ok((labels, n_classes))
+    }
+
+    /// By how much every row is of every class, `[row][class]`, and the number of classes; none
+    /// where rows have labels.
+    pub fn shares(&self) -> Result<Option<(&'a [f64], usize)>, Error> {
+        let given = self.columns.table_if_any("shares")?.is_some();
+        given.then(|| self.of_labels("shares")).transpose()
     }
 
     /// A number for every label of every row, `[row][label]`, and the number of labels.

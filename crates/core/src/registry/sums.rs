@@ -10,8 +10,8 @@ use crate::search::{
 };
 use crate::task::accuracy::Accuracy;
 use crate::task::balanced_accuracy::balanced_accuracy;
-use crate::task::entropy::entropy;
-use crate::task::gini::gini;
+use crate::task::entropy::{entropy, entropy_of_shares};
+use crate::task::gini::{gini, gini_of_shares};
 use crate::task::label_costs::LabelCosts;
 use crate::task::likelihood::Likelihood;
 use crate::task::regression::Regression;
@@ -62,13 +62,19 @@ registry! {
         let (y, k) = p.labels()?;
         balanced_accuracy(&y, k, p.weights()?, p.leaf_penalty, p.max_leaves)
     };
-    "gini" => |p| {
-        let (y, k) = p.labels()?;
-        gini(&y, k, p.weights()?, p.leaf_penalty)
+    "gini" => |p| match p.shares()? {
+        Some((shares, k)) => gini_of_shares(shares, k, p.weights()?, p.leaf_penalty),
+        None => {
+            let (y, k) = p.labels()?;
+            gini(&y, k, p.weights()?, p.leaf_penalty)
+        }
     };
-    "entropy" => |p| {
-        let (y, k) = p.labels()?;
-        entropy(&y, k, p.weights()?, p.leaf_penalty)
+    "entropy" => |p| match p.shares()? {
+        Some((shares, k)) => entropy_of_shares(shares, k, p.weights()?, p.leaf_penalty),
+        None => {
+            let (y, k) = p.labels()?;
+            entropy(&y, k, p.weights()?, p.leaf_penalty)
+        }
     };
     "label-costs" => |p| {
         let (costs, k) = p.of_labels("costs")?;

@@ -96,10 +96,15 @@ impl RiskTable {
 
     /// Nelson–Aalen cumulative hazard Λ at every distinct time: Σ d/n.
     pub fn nelson_aalen(&self) -> Vec<f64> {
-        let mut hazard = 0.0;
+        self.nelson_aalen_precise().into_iter().map(Precise::value).collect()
+    }
+
+    /// The same with twice the digits, for differences of it.
+    pub fn nelson_aalen_precise(&self) -> Vec<Precise> {
+        let mut hazard = Precise::default();
         let step = |k: usize| {
             if self.events[k] > 0.0 {
-                hazard += self.events[k] / self.at_risk[k];
+                hazard.add(self.events[k] / self.at_risk[k]);
             }
             hazard
         };
@@ -140,7 +145,7 @@ impl RiskTable {
 
 /// Value at `t` of the right-continuous step function through `(times, values)`;
 /// `before` holds to the left of the first time.
-pub fn step_value(times: &[f64], values: &[f64], before: f64, t: f64) -> f64 {
+pub fn step_value<T: Copy>(times: &[f64], values: &[T], before: T, t: f64) -> T {
     match times.partition_point(|&u| u <= t) {
         0 => before,
         k => values[k - 1],

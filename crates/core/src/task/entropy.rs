@@ -14,6 +14,16 @@ pub fn entropy(
     Impurity::new(Kind::Entropy, labels, n_classes, weights, leaf_penalty)
 }
 
+/// The same of rows that are of class k by `shares[row][k]`, non-negative numbers that sum to 1.
+pub fn entropy_of_shares(
+    shares: &[f64],
+    n_classes: usize,
+    weights: Option<&[f64]>,
+    leaf_penalty: f64,
+) -> Result<Impurity, Error> {
+    Impurity::of_shares(Kind::Entropy, shares, n_classes, weights, leaf_penalty)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -41,6 +41,18 @@ impl Fixed {
         Fixed { values, exponent, whole, moved: moved * (1.0 + 1e-6) }
     }
 
+    /// The same values in the largest unit that they all are multiples of, down to 1, where nothing
+    /// was rounded: their sums have as few bits as they can.
+    pub fn in_least_bits(mut self) -> Self {
+        let zeros = self.values.iter().filter(|&&v| v != 0).map(|v| v.trailing_zeros()).min();
+        if self.moved == 0.0 && self.exponent > 0 {
+            let spare = zeros.unwrap_or(0).min(self.exponent.unsigned_abs());
+            self.values.iter_mut().for_each(|v| *v >>= spare);
+            self.exponent -= spare as i32;
+        }
+        self
+    }
+
     /// 2^exponent.
     pub fn scale(&self) -> f64 {
         power_of_two(self.exponent)
@@ -117,6 +129,16 @@ mod tests {
         assert!(total <= 1 << 51 && total > 1 << 48);
         assert!((real.values[1] as f64 / real.scale() - 0.7).abs() < 1e-15);
         assert_eq!(Fixed::new(&[0.0], 51).values, [0]);
+    }
+
+    #[test]
+    fn what_is_not_rounded_takes_no_bits_it_does_not_need() {
+        let of = |values: &[f64]| Fixed::new(values, 51).in_least_bits();
+        let eighths = of(&[0.5, 0.0, 2.125]);
+        assert_eq!((eighths.values.as_slice(), eighths.exponent), (&[4, 0, 17][..], 3));
+        assert_eq!(of(&[4.0, 8.0]).values, [4, 8]);
+        let rounded = of(&[0.1, 0.5]);
+        assert_eq!(rounded.exponent, Fixed::new(&[0.1, 0.5], 51).exponent);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use super::fixed::{Fixed, power_of_two, times_power, unit_exponent};
 use super::{
     FreeQuestions, LaneError, LaneTask, Questions, ScalarTask, Statistics, Superadditive, Ties,
-    check_labels, range_of, total_weight,
+    check_labels, check_values, range_of, total_weight,
 };
 use crate::error::Error;
 use crate::precise::Precise;
@@ -47,12 +47,25 @@ impl Kind {
     }
 }
 
+/// How far the shares of a row may sum from 1.
+const OFF_ONE: f64 = 1e-9;
+
+/// Classes of the rows.
+#[derive(Clone, Debug)]
+enum Classes {
+    /// One of each row.
+    Labels(Vec<usize>),
+    /// What every row counts for every class, `[row][class]`: its share times the row's weight.
+    Weights(Vec<f64>),
+}
+
 /// What a task is made from; weights over a power of two.
 #[derive(Clone, Debug)]
 struct Source {
     kind: Kind,
+    n_rows: usize,
     n_classes: usize,
-    labels: Vec<usize>,
+    classes: Classes,
     weights: Option<Vec<f64>>,
     total_weight: f64,
     penalty: f64,
@@ -88,17 +101,54 @@ impl Impurity {
         leaf_penalty: f64,
     ) -> Result<Self, Error> {
         check_labels(labels, n_classes)?;
+        let classes = |_: Option<&[f64]>| Classes::Labels(labels.to_vec());
+        Impurity::of_classes(kind, (labels.len(), n_classes), classes, weights, leaf_penalty)
+    }
+
+    /// Rows that are of class k by `shares[row][k]`, which sum to 1.
+    pub(super) fn of_shares(
+        kind: Kind,
+        shares: &[f64],
+        n_classes: usize,
+        weights: Option<&[f64]>,
+        leaf_penalty: f64,
+    ) -> Result<Self, Error> {
+        check_values("shares", shares, n_classes)?;
+        for (row, shares) in shares.chunks_exact(n_classes).enumerate() {
+            let sum: f64 = shares.iter().sum();
+            if (sum - 1.0).abs() > OFF_ONE {
+                return Err(Error::invalid("shares", format!("row {row} sums to {sum}, not to 1")));
+            }
+        }
+        let weighted = |weights: &[f64]| {
+            let rows = shares.chunks_exact(n_classes).zip(weights);
+            rows.flat_map(|(row, w)| row.iter().map(move |share| w * share)).collect()
+        };
+        let classes =
+            |w: Option<&[f64]>| Classes::Weights(w.map_or_else(|| shares.to_vec(), weighted));
+        let size = (shares.len() / n_classes, n_classes);
+        Impurity::of_classes(kind, size, classes, weights, leaf_penalty)
+    }
+
+    fn of_classes(
+        kind: Kind,
+        (n_rows, n_classes): (usize, usize),
+        classes: impl FnOnce(Option<&[f64]>) -> Classes,
+        weights: Option<&[f64]>,
+        leaf_penalty: f64,
+    ) -> Result<Self, Error> {
         let unit = weights.map_or(0, |w| unit_exponent(w.iter().copied()));
         let scaled = |w: &[f64]| w.iter().map(|&w| times_power(w, -unit)).collect::<Vec<_>>();
         let weights = weights.map(scaled);
-        let total_weight = total_weight(weights.as_deref(), labels.len())?;
+        let total_weight = total_weight(weights.as_deref(), n_rows)?;
         // A loss is at most the weight times ln 32 < 4; 2^50 units of cost in all are added
         // up exactly, and evaluated to within a few.
         let scale = power_of_two(48 - total_weight.log2().ceil() as i32);
         let source = Source {
             kind,
+            n_rows,
             n_classes,
-            labels: labels.to_vec(),
+            classes: classes(weights.as_deref()),
             weights,
             total_weight,
             penalty: leaf_penalty,
@@ -108,31 +158,45 @@ impl Impurity {
 
     /// Total weights of so many bits, and so many units of cost per unit of loss.
     fn in_units(source: Source, bits: u32, scale: f64) -> Self {
-        let Source { kind, n_classes, labels, weights, total_weight, penalty } = &source;
+        let Source { kind, n_rows, n_classes, classes, weights, total_weight, penalty } = &source;
         let ones;
-        let weight = match weights {
-            Some(weights) => weights,
-            None => {
-                ones = vec![1.0; labels.len()];
+        let weight = match (classes, weights) {
+            (Classes::Weights(weights), _) | (_, Some(weights)) => weights,
+            (_, None) => {
+                ones = vec![1.0; *n_rows];
                 &ones
             }
         };
-        let fixed = Fixed::new(weight, bits);
-        let mut statistics = vec![0i64; labels.len() * n_classes];
+        let fixed = Fixed::new(weight, bits).in_least_bits();
+        let mut statistics = vec![0i64; n_rows * n_classes];
         let records = statistics.chunks_exact_mut((*n_classes).max(1));
-        for (record, (&k, &w)) in records.zip(labels.iter().zip(&fixed.values)) {
-            record[0] = w;
-            if k > 0 {
-                record[k] = w;
+        match classes {
+            Classes::Labels(labels) => {
+                for (record, (&k, &w)) in records.zip(labels.iter().zip(&fixed.values)) {
+                    record[0] = w;
+                    if k > 0 {
+                        record[k] = w;
+                    }
+                }
+            }
+            Classes::Weights(_) => {
+                for (record, weights) in records.zip(fixed.values.chunks_exact(*n_classes)) {
+                    record.copy_from_slice(weights);
+                    // Of the rounded weights, so that what is left of it for class 0 is not negative.
+                    record[0] = weights.iter().sum();
+                }
             }
         }
-        // The derivative by the weight of a class is at most 2, or ln(W/w) for the least w.
-        let steepest = match kind {
-            Kind::Gini => 2.0,
-            Kind::Entropy => 2.0 + std::f64::consts::LN_2 * f64::from(bits),
+        let moved = fixed.moved / fixed.scale();
+        // The derivative by the weight of a class is at most 2, or on average over what it is moved
+        // by 1 + ln(W/that); see docs/maths/impurity.md.
+        let off = match kind {
+            _ if moved == 0.0 => 0.0,
+            Kind::Gini => 2.0 * moved,
+            Kind::Entropy => moved * (2.0 + (*n_classes as f64 * total_weight / moved).ln()),
         };
         let price = (penalty * total_weight * scale).min(MOST as f64).round() as i64;
-        let (weight_scale, off) = (fixed.scale(), steepest * fixed.moved / fixed.scale());
+        let weight_scale = fixed.scale();
         Impurity { statistics, weight_scale, price, scale, off, bits, source }
     }
 }
@@ -179,9 +243,19 @@ impl ScalarTask for Impurity {
 
     fn objective(&self, leaf_of: &[usize], n_leaves: usize) -> Measured {
         let mut per_class = vec![Precise::default(); n_leaves * self.source.n_classes];
-        for (i, (&leaf, &k)) in leaf_of.iter().zip(&self.source.labels).enumerate() {
-            let w = self.source.weights.as_ref().map_or(1.0, |w| w[i]);
-            per_class[leaf * self.source.n_classes + k].add(w);
+        match &self.source.classes {
+            Classes::Labels(labels) => {
+                for (i, (&leaf, &k)) in leaf_of.iter().zip(labels).enumerate() {
+                    let w = self.source.weights.as_ref().map_or(1.0, |w| w[i]);
+                    per_class[leaf * self.source.n_classes + k].add(w);
+                }
+            }
+            Classes::Weights(weights) => {
+                for (row, &leaf) in weights.chunks_exact(self.source.n_classes).zip(leaf_of) {
+                    let sums = &mut per_class[leaf * self.source.n_classes..];
+                    sums.iter_mut().zip(row).for_each(|(sum, &w)| sum.add(w));
+                }
+            }
         }
         let loss = |leaf: &[Precise]| {
             self.source.kind.loss(&leaf.iter().map(|sum| sum.value()).collect::<Vec<_>>())
@@ -200,7 +274,7 @@ impl ScalarTask for Impurity {
 
     fn resolution(&self, allowed: Allowed) -> f64 {
         // Half a unit per leaf and price; the digits of a leaf's loss are right to 2^-46.
-        let leaves = allowed.leaves.min(self.source.labels.len()) as f64;
+        let leaves = allowed.leaves.min(self.source.n_rows) as f64;
         (self.off + leaves / self.scale) / self.source.total_weight
     }
 
@@ -218,7 +292,7 @@ impl ScalarTask for Impurity {
 
     fn widest(&self) -> (&'static str, String) {
         let weight = |i| (i, self.source.weights.as_ref().map_or(1.0, |w: &Vec<f64>| w[i]));
-        ("sample_weight", range_of((0..self.source.labels.len()).map(weight)))
+        ("sample_weight", range_of((0..self.source.n_rows).map(weight)))
     }
 }
 
@@ -235,7 +309,7 @@ impl FreeQuestions for Impurity {}
 
 /// Weight of the leaf, what the classes so far leave of it, and the sum of their terms.
 #[derive(Clone, Copy)]
-pub struct Classes<L: Lanes> {
+pub struct SoFar<L: Lanes> {
     total: L::Int,
     rest: L::Int,
     sum: L::Real,
@@ -256,7 +330,7 @@ impl Impurity {
 }
 
 impl LaneTask for Impurity {
-    type State<L: Lanes> = Classes<L>;
+    type State<L: Lanes> = SoFar<L>;
     type Constants<L: Lanes> = ();
 
     fn max_lane_sum(&self, single: bool) -> i64 {
@@ -295,28 +369,28 @@ impl LaneTask for Impurity {
     fn lane_constants<L: Lanes>(&self, _: L, _: &[u32]) {}
 
     #[inline(always)]
-    fn lane_start<L: Lanes>(&self, lanes: L) -> Classes<L> {
+    fn lane_start<L: Lanes>(&self, lanes: L) -> SoFar<L> {
         let zero = lanes.splat(L::I::default());
-        Classes { total: zero, rest: zero, sum: lanes.splat_real(L::R::default()) }
+        SoFar { total: zero, rest: zero, sum: lanes.splat_real(L::R::default()) }
     }
 
     #[inline(always)]
     fn lane_fold<L: Lanes>(
         &self,
         lanes: L,
-        state: Classes<L>,
+        state: SoFar<L>,
         channel: usize,
         sums: L::Int,
-    ) -> Classes<L> {
+    ) -> SoFar<L> {
         if channel == 0 {
-            return Classes { total: sums, rest: sums, ..state };
+            return SoFar { total: sums, rest: sums, ..state };
         }
         let term = self.term(lanes, state.total, sums);
-        Classes { rest: state.rest - sums, sum: state.sum + term, ..state }
+        SoFar { rest: state.rest - sums, sum: state.sum + term, ..state }
     }
 
     #[inline(always)]
-    fn lane_loss<L: Lanes>(&self, lanes: L, (): (), state: Classes<L>) -> L::Real {
+    fn lane_loss<L: Lanes>(&self, lanes: L, (): (), state: SoFar<L>) -> L::Real {
         let sum = state.sum + self.term(lanes, state.total, state.rest);
         match self.source.kind {
             Kind::Gini => {
@@ -325,5 +399,39 @@ impl LaneTask for Impurity {
             }
             Kind::Entropy => sum,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task::gini::gini_of_shares;
+
+    #[test]
+    fn shares_that_are_none_are_refused() {
+        let refusal =
+            |shares: &[f64]| gini_of_shares(shares, 2, None, 0.0).unwrap_err().to_string();
+        assert_eq!(refusal(&[1.0, 0.0, 0.5, 0.6]), "shares: row 1 sums to 1.1, not to 1");
+        for wrong in [f64::NAN, -0.5] {
+            let expected = "shares: row 1 has a value that is not a number >= 0";
+            assert_eq!(refusal(&[1.0, 0.0, 1.5, wrong]), expected);
+        }
+    }
+
+    #[test]
+    fn no_class_of_rounded_shares_is_negative() {
+        let (shares, weights) = ([1e-18, 0.3, 0.7 - 1e-18, 0.1, 0.2, 0.7], [1e-7, 1.0 / 3.0]);
+        let task = gini_of_shares(&shares, 3, Some(&weights), 0.0).unwrap();
+        for record in task.statistics().chunks_exact(3) {
+            assert!(record[0] >= record[1] + record[2] && record.iter().all(|&w| w >= 0));
+        }
+        assert_eq!(task.source.n_rows, 2);
+    }
+
+    #[test]
+    fn shares_in_fractions_of_two_are_exact_in_few_bits() {
+        let task = gini_of_shares(&[0.25, 0.75, 1.0, 0.0], 2, None, 0.0).unwrap();
+        assert_eq!((task.statistics(), task.off), (&[4, 3, 4, 0][..], 0.0));
+        assert_eq!(task.objective(&[0, 0], 1).objective, 2.0 * 0.625 * 0.375 * 2.0 / 2.0);
     }
 }

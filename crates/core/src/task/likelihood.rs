@@ -81,14 +81,15 @@ struct Records<'a> {
 /// With delayed entry the hazard is that from entry to time, floored likewise.
 pub fn baseline_hazard(obs: &Observations) -> Vec<f64> {
     let table = RiskTable::new(obs);
-    let hazard = table.nelson_aalen();
+    let hazard = table.nelson_aalen_precise();
     let total_weight: f64 = table.events.iter().chain(&table.censored).sum();
     let floor = 1.0 / (total_weight + 1.0);
     (0..obs.len())
         .map(|i| {
-            let until = |t| step_value(&table.time, &hazard, 0.0, t);
-            let before = obs.entry.map_or(0.0, |v| until(v[i]));
-            let increase = until(obs.time[i]) - before;
+            let until = |t| step_value(&table.time, &hazard, Precise::default(), t);
+            // A late entry leaves little of the hazard, which is to have all its digits.
+            let before = obs.entry.map_or(Precise::default(), |v| until(v[i]));
+            let increase = until(obs.time[i]).minus(before).value();
             if increase > 0.0 { increase } else { floor }
         })
         .collect()

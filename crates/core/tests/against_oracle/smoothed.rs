@@ -1,6 +1,7 @@
 //! Outcomes as a teacher smooths them.
 
 use bristlecone_oracle::instances::{Instance, Random};
+use bristlecone_oracle::sums::one_hot;
 
 use crate::harness::{SCALE, ensure, for_each_of};
 
@@ -53,6 +54,29 @@ impl Smoothing {
         };
         observed.enumerate().map(of_row).collect()
     }
+
+    /// What every row counts for every class, to rounding 1 in all.
+    pub fn shares(self, instance: &Instance) -> Vec<Vec<f64>> {
+        let one_hot = one_hot(&instance.labels, instance.n_classes);
+        let of_row = |(i, observed): (usize, Vec<f64>)| {
+            let random = &mut of_row(instance, i);
+            if self == Halved {
+                // Half of the row, and a quarter of it twice, which sums to 1 exactly.
+                let mut row: Vec<f64> = observed.iter().map(|share| 0.5 * share).collect();
+                (0..2).for_each(|_| row[random.below(instance.n_classes)] += 0.25);
+                return row;
+            }
+            let values: Vec<f64> = observed.iter().map(|_| self.value(random)).collect();
+            let total: f64 = values.iter().sum();
+            if total == 0.0 {
+                return observed;
+            }
+            let own = if self == Mixed { 0.5 } else { 0.0 };
+            let mix = |(share, value)| own * share + (1.0 - own) * value / total;
+            observed.iter().zip(values).map(mix).collect()
+        };
+        one_hot.into_iter().enumerate().map(of_row).collect()
+    }
 }
 
 /// What a row says at random.
@@ -63,7 +87,7 @@ fn of_row(instance: &Instance, i: usize) -> Random {
 
 #[test]
 fn outcomes_that_are_no_different_change_nothing() {
-    for_each_of(&["likelihood"], 30 * SCALE, (40, 6, &[1, 2, 3, 5]), |case| {
+    for_each_of(&["likelihood", "gini", "entropy"], 30 * SCALE, (40, 6, &[1, 2, 3, 5]), |case| {
         let answer = |smoothing| {
             let mut case = case.clone();
             case.question.parameters.smoothing = smoothing;

@@ -84,6 +84,7 @@ const ROUNDED: f64 = 2.0 * f64::EPSILON;
 fn columns_of(task: &str) -> &'static [&'static str] {
     match task {
         "likelihood" => &["time", "event", "entry", "prior", "smoothed"],
+        "gini" | "entropy" => &["labels", "n_classes", "shares"],
         "label-costs" => &["costs"],
         "policy" => &["rewards"],
         "regression" => &["target"],
@@ -257,6 +258,7 @@ pub struct Arrays<'a> {
     counts: Vec<f64>,
     exposure: Vec<f64>,
     smoothed: Option<Vec<f64>>,
+    shares: Option<Vec<f64>>,
 }
 
 impl<'a> Arrays<'a> {
@@ -272,6 +274,7 @@ impl<'a> Arrays<'a> {
             counts: counts(instance),
             exposure: exposure(instance),
             smoothed: smoothed_events(instance, question),
+            shares: shares(instance, question).map(|rows| rows.concat()),
             instance,
             question,
         }
@@ -296,6 +299,9 @@ impl<'a> Arrays<'a> {
             "smoothed" => Column::Numbers(self.smoothed.as_deref()?),
             "prior" => Column::Number(parameters.prior),
             "leaf_curve" => Column::Word(parameters.curve),
+            // Shares take the place of labels.
+            "labels" | "n_classes" if self.shares.is_some() => return None,
+            "shares" => Column::Table { values: self.shares.as_deref()?, width: *n_classes },
             "labels" => Column::Codes(&self.labels),
             "n_classes" => Column::Number(*n_classes as f64),
             "costs" => Column::Table { values: &self.costs, width: *n_classes },
@@ -375,8 +381,11 @@ pub fn loss<'a>(instance: &'a Instance, question: &'a Question) -> Loss<'a> {
             let losses = losses(instance);
             Box::new(move |leaf| sums::cheapest_label(leaf, &losses, weight) / total)
         }
-        "gini" => Box::new(move |leaf| sums::gini(leaf, labels, k, weight) / total),
-        "entropy" => Box::new(move |leaf| sums::entropy(leaf, labels, k, weight) / total),
+        "gini" | "entropy" => {
+            let loss = if question.task == "gini" { sums::gini } else { sums::entropy };
+            let shares = shares(instance, question).unwrap_or_else(|| sums::one_hot(labels, k));
+            Box::new(move |leaf| loss(leaf, &shares, weight) / total)
+        }
         "regression" => Box::new(move |leaf| sums::squared_error(leaf, target, weight) / total),
         "poisson" => {
             let (counts, exposure) = (counts(instance), exposure(instance));
@@ -462,6 +471,13 @@ pub fn price<'a>(instance: &'a Instance, question: &'a Question) -> Price<'a> {
 fn smoothed_events(instance: &Instance, question: &Question) -> Option<Vec<f64>> {
     let smoothing = question.parameters.smoothing.filter(|_| question.task == "likelihood")?;
     Some(smoothing.events(instance))
+}
+
+/// What rows count for every class in place of their labels.
+fn shares(instance: &Instance, question: &Question) -> Option<Vec<Vec<f64>>> {
+    let smoothing = question.parameters.smoothing;
+    let smoothing = smoothing.filter(|_| ["gini", "entropy"].contains(&question.task))?;
+    Some(smoothing.shares(instance))
 }
 
 fn hazard(instance: &Instance, question: &Question) -> Vec<Hazard> {
