@@ -472,3 +472,30 @@ def test_the_command_line_takes_a_teacher(tmp_path: Any) -> None:
         check=True,
     )
     assert "weight 0.25, 5 folds, seed 5" in " ".join(done.stdout.split())
+
+
+def test_leaves_whose_label_the_teacher_would_change_are_named() -> None:
+    rows = np.repeat([[0.0], [1.0]], 100, axis=0)
+    labels = np.array(["b"] * 55 + ["a"] * 45 + ["b"] * 100)
+    tree = OptimalTreeClassifier(teacher=Shares(), teacher_weight=0.6, max_depth=1)
+    found = tree.fit(rows, labels)
+    assert found.predict([[0.0]]).tolist() == ["b"]
+    assert ("smoothed outcomes favour", "a in leaf 2, whose rows favour b") in (
+        found.certificate_.notes
+    )
+
+
+def test_a_callback_hears_of_the_teacher_before_the_search() -> None:
+    heard: list[Any] = []
+    tree = OptimalTreeRegressor(teacher=LinearRegression(), max_depth=1)
+    tree.fit(X, NUMBERS, callback=heard.append)
+    assert [one.gap for one in heard[:5]] == [np.inf] * 5
+    assert np.isfinite(heard[-1].gap) and heard[-1].relative_gap < 1e-9
+
+    def stop(progress: Any) -> None:
+        raise RuntimeError("enough")
+
+    before = tree.certificate_
+    with pytest.raises(RuntimeError, match="enough"):
+        tree.fit(X, NUMBERS, callback=stop)
+    assert tree.certificate_ is before

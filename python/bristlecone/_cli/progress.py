@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 import warnings
@@ -50,6 +51,8 @@ class _Line:
 
 
 def _text(progress: SearchProgress) -> str:
+    if math.isinf(progress.objective) and math.isinf(progress.lower_bound):
+        return f"{progress.seconds:.1f} s: fitting the teacher"
     text = (
         f"{progress.seconds:.1f} s: objective {progress.objective:.6g}, lower bound "
         f"{progress.lower_bound:.6g}, gap {100 * progress.relative_gap:.3g}%"

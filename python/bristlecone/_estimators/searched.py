@@ -90,7 +90,7 @@ class SearchedTree(BaseTree):
     ) -> Estimator:
         """Find the best tree; called by ``fit`` with its arguments."""
         start = time.perf_counter()
-        search, problem = self._asked(X, y, sample_weight, **more)
+        search, problem = self._asked(X, y, sample_weight, callback, **more)
         return self._found(search, problem, start, callback)
 
     def _found(
@@ -202,12 +202,14 @@ class SearchedTree(BaseTree):
         """Search of the parameters."""
         return Search(self._objective(), self.encoder, Limits.of(self), self.verbose)
 
-    def _asked(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> tuple[Search, Problem]:
+    def _asked(
+        self, X: Any, y: Any, sample_weight: Any, callback: Callback | None = None, **more: Any
+    ) -> tuple[Search, Problem]:
         """The search, and the rows and features it runs on."""
         start = time.perf_counter()
         self._check_parameters()
         search, data = self._search(), self._training_data(X, y, sample_weight, **more)
-        data, teaching = teach(self, search.objective, data)
+        data, teaching = teach(self, search.objective, data, callback)
         problem = encode(search, data, start)
         warn_of_shares(search.limits, problem)
         return search, problem._replace(seconds=time.perf_counter() - start, teaching=teaching)

@@ -327,7 +327,8 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, SearchedTree):
             expected. Then ``min_events_leaf="auto"`` sets no minimum.
         """
         start = time.perf_counter()
-        search, problem = self._asked(X, y, sample_weight, sensitive_features=sensitive_features)
+        groups = {"sensitive_features": sensitive_features}
+        search, problem = self._asked(X, y, sample_weight, callback, **groups)
         check_row_labels(X, reference_loss=reference_loss)
         losses = self._reference(reference_loss, problem.data)
         if losses is not None:

@@ -60,11 +60,12 @@ def assemble(
     treeless = math.isinf(solution.objective)
     tree = leaves = groups = None
     teaching = problem.teaching
-    aim = ""
+    aim, remarks = "", objective.remarks()
     if not treeless:
         tree, leaves = with_leaves(objective, _tree(solution, problem), problem, solution)
         groups, aim = objective.groups(tree, problem, leaves), objective.aim(problem, leaves)
         teaching = with_loss(objective, tree, problem, leaves)
+        remarks += _disputed(objective, tree, problem, leaves)
     certificate = Certificate(
         aim=aim,
         status=solution.status,
@@ -78,7 +79,7 @@ def assemble(
         seconds=time.perf_counter() - start,
         n_samples=len(problem.features),
         fingerprint=memo["fingerprint"],
-        remarks=objective.remarks(),
+        remarks=remarks,
         reference_loss=None if reference is None else float(reference),
         groups=groups,
         teacher=teaching,
@@ -105,6 +106,23 @@ def with_loss(
         return None
     real = problem._replace(data=problem.data._replace(smoothed=None))
     return replace(problem.teaching, training_loss=objective.value(tree, real, leaves))
+
+
+def _disputed(
+    objective: Objective, tree: Tree, problem: Problem, leaves: Any
+) -> tuple[tuple[str, str], ...]:
+    """Remark on leaves whose label would be another one by the smoothed outcomes."""
+    favoured = None
+    if problem.teaching is not None:
+        favoured = objective.favoured(tree, problem, leaves)
+    if favoured is None:
+        return ()
+    texts = [
+        f"{leaves.labels[label]} in leaf {node}, whose rows favour {leaves.labels[own]}"
+        for node, label, own in zip(tree.leaves, favoured, leaves.label, strict=True)
+        if label != own
+    ]
+    return (("smoothed outcomes favour", "; ".join(texts)),) if texts else ()
 
 
 def _tree(solution: Solution, problem: Problem) -> Tree:

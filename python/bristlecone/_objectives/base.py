@@ -82,6 +82,10 @@ class Objective(ABC):
     def aim(self, problem: Problem, leaves: Any) -> str:
         """What was searched for, with its source: "the least mean cost (...)"."""
 
+    def favoured(self, tree: Tree, problem: Problem, leaves: Any) -> NDArray[np.int64] | None:
+        """Label of every leaf by the smoothed outcomes alone; None where leaves have no labels."""
+        return None
+
     def remarks(self) -> tuple[tuple[str, str], ...]:
         """What a reader of the objective value should know, as names and texts."""
         return ()

@@ -72,6 +72,10 @@ class LabelCosts(ClassObjective):
         costs = tree.node_sums(sum_by_leaf(leaf, tree.n_leaves, _sought(data), data.weight))
         return costs.min(axis=1) / tree.weighted_n_node_samples[0]
 
+    def favoured(self, tree: Tree, problem: Problem, leaves: ClassLeaves) -> NDArray[np.int64]:
+        data, leaf = problem.data, tree.leaf_index(problem.features)
+        return sum_by_leaf(leaf, tree.n_leaves, _sought(data), data.weight).argmin(axis=1)
+
     def value(self, tree: Tree, problem: Problem, leaves: ClassLeaves) -> float:
         weight = tree.weighted_n_node_samples[tree.leaves]
         asked = float(np.average(leaves.prices, weights=weight))

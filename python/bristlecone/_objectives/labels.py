@@ -148,6 +148,9 @@ class LabelSums(ClassObjective):
         counted = data.smoothed * self._class_scale(data)
         return tree.node_sums(sum_by_leaf(leaf, tree.n_leaves, counted, data.weight))
 
+    def favoured(self, tree: Tree, problem: Problem, leaves: ClassLeaves) -> NDArray[np.int64]:
+        return self._sums(tree, problem, leaves)[tree.leaves].argmax(axis=1)
+
     def sklearn_tree(self, data: Any) -> SklearnTree:
         weight = data.weight
         if data.smoothed is not None:

@@ -15,6 +15,8 @@ def relative_gap(objective: float, lower_bound: float) -> float:
     gap = objective - lower_bound
     if gap == 0:
         return 0.0
+    if math.isinf(gap):
+        return math.inf
     return gap / abs(objective) if objective else math.inf
 
 
@@ -27,9 +29,9 @@ class SearchProgress:
     seconds : float
         Time since the start of the search.
     objective : float
-        Objective of the best tree so far.
+        Objective of the best tree so far; infinite while a teacher is fitted, before the search.
     lower_bound : float
-        No tree over the binary features is below this.
+        No tree over the binary features is below this; -inf while a teacher is fitted.
     n_nodes_explored : int
         Number of nodes visited so far.
     share : float or None

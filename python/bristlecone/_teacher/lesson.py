@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
 from bristlecone._log import log, warn
-from bristlecone._search.certificate import Teaching
+from bristlecone._search.certificate import Teaching, reporter
 from bristlecone._teacher.folds import MOST_FOLDS, folds_of
 from bristlecone._teacher.members import design_of, members_of
 from bristlecone._teacher.outcomes import Classes, Outcomes, Rates
@@ -36,6 +36,14 @@ _FEW = 5
 _AGREEMENT = 1e-5
 
 
+class _Clock(NamedTuple):
+    """When a lesson began, until when a model may take, and what is called in between."""
+
+    start: float
+    until: float
+    heard: Callable[..., object] | None
+
+
 class Lesson(NamedTuple):
     """Smoothed outcomes of the rows, and the record of how they were made."""
 
@@ -43,7 +51,9 @@ class Lesson(NamedTuple):
     record: Teaching
 
 
-def teach(estimator: Any, objective: Any, data: Any) -> tuple[Any, Teaching | None]:
+def teach(
+    estimator: Any, objective: Any, data: Any, callback: Callable[..., object] | None = None
+) -> tuple[Any, Teaching | None]:
     """The training rows with the smoothed outcomes that an estimator asks for, and their record."""
     teacher = getattr(estimator, "teacher", None)
     if teacher is None:
@@ -56,6 +66,7 @@ def teach(estimator: Any, objective: Any, data: Any) -> tuple[Any, Teaching | No
         seed=_seed(getattr(estimator, "random_state", None)),
         time_limit=getattr(estimator, "time_limit", None),
         verbose=estimator.verbose,
+        heard=reporter(callback),
     )
     return data._replace(smoothed=lesson.smoothed), lesson.record
 
@@ -114,6 +125,7 @@ def _taught(
     time_limit: float | None = None,
     members: tuple[str, ...] | None = None,
     verbose: Any = 0,
+    heard: Callable[..., object] | None = None,
 ) -> Lesson:
     """Cross-fit a teacher and mix its predictions with the outcomes.
 
@@ -132,6 +144,8 @@ def _taught(
     members : tuple of str, optional
         Models of "auto" that are used, when an earlier fit is repeated.
     verbose : int
+    heard : callable, optional
+        Called after every fit of a model, as during a search.
 
     Raises
     ------
@@ -160,7 +174,8 @@ def _taught(
         for name, model in models.items():
             begun = time.perf_counter()
             may_skip = bool(predictions) and members is None
-            found = _cross_fitted(outcomes, model, rows, fold, until if may_skip else np.inf)
+            clock = _Clock(start, until if may_skip else np.inf, heard)
+            found = _cross_fitted(outcomes, model, rows, fold, clock)
             if found is None:
                 log(verbose, "teacher: no time for %s", name)
                 continue
@@ -200,18 +215,20 @@ def _agree(one: Sequence[float], other: Sequence[float]) -> bool:
 
 
 def _cross_fitted(
-    outcomes: Outcomes, model: Any, X: Any, fold: NDArray[np.int64], until: float
+    outcomes: Outcomes, model: Any, X: Any, fold: NDArray[np.int64], clock: _Clock
 ) -> Floats | None:
     """Prediction of every row by a model fitted to the other folds; None without time for it."""
     predicted = outcomes.empty()
     n_folds = int(fold.max()) + 1
-    start = time.perf_counter()
+    begun = time.perf_counter()
     for k in range(n_folds):
         held = fold == k
         fitted = outcomes.fitted(model, X, ~held)
         predicted[held] = outcomes.predicted(fitted, X, held)
         now = time.perf_counter()
-        if now + (now - start) / (k + 1) * (n_folds - k - 1) > until:
+        if clock.heard is not None:
+            clock.heard(now - clock.start, np.inf, -np.inf, 0)
+        if now + (now - begun) / (k + 1) * (n_folds - k - 1) > clock.until:
             return None
     return predicted
 

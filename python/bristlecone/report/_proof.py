@@ -96,6 +96,8 @@ def headline(found: Certificate) -> str:
             f"splits, found on {found.structure.n_samples:,} rows: {first[:1].lower()}{first[1:]}"
         )
     over = f"among trees over these {len(found.binary_features)} binary features"
+    if found.teacher is not None:
+        over += f", for {found.teacher.outcomes}"
     if found.status == "optimal":
         return f"Optimal {over}."
     if found.status == "reference_optimal":
@@ -121,9 +123,10 @@ def proof(tree: FittedTree) -> Proof:
         pairs = zip(found.groups.groups.tolist(), found.groups.values.tolist(), strict=True)
         groups = [(str(name), number(value, 6)) for name, value in pairs]
     aim = found.aim[:1].upper() + found.aim[1:]
+    aim = f"Aim: {aim}" if aim.endswith(".") else f"Aim: {aim}."
     return Proof(
         headline=headline(found),
-        aim=f"Aim: {aim}." if not aim.endswith(".") else f"Aim: {aim}",
+        aim=aim if found.teacher is None else f"{aim} {found.teacher.sentences}",
         is_proven=found.status == "optimal",
         numbers=numbers,
         n_questions=len(found.binary_features),
