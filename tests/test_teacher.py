@@ -475,12 +475,17 @@ def test_the_command_line_takes_a_teacher(tmp_path: Any) -> None:
 
 
 def test_leaves_whose_label_the_teacher_would_change_are_named() -> None:
-    rows = np.repeat([[0.0], [1.0]], 100, axis=0)
+    first = np.repeat([0.0, 1.0], 100)
+    rows = np.column_stack(
+        [first, np.random.default_rng(0).integers(0, 2, (200, 6)) * first[:, None]]
+    )
+    rows[:100, 1:] = rows[100:, 1:]
     labels = np.array(["b"] * 55 + ["a"] * 45 + ["b"] * 100)
     tree = OptimalTreeClassifier(teacher=Shares(), teacher_weight=0.6, max_depth=1)
     found = tree.fit(rows, labels)
-    assert found.predict([[0.0]]).tolist() == ["b"]
-    assert ("smoothed outcomes favour", "a in leaf 2, whose rows favour b") in (
+    assert found.splits_ == {0: "x0 <= 0"}
+    assert found.predict(rows[:1]).tolist() == ["b"]
+    assert ("smoothed outcomes favour", "a in leaf 1, whose rows favour b") in (
         found.certificate_.notes
     )
 
