@@ -50,7 +50,7 @@ def save_model(
     ----------
     estimator : fitted tree
         Tree to save. The file contains no training rows. Its parameters are those of the fit, even
-        if they were changed since.
+        if they were changed since; a ``teacher`` of the user's own is None in the file.
     path : path
         File to write; an existing one is replaced.
     curve_points : int, optional
@@ -149,8 +149,14 @@ def dumps(estimator: Any, curve_points: int | None = None) -> str:
         raise TypeError(f"a {name} cannot be saved; only {known} can")
     leaves, certificate = estimator.leaves_, estimator.certificate_
     parameters = {
-        key: document.plain_parameter(key, value) for key, value in certificate.parameters.items()
+        key: document.plain_parameter(key, value)
+        for key, value in certificate.parameters.items()
+        if key != "teacher"
     }
+    if "teacher" in certificate.parameters:
+        # A file holds no model of other packages; the certificate keeps its text.
+        teacher = certificate.parameters["teacher"]
+        parameters["teacher"] = teacher if isinstance(teacher, str) else None
     if curve_points is not None:
         leaves, certificate = _thinned(leaves, certificate, curve_points)
     tree: Any = document.TreeRecord
