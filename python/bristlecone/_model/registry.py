@@ -148,15 +148,7 @@ def dumps(estimator: Any, curve_points: int | None = None) -> str:
             raise TypeError(f"a {name} cannot be saved; save its best_estimator_")
         raise TypeError(f"a {name} cannot be saved; only {known} can")
     leaves, certificate = estimator.leaves_, estimator.certificate_
-    parameters = {
-        key: document.plain_parameter(key, value)
-        for key, value in certificate.parameters.items()
-        if key != "teacher"
-    }
-    if "teacher" in certificate.parameters:
-        # A file holds no model of other packages; the certificate keeps its text.
-        teacher = certificate.parameters["teacher"]
-        parameters["teacher"] = teacher if isinstance(teacher, str) else None
+    parameters = {key: _plain_parameter(key, x) for key, x in certificate.parameters.items()}
     if curve_points is not None:
         leaves, certificate = _thinned(leaves, certificate, curve_points)
     tree: Any = document.TreeRecord
@@ -235,6 +227,13 @@ def _thinned(leaves: Any, certificate: Any, points: int) -> tuple[Any, Any]:
         facts={**certificate.facts, CURVE_ERROR: error},
         remarks=(*remarks, ("curves", text)),
     )
+
+
+def _plain_parameter(name: str, value: Any) -> Any:
+    if name == "teacher" and not isinstance(value, str):
+        # A file holds no model of another package; the certificate keeps its text.
+        return None
+    return document.plain_parameter(name, value)
 
 
 @cache
