@@ -9,7 +9,7 @@ import pytest
 from scipy.special import xlogy
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
-from tampering import changed, loaded, numbers
+from tampering import changed, numbers
 from trees_plainly import least_objective
 
 from bristlecone import (
@@ -35,7 +35,7 @@ RISK = X["b0"].to_numpy() + (X["b1"] & X["b2"]).to_numpy() + 0.4 * X["b3"].to_nu
 CLASS = np.digitize(RISK + 0.7 * RNG.normal(size=N), [0.4, 1.2])
 NUMBER = RISK + RNG.normal(size=N)
 COUNT, EXPOSURE = RNG.poisson(0.3 + RISK), RNG.integers(1, 5, N) / 2
-WEIGHT = RNG.integers(0, 4, N) / 2
+WEIGHT = RNG.integers(1, 4, N) / 2 * (np.arange(N) > 3)
 DIED, CENSORED = np.ceil(30 * RNG.exponential(size=N) / (0.5 + RISK)), RNG.uniform(5, 90, N)
 LIVED = np.empty(N, dtype=[("event", bool), ("time", float)])
 LIVED["event"], LIVED["time"] = DIED <= CENSORED, np.minimum(DIED, np.ceil(CENSORED))
@@ -132,7 +132,7 @@ def test_taught_trees_verify_and_their_bounds_are_proven_again(name):
     model, y, rows, _ = EVERY[name]
     parameters = model.get_params(deep=False) | {"teacher": "auto", "random_state": 3}
     if name != "greedy":
-        parameters["leaf_penalty"] = 0.01
+        parameters["leaf_penalty"] = 0.001
     tree = type(model)(**parameters).fit(X, y, sample_weight=WEIGHT, **rows)
     found = verify(tree, X, y, sample_weight=WEIGHT, **rows)
     assert found.ok, found
@@ -200,9 +200,11 @@ def test_no_other_tree_is_below_a_taught_optimum(name):
     assert table["difference"].min() >= -1e-9 * tree.objective_value_
     near = near_optimal_trees(tree, X, y, epsilon=0.0, **rows)
     np.testing.assert_allclose(near.objective_values, tree.objective_value_, rtol=1e-9)
-    more = near_optimal_trees(tree, X, y, epsilon=0.02 * tree.objective_value_, **rows)
+    more = near_optimal_trees(tree, X, y, epsilon=0.2 * tree.objective_value_, **rows)
     assert len(more) > len(near) and more.complete
-    assert verify(more[-1], X, y, **rows).ok
+    # Its certificate is that of the search that found all of them.
+    worst = max(more, key=lambda one: one.objective_value_)
+    assert failed(verify(worst, X, y, **rows)) == ["lower bound"]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -221,30 +223,38 @@ def test_stability_tells_of_the_real_outcomes(name):
         np.testing.assert_allclose(found.leaves["predicted"], expected)
 
 
-@pytest.mark.parametrize("name", ["likelihood", "balanced-accuracy", "costs", "poisson", "greedy"])
+@pytest.mark.parametrize("name", EVERY)
 def test_every_number_of_the_record_is_checked(name):
-    model, y, rows, _ = EVERY[name]
-    tree = type(model)(**model.get_params(deep=False) | {"teacher": "auto"}).fit(X, y, **rows)
+    tree, y, rows = fitted(name)
     text = dumps(tree)
+
+    def verified(changes):
+        model = loads(changed(text, changes)).set_params(teacher=EVERY[name][3])
+        return verify(model, X, y, **rows)
+
     places = dict(numbers(json.loads(text)["certificate"]["teacher"]))
     assert len(places) == 9
     for place, value in places.items():
-        new = value + 1 if isinstance(value, int) else value * (1 - 1e-4) - 1e-4
-        tampered = loaded(changed(text, {("certificate", "teacher", *place): new}))
-        if tampered is None:  # a weight or a moment that cannot be
+        new = value + 1 if isinstance(value, int) else value - 1e-3
+        found = verified({("certificate", "teacher", *place): new})
+        if place == ("training_loss",):
+            assert failed(found) == ["training loss"]
             continue
-        found = failed(verify(tampered, X, y, **rows))
-        assert found == (["training loss"] if place == ("training_loss",) else ["teacher"]), place
-    fewer = changed(text, {("certificate", "teacher", "members"): ["forest"]})
-    found = verify(loads(fewer), X, y, **rows)
-    assert failed(found) == ["teacher"]
-    assert "does not give the smoothed outcomes" in found["teacher"].reason
-    for check in ("objective value", "improvements", "lower bound"):
-        assert found[check].result == "not checked" and "teacher" in found[check].reason
-    unknown = changed(text, {("certificate", "teacher", "members"): ["oracle"]})
-    assert failed(verify(loads(unknown), X, y, **rows)) == ["teacher"]
-    share = changed(text, {("parameters", "teacher_weight"): 0.25})
-    assert failed(verify(loads(share), X, y, **rows)) == ["teacher"]
+        assert failed(found) == ["teacher"], place
+        assert "does not give the smoothed outcomes" in found["teacher"].reason
+        for check in ("objective value", "improvements", "lower bound"):
+            assert found[check].result == "not checked" and "teacher" in found[check].reason
+    for changes in ({"teacher_weight": 0.25}, {"random_state": 1}):
+        found = verified({("parameters", key): value for key, value in changes.items()})
+        assert failed(found) == ["teacher"]
+
+
+@pytest.mark.parametrize("members", [["forest"], ["oracle"], ["ridge", "forest", "oracle"]])
+def test_the_models_of_the_record_are_fitted_again(members):
+    tree, y, _ = fitted("squared-error", teacher="auto")
+    assert tree.certificate_.teacher.members == ("ridge", "forest", "boosting")
+    other = loads(changed(dumps(tree), {("certificate", "teacher", "members"): members}))
+    assert failed(verify(other, X, y)) == ["teacher"]
 
 
 def test_false_claims_over_smoothed_outcomes_are_found_out():
@@ -352,11 +362,6 @@ def test_reestimated_leaves_are_of_real_outcomes_and_come_back_from_files(name):
         assert found.ok, found
         assert found["objective value"].result == "passed"
         assert "teacher" not in [check.name for check in found.checks]
-    if name != "greedy":
-        near = near_optimal_trees(other, X[half], y[half], epsilon=0.0, **part)
-        assert near[0].certificate_.teacher is None and near[0].teacher is None
-        assert near[0].objective_value_ <= other.objective_value_ * (1 + 1e-9)
-        assert verify(near[0], X[half], y[half], **part).ok
 
 
 RECORD = ("certificate", "teacher")
@@ -371,7 +376,7 @@ RECORD = ("certificate", "teacher")
         ((*RECORD, "seed"), 0.5, r"^certificate\.teacher\.seed is float; expected int"),
         ((*RECORD, "members", 0), 3, r"^certificate\.teacher\.members\[0\] is int; expected str"),
         ((*RECORD, "members"), [], r"^certificate\.teacher\.members are the models of 'auto'"),
-        ((*RECORD, "moments"), [0.0], r"^certificate\.teacher\.moments has 1 entries"),
+        ((*RECORD, "moments"), [0.0], r"^certificate\.teacher\.moments has 1 numbers; expected 4"),
         ((*RECORD, "score"), None, r"^certificate\.teacher\.score is null; expected float"),
         ((*RECORD, "name"), "Ridge()", r"^certificate\.teacher\.name is 'Ridge\(\)', but"),
         (RECORD, None, r"^certificate\.teacher is missing, but parameters\.teacher is 'auto'"),
@@ -392,7 +397,7 @@ def test_tampered_records_are_refused_by_name(place, value, message):
 
 
 def test_a_record_of_a_class_without_teachers_is_refused():
-    taught, y, _ = fitted("likelihood")
+    taught = fitted("likelihood")[0]
     record = json.loads(dumps(taught))["certificate"]["teacher"]
     labels = (RISK > 0.9).astype(int)
     fair = FairTreeClassifier(fairness=DemographicParity(0.5), max_depth=1)

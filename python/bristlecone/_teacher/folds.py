@@ -25,8 +25,10 @@ def folds_of(
     dealt out in an order that follows from their values and the seed.
     """
     rounded = pd.DataFrame(np.round(columns, _DIGITS) + 0.0)
-    key = f"{seed % 10**16:016d}"
-    value = pd.util.hash_pandas_object(rounded, index=False, hash_key=key).to_numpy()
+    value = pd.util.hash_pandas_object(rounded, index=False).to_numpy()
+    # The key of these hashes is for texts alone: the seed is mixed in by hashing once more.
+    drawn = pd.util.hash_array(np.array([seed % 2**63], dtype=np.uint64))
+    value = pd.util.hash_array(value ^ drawn)
     # In the order of the strata, and within one of the hashes.
     order = np.lexsort((value, strata))
     value, stratum = value[order], strata[order]
