@@ -201,18 +201,20 @@ def _taught(
 
 
 def _moments(smoothed: Floats, weight: Floats | None) -> tuple[float, float, float, float]:
-    """Weighted mean and mean square of smoothed outcomes, the least and the greatest."""
+    """Weighted mean and root mean square of smoothed outcomes, the least and the greatest."""
     by_row = smoothed.reshape(len(smoothed), -1)
-    means = [float(np.average(x.mean(axis=1), weights=weight)) for x in (by_row, by_row**2)]
-    return means[0], means[1], float(by_row.min()), float(by_row.max())
+    low, high = float(by_row.min()), float(by_row.max())
+    # Squares of extreme costs are beyond the range of numbers.
+    size = max(abs(low), abs(high)) or 1.0
+    square = np.average(((by_row / size) ** 2).mean(axis=1), weights=weight)
+    mean = np.average(by_row.mean(axis=1), weights=weight)
+    return float(mean), size * float(np.sqrt(square)), low, high
 
 
 def _agree(one: Teaching, other: Teaching) -> bool:
     """Whether two records are of the same outcomes, but for the last digits of their numbers."""
-    size = max(map(abs, other.moments[2:]))
-    units = size, size**2, size, size
-    pairs = zip(one.moments, other.moments, units, strict=True)
-    off = [abs(a - b) / (unit or 1.0) for a, b, unit in pairs]
+    size = max(map(abs, other.moments[2:])) or 1.0
+    off = [abs(a - b) / size for a, b in zip(one.moments, other.moments, strict=True)]
     off.append(abs(one.score - other.score) / max(1.0, abs(other.score)))
     same = one.n_folds == other.n_folds and one.members == other.members
     return same and max(off) <= _AGREEMENT

@@ -27,9 +27,6 @@ _OUTCOMES = {
     "CostSensitiveTreeClassifier": "costs",
 }
 
-# Arguments of a fit that its outcomes do not depend on.
-_BESIDE = "reference_loss"
-
 # An objective may differ by so many times what the moments of its outcomes differ by.
 _PER_DRIFT = 10.0
 
@@ -57,12 +54,13 @@ def drift_of(tree: Any, rows: Rows, smoothed: Floats) -> float:
     """
     weight = rows.weight / rows.weight.sum()
     by_row = smoothed.reshape(len(weight), -1)
-    mean, square = (float(weight @ x.mean(axis=1)) for x in (by_row, by_row**2))
     low, high = float(by_row.min()), float(by_row.max())
     size = max(abs(low), abs(high)) or 1.0
+    scaled = by_row / size
+    root = size * float(np.sqrt(weight @ (scaled**2).mean(axis=1)))
+    moments = float(weight @ by_row.mean(axis=1)), root, low, high
     stated = tree.certificate_.teacher.moments
-    differ = np.abs(np.subtract((mean, square, low, high), stated))
-    return _PER_DRIFT * float((differ / (size, size**2, size, size)).max())
+    return _PER_DRIFT * float(np.abs(np.subtract(moments, stated)).max() / size)
 
 
 def check_teacher(
@@ -76,7 +74,7 @@ def check_teacher(
     except ValueError as error:
         checks.skip("teacher", known.name, str(error))
         return None
-    more = {name: value for name, value in given.items() if name != _BESIDE and value is not None}
+    more = {name: value for name, value in given.items() if value is not None}
     weight = more.pop("sample_weight", None)
     copy = type(tree)(**{**parameters, "teacher": teacher})
     try:

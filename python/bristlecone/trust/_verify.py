@@ -49,7 +49,7 @@ def verify(
     The code shares nothing with the search engine or the functions of the fit. Leaves of rows,
     sizes, curves, relative hazards, predictions, labels, means, limits and the objective are
     computed in plain NumPy from the definitions in ``docs/maths``. Only the code that reads data
-    frames and outcomes, and the definitions of the binary features, are shared.
+    frames and outcomes, that of teachers, and the definitions of the binary features are shared.
 
     If ``most_work`` allows, the lower bound is proven again by trying every possible tree.
     Otherwise it is "not checked", and the values of the certificate are shown.
