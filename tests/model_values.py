@@ -15,7 +15,7 @@ from bristlecone._leaves.smooth import SmoothLeaves
 from bristlecone._leaves.statistics import SurvivalRows, with_best_curves
 from bristlecone._leaves.survival import StepLeaves
 from bristlecone._model import document
-from bristlecone._search.certificate import Certificate, GroupValues
+from bristlecone._search.certificate import Certificate, GroupValues, Teaching
 from bristlecone._soft.models import MODELS, Sample
 from bristlecone._soft.tree import SoftTree
 from bristlecone._tree import Tree
@@ -53,6 +53,11 @@ def tree_of(encoder, features, data, **more):
     return Tree.grown(
         np.array(left), np.array(right), np.array(feature), features, data.weight, **more
     )
+
+
+def teaching(name, members=()):
+    moments = 0.5, np.float64(0.375), 0.0, 1.0
+    return Teaching(name, 0.5, np.int64(5), 3, members, -0.25, moments, np.float64(0.625))
 
 
 def certificate(parameters, n_samples, questions, **more):
@@ -165,12 +170,19 @@ def _by_label(make):
     features = encoder.transform(table)
     tree = tree_of(encoder, features, data)
     estimator, leaves, parameters = make(tree)
+    more = {}
+    if estimator == "OptimalTreeClassifier":
+        parameters = {**parameters, "teacher": "auto"}
+        more["teacher"] = teaching("auto", ("ridge", "forest"))
+    if estimator == "OptimalTreeRegressor":
+        parameters = {**parameters, "teacher": None}
+        more["teacher"] = teaching("Größe()")
     return (
         estimator,
         tree,
         leaves,
         encoder,
-        certificate(parameters, 80, question_names(encoder)),
+        certificate(parameters, 80, question_names(encoder), **more),
     ), features
 
 

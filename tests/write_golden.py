@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pandas as pd
+from sklearn.linear_model import PoissonRegressor, Ridge
 
 import bristlecone as bc
 from bristlecone._model.document import VERSION, Model
@@ -138,6 +139,17 @@ VARIANTS = {
         treatment=np.where(rng.random(N) < 0.5, "new", "old"),
         propensity=np.full(N, 0.5),
     ),
+    "OptimalSurvivalTree-taught": lambda: survival(teacher="auto").fit(X, Y),
+    "GreedySurvivalTree-taught": lambda: bc.GreedySurvivalTree(
+        teacher=PoissonRegressor(), teacher_weight=1.0, **TINY
+    ).fit(NUMBERS, Y),
+    "OptimalTreeClassifier-taught": lambda: labelled(["no", "yes"], teacher="auto"),
+    "CostSensitiveTreeClassifier-taught": lambda: bc.CostSensitiveTreeClassifier(
+        teacher="auto", random_state=7, **TINY
+    ).fit(X, CODE),
+    "OptimalTreeRegressor-taught": lambda: bc.OptimalTreeRegressor(
+        teacher=Ridge(), leaf_penalty=0.01, **TINY
+    ).fit(NUMBERS, AMOUNT),
     "OptimalTreeRegressor-means": lambda: bc.OptimalTreeRegressor(**TINY).fit(X, AMOUNT),
     "OptimalTreeRegressor-shrunk": lambda: bc.OptimalTreeRegressor(shrinkage=4.0, **TINY).fit(
         X, AMOUNT

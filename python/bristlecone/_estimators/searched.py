@@ -20,7 +20,7 @@ from bristlecone._objectives.base import Objective
 from bristlecone._search.certificate import TracePoint
 from bristlecone._search.engine import Problem
 from bristlecone._search.progress import SearchCost
-from bristlecone._teacher.lesson import teach, teach_again
+from bristlecone._teacher.lesson import teach, teach_again, teacher_of
 from bristlecone.exceptions import InfeasibleError
 
 __all__ = ["Again", "Callback", "SearchedTree", "again"]
@@ -261,6 +261,8 @@ def again(tree: SearchedTree, X: Any, y: Any, sample_weight: Any = None, **data:
     """
     tree._check_fitted()
     copy = clone(tree).set_params(**tree.certificate_.parameters)
+    if tree.certificate_.teacher is not None:
+        copy.set_params(teacher=teacher_of(tree))
     copy._check_parameters()
     start = time.perf_counter()
     search, rows = copy._search(), copy._training_data(X, y, sample_weight, **data)

@@ -297,6 +297,7 @@ class CertificateRecord(Record, frozen=True):
             groups = None if self.groups is None else self.groups.value()
         with within("teacher"):
             teacher = None if self.teacher is None else self.teacher.value()
+        _check_teacher(teacher, parameters)
         found = Certificate(
             **asdict(self)
             | {
@@ -334,6 +335,24 @@ class CertificateRecord(Record, frozen=True):
         if found.is_searched and found.trace and len(found.trace[0]) != 3:
             raise ModelFormatError("trace is not 3 numbers per point")
         return found
+
+
+def _check_teacher(teacher: Teaching | None, parameters: dict[str, Any]) -> None:
+    """Raise ModelFormatError where the record of a teacher contradicts the parameters."""
+    given = parameters.get("teacher")
+    if teacher is None:
+        if given is not None:
+            raise ModelFormatError(f"teacher is missing, but parameters.teacher is {given!r}")
+        return
+    if "teacher" not in parameters:
+        raise ModelFormatError("teacher is of an estimator that has no such parameter")
+    automatic = teacher.name == "auto"
+    if automatic != (given == "auto"):
+        raise ModelFormatError(
+            f"teacher.name is {teacher.name!r}, but parameters.teacher {given!r}"
+        )
+    if automatic != bool(teacher.members):
+        raise ModelFormatError("teacher.members are the models of 'auto', and of no other")
 
 
 def _point(point: list[float | None]) -> tuple[float, ...]:

@@ -50,7 +50,7 @@ def save_model(
     ----------
     estimator : fitted tree
         Tree to save. The file contains no training rows. Its parameters are those of the fit, even
-        if they were changed since.
+        if they were changed since; a ``teacher`` of the user's own is None in the file.
     path : path
         File to write; an existing one is replaced.
     curve_points : int, optional
@@ -148,9 +148,7 @@ def dumps(estimator: Any, curve_points: int | None = None) -> str:
             raise TypeError(f"a {name} cannot be saved; save its best_estimator_")
         raise TypeError(f"a {name} cannot be saved; only {known} can")
     leaves, certificate = estimator.leaves_, estimator.certificate_
-    parameters = {
-        key: document.plain_parameter(key, value) for key, value in certificate.parameters.items()
-    }
+    parameters = {key: _plain_parameter(key, x) for key, x in certificate.parameters.items()}
     if curve_points is not None:
         leaves, certificate = _thinned(leaves, certificate, curve_points)
     tree: Any = document.TreeRecord
@@ -229,6 +227,13 @@ def _thinned(leaves: Any, certificate: Any, points: int) -> tuple[Any, Any]:
         facts={**certificate.facts, CURVE_ERROR: error},
         remarks=(*remarks, ("curves", text)),
     )
+
+
+def _plain_parameter(name: str, value: Any) -> Any:
+    if name == "teacher" and not isinstance(value, str):
+        # A file holds no model of another package; the certificate keeps its text.
+        return None
+    return document.plain_parameter(name, value)
 
 
 @cache

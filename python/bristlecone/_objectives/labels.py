@@ -125,8 +125,11 @@ class LabelSums(ClassObjective):
             return Task(self.name, {"shares": data.smoothed, "weight": data.weight})
         # Expected errors: the cost of a label is the share of the other classes.
         counted = data.smoothed * self._class_scale(data)
-        costs = counted.sum(axis=1, keepdims=True) - counted
-        return Task("label-costs", {"costs": np.maximum(costs, 0.0), "weight": data.weight})
+        # Nothing is subtracted, so that shares that are almost 1 leave exact costs.
+        below, above = np.zeros_like(counted), np.zeros_like(counted)
+        below[:, 1:] = counted[:, :-1].cumsum(axis=1)
+        above[:, :-1] = counted[:, :0:-1].cumsum(axis=1)[:, ::-1]
+        return Task("label-costs", {"costs": below + above, "weight": data.weight})
 
     def _class_scale(self, data: Any) -> Floats:
         """What a row of every class counts, shape (n_classes,)."""
@@ -168,7 +171,10 @@ class LabelSums(ClassObjective):
     def losses(self, tree: Tree, problem: Problem, leaves: ClassLeaves) -> Floats | None:
         values = self._sums(tree, problem, leaves)
         if self.name in ("accuracy", "balanced-accuracy"):
-            return (values.sum(axis=1) - values.max(axis=1)) / values[0].sum()
+            # Smoothed classes weigh as much as the real ones altogether, but not each of them.
+            taught = problem.data.smoothed is not None
+            whole = tree.weighted_n_node_samples[0] if taught else values[0].sum()
+            return (values.sum(axis=1) - values.max(axis=1)) / whole
         total = values.sum(axis=1, keepdims=True)
         share = values / total
         impure = values * (1 - share) if self.name == "gini" else -xlogy(values, share)

@@ -99,7 +99,7 @@ class Teaching:
     score : float
         Share of the deviance of the real outcomes that the cross-fitted predictions explain.
     moments : tuple of 4 floats
-        Weighted mean and mean square of the smoothed outcomes, the least and the greatest.
+        Weighted mean and root mean square of the smoothed outcomes, the least and the greatest.
     training_loss : float
         Loss of the tree on the real outcomes, without penalties.
     """

@@ -18,11 +18,12 @@ _DIGITS = 9
 
 def folds_of(
     columns: NDArray[np.float64], strata: NDArray[np.int64], seed: int
-) -> NDArray[np.int64]:
-    """Fold of every row, shape (n,); at most ``MOST_FOLDS``, and each stratum is spread over all.
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Fold of every row, and an order of the rows, each of shape (n,).
 
-    Rows are equal where all ``columns`` are, shape (n, k). The different rows of each stratum are
-    dealt out in an order that follows from their values and the seed.
+    There are at most ``MOST_FOLDS`` folds, and each stratum is spread over all. Rows are equal
+    where all ``columns`` are, shape (n, k). The different rows of each stratum are dealt out in an
+    order that follows from their values and the seed, not from how the rows are ordered.
     """
     # Zero has one sign, and the seed is a column that all rows share.
     rounded = pd.DataFrame(np.round(columns, _DIGITS) + 0.0).assign(seed=seed)
@@ -35,4 +36,4 @@ def folds_of(
     different = np.cumsum(first) - 1
     fold = np.empty(len(value), dtype=np.int64)
     fold[order] = different % MOST_FOLDS
-    return fold
+    return fold, order

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +20,7 @@ from bristlecone._teacher.members import design_of, members_of
 from bristlecone._teacher.outcomes import Classes, Outcomes, Rates
 from bristlecone.exceptions import InvalidParameterError, SmallSampleWarning
 
-__all__ = ["teach", "teach_again"]
+__all__ = ["teach", "teach_again", "teacher_of"]
 
 Floats = NDArray[np.float64]
 
@@ -71,34 +71,48 @@ def teach(
     return data._replace(smoothed=lesson.smoothed), lesson.record
 
 
+def teacher_of(tree: Any) -> Any:
+    """The teacher of a fitted tree; None for a tree without one, and for leaves of other rows.
+
+    Raises
+    ------
+    ValueError
+        If the tree comes from a file, which holds no teacher, and has been given none since.
+    """
+    found = tree.certificate_
+    if found.teacher is None or found.status == "reestimated":
+        return None
+    teacher = found.parameters["teacher"]
+    teacher = tree.teacher if teacher is None else teacher
+    if teacher is None:
+        raise ValueError(
+            f"the teacher of this tree, {found.teacher.name}, is not in its file; set it with "
+            "set_params(teacher=...)"
+        )
+    return teacher
+
+
 def teach_again(tree: Any, objective: Any, data: Any) -> tuple[Any, Teaching | None]:
     """The rows of a fitted tree with its smoothed outcomes: its teacher is fitted again.
 
     Raises
     ------
     ValueError
-        If the tree comes from a file, which holds no teacher, and has been given none since; or if
-        the outcomes are not those of the fit.
+        As ``teacher_of``, and if the outcomes are not those of the fit.
     """
-    known = tree.certificate_.teacher
-    if known is None:
-        return data, None
-    teacher = tree.certificate_.parameters["teacher"]
-    teacher = tree.teacher if teacher is None else teacher
+    teacher = teacher_of(tree)
     if teacher is None:
-        raise ValueError(
-            f"the teacher of this tree, {known.name}, is not in its file; set it with "
-            "set_params(teacher=...)"
-        )
+        return data, None
+    known: Teaching = tree.certificate_.teacher
     lesson = _taught(
         teacher,
         known.weight,
         objective.outcomes(data),
         data.X,
         seed=known.seed,
-        members=known.members,
+        known=known,
     )
-    if not _agree(lesson.record.moments, known.moments) or lesson.record.n_folds != known.n_folds:
+    if not _agree(lesson.record, known):
         raise ValueError(
             "the teacher, fitted again, does not give the smoothed outcomes of the fit: it is "
             "another one, or not deterministic, or X and y are not the rows of the fit"
@@ -123,7 +137,7 @@ def _taught(
     *,
     seed: int,
     time_limit: float | None = None,
-    members: tuple[str, ...] | None = None,
+    known: Teaching | None = None,
     verbose: Any = 0,
     heard: Callable[..., object] | None = None,
 ) -> Lesson:
@@ -141,8 +155,8 @@ def _taught(
     time_limit : float, optional
         Seconds of the whole fit. Models beyond the first that would take more than half of them
         are left out.
-    members : tuple of str, optional
-        Models of "auto" that are used, when an earlier fit is repeated.
+    known : Teaching, optional
+        Record of an earlier fit that is repeated: with the same models, and without its warnings.
     verbose : int
     heard : callable, optional
         Called after every fit of a model, as during a search.
@@ -156,14 +170,16 @@ def _taught(
     start = time.perf_counter()
     automatic = isinstance(teacher, str)
     design = design_of(X, outcomes.weight)
-    fold = folds_of(np.hstack([design, outcomes.columns]), outcomes.strata, seed)
-    _check_folds(outcomes, fold)
+    fold, order = folds_of(np.hstack([design, outcomes.columns]), outcomes.strata, seed)
+    _check_folds(outcomes, fold, warns=known is None)
     until = np.inf if time_limit is None else start + _SHARE_OF_TIME * time_limit
     models: dict[str, Any] = {"teacher": teacher}
     if automatic:
         models = members_of(outcomes, design, seed)
-        if members is not None:
-            models = {name: models[name] for name in members}
+        if known is not None and known.members:
+            models = {name: model for name, model in models.items() if name in known.members}
+        if not models:
+            raise ValueError("the teacher has none of the models that its record names")
     else:
         outcomes.check_teacher(teacher)
     rows = design if automatic else X
@@ -173,9 +189,9 @@ def _taught(
             warnings.simplefilter("ignore", ConvergenceWarning)
         for name, model in models.items():
             begun = time.perf_counter()
-            may_skip = bool(predictions) and members is None
+            may_skip = bool(predictions) and known is None
             clock = _Clock(start, until if may_skip else np.inf, heard)
-            found = _cross_fitted(outcomes, model, rows, fold, clock)
+            found = _cross_fitted(outcomes, model, rows, fold, order, clock)
             if found is None:
                 log(verbose, "teacher: no time for %s", name)
                 continue
@@ -201,29 +217,44 @@ def _taught(
 
 
 def _moments(smoothed: Floats, weight: Floats | None) -> tuple[float, float, float, float]:
-    """Weighted mean and mean square of smoothed outcomes, the least and the greatest."""
+    """Weighted mean and root mean square of smoothed outcomes, the least and the greatest."""
     by_row = smoothed.reshape(len(smoothed), -1)
-    means = [float(np.average(x.mean(axis=1), weights=weight)) for x in (by_row, by_row**2)]
-    return means[0], means[1], float(by_row.min()), float(by_row.max())
+    low, high = float(by_row.min()), float(by_row.max())
+    # Squares of extreme costs are beyond the range of numbers.
+    size = max(abs(low), abs(high)) or 1.0
+    square = np.average(((by_row / size) ** 2).mean(axis=1), weights=weight)
+    mean = np.average(by_row.mean(axis=1), weights=weight)
+    return float(mean), size * float(np.sqrt(square)), low, high
 
 
-def _agree(one: Sequence[float], other: Sequence[float]) -> bool:
-    """Whether two moments are the same but for the last digits."""
-    size = max(map(abs, other[2:]))
-    allowed = [_AGREEMENT * size, _AGREEMENT * size**2, _AGREEMENT * size, _AGREEMENT * size]
-    return all(abs(a - b) <= off for a, b, off in zip(one, other, allowed, strict=True))
+def _agree(one: Teaching, other: Teaching) -> bool:
+    """Whether two records are of the same outcomes, but for the last digits of their numbers."""
+    size = max(map(abs, other.moments[2:])) or 1.0
+    off = [abs(a - b) / size for a, b in zip(one.moments, other.moments, strict=True)]
+    off.append(abs(one.score - other.score) / max(1.0, abs(other.score)))
+    same = one.n_folds == other.n_folds and one.members == other.members
+    return same and max(off) <= _AGREEMENT
 
 
 def _cross_fitted(
-    outcomes: Outcomes, model: Any, X: Any, fold: NDArray[np.int64], clock: _Clock
+    outcomes: Outcomes,
+    model: Any,
+    X: Any,
+    fold: NDArray[np.int64],
+    order: NDArray[np.int64],
+    clock: _Clock,
 ) -> Floats | None:
-    """Prediction of every row by a model fitted to the other folds; None without time for it."""
+    """Prediction of every row by a model fitted to the other folds; None without time for it.
+
+    Models that draw rows by their places get those of an array in this ``order``.
+    """
     predicted = outcomes.empty()
     n_folds = int(fold.max()) + 1
     begun = time.perf_counter()
     for k in range(n_folds):
         held = fold == k
-        fitted = outcomes.fitted(model, X, ~held)
+        others = order[~held[order]] if isinstance(X, np.ndarray) else ~held
+        fitted = outcomes.fitted(model, X, others)
         predicted[held] = outcomes.predicted(fitted, X, held)
         now = time.perf_counter()
         if clock.heard is not None:
@@ -233,7 +264,7 @@ def _cross_fitted(
     return predicted
 
 
-def _check_folds(outcomes: Outcomes, fold: NDArray[np.int64]) -> None:
+def _check_folds(outcomes: Outcomes, fold: NDArray[np.int64], *, warns: bool) -> None:
     """Raise ValueError where folds cannot be predicted from the others, warn where hardly."""
     if fold.max() < 1:
         raise ValueError("a teacher needs at least two different rows")
@@ -252,7 +283,7 @@ def _check_folds(outcomes: Outcomes, fold: NDArray[np.int64]) -> None:
         least, what = sizes[sizes > 0].min() / MOST_FOLDS, "rows of a class"
     else:
         least, what = len(fold) / MOST_FOLDS, "rows"
-    if least < _FEW:
+    if warns and least < _FEW:
         warn(
             f"a fold of the teacher has fewer than {_FEW} {what}: its predictions are hardly more "
             "than noise; with so few rows use teacher=None",

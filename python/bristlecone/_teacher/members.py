@@ -23,7 +23,7 @@ __all__ = ["design_of", "members_of"]
 Floats = NDArray[np.float64]
 
 # Ridge: the prior on a slope per standard deviation of a column has this variance.
-_SLOPE_VARIANCE = 0.1
+_SLOPE_VARIANCE = 0.03
 
 # Rows that a tree of the forest is grown from at most, and its least leaf.
 _MOST_ROWS, _LEAST_LEAF = 4000, 10

@@ -87,8 +87,8 @@ class Outcomes(ABC):
                     f"{teacher!r}"
                 )
 
-    def fitted(self, model: Any, X: Any, rows: NDArray[np.bool_]) -> Any:
-        """A clone of the model, fitted to some rows."""
+    def fitted(self, model: Any, X: Any, rows: NDArray[Any]) -> Any:
+        """A clone of the model, fitted to some rows: a mask, or places where ``X`` is an array."""
         model, more = clone(model), {}
         if self.importance is not None:
             parameter = _weight_parameter(model)
@@ -200,15 +200,22 @@ class Rates(Outcomes):
         return self._scaled(self._regressed(logs))
 
     def _regressed(self, columns: Floats) -> Floats:
-        """Fitted rates of an almost unpenalised Poisson regression on these columns."""
+        """Fitted rates of a Poisson regression on these columns, with slopes of at least zero."""
         importance = self.importance
         spread = columns.std(axis=0)
         columns = (columns - columns.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-        events = float(importance @ self.target)
-        # A standard normal prior on the slopes.
-        model = PoissonRegressor(alpha=1.0 / max(events, 1.0), solver="newton-cholesky")
         target = self.target / np.average(self.target, weights=importance)
-        return np.asarray(model.fit(columns, target, sample_weight=importance).predict(columns))
+        # A standard normal prior on the slopes.
+        events = float(importance @ self.target)
+        model = PoissonRegressor(alpha=1.0 / max(events, 1.0), solver="newton-cholesky")
+        kept = np.arange(columns.shape[1])
+        while kept.size:
+            model.fit(columns[:, kept], target, sample_weight=importance)
+            if (model.coef_ >= 0).all():
+                return np.asarray(model.predict(columns[:, kept]))
+            # A rate that falls where a model says that it rises is noise of that model.
+            kept = kept[model.coef_ >= 0]
+        return np.ones(len(columns))
 
     def mixed(self, predicted: Floats, share: float) -> Floats:
         return (1.0 - share) * self.events + share * predicted * self.exposure
@@ -239,7 +246,7 @@ class Survivals(Rates):
         if not hasattr(teacher, "predict_partial_hazard"):
             super().check_teacher(teacher)
 
-    def fitted(self, model: Any, X: Any, rows: NDArray[np.bool_]) -> Any:
+    def fitted(self, model: Any, X: Any, rows: NDArray[Any]) -> Any:
         if _is_regressor(model):
             return super().fitted(model, X, rows)
         if hasattr(model, "predict_partial_hazard"):
@@ -254,7 +261,7 @@ class Survivals(Rates):
             more[parameter] = self.weight[rows]
         return model.fit(take_rows(X, rows), self.y[rows], **more)
 
-    def _fitted_to_columns(self, model: Any, X: Any, rows: NDArray[np.bool_]) -> Any:
+    def _fitted_to_columns(self, model: Any, X: Any, rows: NDArray[Any]) -> Any:
         """A model of lifelines, which takes outcomes and weights as columns of a data frame."""
         frame = pd.DataFrame(take_rows(X, rows)).reset_index(drop=True)
         frame.columns = frame.columns.map(str)
@@ -288,11 +295,7 @@ class Survivals(Rates):
 
     def _calibrated(self, score: Floats) -> Floats:
         """Rates that rise with the score, by a Poisson regression of two parameters."""
-        importance, target = self.importance, self.target
-        rates = self._regressed(score[:, None])
-        middle = np.average(score, weights=importance)
-        rises = importance @ ((score - middle) * (target - np.average(target, weights=importance)))
-        return self._scaled(rates) if rises > 0 else self.constant()
+        return self._scaled(self._regressed(score[:, None]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,6 +24,10 @@ def alternatives(tree: Any, X: Any, y: Any, sample_weight: Any = None, **data: A
     difference to the tree's own objective shows how firm the split is. If many binary features
     reach nearly the same objective, another sample may well lead to another split.
 
+    The teacher of a tree is fitted again, from its parameters and its seed, and all objectives are
+    those of the smoothed outcomes. For a tree from a file with a teacher of the user's own, call
+    ``set_params(teacher=...)`` first.
+
     Parameters
     ----------
     tree : fitted tree
@@ -46,7 +50,7 @@ def alternatives(tree: Any, X: Any, y: Any, sample_weight: Any = None, **data: A
     TypeError
         If the tree was not found by search, or its objective is not supported.
     ValueError
-        If the rows are not those of the fit.
+        If the rows are not those of the fit, or its teacher is unknown.
     NotFittedError, InfeasibleError
         If there is no tree.
     CertificateError
@@ -91,7 +95,9 @@ def alternatives(tree: Any, X: Any, y: Any, sample_weight: Any = None, **data: A
     reaches = tree.tree_.decision_path(problem.features).tocsc()
     names = tree.certificate_.binary_features
     own, splits = tree.objective_value_, tree.splits_
-    off = slack_of(tree, X, y, sample_weight=sample_weight, **data)
+    off = slack_of(
+        tree, X, y, getattr(problem.data, "smoothed", None), sample_weight=sample_weight, **data
+    )
     for at in np.unique(node).tolist():
         here = node == at
         members = reaches.indices[slice(*reaches.indptr[at : at + 2])]

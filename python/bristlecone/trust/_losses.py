@@ -32,12 +32,16 @@ class _Classes(Statement):
     is_concave = True
 
     def __init__(self, rows: Rows, name: str) -> None:
-        self.columns, self.name = _by_class(rows), name
+        real = _by_class(rows)
+        self.columns, self.name = real, name
+        if "shares" in rows.facts:
+            weight = Column.of(rows.weight)
+            self.columns = [weight * Column.of(share) for share in rows.facts["shares"].T]
         self.unit: list[Fraction] | None = None
-        self.total = sum((column.sum() for column in self.columns), Fraction(0))
+        self.total = sum((column.sum() for column in real), Fraction(0))
         if name == "balanced-accuracy":
-            self.unit = [1 / column.sum() for column in self.columns]
-            self.total = Fraction(len(self.columns))
+            self.unit = [1 / column.sum() for column in real]
+            self.total = Fraction(len(real))
 
     def _shares(self, sums: Any) -> Any:
         if self.unit is None:
@@ -283,7 +287,7 @@ class _Own(Statement):
 
 
 def _by_class(rows: Rows, n_classes: int | None = None) -> list[Column]:
-    """Weight of each class."""
+    """Weight of each class; the real ones, also where a teacher has smoothed them."""
     codes, weight = rows.facts["labels"], Column.of(rows.weight)
     n_classes = len(rows.facts["classes"]) if n_classes is None else n_classes
     return [weight.where(codes == k) for k in range(n_classes)]

@@ -121,7 +121,9 @@ def near_optimal_trees(
 ) -> NearOptimalTrees:
     """Find all trees whose objective is within ε of the optimum.
 
-    The trees are built from the binary features of the fitted tree.
+    The trees are built from the binary features of the fitted tree. Its teacher is fitted again,
+    from its parameters and its seed, and all objectives are those of the smoothed outcomes. For a
+    tree from a file with a teacher of the user's own, call ``set_params(teacher=...)`` first.
 
     Parameters
     ----------
@@ -147,7 +149,7 @@ def near_optimal_trees(
     TypeError
         If the tree was not found by search, or its objective is not supported.
     ValueError
-        If ``epsilon`` is negative, or the rows are not those of the fit.
+        If ``epsilon`` is negative, the rows are not those of the fit, or its teacher is unknown.
     NotFittedError, InfeasibleError
         If there is no tree.
     CertificateError
@@ -191,7 +193,9 @@ def near_optimal_trees(
     found, complete = near_optimal(**search.limits.settings(problem, **options))
     proved = found[0].status == "optimal"
     best = search_data.tree(found[0], problem, start).certificate_
-    off = slack_of(tree, X, y, sample_weight=sample_weight, **data)
+    off = slack_of(
+        tree, X, y, getattr(problem.data, "smoothed", None), sample_weight=sample_weight, **data
+    )
     if proved and not complete:
         # Of the trees that were found the first has the fewest leaves; the trace ends at the best.
         reached = found[0].trace[-1][1]

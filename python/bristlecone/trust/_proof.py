@@ -16,12 +16,32 @@ from bristlecone.trust._losses import statement_of
 from bristlecone.trust._optimality import RELATIVE, is_optimal, tolerance
 from bristlecone.trust._rows import Rows, reached_nodes, read_rows
 from bristlecone.trust._statement import Statement
+from bristlecone.trust._teacher import drift_of, with_smoothed
 
-__all__ = ["Value", "check_objective", "check_proof", "slack_of"]
+__all__ = [
+    "Value",
+    "check_improvements",
+    "check_labels",
+    "check_objective",
+    "check_proof",
+    "check_training_loss",
+    "slack_of",
+]
 
 
 class Value:
     """The objective of a tree by its rows.
+
+    Parameters
+    ----------
+    tree : fitted tree
+    statement : Statement
+    reached : array of bool, shape (n, n_nodes)
+        Rows of every node.
+    drift : float, optional
+        For outcomes smoothed by a teacher: the share by which the objective may differ, because
+        they were computed again. Every leaf then takes its best label by these outcomes, whatever
+        it gives by the real ones.
 
     Attributes
     ----------
@@ -32,14 +52,22 @@ class Value:
     terms : float
         Mean absolute term, to which "optimal" is relative.
     doubt : float
-        Largest error that the user's own task may make because sums are rounded.
+        Largest error because sums of the user's own task, or smoothed outcomes, are rounded.
     """
 
-    def __init__(self, tree: Any, statement: Statement, reached: NDArray[np.bool_]) -> None:
+    def __init__(
+        self,
+        tree: Any,
+        statement: Statement,
+        reached: NDArray[np.bool_],
+        drift: float | None = None,
+    ) -> None:
         nodes = tree.tree_
         self.sums = statement.sums(reached.T)
         self.candidates = statement.candidates(self.sums)
         self.label = _labels(tree, self.candidates)
+        if drift is not None:
+            self.label = self.candidates[nodes.leaves, :, 0].argmin(axis=1)
         leaf = nodes.leaves, self.label
         self.costs = self.candidates[leaf].sum(axis=0)
         asked = _split_costs(tree, statement, self.sums)
@@ -55,6 +83,7 @@ class Value:
         else:
             self.terms = abs(float(self.objective))
         self.doubt = statement.doubt(self.sums[nodes.leaves]) / float(statement.total)
+        self.doubt += (drift or 0.0) * abs(self.terms)
 
     def value(self, statement: Statement, allowed: float) -> Any:
         """Objective; infinite where a limit is exceeded by more than ``allowed``."""
@@ -62,26 +91,42 @@ class Value:
         return own + (self.penalty if isinstance(own, Fraction) else float(self.penalty))
 
 
-def slack_of(tree: Any, X: Any, y: Any, **given: Any) -> float:
-    """Largest difference between objectives of a fitted tree's problem that counts as none."""
-    rows = read_rows(tree, X, y, given)
+def slack_of(
+    tree: Any, X: Any, y: Any, smoothed: NDArray[np.float64] | None, **given: Any
+) -> float:
+    """Largest difference between objectives of a fitted tree's problem that counts as none.
+
+    ``smoothed`` are the outcomes that the search is for, where a teacher has smoothed them.
+    """
+    rows, drift = read_rows(tree, X, y, given), None
+    if smoothed is not None:
+        drift = drift_of(tree, rows, smoothed)
+        rows = with_smoothed(tree, rows, smoothed)
     statement = statement_of(tree, rows)
     assert statement is not None
     with np.errstate(all="ignore"):
-        own = Value(tree, statement, reached_nodes(tree, rows.answers))
+        own = Value(tree, statement, reached_nodes(tree, rows.answers), drift)
     return tolerance(own.terms) + own.doubt
 
 
-def check_objective(
-    tree: Any, statement: Statement, reached: NDArray[np.bool_], checks: Checks
-) -> Value:
-    """Objective, labels, limits that labels or curves keep, and improvements of the splits."""
-    nodes, found = tree.tree_, tree.certificate_
-    own = Value(tree, statement, reached)
+def check_objective(tree: Any, own: Value, checks: Checks) -> None:
+    """The objective value."""
+    found = tree.certificate_
     off = abs(Fraction(found.objective_value) - Fraction(own.objective))
     same = off <= tolerance(own.terms) + own.doubt
     checks.holds("objective value", same, float(own.objective), found.objective_value)
-    candidates = own.candidates
+
+
+def check_training_loss(tree: Any, real: Value, checks: Checks) -> None:
+    """Loss of a taught tree on the real outcomes."""
+    stated, loss = tree.certificate_.teacher.training_loss, real.objective - real.penalty
+    same = abs(Fraction(stated) - Fraction(loss)) <= tolerance(real.terms)
+    checks.holds("training loss", same, float(loss), stated)
+
+
+def check_labels(tree: Any, statement: Statement, own: Value, checks: Checks) -> None:
+    """Labels of the leaves, and limits that labels or curves keep."""
+    nodes, found, candidates = tree.tree_, tree.certificate_, own.candidates
     # Labels under a limit on groups stay those of the search.
     kept = found.status == "reestimated" and type(tree).__name__ == "FairTreeClassifier"
     if statement.is_scalar and candidates.shape[1] > 1 and not kept:
@@ -99,14 +144,13 @@ def check_objective(
         kept = math.isfinite(own.value(statement, statement.room[0]))
         totals = ", ".join(f"{float(cost):.6g}" for cost in own.costs[1:].tolist())
         checks.holds("limits of the objective", kept, "kept", f"totals {totals}")
-    if nodes.n_leaves > 1:
-        _check_improvements(tree, statement, own, checks)
-    return own
 
 
-def _check_improvements(tree: Any, statement: Statement, own: Value, checks: Checks) -> None:
+def check_improvements(tree: Any, statement: Statement, own: Value, checks: Checks) -> None:
     """By how much each split reduces the loss of its node."""
     nodes = tree.tree_
+    if nodes.n_leaves == 1:
+        return
     expected, terms = np.zeros(nodes.node_count), np.zeros(nodes.node_count)
     losses = own.candidates[:, :, 0].min(axis=1) * (
         float(statement.factor / statement.total)

@@ -99,6 +99,11 @@ def stability(
     Each resample draws as many rows as there are, with replacement. The binary features stay
     those of the fit, which makes splits of different trees comparable.
 
+    The teacher of a tree is fitted again, from its parameters and its seed, but only to all rows:
+    resamples draw from the smoothed outcomes of the fit. Leaves, predictions and scores of all
+    trees come from the real outcomes. For a tree from a file with a teacher of the user's own, call
+    ``set_params(teacher=...)`` first.
+
     Parameters
     ----------
     tree : fitted tree
@@ -120,7 +125,7 @@ def stability(
     TypeError
         If the tree was not found by search.
     ValueError
-        If the rows are not those of the fit.
+        If the rows are not those of the fit, or its teacher is unknown.
     NotFittedError, InfeasibleError
         If there is no tree.
 

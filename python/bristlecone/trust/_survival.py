@@ -90,8 +90,10 @@ class Counted(Statement):
 class _Likelihood(Counted):
     """Loss of proportional hazards, with the prior."""
 
-    def __init__(self, lives: Lifetimes, prior: float) -> None:
-        events = Column.of(lives.event.astype(np.float64))
+    def __init__(self, rows: Rows, prior: float) -> None:
+        lives = lifetimes(rows)
+        # Hazards are always those of the real events.
+        events = Column.of(rows.facts.get("smoothed", lives.event))
         super().__init__(events, exact_hazards(lives), Column.of(lives.weight), prior)
         self.lives = lives
 
@@ -205,7 +207,7 @@ class _FairSurvival(Statement):
 
 def likelihood(rows: Rows, prior: Any) -> Statement:
     """Objective by likelihood."""
-    return _Likelihood(lifetimes(rows), prior_of(prior))
+    return _Likelihood(rows, prior_of(prior))
 
 
 def lifetimes(rows: Rows) -> Lifetimes:
@@ -263,7 +265,7 @@ def survival(parameters: Mapping[str, Any], rows: Rows) -> Statement:
     likelihood = parameters["objective"] == "likelihood"
     curve = parameters["leaf_curve"]
     if likelihood:
-        inner: Statement = _Likelihood(lives, prior_of(parameters["prior"]))
+        inner: Statement = _Likelihood(rows, prior_of(parameters["prior"]))
     else:
         inner = _Brier(lives, "kaplan-meier" if curve == "auto" else curve)
     fairness = parameters["fairness"]

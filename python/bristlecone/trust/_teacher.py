@@ -1,0 +1,94 @@
+"""Rows of a fit with the smoothed outcomes that its search was for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone._teacher.lesson import teach_again, teacher_of
+from bristlecone.trust._compare import Checks
+from bristlecone.trust._rows import Rows
+
+__all__ = ["check_teacher", "drift_of", "is_taught", "with_smoothed"]
+
+Floats = NDArray[np.float64]
+
+# Names of the facts that smoothed outcomes take the place of; other facts of these rows, such as
+# the events that leaves need, stay real.
+_OUTCOMES = {
+    "OptimalSurvivalTree": "smoothed",
+    "GreedySurvivalTree": "smoothed",
+    "OptimalTreeClassifier": "shares",
+    "CostSensitiveTreeClassifier": "costs",
+}
+
+# An objective may differ by so many times what the moments of its outcomes differ by.
+_PER_DRIFT = 10.0
+
+
+def is_taught(tree: Any) -> bool:
+    """Whether the objective of the tree is that of smoothed outcomes."""
+    found = tree.certificate_
+    return found.teacher is not None and found.status != "reestimated"
+
+
+def with_smoothed(tree: Any, rows: Rows, smoothed: Floats) -> Rows:
+    """The rows with smoothed outcomes in the place of those of the objective."""
+    name = _OUTCOMES.get(type(tree).__name__)
+    if name is None:
+        counts = tree.certificate_.parameters["objective"] == "poisson"
+        name = "counts" if counts else "target"
+    return replace(rows, facts={**rows.facts, name: smoothed})
+
+
+def drift_of(tree: Any, rows: Rows, smoothed: Floats) -> float:
+    """Share of the objective that may differ because the outcomes were computed again.
+
+    On another machine the predictions of a teacher may have other last digits; how far they are
+    off follows from the moments in the certificate.
+    """
+    weight = rows.weight / rows.weight.sum()
+    by_row = smoothed.reshape(len(weight), -1)
+    low, high = float(by_row.min()), float(by_row.max())
+    size = max(abs(low), abs(high)) or 1.0
+    scaled = by_row / size
+    root = size * float(np.sqrt(weight @ (scaled**2).mean(axis=1)))
+    moments = float(weight @ by_row.mean(axis=1)), root, low, high
+    stated = tree.certificate_.teacher.moments
+    return _PER_DRIFT * float(np.abs(np.subtract(moments, stated)).max() / size)
+
+
+def check_teacher(
+    tree: Any, X: Any, y: Any, given: Mapping[str, Any], rows: Rows, checks: Checks
+) -> Floats | None:
+    """Smoothed outcomes by a teacher that is fitted again; None where there are none to compare."""
+    found = tree.certificate_
+    known, parameters = found.teacher, found.parameters
+    try:
+        teacher = teacher_of(tree)
+    except ValueError as error:
+        checks.skip("teacher", known.name, str(error))
+        return None
+    more = {name: value for name, value in given.items() if value is not None}
+    weight = more.pop("sample_weight", None)
+    copy = type(tree)(**{**parameters, "teacher": teacher})
+    try:
+        data = copy._training_data(X, y, weight, **more)
+        smoothed = teach_again(tree, copy._objective(), data)[0].smoothed
+    except ValueError as error:
+        checks.holds("teacher", False, "the smoothed outcomes of the fit", known.name, str(error))
+        return None
+    pairs: list[tuple[str, Any, Any]] = [
+        ("weight", float(parameters["teacher_weight"]), known.weight)
+    ]
+    seed = parameters["random_state"]
+    if seed is None or isinstance(seed, Integral):
+        pairs.append(("seed", 0 if seed is None else int(seed), known.seed))
+    explained = f"it explains {100 * known.score:.3g}% of the deviance"
+    checks.same("teacher", f"fitted again: {explained}", pairs)
+    return np.asarray(smoothed, dtype=np.float64)
