@@ -194,8 +194,14 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
                 self.close();
             }
         }
-        self.certificate.raise(self.bound_of(self.lower, 1));
+        // A tree that the rows refuse may have dominated one that they do not.
+        self.certificate.raise(self.bound_of(self.lower.min(self.refused), 1));
         self.certificate.record();
+    }
+
+    /// Whether units resolve the objective of the best tree.
+    fn resolves(&self) -> bool {
+        self.measured.meets(self.measured.objective - self.resolution)
     }
 
     /// Takes over the objective of a tree, from the rows where the task knows them, if the tree
@@ -270,14 +276,16 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         }
     }
 
-    /// The best tree from now on, if it keeps the limits.
-    fn take(&mut self, point: Point<K>) {
-        if self.admit(&point) {
+    /// The best tree from now on, if it keeps the limits: whether it does.
+    fn take(&mut self, point: Point<K>) -> bool {
+        let admitted = self.admit(&point);
+        if admitted {
             self.best = Some(point);
             self.tell();
         } else {
             self.refused = self.refused.min(point.cost[0]);
         }
+        admitted
     }
 
     /// Weighted cost that multipliers grant every admissible tree, beyond component 0.
@@ -543,10 +551,17 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
                 break;
             }
             if let Some(cheapest) = &cheapest {
-                pace.spend(32)?;
                 let (low, high) = self.window[1];
-                let partner = cheapest.within(low - a.cost[1], high - a.cost[1]);
-                partner.into_iter().for_each(|at| self.offer_pair(root, c, a, &no[at]));
+                let mut open = vec![(low - a.cost[1], high - a.cost[1])];
+                while let Some((low, high)) = open.pop() {
+                    pace.spend(32)?;
+                    let Some(b) = cheapest.within(low, high).map(|at| &no[at]) else { continue };
+                    // Beside one that the rows refuse another may be the best; where units do not
+                    // resolve the objective, many are refused and nothing is proven.
+                    if !self.offer_pair(root, c, a, b) && self.resolves() {
+                        open.extend([(low, b.cost[1] - 1), (b.cost[1] + 1, high)]);
+                    }
+                }
                 continue;
             }
             for b in no {
@@ -571,16 +586,18 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         self.most(most) as f64 + extra
     }
 
-    /// Takes a split on column `c` above two points if it is admissible and better.
-    fn offer_pair(&mut self, root: &Node<K>, c: usize, yes: &Point<K>, no: &Point<K>) {
+    /// Takes a split on column `c` above two points if it is admissible and better; false where the
+    /// rows refuse it.
+    fn offer_pair(&mut self, root: &Node<K>, c: usize, yes: &Point<K>, no: &Point<K>) -> bool {
         let cost = self.engine.task.combine(&yes.cost, &no.cost);
         let mut window = self.window;
         window[0].1 = self.most(window[0].1);
         let bounds = Bounds { value: f64::INFINITY, window, leaves: self.engine.max_leaves };
-        if bounds.admit(&cost, yes.leaves + no.leaves) {
-            let point = self.engine.join(&root.sample, c, yes, no);
-            self.take(point);
+        if !bounds.admit(&cost, yes.leaves + no.leaves) {
+            return true;
         }
+        let point = self.engine.join(&root.sample, c, yes, no);
+        self.take(point)
     }
 }
 
