@@ -15,9 +15,11 @@ from bristlecone import (
     CostSensitiveTreeClassifier,
     DemographicParity,
     FairTreeClassifier,
+    OptimalSurvivalTree,
     OptimalTreeClassifier,
     OptimalTreeRegressor,
     PolicyTree,
+    RmstParity,
 )
 from bristlecone.trust import alternatives, near_optimal_trees, verify
 
@@ -416,4 +418,42 @@ def test_a_limit_holds_for_a_light_group(seed):
     of_group = [[i for i in range(n) if group[i] == g] for g in (0, 1)]
     rates = [sum(w[i] * int(said[i]) for i in of) / sum(w[i] for i in of) for of in of_group]
     assert abs(rates[1] - rates[0]) <= Fraction(delta) + Fraction(1, 2**51)
+    assert verify(model, features, y, sample_weight=weight, sensitive_features=group).ok
+
+
+def fair_tree(limit):
+    """Under a limit on restricted means up to time 2; x1 is the group."""
+    features = [[0, 1, 1], [0, 1, 0], [0, 0, 0], [0, 0, 1], [1, 0, 1]]
+    y = (np.array([False, True, True, True, True]), np.array([4.0, 1.0, 4.0, 1.0, 3.0]))
+    fairness = RmstParity(limit, tau=2.0, sensitive_feature=1)
+    model = OptimalSurvivalTree(
+        objective="brier", max_depth=2, fairness=fairness, min_events_leaf=None
+    )
+    return model.fit(np.array(features, bool), y, sample_weight=[900.0, 8.0, 6.0, 7.0, 5.0])
+
+
+# In units of 2^-50 of the time: the rows allow 19 of them beyond a limit, windows of a search more.
+@pytest.mark.parametrize("units", [20, 22, 24, 30, 50])
+def test_a_tree_a_little_beyond_a_limit_hides_no_other(units):
+    loose, tight = fair_tree(0.381), fair_tree(0.375)
+    assert loose.objective_value_ < tight.objective_value_
+    attained = abs(np.diff(loose.group_rmst_)[0])
+    model = fair_tree(attained - units * 2**-49)
+    best = min(model.objective_value_, tight.objective_value_)
+    check_proof(model, Fraction(best))
+    assert abs(np.diff(model.group_rmst_)[0]) < attained
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_fair_survival_trees_are_proven_for_weights_of_any_range(seed):
+    rng = np.random.default_rng(seed)
+    features, group = rng.random((12, 3)) < 0.5, np.arange(12) % 2
+    y = (rng.random(12) < 0.7, rng.integers(1, 5, 12).astype(float))
+    weight = 10.0 ** rng.integers(-12, 13, 12)
+    model = OptimalSurvivalTree(
+        objective="brier", max_depth=2, fairness=RmstParity(0.2), min_events_leaf=None
+    )
+    model.fit(features, y, sample_weight=weight, sensitive_features=group)
+    assert model.status_ == "optimal"
+    assert abs(np.diff(model.group_rmst_)[0]) <= 0.2 + 1e-9
     assert verify(model, features, y, sample_weight=weight, sensitive_features=group).ok

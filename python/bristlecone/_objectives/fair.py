@@ -127,7 +127,8 @@ class FairSurvival(Objective):
         of_row = np.asarray(rmst(times, leaves.survival_at(times), self._end(data.time)))[leaf]
         weight = np.ones(len(of_row)) if data.weight is None else data.weight
         total = np.bincount(data.group, weights=weight)
-        means = np.bincount(data.group, weights=weight * of_row) / total
+        # Shares first: products of times and weights may be out of range.
+        means = np.bincount(data.group, weights=weight / total[data.group] * of_row)
         return GroupValues(data.groups, means)
 
     def aim(self, problem: Problem, leaves: StepLeaves) -> str:

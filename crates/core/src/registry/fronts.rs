@@ -192,7 +192,7 @@ fn fair_brier<'a>(p: &Problem<'a>) -> Result<FrontSearch<'a>, Error> {
     FrontSearch::new(events, move |x, s, m| {
         let relaxed = without_fairness(obs, true, 0.0, penalty, x);
         let first = solve_limited(&task, &*relaxed, x, s, m, None)?;
-        let finer = |known| Ok(task.finer(known));
+        let finer = |known| Ok(Some(task.finer(known)));
         again(
             first,
             finer,

@@ -24,6 +24,13 @@ const MOST_BITS: i32 = LOSS_BITS + 6;
 /// Most bits of all losses together where those of leaves are capped.
 const FINE_BITS: i32 = 60;
 
+/// Bits of a group's total share there.
+const FINE_SHARE_BITS: i32 = 60;
+
+/// By what share of the horizon the window of differences is wider there than the limit and its
+/// units: more than such a difference is off by. See docs/maths/fair-survival.md.
+const FINE_ROOM: f64 = 20.0 * f64::EPSILON;
+
 /// Brier loss under a limit on the difference of two groups' restricted means.
 #[derive(Clone, Debug)]
 pub struct FairBrier {
@@ -33,8 +40,10 @@ pub struct FairBrier {
     /// Share of its group's weight that every row has, negative in group 0.
     shares: Vec<f64>,
     tau: f64,
-    /// Largest difference of the restricted means from the rows, over τ.
-    most: f64,
+    /// Largest difference of the restricted means, over τ.
+    limit: f64,
+    /// Bits of a group's total share.
+    share_bits: i32,
     /// Largest difference in units as a search computes it, and what that may be off by.
     bound: i64,
     off: i64,
@@ -58,14 +67,13 @@ impl FairBrier {
     ) -> Result<Self, Error> {
         let brier = Brier::new(obs, leaf_penalty, LeafCurve::KaplanMeier, None)?;
         let n = obs.len();
-        let mut statistics = Vec::with_capacity(4 * n);
         let shares = shares(obs, group)?;
-        for [one, zero] in shares.iter().copied().map(in_units) {
-            statistics.extend([0, 0, one, zero]);
-        }
-        let most = (delta / tau).min(1.0) + room(brier.timeline().grid.len());
+        let statistics = statistics(&shares, SHARE_BITS);
+        let limit = (delta / tau).min(1.0);
         // What passes make of both groups' means.
-        let [bound, off] = window(most, n, 2.0 * Rounding::of_means(brier.timeline()));
+        let off = 2.0 * Rounding::of_means(brier.timeline());
+        let most = limit + room(brier.timeline().grid.len());
+        let [bound, off] = window(most, n, off, SHARE_BITS);
         // No bound of interest is above the loss of a single leaf, which keeps every limit.
         let known = brier.leaf_loss(&(0..n).collect::<Vec<_>>());
         let largest = brier.timeline().mean_censoring_weight().max(1.0).log2().ceil() as i32;
@@ -76,7 +84,8 @@ impl FairBrier {
             statistics,
             shares,
             tau,
-            most,
+            limit,
+            share_bits: SHARE_BITS,
             bound,
             off,
             scale,
@@ -90,19 +99,18 @@ impl FairBrier {
     /// The same leaf by leaf, for trees no worse than one of this objective: no leaf of theirs loses
     /// more than that, and what does is as bad as twice as much.
     ///
-    /// None where rounding leaves next to nothing of some weights: such searches are not proven.
-    pub fn finer(&self, known: f64) -> Option<FairBrier> {
-        if Rounding::of_means(self.timeline()) >= 1.0 {
-            return None;
-        }
+    /// Differences have so many digits that no tree within the window breaks the limit, unless there
+    /// are very many rows.
+    pub fn finer(&self, known: f64) -> FairBrier {
         let leaves = (self.shares.len() as f64).log2().ceil() as i32;
         let bits = LOSS_BITS.min(FINE_BITS - leaves);
         let scale = power_of_two((bits - 2 - known.log2().floor() as i32).min(1000));
         let most_loss = [bits, bits + leaves].map(|bits| 1 << bits);
         let penalty = Penalty::new(self.brier.leaf_penalty, scale, most_loss[1]);
-        // Means by twice the digits are off by less than the room that the rows have.
-        let [bound, off] = window(self.most, self.shares.len(), room(self.timeline().grid.len()));
-        Some(FairBrier {
+        let [bound, off] = window(self.limit, self.shares.len(), FINE_ROOM, FINE_SHARE_BITS);
+        FairBrier {
+            statistics: statistics(&self.shares, FINE_SHARE_BITS),
+            share_bits: FINE_SHARE_BITS,
             bound,
             off,
             scale,
@@ -111,14 +119,20 @@ impl FairBrier {
             leaf_by_leaf: true,
             penalty,
             ..self.clone()
-        })
+        }
     }
+}
+
+/// Statistics of every row: its share as either group, and nothing yet of curves.
+fn statistics(shares: &[f64], bits: i32) -> Vec<i64> {
+    let units = shares.iter().map(|&share| in_units(share, bits));
+    units.flat_map(|[one, zero]| [0, 0, one, zero]).collect()
 }
 
 /// Largest difference in units, and what it may be off by: half a unit for every row and leaf, and
 /// a share of the horizon.
-fn window(most: f64, n_rows: usize, share: f64) -> [i64; 2] {
-    let unit = power_of_two(SHARE_BITS);
+fn window(most: f64, n_rows: usize, share: f64, bits: i32) -> [i64; 2] {
+    let unit = power_of_two(bits);
     let off = (n_rows as f64 + share * unit).min(2.0 * unit);
     [most.mul_add(unit, off).min(2.0 * unit) as i64, off as i64 + 1]
 }
@@ -202,7 +216,7 @@ impl FrontTask<2> for FairBrier {
     }
 
     fn units(&self) -> [f64; 2] {
-        [self.scale, power_of_two(SHARE_BITS) / self.tau]
+        [self.scale, power_of_two(self.share_bits) / self.tau]
     }
 
     fn resolution(&self, allowed: Allowed) -> f64 {
@@ -236,7 +250,7 @@ impl FrontTask<2> for FairBrier {
             let share = Precise::of(rows.iter().map(|&row| self.shares[row]));
             difference.add_product(mean, share.value());
         }
-        difference.value().abs() <= self.most
+        difference.value().abs() <= self.limit + room(self.timeline().grid.len())
     }
 
     fn widest(&self) -> (&'static str, String) {

@@ -71,9 +71,9 @@ pub(super) fn shares(obs: &Observations, group: &[bool]) -> Result<Vec<f64>, Err
     Ok(group.iter().enumerate().map(of_row).collect())
 }
 
-/// The share of a row as group 1 and as group 0, in whole units.
-pub(super) fn in_units(share: f64) -> [i64; 2] {
-    let units = (share * power_of_two(SHARE_BITS)).round() as i64;
+/// The share of a row as group 1 and as group 0, in whole units of so many bits.
+pub(super) fn in_units(share: f64, bits: i32) -> [i64; 2] {
+    let units = (share * power_of_two(bits)).round() as i64;
     [units.max(0), -units.min(0)]
 }
 
@@ -216,7 +216,7 @@ impl FairSurvival {
         let shares = shares(obs, group)?;
         for (record, &share) in likelihood.statistics().chunks_exact(2).zip(&shares) {
             statistics.extend_from_slice(record);
-            statistics.extend(in_units(share));
+            statistics.extend(in_units(share, SHARE_BITS));
             least += likelihood.part_cost(record).min(0) - 1;
         }
         let events_unit = likelihood.events_scale();

@@ -165,6 +165,88 @@ fn weights_of_a_wide_range_are_proven_or_refused() {
     assert!(proven > 20 * refused, "{refused} refused, {proven} proven");
 }
 
+/// By how much a difference of two groups may exceed its limit because rows are rounded, and how far
+/// beyond that a search by rounded shares may look.
+fn rounding(case: &Case) -> [f64; 2] {
+    let Case { instance, question } = case;
+    let rows = instance.rows().len() as f64;
+    if !question.task.starts_with("fair") {
+        return [2.0 * f64::EPSILON, rows * 2f64.powi(-58)];
+    }
+    let mut times = instance.sample.time.clone();
+    times.sort_by(f64::total_cmp);
+    times.dedup();
+    let tau = question.parameters.tau(instance);
+    [(4 * times.len() + 64) as f64 * f64::EPSILON * tau, rows * 2f64.powi(-50) * tau]
+}
+
+#[test]
+fn a_tree_a_little_beyond_its_limit_hides_no_other() {
+    let counts = |task| if task == "fair-brier" { 3200 } else { 1600 };
+    for task in ["fair-brier", "fair-likelihood", "demographic-parity", "equality-of-opportunity"] {
+        let (proven, refused) = (Cell::new(0), Cell::new(0));
+        for_each(&[task], counts(task) * SCALE, |case| {
+            let random = &mut Random::new(case.instance.rows().len() as u64);
+            let mut case = wide(case, random);
+            let Case { instance, question } = &case;
+            let lists = all_costs(
+                &instance.features,
+                &instance.rows(),
+                &question.limits,
+                case.candidates(),
+            );
+            let differences = lists.iter().flatten().map(|c| c[1].abs().to_f64());
+            let [room, beyond] = rounding(&case);
+            let differences: Vec<f64> = differences.filter(|&d| d > room + beyond).collect();
+            if differences.is_empty() {
+                return Ok(());
+            }
+            let limit = random.pick(&differences) - room - random.unit() * beyond;
+            let parameters = question.parameters.clone();
+            case.question.parameters = parameters.with_limit(limit, task, &case.instance);
+            let limit = case.question.parameters.delta(task, &case.instance);
+            let penalty = case.question.leaf_penalty;
+            // Of trees that keep the limit exactly, and of all that may be told to.
+            let least = |most: f64| {
+                let within = |c: &&[Real; 4]| c[1].abs() <= Real::from(most);
+                let objective = |(k, list): (usize, &Vec<[Real; 4]>)| {
+                    let least = list.iter().filter(within).map(|c| c[0].to_f64());
+                    least.fold(f64::INFINITY, f64::min) + penalty * (k + 1) as f64
+                };
+                lists.iter().enumerate().map(objective).fold(f64::INFINITY, f64::min)
+            };
+            let (kept, allowed) = (least(limit), least(limit + 2.0 * room));
+            let (answer, told) = match case.search(&case.settings(), Until::End) {
+                Ok(found) => found,
+                Err(error) => {
+                    refused.set(refused.get() + 1);
+                    let named = error.to_string().contains("the values span too wide");
+                    return ensure(named, || error.to_string());
+                }
+            };
+            proven.set(proven.get() + 1);
+            let found = answer.objective;
+            let size = case.terms(&answer)?.max(found.abs());
+            ensure(answer.status == Status::Optimal, || format!("{answer:?}"))?;
+            let best = found - kept <= CERTIFIED * size && allowed - found <= EVALUATED * size;
+            ensure(best, || format!("{found:e} instead of {kept:e} or {allowed:e}"))?;
+            for point in told.iter().chain(&answer.trace) {
+                let bound = point.lower_bound;
+                let below = bound - kept <= EVALUATED * size;
+                ensure(below, || format!("{bound:e} above {kept:e}"))?;
+            }
+            Ok(())
+        });
+        let (proven, refused) = (proven.get(), refused.get());
+        // Likelihoods have no finer units.
+        let most = if task == "fair-likelihood" { proven / 2 } else { 0 };
+        assert!(
+            refused <= most && proven > 20 * SCALE,
+            "{task}: {refused} refused, {proven} proven"
+        );
+    }
+}
+
 #[test]
 fn symmetric_vertices_do_not_end_the_search() {
     let rows = [[1, 1], [0, 1], [1, 1], [1, 0], [0, 1], [0, 1]];

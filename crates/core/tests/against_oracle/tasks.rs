@@ -140,12 +140,20 @@ impl Parameters {
         }
     }
 
-    fn delta(&self, task: &str, instance: &Instance) -> f64 {
+    /// Largest difference of two groups.
+    pub fn delta(&self, task: &str, instance: &Instance) -> f64 {
         let most = if task.starts_with("fair") { 0.2 * self.tau(instance) } else { 0.5 };
         most * self.delta
     }
 
-    fn tau(&self, instance: &Instance) -> f64 {
+    /// The same with this limit on the difference of two groups.
+    pub fn with_limit(self, limit: f64, task: &str, instance: &Instance) -> Parameters {
+        let delta = limit / Parameters { delta: 1.0, ..self.clone() }.delta(task, instance);
+        Parameters { delta, ..self }
+    }
+
+    /// End of restricted means.
+    pub fn tau(&self, instance: &Instance) -> f64 {
         self.tau * instance.sample.time.iter().copied().fold(0.0, f64::max)
     }
 

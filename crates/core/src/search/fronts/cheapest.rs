@@ -1,6 +1,7 @@
 //! The cheapest point whose second component lies in an interval.
 
 use super::engine::Point;
+use std::ops::Range;
 
 /// Points in the order of their second component, under a tree of minima.
 pub(super) struct Cheapest {
@@ -8,21 +9,24 @@ pub(super) struct Cheapest {
     keys: Vec<i64>,
     /// Ranks by cost, those of the points in the order of `keys` behind the minima of pairs.
     minima: Vec<u32>,
-    /// Point of every rank.
-    by_rank: Vec<u32>,
+    /// Point of every rank, and where it is in the order of `keys`.
+    by_rank: Vec<[u32; 2]>,
 }
 
 impl Cheapest {
     /// O(n log n).
     pub fn new<const K: usize>(points: &[Point<K>]) -> Self {
         let n = points.len();
-        let mut by_rank: Vec<u32> = (0..n as u32).collect();
-        by_rank.sort_by_key(|&i| (points[i as usize].cost[0], points[i as usize].leaves));
+        let mut by_rank: Vec<[u32; 2]> = (0..n as u32).map(|i| [i, 0]).collect();
+        by_rank.sort_by_key(|&[i, _]| (points[i as usize].cost[0], points[i as usize].leaves));
         let mut order: Vec<(i64, u32)> = Vec::with_capacity(n);
-        for (rank, &i) in by_rank.iter().enumerate() {
+        for (rank, &[i, _]) in by_rank.iter().enumerate() {
             order.push((points[i as usize].cost[1], rank as u32));
         }
         order.sort_unstable();
+        for (at, &(_, rank)) in order.iter().enumerate() {
+            by_rank[rank as usize][1] = at as u32;
+        }
         let mut minima = vec![u32::MAX; 2 * n];
         for (leaf, (_, rank)) in minima[n..].iter_mut().zip(&order) {
             *leaf = *rank;
@@ -33,12 +37,17 @@ impl Cheapest {
         Cheapest { keys: order.into_iter().map(|(key, _)| key).collect(), minima, by_rank }
     }
 
-    /// Place of the point of least first component, then of fewest leaves, with its second one in
-    /// `low..=high`; O(log n).
-    pub fn within(&self, low: i64, high: i64) -> Option<usize> {
+    /// Where the points with a second component in `low..=high` are in the order of it; O(log n).
+    pub fn within(&self, low: i64, high: i64) -> Range<usize> {
+        let from = self.keys.partition_point(|&key| key < low);
+        from..self.keys.partition_point(|&key| key <= high).max(from)
+    }
+
+    /// Of the points at these places in that order the one of least first component, then of fewest
+    /// leaves, and where it is in that order; O(log n).
+    pub fn least(&self, among: &Range<usize>) -> Option<[usize; 2]> {
         let n = self.keys.len();
-        let mut left = n + self.keys.partition_point(|&key| key < low);
-        let mut right = n + self.keys.partition_point(|&key| key <= high);
+        let (mut left, mut right) = (n + among.start, n + among.end);
         let mut least = u32::MAX;
         while left < right {
             if left % 2 == 1 {
@@ -51,7 +60,7 @@ impl Cheapest {
             }
             (left, right) = (left / 2, right / 2);
         }
-        self.by_rank.get(least as usize).map(|&place| place as usize)
+        self.by_rank.get(least as usize).map(|point| point.map(|number| number as usize))
     }
 }
 
@@ -74,9 +83,13 @@ mod tests {
                     let inside = |p: &&Point<2>| low <= p.cost[1] && p.cost[1] <= high;
                     let key = |p: &Point<2>| (p.cost[0], p.leaves);
                     let expected = points.iter().filter(inside).map(key).min();
-                    let found = cheapest.within(low, high);
-                    assert_eq!(found.map(|at| key(&points[at])), expected);
-                    assert!(found.is_none_or(|at| inside(&&points[at])));
+                    let among = cheapest.within(low, high);
+                    let found = cheapest.least(&among);
+                    assert_eq!(found.map(|[point, _]| key(&points[point])), expected);
+                    assert_eq!(among.len(), points.iter().filter(inside).count());
+                    assert!(found.is_none_or(|[point, at]| {
+                        among.contains(&at) && cheapest.keys[at] == points[point].cost[1]
+                    }));
                 }
             }
         }

@@ -89,6 +89,8 @@ type Near<const K: usize> = (Arc<Least<K>>, Option<Point<K>>);
 pub(super) struct Engine<'a, T, const K: usize> {
     pub task: &'a T,
     pub settings: Settings,
+    /// Whether points are listed that others dominate, too.
+    pub keep_all: bool,
     /// Most leaves, `u32::MAX` when the depth alone limits them.
     pub max_leaves: u32,
     pub monitor: &'a Monitor<'a>,
@@ -138,6 +140,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
             settings: settings
                 .with_switches(|s| s.planted = None)
                 .with_limits(|s| s.max_leaves = None),
+            keep_all: false,
             max_leaves: u32::MAX,
             monitor,
             weights,

@@ -55,8 +55,15 @@ impl Budget {
 
     /// Takes so many bytes if they are left.
     pub fn take(&self, bytes: usize) -> bool {
-        let more = |used| Some(used + bytes).filter(|&used| used <= self.limit);
-        self.used.fetch_update(Relaxed, Relaxed, more).is_ok()
+        // What does this in one call has had several names in the standard library.
+        let mut used = self.used.load(Relaxed);
+        while used + bytes <= self.limit {
+            match self.used.compare_exchange_weak(used, used + bytes, Relaxed, Relaxed) {
+                Ok(_) => return true,
+                Err(now) => used = now,
+            }
+        }
+        false
     }
 
     pub fn give_back(&self, bytes: usize) {

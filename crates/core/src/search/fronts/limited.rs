@@ -5,13 +5,13 @@
 //! the way; every better tree has a weighted cost within that gap, so that only the points
 //! of subproblems within the gap have to be listed. See docs/maths/fronts.md.
 
+mod listing;
+
 use super::Front;
-use super::cheapest::Cheapest;
 use super::engine::{Engine, Point, Weights};
-use super::node::{Node, Pace};
-use super::points::{Bounds, above};
+use super::node::Node;
+use super::points::Bounds;
 use super::start::Relaxation;
-use super::whole::columns;
 use crate::data::BinaryMatrix;
 use crate::search::certificate::{Certificate, EVALUATED, Verdict};
 use crate::search::{Checked, Measured, Settings, Stop};
@@ -24,13 +24,6 @@ const ROUNDS: usize = 40;
 
 /// Depth up to which the search by fronts takes less time than the one without limits saves.
 const QUICK: usize = 2;
-
-/// Part of the gap that is listed first, and how much more of it each next time: after few points,
-/// and after many. What would be nearly all of it is all of it.
-const FIRST_PART: f64 = 1.0 / 256.0;
-const NEXT_PART: [f64; 2] = [4.0, 1.5];
-const FEW_POINTS: usize = 1 << 9;
-const NEARLY_ALL: f64 = 2.0 / 3.0;
 
 /// First trees that are looked for, and the share of the time that they may take.
 const STARTS: (usize, f64) = (12, 0.3);
@@ -146,8 +139,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
                 return Ok(());
             }
             (self.depth, self.last) = (depth, depth == deepest);
-            let splits = (1i64 << depth.min(20)) - 1;
-            let most = self.worst.saturating_add(self.engine.task.price().saturating_mul(splits));
+            let most = self.worst_of(depth);
             let solved = self.bound(most).and_then(|()| self.list(most));
             // What is too large for fronts may not be for the search without limits.
             if let (Err(Stop::Memory), true) = (solved, depth <= QUICK) {
@@ -159,8 +151,15 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
             solved?;
         }
         // Whatever is better than the best tree, or any tree at all, has been ruled out.
+        self.list_all()?;
         self.close();
         Ok(())
+    }
+
+    /// Larger than component 0 of any tree of so many levels.
+    fn worst_of(&self, depth: usize) -> i64 {
+        let splits = (1i64 << depth.min(20)) - 1;
+        self.worst.saturating_add(self.engine.task.price().saturating_mul(splits))
     }
 
     /// Nothing within the windows is better than the best tree.
@@ -194,8 +193,14 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
                 self.close();
             }
         }
-        self.certificate.raise(self.bound_of(self.lower, 1));
+        // A tree that the rows refuse may have dominated one that they do not.
+        self.certificate.raise(self.bound_of(self.lower.min(self.refused), 1));
         self.certificate.record();
+    }
+
+    /// Whether units resolve the objective of the best tree.
+    fn resolves(&self) -> bool {
+        self.measured.meets(self.measured.objective - self.resolution)
     }
 
     /// Takes over the objective of a tree, from the rows where the task knows them, if the tree
@@ -270,14 +275,16 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         }
     }
 
-    /// The best tree from now on, if it keeps the limits.
-    fn take(&mut self, point: Point<K>) {
-        if self.admit(&point) {
+    /// The best tree from now on, if it keeps the limits: whether it does.
+    fn take(&mut self, point: Point<K>) -> bool {
+        let admitted = self.admit(&point);
+        if admitted {
             self.best = Some(point);
             self.tell();
         } else {
             self.refused = self.refused.min(point.cost[0]);
         }
+        admitted
     }
 
     /// Weighted cost that multipliers grant every admissible tree, beyond component 0.
@@ -459,128 +466,6 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
             }
         }
         Ok(())
-    }
-
-    /// Lists what lies between the bound and the best tree known, from the bound upwards: the
-    /// number of points grows fast with the part of the gap, and a better tree leaves less of it.
-    fn list(&mut self, most: i64) -> Result<(), Stop> {
-        let weights = self.weights;
-        self.engine.set_weights(weights);
-        let root = self.root.clone();
-        let extra = self.allowance(&weights) + self.engine.rounding();
-        let within = self.within(most, extra);
-        let order = columns(self.engine, &root, self.depth, above(within, self.engine.rounding()))?;
-        let lowest = order.first().map_or(f64::INFINITY, |&(value, _)| value);
-        let mut part = FIRST_PART * (within - lowest);
-        while lowest <= self.within(most, extra) {
-            let listed = lowest + part;
-            let n_points = self.list_up_to(&order, listed, most, extra)?;
-            let left = self.within(most, extra) - lowest;
-            if part >= left {
-                break;
-            }
-            // What is not met yet has a larger weighted cost.
-            self.raise(whole(listed - extra));
-            part *= NEXT_PART[usize::from(n_points > FEW_POINTS)];
-            if part > NEARLY_ALL * left {
-                part = left;
-            }
-        }
-        Ok(())
-    }
-
-    /// Lists what has a weighted cost of `reach` at most, column by column in this order, and counts
-    /// the points below the root.
-    fn list_up_to(
-        &mut self,
-        order: &[(f64, usize)],
-        reach: f64,
-        most: i64,
-        extra: f64,
-    ) -> Result<usize, Stop> {
-        let root = self.root.clone();
-        let mut n_points = 0;
-        for &(value, c) in order {
-            let within = reach.min(self.within(most, extra));
-            if value > within {
-                break;
-            }
-            self.raise(whole(value - extra));
-            let mut window = self.window;
-            window[0].1 = self.most(most);
-            let bounds = Bounds { value: within, window, leaves: self.engine.max_leaves };
-            if bounds.leaves < 2 {
-                break;
-            }
-            if let Some([yes, no]) = self.engine.child_points(&root, c, self.depth, &bounds)? {
-                n_points += yes.len() + no.len();
-                self.best_pair(&root, c, &yes, &no, |search| {
-                    reach.min(search.within(most, extra))
-                })?;
-            }
-        }
-        Ok(n_points)
-    }
-
-    /// The best admissible pair of points of two children, both by ascending weighted cost.
-    fn best_pair(
-        &mut self,
-        root: &Node<K>,
-        c: usize,
-        yes: &[Point<K>],
-        no: &[Point<K>],
-        within: impl Fn(&Self) -> f64,
-    ) -> Result<(), Stop> {
-        let mut pace = Pace::new(self.engine.monitor);
-        let price = self.engine.price();
-        let Some(least) = no.first().map(|p| self.engine.value(p)) else { return Ok(()) };
-        // With one window the best partner is the cheapest of an interval.
-        let one = K == 2 && self.engine.max_leaves == u32::MAX;
-        let cheapest = one.then(|| Cheapest::new(no));
-        for a in yes {
-            let value = self.engine.value(a) + price;
-            if value + least > within(self) {
-                break;
-            }
-            if let Some(cheapest) = &cheapest {
-                pace.spend(32)?;
-                let (low, high) = self.window[1];
-                let partner = cheapest.within(low - a.cost[1], high - a.cost[1]);
-                partner.into_iter().for_each(|at| self.offer_pair(root, c, a, &no[at]));
-                continue;
-            }
-            for b in no {
-                if value + self.engine.value(b) > within(self) {
-                    break;
-                }
-                pace.spend(1)?;
-                self.offer_pair(root, c, a, b);
-            }
-        }
-        Ok(())
-    }
-
-    /// Component 0 of a tree better than the best one; `most` where there is none.
-    fn most(&self, most: i64) -> i64 {
-        let grain = self.engine.task.grain();
-        self.best.map_or(most, |best| best.cost[0].saturating_sub(grain))
-    }
-
-    /// Weighted cost that such a tree can have.
-    fn within(&self, most: i64, extra: f64) -> f64 {
-        self.most(most) as f64 + extra
-    }
-
-    /// Takes a split on column `c` above two points if it is admissible and better.
-    fn offer_pair(&mut self, root: &Node<K>, c: usize, yes: &Point<K>, no: &Point<K>) {
-        let cost = self.engine.task.combine(&yes.cost, &no.cost);
-        let mut window = self.window;
-        window[0].1 = self.most(window[0].1);
-        let bounds = Bounds { value: f64::INFINITY, window, leaves: self.engine.max_leaves };
-        if bounds.admit(&cost, yes.leaves + no.leaves) {
-            let point = self.engine.join(&root.sample, c, yes, no);
-            self.take(point);
-        }
     }
 }
 

@@ -292,9 +292,12 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
         self.weights.of(&point.cost) + self.weights.leaf * f64::from(point.leaves - 1)
     }
 
-    /// Keeps the points that no other dominates; of equal ones the one with fewest leaves.
+    /// Keeps the points that no other dominates, or all; of equal ones the one with fewest leaves.
     fn nondominated(&self, points: &mut Vec<Point<K>>) -> Result<(), Stop> {
         let budget = self.max_leaves != u32::MAX;
+        if self.keep_all {
+            return Ok(());
+        }
         if K == 2 && !budget {
             points.sort_unstable_by_key(|p| (p.cost[1], p.cost[0], p.leaves));
             if self.task.exact(1) {
