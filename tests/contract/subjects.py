@@ -187,8 +187,13 @@ WRONG = {
     "encoder": ["quantiles", 3, BinaryEncoder],
     "verbose": [-1, "loud"],
 }
-# Of the classes that take a seed.
-WRONG_SEED = {"random_state": ["seed"]}
+# Of the classes that take a teacher, which takes the seed.
+WRONG_TEACHER = {
+    "random_state": ["seed"],
+    "teacher": ["best", BinaryEncoder, 3],
+    "teacher_weight": [-0.1, 1.5, NAN, None],
+}
+OTHER_TEACHER = {"random_state": 7, "teacher": "auto", "teacher_weight": 0.25}
 WRONG_SEARCH = {
     **WRONG,
     "max_depth": [*WRONG["max_depth"], None],
@@ -198,7 +203,7 @@ WRONG_SEARCH = {
     "n_jobs": [0, 1.5, 2**63],
 }
 WRONG_SURVIVAL = {
-    **WRONG_SEED,
+    **WRONG_TEACHER,
     "min_events_leaf": [0, True, 1.5, "five", 2**63],
     "prior": [-0.5, None, NAN, "none", HUGE],
     "shrinkage": [-0.1, NAN, "much", None, HUGE],
@@ -213,8 +218,10 @@ OTHER = {
     "verbose": 1,
 }
 OTHER_SEARCH = {**OTHER, "leaf_penalty": 0.3, "time_limit": 5.0, "memory_limit": 10**9, "n_jobs": 2}
+# Their other objectives take no teacher.
 OTHER_SURVIVAL = {
-    "random_state": 7,
+    **OTHER_TEACHER,
+    "teacher": None,
     "min_events_leaf": 2,
     "prior": 3.0,
     "shrinkage": 2.0,
@@ -397,13 +404,13 @@ SUBJECTS = {
         bad=BAD_LABELS,
         wrong={
             **WRONG_LABELS,
-            **WRONG_SEED,
+            **WRONG_TEACHER,
             "objective": ["mcc2", None],
             "class_weight": [3, "even", {"yes": -1.0}],
         },
         other={
             **OTHER_LABELS,
-            "random_state": 7,
+            **OTHER_TEACHER,
             "objective": "entropy",
             "class_weight": {"no": 3.0},
         },
@@ -420,7 +427,7 @@ SUBJECTS = {
         },
         wrong={
             **WRONG_LABELS,
-            **WRONG_SEED,
+            **WRONG_TEACHER,
             "feature_costs": [
                 3,
                 {"x9": 1.0},
@@ -433,7 +440,7 @@ SUBJECTS = {
         },
         other={
             **OTHER_LABELS,
-            "random_state": 7,
+            **OTHER_TEACHER,
             "cost_matrix": [[0, 3], [1, 0]],
             "feature_costs": {
                 "x0": {"cost": 0.5, "discounted_cost": 0.1, "group": "blood", "origin": "blood"},
@@ -506,9 +513,9 @@ SUBJECTS = {
         numbers,
         VALUES,
         bad=BAD_NUMBERS,
-        wrong={**WRONG_LABELS, **WRONG_SEED, "objective": ["gamma", None]},
+        wrong={**WRONG_LABELS, **WRONG_TEACHER, "objective": ["gamma", None]},
         # These are no counts: the same objective as another object.
-        other={**OTHER_LABELS, "random_state": 7, "objective": "".join(["squared", "-error"])},
+        other={**OTHER_LABELS, **OTHER_TEACHER, "objective": "".join(["squared", "-error"])},
         table=("mean",),
     ),
     "OptimalTree": Subject(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from copy import copy, deepcopy
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from bristlecone._search.certificate import Certificate
 from bristlecone._tree import Tree
 from bristlecone.exceptions import InvalidParameterError
 
-__all__ = ["BaseTree"]
+__all__ = ["BaseTree", "Taught"]
 
 
 Estimator = TypeVar("Estimator", bound="BaseTree")
@@ -369,14 +369,21 @@ class BaseTree(BaseEstimator):
         return registry.loads(text, cls)
 
 
-def training_loss(tree: Any) -> float:
-    """Loss of a tree on the real outcomes, without the penalty of its leaves."""
-    tree._check_fitted()
-    found = tree.certificate_
-    if found.teacher is not None and found.status != "reestimated":
-        return float(found.teacher.training_loss)
-    penalty = float(found.parameters.get("leaf_penalty", 0.0))
-    return float(found.objective_value - penalty * tree.tree_.n_leaves)
+class Taught:
+    """A tree that a teacher may help to choose its splits."""
+
+    tree_: Tree
+    certificate_: Certificate
+
+    @property
+    def training_loss_(self) -> float:
+        """Loss on the real outcomes, without ``leaf_penalty``; see ``teacher``."""
+        cast(BaseTree, self)._check_fitted()
+        found = self.certificate_
+        if found.teacher is not None and found.status != "reestimated":
+            return found.teacher.training_loss
+        penalty = float(found.parameters.get("leaf_penalty", 0.0))
+        return found.objective_value - penalty * self.tree_.n_leaves
 
 
 def _copied(value: Any) -> Any:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bristlecone._data.targets import LabelledData, check_labelled_data
+from bristlecone._estimators.base import Taught
 from bristlecone._estimators.label_predictions import ClassPredictions
 from bristlecone._estimators.parameters import check_parameters, choice
 from bristlecone._estimators.reestimate import Reestimation
@@ -25,7 +26,7 @@ __all__ = ["OptimalTreeClassifier"]
 _MEASURES = ("f1", "mcc")
 
 
-class OptimalTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
+class OptimalTreeClassifier(ClassPredictions, Reestimation, Taught, SearchedTree):
     """Classification tree of least loss among all trees over the binary features of the encoder.
 
     Parameters

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bristlecone._data.rows import check_row_labels, check_sample_weight, row_count
 from bristlecone._data.targets import check_amounts, check_labelled_data, known_codes
+from bristlecone._estimators.base import Taught
 from bristlecone._estimators.label_predictions import ClassPredictions
 from bristlecone._estimators.reestimate import Reestimation
 from bristlecone._estimators.searched import Callback, SearchedTree
@@ -32,7 +33,7 @@ class CostlyData(NamedTuple):
     smoothed: NDArray[np.float64] | None = None
 
 
-class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
+class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, Taught, SearchedTree):
     """Classification tree of least expected cost over the binary features of the encoder.
 
     The cost of a row is the cost of its predicted label plus the costs of the features on the way

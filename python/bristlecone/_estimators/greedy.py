@@ -21,7 +21,7 @@ from bristlecone._encoder.use import (
     split_columns,
     warn_of_constants,
 )
-from bristlecone._estimators.base import training_loss
+from bristlecone._estimators.base import Taught
 from bristlecone._estimators.parameters import (
     check_encoder,
     check_parameters,
@@ -53,7 +53,7 @@ _AIMS = {
 }
 
 
-class GreedySurvivalTree(StepPredictions, Reestimation):
+class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
     """Survival tree grown from the root, one best split after the other.
 
     Parameters
@@ -335,11 +335,6 @@ class GreedySurvivalTree(StepPredictions, Reestimation):
         warn_of_constants(encoder)
         warn_of_event_free_rows(data.event_free)
         return self
-
-    @property
-    def training_loss_(self) -> float:
-        """Mean likelihood loss on the real outcomes; see ``teacher``."""
-        return training_loss(self)
 
     def _training_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
         data = check_training_data(X, y, sample_weight)

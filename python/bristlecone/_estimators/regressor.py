@@ -12,6 +12,7 @@ from sklearn.metrics import r2_score
 
 from bristlecone._data.rows import check_sample_weight
 from bristlecone._data.targets import NumericData, check_counts, check_numeric_data
+from bristlecone._estimators.base import Taught
 from bristlecone._estimators.parameters import check_parameters, choice
 from bristlecone._estimators.reestimate import Reestimation
 from bristlecone._estimators.searched import Callback, SearchedTree
@@ -23,7 +24,7 @@ from bristlecone.exceptions import InvalidParameterError
 __all__ = ["OptimalTreeRegressor"]
 
 
-class OptimalTreeRegressor(RegressorMixin, Reestimation, SearchedTree):
+class OptimalTreeRegressor(RegressorMixin, Reestimation, Taught, SearchedTree):
     """Regression tree of least loss among all trees over the binary features of the encoder.
 
     A leaf predicts the mean of its training rows, or for counts their rate per unit of exposure.

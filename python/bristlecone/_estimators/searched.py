@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from sklearn.base import clone
 
-from bristlecone._estimators.base import BaseTree, training_loss
+from bristlecone._estimators.base import BaseTree
 from bristlecone._fit.assemble import Fitted, announce, assemble, unmet
 from bristlecone._fit.encode import encode, encode_again, warn_of_shares
 from bristlecone._fit.forecast import estimate
@@ -52,11 +52,6 @@ class SearchedTree(BaseTree):
     guarantee_ = view("certificate_", "guarantee", "Largest amount by which a tree can be better.")
     reference_loss_ = view("certificate_", "reference_loss", "Mean loss of the reference model.")
     n_nodes_explored_ = view("certificate_", "n_nodes_explored", "Work of the search.")
-
-    @property
-    def training_loss_(self) -> float:
-        """Loss on the real outcomes, without ``leaf_penalty``; see ``teacher``."""
-        return training_loss(self)
 
     @property
     def trace_(self) -> list[TracePoint]:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bristlecone._data.rows import check_row_labels
 from bristlecone._data.survival import TrainingData, check_row_losses, check_training_data
+from bristlecone._estimators.base import Taught
 from bristlecone._estimators.parameters import check_parameters, check_shrinkage, choice
 from bristlecone._estimators.reestimate import Reestimation
 from bristlecone._estimators.searched import Callback, SearchedTree
@@ -22,7 +23,7 @@ from bristlecone.exceptions import InvalidParameterError
 __all__ = ["OptimalSurvivalTree"]
 
 
-class OptimalSurvivalTree(StepPredictions, Reestimation, SearchedTree):
+class OptimalSurvivalTree(StepPredictions, Reestimation, Taught, SearchedTree):
     """Survival tree of least loss among all trees over the binary features of the encoder.
 
     Parameters

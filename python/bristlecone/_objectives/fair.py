@@ -129,7 +129,7 @@ class FairSurvival(Objective):
         total = np.bincount(data.group, weights=weight)
         # Shares first: products of times and weights may be out of range.
         means = np.bincount(data.group, weights=weight / total[data.group] * of_row)
-        return GroupValues(data.groups, means)
+        return GroupValues(data.groups, means.astype(np.float64))
 
     def aim(self, problem: Problem, leaves: StepLeaves) -> str:
         one, other = problem.data.groups.tolist()
