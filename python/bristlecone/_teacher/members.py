@@ -63,7 +63,7 @@ def members_of(outcomes: Outcomes, design: Floats, seed: int) -> dict[str, Any]:
     }
     boosting = {
         "max_iter": 50,
-        "max_leaf_nodes": 8,
+        "max_leaf_nodes": 4,
         "early_stopping": False,
         "random_state": seed,
     }
