@@ -25,6 +25,7 @@ ROOMS = (
     "_view",
     "_model",
     "_objectives",
+    "_teacher",
     "_search",
     "reference",
     "_leaves",

@@ -38,6 +38,8 @@ def shared_parameters(rng, seeded=True):
     }
     if seeded:
         parameters["random_state"] = one_of(rng, None, 7, np.random.RandomState(0))
+        # Smoothed outcomes have brute force of their own, in test_teacher_trust.py.
+        parameters |= {"teacher": None, "teacher_weight": one_of(rng.spawn(1)[0], 0.0, 0.5, 1)}
     unlimited = parameters["max_depth"] is None and parameters["max_leaf_nodes"] is None
     if unlimited and not parameters["leaf_penalty"]:
         parameters["leaf_penalty"] = 0.03

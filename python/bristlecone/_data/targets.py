@@ -30,6 +30,9 @@ __all__ = [
 # Weighted exposures below this share of the largest, or of 1, have lost digits in doubles.
 _LEAST_EXPOSURE = 2.0**-960
 
+# Squares of larger rates, of which the leaves report the variance, are no numbers.
+_MOST_RATE = 2.0**500
+
 
 class LabelledData(NamedTuple):
     """Checked rows of a fit to labels, all of positive weight.
@@ -221,6 +224,12 @@ def check_counts(X: Any, y: Any, sample_weight: Any, exposure: Any = None) -> Nu
         raise ValueError(
             f"exposure in row {row} is too small, {exposed[row]:g} beside its weight and the other "
             "rows; change its unit"
+        )
+    if data.rates.max() > _MOST_RATE:
+        row = int(np.flatnonzero(data.kept)[np.argmax(data.rates)])
+        raise ValueError(
+            f"exposure in row {row} is too small, {exposed[row]:g} for a count of {counts[row]:g}; "
+            "change its unit"
         )
     return data
 

@@ -24,10 +24,11 @@ from bristlecone._estimators.parameters import check_parameters
 from bristlecone._leaves.base import Leaves, view
 from bristlecone._model import registry
 from bristlecone._search.certificate import Certificate
+from bristlecone._teacher.lesson import teach_again
 from bristlecone._tree import Tree
 from bristlecone.exceptions import InvalidParameterError
 
-__all__ = ["BaseTree", "Taught"]
+__all__ = ["BaseTree", "Taught", "smoothed_again"]
 
 
 Estimator = TypeVar("Estimator", bound="BaseTree")
@@ -384,6 +385,22 @@ class Taught:
             return found.teacher.training_loss
         penalty = float(found.parameters.get("leaf_penalty", 0.0))
         return found.objective_value - penalty * self.tree_.n_leaves
+
+
+def smoothed_again(
+    tree: Any, teacher: Any, X: Any, y: Any, sample_weight: Any = None, **data: Any
+) -> NDArray[np.float64]:
+    """Smoothed outcomes of a fitted tree, by a teacher that is fitted again.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As in ``fit``, and if the outcomes are not those of the fit.
+    """
+    copy = type(tree)(**{**tree.certificate_.parameters, "teacher": teacher})
+    rows = copy._training_data(X, y, sample_weight, **data)
+    smoothed: NDArray[np.float64] = teach_again(tree, copy._objective(), rows)[0].smoothed
+    return smoothed
 
 
 def _copied(value: Any) -> Any:

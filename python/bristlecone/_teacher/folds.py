@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 __all__ = ["MOST_FOLDS", "folds_of"]
@@ -25,6 +24,8 @@ def folds_of(
     where all ``columns`` are, shape (n, k). The different rows of each stratum are dealt out in an
     order that follows from their values and the seed, not from how the rows are ordered.
     """
+    import pandas as pd  # late, because it loads slowly
+
     # Zero has one sign, and the seed is a column that all rows share.
     rounded = pd.DataFrame(np.round(columns, _DIGITS) + 0.0).assign(seed=seed)
     value = pd.util.hash_pandas_object(rounded, index=False).to_numpy()

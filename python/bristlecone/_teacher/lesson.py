@@ -16,7 +16,6 @@ from threadpoolctl import threadpool_limits
 from bristlecone._log import log, warn
 from bristlecone._search.certificate import Teaching, reporter
 from bristlecone._teacher.folds import MOST_FOLDS, folds_of
-from bristlecone._teacher.members import design_of, members_of
 from bristlecone._teacher.outcomes import Classes, Outcomes, Rates
 from bristlecone.exceptions import InvalidParameterError, SmallSampleWarning
 
@@ -167,6 +166,9 @@ def _taught(
         For a teacher without the needed methods, predictions that are none, and rows that cannot
         be divided into folds.
     """
+    # Late, because ensembles load slowly.
+    from bristlecone._teacher.members import design_of, members_of
+
     start = time.perf_counter()
     automatic = isinstance(teacher, str)
     design = design_of(X, outcomes.weight)

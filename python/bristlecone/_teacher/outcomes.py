@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import xlogy
 from sklearn.base import clone, is_regressor
@@ -263,8 +262,7 @@ class Survivals(Rates):
 
     def _fitted_to_columns(self, model: Any, X: Any, rows: NDArray[Any]) -> Any:
         """A model of lifelines, which takes outcomes and weights as columns of a data frame."""
-        frame = pd.DataFrame(take_rows(X, rows)).reset_index(drop=True)
-        frame.columns = frame.columns.map(str)
+        frame = _frame(X, rows)
         own = {"event_col": self.y["event"], "duration_col": self.y["time"]}
         if "entry" in (self.y.dtype.names or ()):
             own["entry_col"] = self.y["entry"]
@@ -278,9 +276,7 @@ class Survivals(Rates):
     def predicted(self, model: Any, X: Any, rows: NDArray[np.bool_]) -> Floats:
         if not hasattr(model, "predict_partial_hazard"):
             return super().predicted(model, X, rows)
-        frame = pd.DataFrame(take_rows(X, rows)).reset_index(drop=True)
-        frame.columns = frame.columns.map(str)
-        return np.asarray(model.predict_partial_hazard(frame), dtype=np.float64)
+        return np.asarray(model.predict_partial_hazard(_frame(X, rows)), dtype=np.float64)
 
     def checked(self, predicted: Floats, model: Any) -> Floats:
         if _is_regressor(model):
@@ -447,6 +443,15 @@ class Costs(Numbers):
 
     def combined(self, predictions: Sequence[Floats]) -> Floats:
         return np.maximum(super().combined(predictions), 0.0)
+
+
+def _frame(X: Any, rows: NDArray[Any]) -> Any:
+    """Some rows as a pandas data frame, whose columns have names."""
+    import pandas as pd  # late, because it loads slowly
+
+    frame = pd.DataFrame(take_rows(X, rows)).reset_index(drop=True)
+    frame.columns = frame.columns.map(str)
+    return frame
 
 
 def _is_regressor(model: Any) -> bool:

@@ -92,7 +92,7 @@ class Value:
 
 
 def slack_of(
-    tree: Any, X: Any, y: Any, smoothed: NDArray[np.float64] | None, **given: Any
+    tree: Any, X: Any, y: Any, smoothed: NDArray[np.float64] | None = None, **given: Any
 ) -> float:
     """Largest difference between objectives of a fitted tree's problem that counts as none.
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone._teacher.lesson import teach_again, teacher_of
+from bristlecone._estimators.base import smoothed_again
+from bristlecone._teacher.lesson import teacher_of
 from bristlecone.trust._compare import Checks
 from bristlecone.trust._rows import Rows
 
@@ -75,11 +76,8 @@ def check_teacher(
         checks.skip("teacher", known.name, str(error))
         return None
     more = {name: value for name, value in given.items() if value is not None}
-    weight = more.pop("sample_weight", None)
-    copy = type(tree)(**{**parameters, "teacher": teacher})
     try:
-        data = copy._training_data(X, y, weight, **more)
-        smoothed = teach_again(tree, copy._objective(), data)[0].smoothed
+        smoothed = smoothed_again(tree, teacher, X, y, **more)
     except ValueError as error:
         checks.holds("teacher", False, "the smoothed outcomes of the fit", known.name, str(error))
         return None
