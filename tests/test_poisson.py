@@ -154,6 +154,10 @@ def test_trees_of_counts_are_verified_estimated_again_and_saved(tmp_path):
             {"exposure": lambda m: np.where(np.arange(len(m)) == 2, 1e-300, m)},
             "exposure in row 2 is too small, 1e-300",
         ),
+        (
+            {"exposure": lambda m: np.where(np.arange(len(m)) == 2, 1e-160, m)},
+            "exposure in row 2 is too small, 1e-160 for a count of",
+        ),
         ({"exposure": lambda m: np.where(np.arange(len(m)) == 3, np.inf, m)}, "row 3"),
     ],
 )
@@ -208,3 +212,8 @@ def test_what_would_need_the_exposure_of_new_rows_is_not_reported():
     with pytest.raises(InvalidParameterError, match="calibration is not available"):
         plot_calibration(model, X, y)
     assert np.isnan(stability(model, X, y, n_resamples=2, random_state=0, exposure=exposure).score)
+
+
+def test_counts_whose_squares_are_no_numbers_are_refused():
+    with pytest.raises(ValueError, match=r"y has the count 1e\+200 in row 1; change its unit"):
+        tree().fit([[0.0], [1.0], [2.0]], [1.0, 1e200, 3.0])

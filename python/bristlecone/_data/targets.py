@@ -211,6 +211,9 @@ def check_counts(X: Any, y: Any, sample_weight: Any, exposure: Any = None) -> Nu
         row = int(np.argmax(counts < 0))
         raise ValueError(f"y has the negative count {counts[row]:g} in row {row}")
     if exposure is None:
+        if data.target.max() > _MOST_RATE:
+            row = int(np.flatnonzero(data.kept)[np.argmax(data.target)])
+            raise ValueError(f"y has the count {counts[row]:g} in row {row}; change its unit")
         return data
     check_row_labels(X, exposure=exposure)
     exposed = check_numbers("exposure", exposure, len(data.kept))
