@@ -283,7 +283,7 @@ impl Wide for Labels<'_> {
         let (mantissa, exponent) = parts(prices.price(feature, tested));
         let price = BigInt::from(mantissa) * self.digits.sum(self.n_labels, sums);
         debug_assert!(!price.is_negative());
-        self.unit.floor(price, &BigInt::one(), exponent + of_weights)
+        self.unit.floor(price, &BigInt::one(), exponent + of_weights - self.unit.outward)
     }
 
     fn kinds(&self) -> Vec<u32> {
