@@ -2,6 +2,9 @@
 
 use crate::precise::Precise;
 
+/// Largest exponent of a scale: so much less than f64 has that costs may be finer still.
+const FINEST: i32 = 900;
+
 /// Values times 2^`exponent`, rounded to integers.
 #[derive(Clone, Debug)]
 pub struct Fixed {
@@ -26,7 +29,7 @@ impl Fixed {
             0
         } else {
             // Two spare bits for the rounding of the values and of the sum.
-            bits as i32 - 2 - total.log2().floor() as i32
+            (bits as i32 - 2 - total.log2().floor() as i32).min(FINEST)
         };
         let scale = power_of_two(exponent);
         let mut moved = 0.0;
@@ -72,6 +75,15 @@ pub(super) fn unit_exponent(values: impl Iterator<Item = f64>) -> i32 {
 pub(crate) fn times_power(value: f64, exponent: i32) -> f64 {
     let half = exponent / 2;
     value * power_of_two(half) * power_of_two(exponent - half)
+}
+
+/// total / weight · 2^`exponent`, where the quotient itself may be out of range.
+pub(super) fn mean_times_power(total: f64, weight: f64, exponent: i32) -> f64 {
+    if exponent == 0 {
+        return total / weight;
+    }
+    let of_weight = weight.log2().floor() as i32;
+    times_power(total / times_power(weight, -of_weight), exponent - of_weight)
 }
 
 /// Bits that the total of a task's costs may take, so that the prices of many splits fit beside it.
@@ -137,6 +149,7 @@ mod tests {
         let eighths = of(&[0.5, 0.0, 2.125]);
         assert_eq!((eighths.values.as_slice(), eighths.exponent), (&[4, 0, 17][..], 3));
         assert_eq!(of(&[4.0, 8.0]).values, [4, 8]);
+        assert!(of(&[1e-300, 0.0, 3e-301]).scale() <= power_of_two(FINEST));
         let rounded = of(&[0.1, 0.5]);
         assert_eq!(rounded.exponent, Fixed::new(&[0.1, 0.5], 51).exponent);
     }
@@ -163,6 +176,7 @@ mod tests {
         let exponent = unit_exponent([0.0, -1e300].into_iter());
         assert_eq!(times_power(times_power(1e300, -exponent), exponent), 1e300);
         assert_eq!(times_power(1e-300, 900), 1e-300 * 2f64.powi(900));
+        assert_eq!(mean_times_power(3e-305, 3e12, 900), 3e-305 * 2f64.powi(900) / 3e12);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! balanced accuracy, cost matrices, per-instance costs and policies are all of this form
 //! and share these lanes; each has a file of its own that says what its costs are.
 
-use super::fixed::{Fixed, power_of_two, times_power, unit_exponent};
+use super::fixed::{Fixed, mean_times_power, power_of_two, times_power, unit_exponent};
 use super::prices::FeaturePrices;
 use super::rewards::{Rewards, in_two_parts};
 use super::split_price::Price;
@@ -140,6 +140,19 @@ impl LabelCosts {
             .iter()
             .enumerate()
             .map(|(at, &c)| times_power(c, -outward) * weight(at / n_labels));
+        let lost = |value: f64, scaled: f64| value > 0.0 && scaled < f64::MIN_POSITIVE;
+        let beside = format!("is lost beside the largest cost, {most:e}; make that smaller");
+        let is_lost = |(row, &c): (usize, &f64)| {
+            weight(row) > 0.0 && lost(c, times_power(c, -outward) * weight(row))
+        };
+        let mut by_row = costs.iter().enumerate().map(|(at, c)| (at / n_labels, c));
+        if let Some((row, c)) = by_row.find(|&cost| outward != 0 && is_lost(cost)) {
+            return Err(Error::invalid("costs", format!("{c:e} in row {row} {beside}")));
+        }
+        let is_lost = |&price: &f64| outward != 0 && lost(price, times_power(price, -outward));
+        if let Some(price) = of_tests().find(is_lost) {
+            return Err(Error::invalid("feature_cost", format!("{price:e} {beside}")));
+        }
         let weights: Option<Vec<f64>> = weights.map(|w| (0..w.len()).map(weight).collect());
         Ok(LabelCosts::prepare(Source {
             rows: RowCosts::Matrix(weighted.collect()),
@@ -397,7 +410,7 @@ impl ScalarTask for LabelCosts {
                 sums.chunks_exact(n_labels).for_each(|leaf| loss.add(least(leaf)));
             }
         };
-        let mean = times_power(loss.value() / total_weight, *outward);
+        let mean = mean_times_power(loss.value(), *total_weight, *outward);
         Measured::plain(mean + penalty * n_leaves as f64)
     }
 
@@ -411,11 +424,11 @@ impl ScalarTask for LabelCosts {
         if let Some((rewards, _)) = rewards {
             return rewards.objective_of(in_two_parts(cost.into(), 0).map(|p| p / self.scale));
         }
-        times_power(cost as f64 / self.scale / total_weight, *outward) + penalty
+        mean_times_power(cost as f64 / self.scale, *total_weight, *outward) + penalty
     }
 
     fn unit_value(&self) -> f64 {
-        times_power(1.0 / self.scale / self.source.total_weight, self.source.outward)
+        mean_times_power(1.0 / self.scale, self.source.total_weight, self.source.outward)
     }
 
     fn addends(&self, value: f64, at_no_cost: f64) -> f64 {
@@ -427,7 +440,7 @@ impl ScalarTask for LabelCosts {
 
     fn resolution(&self, allowed: Allowed) -> f64 {
         let _ = allowed;
-        times_power(self.off / self.scale / self.source.total_weight, self.source.outward)
+        mean_times_power(self.off / self.scale, self.source.total_weight, self.source.outward)
     }
 
     fn finer(&self, known: f64) -> Option<Self> {

@@ -4,7 +4,7 @@
 //! price depends on the set of features above, not on their order: it is a property of the
 //! itemset, and the lattice adds it when it pairs two cells (docs/maths/label-costs.md).
 
-use super::fixed::{Fixed, times_power, unit_exponent};
+use super::fixed::{Fixed, mean_times_power, times_power, unit_exponent};
 use super::label_costs::{LabelCosts, MAX_TOTAL_BITS};
 use super::prices::FeaturePrices;
 use super::wide::Wide;
@@ -133,7 +133,7 @@ impl ScalarTask for Priced {
         let half = if self.whole { 0.0 } else { 0.5 };
         let units = levels * self.off + tests * half;
         let total = Precise::of(self.weights.iter().copied()).value();
-        let of_tests = times_power(units / self.costs.scale() / total, self.costs.outward());
+        let of_tests = mean_times_power(units / self.costs.scale(), total, self.costs.outward());
         self.costs.resolution(allowed) + of_tests
     }
 

@@ -7,7 +7,7 @@
 
 use super::Statistics;
 use super::digits::{Digits, Dyadic, parts};
-use super::fixed::times_power;
+use super::fixed::mean_times_power;
 use super::prices::FeaturePrices;
 use super::rewards::{Rewards, in_two_parts};
 use num_bigint::BigInt;
@@ -95,13 +95,13 @@ impl Unit {
     }
 
     fn price(self) -> i128 {
-        let price = times_power(self.penalty, -self.outward) * self.total_weight;
-        times_power(price, self.exponent).min(MOST as f64) as i128
+        let ((penalty, a), (weight, b)) = (parts(self.penalty), parts(self.total_weight));
+        let price = BigInt::from(penalty) * weight;
+        self.floor(price, &BigInt::one(), a + b - self.outward)
     }
 
     fn value(self, cost: i128) -> f64 {
-        let mean = cost as f64 / self.total_weight;
-        times_power(times_power(mean, -self.exponent), self.outward)
+        mean_times_power(cost as f64, self.total_weight, self.outward - self.exponent)
     }
 
     fn objective(self, cost: i128) -> f64 {
@@ -283,7 +283,7 @@ impl Wide for Labels<'_> {
         let (mantissa, exponent) = parts(prices.price(feature, tested));
         let price = BigInt::from(mantissa) * self.digits.sum(self.n_labels, sums);
         debug_assert!(!price.is_negative());
-        self.unit.floor(price, &BigInt::one(), exponent + of_weights)
+        self.unit.floor(price, &BigInt::one(), exponent + of_weights - self.unit.outward)
     }
 
     fn kinds(&self) -> Vec<u32> {
