@@ -170,7 +170,7 @@ def cheapest(costs):
     return lambda rows: min(sum(table[i][k] for i in rows) for k in labels) / len(table)
 
 
-@pytest.mark.parametrize("outlier", [1e5, 1e8, 1e11, 1e14])
+@pytest.mark.parametrize("outlier", [1e5, 1e8, 1e11, 1e14, 1e70, 1e300])
 @pytest.mark.parametrize("priced", [False, True])
 def test_costs_see_the_other_rows_beside_an_outlier(outlier, priced):
     costs = rival_costs(outlier, 0.01)
@@ -185,6 +185,20 @@ def test_costs_see_the_other_rows_beside_an_outlier(outlier, priced):
     ).fit(X, [0, 0, 0, 1, 1], costs=costs)
     check_proof(model, best)
     assert priced or abs(best - Fraction(1, 5)) < Fraction(1, 10**15)
+
+
+@pytest.mark.parametrize("lost", ["costs", "feature_cost"])
+def test_costs_lost_beside_the_largest_are_refused(lost):
+    costs, prices = rival_costs(1e300, 0.01), [0.0, 0.0, 0.01]
+    if lost == "costs":
+        costs[3, 1] = 1e-12
+    else:
+        prices[1] = 1e-12
+    model = CostSensitiveTreeClassifier(max_depth=2, feature_costs=prices)
+    with pytest.raises(
+        ValueError, match=f"^{lost}: 1e-12 .*is lost beside the largest cost, 1e300"
+    ):
+        model.fit(X, [0, 0, 0, 1, 1], costs=costs)
 
 
 @pytest.mark.parametrize("outlier", [1e5, 1e8, 1e11, 1e14])

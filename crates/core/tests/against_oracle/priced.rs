@@ -1,7 +1,7 @@
 //! Questions that cost, where lanes lose their prices and where prices lead the way.
 
 use bristlecone_core::search::Precision;
-use bristlecone_oracle::instances::Instance;
+use bristlecone_oracle::instances::{Instance, Random};
 
 use crate::harness::{Case, Question, SCALE, Until, ensure, for_each_of};
 use crate::promises::stopped;
@@ -22,6 +22,26 @@ fn costs_beyond_the_mantissa_of_single_lanes_equal_the_oracle() {
             let settings = large.settings().with_switches(|s| s.precision = precision);
             let status = stopped(&large, &settings, optimum, Until::End)?;
             ensure(status.is_none(), || format!("{status:?}"))?;
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn prices_beside_costs_and_weights_of_a_wide_range_equal_the_oracle() {
+    for_each_of(&["priced-costs"], 150 * SCALE, (16, 5, &[1, 2, 3]), |case| {
+        let mut random = Random::new(case.instance.rows().len() as u64);
+        // Up to those that are divided by a power of two before anything is computed.
+        for outward in [0, 90] {
+            let mut wide = case.clone();
+            let mut power = |value: &mut f64| *value *= 10f64.powi(random.below(25) as i32 - 12);
+            wide.instance.sample.weight.iter_mut().for_each(&mut power);
+            wide.instance.costs.iter_mut().flatten().for_each(&mut power);
+            if let Some(first) = wide.instance.costs.first_mut() {
+                first.iter_mut().step_by(2).for_each(|c| *c *= 10f64.powi(outward));
+            }
+            let stopped = stopped(&wide, &wide.settings(), wide.optimum(), Until::End)?;
+            ensure(stopped.is_none(), || format!("{stopped:?}"))?;
         }
         Ok(())
     });
