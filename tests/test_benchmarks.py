@@ -342,8 +342,8 @@ def test_a_study_goes_on_where_its_record_ended(monkeypatch, tmp_path, capsys):
     assert (
         main([*asked, "--repeats", "2", "--together", "classification-A", "classification-B"]) == 0
     )
-    told = capsys.readouterr()
-    assert told.err.count("sklearn/") == 16
+    shown = capsys.readouterr()
+    assert shown.err.count("sklearn/") == 16
     (path,) = tmp_path.glob("*.json")
     text, record = path.with_suffix(".md").read_text("utf-8"), json.loads(path.read_text("utf-8"))
     assert all(len(found) == 2 for found in record["results"].values())

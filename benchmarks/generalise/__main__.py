@@ -137,8 +137,8 @@ def main(arguments: list[str] | None = None) -> int:
             traceback.print_exception(found)
             continue
         record["results"].setdefault(f"{cell.name} {cell.model}", []).extend(found)
-        told = {k: round(v, 4) for k, v in found[-1].items()}
-        print(f"{about}: {told}", file=sys.stderr, flush=True)
+        shown = {k: round(v, 4) for k, v in found[-1].items()}
+        print(f"{about}: {shown}", file=sys.stderr, flush=True)
         _write(path, record, report(record, against, chosen.together))
     text = report(record, against, chosen.together)
     _write(path, record, text)

@@ -40,11 +40,6 @@ class TrainingData(NamedTuple):
     event_free: str = ""
     smoothed: NDArray[np.float64] | None = None
 
-    @property
-    def events(self) -> NDArray[np.float64]:
-        """Events that a search is for."""
-        return self.event.astype(np.float64) if self.smoothed is None else self.smoothed
-
 
 def check_training_data(X: Any, y: Any, sample_weight: Any = None) -> TrainingData:
     """Check the rows of a survival fit and leave out those of weight zero.

@@ -30,7 +30,7 @@ __all__ = [
 # Weighted exposures below this share of the largest, or of 1, have lost digits in doubles.
 _LEAST_EXPOSURE = 2.0**-960
 
-# Squares of larger rates, of which the leaves report the variance, are no numbers.
+# Leaves report the variance of the rates, and squares of larger rates overflow.
 _MOST_RATE = 2.0**500
 
 

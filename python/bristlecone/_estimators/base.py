@@ -381,7 +381,7 @@ class Taught:
         """Loss on the real outcomes, without ``leaf_penalty``; see ``teacher``."""
         cast(BaseTree, self)._check_fitted()
         found = self.certificate_
-        if found.teacher is not None and found.status != "reestimated":
+        if found.teacher is not None and found.is_taught:
             return found.teacher.training_loss
         penalty = float(found.parameters.get("leaf_penalty", 0.0))
         return found.objective_value - penalty * self.tree_.n_leaves

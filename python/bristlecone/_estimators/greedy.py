@@ -29,7 +29,7 @@ from bristlecone._estimators.parameters import (
     choice,
 )
 from bristlecone._estimators.reestimate import Reestimation
-from bristlecone._fit.assemble import with_loss
+from bristlecone._fit.assemble import with_leaves, with_loss
 from bristlecone._leaves.minimum import (
     event_free_rows,
     smallest_leaf,
@@ -305,8 +305,8 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
         )
         tree = _tree(grown, encoder, rows, data, numeric)
         problem = Problem(data, encoder, rows, least, 0.0, {}, teaching=teaching)
-        leaves = objective.leaves(tree, problem, None)
-        tree = tree.with_losses(objective.losses(tree, problem, leaves))
+        leaves: Any
+        tree, leaves = with_leaves(objective, tree, problem, None)
         certificate = Certificate(
             aim=_AIMS[self.criterion],
             status="grown",

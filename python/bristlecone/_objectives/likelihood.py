@@ -55,7 +55,7 @@ class Likelihood(SurvivalObjective):
 
     def outcomes(self, data: TrainingData) -> Survivals:
         hazard = row_hazard(data, baseline_hazard(data))
-        return Survivals(data.weight, data.events, hazard, self.target(data))
+        return Survivals(data.weight, data.event.astype(np.float64), hazard, self.target(data))
 
     def losses(self, tree: Tree, problem: Problem, leaves: StepLeaves) -> NDArray[np.float64]:
         """−(E + a) ln θ; the other terms of the loss are the same sum over rows in any tree."""

@@ -222,6 +222,11 @@ class Certificate:
         return self.status == "infeasible"
 
     @property
+    def is_taught(self) -> bool:
+        """Whether objective and bound are those of outcomes that a teacher smoothed."""
+        return self.teacher is not None and self.status != "reestimated"
+
+    @property
     def is_treeless(self) -> bool:
         """Whether there is no tree: none is allowed, or the search stopped before finding one."""
         return math.isinf(self.objective_value)

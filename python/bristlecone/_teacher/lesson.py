@@ -15,11 +15,11 @@ from threadpoolctl import threadpool_limits
 
 from bristlecone._log import log, warn
 from bristlecone._search.certificate import Teaching, reporter
-from bristlecone._teacher.folds import MOST_FOLDS, folds_of
-from bristlecone._teacher.outcomes import Classes, Outcomes, Rates
-from bristlecone.exceptions import InvalidParameterError, SmallSampleWarning
+from bristlecone._teacher.folds import folds_of
+from bristlecone._teacher.outcomes import Outcomes
+from bristlecone.exceptions import SmallSampleWarning
 
-__all__ = ["teach", "teach_again", "teacher_of"]
+__all__ = ["moments", "teach", "teach_again", "teacher_of"]
 
 Floats = NDArray[np.float64]
 
@@ -79,7 +79,7 @@ def teacher_of(tree: Any) -> Any:
         If the tree comes from a file, which holds no teacher, and has been given none since.
     """
     found = tree.certificate_
-    if found.teacher is None or found.status == "reestimated":
+    if not found.is_taught:
         return None
     teacher = found.parameters["teacher"]
     teacher = tree.teacher if teacher is None else teacher
@@ -212,13 +212,13 @@ def _taught(
         seed=seed,
         members=tuple(predictions) if automatic else (),
         score=float(outcomes.score(predicted)),
-        moments=_moments(smoothed, outcomes.weight),
+        moments=moments(smoothed, outcomes.weight),
         training_loss=np.nan,
     )
     return Lesson(smoothed, record)
 
 
-def _moments(smoothed: Floats, weight: Floats | None) -> tuple[float, float, float, float]:
+def moments(smoothed: Floats, weight: Floats | None) -> tuple[float, float, float, float]:
     """Weighted mean and root mean square of smoothed outcomes, the least and the greatest."""
     by_row = smoothed.reshape(len(smoothed), -1)
     low, high = float(by_row.min()), float(by_row.max())
@@ -270,21 +270,7 @@ def _check_folds(outcomes: Outcomes, fold: NDArray[np.int64], *, warns: bool) ->
     """Raise ValueError where folds cannot be predicted from the others, warn where hardly."""
     if fold.max() < 1:
         raise ValueError("a teacher needs at least two different rows")
-    if isinstance(outcomes, Rates):
-        counted = np.bincount(fold, outcomes.events > 0, MOST_FOLDS)
-        if (counted > 0).sum() < 2:
-            raise ValueError(
-                "a teacher needs rows with events in at least two folds; there are "
-                f"{int(counted.sum())} rows with events"
-            )
-        least, what = counted.min(), "rows with an event"
-    elif isinstance(outcomes, Classes):
-        sizes = np.bincount(outcomes.labels, minlength=len(outcomes.classes))
-        if (sizes > 0).sum() < 2:
-            raise InvalidParameterError("a teacher needs rows of at least two classes")
-        least, what = sizes[sizes > 0].min() / MOST_FOLDS, "rows of a class"
-    else:
-        least, what = len(fold) / MOST_FOLDS, "rows"
+    least, what = outcomes.fewest(fold)
     if warns and least < _FEW:
         warn(
             f"a fold of the teacher has fewer than {_FEW} {what}: its predictions are hardly more "

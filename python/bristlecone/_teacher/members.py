@@ -39,13 +39,17 @@ def design_of(X: Any, weight: Floats | None) -> Floats:
     says that it is missing.
     """
     encoder = DesignEncoder().fit(X, weight)
-    table = read_table(X, "the teacher")
-    columns = [encoder.transform(X)]
-    for column in table.one_by_one():
-        known = column.missing is None or not column.missing.any() or column.missing.all()
-        if not known and hasattr(column, "values"):
-            columns.append(np.asarray(column.missing, dtype=np.float64)[:, None])
-    design = np.hstack(columns)
+    design = encoder.transform(X)
+    numbers = {one.name for one in encoder.columns_ if one.kind in ("number", "flag")}
+    incomplete = numbers & {one.name for one in encoder.columns_ if one.has_missing}
+    if incomplete:
+        table = read_table(X, "the teacher")
+        missing = [
+            np.asarray(one.missing, dtype=np.float64)
+            for one in table.one_by_one()
+            if one.name in incomplete
+        ]
+        design = np.column_stack([design, *missing])
     mean = np.average(design, axis=0, weights=weight)
     spread = np.sqrt(np.average((design - mean) ** 2, axis=0, weights=weight))
     return np.asarray((design - mean) / np.where(spread > 0, spread, 1.0))
@@ -67,10 +71,9 @@ def members_of(outcomes: Outcomes, design: Floats, seed: int) -> dict[str, Any]:
         "early_stopping": False,
         "random_state": seed,
     }
-    few = n_columns <= _MOST_COLUMNS
+    solver = "newton-cholesky" if n_columns <= _MOST_COLUMNS else "lbfgs"
     if isinstance(outcomes, Rates):
         events = max(float(outcomes.importance @ outcomes.target), 1.0)
-        solver = "newton-cholesky" if few else "lbfgs"
         ridge: Any = PoissonRegressor(
             alpha=1.0 / (_SLOPE_VARIANCE * events), solver=solver, max_iter=300
         )
@@ -80,7 +83,6 @@ def members_of(outcomes: Outcomes, design: Floats, seed: int) -> dict[str, Any]:
             "boosting": HistGradientBoostingRegressor(loss="poisson", **boosting),
         }
     if isinstance(outcomes, Classes):
-        solver = "newton-cholesky" if few else "lbfgs"
         return {
             "ridge": LogisticRegression(C=_SLOPE_VARIANCE, solver=solver, max_iter=300),
             "forest": RandomForestClassifier(**forest),

@@ -21,6 +21,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from bristlecone._data.rows import take_rows
+from bristlecone._teacher.folds import MOST_FOLDS
 from bristlecone.exceptions import InvalidParameterError
 
 __all__ = ["Classes", "Costs", "Numbers", "Outcomes", "Rates", "Survivals"]
@@ -50,10 +51,10 @@ class Outcomes(ABC):
         Row weights.
     """
 
-    # What the sums of the search are over, for texts: "events", "classes", ...
-    name: ClassVar[str]
     # What a model must be able to do, besides fit.
     method: ClassVar[str] = "predict"
+    # What models need weights for, in messages.
+    need: ClassVar[str] = "these rows"
 
     weight: Floats | None
 
@@ -66,6 +67,16 @@ class Outcomes(ABC):
     def strata(self) -> NDArray[np.int64]:
         """Part of the rows that each belongs to; every part is spread over all folds."""
         return np.zeros(len(self.columns), dtype=np.int64)
+
+    def fewest(self, fold: NDArray[np.int64]) -> tuple[float, str]:
+        """How many rows of some kind a fold has at least, and of which kind.
+
+        Raises
+        ------
+        ValueError
+            If folds cannot be predicted from the others.
+        """
+        return len(fold) / MOST_FOLDS, "rows"
 
     @property
     @abstractmethod
@@ -88,16 +99,10 @@ class Outcomes(ABC):
 
     def fitted(self, model: Any, X: Any, rows: NDArray[Any]) -> Any:
         """A clone of the model, fitted to some rows: a mask, or places where ``X`` is an array."""
-        model, more = clone(model), {}
-        if self.importance is not None:
-            parameter = _weight_parameter(model)
-            if parameter is None:
-                raise InvalidParameterError(
-                    f"teacher={model!r} takes no sample_weight in fit, which it needs for "
-                    + ("these rows" if self.importance is self.weight else "hazards or exposures")
-                )
-            more[parameter] = self.importance[rows] / self.importance[rows].mean()
-        return model.fit(take_rows(X, rows), self.target[rows], **more)
+        weight = self.importance
+        if weight is not None:
+            weight = weight[rows] / weight[rows].mean()
+        return _fitted(model, take_rows(X, rows), self.target[rows], weight, self.need)
 
     def predicted(self, model: Any, X: Any, rows: NDArray[np.bool_]) -> Floats:
         """Predictions for some rows."""
@@ -151,7 +156,7 @@ class Rates(Outcomes):
         What was counted, and what the rows were exposed to.
     """
 
-    name = "events"
+    need = "hazards or exposures"
 
     events: Floats
     exposure: Floats
@@ -163,6 +168,15 @@ class Rates(Outcomes):
     @property
     def strata(self) -> NDArray[np.int64]:
         return (self.events > 0).astype(np.int64)
+
+    def fewest(self, fold: NDArray[np.int64]) -> tuple[float, str]:
+        counted = np.bincount(fold, self.events > 0, MOST_FOLDS)
+        if (counted > 0).sum() < 2:
+            raise ValueError(
+                "a teacher needs rows with events in at least two folds; there are "
+                f"{int(counted.sum())} rows with events"
+            )
+        return float(counted.min()), "rows with an event"
 
     @property
     def target(self) -> Floats:
@@ -250,15 +264,8 @@ class Survivals(Rates):
             return super().fitted(model, X, rows)
         if hasattr(model, "predict_partial_hazard"):
             return self._fitted_to_columns(model, X, rows)
-        model, more = clone(model), {}
-        if self.weight is not None:
-            parameter = _weight_parameter(model)
-            if parameter is None:
-                raise InvalidParameterError(
-                    f"teacher={model!r} takes no sample_weight in fit, which these rows need"
-                )
-            more[parameter] = self.weight[rows]
-        return model.fit(take_rows(X, rows), self.y[rows], **more)
+        weight = None if self.weight is None else self.weight[rows]
+        return _fitted(model, take_rows(X, rows), self.y[rows], weight, "these rows")
 
     def _fitted_to_columns(self, model: Any, X: Any, rows: NDArray[Any]) -> Any:
         """A model of lifelines, which takes outcomes and weights as columns of a data frame."""
@@ -308,7 +315,6 @@ class Classes(Outcomes):
         The classes in sorted order.
     """
 
-    name = "classes"
     method = "predict_proba"
 
     labels: NDArray[np.int64]
@@ -321,6 +327,13 @@ class Classes(Outcomes):
     @property
     def strata(self) -> NDArray[np.int64]:
         return self.labels
+
+    def fewest(self, fold: NDArray[np.int64]) -> tuple[float, str]:
+        sizes = np.bincount(self.labels)
+        sizes = sizes[sizes > 0]
+        if len(sizes) < 2:
+            raise InvalidParameterError("a teacher needs rows of at least two classes")
+        return sizes.min() / MOST_FOLDS, "rows of a class"
 
     @property
     def target(self) -> NDArray[Any]:
@@ -392,8 +405,6 @@ class Numbers(Outcomes):
     values : array of float, shape (n,)
     """
 
-    name = "targets"
-
     values: Floats
 
     @property
@@ -435,8 +446,6 @@ class Costs(Numbers):
     values : array of float, shape (n, n_labels)
     """
 
-    name = "costs"
-
     def predicted(self, model: Any, X: Any, rows: NDArray[np.bool_]) -> Floats:
         # Means of costs are not negative, whatever a straight line makes of them.
         return np.maximum(super().predicted(model, X, rows), 0.0)
@@ -462,6 +471,19 @@ def _is_regressor(model: Any) -> bool:
         "predict_partial_hazard",
     )
     return not any(hasattr(model, name) for name in survival) and is_regressor(model)
+
+
+def _fitted(model: Any, X: Any, y: Any, weight: Floats | None, need: str) -> Any:
+    """A clone of a model of scikit-learn's manners, fitted with weights where there are some."""
+    model, more = clone(model), {}
+    if weight is not None:
+        parameter = _weight_parameter(model)
+        if parameter is None:
+            raise InvalidParameterError(
+                f"teacher={model!r} takes no sample_weight in fit, which it needs for {need}"
+            )
+        more[parameter] = weight
+    return model.fit(X, y, **more)
 
 
 def _weight_parameter(model: Any) -> str | None:

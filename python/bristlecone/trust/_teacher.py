@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone._estimators.base import smoothed_again
-from bristlecone._teacher.lesson import teacher_of
+from bristlecone._teacher.lesson import moments, teacher_of
 from bristlecone.trust._compare import Checks
 from bristlecone.trust._rows import Rows
 
-__all__ = ["check_teacher", "drift_of", "is_taught", "with_smoothed"]
+__all__ = ["check_teacher", "drift_of", "with_smoothed"]
 
 Floats = NDArray[np.float64]
 
@@ -30,12 +30,6 @@ _OUTCOMES = {
 
 # An objective may differ by so many times what the moments of its outcomes differ by.
 _PER_DRIFT = 10.0
-
-
-def is_taught(tree: Any) -> bool:
-    """Whether the objective of the tree is that of smoothed outcomes."""
-    found = tree.certificate_
-    return found.teacher is not None and found.status != "reestimated"
 
 
 def with_smoothed(tree: Any, rows: Rows, smoothed: Floats) -> Rows:
@@ -53,15 +47,9 @@ def drift_of(tree: Any, rows: Rows, smoothed: Floats) -> float:
     On another machine the predictions of a teacher may have other last digits; how far they are
     off follows from the moments in the certificate.
     """
-    weight = rows.weight / rows.weight.sum()
-    by_row = smoothed.reshape(len(weight), -1)
-    low, high = float(by_row.min()), float(by_row.max())
-    size = max(abs(low), abs(high)) or 1.0
-    scaled = by_row / size
-    root = size * float(np.sqrt(weight @ (scaled**2).mean(axis=1)))
-    moments = float(weight @ by_row.mean(axis=1)), root, low, high
-    stated = tree.certificate_.teacher.moments
-    return _PER_DRIFT * float(np.abs(np.subtract(moments, stated)).max() / size)
+    found, stated = moments(smoothed, rows.weight), tree.certificate_.teacher.moments
+    size = max(abs(found[2]), abs(found[3])) or 1.0
+    return _PER_DRIFT * float(np.abs(np.subtract(found, stated)).max() / size)
 
 
 def check_teacher(

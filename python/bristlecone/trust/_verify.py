@@ -28,7 +28,7 @@ from bristlecone.trust._proof import (
 from bristlecone.trust._rows import Rows, fingerprint, reached_nodes, read_rows
 from bristlecone.trust._statement import Statement
 from bristlecone.trust._survival import lifetimes, row_hazards
-from bristlecone.trust._teacher import check_teacher, drift_of, is_taught, with_smoothed
+from bristlecone.trust._teacher import check_teacher, drift_of, with_smoothed
 from bristlecone.trust._verification import Verification
 
 __all__ = ["MOST_WORK", "verify"]
@@ -102,10 +102,11 @@ def verify(
 
     The check "rows" compares a fingerprint of the binary features, outcomes and weights, in the
     order of the rows. It fails if a row was changed, added or dropped. It also fails if the rows
-    are in another order; all other checks then pass, except those of a teacher whose models depend
-    on the order, as forests do. A change of a number that crosses no threshold
-    (1.2 to 1.3, both below every threshold) is noticed only if it changes the smallest or largest
-    value, the mean, or a value next to a threshold. Texts, run times and the trace are not checked.
+    are in another order; all other checks then pass, except those of a teacher of the user's own
+    whose model depends on the order of a data frame, as a forest does. A change of a number that
+    crosses no threshold (1.2 to 1.3, both below every threshold) is noticed only if it changes the
+    smallest or largest value, the mean, or a value next to a threshold. Texts, run times and the
+    trace are not checked.
 
     Examples
     --------
@@ -172,11 +173,11 @@ def _check_all(
         return
     real = Value(tree, statement, reached)
     sought: tuple[Statement, Value] | None = statement, real
-    if is_taught(tree):
+    if found.is_taught:
         sought = _taught(tree, rows, reached, smoothed())
     if sought is not None:
         check_objective(tree, sought[1], checks)
-    if is_taught(tree):
+    if found.is_taught:
         check_training_loss(tree, real, checks)
     check_labels(tree, statement, real, checks)
     if sought is not None:

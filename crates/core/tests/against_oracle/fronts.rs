@@ -206,7 +206,7 @@ fn a_tree_a_little_beyond_its_limit_hides_no_other() {
             case.question.parameters = parameters.with_limit(limit, task, &case.instance);
             let limit = case.question.parameters.delta(task, &case.instance);
             let penalty = case.question.leaf_penalty;
-            // Of trees that keep the limit exactly, and of all that may be told to.
+            // The optimum of trees that keep the limit exactly, and that of all that may be reported to.
             let least = |most: f64| {
                 let within = |c: &&[Real; 4]| c[1].abs() <= Real::from(most);
                 let objective = |(k, list): (usize, &Vec<[Real; 4]>)| {
