@@ -187,7 +187,7 @@ def test_costs_see_the_other_rows_beside_an_outlier(outlier, priced):
     assert priced or abs(best - Fraction(1, 5)) < Fraction(1, 10**15)
 
 
-@pytest.mark.parametrize("lost", ["costs", "feature_cost"])
+@pytest.mark.parametrize("lost", ["costs", "feature_costs"])
 def test_costs_lost_beside_the_largest_are_refused(lost):
     costs, prices = rival_costs(1e300, 0.01), [0.0, 0.0, 0.01]
     if lost == "costs":
@@ -196,9 +196,24 @@ def test_costs_lost_beside_the_largest_are_refused(lost):
         prices[1] = 1e-12
     model = CostSensitiveTreeClassifier(max_depth=2, feature_costs=prices)
     with pytest.raises(
-        ValueError, match=f"^{lost}: 1e-12 .*is lost beside the largest cost, 1e300"
+        ValueError, match=f"^{lost}: 1e-12.* is lost beside the largest cost, 1e300"
     ):
         model.fit(X, [0, 0, 0, 1, 1], costs=costs)
+
+
+def test_costs_that_no_mean_holds_are_refused():
+    costs = rival_costs(1.0, 0.01)
+    costs[3, 1] = 1e-323
+    with pytest.raises(ValueError, match=r"^costs: 1e-323 in row 3 adds less than 1e-290 to"):
+        CostSensitiveTreeClassifier(max_depth=2).fit(X, [0, 0, 0, 1, 1], costs=costs)
+
+
+def test_labels_of_leaves_are_right_where_sums_of_costs_are_infinite():
+    costs, weight = np.array([[2e298, 0.0], [0.0, 2e298], [1e298, 1e298]]), [1e12, 1e10, 1.0]
+    model = CostSensitiveTreeClassifier(max_depth=0)
+    model.fit(X[:3], [0, 1, 1], costs=costs, sample_weight=weight)
+    assert model.predict(X[:1]).tolist() == [1]
+    assert model.tree_.improvement.tolist() == [0.0]
 
 
 @pytest.mark.parametrize("outlier", [1e5, 1e8, 1e11, 1e14])

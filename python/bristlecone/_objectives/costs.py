@@ -62,19 +62,20 @@ class LabelCosts(ClassObjective):
         return cuts_of_task(*self.task(data, prices), columns, growth)
 
     def best_labels(self, leaf: NDArray[np.int64], values: Floats, data: Any) -> NDArray[Any]:
-        return sum_by_leaf(leaf, len(values), data.costs, data.weight).argmin(axis=1)
+        return _shares(leaf, len(values), data.costs, data.weight).argmin(axis=1)
 
     def prices(self, tree: Tree, problem: Problem) -> Floats:
         return path_prices(tree, binary_prices(problem.encoder, self.feature_costs))
 
     def losses(self, tree: Tree, problem: Problem, leaves: ClassLeaves) -> Floats:
         data, leaf = problem.data, tree.leaf_index(problem.features)
-        costs = tree.node_sums(sum_by_leaf(leaf, tree.n_leaves, _sought(data), data.weight))
-        return costs.min(axis=1) / tree.weighted_n_node_samples[0]
+        costs = tree.node_sums(_shares(leaf, tree.n_leaves, _sought(data), data.weight))
+        means: Floats = costs.min(axis=1) / _unit_total(data.weight, len(leaf))[1]
+        return means
 
     def favoured(self, tree: Tree, problem: Problem, leaves: ClassLeaves) -> NDArray[np.int64]:
         data, leaf = problem.data, tree.leaf_index(problem.features)
-        return sum_by_leaf(leaf, tree.n_leaves, _sought(data), data.weight).argmin(axis=1)
+        return _shares(leaf, tree.n_leaves, _sought(data), data.weight).argmin(axis=1)
 
     def value(self, tree: Tree, problem: Problem, leaves: ClassLeaves) -> float:
         weight = tree.weighted_n_node_samples[tree.leaves]
@@ -93,3 +94,16 @@ def _sought(data: Any) -> Floats:
     """Costs that the search is for."""
     costs: Floats = data.costs if data.smoothed is None else data.smoothed
     return costs
+
+
+def _unit_total(weight: NDArray[Any] | None, n_rows: int) -> tuple[int, float]:
+    """Exponent of a power of two, and the total weight over it, between 0.5 and 1."""
+    total, exponent = np.frexp(n_rows if weight is None else weight.sum())
+    return int(exponent), float(total)
+
+
+def _shares(leaf: NDArray[np.int64], n_leaves: int, costs: Floats, weight: Any) -> Floats:
+    """Costs of the labels in every leaf, over a power of two: sums themselves may be infinite."""
+    exponent, _ = _unit_total(weight, len(leaf))
+    weight = np.ones(len(leaf)) if weight is None else weight
+    return sum_by_leaf(leaf, n_leaves, costs, np.ldexp(weight, -exponent))

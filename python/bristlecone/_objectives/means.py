@@ -116,11 +116,12 @@ class _Groups:
         """Weighted variance of the rows from one leaf to another.
 
         Differences from a row are exact where targets are close to each other, however far from
-        zero, and what is left of their mean is taken off the mean square. Where their squares could
-        leave the range of numbers both are in units of the largest difference.
+        zero, and what is left of their mean is taken off the mean square. The row is the heaviest,
+        beside which others may weigh nothing. Where the squares could leave the range of numbers
+        both are in units of the largest difference.
         """
         own, weight = self.rows(first, last)
-        differ = own - own[0]
+        differ = own - own[0 if weight is None else weight.argmax()]
         unit = math.frexp(max(float(differ.max()), -float(differ.min())))[1]
         if abs(unit) < _ORDINARY:
             unit = 0

@@ -31,6 +31,8 @@ Bools = NDArray[np.bool_]
 _BITS, _MOST_PARTS = 51, 6
 # Most leaves that are summed in fractions, in bits of rows: a second or two.
 _MOST_EXACT = 20_000
+# A fee that no tree with a finite cost pays twice.
+_MOST_FEE = Fraction(2**1000)
 
 
 class TooManyTies(Exception):
@@ -128,7 +130,8 @@ class Cells:
 
     def with_fees(self, least: Floats) -> Floats:
         """Bounds by the number of leaves, with the penalty of each leaf."""
-        fees = float(self.fee) * np.arange(len(least))
+        # A smaller fee leaves the bounds true, and this one leaves them finite.
+        fees = float(min(self.fee, _MOST_FEE)) * np.arange(len(least))
         known = np.isfinite(least)
         rounding = ROUNDING * (np.abs(least, where=known, out=np.zeros(len(least))) + fees)
         return np.asarray(least + fees - rounding)

@@ -15,7 +15,7 @@ from bristlecone.trust._exhaustive import Limits, better_tree, distinct_features
 from bristlecone.trust._losses import statement_of
 from bristlecone.trust._optimality import RELATIVE, is_optimal, tolerance
 from bristlecone.trust._rows import Rows, reached_nodes, read_rows
-from bristlecone.trust._statement import Statement
+from bristlecone.trust._statement import Statement, like
 from bristlecone.trust._teacher import drift_of, with_smoothed
 
 __all__ = [
@@ -78,7 +78,7 @@ class Value:
         self.sizes = statement.magnitudes(self.sums, reached.T)
         if statement.is_sum:
             size = self.sizes[leaf].sum() + asked
-            self.terms = float(size) * float(statement.factor / statement.total)
+            self.terms = float(size * statement.factor / statement.total)
             self.terms = self.terms + float(self.penalty) or statement.least_term
         else:
             self.terms = abs(float(self.objective))
@@ -163,7 +163,8 @@ def check_improvements(tree: Any, statement: Statement, own: Value, checks: Chec
         split = ~nodes.is_leaf
         left, right = nodes.children_left[split], nodes.children_right[split]
         expected[split] = (losses[split] - losses[left] - losses[right]).astype(np.float64)
-        sizes = own.sizes.max(axis=1).astype(np.float64) * float(statement.factor / statement.total)
+        sizes = own.sizes.max(axis=1)
+        sizes = (sizes * like(statement.factor / statement.total, sizes)).astype(np.float64)
         doubts = [
             statement.doubt(own.sums[[at]]) / float(statement.total) for at in range(len(split))
         ]

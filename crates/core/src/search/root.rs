@@ -113,10 +113,18 @@ impl<'a, C: Cost> Search<'a, C> {
         }
     }
 
-    /// Takes a tree in place of the best one.
+    /// Takes a tree in place of the best one. Costs may order trees otherwise than the rows do, by
+    /// rounding: the objective of the rows never rises.
     fn take(&mut self, cost: C, tree: Tree) {
+        if let Some(before) = self.measured {
+            let found = self.scale.objective(cost, &tree);
+            if found.objective > before.objective {
+                self.best.0 = cost;
+                return;
+            }
+            self.measured = Some(found);
+        }
         self.best = (cost, tree);
-        self.measured = None;
         self.record();
     }
 

@@ -27,7 +27,7 @@ const ROUNDED_BITS: u32 = 51;
 /// Totals that lanes drop bits of.
 const FINE_BITS: u32 = 55;
 
-/// What the largest cost must be for means of costs to keep their digits.
+/// What every cost must add to the mean, so that means of costs keep their digits.
 const LEAST_COST: f64 = 1e-290;
 
 /// Costs of the caller's rows.
@@ -126,39 +126,45 @@ impl LabelCosts {
         check_values("costs", costs, n_labels)?;
         let n = costs.len() / n_labels;
         let of_tests = || tests.into_iter().flat_map(FeaturePrices::values);
-        let most = costs.iter().copied().chain(of_tests()).fold(0.0, f64::max);
-        if most > 0.0 && most < LEAST_COST {
-            let reason = format!(
-                "none is larger than {most:e}, less than {LEAST_COST:e}; change their unit"
-            );
-            return Err(Error::invalid("costs", reason));
-        }
         let outward = unit_exponent(costs.iter().copied().chain(of_tests()));
         let weight_unit = weights.map_or(0, |w| unit_exponent(w.iter().copied()));
         let weight = |row: usize| weights.map_or(1.0, |w| times_power(w[row], -weight_unit));
+        let weights: Option<Vec<f64>> = weights.map(|w| (0..w.len()).map(weight).collect());
+        let total_weight = total_weight(weights.as_deref(), n)?;
+        let weight = |row: usize| weights.as_ref().map_or(1.0, |w| w[row]);
+        // Neither what is summed nor its part of the objective may leave the normal numbers.
+        let is_lost = |value: f64, weight: f64| {
+            let summed = times_power(value, -outward) * weight;
+            let lost = || {
+                summed < f64::MIN_POSITIVE
+                    || mean_times_power(summed, total_weight, outward) < LEAST_COST
+            };
+            value > 0.0 && weight > 0.0 && lost()
+        };
+        let reason = |value: f64, place: &str| {
+            let most = costs.iter().copied().chain(of_tests()).fold(0.0, f64::max);
+            format!(
+                "{value:e}{place} adds less than {LEAST_COST:e} to the mean, or is lost beside the \
+                 largest cost, {most:e}; make it 0, or change the unit"
+            )
+        };
+        let mut by_row = costs.iter().enumerate().map(|(at, &c)| (at / n_labels, c));
+        if let Some((row, c)) = by_row.find(|&(row, c)| is_lost(c, weight(row))) {
+            return Err(Error::invalid("costs", reason(c, &format!(" in row {row}"))));
+        }
+        let lightest = (0..n).map(weight).filter(|&w| w > 0.0).fold(f64::INFINITY, f64::min);
+        if let Some(price) = of_tests().find(|&price| is_lost(price, lightest)) {
+            return Err(Error::invalid("feature_costs", reason(price, "")));
+        }
         let weighted = costs
             .iter()
             .enumerate()
             .map(|(at, &c)| times_power(c, -outward) * weight(at / n_labels));
-        let lost = |value: f64, scaled: f64| value > 0.0 && scaled < f64::MIN_POSITIVE;
-        let beside = format!("is lost beside the largest cost, {most:e}; make that smaller");
-        let is_lost = |(row, &c): (usize, &f64)| {
-            weight(row) > 0.0 && lost(c, times_power(c, -outward) * weight(row))
-        };
-        let mut by_row = costs.iter().enumerate().map(|(at, c)| (at / n_labels, c));
-        if let Some((row, c)) = by_row.find(|&cost| outward != 0 && is_lost(cost)) {
-            return Err(Error::invalid("costs", format!("{c:e} in row {row} {beside}")));
-        }
-        let is_lost = |&price: &f64| outward != 0 && lost(price, times_power(price, -outward));
-        if let Some(price) = of_tests().find(is_lost) {
-            return Err(Error::invalid("feature_cost", format!("{price:e} {beside}")));
-        }
-        let weights: Option<Vec<f64>> = weights.map(|w| (0..w.len()).map(weight).collect());
         Ok(LabelCosts::prepare(Source {
             rows: RowCosts::Matrix(weighted.collect()),
             n_labels,
             outward,
-            total_weight: total_weight(weights.as_deref(), n)?,
+            total_weight,
             penalty: leaf_penalty,
             max_leaves,
             whole_tests: of_tests().all(|price| price.fract() == 0.0),

@@ -16,6 +16,9 @@ use crate::search::{Allowed, Measured};
 use crate::simd::Lanes;
 use crate::tree::{LEAF, Tree};
 
+/// More than any tree that may be best costs.
+const MOST_PRICE: f64 = (1i64 << 58) as f64;
+
 /// Label costs with feature prices; the last channel is the weight of the rows.
 #[derive(Clone, Debug)]
 pub struct Priced {
@@ -61,17 +64,19 @@ impl Priced {
         let whole = fixed.whole;
         let mut task = Priced { costs, prices, statistics, rate, whole, weights, off: 0.0 };
         let total = fixed.values.iter().sum::<i64>() as f64;
-        let most = task.prices.values().fold(0.0, f64::max) * rate;
-        let (charged, of_test) = (|price: f64| task.charged(price * rate), task.prices.values());
-        let farthest =
-            of_test.map(|price| (charged(price) - price * rate).abs()).fold(0.0, f64::max);
-        task.off = fixed.moved * most + total * farthest;
+        let rates = || task.prices.values().map(|price| price * rate);
+        let moved = if fixed.moved > 0.0 { fixed.moved * rates().fold(0.0, f64::max) } else { 0.0 };
+        // No tree that may be best pays a larger price.
+        let paid = rates().filter(|&rate| rate < MOST_PRICE);
+        let farthest = paid.map(|rate| (task.charged(rate) - rate).abs()).fold(0.0, f64::max);
+        task.off = moved + total * farthest;
         Ok(task)
     }
 
     /// What is charged of a price in cost units per unit of the weight channel: of whole weights
     /// multiples of the grain, so that all costs are.
     fn charged(&self, rate: f64) -> f64 {
+        let rate = rate.min(MOST_PRICE);
         let grain = self.costs.grain();
         if self.whole { (rate / grain).round() * grain } else { rate }
     }
@@ -130,8 +135,11 @@ impl ScalarTask for Priced {
         // On every level each row may be tested once, and every test is rounded to a unit.
         let tests = (allowed.leaves - 1).min(self.weights.len()) as f64;
         let levels = tests.min(allowed.depth as f64);
+        // Prices of splits that order trees exactly do so beside exact prices of tests only.
         let half = if self.whole { 0.0 } else { 0.5 };
-        let units = levels * self.off + tests * half;
+        let is_exact = self.whole && self.off == 0.0;
+        let of_splits = if self.costs.orders_sizes() && !is_exact { 0.5 } else { 0.0 };
+        let units = levels * self.off + tests * (half + of_splits);
         let total = Precise::of(self.weights.iter().copied()).value();
         let of_tests = mean_times_power(units / self.costs.scale(), total, self.costs.outward());
         self.costs.resolution(allowed) + of_tests
@@ -163,7 +171,7 @@ impl Questions for Priced {
 
     fn feature_price(&self, feature: usize, tested: &[usize], sums: &[i64]) -> i64 {
         let rate = self.rate(feature, tested);
-        (sums[sums.len() - 1] as f64 * rate).min((1i64 << 58) as f64).round() as i64
+        (sums[sums.len() - 1] as f64 * rate).min(MOST_PRICE).round() as i64
     }
 
     fn relatives(&self, feature: usize) -> &[usize] {

@@ -77,9 +77,13 @@ pub(crate) fn distinct_rows<T: LaneTask>(task: &T, features: &BinaryMatrix) -> S
 /// Costs as objectives.
 struct SumScale<'a, T> {
     task: &'a T,
+    /// The task as the caller gave it, of which `task` may have finer costs.
+    given: &'a T,
     features: &'a BinaryMatrix,
     /// Most that ties may have added to the cost of a tree that may be best.
     ties: i64,
+    /// Where prices order trees exactly they may still be half a unit off each.
+    rounds_prices: bool,
     /// See [`ScalarTask::resolution`](crate::task::ScalarTask::resolution).
     resolution: f64,
     /// Objective of a cost of 0, so that it is computed once, and what a unit of cost adds.
@@ -97,13 +101,14 @@ impl<'a, T: LaneTask> SumScale<'a, T> {
         // Tasks that charge more than the price promise trees of few leaves.
         let splits = by_price.min(by_leaves);
         let resolution = task.resolution(allowed);
-        // Where prices order trees exactly they may still be half a unit off each.
-        let rounded = if resolution == 0.0 && task.split_price() > 0 { splits / 2 + 1 } else { 0 };
+        let rounds_prices = resolution == 0.0 && task.split_price() > 0;
+        let rounded = if rounds_prices { splits / 2 + 1 } else { 0 };
         let ties = match task.tie_price() {
             ..=0 => rounded,
             tie => (tie * splits).saturating_add(rounded),
         };
-        SumScale { task, features, ties, resolution, at_no_cost: task.objective_of_cost(0) }
+        let at_no_cost = task.objective_of_cost(0);
+        SumScale { task, given: task, features, ties, rounds_prices, resolution, at_no_cost }
     }
 }
 
@@ -113,14 +118,17 @@ impl<T: LaneTask> Scale<i64> for SumScale<'_, T> {
     }
 
     fn objective(&self, _cost: i64, tree: &Tree) -> Measured {
-        solve::measured(self.task, self.features, tree)
+        solve::measured(self.given, self.features, tree)
     }
 
     fn at_most(&self, cost: i64, tree: &Tree) -> Option<f64> {
-        let ties = self.task.tie_price() * (tree.n_leaves() as i64 - 1);
-        let value = self.task.objective_of_cost(cost.saturating_sub(ties));
+        let splits = tree.n_leaves() as i64 - 1;
+        let rounded = if self.rounds_prices { splits / 2 + 1 } else { 0 };
+        let ties = self.task.tie_price() * splits;
+        let value = self.task.objective_of_cost(cost.saturating_sub(ties).saturating_add(rounded));
         let evaluated = EVALUATED * self.task.addends(value, self.at_no_cost);
-        Some(value + self.resolution + evaluated)
+        let most = value + self.resolution + evaluated;
+        most.is_finite().then_some(most)
     }
 
     fn bound(&self, lower: i64) -> f64 {

@@ -29,7 +29,7 @@ pub fn solve<T: LaneTask>(
     settings: &Checked,
     monitor: &Monitor,
 ) -> Result<Solution, Error> {
-    let first = solve_once(task, features, settings, monitor, None)?;
+    let first = solve_once((task, task), features, settings, monitor, None)?;
     resolved(task, features, settings, monitor, first)
 }
 
@@ -44,7 +44,7 @@ fn resolved<T: LaneTask>(
     let mut finest: Option<T> = None;
     while found.status == Status::Unresolved {
         let Some(finer) = finest.as_ref().unwrap_or(task).finer(found.objective) else { break };
-        found = solve_once(&finer, features, settings, monitor, Some(found))?;
+        found = solve_once((&finer, task), features, settings, monitor, Some(found))?;
         finest = Some(finer);
     }
     let mut before = f64::INFINITY;
@@ -69,9 +69,10 @@ pub(super) fn measured<T: LaneTask>(task: &T, features: &BinaryMatrix, tree: &Tr
     Measured { objective: objective + tests, magnitude: magnitude + tests }
 }
 
-/// One search; where a tree is known only for those that are enough better to matter.
+/// One search by a task that stands for the one given; where a tree is known only for those that
+/// are enough better to matter.
 fn solve_once<T: LaneTask>(
-    task: &T,
+    (task, given): (&T, &T),
     features: &BinaryMatrix,
     settings: &Checked,
     monitor: &Monitor,
@@ -81,6 +82,7 @@ fn solve_once<T: LaneTask>(
     let about = about(task, &rows, settings);
     let problem = Problem::new(task, &rows, settings, monitor);
     let scale = SumScale::new(task, features, &rows, settings.limits.allowed());
+    let scale = SumScale { given, ..scale };
     let best = match &known {
         None => (task.leaf_cost(&rows.total), Tree::leaf()),
         Some(known) => {
