@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from bristlecone import _core
+from bristlecone._data.checks import check_ties
 from bristlecone._data.outcomes import Outcome, check_survival
 from bristlecone._data.rows import check_row_labels, check_sample_weight
 
@@ -596,10 +597,3 @@ def risk_table(
         # Rounding must not lead beyond one row and all of them.
         table["effective_at_risk"] = np.clip(table["at_risk"] ** 2 / squares, 1.0, time.size)
     return table
-
-
-def check_ties(ties: str) -> str:
-    """``ties`` itself; ValueError when it is unknown."""
-    if ties not in ("sksurv", "paper"):
-        raise ValueError(f"ties must be 'sksurv' or 'paper', got {ties!r}")
-    return ties

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bristlecone._data.checks import check_real, check_times
+from bristlecone._data.checks import check_real, check_ties, check_times
 from bristlecone._data.outcomes import Outcome, check_survival
-from bristlecone.curves import censoring_survival, check_ties, kaplan_meier
+from bristlecone.curves import censoring_survival, kaplan_meier
 from bristlecone.metrics._inputs import as_float, check_test_rows, positive_censoring_at
 
 

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bristlecone._data.checks import check_real
+from bristlecone._data.checks import check_real, check_ties
 from bristlecone._data.outcomes import Outcome, check_survival
 from bristlecone._data.rows import check_sample_weight
-from bristlecone.curves import censoring_survival, check_ties
+from bristlecone.curves import censoring_survival
 from bristlecone.metrics._inputs import (
     BLOCK_CELLS,
     Curves,
