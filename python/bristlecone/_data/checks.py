@@ -20,7 +20,6 @@ __all__ = [
     "check_integer",
     "check_real",
     "check_seed",
-    "check_ties",
     "check_times",
     "is_number",
     "thread_count",
@@ -120,10 +119,3 @@ def thread_count(n_jobs: int | None) -> int:
     if n_jobs > 0:
         return int(n_jobs)
     return max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))
-
-
-def check_ties(ties: str) -> str:
-    """``ties`` itself; ValueError when it is unknown."""
-    if ties not in ("sksurv", "paper"):
-        raise ValueError(f"ties must be 'sksurv' or 'paper', got {ties!r}")
-    return ties
