@@ -310,7 +310,7 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
             If a time is 0; it is replaced by half the smallest positive time.
         """
         start = time.perf_counter()
-        check_soft_parameters(self)
+        self._check_parameters()
         data = check_training_data(X, y, sample_weight)
         if data.entry is not None:
             raise ValueError("y has delayed entry, which the soft tree does not support")
@@ -529,6 +529,9 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         weight = check_sample_weight(sample_weight, len(design))
         weight = np.ones(len(design)) if weight is None else weight
         return _compared(self.tree_, self.leaves_, design, inside, weight)
+
+    def _check_parameters(self) -> None:
+        check_soft_parameters(self)
 
 
 def _compared(
