@@ -6,15 +6,15 @@ default:
 build:
     maturin develop --release
 
-# The usual tests: under a minute.
+# The usual tests, with fewer random problems: about a minute.
 test: build
-    cargo test --profile checks -p bristlecone-core -p bristlecone-oracle
-    python -m pytest -m "not slow"
+    BRISTLECONE_QUICK=1 cargo test --profile checks -p bristlecone-core -p bristlecone-oracle
+    python -m pytest -m "not slow" -n auto
 
 # All tests.
 test-slow: build
     cargo test --profile checks -p bristlecone-core -p bristlecone-oracle
-    python -m pytest
+    python -m pytest -n auto
 
 # Fresh examples and random problems; a failing one becomes a case of the ordinary tests.
 explore *args: build

@@ -1,12 +1,17 @@
 """How property tests choose their examples.
 
-The ordinary run takes the same ones every time; `just explore` looks for new ones. Time decides
+The ordinary run takes the same ones every time; `just explore` looks for new ones. A run without
+the slow tests takes fewer of them, and fewer random problems (`BRISTLECONE_CASES`). Time decides
 nothing: neither a deadline nor the check for slow generation.
 """
 
 import os
 import signal
 import sys
+
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # Read where scikit-learn is imported: a thread per core in every worker is too many.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -19,8 +24,16 @@ os.environ["MPLBACKEND"] = "Agg"
 COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "database": None}
 
 settings.register_profile("ordinary", max_examples=50, derandomize=True, **COMMON)
+settings.register_profile("quick", max_examples=15, derandomize=True, **COMMON)
 settings.register_profile("explore", max_examples=2000, print_blob=True, **COMMON)
 settings.load_profile("ordinary")
+
+
+def pytest_configure(config):
+    if config.getoption("markexpr") == "not slow":
+        os.environ.setdefault("BRISTLECONE_CASES", "8")
+        if not config.getoption("--hypothesis-profile"):
+            settings.load_profile("quick")
 
 
 @pytest.fixture(scope="session", autouse=True)

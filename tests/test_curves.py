@@ -162,7 +162,7 @@ def test_bad_weights_are_named(weight, message):
 
 
 def test_unknown_ties_are_refused():
-    with pytest.raises(ValueError, match="ties must be 'sksurv' or 'paper', got 'efron'"):
+    with pytest.raises(ValueError, match="ties must be one of 'sksurv', 'paper'; got 'efron'"):
         censoring_survival((EVENT, TIME), ties="efron")
 
 

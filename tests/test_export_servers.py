@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from pace import slow_but
 from sql_servers import MariaDB, PostgreSQL, running
 from test_export_programs import MODELS, SUBJECTS, as_text, expected, is_text, small, times_of
 
@@ -13,7 +14,8 @@ FLAGS = pd.DataFrame({"auto_renew": [True, False, None] * 8})
 DOUBLE = '"'
 
 
-@pytest.fixture(scope="module", params=["ansi", "postgresql", "mysql"])
+# A server is started for every dialect.
+@pytest.fixture(scope="module", params=slow_but({"ansi"}, ["ansi", "postgresql", "mysql"]))
 def database(request):
     """A server, and the dialect of its queries."""
     kind = MariaDB if request.param == "mysql" else PostgreSQL

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from contract.subjects import SquaredError
+from pace import slow_but
 from sklearn.base import clone
 from sklearn.metrics import mean_squared_error
 from sklearn.tree import DecisionTreeRegressor
@@ -126,7 +127,9 @@ def test_what_is_suggested_is_forecast_within_the_limit(name):
         assert smaller.seconds <= 1.0
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", slow_but({"likelihood", "brier", "f1", "capacities", "own task"}, CASES)
+)
 def test_a_fit_that_the_clock_stops_has_said_that_it_would_be(name):
     model, y, more = CASES[name]
     model = clone(model).set_params(time_limit=0.2)

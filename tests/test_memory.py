@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+from pace import slow_but
 
 # Every case is a process of its own, forked where everything is imported already.
 SWEEP = """
@@ -70,7 +71,9 @@ LEFT = (0, 0.5, 3, 20, 42, 48, 49, 50, 52, 55, 60, 70, 90, 120, 2000)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="address space is limited on Linux alone")
-@pytest.mark.parametrize("call", ["sums", "curves", "front", "own", "greedy", "cuts"])
+@pytest.mark.parametrize(
+    "call", slow_but({"sums"}, ["sums", "curves", "front", "own", "greedy", "cuts"])
+)
 def test_no_limit_of_the_address_space_ends_the_process(call):
     command = [sys.executable, "-c", SWEEP, call, *map(str, LEFT)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from pace import slow_but
 
 pytest.importorskip("matplotlib")
 
@@ -14,14 +15,17 @@ spec = importlib.util.spec_from_file_location("pictures", DOCS / "pictures.py")
 pictures = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(pictures)
 
+PAGES = {page.stem: page for page in pictures.pages()}
+QUICK = {"classification", "encoder", "first-tree", "metrics", "regression"}
 KNOWN = json.loads(pictures.DRAWN.read_text(encoding="utf-8"))
 MADE = {name: page for page in pictures.pages() for _, name in pictures.steps(page) if name}
 
 
-@pytest.mark.parametrize("page", pictures.pages(), ids=lambda page: page.stem)
+# Those that are quickly drawn; what the others show is run by test_documentation.py, too.
+@pytest.mark.parametrize("page", slow_but(QUICK, PAGES))
 def test_pictures_are_current(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for name, ax in pictures.drawings(page):
+    for name, ax in pictures.drawings(PAGES[page]):
         # "python docs/pictures.py" makes them anew.
         assert pictures.drawn(name, ax) == KNOWN[name], name
 

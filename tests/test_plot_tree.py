@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from pace import slow_but
 from sklearn.datasets import load_iris
 from survival_rows import sample
 
@@ -103,7 +104,7 @@ def trees(rows):
 
 
 @pytest.mark.parametrize("width", [3.35, 7.0])
-@pytest.mark.parametrize("leaves", [2, 8, 16, 32])
+@pytest.mark.parametrize("leaves", slow_but({2, 8}, [2, 8, 16, 32]))
 def test_no_text_meets_another_or_leaves_its_box(trees, leaves, width):
     ax = plot_tree(trees[leaves], width=width)
     assert ax.figure.get_figwidth() == width
@@ -321,7 +322,7 @@ def test_a_single_leaf_is_a_picture_too():
     assert_tidy(ax)
 
 
-@pytest.mark.parametrize("leaves", [2, 32])
+@pytest.mark.parametrize("leaves", slow_but({2}, [2, 32]))
 def test_axes_of_the_user_are_used_whatever_their_size(trees, leaves):
     _, (mine, other) = pyplot.subplots(1, 2, figsize=(8, 4), dpi=300)
     assert plot_tree(trees[leaves], ax=mine) is mine
@@ -329,7 +330,7 @@ def test_axes_of_the_user_are_used_whatever_their_size(trees, leaves):
     assert_tidy(mine)
 
 
-@pytest.mark.parametrize("kind", ["svg", "pdf"])
+@pytest.mark.parametrize("kind", slow_but({"svg"}, ["svg", "pdf"]))
 def test_vector_files_hold_text(trees, kind, tmp_path):
     ax = plot_tree(trees[8])
     file = tmp_path / f"tree.{kind}"

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from chromium import needs_chromium, run
+from pace import slow_but
 
 from bristlecone import (
     BinaryEncoder,
@@ -97,12 +98,12 @@ def study(n, seed):
     return frame, y
 
 
-@pytest.mark.parametrize("missing", ["impute", "branch"])
+@pytest.mark.parametrize("missing", slow_but({"branch"}, ["impute", "branch"]))
 def test_a_case_reaches_the_leaf_that_apply_says(missing, tmp_path):
     frame, y = study(400, 1)
     encoder = BinaryEncoder(missing=missing, max_categories=4)
     tree = GreedySurvivalTree(encoder=encoder, max_depth=5, min_events_leaf=5).fit(frame, y)
-    other, _ = study(150, 2)
+    other, _ = study(90, 2)
     other.loc[::7, "stage {{ 1 }}"] = "never seen"
     # On the thresholds themselves, and one float beside them.
     cuts = tree.tree_.threshold[~tree.tree_.is_leaf]

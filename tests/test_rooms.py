@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import bristlecone
@@ -41,12 +42,15 @@ ROOMS = (
 )
 
 
+@cache
 def modules():
-    """Dotted name, source and syntax tree of every module."""
+    """Dotted name and syntax tree of every module."""
+    found = []
     for path in sorted(PACKAGE.rglob("*.py")):
         parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
         name = ".".join(part for part in parts if part != "__init__")
-        yield name, ast.parse(path.read_text(encoding="utf-8"))
+        found.append((name, ast.parse(path.read_text(encoding="utf-8"))))
+    return found
 
 
 def imports():

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from pace import slow_but
 from sklearn.base import clone
 from sklearn.model_selection import KFold, cross_validate
 
@@ -197,7 +198,7 @@ def test_the_units_of_the_features_do_not_matter_and_coefficients_are_in_them():
 # Awkward data
 
 
-@pytest.mark.parametrize("leaf", LEAVES)
+@pytest.mark.parametrize("leaf", slow_but({"weibull"}, LEAVES))
 @pytest.mark.parametrize(
     "kind", ["ties", "few events", "separable", "one event time", "huge times", "constant"]
 )

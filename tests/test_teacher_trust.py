@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from pace import slow_but
 from scipy.special import xlogy
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
@@ -127,7 +128,7 @@ def test_the_objective_is_the_least_smoothed_loss_of_all_trees(name):
     assert tree.objective_value_ != pytest.approx(real.objective_value_, rel=1e-3)
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", slow_but({"prior", "costs", "squared-error"}, EVERY))
 def test_taught_trees_verify_and_their_bounds_are_proven_again(name):
     model, y, rows, _ = EVERY[name]
     parameters = model.get_params(deep=False) | {"teacher": "auto", "random_state": 3}
@@ -192,7 +193,7 @@ def test_the_teacher_is_fitted_once_for_a_second_opinion():
         assert Contrary.fits == tree.certificate_.teacher.n_folds
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", slow_but({"likelihood", "costs", "gini", "poisson"}, CASES))
 def test_no_other_tree_is_below_a_taught_optimum(name):
     tree, y, rows = fitted(name)
     table = alternatives(tree, X, y, **rows)
@@ -223,7 +224,7 @@ def test_stability_tells_of_the_real_outcomes(name):
         np.testing.assert_allclose(found.leaves["predicted"], expected)
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", slow_but({"likelihood", "entropy", "poisson"}, EVERY))
 def test_every_number_of_the_record_is_checked(name):
     tree, y, rows = fitted(name)
     text = dumps(tree)
@@ -367,6 +368,11 @@ def test_reestimated_leaves_are_of_real_outcomes_and_come_back_from_files(name):
 RECORD = ("certificate", "teacher")
 
 
+@pytest.fixture(scope="module")
+def text_of_auto():
+    return dumps(fitted("accuracy", teacher="auto")[0])
+
+
 @pytest.mark.parametrize(
     ("place", "value", "message"),
     [
@@ -385,9 +391,8 @@ RECORD = ("certificate", "teacher")
         (("parameters", "teacher_weight"), 2.0, r"^parameters: teacher_weight must be"),
     ],
 )
-def test_tampered_records_are_refused_by_name(place, value, message):
-    tree, _, _ = fitted("accuracy", teacher="auto")
-    document = json.loads(dumps(tree))
+def test_tampered_records_are_refused_by_name(place, value, message, text_of_auto):
+    document = json.loads(text_of_auto)
     inner = document
     for key in place[:-1]:
         inner = inner[key]

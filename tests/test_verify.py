@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from contract.subjects import BRIER, F1, SUBJECTS, THRESHOLDS
+from pace import slow_but
 from sklearn.linear_model import LinearRegression
 from tampering import changed, claiming, loaded, numbers
 
@@ -236,7 +237,13 @@ def test_a_moved_threshold_is_noticed_though_no_row_answers_otherwise(study, tre
     assert failed(verify(loads(changed(text, words)), *study)) == ["thresholds"]
 
 
-@pytest.mark.parametrize("name", [name for name in EVERY if name != "OptimalTree"])
+@pytest.mark.parametrize(
+    "name",
+    slow_but(
+        {"OptimalSurvivalTree", "OptimalTreeRegressor", "PolicyTree", "SoftSurvivalTree"},
+        [name for name in EVERY if name != "OptimalTree"],
+    ),
+)
 def test_random_changes_of_a_file_are_noticed(name):
     model, study = EVERY[name].fitted()
     original = dumps(model)

@@ -1,12 +1,14 @@
 """``trust.verify`` on outcomes of wide range: false certificates fail, every tree is tried."""
 
 import math
+import os
 from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from pace import slow_but
 from tampering import changed, claimed_optimal, claiming
 
 from bristlecone import (
@@ -309,7 +311,7 @@ def drawn(rng, kind, n=9):
 def test_the_search_is_that_of_every_tree_in_fractions(kind):
     cls, parameters, cost = KINDS[kind]
     rng = np.random.default_rng(1)
-    for _ in range(25):
+    for _ in range(min(25, int(os.environ.get("BRISTLECONE_CASES", "25")))):
         rows = drawn(rng, kind)
         stub = type(cls, (), {"certificate_": SimpleNamespace(parameters=parameters)})()
         statement = statement_of(stub, rows)
@@ -335,7 +337,7 @@ def test_the_search_is_that_of_every_tree_in_fractions(kind):
         assert found == pytest.approx(float(best), rel=1e-13)
 
 
-@pytest.mark.parametrize("prior", [0.0, 10.0])
+@pytest.mark.parametrize("prior", slow_but({10.0}, [0.0, 10.0]))
 def test_every_survival_tree_is_tried(prior):
     rng = np.random.default_rng(2)
     for depth in (2, 3):
@@ -365,7 +367,7 @@ def test_every_survival_tree_is_tried(prior):
         assert found == pytest.approx(float(best), rel=1e-10)
 
 
-@pytest.mark.parametrize("name", list_datasets())
+@pytest.mark.parametrize("name", slow_but({"veterans"}, list_datasets()))
 def test_depth_three_of_every_bundled_data_set_is_proven_again(name):
     data = load(name)
     tree = OptimalSurvivalTree(max_depth=3).fit(data.X, data.y)

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from bristlecone import _core
+from bristlecone._data.checks import check_choice
 from bristlecone._data.outcomes import Outcome, check_survival
 from bristlecone._data.rows import check_row_labels, check_sample_weight
 
@@ -221,8 +222,7 @@ class KaplanMeier(StepFunction):
         """
         if not 0 < confidence < 1:
             raise ValueError(f"confidence must lie strictly between 0 and 1, got {confidence}")
-        if method not in ("log-log", "plain"):
-            raise ValueError(f"method must be 'log-log' or 'plain', got {method!r}")
+        check_choice("method", method, ("log-log", "plain"))
         positive = self.y > 0
         survival = self.y[positive]
         error = ndtri((1 + confidence) / 2) * np.sqrt(self.log_variance[positive])
@@ -432,7 +432,8 @@ def censoring_survival(
     >>> censoring_survival(([True, False, True], [1.0, 2.0, 4.0])).y.tolist()
     [1.0, 0.5, 0.5]
     """
-    column = "censoring_events_first" if check_ties(ties) == "sksurv" else "censoring"
+    check_choice("ties", ties, ("sksurv", "paper"))
+    column = "censoring_events_first" if ties == "sksurv" else "censoring"
     table = _risk_table(y, sample_weight)
     return StepFunction(table["time"], table[column], before=1.0)
 
@@ -596,10 +597,3 @@ def risk_table(
         # Rounding must not lead beyond one row and all of them.
         table["effective_at_risk"] = np.clip(table["at_risk"] ** 2 / squares, 1.0, time.size)
     return table
-
-
-def check_ties(ties: str) -> str:
-    """``ties`` itself; ValueError when it is unknown."""
-    if ties not in ("sksurv", "paper"):
-        raise ValueError(f"ties must be 'sksurv' or 'paper', got {ties!r}")
-    return ties

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bristlecone._data.checks import check_real, check_times
+from bristlecone._data.checks import check_choice, check_real, check_times
 from bristlecone._data.outcomes import Outcome, check_survival
-from bristlecone.curves import censoring_survival, check_ties, kaplan_meier
+from bristlecone.curves import censoring_survival, kaplan_meier
 from bristlecone.metrics._inputs import as_float, check_test_rows, positive_censoring_at
 
 
@@ -89,7 +89,8 @@ def cumulative_dynamic_auc(
         )
     estimate = estimate[kept]
     check_real("tied_tol", tied_tol, 0.0)
-    tied_worth = 0.5 if check_ties(ties) == "sksurv" else 0.0
+    check_choice("ties", ties, ("sksurv", "paper"))
+    tied_worth = 0.5 if ties == "sksurv" else 0.0
     needed = event & (time <= times[-1])
     weight = np.zeros(time.size)
     censoring = censoring_survival(check_survival(survival_train, "survival_train"), ties=ties)

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bristlecone._data.checks import check_times
+from bristlecone._data.checks import check_choice, check_times
 from bristlecone._data.outcomes import Outcome, check_survival
 from bristlecone.curves import StepFunction, censoring_survival, kaplan_meier
 from bristlecone.metrics._inputs import (
@@ -235,8 +235,7 @@ def _prepared(
 
 
 def _check_method(method: str, limits: tuple[float, float] | None) -> None:
-    if method not in ("trapezoid", "step"):
-        raise ValueError(f"method must be 'trapezoid' or 'step', got {method!r}")
+    check_choice("method", method, ("trapezoid", "step"))
     if limits is None:
         return
     if method != "step":

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bristlecone._data.checks import check_real
+from bristlecone._data.checks import check_choice, check_real
 from bristlecone._data.outcomes import Outcome, check_survival
 from bristlecone._data.rows import check_sample_weight
-from bristlecone.curves import censoring_survival, check_ties
+from bristlecone.curves import censoring_survival
 from bristlecone.metrics._inputs import (
     BLOCK_CELLS,
     Curves,
@@ -322,7 +322,8 @@ def _times_in_order(
 ) -> NDArray[np.intp]:
     """Integer keys: j is comparable with the event i when ``key[j] > key[i]``."""
     rank = 2 * np.unique(time, return_inverse=True)[1]
-    return rank + ~event if check_ties(ties) == "sksurv" else rank
+    check_choice("ties", ties, ("sksurv", "paper"))
+    return rank + ~event if ties == "sksurv" else rank
 
 
 def _summary(

@@ -112,7 +112,7 @@ def alternatives(tree: Any, X: Any, y: Any, sample_weight: Any = None, **data: A
         )
         for column, first in representatives(of_node, list(value)).items():
             total, leaves = value[first]
-            chosen = same_division(of_node[:, column], of_node[:, nodes.feature[at]])
+            chosen = key(of_node[:, column]) == key(of_node[:, nodes.feature[at]])
             which = f"the tree with the split {names[column]!r} at node {at}"
             assert_not_below(tree, total, off, which)
             if chosen and total > own + off:
@@ -156,11 +156,6 @@ def representatives(features: NDArray[np.uint8], searched: list[int]) -> dict[in
     keys = {key(features[:, column]): column for column in searched}
     found = {column: keys.get(key(features[:, column])) for column in range(features.shape[1])}
     return {column: first for column, first in found.items() if first is not None}
-
-
-def same_division(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> bool:
-    """Whether two columns divide the rows in the same way."""
-    return key(one) == key(other)
 
 
 def key(column: NDArray[np.uint8]) -> bytes:

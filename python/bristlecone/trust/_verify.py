@@ -253,7 +253,7 @@ def _thresholds(tree: Any, rows: Rows, reached: NDArray[np.bool_]) -> list[tuple
                 f"threshold of node {node}",
                 _middle(
                     rows.answers[reached[:, node], nodes.feature[node]],
-                    threshold := _threshold(tree, node),
+                    threshold := float(nodes.threshold[node]),
                 ),
                 threshold,
             )
@@ -287,10 +287,6 @@ def _number(text: str) -> float | None:
     except ValueError:
         # More words follow if two binary features would have the same name.
         return None
-
-
-def _threshold(tree: Any, node: int) -> float:
-    return float(tree.tree_.threshold[node])
 
 
 def _middle(values: NDArray[np.float64], threshold: float) -> float:
