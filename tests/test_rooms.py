@@ -33,6 +33,7 @@ ROOMS = (
     "_encoder",
     "_tree",
     "metrics",
+    "_foreign",
     "curves",
     "_data",
     "exceptions",

@@ -78,11 +78,11 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
         scikit-learn, which gets the strata in place of y; or pairs of training and test rows.
     scoring : None, str, callable, list or mapping, default=None
         One metric, or several as a list or a mapping from names; greater is better. A metric is
-        "concordance", "uno", "ibs", "auc" or "likelihood" (see :mod:`bristlecone.metrics`), the
-        name of a scorer of scikit-learn, or a callable ``(estimator, X, y)``. None is the method
-        ``score``; for a ``CostSensitiveTreeClassifier`` it is minus the mean cost. Arguments of
-        ``fit`` with one entry per row, such as ``sample_weight``, are passed to a metric if its
-        signature has them.
+        "concordance", "uno", "ibs", "auc", "likelihood" or "calibration" (see
+        :mod:`bristlecone.metrics`), the name of a scorer of scikit-learn, or a callable
+        ``(estimator, X, y)``. None is the method ``score``; for a ``CostSensitiveTreeClassifier``
+        it is minus the mean cost. Arguments of ``fit`` with one entry per row, such as
+        ``sample_weight``, are passed to a metric if its signature has them.
     rule : {"one-standard-error", "best"}, default="one-standard-error"
         Rule for the size: "one-standard-error" chooses the smallest size whose mean score is within
         one standard error of the best; "best" chooses the size with the best mean score, the
