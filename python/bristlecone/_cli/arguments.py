@@ -263,7 +263,8 @@ def _add_size(group: Any) -> None:
         "--scoring",
         metavar="NAME",
         help="metric for the choice: concordance, uno, ibs, auc, likelihood or calibration for "
-        "survival trees, a scorer of scikit-learn for others (default: the score method; for costs the mean cost)",
+        "survival trees, a scorer of scikit-learn for others (default: the score method; "
+        "for costs the mean cost)",
     )
 
 
