@@ -22,7 +22,7 @@ _DATA = (
 _WIDTH = 80
 _FORMS = ("sql", "python", "r", "onnx", "dot", "rules", "text", "json")
 _DIALECTS = ("ansi", "duckdb", "mysql", "postgresql", "sqlite")
-RULES = ("one-standard-error", "best")
+RULES = ("best", "one-standard-error")
 """Of ``TreeSizeCV``."""
 # From which similarity an option is suggested in place of another.
 _ALIKE = 0.75
