@@ -19,6 +19,8 @@ from bristlecone import (
     SoftSurvivalTree,
 )
 from bristlecone._encoder import BinaryEncoder, Missing, Threshold
+from bristlecone._encoder.decisions import feature_decisions
+from bristlecone._model.registry import dumps, loads
 from bristlecone.exceptions import ColumnWarning, ModelFormatError
 from bristlecone.export import export_text
 from bristlecone.report import html_report
@@ -232,7 +234,10 @@ def test_text_and_report_tell_where_missing_values_went():
     assert feature.missing  # most numbers are below the cut, as is the mean
     text = export_text(tree)
     assert text.startswith(f"{feature.name} (or missing)\n")
-    told = f"number in 5 rows (imputed: {X['number'].mean():.6g})"
+    rows = tree.tree_.n_node_samples[1]
+    told = (
+        f"number in 5 rows (imputed: {X['number'].mean():.6g}); by leaf: 5 of {rows} rows of leaf 1"
+    )
     assert text.endswith(f"\nmissing in training: {told}\n")
     report = html_report(tree)
     assert f"Missing values in the training data: {told}." in report
@@ -240,7 +245,45 @@ def test_text_and_report_tell_where_missing_values_went():
     branch = OptimalSurvivalTree(max_depth=1, encoder=BinaryEncoder(missing="branch"))
     text = export_text(branch.fit(X, outcome(X)))
     assert "(or missing)" not in text
-    assert text.endswith("\nmissing in training: number in 5 rows\n")
+    rows = branch.tree_.n_node_samples[2]
+    told = f"number in 5 rows; by leaf: 5 of {rows} rows of leaf 2"
+    assert text.endswith(f"\nmissing in training: {told}\n")
+
+
+@pytest.mark.parametrize("kind", [OptimalSurvivalTree, GreedySurvivalTree])
+@pytest.mark.parametrize("treatment", ["impute", "branch"])
+def test_rows_without_a_tested_value_are_counted_in_every_node(kind, treatment):
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame(rng.normal(size=(200, 3)), columns=list("abc"))
+    hazard = np.exp(X["a"] + X["b"] * (X["a"] > 0))
+    y = np.rec.fromarrays([rng.random(200) < 0.8, rng.exponential(1 / hazard)], names="e,t")
+    X = X.mask(rng.random(X.shape) < 0.2)
+    weight = rng.integers(0, 3, 200).astype(float)
+    tree = kind(max_depth=3, encoder=BinaryEncoder(missing=treatment)).fit(X, y, weight)
+    known, lacks = X[weight > 0].reset_index(drop=True), X[weight > 0].isna().to_numpy()
+    found, path = tree.tree_, tree.decision_path(known).toarray().astype(bool)
+    asks_whether = [d.kind == "missing" for d in feature_decisions(tree.encoder_)]
+    expected = np.zeros(found.node_count, dtype=int)
+    without = np.zeros(path.shape, dtype=bool)
+    for node in np.flatnonzero(~found.is_leaf):
+        if not asks_whether[found.feature[node]]:
+            without[:, node] = path[:, node] & lacks[:, found.column[node]]
+        expected[node] = without[:, node].sum()
+    for leaf in found.leaves:
+        expected[leaf] = without[path[:, leaf]].any(axis=1).sum()
+    assert found.n_missing.tolist() == expected.tolist()
+    assert expected[found.leaves].sum() > 5
+    table = tree.leaf_table()
+    assert table["n_missing"].tolist() == expected[found.leaves].tolist()
+    first = found.leaves[np.flatnonzero(expected[found.leaves])[0]]
+    told = f"{expected[first]} of {found.n_node_samples[first]} rows of leaf {first}"
+    for text in (export_text(tree), html_report(tree), " ".join(tree.describe().split())):
+        assert told in text
+    again = loads(dumps(tree)).tree_
+    assert again.n_missing.tolist() == found.n_missing.tolist()
+    # New rows are counted anew.
+    twice = tree.reestimate(pd.concat([known, known]), np.tile(y[weight > 0], 2))
+    assert twice.tree_.n_missing.tolist() == (2 * expected).tolist()
 
 
 # --- cross-validation ---------------------------------------------------------------------------

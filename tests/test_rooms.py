@@ -34,6 +34,7 @@ ROOMS = (
     "_encoder",
     "_tree",
     "metrics",
+    "_foreign",
     "curves",
     "_data",
     "exceptions",

@@ -60,7 +60,9 @@ def test_scorers_are_the_metrics_with_the_training_rows(halves, tree):
         "auc": metrics.cumulative_dynamic_auc(y, z, risk, times)[1],
         "likelihood": tree.log_likelihood(Z, z).mean(),
     }
-    assert {name: scorer(tree, Z, z) for name, scorer in SCORERS.items()} == pytest.approx(
+    # Calibration is compared in test_foreign_models.py.
+    scorers = {name: scorer for name, scorer in SCORERS.items() if name in expected}
+    assert {name: scorer(tree, Z, z) for name, scorer in scorers.items()} == pytest.approx(
         expected, rel=1e-12
     )
 
@@ -378,7 +380,7 @@ def test_scorers_are_pickled_and_cloned(scorer):
 @pytest.mark.parametrize("name", [name for name in SCORERS if name != "concordance"])
 def test_what_is_no_survival_tree_is_refused(name, halves):
     X, y, *_ = halves
-    told = f"{name}_scorer needs a fitted survival tree of bristlecone.*got a"
+    told = f"{name}_scorer needs a fitted survival model; got a"
     others = LinearRegression().fit(X, y["months"]), OptimalTreeRegressor().fit(X, y["months"])
     for other in others:
         with pytest.raises(TypeError, match=f"{told} {type(other).__name__}"):

@@ -1,5 +1,6 @@
 """``TreeSizeCV`` and ``evaluate``: every score is that of a single fit."""
 
+import logging
 import pickle
 from dataclasses import replace
 
@@ -203,15 +204,17 @@ def test_every_metric_has_its_columns_and_one_of_them_chooses():
             found.cv_results_[f"se_test_{name}"], values.std(axis=0, ddof=1) / 2
         )
         alone = TreeSizeCV(OptimalSurvivalTree(**PLAIN), scoring=name, cv=4, rule="best").fit(X, y)
+        if name == "likelihood":
+            likely = alone
         np.testing.assert_array_equal(
             alone.cv_results_["mean_test_score"], found.cv_results_[f"mean_test_{name}"]
         )
     chosen = clone(search).set_params(refit="likelihood").fit(X, y)
-    assert chosen.best_index_ == alone.best_index_
+    assert chosen.best_index_ == likely.best_index_
     assert chosen.score(X, y) == metrics.likelihood_scorer(chosen.best_estimator_, X, y)
     assert found.best_score_ == found.cv_results_["mean_test_concordance"].max()
     frame = pd.DataFrame(found.cv_results_)
-    assert frame.shape == (4, 2 + 5 * (4 + 4))
+    assert frame.shape == (4, 2 + len(SCORERS) * (4 + 4))
 
 
 def test_the_rule_takes_the_smallest_size_within_one_standard_error(monkeypatch):
@@ -223,7 +226,8 @@ def test_the_rule_takes_the_smallest_size_within_one_standard_error(monkeypatch)
     def score(tree, X, y):
         return curve[tree.max_leaf_nodes] + next(shifts)
 
-    search = TreeSizeCV(OptimalSurvivalTree(**PLAIN), scoring=score).fit(X, y)
+    rule = "one-standard-error"
+    search = TreeSizeCV(OptimalSurvivalTree(**PLAIN), scoring=score, rule=rule).fit(X, y)
     assert search.best_n_leaves_ == 4
     # The standard error of 0.0158 / sqrt(5) = 0.0071 is less than the step to three leaves.
     np.testing.assert_allclose(search.cv_results_["se_test_score"], 0.01 * np.sqrt(0.5))
@@ -341,6 +345,22 @@ def test_progress_is_told_after_every_search():
     assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
+def test_folds_in_processes_give_the_same_and_report_in_order(caplog):
+    X, y = sample(80)
+    told = []
+    alone = TreeSizeCV(OptimalSurvivalTree(max_depth=1), cv=3, scoring="ibs").fit(X, y)
+    search = clone(alone).set_params(n_jobs=2, verbose=1)
+    with caplog.at_level(logging.INFO, logger="bristlecone"):
+        search.fit(X, y, callback=lambda done, total: told.append((done, total)))
+    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    searches = [text for text in caplog.messages if text.startswith("TreeSizeCV")]
+    assert searches == [f"TreeSizeCV: search {k} of 4" for k in (1, 2, 3, 4)]
+    for name, values in alone.cv_results_.items():
+        np.testing.assert_array_equal(search.cv_results_[name], values)
+    with pytest.raises(InvalidParameterError, match="n_jobs must be an integer other than 0"):
+        search.set_params(n_jobs=0).fit(X, y)
+
+
 class Interrupted(OptimalSurvivalTree):
     """Its searches are stopped by Ctrl-C."""
 
@@ -441,7 +461,7 @@ def test_metadata_is_routed_by_the_request_of_the_tree():
         ({"estimator": SoftSurvivalTree()}, "size_path; SoftSurvivalTree has none"),
         ({"estimator": LogisticRegression()}, "LogisticRegression has none"),
         ({"estimator": OptimalSurvivalTree}, "OptimalSurvivalTree has none"),
-        ({"rule": "least"}, "rule must be one of 'one-standard-error', 'best'"),
+        ({"rule": "least"}, "rule must be one of 'best', 'one-standard-error'"),
         ({"scoring": "c-index"}, "'c-index' is not a metric; pass one of concordance, uno"),
         ({"scoring": {}}, "scoring must be"),
         ({"scoring": 3}, "scoring must be"),

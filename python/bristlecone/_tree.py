@@ -44,6 +44,10 @@ class Tree:
         at leaves, NaN where the objective is no sum over leaves.
     numeric : bool
         Whether rows hold numbers to be compared with ``threshold``; else they are boolean.
+    n_missing : array of int, shape (node_count,), optional
+        Of a split, the training rows of the node without a value in its column. Of a leaf, its
+        rows without a value in the column of at least one split above it. Splits on whether a value
+        is missing do not count.
 
     Raises
     ------
@@ -71,6 +75,7 @@ class Tree:
     column: NDArray[np.int64] = None  # type: ignore[assignment]
     improvement: NDArray[np.float64] = None  # type: ignore[assignment]
     numeric: bool = False
+    n_missing: NDArray[np.int64] = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         nodes = np.shape(self.children_left)
@@ -78,11 +83,13 @@ class Tree:
             "threshold": np.full(nodes, np.nan),
             "column": self.feature if self.numeric else np.full(nodes, NO_FEATURE),
             "improvement": np.zeros(nodes),
+            "n_missing": np.zeros(nodes, dtype=np.int64),
         }
         for name, value in given.items():
             if getattr(self, name) is None:
                 object.__setattr__(self, name, value)
-        for name in ("children_left", "children_right", "feature", "n_node_samples", "column"):
+        whole = ("children_left", "children_right", "feature", "n_node_samples", "column")
+        for name in (*whole, "n_missing"):
             self._freeze(name, np.int64)
         for name in ("weighted_n_node_samples", "threshold", "improvement"):
             self._freeze(name, np.float64)
@@ -176,6 +183,29 @@ class Tree:
         left, right = self.children_left[split], self.children_right[split]
         gain[split] = loss[split] - (loss[left] + loss[right])
         return self._with(improvement=gain)
+
+    def with_missing(self, rows: NDArray[Any], missing: dict[int, NDArray[np.bool_]]) -> Tree:
+        """The tree with ``n_missing`` of these rows; ``missing`` marks them by feature."""
+        leaf = self.apply(rows)
+        count = np.zeros(self.node_count, dtype=np.int64)
+        # The rows of every node, and which of them lacked a value so far.
+        reached = {0: (np.arange(len(rows)), np.zeros(len(rows), dtype=bool))}
+        for node in range(self.node_count):
+            places, lacking = reached.pop(node)
+            if self.is_leaf[node]:
+                count[node] = lacking.sum()
+                continue
+            own = missing.get(int(self.feature[node]))
+            here = np.zeros(len(places), dtype=bool) if own is None else own[places]
+            count[node] = here.sum()
+            # Nodes are in preorder: those of the right subtree come last.
+            goes_right = leaf[places] >= self.children_right[node]
+            for child, side in (
+                (self.children_left[node], ~goes_right),
+                (self.children_right[node], goes_right),
+            ):
+                reached[int(child)] = places[side], (lacking | here)[side]
+        return self._with(n_missing=count)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Rebuilding through the constructor keeps the arrays read-only and leaves caches out.

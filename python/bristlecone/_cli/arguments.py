@@ -22,7 +22,7 @@ _DATA = (
 _WIDTH = 80
 _FORMS = ("sql", "python", "r", "onnx", "dot", "rules", "text", "json")
 _DIALECTS = ("ansi", "duckdb", "mysql", "postgresql", "sqlite")
-RULES = ("one-standard-error", "best")
+RULES = ("best", "one-standard-error")
 """Of ``TreeSizeCV``."""
 # From which similarity an option is suggested in place of another.
 _ALIKE = 0.75
@@ -262,9 +262,9 @@ def _add_size(group: Any) -> None:
     add(
         "--scoring",
         metavar="NAME",
-        help="metric for the choice: concordance, uno, ibs, auc or likelihood for survival trees, "
-        "a "
-        "scorer of scikit-learn for others (default: the score method; for costs the mean cost)",
+        help="metric for the choice: concordance, uno, ibs, auc, likelihood or calibration for "
+        "survival trees, a scorer of scikit-learn for others (default: the score method; "
+        "for costs the mean cost)",
     )
 
 

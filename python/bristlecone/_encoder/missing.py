@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bristlecone._encoder.schema import ColumnSchema
+from bristlecone._tree import Tree
 
-__all__ = ["missing_text"]
+__all__ = ["missing_by_leaf", "missing_text"]
 
 _MOST = 12
 
@@ -30,6 +31,16 @@ def missing_text(columns: Sequence[ColumnSchema]) -> str:
             parts.append(rows + ("" if column.fill is None else f" (imputed: {_shown(column)})"))
     shown = ", ".join(parts[:_MOST])
     return shown + (f" and {len(parts) - _MOST} more columns" if parts[_MOST:] else "")
+
+
+def missing_by_leaf(tree: Tree) -> str:
+    """How many rows of each leaf came there without a value that a split asked for.
+
+    Empty when all had one: "185 of 628 rows of leaf 5".
+    """
+    counts = [(node, tree.n_missing[node], tree.n_node_samples[node]) for node in tree.leaves]
+    parts = [f"{few} of {rows} rows of leaf {node}" for node, few, rows in counts if few]
+    return ", ".join(parts)
 
 
 def _shown(column: ColumnSchema) -> str:

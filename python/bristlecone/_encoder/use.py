@@ -13,8 +13,8 @@ from sklearn.utils.validation import has_fit_parameter
 
 from bristlecone import _core
 from bristlecone._encoder.binary import BinaryEncoder
-from bristlecone._encoder.columns import TrainingColumn
-from bristlecone._encoder.features import Threshold
+from bristlecone._encoder.columns import TrainingColumn, read_table
+from bristlecone._encoder.features import Missing, Threshold
 from bristlecone._encoder.missing import missing_text
 from bristlecone._encoder.numeric import NumericColumns
 from bristlecone._log import log, logger, warn
@@ -29,6 +29,7 @@ __all__ = [
     "count_distinct",
     "feature_columns",
     "fit_encoder",
+    "missing_by_feature",
     "missing_in",
     "rows_for",
     "split_columns",
@@ -136,6 +137,30 @@ def missing_in(encoder: Any, columns: Sequence[int]) -> str:
     """Missing values that these columns had in training; empty when there were none."""
     schemas = getattr(encoder, "columns_", [])
     return missing_text([schemas[place] for place in columns]) if schemas else ""
+
+
+def missing_by_feature(
+    encoder: Any, X: Any, features: Sequence[int]
+) -> dict[int, NDArray[np.bool_]]:
+    """Rows of ``X`` without a value in the column of these features; only features with such rows.
+
+    Features that ask whether a value is missing have an answer for every row. Empty for
+    transformers of the user's own, which may treat missing values in any way.
+    """
+    if not isinstance(encoder, BinaryEncoder):
+        return {}
+    names = {
+        place: encoder.features_[place].column
+        for place in features
+        if not isinstance(encoder.features_[place], Missing)
+    }
+    if not names:
+        return {}
+    known, named = [one.name for one in encoder.columns_], hasattr(encoder, "feature_names_in_")
+    table = read_table(X, "the tree", empty=True)
+    columns = table.aligned(known, named, "the tree", dict.fromkeys(names.values()))
+    masks = {place: columns[name].missing for place, name in names.items()}
+    return {place: mask for place, mask in masks.items() if mask is not None and mask.any()}
 
 
 def warn_of_constants(encoder: Any) -> None:

@@ -17,8 +17,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from bristlecone._data.checks import check_confidence, check_times
 from bristlecone._data.frame import frame_backend, native_frame
+from bristlecone._encoder.missing import missing_by_leaf
 from bristlecone._encoder.rules import leaf_rules, rule_text, split_questions
-from bristlecone._encoder.use import columns_asked, missing_in, rows_for
+from bristlecone._encoder.use import columns_asked, missing_by_feature, missing_in, rows_for
 from bristlecone._estimators.describe import describe
 from bristlecone._estimators.parameters import check_parameters
 from bristlecone._leaves.base import Leaves, view
@@ -87,9 +88,24 @@ class BaseTree(BaseEstimator):
         return {name: _copied(getattr(self, name)) for name in registry.parameter_names(kind)}
 
     def _set_fitted(
-        self, tree: Any, leaves: Leaves, encoder: Any, certificate: Certificate, X: Any
+        self,
+        tree: Any,
+        leaves: Leaves,
+        encoder: Any,
+        certificate: Certificate,
+        X: Any,
+        *,
+        with_missing: bool = True,
     ) -> None:
-        """Set the four values of a fit; tables will come from the same library as ``X``."""
+        """Set the four values of a fit to the rows ``X``, of which the tree counts missing values.
+
+        Tables will come from the same library as ``X``.
+        """
+        if isinstance(tree, Tree) and with_missing:
+            asked = np.unique(tree.feature[~tree.is_leaf]).tolist()
+            missing = missing_by_feature(encoder, X, asked)
+            if missing:
+                tree = tree.with_missing(rows_for(encoder, X, asked), missing)
         self.tree_, self.leaves_ = tree, leaves
         self.encoder_, self.certificate_ = encoder, certificate
         self._frame = frame_backend(X)
@@ -231,7 +247,9 @@ class BaseTree(BaseEstimator):
 
     def _missing_text(self) -> str:
         """Missing values of the used columns in training; empty if there were none."""
-        return missing_in(self.encoder_, self._columns_used())
+        found = missing_in(self.encoder_, self._columns_used())
+        by_leaf = missing_by_leaf(self.tree_)
+        return f"{found}; by leaf: {by_leaf}" if found and by_leaf else found
 
     def _rows(self, X: Any) -> NDArray[Any]:
         """Rows of ``X`` in the form that the tree reads."""
@@ -291,9 +309,10 @@ class BaseTree(BaseEstimator):
         DataFrame
             From the library of ``X`` in ``fit``, or pandas if ``X`` was an array. The columns are
             ``leaf`` (node id, as from ``apply``), ``rule`` (not for soft trees), ``n_samples``,
-            ``weight``, and the statistics of the leaves: for classifiers the weight and share of
-            every class, for policies the value of every treatment, for regressors mean, variance
-            and quantiles.
+            ``weight``, ``n_missing`` (rows without a value in the column of at least one split on
+            their way; only if there are any), and the statistics of the leaves: for classifiers the
+            weight and share of every class, for policies the value of every treatment, for
+            regressors mean, variance and quantiles.
 
             For survival trees, estimated from the rows of the leaf: ``n_events``; ``median`` with
             limits (Kaplan–Meier; Brookmeyer and Crowley); for every time T ``kaplan_meier_T`` with
@@ -324,14 +343,18 @@ class BaseTree(BaseEstimator):
         at = check_times([] if times is None else times)
         tree = self.tree_
         rules: list[tuple[str, NDArray[Any]]] = []
+        missing: list[tuple[str, NDArray[Any]]] = []
         if isinstance(tree, Tree):
             texts = [rule_text(conditions) for conditions in leaf_rules(self)]
             rules.append(("rule", np.array(texts, dtype=object)))
+            if tree.n_missing.any():
+                missing.append(("n_missing", tree.n_missing[tree.leaves]))
         columns = [
             ("leaf", tree.leaves),
             *rules,
             ("n_samples", tree.n_node_samples[tree.leaves]),
             ("weight", tree.weighted_n_node_samples[tree.leaves]),
+            *missing,
             *self.leaves_.table(np.unique(at).tolist(), confidence),
         ]
         return native_frame(columns, self._frame_kind)

@@ -8,8 +8,10 @@ from numbers import Integral
 from typing import Any
 
 from bristlecone._encoder.binary import BinaryEncoder
+from bristlecone._encoder.missing import missing_by_leaf
 from bristlecone._encoder.rules import list_questions, questions, split_questions
 from bristlecone._search.certificate import Certificate
+from bristlecone._tree import Tree
 
 __all__ = ["describe", "document"]
 
@@ -71,7 +73,9 @@ def _describe_search(estimator: Any) -> str:
     penalty = found.parameters["leaf_penalty"]
     if penalty > 0:
         searched += f" Every leaf adds a penalty of {penalty:g}."
-    encoding = _encoding(estimator.encoder_, isinstance(found.parameters["encoder"], str))
+    encoding = _encoding(
+        estimator.encoder_, estimator.tree_, isinstance(found.parameters["encoder"], str)
+    )
     return document(
         [
             searched,
@@ -110,7 +114,10 @@ def _describe_grown(estimator: Any) -> str:
         )
         return document(paragraphs)
     features = questions(estimator.encoder_)
-    paragraphs += [_encoding(estimator.encoder_), f"The {len(features)} binary features:"]
+    paragraphs += [
+        _encoding(estimator.encoder_, estimator.tree_),
+        f"The {len(features)} binary features:",
+    ]
     return document(paragraphs, list_questions(features))
 
 
@@ -129,7 +136,7 @@ def _describe_reestimated(estimator: Any) -> str:
         "which had no part in the choice of the splits (honest estimation). The objective on these "
         f"rows is {found.objective_value:.10g}; another tree may be better on them."
     )
-    encoding = "" if estimator.tree_.numeric else _encoding(estimator.encoder_)
+    encoding = "" if estimator.tree_.numeric else _encoding(estimator.encoder_, estimator.tree_)
     parts = [searched, leaves, *_teacher(found), _data(estimator), _tree(estimator), encoding]
     return document([part for part in parts if part])
 
@@ -218,7 +225,7 @@ def _plural(number: int, noun: str) -> str:
     return noun if number == 1 else f"{noun}s"
 
 
-def _encoding(encoder: Any, with_cuts: bool = False) -> str:
+def _encoding(encoder: Any, tree: Any = None, with_cuts: bool = False) -> str:
     """How columns became binary features, and the treatment of missing values."""
     if not isinstance(encoder, BinaryEncoder):
         return f"{type(encoder).__name__} computed the binary features."
@@ -228,4 +235,6 @@ def _encoding(encoder: Any, with_cuts: bool = False) -> str:
     missing = [schema.name for schema in encoder.columns_ if schema.has_missing]
     if not missing:
         return f"{cuts}. No value was missing."
-    return f"{cuts}. Values were missing in {', '.join(missing)}: {_MISSING[encoder.missing]}."
+    text = f"{cuts}. Values were missing in {', '.join(missing)}: {_MISSING[encoder.missing]}."
+    by_leaf = missing_by_leaf(tree) if isinstance(tree, Tree) else ""
+    return f"{text} A split tested a missing value of {by_leaf}." if by_leaf else text

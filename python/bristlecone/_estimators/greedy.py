@@ -322,7 +322,7 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
             fingerprint=fingerprint(rows, data),
             teacher=with_loss(objective, tree, problem, leaves),
         )
-        self._set_fitted(tree, leaves, encoder, certificate, X)
+        self._set_fitted(tree, leaves, encoder, certificate, data.X)
         log(
             self.verbose,
             "%s: objective %.6g, %d leaves of depth %d, %.3f s",

@@ -108,7 +108,7 @@ class Reestimation(BaseTree):
             fingerprint=fingerprint(features, rows),
             seconds=time.perf_counter() - start,
         )
-        copy._set_fitted(tree, leaves, self.encoder_, certificate, X)
+        copy._set_fitted(tree, leaves, self.encoder_, certificate, rows.X)
         return copy
 
     def _grown_anew(self, problem: Problem) -> Tree:

@@ -218,7 +218,9 @@ class SearchedTree(BaseTree):
             self.encoder_, self.certificate_ = problem.encoder, fitted.certificate
         else:
             rows = problem.data.X
-            self._set_fitted(fitted.tree, fitted.leaves, problem.encoder, fitted.certificate, rows)
+            values = fitted.tree, fitted.leaves, problem.encoder, fitted.certificate
+            # Resamples have features only, and nobody asks what was missing in them.
+            self._set_fitted(*values, rows, with_missing=rows is not problem.features)
         return fitted
 
 

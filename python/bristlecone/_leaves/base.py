@@ -79,7 +79,12 @@ class Leaves(ABC):
 
     def heading(self, column: str, time_label: str) -> str:
         """Heading of a column of ``table`` in plain words."""
-        known = {"n_samples": "rows", "n_events": "events", "price": "price of the features"}
+        known = {
+            "n_samples": "rows",
+            "n_missing": "rows with missing values",
+            "n_events": "events",
+            "price": "price of the features",
+        }
         return known.get(column, column.replace("_", " "))
 
     def locate(self, leaf: NDArray[np.int64], design: NDArray[Any]) -> Any:

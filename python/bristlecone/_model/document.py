@@ -145,6 +145,7 @@ class TreeRecord(Record, frozen=True, tag="hard"):
     weighted_n_node_samples: list[NotNegative]
     improvement: list[float | None]
     threshold: list[float | None] | None
+    n_missing: list[Count]
 
     @classmethod
     def of(cls, tree: Tree) -> TreeRecord:  # type: ignore[override]
@@ -171,10 +172,13 @@ class TreeRecord(Record, frozen=True, tag="hard"):
                 column,
                 np.array(self.improvement, dtype=np.float64),
                 self.threshold is not None,
+                integers(self.n_missing, "n_missing"),
             )
         except ValueError as error:
             raise ModelFormatError(str(error)) from None
         _check_amounts(tree, least=1)
+        if (tree.n_missing > tree.n_node_samples).any():
+            raise ModelFormatError("n_missing of a node is more than its rows")
         return tree
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -21,6 +20,13 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from bristlecone._data.rows import take_rows
+from bristlecone._foreign import (
+    fitted_to_columns,
+    frame_of,
+    predicts_survival,
+    risk_of,
+    takes_columns,
+)
 from bristlecone._teacher.folds import MOST_FOLDS
 from bristlecone.exceptions import InvalidParameterError
 
@@ -256,34 +262,20 @@ class Survivals(Rates):
         return np.column_stack([self.y[name].astype(np.float64) for name in names])
 
     def check_teacher(self, teacher: Any) -> None:
-        if not hasattr(teacher, "predict_partial_hazard"):
+        if isinstance(teacher, type) or not takes_columns(teacher):
             super().check_teacher(teacher)
 
     def fitted(self, model: Any, X: Any, rows: NDArray[Any]) -> Any:
         if _is_regressor(model):
             return super().fitted(model, X, rows)
-        if hasattr(model, "predict_partial_hazard"):
-            return self._fitted_to_columns(model, X, rows)
         weight = None if self.weight is None else self.weight[rows]
+        if takes_columns(model):
+            return fitted_to_columns(model, frame_of(X, rows), self.y[rows], weight)
         return _fitted(model, take_rows(X, rows), self.y[rows], weight, "these rows")
 
-    def _fitted_to_columns(self, model: Any, X: Any, rows: NDArray[Any]) -> Any:
-        """A model of lifelines, which takes outcomes and weights as columns of a data frame."""
-        frame = _frame(X, rows)
-        own = {"event_col": self.y["event"], "duration_col": self.y["time"]}
-        if "entry" in (self.y.dtype.names or ()):
-            own["entry_col"] = self.y["entry"]
-        if self.weight is not None:
-            own["weights_col"] = self.weight
-        for name, values in own.items():
-            frame[f"_bristlecone_{name}"] = values[rows]
-        names = {name: f"_bristlecone_{name}" for name in own}
-        return deepcopy(model).fit(frame, **names)
-
     def predicted(self, model: Any, X: Any, rows: NDArray[np.bool_]) -> Floats:
-        if not hasattr(model, "predict_partial_hazard"):
-            return super().predicted(model, X, rows)
-        return np.asarray(model.predict_partial_hazard(_frame(X, rows)), dtype=np.float64)
+        happened = np.unique(self.y["time"][self.y["event"]])
+        return risk_of(model, take_rows(X, rows), happened, "a teacher")
 
     def checked(self, predicted: Floats, model: Any) -> Floats:
         if _is_regressor(model):
@@ -454,23 +446,9 @@ class Costs(Numbers):
         return np.maximum(super().combined(predictions), 0.0)
 
 
-def _frame(X: Any, rows: NDArray[Any]) -> Any:
-    """Some rows as a pandas data frame, whose columns have names."""
-    import pandas as pd  # late, because it loads slowly
-
-    frame = pd.DataFrame(take_rows(X, rows)).reset_index(drop=True)
-    frame.columns = frame.columns.map(str)
-    return frame
-
-
 def _is_regressor(model: Any) -> bool:
-    """Whether it predicts numbers: survival models of others may say so, but predict risks."""
-    survival = (
-        "predict_survival_function",
-        "predict_cumulative_hazard_function",
-        "predict_partial_hazard",
-    )
-    return not any(hasattr(model, name) for name in survival) and is_regressor(model)
+    """Whether it predicts numbers, not risks."""
+    return not predicts_survival(model) and is_regressor(model)
 
 
 def _fitted(model: Any, X: Any, y: Any, weight: Floats | None, need: str) -> Any:

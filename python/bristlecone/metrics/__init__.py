@@ -27,6 +27,7 @@ from bristlecone.metrics._concordance import (
 from bristlecone.metrics._logrank import logrank_test
 from bristlecone.metrics._scorers import (
     auc_scorer,
+    calibration_scorer,
     concordance_scorer,
     ibs_scorer,
     likelihood_scorer,
@@ -36,6 +37,7 @@ from bristlecone.metrics._scorers import (
 __all__ = [
     "auc_scorer",
     "brier_score",
+    "calibration_scorer",
     "concordance_index_censored",
     "concordance_index_ipcw",
     "concordance_index_td",

@@ -1,8 +1,11 @@
 """Metrics as scorers for ``scoring=``, in scikit-learn and in this package.
 
-A fitted tree stores when its training rows were censored (``leaves_.follow_up``), so a scorer needs
-only the rows to score. Call it with ``(estimator, X, y, sample_weight=None)``. The estimator is a
-fitted survival tree, or a pipeline or search that ends in one. Greater is better.
+Call a scorer with ``(estimator, X, y, sample_weight=None)``. The estimator is a fitted survival
+model, or a pipeline or search that ends in one. Greater is better.
+
+Most scorers need the outcomes of the training rows, too. A fitted survival tree of this package
+stores when its training rows were censored (``leaves_.follow_up``). For models of other packages,
+pass ``survival_train``; ``bristlecone.tune.evaluate`` does so in every fold.
 
 The censoring distribution G is estimated from the training rows. Each row counts once, whatever its
 weight in the fit, and delayed entry is respected. If a tree was saved with thinned curves, G is
@@ -21,18 +24,29 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from bristlecone._data.checks import check_times
-from bristlecone._data.outcomes import Survival
+from bristlecone._data.outcomes import Survival, check_survival
 from bristlecone._data.rows import check_row_labels, check_sample_weight
-from bristlecone.curves import StepFunction, censoring_survival
+from bristlecone._foreign import hazard_of, predicts_survival, risk_of, survival_of
+from bristlecone.curves import StepFunction, censoring_survival, kaplan_meier
 from bristlecone.metrics._auc import cumulative_dynamic_auc
 from bristlecone.metrics._brier import integrated_brier_score
 from bristlecone.metrics._concordance import concordance_index_censored, concordance_index_ipcw
+from bristlecone.metrics._foreign_likelihood import log_likelihood
 from bristlecone.metrics._inputs import ScoredRows, check_test_rows
+from bristlecone.metrics._scored_models import (
+    event_times,
+    final_of,
+    is_survival_tree,
+    predicted_risk,
+    predicted_survival,
+    trained,
+)
 
 __all__ = [
     "SCORERS",
     "Scorer",
     "auc_scorer",
+    "calibration_scorer",
     "concordance_scorer",
     "ibs_scorer",
     "likelihood_scorer",
@@ -48,6 +62,8 @@ _INSTEAD = "the metric concordance or likelihood"
 _AUC_TIMES = 100
 # Pieces on which a smooth curve counts as constant.
 _PIECES = 256
+# Groups of similar prediction whose survival is compared, at most.
+_GROUPS = 5
 
 
 class Scorer:
@@ -104,7 +120,7 @@ def concordance_scorer(estimator: Any, X: Any, y: Any, sample_weight: Any = None
 
     Parameters
     ----------
-    estimator : fitted survival tree, or any estimator whose ``predict`` returns risks
+    estimator : fitted survival model, or any estimator whose ``predict`` returns risks
         Or a pipeline or search that ends in one.
     X : DataFrame or array, shape (n, n_features_in_)
         Rows to score.
@@ -137,23 +153,32 @@ def concordance_scorer(estimator: Any, X: Any, y: Any, sample_weight: Any = None
     >>> cross_val_score(tree, data.X, data.y, cv=3, scoring=concordance_scorer).round(2).tolist()
     [0.63, 0.64, 0.69]
     """
-    model, X = _final(estimator, X)
-    if _is_survival_tree(model):
+    model, X = final_of(estimator, X)
+    if is_survival_tree(model):
         return float(model.score(X, y, sample_weight))
-    risk = model.predict(X)
+    if predicts_survival(model):
+        risk = risk_of(model, X, event_times(check_survival(y)), "concordance_scorer")
+    else:
+        risk = model.predict(X)
     return concordance_index_censored(y, risk, sample_weight=sample_weight).cindex
 
 
 @Scorer
 def uno_scorer(
-    estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, tau: float | None = None
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    tau: float | None = None,
+    survival_train: Any = None,
 ) -> float:
     """Uno's concordance index of the predicted risks, with the censoring of the training rows.
 
     Parameters
     ----------
-    estimator : fitted survival tree
-        Or a pipeline or search that ends in one.
+    estimator : fitted survival model
+        Tree of this package or model of another, or a pipeline or search that ends in one.
     X : DataFrame or array, shape (n, n_features_in_)
         Rows to score.
     y : structured array or DataFrame, n rows
@@ -164,6 +189,9 @@ def uno_scorer(
         Pairs whose earlier time is ``tau`` or later are ignored. By default, ``tau`` is the first
         time at which G is 0 or that lies beyond the last training time; later values of ``tau``
         have the same effect.
+    survival_train : structured array, DataFrame or pair (event, time), optional
+        Outcomes of the training rows. Models of other packages need them; a tree of this package
+        stores its own, which are the default.
 
     Returns
     -------
@@ -173,7 +201,8 @@ def uno_scorer(
     Raises
     ------
     TypeError
-        If the estimator is not a fitted survival tree.
+        If the estimator is not a survival model or does not predict what is scored, or if
+        ``survival_train`` is needed.
     ValueError
         If no pair is comparable before ``tau``, or ``y`` has delayed entry.
 
@@ -191,11 +220,11 @@ def uno_scorer(
     >>> round(uno_scorer(tree, data.X[100:], data.y[100:]), 3)
     0.641
     """
-    tree, X, train = _trained(estimator, X, "uno_scorer")
+    model, X, train = trained(estimator, X, "uno_scorer", survival_train)
     check_test_rows(y, sample_weight, name="y", instead=_INSTEAD)
     end = _end_of_weights(train)
     end = end if tau is None else min(tau, end)
-    risk = tree.predict(X)
+    risk = predicted_risk(model, X, train, "uno_scorer")
     return concordance_index_ipcw(train, y, risk, end, sample_weight=sample_weight).cindex
 
 
@@ -207,13 +236,14 @@ def ibs_scorer(
     sample_weight: Any = None,
     *,
     times: ArrayLike | None = None,
+    survival_train: Any = None,
 ) -> float:
     """Integrated Brier score of the predicted curves, negated: greater is better.
 
     Parameters
     ----------
-    estimator : fitted survival tree
-        Or a pipeline or search that ends in one.
+    estimator : fitted survival model
+        Tree of this package or model of another, or a pipeline or search that ends in one.
     X : DataFrame or array, shape (n, n_features_in_)
         Rows to score.
     y : structured array or DataFrame, n rows
@@ -224,7 +254,11 @@ def ibs_scorer(
         Strictly ascending. The trapezoid rule runs over those within the follow-up of both test and
         training rows, as in scikit-survival. The default is the exact integral (``method="step"``)
         from 0 to the last test or training time, whichever is earlier. The smooth curve of a soft
-        tree is then taken as constant on each of 256 pieces of this interval.
+        tree is then taken as constant on each of 256 pieces of this interval. The curves of other
+        packages count as step functions: 1 before their first time, constant after the last.
+    survival_train : structured array, DataFrame or pair (event, time), optional
+        Outcomes of the training rows. Models of other packages need them; a tree of this package
+        stores its own, which are the default.
 
     Returns
     -------
@@ -234,7 +268,8 @@ def ibs_scorer(
     Raises
     ------
     TypeError
-        If the estimator is not a fitted survival tree.
+        If the estimator is not a survival model or does not predict what is scored, or if
+        ``survival_train`` is needed.
     ValueError
         If fewer than two of ``times`` are within the window, or ``y`` has delayed entry.
 
@@ -252,7 +287,7 @@ def ibs_scorer(
     >>> round(ibs_scorer(tree, data.X[100:], data.y[100:]), 3)
     -0.126
     """
-    tree, X, train = _trained(estimator, X, "ibs_scorer")
+    model, X, train = trained(estimator, X, "ibs_scorer", survival_train)
     rows = check_test_rows(y, sample_weight, name="y", instead=_INSTEAD)
     more: dict[str, Any] = {"sample_weight": sample_weight}
     if times is not None:
@@ -262,15 +297,18 @@ def ibs_scorer(
             raise ValueError(
                 "fewer than two of times are within the follow-up of test and training rows"
             )
-        survival = tree.predict_survival_function(X, times=at)
+        survival = predicted_survival(model, X, train, "ibs_scorer", at)
         return -integrated_brier_score(train, y, survival, at, **more)
     end = float(min(rows.time.max(), train.time.max()))
     more |= {"method": "step", "limits": (0.0, end)}
-    curves = tree.predict_survival_function(X)
+    if not is_survival_tree(model):
+        steps = survival_of(model, X, event_times(train), "ibs_scorer")
+        return -integrated_brier_score(train, y, steps.y, steps.x, **more)
+    curves = model.predict_survival_function(X)
     if isinstance(curves[0], StepFunction):
         return -integrated_brier_score(train, y, curves, **more)
     edges = np.linspace(0.0, end, _PIECES + 1)
-    survival = tree.predict_survival_function(X, times=(edges[1:] + edges[:-1]) / 2)
+    survival = model.predict_survival_function(X, times=(edges[1:] + edges[:-1]) / 2)
     return -integrated_brier_score(train, y, survival, edges[:-1], **more)
 
 
@@ -282,13 +320,14 @@ def auc_scorer(
     sample_weight: Any = None,
     *,
     times: ArrayLike | None = None,
+    survival_train: Any = None,
 ) -> float:
     """Mean cumulative/dynamic AUC of the predicted risks, with G from the training rows.
 
     Parameters
     ----------
-    estimator : fitted survival tree
-        Or a pipeline or search that ends in one.
+    estimator : fitted survival model
+        Tree of this package or model of another, or a pipeline or search that ends in one.
     X : DataFrame or array, shape (n, n_features_in_)
         Rows to score.
     y : structured array or DataFrame, n rows
@@ -299,6 +338,9 @@ def auc_scorer(
         Strictly ascending. The default is the event times of the test rows, at most 100 of them,
         evenly spread by rank. Times at which the area is not defined are ignored: a test row must
         have had an event, another must still be observed, and G must be known and positive.
+    survival_train : structured array, DataFrame or pair (event, time), optional
+        Outcomes of the training rows. Models of other packages need them; a tree of this package
+        stores its own, which are the default.
 
     Returns
     -------
@@ -309,7 +351,8 @@ def auc_scorer(
     Raises
     ------
     TypeError
-        If the estimator is not a fitted survival tree.
+        If the estimator is not a survival model or does not predict what is scored, or if
+        ``survival_train`` is needed.
     ValueError
         If the area is defined at no time, or ``y`` has delayed entry.
 
@@ -327,41 +370,59 @@ def auc_scorer(
     >>> round(auc_scorer(tree, data.X[100:], data.y[100:], times=[60, 180]), 3)
     0.684
     """
-    tree, X, train = _trained(estimator, X, "auc_scorer")
+    model, X, train = trained(estimator, X, "auc_scorer", survival_train)
     rows = check_test_rows(y, sample_weight, name="y", instead=_INSTEAD)
     at = _auc_times(rows, _end_of_weights(train), times)
-    risk = tree.predict(X)
+    risk = predicted_risk(model, X, train, "auc_scorer")
     return cumulative_dynamic_auc(train, y, risk, at, sample_weight=sample_weight)[1]
 
 
 @Scorer
-def likelihood_scorer(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+def likelihood_scorer(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    survival_train: Any = None,
+) -> float:
     """Mean log-likelihood of the outcomes under the predicted curves.
 
     For step curves it is minus the loss of the likelihood objective on the rows to score, with the
     baseline of the training rows. For smooth curves it is the logarithm of the density. The two
     kinds cannot be compared with each other.
 
+    For models of other packages, the cumulative hazard is read at the ends of at most ten intervals
+    with at least 20 training events each, and its rate relative to the baseline hazard of the
+    training rows is taken as constant within each interval. This gives a density, comparable with
+    that of trees with proportional curves, for which it is the same value.
+
     Parameters
     ----------
-    estimator : fitted survival tree
-        Or a pipeline or search that ends in one.
+    estimator : fitted survival model
+        Tree of this package or model of another, or a pipeline or search that ends in one.
     X : DataFrame or array, shape (n, n_features_in_)
         Rows to score.
     y : structured array or DataFrame, n rows
         Outcomes; delayed entry is allowed.
     sample_weight : array-like of float, shape (n,), optional
         Row weights.
+    survival_train : structured array, DataFrame or pair (event, time), optional
+        Outcomes of the training rows. Models of other packages need them; a tree of this package
+        stores its own, which are the default.
 
     Returns
     -------
     float
-        Mean of ``estimator.log_likelihood(X, y)``, where the definition is given.
+        For a tree the mean of ``estimator.log_likelihood(X, y)``, where the definition is given.
 
     Raises
     ------
     TypeError
-        If the estimator is not a fitted survival tree.
+        If the estimator is not a survival model or does not predict what is scored, or if
+        ``survival_train`` is needed.
+    ValueError
+        If a row outlives the curve that a model of another package predicts.
 
     See Also
     --------
@@ -377,10 +438,103 @@ def likelihood_scorer(estimator: Any, X: Any, y: Any, sample_weight: Any = None)
     >>> round(likelihood_scorer(tree, data.X[100:], data.y[100:]), 3)
     -0.293
     """
-    tree, X, _ = _trained(estimator, X, "likelihood_scorer")
-    check_row_labels(X, sample_weight=sample_weight)
-    found = tree.log_likelihood(X, y)
+    model, X, train = trained(estimator, X, "likelihood_scorer", survival_train)
+    check_row_labels(X, y=y, sample_weight=sample_weight)
+    if is_survival_tree(model):
+        found = model.log_likelihood(X, y)
+    else:
+        hazard = hazard_of(model, X, event_times(train), "likelihood_scorer")
+        found = log_likelihood(train, check_survival(y), hazard, type(model).__name__)
     return float(np.average(found, weights=check_sample_weight(sample_weight, len(found))))
+
+
+@Scorer
+def calibration_scorer(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    time: float | None = None,
+    survival_train: Any = None,
+) -> float:
+    """Mean difference between predicted and observed survival at one time, negated.
+
+    The rows are divided into at most five groups of similar prediction, and the mean prediction of
+    each is compared with its Kaplan–Meier survival.
+
+    Parameters
+    ----------
+    estimator : fitted survival model
+        Tree of this package or model of another, or a pipeline or search that ends in one.
+    X : DataFrame or array, shape (n, n_features_in_)
+        Rows to score.
+    y : structured array or DataFrame, n rows
+        Outcomes; delayed entry is allowed.
+    sample_weight : array-like of float, shape (n,), optional
+        Row weights.
+    time : float, optional
+        The time; by default the middle of the follow-up, half of the last test or training time,
+        whichever is earlier.
+    survival_train : structured array, DataFrame or pair (event, time), optional
+        Outcomes of the training rows. Models of other packages need them; a tree of this package
+        stores its own, which are the default.
+
+    Returns
+    -------
+    float
+        Minus the mean absolute difference, weighted by the rows of the groups; 0 is perfect.
+
+    Raises
+    ------
+    TypeError
+        If the estimator is not a survival model or does not predict what is scored, or if
+        ``survival_train`` is needed.
+    ValueError
+        If ``time`` is not a time.
+
+    See Also
+    --------
+    one_time_calibration : A test of the same comparison.
+
+    Examples
+    --------
+    >>> from bristlecone import OptimalSurvivalTree
+    >>> from bristlecone.datasets import load
+    >>> from bristlecone.metrics import calibration_scorer
+    >>> data = load("veterans")
+    >>> tree = OptimalSurvivalTree(max_depth=2).fit(data.X[:100], data.y[:100])
+    >>> round(calibration_scorer(tree, data.X[100:], data.y[100:], time=90), 3)
+    -0.238
+    """
+    model, X, train = trained(estimator, X, "calibration_scorer", survival_train)
+    check_row_labels(X, y=y, sample_weight=sample_weight)
+    test = check_survival(y)
+    if time is None:
+        at = np.array([min(test.time.max(), train.time.max()) / 2])
+    else:
+        at = check_times(np.atleast_1d(time))
+    predicted = predicted_survival(model, X, train, "calibration_scorer", at)[:, 0]
+    if len(predicted) != len(test.time):
+        raise ValueError(f"X has {len(predicted)} rows but y has {len(test.time)}")
+    given = check_sample_weight(sample_weight, len(predicted))
+    weight = np.ones(len(predicted)) if given is None else given
+    # Equal predictions stay together, in the group of their middle rank.
+    value = np.unique(predicted, return_inverse=True)[1]
+    total = np.bincount(value, weight)
+    middle = (np.cumsum(total) - total / 2)[value] / total.sum()
+    group = np.minimum((_GROUPS * middle).astype(np.int64), _GROUPS - 1)
+    error = 0.0
+    for own in range(_GROUPS):
+        rows = (group == own) & (weight > 0)
+        if rows.any():
+            entry = None if test.entry is None else test.entry[rows]
+            observed: Any = kaplan_meier(
+                Survival(test.event[rows], test.time[rows], entry), weight[rows]
+            )
+            mean = np.average(predicted[rows], weights=weight[rows])
+            error += weight[rows].sum() * abs(float(mean - observed(at)[0]))
+    return -float(error / weight.sum())
 
 
 SCORERS = {
@@ -389,48 +543,9 @@ SCORERS = {
     "ibs": ibs_scorer,
     "auc": auc_scorer,
     "likelihood": likelihood_scorer,
+    "calibration": calibration_scorer,
 }
 """The scorers, by their names in ``TreeSizeCV``, ``evaluate`` and the command line."""
-
-
-def _final(estimator: Any, X: Any) -> tuple[Any, Any]:
-    """Estimator at the end of searches and pipelines, and the rows as it takes them."""
-    while True:
-        if hasattr(estimator, "best_estimator_"):
-            estimator = estimator.best_estimator_
-        elif hasattr(estimator, "named_steps"):
-            if len(estimator.steps) > 1:
-                X = estimator[:-1].transform(X)
-            estimator = estimator[-1]
-        else:
-            return estimator, X
-
-
-def _is_survival_tree(model: Any) -> bool:
-    return hasattr(getattr(model, "leaves_", None), "follow_up")
-
-
-def _trained(estimator: Any, X: Any, what: str) -> tuple[Any, Any, Survival]:
-    """Fitted survival tree, the rows as it takes them, and the outcomes of its training rows.
-
-    With delayed entry, the risk sets are known, but not which row entered when. Entries and times
-    are paired in their order, which gives the same risk sets.
-    """
-    tree, X = _final(estimator, X)
-    if callable(getattr(tree, "_check_fitted", None)):
-        tree._check_fitted()
-    if not _is_survival_tree(tree):
-        raise TypeError(
-            f"{what} needs a fitted survival tree of bristlecone, which stores the follow-up of "
-            f"its training rows; got a {type(tree).__name__}"
-        )
-    follow_up = tree.leaves_.follow_up
-    rows = [leaf.rows() for leaf in follow_up]
-    event, time = (np.concatenate(parts) for parts in zip(*rows, strict=True))
-    order = np.argsort(time, kind="stable")
-    late = [leaf.entry_times for leaf in follow_up if leaf.entry_times is not None]
-    entry = np.sort(np.concatenate(late)) if late else None
-    return tree, X, Survival(event[order], time[order], entry)
 
 
 def _end_of_weights(train: Survival) -> float:

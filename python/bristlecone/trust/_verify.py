@@ -164,6 +164,10 @@ def _check_all(
         return
     if isinstance(tree.encoder_, BinaryEncoder) or getattr(nodes, "numeric", False):
         _check_columns(tree, rows, reached, checks)
+    if not soft:
+        expected = _without_value(tree, rows, reached)
+        if expected.any() or nodes.n_missing.any():
+            checks.same("missing values", "of every node", [("of node", expected, nodes.n_missing)])
     statement = statement_of(tree, rows)
     check_leaves(tree, rows, reached, checks)
     if soft or statement is None:
@@ -210,6 +214,22 @@ def _taught(
     statement = statement_of(tree, with_smoothed(tree, rows, smoothed))
     assert statement is not None
     return statement, Value(tree, statement, reached, drift_of(tree, rows, smoothed))
+
+
+def _without_value(tree: Any, rows: Rows, reached: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Rows of every split without a value in its column; of a leaf, of any split above it."""
+    nodes = tree.tree_
+    lacking = np.zeros(reached.shape, dtype=bool)
+    if isinstance(tree.encoder_, BinaryEncoder):
+        decisions = feature_decisions(tree.encoder_)
+        for node in np.flatnonzero(~nodes.is_leaf):
+            decision = decisions[nodes.feature[node]]
+            if decision.kind != "missing":
+                lacking[:, node] = reached[:, node] & rows.columns[decision.place].missing
+    counts: NDArray[np.int64] = lacking.sum(axis=0)
+    somewhere: NDArray[np.bool_] = np.asarray(lacking.any(axis=1))
+    counts[nodes.leaves] = (reached[:, nodes.leaves] & somewhere[:, np.newaxis]).sum(axis=0)
+    return counts
 
 
 def _check_columns(tree: Any, rows: Rows, reached: NDArray[np.bool_], checks: Checks) -> None:

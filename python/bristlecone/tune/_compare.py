@@ -11,6 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from bristlecone._data.frame import frame_backend, native_frame
+from bristlecone._data.outcomes import as_structured, check_survival, is_outcome
+from bristlecone._data.rows import check_sample_weight
+from bristlecone._foreign import fitted_to_columns, frame_of, takes_columns
 from bristlecone.exceptions import InvalidParameterError
 from bristlecone.tune._folds import corrected_error, folds_of, standard_error
 from bristlecone.tune._rows import GivenRows, accepted
@@ -41,7 +44,8 @@ def evaluate(
     Parameters
     ----------
     estimators : mapping of str to estimator, or estimator
-        Estimators of this package, scikit-learn or scikit-survival; they are not changed.
+        Estimators of this package, scikit-learn, scikit-survival or lifelines (regression models,
+        for numeric features); they are not changed.
     X : DataFrame (pandas, polars, ...) or array, shape (n, n_features)
         Features, in a form that all estimators accept.
     y : structured array, DataFrame, pair or array-like, n rows
@@ -51,7 +55,9 @@ def evaluate(
     cv : int, splitter or iterable, default=5
         As in ``TreeSizeCV``.
     scoring : None, str, callable, list or mapping, default=None
-        As in ``TreeSizeCV``.
+        As in ``TreeSizeCV``. The metrics of survival accept any model that predicts what they
+        score: risks, or functions of survival or cumulative hazard. A metric whose signature has
+        ``survival_train`` gets the outcomes of the training rows.
     against : str, optional
         Name of the estimator that the others are compared with; the first by default.
     n_repeats : int, default=1
@@ -127,11 +133,11 @@ def evaluate(
     scores = np.empty((len(metrics), len(models), len(folds)))
     for fold, (train, test) in enumerate(folds):
         known, held = rows.taken(train), rows.taken(test)
+        outcomes = _outcomes(known)
         for k, model in enumerate(models):
-            fitted = clone(model)
-            fitted.fit(known.X, known.y, **_taken_by(fitted, known))
+            fitted = _fitted(model, known)
             for m, metric in enumerate(metrics.values()):
-                scores[m, k, fold] = score_of(metric, fitted, held)
+                scores[m, k, fold] = score_of(metric, fitted, held, outcomes)
 
     reference = 0 if against is None else names.index(against)
     differences = scores - scores[:, [reference]]
@@ -151,8 +157,30 @@ def evaluate(
     return native_frame(columns, frame_backend(X))
 
 
+def _fitted(model: Any, rows: GivenRows) -> Any:
+    """A copy of an estimator, fitted to the rows."""
+    if takes_columns(model):
+        weight = check_sample_weight(rows.by_row.get("sample_weight"), rows.n_rows)
+        y = as_structured(check_survival(rows.y))
+        return fitted_to_columns(model, frame_of(rows.X), y, weight)
+    copy = clone(model)
+    copy.fit(rows.X, rows.y, **_taken_by(copy, rows))
+    return copy
+
+
+def _outcomes(rows: GivenRows) -> NDArray[np.void] | None:
+    """Survival outcomes of the rows of positive weight; None for other outcomes."""
+    if not is_outcome(rows.y):
+        return None
+    y = as_structured(check_survival(rows.y))
+    weight = check_sample_weight(rows.by_row.get("sample_weight"), rows.n_rows)
+    return y if weight is None else y[weight > 0]
+
+
 def _taken_by(model: Any, rows: GivenRows) -> dict[str, Any]:
     """Further arguments of a fit: those in its signature, or all if it takes any."""
+    if takes_columns(model):
+        return {name: x for name, x in rows.by_row.items() if name == "sample_weight"}
     kinds = [one.kind for one in inspect.signature(model.fit).parameters.values()]
     if inspect.Parameter.VAR_KEYWORD in kinds:
         return rows.more

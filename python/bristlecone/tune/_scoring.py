@@ -7,6 +7,7 @@ from typing import Any
 
 from sklearn.metrics import get_scorer
 
+from bristlecone._foreign import takes_columns
 from bristlecone.exceptions import InvalidParameterError
 from bristlecone.metrics._scorers import SCORERS
 from bristlecone.tune._rows import GivenRows, accepted
@@ -73,7 +74,7 @@ def _metric(scoring: Any) -> Metric | None:
 
 def check_scored(estimator: Any, metrics: Metrics) -> None:
     """Raise InvalidParameterError if the metric is ``score`` and the estimator has none."""
-    if None not in metrics.values():
+    if None not in metrics.values() or takes_columns(estimator):
         return
     try:
         estimator.score  # noqa: B018
@@ -84,14 +85,20 @@ def check_scored(estimator: Any, metrics: Metrics) -> None:
         ) from error
 
 
-def score_of(metric: Metric | None, estimator: Any, rows: GivenRows) -> float:
+def score_of(
+    metric: Metric | None, estimator: Any, rows: GivenRows, survival_train: Any = None
+) -> float:
     """Score of a fitted estimator, greater is better.
 
-    The weights, treatments and so on of the rows are passed if the signature of the metric has
-    them.
+    The weights, treatments and so on of the rows, and the outcomes of the training rows, are passed
+    if the signature of the metric has them.
     """
+    if metric is None and takes_columns(estimator):
+        # The own score of such a model takes the outcomes as columns.
+        metric = SCORERS["concordance"]
     if metric is not None:
-        return float(metric(estimator, rows.X, rows.y, **accepted(metric, rows.more)))
+        more = accepted(metric, {**rows.more, "survival_train": survival_train})
+        return float(metric(estimator, rows.X, rows.y, **more))
     # A search has its own metric.
     model = getattr(estimator, "best_estimator_", estimator)
     if hasattr(model, "mean_cost"):

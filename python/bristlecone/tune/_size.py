@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from typing import Any
 
@@ -12,10 +12,12 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from bristlecone._data.checks import check_choice
+from bristlecone._data.checks import check_choice, thread_count
 from bristlecone._estimators.describe import document
+from bristlecone._log import log
 from bristlecone.exceptions import InfeasibleError, InvalidParameterError
 from bristlecone.tune._folds import Folds, folds_of, standard_error
 from bristlecone.tune._rows import GivenRows
@@ -25,7 +27,7 @@ __all__ = ["TreeSizeCV"]
 
 Floats = NDArray[np.float64]
 
-_RULES = ("one-standard-error", "best")
+_RULES = ("best", "one-standard-error")
 
 
 def _of_tree(name: str) -> Callable[[Any], bool]:
@@ -78,21 +80,28 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
         scikit-learn, which gets the strata in place of y; or pairs of training and test rows.
     scoring : None, str, callable, list or mapping, default=None
         One metric, or several as a list or a mapping from names; greater is better. A metric is
-        "concordance", "uno", "ibs", "auc" or "likelihood" (see :mod:`bristlecone.metrics`), the
-        name of a scorer of scikit-learn, or a callable ``(estimator, X, y)``. None is the method
-        ``score``; for a ``CostSensitiveTreeClassifier`` it is minus the mean cost. Arguments of
-        ``fit`` with one entry per row, such as ``sample_weight``, are passed to a metric if its
-        signature has them.
-    rule : {"one-standard-error", "best"}, default="one-standard-error"
-        Rule for the size: "one-standard-error" chooses the smallest size whose mean score is within
-        one standard error of the best; "best" chooses the size with the best mean score, the
-        smallest if several are equal.
+        "concordance", "uno", "ibs", "auc", "likelihood" or "calibration" (see
+        :mod:`bristlecone.metrics`), the name of a scorer of scikit-learn, or a callable
+        ``(estimator, X, y)``. None is the method ``score``; for a ``CostSensitiveTreeClassifier``
+        it is minus the mean cost. Arguments of ``fit`` with one entry per row, such as
+        ``sample_weight``, are passed to a metric if its signature has them.
+    rule : {"best", "one-standard-error"}, default="best"
+        Rule for the size: "best" chooses the size with the best mean score, the smallest if several
+        are equal; "one-standard-error" chooses the smallest size whose mean score is within one
+        standard error of the best, which is easier to read and usually predicts a little worse.
     refit : str or None, default=None
         Name of the metric that chooses the size, if there are several; the first by default.
     n_repeats : int, default=1
         Number of repeats of the folds, if ``cv`` is a number.
     random_state : int, RandomState or None, default=0
         Seed for shuffling the rows, if ``cv`` is a number. None uses other folds in every fit.
+    n_jobs : int or None, default=None
+        Folds that are searched at the same time, as in scikit-learn: in processes of their own, -1
+        for all cores, None for one after the other in this process. The threads of each search are
+        set by ``n_jobs`` of the estimator.
+    verbose : int, default=0
+        If positive, every finished search is logged at level INFO of the logger "bristlecone",
+        otherwise at DEBUG.
 
     Attributes
     ----------
@@ -148,10 +157,12 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
         *,
         cv: Any = 5,
         scoring: Any = None,
-        rule: str = "one-standard-error",
+        rule: str = "best",
         refit: str | None = None,
         n_repeats: int = 1,
         random_state: int | np.random.RandomState | None = 0,
+        n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self.estimator = estimator
         self.cv = cv
@@ -160,6 +171,8 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
         self.refit = refit
         self.n_repeats = n_repeats
         self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def fit(
         self,
@@ -205,6 +218,7 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
             On Ctrl-C; an earlier fit is kept.
         """
         metrics, chooser = self._checked()
+        thread_count(self.n_jobs)  # raises an error for a number that is none
         rows = GivenRows.of(X, y, {**params, "sample_weight": sample_weight})
         folds = folds_of(
             self.cv,
@@ -216,11 +230,11 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
         rows.by_row.pop("groups", None)
         n_searches = len(folds) + 1
         scores = []
-        for done, (train, test) in enumerate(folds, start=1):
-            scores.append(_scores(self._path(rows.taken(train)), rows.taken(test), metrics))
-            _report(callback, done, n_searches)
-        path = self._path(rows)
-        _report(callback, n_searches, n_searches)
+        for done, found in enumerate(self._fold_scores(rows, folds, metrics), start=1):
+            scores.append(found)
+            self._report(callback, done, n_searches)
+        path = _path(self.estimator, rows)
+        self._report(callback, n_searches, n_searches)
         self._choose(path, scores, folds, chooser, rows.n_rows)
         return self
 
@@ -242,12 +256,23 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
         check_choice("refit", self.refit, tuple(metrics))
         return metrics, self.refit
 
-    def _path(self, rows: GivenRows) -> list[Any]:
-        path: list[Any] = clone(self.estimator).size_path(rows.X, rows.y, **rows.more)
-        if any(tree.certificate_.status == "interrupted" for tree in path):
-            # The result of only some of the searches is of no use.
-            raise KeyboardInterrupt
-        return path
+    def _fold_scores(
+        self, rows: GivenRows, folds: Folds, metrics: Metrics
+    ) -> Iterator[dict[str, Floats]]:
+        """Scores of every fold, in their order, as soon as they are ready."""
+        halves = ((rows.taken(train), rows.taken(test)) for train, test in folds)
+        if self.n_jobs is None or self.n_jobs == 1:
+            return (_fold(self.estimator, known, held, metrics) for known, held in halves)
+        parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
+        found: Iterator[dict[str, Floats]] = parallel(
+            delayed(_fold)(self.estimator, known, held, metrics) for known, held in halves
+        )
+        return found
+
+    def _report(self, callback: Callable[[int, int], object] | None, done: int, total: int) -> None:
+        log(self.verbose, "TreeSizeCV: search %d of %d", done, total)
+        if callback is not None:
+            callback(done, total)
 
     def _choose(
         self,
@@ -418,6 +443,19 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
     status_ = _attribute("status_")
 
 
+def _path(estimator: Any, rows: GivenRows) -> list[Any]:
+    """Best trees of every size."""
+    path: list[Any] = clone(estimator).size_path(rows.X, rows.y, **rows.more)
+    if any(tree.certificate_.status == "interrupted" for tree in path):
+        # The result of only some of the searches is of no use.
+        raise KeyboardInterrupt
+    return path
+
+
+def _fold(estimator: Any, known: GivenRows, held: GivenRows, metrics: Metrics) -> dict[str, Floats]:
+    return _scores(_path(estimator, known), held, metrics)
+
+
 def _scores(path: list[Any], rows: GivenRows, metrics: Metrics) -> dict[str, Floats]:
     """Scores of every tree of a path; NaN if no tree keeps the constraints."""
     found: dict[str, list[float]] = {name: [] for name in metrics}
@@ -447,8 +485,3 @@ def _ranks(mean: Floats) -> NDArray[np.int64]:
     order = np.unique(-np.where(np.isnan(mean), -np.inf, mean), return_inverse=True)[1]
     below = np.concatenate([[0], np.cumsum(np.bincount(order))])
     return below[order] + 1
-
-
-def _report(callback: Callable[[int, int], object] | None, done: int, total: int) -> None:
-    if callback is not None:
-        callback(done, total)

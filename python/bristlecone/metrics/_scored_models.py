@@ -1,0 +1,89 @@
+"""What scorers read of a fitted model: its predictions, and the outcomes of its training rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone._data.outcomes import Survival, check_survival
+from bristlecone._foreign import predicts_survival, risk_of, survival_of
+
+__all__ = [
+    "event_times",
+    "final_of",
+    "is_survival_tree",
+    "predicted_risk",
+    "predicted_survival",
+    "trained",
+]
+
+Floats = NDArray[np.float64]
+
+
+def final_of(estimator: Any, X: Any) -> tuple[Any, Any]:
+    """Estimator at the end of searches and pipelines, and the rows as it takes them."""
+    while True:
+        if hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        elif hasattr(estimator, "named_steps"):
+            if len(estimator.steps) > 1:
+                X = estimator[:-1].transform(X)
+            estimator = estimator[-1]
+        else:
+            return estimator, X
+
+
+def is_survival_tree(model: Any) -> bool:
+    return hasattr(getattr(model, "leaves_", None), "follow_up")
+
+
+def trained(estimator: Any, X: Any, what: str, survival_train: Any) -> tuple[Any, Any, Survival]:
+    """Fitted survival model, the rows as it takes them, and the outcomes of its training rows.
+
+    Of a tree with delayed entry, the risk sets are known, but not which row entered when. Entries
+    and times are paired in their order, which gives the same risk sets.
+    """
+    model, X = final_of(estimator, X)
+    ours = callable(getattr(model, "_check_fitted", None))
+    if ours:
+        model._check_fitted()
+    is_tree = is_survival_tree(model)
+    if not is_tree and (ours or not predicts_survival(model)):
+        raise TypeError(
+            f"{what} needs a fitted survival model; got a {type(model).__name__}, which predicts "
+            "no risks or survival curves"
+        )
+    if survival_train is not None:
+        return model, X, check_survival(survival_train, "survival_train")
+    if not is_tree:
+        raise TypeError(
+            f"{what} needs the outcomes of the training rows of {type(model).__name__}, which only "
+            "trees of bristlecone store: pass survival_train, or use bristlecone.tune.evaluate, "
+            "which does so"
+        )
+    follow_up = model.leaves_.follow_up
+    rows = [leaf.rows() for leaf in follow_up]
+    event, time = (np.concatenate(parts) for parts in zip(*rows, strict=True))
+    order = np.argsort(time, kind="stable")
+    late = [leaf.entry_times for leaf in follow_up if leaf.entry_times is not None]
+    entry = np.sort(np.concatenate(late)) if late else None
+    return model, X, Survival(event[order], time[order], entry)
+
+
+def event_times(train: Survival) -> Floats:
+    return np.unique(train.time[train.event])
+
+
+def predicted_risk(model: Any, X: Any, train: Survival, what: str) -> Floats:
+    if is_survival_tree(model):
+        return np.asarray(model.predict(X))
+    return risk_of(model, X, event_times(train), what)
+
+
+def predicted_survival(model: Any, X: Any, train: Survival, what: str, times: Floats) -> Floats:
+    """Predicted survival of the rows at ``times``, shape (n, n_times)."""
+    if is_survival_tree(model):
+        return np.asarray(model.predict_survival_function(X, times=times))
+    return survival_of(model, X, event_times(train), what).at(times)
