@@ -155,7 +155,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
     mean of ``y`` (of its first principal component over the levels, if ``y`` has several columns
     or more than two classes). It is shrunk towards that of all rows by ten rows (ten expected
     events). Each feature lists the levels at one end of this order, such that levels that were not
-    seen in ``fit``, missing categories and levels with fewer than five rows are on the side of the
+    seen in ``fit``, missing categories and levels with fewer than ten rows are on the side of the
     average. The order depends on the outcomes, so scores on the training rows are too good: fit the
     encoder to training rows only.
 

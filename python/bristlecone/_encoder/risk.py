@@ -24,7 +24,10 @@ Floats = NDArray[np.float64]
 # Every level has this many rows of the mean risk besides its own.
 _PRIOR = 10.0
 
-FEWEST = 5
+# Standard errors by which the order must predict better than no order.
+_CLEARLY = 2.0
+
+FEWEST = 10
 """Levels with fewer rows count as average: the order would only repeat their own outcomes."""
 
 # The last digits of sums depend on the order of the rows. Risks are equal up to this.
@@ -84,8 +87,8 @@ def level_risks(
         total[code, -2:-1] - (own * size)[:, None] + _PRIOR
     )
     without[rare[code]] = 0.0
-    gain = weight @ (2.0 * without * amount - size[:, None] * without**2).sum(axis=1)
-    if not gain > 0.0:
+    gain = (2.0 * without * amount - size[:, None] * without**2).sum(axis=1)
+    if not weight @ gain > _CLEARLY * np.sqrt(weight @ gain**2):
         return None
     if risk.shape[1] > 1:
         spread = (risk * total[:, -2:-1]).T @ risk
