@@ -98,6 +98,11 @@ def test_rates_are_counts_per_exposure():
     ratio = (np.bincount(site, weights=counts) + 10) / (np.bincount(site, weights=expected) + 10)
     risk = dict(zip(LEVELS, ratio, strict=False))
     assert all(is_monotone(feature, risk, 1.0) for feature in sets(tree.encoder_))
+    weight = rng.integers(1, 4, 600)
+    weighted = tree.fit(X, counts, weight, exposure=exposure).encoder_.features_
+    again = X.loc[X.index.repeat(weight)].reset_index(drop=True)
+    tree.fit(again, np.repeat(counts, weight), exposure=np.repeat(exposure, weight))
+    assert tree.encoder_.features_ == weighted
 
 
 def test_several_classes_are_ordered_by_their_first_principal_component():
@@ -248,5 +253,5 @@ def test_targets_of_any_scale_have_the_same_order():
     target = y["time"]
     first = BinaryEncoder().fit(X, target).features_
     assert any(isinstance(feature, OneOf) for feature in first)
-    assert BinaryEncoder().fit(X, target * 2.0**480).features_ == first
+    assert BinaryEncoder().fit(X, target * 2.0**1000).features_ == first
     assert BinaryEncoder().fit(X, target * 2.0**-480).features_ == first

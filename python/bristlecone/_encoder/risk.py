@@ -5,6 +5,7 @@ See docs/maths/encoder.md#categories-by-risk and docs/decisions/0033-categories-
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -59,6 +60,8 @@ def level_risks(
     n_levels, shown = len(column.levels), column.codes >= 0
     code, rows = column.codes[shown], rows[shown]
     amount, size = ratios.amount[rows], ratios.size[rows]
+    # In units whose sums and squares do not overflow; a power of two changes no digit.
+    amount = np.ldexp(amount, -math.frexp(np.abs(amount).max(initial=0.0))[1])
     weight = np.ones(len(code)) if weight is None else weight[rows]
     # Whole weights are repeated rows; weights that sum to less than the rows are scaled up.
     weight = weight * max(1.0, len(weight) / weight.sum())
@@ -71,7 +74,7 @@ def level_risks(
     occurs = np.append(start[1:], len(code)) > start
     total[occurs] = np.add.reduceat(sums, start[occurs])
     mean = total[:, :-2].sum(axis=0) / total[:, -2].sum()
-    # Amounts beyond the mean, in units whose squares do not overflow.
+    # Amounts beyond the mean, the largest of which is 1.
     excess = total[:, :-2] - total[:, -2:-1] * mean
     amount = amount - size[:, None] * mean
     unit = np.abs(amount).max()

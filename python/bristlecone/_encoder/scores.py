@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import narwhals as nw
@@ -51,8 +52,11 @@ def outcome_ratios(
     scores = outcome_scores(y, n_rows, weight)
     if exposure is None:
         return Ratios(scores, np.ones(n_rows))
-    size = exposure * np.average(scores, weights=np.broadcast_to(exposure[:, None], scores.shape))
-    return Ratios(scores * exposure[:, None], size)
+    counts = scores * exposure[:, None]
+    own = np.ones(n_rows) if weight is None else weight
+    # fsum does not depend on the order of the rows.
+    rate = math.fsum(own * counts[:, 0]) / math.fsum(own * exposure)
+    return Ratios(counts, exposure * rate)
 
 
 def outcome_scores(y: Any, n_rows: int, weight: Floats | None) -> Floats:
