@@ -72,7 +72,7 @@ def odd_columns(n, seed):
 @pytest.mark.parametrize("missing", ["impute", "branch"])
 @pytest.mark.parametrize("max_categories", [4, None])
 def test_decisions_answer_as_the_encoder_on_thousands_of_rows(missing, max_categories):
-    encoder = BinaryEncoder(missing=missing, max_categories=max_categories)
+    encoder = BinaryEncoder(missing=missing, max_categories=max_categories, categories="levels")
     decisions = agree(encoder.fit(odd_columns(300, 0)), odd_columns(3000, 1))
     assert {decision.kind for decision in decisions} == {"at most", "level", "flag", "missing"}
     assert {decision.missing for decision in decisions} == {True, False}
@@ -80,7 +80,7 @@ def test_decisions_answer_as_the_encoder_on_thousands_of_rows(missing, max_categ
 
 def test_rows_without_any_value_and_unknown_levels():
     X = odd_columns(200, 0)
-    encoder = BinaryEncoder(max_categories=3).fit(X)
+    encoder = BinaryEncoder(max_categories=3, categories="levels").fit(X)
     new = X[:4].astype(object)
     new.iloc[0] = None
     new.iloc[1] = float("nan")
@@ -137,7 +137,9 @@ def test_any_numbers(fitted, new):
     st.lists(st.text(max_size=5) | st.none(), min_size=1, max_size=12),
 )
 def test_any_text(fitted, new):
-    encoder = BinaryEncoder(min_support=0, max_categories=2).fit(pd.DataFrame({"x": fitted}))
+    encoder = BinaryEncoder(min_support=0, max_categories=2, categories="levels").fit(
+        pd.DataFrame({"x": fitted})
+    )
     agree(encoder, pd.DataFrame({"x": pd.Series([*fitted, *new], dtype=object)}))
 
 
@@ -158,7 +160,8 @@ def leaf_of(tree, decisions, row):
 def test_rows_reach_the_leaf_of_apply():
     X, rng = odd_columns(400, 3), np.random.default_rng(3)
     y = rng.normal(size=400) + (X["site"] == "s3") + X["select"] / 3
-    tree = OptimalTreeRegressor(max_depth=4, encoder=BinaryEncoder(n_thresholds=3)).fit(X, y)
+    encoder = BinaryEncoder(n_thresholds=3, categories="levels")
+    tree = OptimalTreeRegressor(max_depth=4, encoder=encoder).fit(X, y)
     new = odd_columns(3000, 4)
     decisions = tree_decisions(tree.encoder_, tree.tree_)
     rows = new.astype(object).itertuples(index=False, name=None)
@@ -186,7 +189,7 @@ def test_a_tree_that_cuts_numbers_itself():
 def test_what_decisions_say():
     X = pd.DataFrame({"age": [50, 55, 61, 70], "stage": ["I", None, "III", "III"]})
     X.loc[4] = [80, "II"]
-    encoder = BinaryEncoder(max_categories=1, thresholds="midpoints").fit(X)
+    encoder = BinaryEncoder(max_categories=1, categories="levels", thresholds="midpoints").fit(X)
     age = Decision(column="age", place=0, kind="at most", numeric=True, missing=False, bound=52.5)
     other = Decision(
         column="stage", place=1, kind="level", numeric=False, missing=False, levels=("I", "II")

@@ -76,7 +76,9 @@ def test_default_settings_follow_the_published_rule(seed):
         }
     )
     frame["again"] = -frame["few"]
-    assert np.array_equal(BinaryEncoder().fit_transform(frame), spec_features(frame))
+    assert np.array_equal(
+        BinaryEncoder(categories="levels").fit_transform(frame), spec_features(frame)
+    )
 
 
 def stump_losses(features, time, event):
@@ -317,7 +319,7 @@ def test_numbers_of_categorical_dtype_are_levels():
 
 def test_rare_levels_are_merged_and_ties_go_to_the_first_in_order():
     X = pd.DataFrame({"site": list("ddbbbcccae")})
-    encoder = BinaryEncoder(max_categories=3).fit(X)
+    encoder = BinaryEncoder(max_categories=3, categories="levels").fit(X)
     assert names(encoder) == ["site = b", "site = c", "site = d", "site = other"]
     assert encoder.features_[-1] == Other(column="site", condition="= other", levels=("a", "e"))
     assert encoder.transform(X)[:, 3].tolist() == [False] * 8 + [True] * 2
@@ -327,9 +329,9 @@ def test_rare_levels_are_merged_and_ties_go_to_the_first_in_order():
 def test_unknown_category_matches_no_level():
     X = pd.DataFrame({"site": list("aaabbbcd")})
     new = pd.DataFrame({"site": ["z", "c", "a"]})
-    encoder = BinaryEncoder(max_categories=2).fit(X)
+    encoder = BinaryEncoder(max_categories=2, categories="levels").fit(X)
     assert encoder.transform(new).tolist() == [[0, 0, 0], [0, 0, 1], [1, 0, 0]]
-    strict = BinaryEncoder(max_categories=2, handle_unknown="error").fit(X)
+    strict = BinaryEncoder(max_categories=2, categories="levels", handle_unknown="error").fit(X)
     assert strict.transform(new[1:]).tolist() == [[0, 0, 1], [1, 0, 0]]
     with pytest.raises(ValueError, match="column 'site' holds the unknown category 'z' in row 0"):
         strict.transform(new)
@@ -437,6 +439,7 @@ parameter_sets = st.fixed_dictionaries(
         "thresholds": st.sampled_from(["quantiles", "midpoints", "kmeans"]),
         "n_thresholds": st.integers(1, 4),
         "max_categories": st.none() | st.integers(1, 5),
+        "categories": st.just("levels"),
         "missing": st.sampled_from(["impute", "branch"]),
         "min_support": st.sampled_from([0.0, 0.1, 0.3]),
         "max_features": st.none() | st.integers(1, 6),
@@ -501,7 +504,9 @@ def test_weights_decide_support_and_frequency():
     weight = np.ones(100)
     weight[0] = 50
     assert fitted_names(X, weight, min_support=0.05) == ["a = u", "a = v"]
-    assert fitted_names(X, weight, max_categories=1, min_support=0) == ["a = v"]
+    assert fitted_names(X, weight, max_categories=1, categories="levels", min_support=0) == [
+        "a = v"
+    ]
 
 
 def test_cap_lets_columns_take_turns_from_the_most_balanced():

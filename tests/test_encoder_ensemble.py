@@ -97,7 +97,11 @@ def test_thresholds_are_midpoints_of_neighbouring_training_values():
 def test_other_columns_are_encoded_as_always():
     X, y = mixed()
     numeric = ["age", "count"]
-    for settings in ({}, {"missing": "branch"}, {"max_categories": 2, "n_thresholds": 1}):
+    for settings in (
+        {},
+        {"missing": "branch"},
+        {"max_categories": 2, "categories": "levels", "n_thresholds": 1},
+    ):
         encoder, plain = guessing(**settings).fit(X, y), BinaryEncoder(**settings).fit(X)
         rest, usual = (
             [f.name for f in one.features_ if not isinstance(f, Threshold)]

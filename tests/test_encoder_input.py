@@ -83,7 +83,11 @@ def test_levels_that_read_alike_have_distinct_names():
     X = np.array([[1], ["1"], [2], ["a b "], [1]], dtype=object)
     assert fitted_names(X) == ["x0 = 1", "x0 = 2", "x0 = '1'", "x0 = 'a b '"]
     X = np.array([[level] for level in ["other", "other", "b", "b", "c", "d"]])
-    assert fitted_names(X, max_categories=2) == ["x0 = b", "x0 = 'other'", "x0 = other"]
+    assert fitted_names(X, max_categories=2, categories="levels") == [
+        "x0 = b",
+        "x0 = 'other'",
+        "x0 = other",
+    ]
 
 
 def test_names_that_clash_across_columns_are_told_apart():

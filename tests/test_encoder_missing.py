@@ -324,6 +324,7 @@ old_pickles = pytest.mark.filterwarnings("ignore:numpy.core:DeprecationWarning")
 
 
 @old_pickles
+@pytest.mark.filterwarnings("ignore::bristlecone.exceptions.ColumnWarning")
 @pytest.mark.parametrize("name", QUICK)
 def test_cross_validation_of_a_set_with_missing_values(name):
     assert check_folds(survset(), name)
@@ -331,6 +332,8 @@ def test_cross_validation_of_a_set_with_missing_values(name):
 
 @old_pickles
 @pytest.mark.slow
+# Of many levels, the rare ones are merged or count as average.
+@pytest.mark.filterwarnings("ignore::bristlecone.exceptions.ColumnWarning")
 @pytest.mark.filterwarnings("ignore::bristlecone.exceptions.ConstantFeatureWarning")
 # Folds of the smallest sets cannot be split into leaves of five events.
 @pytest.mark.filterwarnings("ignore::bristlecone.exceptions.SmallSampleWarning")

@@ -171,6 +171,6 @@ def test_many_rare_levels_are_warned_about():
         BinaryEncoder().fit(X)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        BinaryEncoder(min_support=0.005).fit(X)
+        BinaryEncoder(min_support=0.005, categories="levels").fit(X)
         X.loc[:20, "site"] = "s0"  # one of them is frequent enough
-        BinaryEncoder().fit(X)
+        BinaryEncoder(categories="levels").fit(X)

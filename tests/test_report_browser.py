@@ -101,7 +101,7 @@ def study(n, seed):
 @pytest.mark.parametrize("missing", slow_but({"branch"}, ["impute", "branch"]))
 def test_a_case_reaches_the_leaf_that_apply_says(missing, tmp_path):
     frame, y = study(400, 1)
-    encoder = BinaryEncoder(missing=missing, max_categories=4)
+    encoder = BinaryEncoder(missing=missing, max_categories=4, categories="levels")
     tree = GreedySurvivalTree(encoder=encoder, max_depth=5, min_events_leaf=5).fit(frame, y)
     other, _ = study(90, 2)
     other.loc[::7, "stage {{ 1 }}"] = "never seen"

@@ -150,6 +150,9 @@ VARIANTS = {
     "OptimalTreeRegressor-taught": lambda: bc.OptimalTreeRegressor(
         teacher=Ridge(), leaf_penalty=0.01, **TINY
     ).fit(NUMBERS, AMOUNT),
+    "OptimalTreeRegressor-categories": lambda: bc.OptimalTreeRegressor(
+        **TINY, encoder=bc.BinaryEncoder(max_categories=2)
+    ).fit(X, AMOUNT + 5 * (X["stage"] == "II")),
     "OptimalTreeRegressor-means": lambda: bc.OptimalTreeRegressor(**TINY).fit(X, AMOUNT),
     "OptimalTreeRegressor-shrunk": lambda: bc.OptimalTreeRegressor(shrinkage=4.0, **TINY).fit(
         X, AMOUNT

@@ -113,6 +113,7 @@ def any_encoder(rng):
                 thresholds=one_of(rng, "quantiles", "midpoints", "kmeans"),
                 n_thresholds=one_of(rng, 1, 2, 3),
                 max_categories=one_of(rng, None, 1, 2, 10),
+                categories="levels",
                 missing=one_of(rng, "impute", "branch"),
                 min_support=one_of(rng, 0.0, 0.01, 0.2),
                 max_features=one_of(rng, 2, 3, 4),

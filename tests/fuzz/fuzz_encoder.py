@@ -83,6 +83,7 @@ def encoders(rng):
         thresholds=one_of("quantiles", "midpoints", "kmeans"),
         n_thresholds=one_of(1, 2, 3, 10),
         max_categories=one_of(None, 1, 2, 10),
+        categories="levels",
         missing=one_of("impute", "branch"),
         min_support=one_of(0.0, 0.01, 0.2),
         max_features=one_of(None, 1, 4),

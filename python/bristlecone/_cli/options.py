@@ -288,7 +288,10 @@ BINARY = Group("binary features", (
         "(all), kmeans, or ensemble (those of boosted trees fitted to the outcomes)"),
     _option("n_thresholds", 10, int, "K", "maximum number of thresholds of a column"),
     _option("max_categories", 10, count_or_none, "K", "maximum number of levels of a text column "
-        "with a separate binary feature, the most frequent ones; none for all"),
+        "with a separate binary feature for each; none for all"),
+    _option("categories", "risk", str, "NAME", "columns of more levels: risk (the levels are "
+        "ordered by risk and split like numbers) or levels (the most frequent ones have a binary "
+        "feature, the others share one)"),
     _option("missing", "impute", str, "NAME", "missing numbers: impute (the mean) or branch (a "
         "separate binary feature)"),
     _option("min_support", 0.01, float, "SHARE", "leave out binary features that are true, or "

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from bristlecone._data.arrays import transposed
-from bristlecone._data.checks import check_choice, check_integer, check_real, is_number
-from bristlecone._data.numbers import parse_number
+from bristlecone._data.checks import check_choice, check_integer, check_real
 from bristlecone._data.records import convert, plain
 from bristlecone._data.rows import check_row_labels, check_sample_weight
 from bristlecone._encoder.columns import (
@@ -27,21 +25,23 @@ from bristlecone._encoder.columns import (
     read_table,
     training_columns,
 )
+from bristlecone._encoder.doubts import column_doubts
 from bristlecone._encoder.ensemble import guess_gaps
 from bristlecone._encoder.features import (
-    AtMost,
+    ROUNDING,
     Feature,
     Flag,
     Missing,
     Other,
     Threshold,
-    level_text,
+    most_balanced,
     tell_apart,
 )
-from bristlecone._encoder.levels import level_features
+from bristlecone._encoder.levels import level_features, step_features
 from bristlecone._encoder.records import BinaryParameters, BinaryRecord
+from bristlecone._encoder.risk import LevelRisks, level_risks, subset_features
 from bristlecone._encoder.schema import ColumnSchema, conform, describe
-from bristlecone._encoder.scores import outcome_scores
+from bristlecone._encoder.scores import outcome_ratios, outcome_scores
 from bristlecone._encoder.thresholds import (
     choose_gaps,
     format_threshold,
@@ -57,14 +57,7 @@ __all__ = ["BinaryEncoder"]
 
 Floats = NDArray[np.float64]
 
-# A column with more levels than this, none of them frequent enough, gives a warning.
-_MANY_LEVELS = 20
-
 _THRESHOLDS = "quantiles", "midpoints", "kmeans", "ensemble"
-
-# The last digits of sums of weights depend on the order of the rows. Shares that differ by less
-# than this count as equal.
-_ROUNDING = 1e-12
 
 
 class BinaryEncoder(TransformerMixin, BaseEstimator):
@@ -96,9 +89,17 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         Maximum number of thresholds per numeric or ordered column; "ensemble" keeps the most
         important ones, and "midpoints" ignores it.
     max_categories : int or None, default=10
-        Maximum number of levels of a categorical column with a separate feature. The most frequent
-        levels are kept; if several are equally frequent, the first in sorted order. The others are
-        merged into the feature "column = other". Ordered columns ignore it.
+        Maximum number of levels of a categorical column with a separate feature for each. Ordered
+        columns ignore it.
+    categories : {"risk", "levels"}, default="risk"
+        Treatment of categorical columns with more levels:
+
+        * "risk": the levels are ordered by their risk in the training rows (see Notes) and split
+          like numbers. A feature asks for a set of levels ("site in {A, B, C and 12 more}").
+          This requires ``y``;
+        * "levels": the most frequent levels are kept, of equally frequent ones the first in sorted
+          order. The others are merged into the feature "column = other". This is also done, with a
+          warning, without ``y`` or if the outcomes do not show that the levels differ.
     missing : {"impute", "branch"}, default="impute"
         Treatment of missing values. "impute": a missing number is replaced by the mean of its
         column, and a missing boolean by the more frequent value, both from the training rows;
@@ -118,7 +119,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
 
     Attributes
     ----------
-    features_ : list of Threshold, Flag, Level, Other, AtMost or Missing
+    features_ : list of Threshold, Flag, Level, Other, AtMost, OneOf or Missing
         The binary features in the order of the output columns.
     columns_ : list of ColumnSchema
         Summary of each column in ``fit``: name, kind, number of missing values and their
@@ -149,6 +150,14 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
     ``fit`` and ``transform`` take O(n) per numeric column and binary feature. With weights ``fit``
     takes O(n log n), and with "ensemble" forty times as long. Numbers are compared as float64:
     integers beyond 2**53 may become equal.
+
+    The risk of a level is the ratio of its events to the events expected without features, or the
+    mean of ``y`` (of its first principal component over the levels, if ``y`` has several columns
+    or more than two classes). It is shrunk towards that of all rows by ten rows (ten expected
+    events). Each feature lists the levels at one end of this order, such that levels that were not
+    seen in ``fit``, missing categories and levels with fewer than ten rows are on the side of the
+    average. The order depends on the outcomes, so scores on the training rows are too good: fit the
+    encoder to training rows only.
 
     "ensemble" follows [McTavish2022]_: forty stumps (trees of one split) are boosted by squared
     error on the columns and the other features, which gives at most forty thresholds. For survival
@@ -183,6 +192,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         thresholds: str = "quantiles",
         n_thresholds: int = 10,
         max_categories: int | None = 10,
+        categories: str = "risk",
         missing: str = "impute",
         min_support: float = 0.01,
         max_features: int | None = None,
@@ -191,6 +201,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         self.thresholds = thresholds
         self.n_thresholds = n_thresholds
         self.max_categories = max_categories
+        self.categories = categories
         self.missing = missing
         self.min_support = min_support
         self.max_features = max_features
@@ -204,9 +215,9 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         X : DataFrame (pandas, polars, pyarrow, ...) or array-like of shape (n_samples, n_columns)
             Columns of numbers, booleans, strings or categories; NaN and None are missing values.
         y : structured array, DataFrame, or array-like of shape (n_samples,) or (n_samples, k)
-            Outcomes, used only with ``thresholds="ensemble"``: survival outcomes in the forms that
-            trees take; labels (text, booleans, whole numbers of integer type with at most 20
-            values); other numbers, one or several per row.
+            Outcomes, used only with ``thresholds="ensemble"`` and to order levels by risk: survival
+            outcomes in the forms that trees take; labels (text, booleans, whole numbers of integer
+            type with at most 20 values); other numbers, one or several per row.
         sample_weight : array-like of shape (n_samples,), optional
             Row weights, finite and not negative.
 
@@ -229,24 +240,35 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         Warns
         -----
         ColumnWarning
-            If a text column contains only numbers, or a column has many levels and none is frequent
-            enough for a feature. The message names the column.
+            If a text column contains only numbers, a column has many levels and none is frequent
+            enough for a feature, or levels are merged or count as average. The message names the
+            column.
         """
         self._fit_columns(X, y, sample_weight)
         return self
 
     def _fit_columns(
-        self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        exposure: Floats | None = None,
     ) -> list[TrainingColumn] | None:
         """As ``fit``; returns the columns that were read, unless rows of weight zero were left out.
 
-        ``rank_columns`` uses them instead of reading ``X`` again.
+        ``rank_columns`` uses them instead of reading ``X`` again. Rates ``y`` may have exposures.
         """
         self._check_parameters()
         table = read_table(X, type(self).__name__)
         weight = check_sample_weight(sample_weight, table.n_rows)
         present = None if weight is None or weight.all() else weight > 0
         columns, scores = training_columns(table.one_by_one(), present), None
+        risks: dict[str, LevelRisks | None] = {}
+        many = self._many_levels(columns) if self.categories == "risk" else []
+        if many and y is not None:
+            check_row_labels(X, y=y)
+            ratios = outcome_ratios(y, table.n_rows, weight, exposure)
+            risks = {column.name: level_risks(column, ratios, weight, present) for column in many}
         if self.thresholds == "ensemble":
             if y is None:
                 raise ValueError(
@@ -258,7 +280,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         if weight is not None and present is not None:
             weight = weight[present]
             scores = None if scores is None else scores[present]
-        schemas, features, constant, doubts = self._select(columns, weight, scores)
+        schemas, features, constant, doubts = self._select(columns, weight, scores, risks)
         self._remember(schemas, features, constant, named=table.named)
         for doubt in doubts:
             warn(doubt, ColumnWarning)
@@ -400,6 +422,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         check_choice("thresholds", self.thresholds, _THRESHOLDS)
         check_integer("n_thresholds", self.n_thresholds, 1)
         check_integer("max_categories", self.max_categories, 1, optional=True)
+        check_choice("categories", self.categories, ("risk", "levels"))
         check_choice("missing", self.missing, ("impute", "branch"))
         check_real("min_support", self.min_support, 0.0)
         if self.min_support >= 0.5:
@@ -441,10 +464,16 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         return table.n_rows, columns
 
     def _select(
-        self, columns: list[TrainingColumn], weight: Floats | None, scores: Floats | None
+        self,
+        columns: list[TrainingColumn],
+        weight: Floats | None,
+        scores: Floats | None,
+        risks: Mapping[str, LevelRisks | None],
     ) -> tuple[list[ColumnSchema], list[Feature], list[str], list[str]]:
         """Schemas, features worth keeping, names of the constant columns, and warnings."""
         total = columns[0].n_rows if weight is None else np.sum(weight)
+        many = self._many_levels(columns) if self.categories == "risk" else []
+        unordered = {column.name for column in many if risks.get(column.name) is None}
         schemas: list[ColumnSchema] = []
         chosen: list[Feature] = []
         balance: list[float] = []
@@ -452,15 +481,15 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         doubts: list[str] = []
         seen: set[bytes] = set()
         unit = 1.0 if weight is None else min(1.0, float(weight.min()))
-        guessed = {} if scores is None else self._guessed(columns, weight, scores, unit)
+        guessed = {} if scores is None else self._guessed(columns, weight, scores, unit, risks)
         for column in columns:
             observed = observed_values(column, weight)
             fill = self._fill(column, *observed)
             schemas.append(describe(column, fill))
-            gaps = guessed.get(column.name)
+            gaps, risk = guessed.get(column.name), risks.get(column.name)
             # An ensemble may have no threshold on a column that varies.
             varies, frequent = gaps is not None and len(observed[0]) > 1, False
-            for feature in self._candidates(column, fill, *observed, unit, gaps):
+            for feature in self._candidates(column, fill, *observed, unit, gaps, risk):
                 answer = feature.evaluate(column)
                 true = np.count_nonzero(answer)
                 if true in (0, column.n_rows):
@@ -468,7 +497,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
                 varies = True
                 true = true if weight is None else np.sum(weight[answer])
                 support = min(true, total - true) / total
-                if support < self.min_support - _ROUNDING and not isinstance(feature, Flag):
+                if support < self.min_support - ROUNDING and not isinstance(feature, Flag):
                     continue
                 frequent |= not isinstance(feature, (Other, Missing))
                 # equal for a feature and its complement
@@ -480,11 +509,28 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             if not varies:
                 constant.append(column.name)
             elif isinstance(column, CategoricalColumn):
-                doubts += _doubts(column, frequent, self.min_support)
-        return schemas, tell_apart(self._capped(chosen, balance)), constant, doubts
+                doubts += column_doubts(
+                    column,
+                    frequent=frequent,
+                    min_support=self.min_support,
+                    n_rare=0 if risk is None else risk.n_rare,
+                    merged=column.name in unordered,
+                    tried=column.name in risks,
+                )
+        return (
+            schemas,
+            tell_apart(most_balanced(chosen, balance, self.max_features)),
+            constant,
+            doubts,
+        )
 
     def _guessed(
-        self, columns: list[TrainingColumn], weight: Floats | None, scores: Floats, unit: float
+        self,
+        columns: list[TrainingColumn],
+        weight: Floats | None,
+        scores: Floats,
+        unit: float,
+        risks: Mapping[str, LevelRisks | None],
     ) -> dict[str, NDArray[np.int64]]:
         """Gaps of every numeric column with a threshold of boosted trees over all features."""
         names: list[str | None] = []
@@ -497,7 +543,8 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
                 names.append(column.name)
                 ranks.append(ranks_with_fill(column, fill).astype(np.int64))
                 n_gaps.append(max(len(observed[0]) - 1, 0))
-            for feature in self._candidates(column, fill, *observed, unit, np.zeros(0, np.int64)):
+            own, none = risks.get(column.name), np.zeros(0, np.int64)
+            for feature in self._candidates(column, fill, *observed, unit, none, own):
                 names.append(None)
                 ranks.append(feature.evaluate(column).astype(np.int64))
                 n_gaps.append(0)
@@ -511,17 +558,11 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         )
         return {name: own for name, own in zip(names, gaps, strict=True) if name is not None}
 
-    def _capped(self, features: list[Feature], balance: list[float]) -> list[Feature]:
-        if self.max_features is None or len(features) <= self.max_features:
-            return features
-        turn: Counter[str] = Counter()
-        queue: list[tuple[int, int, int]] = []
-        for index in sorted(range(len(features)), key=lambda i: -round(balance[i] / _ROUNDING)):
-            column = features[index].column
-            queue.append((turn[column], len(queue), index))
-            turn[column] += 1
-        kept = sorted(index for _, _, index in sorted(queue)[: self.max_features])
-        return [features[index] for index in kept]
+    def _many_levels(self, columns: list[TrainingColumn]) -> list[CategoricalColumn]:
+        """Columns without an order of more levels than ``max_categories``."""
+        most = np.inf if self.max_categories is None else self.max_categories
+        found = [one for one in columns if isinstance(one, CategoricalColumn) and not one.ordered]
+        return [column for column in found if len(column.levels) > most]
 
     def _fill(
         self, column: TrainingColumn, distinct: NDArray[Any], total: Floats
@@ -541,13 +582,17 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         total: Floats,
         unit: float,
         gaps: NDArray[np.int64] | None,
+        risks: LevelRisks | None,
     ) -> Iterator[Feature]:
         """Every feature the column could give; a numeric one at ``gaps`` if they are chosen."""
         if not len(distinct):
             return
         if isinstance(column, CategoricalColumn):
+            method = self.thresholds, self.n_thresholds, unit
             if column.ordered:
-                yield from self._steps(column, distinct, total, unit)
+                yield from step_features(column, distinct, total, *method)
+            elif risks is not None:
+                yield from subset_features(column, risks.risk, distinct, total, *method)
             else:
                 yield from level_features(column, distinct, total, self.max_categories)
         elif column.is_flag:
@@ -564,35 +609,3 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
                 )
         if isinstance(column, CategoricalColumn) or self.missing == "branch":
             yield Missing(column=column.name, condition="is missing")
-
-    def _steps(
-        self, column: CategoricalColumn, code: NDArray[np.int64], total: Floats, unit: float
-    ) -> Iterator[AtMost]:
-        """Thresholds between ordered levels, chosen as for numbers from the ranks that occur."""
-        rank = np.arange(len(code), dtype=np.float64)
-        method = "quantiles" if self.thresholds == "ensemble" else self.thresholds
-        for gap in choose_gaps(rank, total, method, self.n_thresholds, unit):
-            levels = column.levels[: code[gap] + 1]
-            condition = f"<= {level_text(levels[-1])}"
-            yield AtMost(column=column.name, condition=condition, levels=levels)
-
-
-def _doubts(column: CategoricalColumn, frequent: bool, min_support: float) -> list[str]:
-    """Warnings about text or categories that may be encoded in an unintended way."""
-    found = []
-    levels = column.levels
-    texts = [level.strip() for level in levels if isinstance(level, str)]
-    numbers = [text for text in texts if is_number(parse_number(text))]
-    if not column.declared and len(levels) > 2 and len(numbers) == len(levels):
-        found.append(
-            f"column {column.name!r} contains only numbers stored as text, such as {levels[0]!r}, "
-            "and is treated as a category; convert it to numbers to split it at thresholds, or to "
-            "a categorical type if you mean categories"
-        )
-    if len(levels) > _MANY_LEVELS and not frequent:
-        found.append(
-            f"column {column.name!r} has {len(levels)} levels, and none of them reaches the share "
-            f"min_support={min_support:g} of the rows, so it gives hardly any feature; group its "
-            "levels, lower min_support, or drop the column if it identifies rows"
-        )
-    return found

@@ -9,7 +9,7 @@ import numpy as np
 
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.columns import Category
-from bristlecone._encoder.features import AtMost, Feature, Flag, Level, Other, Threshold
+from bristlecone._encoder.features import AtMost, Feature, Flag, Level, OneOf, Other, Threshold
 from bristlecone._encoder.numeric import NumericColumns
 from bristlecone._tree import Tree
 
@@ -37,8 +37,9 @@ class Decision:
     bound : float or None
         Of "at most".
     levels : tuple of str, bool, int or float
-        Of "level": one level, the rare ones that were merged, or the first ones of an ordered
-        column. They compare as Python does: True is 1 is 1.0, and "1" is neither.
+        Of "level": one level, the rare ones that were merged, the first ones of an ordered
+        column, or those of least or greatest risk. They compare as Python does: True is 1 is 1.0,
+        and "1" is neither.
     """
 
     column: str
@@ -106,7 +107,7 @@ def _decision(feature: Feature, place: int, numeric: bool) -> Decision:
         kind = "flag"
     elif isinstance(feature, Level):
         kind, levels = "level", (feature.level,)
-    elif isinstance(feature, (Other, AtMost)):
+    elif isinstance(feature, (Other, AtMost, OneOf)):
         kind, levels = "level", tuple(feature.levels)
     return Decision(
         column=feature.column,

@@ -14,18 +14,28 @@ from bristlecone._data.records import Finite, Record
 from bristlecone._encoder.columns import Category
 
 __all__ = [
+    "ROUNDING",
     "AtMost",
     "Feature",
     "Flag",
     "Level",
     "Missing",
+    "OneOf",
     "Other",
     "Threshold",
     "level_text",
+    "most_balanced",
+    "subset_text",
     "tell_apart",
 ]
 
 Bools = NDArray[np.bool_]
+
+ROUNDING = 1e-12
+"""Shares of the weight that differ by less are equal: last digits depend on the order of rows."""
+
+# Levels of a set that are named before the others are counted.
+_MOST_NAMED = 3
 
 
 class _Question(Record, frozen=True, kw_only=True):
@@ -112,6 +122,17 @@ class AtMost(_Question, frozen=True, kw_only=True, tag="at most"):
         return _one_of(self.levels, column)
 
 
+class OneOf(_Question, frozen=True, kw_only=True, tag="one of"):
+    """True where the category is one of ``levels``, which have the least or the greatest risk."""
+
+    levels: tuple[Category, ...]
+    missing: ClassVar[bool] = False
+
+    def evaluate(self, column: Any) -> Bools:
+        """Answer for each row of a CategoricalColumn, bool (n,)."""
+        return _one_of(self.levels, column)
+
+
 def _one_of(levels: tuple[Category, ...], column: Any) -> Bools:
     wanted = frozenset(levels)
     answer = np.array([*(level in wanted for level in column.levels), False])
@@ -129,7 +150,7 @@ class Missing(_Question, frozen=True, kw_only=True, tag="missing"):
         return np.zeros(column.n_rows, dtype=bool) if missing is None else missing
 
 
-Feature = Threshold | Flag | Level | Other | AtMost | Missing
+Feature = Threshold | Flag | Level | Other | AtMost | OneOf | Missing
 """A binary feature; its ``missing`` is the answer for a row without a value."""
 
 
@@ -138,6 +159,29 @@ def level_text(level: Category) -> str:
     if isinstance(level, str) and level and level == level.strip():
         return level
     return repr(level)
+
+
+def subset_text(levels: Sequence[Category]) -> str:
+    """A set of levels: "{A, B, C and 12 more}"; a single one that is left over is named."""
+    named = len(levels) if len(levels) <= _MOST_NAMED + 1 else _MOST_NAMED
+    text = ", ".join(map(level_text, levels[:named]))
+    return f"{{{text} and {len(levels) - named} more}}" if levels[named:] else f"{{{text}}}"
+
+
+def most_balanced(
+    features: list[Feature], balance: Sequence[float], most: int | None
+) -> list[Feature]:
+    """At most so many features: columns take turns, and give their most balanced ones first."""
+    if most is None or len(features) <= most:
+        return features
+    turn: Counter[str] = Counter()
+    queue: list[tuple[int, int, int]] = []
+    for index in sorted(range(len(features)), key=lambda i: -round(balance[i] / ROUNDING)):
+        column = features[index].column
+        queue.append((turn[column], len(queue), index))
+        turn[column] += 1
+    kept = sorted(index for _, _, index in sorted(queue)[:most])
+    return [features[index] for index in kept]
 
 
 def tell_apart(features: Sequence[Feature], names: Collection[str] = ()) -> list[Feature]:

@@ -1,4 +1,4 @@
-"""Features of a categorical column without an order: one per frequent level, one for the others."""
+"""Features of levels: one per frequent level and one for the others, or steps of an order."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone._encoder.columns import CategoricalColumn
-from bristlecone._encoder.features import Level, Other, level_text
+from bristlecone._encoder.features import AtMost, Level, Other, level_text
 from bristlecone._encoder.schema import sort_key
+from bristlecone._encoder.thresholds import choose_gaps
 
-__all__ = ["level_features"]
+__all__ = ["level_features", "step_features"]
 
 
 def level_features(
@@ -36,3 +37,20 @@ def level_features(
     if rare:
         merged = tuple(level for level in levels if level in rare)
         yield Other(column=column.name, condition="= other", levels=merged)
+
+
+def step_features(
+    column: CategoricalColumn,
+    code: NDArray[np.int64],
+    total: NDArray[np.float64],
+    method: str,
+    n_thresholds: int,
+    unit: float,
+) -> Iterator[AtMost]:
+    """Thresholds between ordered levels, chosen as for numbers from the ranks that occur."""
+    rank = np.arange(len(code), dtype=np.float64)
+    method = "quantiles" if method == "ensemble" else method
+    for gap in choose_gaps(rank, total, method, n_thresholds, unit):
+        levels = column.levels[: code[gap] + 1]
+        condition = f"<= {level_text(levels[-1])}"
+        yield AtMost(column=column.name, condition=condition, levels=levels)

@@ -8,7 +8,16 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from bristlecone._data.records import Finite, Record
-from bristlecone._encoder.features import AtMost, Feature, Flag, Level, Missing, Other, Threshold
+from bristlecone._encoder.features import (
+    AtMost,
+    Feature,
+    Flag,
+    Level,
+    Missing,
+    OneOf,
+    Other,
+    Threshold,
+)
 from bristlecone._encoder.schema import ColumnSchema
 from bristlecone.exceptions import ModelFormatError
 
@@ -27,6 +36,7 @@ _KINDS: dict[type[Feature], tuple[str, ...]] = {
     Level: ("categorical",),
     Other: ("categorical",),
     AtMost: ("categorical",),
+    OneOf: ("categorical",),
     Missing: ("flag", "number", "categorical"),
 }
 
@@ -37,6 +47,7 @@ class BinaryParameters(Record, frozen=True):
     thresholds: str
     n_thresholds: int
     max_categories: int | None
+    categories: str
     missing: str
     min_support: int | float
     max_features: int | None

@@ -17,7 +17,17 @@ from typing import Any
 import numpy as np
 
 from bristlecone._encoder.binary import BinaryEncoder
-from bristlecone._encoder.features import Feature, Flag, Level, Missing, Other, Threshold
+from bristlecone._encoder.columns import Category
+from bristlecone._encoder.features import (
+    Feature,
+    Flag,
+    Level,
+    Missing,
+    OneOf,
+    Other,
+    Threshold,
+    subset_text,
+)
 from bristlecone._encoder.numeric import NumericColumns
 from bristlecone._tree import Tree
 
@@ -35,7 +45,7 @@ __all__ = [
 # Whole numbers beyond this are not exact, or too long to read.
 _MOST_WHOLE = 1e15
 _OR_MISSING = " (or missing)"
-_SIGNS = {"at most": "<=", "level": "="}
+_SIGNS = {"at most": "<=", "level": "=", "one of": "in"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,16 +54,18 @@ class Question:
 
     Parameters
     ----------
-    kind : {"at most", "flag", "level", "missing", "own"}
+    kind : {"at most", "flag", "level", "one of", "missing", "own"}
         "own" is a feature of a custom encoder, of which only the name is known.
     column : str
         Name of the column; for "own", the whole text.
     text : str
-        The bound or level as it is printed.
+        The bound, level or set of levels as it is printed.
     value : float
         The bound of "at most"; splits of a column are sorted by it.
     whole : bool
         Whether the column contains only whole numbers.
+    levels : tuple of str, bool, int or float
+        The set of "one of", the most extreme level first.
     missing : bool or None
         Answer for rows in which the column is missing; None if no training value was missing.
     """
@@ -63,6 +75,7 @@ class Question:
     text: str = ""
     value: float = math.nan
     whole: bool = False
+    levels: tuple[Category, ...] = ()
     missing: bool | None = None
 
     @property
@@ -131,6 +144,9 @@ def _question(feature: Feature, whole: bool, missing: bool | None) -> Question:
     if sign == "<=":  # the first so many of ordered levels
         rank = float(len(getattr(feature, "levels", ())))
         return Question(kind="at most", column=column, text=text, value=rank, missing=missing)
+    if isinstance(feature, OneOf):
+        levels = feature.levels
+        return Question(kind="one of", column=column, text=text, levels=levels, missing=missing)
     if isinstance(feature, (Level, Other)):
         return Question(kind="level", column=column, text=text, missing=missing)
     if isinstance(feature, Flag):
@@ -144,9 +160,9 @@ def conditions(path: Iterable[tuple[Question, bool]]) -> list[str]:
     """Conditions of a path from the root, one per column.
 
     Such as "3.5 < nodes <= 8.5", "4 <= nodes <= 8" (whole numbers), "stage = II", "stage != II",
-    "stage not in {I, II}", "smokes", "not smokes", "age is missing", with " (or missing)" where
-    rows without a value take the path, too; "own" splits with "not (...)" for no. They are in the
-    order in which the path first uses the columns.
+    "stage not in {I, II}", "site in {A, B, C and 9 more}", "smokes", "not smokes", "age is
+    missing", with " (or missing)" where rows without a value take the path, too; "own" splits with
+    "not (...)" for no. They are in the order in which the path first uses the columns.
     """
     by_column: dict[tuple[bool, str], list[tuple[Question, bool]]] = {}
     for question, yes in path:
@@ -238,6 +254,8 @@ def _of_kind(kind: str, column: str, answers: Sequence[tuple[Question, bool]]) -
         return _interval(column, answers)
     if kind == "level":
         return _levels(column, answers)
+    if kind == "one of":
+        return _sets(column, answers)
     if answers[0][1]:
         return column
     return f"not ({column})" if kind == "own" and " " in column else f"not {column}"
@@ -268,3 +286,16 @@ def _levels(column: str, answers: Sequence[tuple[Question, bool]]) -> str:
     return (
         f"{column} != {texts[0]}" if len(texts) == 1 else f"{column} not in {{{', '.join(texts)}}}"
     )
+
+
+def _sets(column: str, answers: Sequence[tuple[Question, bool]]) -> str:
+    """Levels that all answers leave: the sets of yes, or else all but the sets of no."""
+    excluded = dict.fromkeys(x for question, yes in answers if not yes for x in question.levels)
+    wanted = [question for question, yes in answers if yes]
+    if not wanted:
+        return f"{column} not in {subset_text(list(excluded))}"
+    least = min(wanted, key=lambda question: len(question.levels)).levels
+    within = [
+        x for x in least if x not in excluded and all(x in question.levels for question in wanted)
+    ]
+    return f"{column} in {subset_text(within)}"

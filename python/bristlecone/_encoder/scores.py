@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -14,13 +15,48 @@ from bristlecone._data.outcomes import Survival, check_survival, is_outcome
 from bristlecone._data.targets import check_amounts, check_numbers
 from bristlecone.curves import nelson_aalen
 
-__all__ = ["outcome_scores"]
+__all__ = ["Ratios", "outcome_ratios", "outcome_scores"]
 
 Floats = NDArray[np.float64]
 
 # Whole numbers with more values than this are numbers, not labels; of more classes the rarest get
 # no column of their own.
 _MOST_CLASSES = 20
+
+
+class Ratios(NamedTuple):
+    """Outcomes of rows whose risk is Σ amount / Σ size: shapes (n_rows, k) and (n_rows,)."""
+
+    amount: Floats
+    size: Floats
+
+
+def outcome_ratios(
+    y: Any, n_rows: int, weight: Floats | None, exposure: Floats | None = None
+) -> Ratios:
+    """What the risk of groups of rows follows from.
+
+    * Survival outcomes: events, and the events expected without features, Λ(time) − Λ(entry).
+    * Rates with an exposure: counts, and the counts expected of the exposure.
+    * Others: the numbers of ``outcome_scores``, and 1 for every row.
+
+    Raises
+    ------
+    ValueError
+        As ``outcome_scores``.
+    """
+    y = _unframed(y)
+    if is_outcome(y):
+        survival = _survival(y, n_rows)
+        return Ratios(survival.event.astype(np.float64)[:, None], _hazard(survival, weight))
+    scores = outcome_scores(y, n_rows, weight)
+    if exposure is None:
+        return Ratios(scores, np.ones(n_rows))
+    counts = scores * exposure[:, None]
+    own = np.ones(n_rows) if weight is None else weight
+    # fsum does not depend on the order of the rows.
+    rate = math.fsum(own * counts[:, 0]) / math.fsum(own * exposure)
+    return Ratios(counts, exposure * rate)
 
 
 def outcome_scores(y: Any, n_rows: int, weight: Floats | None) -> Floats:
@@ -37,13 +73,10 @@ def outcome_scores(y: Any, n_rows: int, weight: Floats | None) -> Floats:
     ValueError
         When there is not one outcome per row, or one is missing, infinite or of an unknown form.
     """
-    if _is_column_of_frame(y):
-        y = nw.from_native(y, eager_only=True).to_numpy()[:, 0]
+    y = _unframed(y)
     if is_outcome(y):
-        survival = check_survival(y)
-        if len(survival.time) != n_rows:
-            raise ValueError(f"X has {n_rows} rows but y has {len(survival.time)}")
-        return _martingale(survival, weight)[:, None]
+        survival = _survival(y, n_rows)
+        return (survival.event - _hazard(survival, weight))[:, None]
     array = as_array(unmasked(y, "y"), "y")
     if array.ndim == 2 and array.shape[1] != 1:
         return check_amounts("y", array, (n_rows, array.shape[1]), minimum=-np.inf)
@@ -59,15 +92,24 @@ def outcome_scores(y: Any, n_rows: int, weight: Floats | None) -> Floats:
     return (labels[:, None] == shown).astype(np.float64)
 
 
-def _is_column_of_frame(y: Any) -> bool:
+def _unframed(y: Any) -> Any:
+    """The only column of a data frame as an array; anything else as it is."""
     if not nw.dependencies.is_into_dataframe(y):
-        return False
-    return nw.from_native(y, eager_only=True).shape[1] == 1
+        return y
+    frame = nw.from_native(y, eager_only=True)
+    return frame.to_numpy()[:, 0] if frame.shape[1] == 1 else y
 
 
-def _martingale(survival: Survival, weight: Floats | None) -> Floats:
+def _survival(y: Any, n_rows: int) -> Survival:
+    survival = check_survival(y)
+    if len(survival.time) != n_rows:
+        raise ValueError(f"X has {n_rows} rows but y has {len(survival.time)}")
+    return survival
+
+
+def _hazard(survival: Survival, weight: Floats | None) -> Floats:
     cumulative = nelson_aalen(survival, weight)
-    hazard = np.asarray(cumulative(survival.time))
+    hazard: Floats = np.asarray(cumulative(survival.time))
     if survival.entry is not None:
         hazard = hazard - np.asarray(cumulative(survival.entry))
-    return survival.event - hazard
+    return hazard

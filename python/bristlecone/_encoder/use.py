@@ -62,24 +62,25 @@ def fit_encoder(
     target: Callable[[], Any],
     weight: NDArray[np.float64] | None,
     verbose: Any,
+    exposure: NDArray[np.float64] | None = None,
 ) -> tuple[Any, list[TrainingColumn] | None]:
     """A fitted clone, and the columns that a ``BinaryEncoder`` read; missing values are logged.
 
     "auto" is ``BinaryEncoder()``, and None leaves numbers as they are. ``target`` makes the y of a
-    transformer of the user's choice.
+    transformer of the user's choice; if these are rates, they may have exposures.
     """
     if encoder is None:
         return NumericColumns().fit(X), None
     fitted, given = BinaryEncoder(), {}
     if not isinstance(encoder, str):
         fitted = clone(encoder)
-        if has_fit_parameter(fitted, "y"):
-            given["y"] = target()
+    if has_fit_parameter(fitted, "y"):
+        given["y"] = target()
     if weight is not None and has_fit_parameter(fitted, "sample_weight"):
         given["sample_weight"] = weight
     # A subclass may have a fit of its own.
     ours = type(fitted).fit is BinaryEncoder.fit
-    columns = fitted._fit_columns(X, **given) if ours else None
+    columns = fitted._fit_columns(X, **given, exposure=exposure) if ours else None
     if not ours:
         fitted.fit(X, **given)
     missing = missing_text(getattr(fitted, "columns_", []))

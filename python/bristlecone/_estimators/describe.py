@@ -8,6 +8,7 @@ from numbers import Integral
 from typing import Any
 
 from bristlecone._encoder.binary import BinaryEncoder
+from bristlecone._encoder.features import OneOf
 from bristlecone._encoder.missing import missing_by_leaf
 from bristlecone._encoder.rules import list_questions, questions, split_questions
 from bristlecone._search.certificate import Certificate
@@ -232,6 +233,13 @@ def _encoding(encoder: Any, tree: Any = None, with_cuts: bool = False) -> str:
     cuts = _CUTS[encoder.thresholds].format(encoder.n_thresholds)
     if with_cuts:
         cuts += ", plus those of greedy trees over all thresholds"
+    by_risk = dict.fromkeys(one.column for one in encoder.features_ if isinstance(one, OneOf))
+    if by_risk:
+        cuts += (
+            f". The levels of {', '.join(by_risk)} are ordered by their risk in the training rows "
+            "and split like numbers; levels that no split names, new ones among them, take its "
+            "branch for no"
+        )
     missing = [schema.name for schema in encoder.columns_ if schema.has_missing]
     if not missing:
         return f"{cuts}. No value was missing."

@@ -41,6 +41,7 @@ def encode(search: Search, data: Any, start: float | None = None) -> Problem:
         partial(search.objective.target, data),
         data.weight,
         search.verbose,
+        getattr(data, "exposure", None),
     )
     # What "auto" means follows from the features.
     follows = search.limits.min_events_leaf == "auto"

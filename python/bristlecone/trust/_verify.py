@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.decisions import feature_decisions
+from bristlecone._encoder.features import OneOf, subset_text
 from bristlecone._tree import Tree
 from bristlecone._view.fitted import check_tree
 from bristlecone.trust._compare import Checks, close
@@ -296,6 +297,10 @@ def _thresholds(tree: Any, rows: Rows, reached: NDArray[np.bool_]) -> list[tuple
                 # The rounded threshold of the text must divide the rows in the same way.
                 same = bool(((known <= shown) == (known <= bound)).all())
                 pairs.append((f"{feature.name} in words", True, same))
+        elif isinstance(feature, OneOf):
+            # The text names the first levels and counts the others.
+            same = feature.condition.startswith(f"in {subset_text(feature.levels)}")
+            pairs.append((f"{feature.name} in words", True, same))
         elif decision.kind == "flag":
             pairs.append((f"{feature.name}, missing", bool(fill), decision.missing))
     return pairs

@@ -1,0 +1,130 @@
+"""Levels of a categorical column in the order of their risk, and subsets of them as features.
+
+See docs/maths/encoder.md#categories-by-risk and docs/decisions/0033-categories-by-risk.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone._encoder.columns import CategoricalColumn
+from bristlecone._encoder.features import OneOf, subset_text
+from bristlecone._encoder.schema import sort_key
+from bristlecone._encoder.scores import Ratios
+from bristlecone._encoder.thresholds import choose_gaps
+
+__all__ = ["FEWEST", "LevelRisks", "level_risks", "subset_features"]
+
+Floats = NDArray[np.float64]
+
+# Every level has this many rows of the mean risk besides its own.
+_PRIOR = 10.0
+
+# Standard errors by which the order must predict better than no order.
+_CLEARLY = 2.0
+
+FEWEST = 10
+"""Levels with fewer rows count as average: the order would only repeat their own outcomes."""
+
+# The last digits of sums depend on the order of the rows. Risks are equal up to this.
+_DIGITS = 10
+
+
+class LevelRisks(NamedTuple):
+    """Shrunk risk of every level less that of all rows, shape (n_levels,), in units of its own.
+
+    It is 0 for the ``n_rare`` levels of few rows.
+    """
+
+    risk: Floats
+    n_rare: int
+
+
+def level_risks(
+    column: CategoricalColumn,
+    ratios: Ratios,
+    weight: Floats | None,
+    present: NDArray[np.bool_] | None,
+) -> LevelRisks | None:
+    """Risks of the levels of a column that has the ``present`` ones of the rows.
+
+    None where the levels predict the outcome of a row no better than chance when they are estimated
+    from the other rows.
+    """
+    rows = np.arange(len(ratios.size)) if present is None else np.flatnonzero(present)
+    n_levels, shown = len(column.levels), column.codes >= 0
+    code, rows = column.codes[shown], rows[shown]
+    amount, size = ratios.amount[rows], ratios.size[rows]
+    # In units whose sums and squares do not overflow; a power of two changes no digit.
+    amount = np.ldexp(amount, -math.frexp(np.abs(amount).max(initial=0.0))[1])
+    weight = np.ones(len(code)) if weight is None else weight[rows]
+    # Whole weights are repeated rows; weights that sum to less than the rows are scaled up.
+    weight = weight * max(1.0, len(weight) / weight.sum())
+    # Sorted, so that the sums do not depend on the order of the rows.
+    order = np.lexsort((weight, size, *amount.T, code))
+    code, amount, size, weight = code[order], amount[order], size[order], weight[order]
+    start = np.searchsorted(code, np.arange(n_levels))
+    sums = np.column_stack([weight[:, None] * amount, weight * size, weight])
+    total = np.zeros((n_levels, sums.shape[1]))
+    occurs = np.append(start[1:], len(code)) > start
+    total[occurs] = np.add.reduceat(sums, start[occurs])
+    mean = total[:, :-2].sum(axis=0) / total[:, -2].sum()
+    # Amounts beyond the mean, the largest of which is 1.
+    excess = total[:, :-2] - total[:, -2:-1] * mean
+    amount = amount - size[:, None] * mean
+    unit = np.abs(amount).max()
+    if not unit > 0.0:
+        return None
+    excess, amount = excess / unit, amount / unit
+    rare = total[:, -1] < FEWEST
+    excess[rare] = 0.0
+    risk = excess / (total[:, -2:-1] + _PRIOR)
+    # Squared error of the risks without one unit of the row itself against that of no risks.
+    own = np.minimum(weight, 1.0)
+    without = (excess[code] - own[:, None] * amount) / (
+        total[code, -2:-1] - (own * size)[:, None] + _PRIOR
+    )
+    without[rare[code]] = 0.0
+    gain = (2.0 * without * amount - size[:, None] * without**2).sum(axis=1)
+    if not weight @ gain > _CLEARLY * np.sqrt(weight @ gain**2):
+        return None
+    if risk.shape[1] > 1:
+        spread = (risk * total[:, -2:-1]).T @ risk
+        axis = np.linalg.eigh(spread)[1][:, -1]
+        risk = risk @ axis[:, None] * np.sign(axis[np.argmax(np.abs(np.round(axis, _DIGITS)))])
+    largest = np.abs(risk).max()
+    return LevelRisks(np.round(risk[:, 0] / largest, _DIGITS), int(np.count_nonzero(rare)))
+
+
+def subset_features(
+    column: CategoricalColumn,
+    risk: Floats,
+    code: NDArray[np.int64],
+    total: Floats,
+    method: str,
+    n_thresholds: int,
+    unit: float,
+) -> Iterator[OneOf]:
+    """Levels on one side of thresholds of the risk, chosen as those of numbers.
+
+    Each feature lists the levels on the side that average rows are not on, the most extreme first.
+    ``code`` has the distinct codes of the rows, ``total`` their weights.
+    """
+    distinct, place = np.unique(risk[code], return_inverse=True)
+    weights: Floats = np.bincount(place, weights=total).astype(np.float64)
+    levels = sorted((column.levels[c] for c in code), key=sort_key)
+    of_level = {column.levels[c]: float(risk[c]) for c in code}
+    method = "quantiles" if method == "ensemble" else method
+    for gap in choose_gaps(distinct, weights, method, n_thresholds, unit):
+        low = distinct[gap + 1] <= 0.0 or (
+            distinct[gap] < 0.0 and -distinct[gap] >= distinct[gap + 1]
+        )
+        chosen = [one for one in levels if (of_level[one] <= distinct[gap]) == low]
+        chosen.sort(key=lambda one: of_level[one], reverse=not low)
+        condition = f"in {subset_text(chosen)}"
+        yield OneOf(column=column.name, condition=condition, levels=tuple(chosen))
