@@ -26,6 +26,7 @@ from bristlecone import (
     OptimalTreeRegressor,
 )
 from bristlecone._encoder.decisions import Decision, decide
+from bristlecone.exceptions import ColumnWarning
 from bristlecone.export import (
     export_dict,
     export_dot,
@@ -50,7 +51,8 @@ def odd():
     encoder = BinaryEncoder(n_thresholds=2, missing="branch")
     new = odd_columns(2000, 1).astype(object)
     new.iloc[0] = None
-    return OptimalTreeRegressor(max_depth=4, encoder=encoder).fit(X, y), new
+    with pytest.warns(ColumnWarning, match="the rarest are merged"):
+        return OptimalTreeRegressor(max_depth=4, encoder=encoder).fit(X, y), new
 
 
 # Dictionary

@@ -562,7 +562,8 @@ def test_many_rows_and_leaves_make_a_page_of_less_than_a_megabyte():
 
 
 def test_a_cross_validation_is_reported_with_its_folds_metric_and_rule(veterans):
-    search = TreeSizeCV(OptimalSurvivalTree(max_depth=2), cv=3, scoring="ibs")
+    tree = OptimalSurvivalTree(max_depth=2)
+    search = TreeSizeCV(tree, cv=3, scoring="ibs", rule="one-standard-error")
     search.fit(veterans.X, veterans.y)
     page = Page(html_report(search, size_path=search))
     assert "cross-validation over 137 rows with 3 folds. Metric: ibs. Rule:" in page.words
