@@ -157,7 +157,7 @@ def test_readme_has_exactly_the_two_set_up_commands():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert [content for kind, content, _ in BLOCK.findall(readme) if kind == "sh"] == [
         "python -m pip install . && bristlecone fit gbsg2 --max-depth 3\n",
-        "python -m pip install '.[test]' && python -m pytest\n",
+        "python -m pip install '.[test]' && python -m pytest -m \"not slow\" -n auto\n",
     ]
 
 

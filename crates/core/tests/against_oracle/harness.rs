@@ -35,6 +35,9 @@ pub const SCALE: u64 = match option_env!("BRISTLECONE_QUICK") {
     None => 10,
 };
 
+/// Whether shares of few instances may be a bit off their usual limits.
+pub const IS_QUICK: bool = SCALE < 10;
+
 /// An objective within this share of its terms of the least one is certified as optimal.
 pub const CERTIFIED: f64 = 1e-9;
 
