@@ -20,6 +20,9 @@ _NO_GROUP = -1
 # Keys of an entry of ``feature_costs``.
 _KEYS = ("cost", "discounted_cost", "group", "origin")
 
+# Smaller costs have too few digits to be averaged over rows.
+_LEAST = 1e-290
+
 
 class Prices(NamedTuple):
     """Feature costs of binary features, or of columns, every array of shape (n_features,).
@@ -73,6 +76,13 @@ def column_prices(names: list[str], costs: Any) -> Prices:
     discount = check_amounts(
         "feature_costs", [entry.get("discounted_cost", entry["cost"]) for entry in entries]
     )
+    for name, *values in zip(names, cost.tolist(), discount.tolist(), strict=True):
+        tiny = [value for value in values if 0 < value < _LEAST]
+        if tiny:
+            raise InvalidParameterError(
+                f"feature_costs: {tiny[0]:g} of column {name!r} is less than {_LEAST:g}; make it "
+                "0, or change the unit"
+            )
     above = discount > cost
     if above.any():
         column = int(np.argmax(above))
