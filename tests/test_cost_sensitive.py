@@ -155,7 +155,10 @@ def test_a_saved_model_keeps_costs_and_prices():
         ({"feature_costs": {7: 1.0}}, "feature_costs names column 7"),
         ({"feature_costs": [-1, 0, 0, 0, 0]}, r"feature_costs\[0\] is -1.0"),
         ({"feature_costs": {2: {"group": "a"}}}, "feature_costs has no 'cost' for column 'x2'"),
-        ({"feature_costs": {2: 1e-300}}, "feature_costs: 1e-300 of column 'x2' is less than 1e-290"),
+        (
+            {"feature_costs": {2: 1e-300}},
+            "feature_costs: 1e-300 of column 'x2' is less than 1e-290",
+        ),
         (
             {"feature_costs": {2: {"cost": 1, "grup": "a"}}},
             "feature_costs has an unknown key 'grup' for column 'x2'",
