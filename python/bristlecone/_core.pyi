@@ -119,6 +119,12 @@ def risk_table(
     weight: NDArray[np.float64] | None = None,
     entry: NDArray[np.float64] | None = None,
 ) -> dict[str, NDArray[np.float64]]: ...
+def row_hazard(
+    time: NDArray[np.float64],
+    event: NDArray[np.bool_],
+    weight: NDArray[np.float64] | None,
+    entry: NDArray[np.float64] | None,
+) -> NDArray[np.float64]: ...
 def grow_greedy(
     features: NDArray[np.uint8] | NDArray[np.float64],
     time: NDArray[np.float64],

@@ -158,12 +158,16 @@ def own_task(rng):
             rate = events / (w * t)[rows].sum()
             return [*(w * logarithm)[rows], -events * rate.ln() if events else events]
 
+        def size(rows):
+            # A share of the events is lost where their logarithm, that of a ratio of one, is not.
+            return sum(map(abs, parts(rows))) + 2 * (w * e)[rows].sum()
+
         def leaf_cost(rows):
-            cost, size = sum(parts(rows)), sum(map(abs, parts(rows)))
-            return 0 if abs(cost) <= plain.NOTHING * size else plain.units(2 * cost)
+            cost = sum(parts(rows))
+            return 0 if abs(cost) <= plain.NOTHING * size(rows) else plain.units(2 * cost)
 
         def leaf_terms(rows):
-            return plain.units(2 * sum(map(abs, parts(rows))))
+            return plain.units(2 * size(rows))
     else:
         y = ranges.values(numbers(rng, n, least=-2))
         # Between the sums that there are, so that no rounding matters.

@@ -41,6 +41,25 @@ def test_random_problems(name, kind):
         ("fit", "measure of classes", 20067382),
         # Censoring weights that leave no digits are refused.
         ("verify", "brier", 20174955),
+        # Digits lost between weights of very different size: of effective numbers at risk,
+        ("verify", "likelihood", 900106),
+        # shrunk curves,
+        ("table", "likelihood", 900411),
+        # the baseline,
+        ("verify", "likelihood", 900548),
+        # hazards of rows,
+        ("verify", "likelihood", 900297),
+        # beside a large prior,
+        ("verify", "likelihood", 904698),
+        # restricted means of groups,
+        ("verify", "brier", 901036),
+        # the entropy and the Gini impurity of a light class,
+        ("table", "classes", 900384),
+        ("verify", "classes", 901609),
+        # and in a task of the user's own.
+        ("verify", "own task", 901289),
+        # Terms cancel, and the file says so.
+        ("fit", "counts", 904712),
     ],
 )
 def test_problems_that_once_failed(name, kind, seed):

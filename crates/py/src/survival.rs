@@ -3,7 +3,8 @@
 use crate::run::to_py;
 use bristlecone_core::error::not_negative;
 use bristlecone_core::survival::{Observations, RiskTable};
-use numpy::{IntoPyArray, PyReadonlyArray1};
+use bristlecone_core::task::likelihood::baseline_hazard;
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -63,4 +64,17 @@ pub fn risk_table<'py>(
     out.set_item("events", table.events.into_pyarray(py))?;
     out.set_item("censored", table.censored.into_pyarray(py))?;
     Ok(out)
+}
+
+/// Baseline hazard of every row between its entry and its time, as the likelihood has it.
+#[pyfunction]
+pub fn row_hazard<'py>(
+    py: Python<'py>,
+    time: PyReadonlyArray1<'py, f64>,
+    event: PyReadonlyArray1<'py, bool>,
+    weight: Option<PyReadonlyArray1<'py, f64>>,
+    entry: Option<PyReadonlyArray1<'py, f64>>,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let obs = observations(&time, &event, weight.as_ref(), entry.as_ref())?;
+    Ok(baseline_hazard(&obs).into_pyarray(py))
 }

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bristlecone import _core
 from bristlecone._data.survival import TrainingData
 from bristlecone._leaves.brier import antitonic, brier_score_of
 from bristlecone._tree import Tree
@@ -113,35 +114,21 @@ def _risk_sets(
     n_leaves: int, position: NDArray[np.int64], data: TrainingData, times: Floats
 ) -> tuple[Floats, Floats]:
     """Weight of events and of rows at risk of every leaf at event times, (n_leaves, n_times)."""
-    width = len(times) + 1
-
-    def table(first: NDArray[np.int64], rows: Any, weight: Floats | None) -> Floats:
-        """Weight of the rows by leaf and number of the times, one column more than times."""
-        weight = None if weight is None else weight[rows]
-        counts = np.bincount(position[rows] * width + first, weight, n_leaves * width)
-        return counts.reshape(n_leaves, width).astype(np.float64)
-
-    def later(counts: Floats) -> Floats:
-        """Sums over all later columns."""
-        return np.cumsum(counts[:, :0:-1], axis=1)[:, ::-1]
-
-    def sums(weight: Floats | None) -> tuple[Floats, Floats]:
-        """Weight, or number, of events and of rows at risk."""
-        everyone = slice(None)
-        died = table(np.searchsorted(times, data.time[data.event]), data.event, weight)[:, :-1]
-        at_risk = later(table(np.searchsorted(times, data.time, side="right"), everyone, weight))
-        if data.entry is not None:
-            entered = np.searchsorted(times, data.entry, side="right")
-            at_risk = at_risk - later(table(entered, everyone, weight))
-        return died, at_risk
-
-    died, at_risk = sums(data.weight)
-    if data.weight is not None and data.entry is not None:
-        # Differences of sums are rounded: where all who are at risk die, nobody is left.
-        n_died, n_at_risk = sums(None)
-        at_risk = np.where(n_died == n_at_risk, died, at_risk)
-    # Rows that leave at a time are in its risk set, whatever rounding makes of the sums.
-    return died, np.maximum(at_risk, died)
+    died, at_risk = np.zeros((2, n_leaves, len(times)))
+    # Rows without weight ask for all times.
+    nobody = np.zeros(len(times))
+    weight = np.ones(len(data.time)) if data.weight is None else data.weight
+    for leaf in range(n_leaves):
+        rows = position == leaf
+        table = _core.risk_table(
+            np.concatenate([data.time[rows], times]),
+            np.concatenate([data.event[rows], nobody.astype(bool)]),
+            np.concatenate([weight[rows], nobody]),
+            None if data.entry is None else np.concatenate([data.entry[rows], nobody]),
+        )
+        at = np.searchsorted(table["time"], times)
+        died[leaf], at_risk[leaf] = table["events"][at], table["at_risk"][at]
+    return died, at_risk
 
 
 def _shrunk_brier_optimal(

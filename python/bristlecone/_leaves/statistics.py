@@ -151,10 +151,11 @@ def row_hazard(data: TrainingData, baseline: Baseline) -> NDArray[np.float64]:
     Where that is zero it is 1/(W + 1), W the total weight, so that no hazard sum is zero and
     every logarithm finite; the engine's search has the same floor.
     """
+    if data.entry is not None:
+        # A late entry leaves little of the hazard, which is to have all its digits.
+        return _core.row_hazard(data.time, data.event, data.weight, data.entry)
     cumulative = StepFunction(baseline.unique_times, baseline.cumulative_hazard, before=0.0)
     hazard = np.asarray(cumulative(data.time))
-    if data.entry is not None:
-        hazard = hazard - cumulative(data.entry)
     total = len(hazard) if data.weight is None else np.sum(data.weight)
     return np.where(hazard > 0, hazard, 1 / (total + 1))
 

@@ -317,7 +317,8 @@ class CertificateRecord(Record, frozen=True):
             }
         )
         # Coarse: optimal is relative to the terms of the objective, which only the rows give.
-        closed = found.gap <= 1e-3 * max(1.0, abs(found.objective_value))
+        values = [abs(x) for point in found.trace for x in point[1:2] if math.isfinite(x)]
+        closed = found.gap <= 1e-3 * max(1.0, abs(found.objective_value), *values)
         if found.gap < 0 or (found.status == "optimal" and not closed):
             raise ModelFormatError("lower_bound contradicts objective_value or status")
         if found.status == "reference_optimal" and found.reference_loss is None:

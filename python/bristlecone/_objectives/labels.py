@@ -95,7 +95,13 @@ class ClassObjective(TaskObjective):
 
     def losses(self, tree: Tree, problem: Problem, leaves: ClassLeaves) -> Floats | None:
         values = tree.node_sums(leaves.values)
-        return (values.sum(axis=1) - values.max(axis=1)) / values[0].sum()
+        return _others(values).min(axis=1) / values[0].sum()
+
+
+def _others(values: Floats) -> Floats:
+    """Weight of all other classes beside each: a sum, for a difference would lose small ones."""
+    n = values.shape[1]
+    return np.stack([np.delete(values, k, axis=1).sum(axis=1) for k in range(n)], axis=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,11 +180,14 @@ class LabelSums(ClassObjective):
             # Smoothed classes weigh as much as the real ones altogether, but not each of them.
             taught = problem.data.smoothed is not None
             whole = tree.weighted_n_node_samples[0] if taught else values[0].sum()
-            return (values.sum(axis=1) - values.max(axis=1)) / whole
+            return _others(values).min(axis=1) / whole
         total = values.sum(axis=1, keepdims=True)
-        share = values / total
-        impure = values * (1 - share) if self.name == "gini" else -xlogy(values, share)
-        return impure.sum(axis=1) / total[0]
+        share, rest = values / total, _others(values) / total
+        if self.name == "gini":
+            return (values * rest).sum(axis=1) / total[0]
+        logs = np.where(share > 0.5, np.log1p(-rest * (share > 0.5)), 0.0)
+        logs[share <= 0.5] = xlogy(share > 0, share)[share <= 0.5]
+        return -(values * logs).sum(axis=1) / total[0]
 
     def value(self, tree: Tree, problem: Problem, leaves: ClassLeaves) -> float:
         return Objective.value(self, tree, problem, leaves)

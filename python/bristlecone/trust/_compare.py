@@ -11,10 +11,10 @@ import numpy as np
 from bristlecone.trust._optimality import RELATIVE
 from bristlecone.trust._verification import Check
 
-__all__ = ["Checks", "close", "shown"]
+__all__ = ["OF_TERMS", "Checks", "close", "shown"]
 
 # Relative rounding error of the terms of a sum, which counts if positive and negative ones cancel.
-_OF_TERMS = 1e-12
+OF_TERMS = 1e-12
 
 
 class Checks:
@@ -69,7 +69,7 @@ def close(expected: Any, found: Any, scale: Any = 0.0) -> bool:
 def _alike(one: Any, other: Any, scale: Any) -> Any:
     # `rtol` of isclose is relative to the second number; numbers below the normal range have
     # fewer digits than it asks for.
-    atol = _OF_TERMS * np.asarray(scale, dtype=np.float64) + 16 * math.ulp(0.0)
+    atol = OF_TERMS * np.asarray(scale, dtype=np.float64) + 16 * math.ulp(0.0)
     return np.isclose(other, one, rtol=RELATIVE, atol=atol, equal_nan=True)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -199,6 +200,9 @@ def _thetas(
 
 def _kaplan_meier(tree: Any, lives: Lifetimes, reached: Bools, shrinkage: float) -> Floats:
     """Kaplan–Meier of the leaves, shrunk: λ pseudo-rows with the curve of the parent."""
+    if shrinkage == 0:
+        of_leaves = (replace(lives, weight=lives.weight * reached[:, k]) for k in tree.tree_.leaves)
+        return np.array([leaf.kaplan_meier for leaf in of_leaves])
     times = lives.times
 
     def counts(node: int) -> tuple[Floats, Floats]:

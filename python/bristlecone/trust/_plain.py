@@ -48,13 +48,16 @@ class Lifetimes:
         """Sum of ``weight`` over the rows with entry < t <= time."""
         if self.entry is None:
             return np.asarray(self.left(weight)[::-1].cumsum()[::-1])
-        # Exactly: late heavy rows cancel. Times up to the entry do not count the row.
-        column, n = Column.of(weight), self.times.size
+        return self._at_risk(Column.of(weight)).floats()
+
+    def _at_risk(self, weight: Column) -> Column:
+        """The same exactly: late heavy rows cancel. Times up to the entry do not count the row."""
+        assert self.entry is not None
+        n = self.times.size
         place = np.searchsorted(self.times, self.time)
         before = np.searchsorted(self.times, self.entry, side="right")
-        left, late = column.by_group(place, n).whole, column.by_group(before, n + 1).whole
-        sums = left[::-1].cumsum()[::-1] - late[:0:-1].cumsum()[::-1]
-        return Column(sums, column.unit).floats()
+        left, late = weight.by_group(place, n).whole, weight.by_group(before, n + 1).whole
+        return Column(left[::-1].cumsum()[::-1] - late[:0:-1].cumsum()[::-1], weight.unit)
 
     @cached_property
     def hazard(self) -> Floats:
@@ -76,9 +79,17 @@ class Lifetimes:
     @property
     def kaplan_meier(self) -> Floats:
         """S at each time."""
-        if self.entry is not None:
-            return (1 - self.hazard).cumprod()
-        return self._staying(self.event).cumprod()
+        if self.entry is None:
+            return self._staying(self.event).cumprod()
+        weight = Column.of(self.weight)
+        died = weight.where(self.event).by_group(
+            np.searchsorted(self.times, self.time), self.times.size
+        )
+        at_risk = self._at_risk(weight)
+        staying = Column(at_risk.whole - died.whole, weight.unit).floats()
+        some = died.whole > 0
+        share = np.divide(staying, at_risk.floats(), out=np.ones_like(staying), where=some)
+        return np.asarray(share.cumprod())
 
     @property
     def censoring(self) -> Floats:

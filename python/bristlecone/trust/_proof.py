@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone.trust._cells import TooManyTies
-from bristlecone.trust._compare import Checks
+from bristlecone.trust._compare import OF_TERMS, Checks
 from bristlecone.trust._exhaustive import Limits, better_tree, distinct_features, estimated_work
 from bristlecone.trust._losses import statement_of
-from bristlecone.trust._optimality import RELATIVE, is_optimal, tolerance
+from bristlecone.trust._optimality import is_optimal, tolerance
 from bristlecone.trust._rows import Rows, reached_nodes, read_rows
 from bristlecone.trust._statement import Statement, like
 from bristlecone.trust._teacher import drift_of, with_smoothed
@@ -168,7 +168,7 @@ def check_improvements(tree: Any, statement: Statement, own: Value, checks: Chec
         doubts = [
             statement.doubt(own.sums[[at]]) / float(statement.total) for at in range(len(split))
         ]
-        terms[split] = sizes[split] + (np.array(doubts)[split] + own.doubt) / RELATIVE
+        terms[split] = sizes[split] + (np.array(doubts)[split] + own.doubt) / OF_TERMS
     checks.same("improvements", "of every split", [("of node", expected, nodes.improvement, terms)])
 
 

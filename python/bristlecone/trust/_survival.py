@@ -59,6 +59,11 @@ class Counted(Statement):
         events, hazard = sums[:, 0] + prior, sums[:, 1] + prior
         some = events > 0
         ratio = log_ratio(np.where(some, events, hazard), hazard)
+        if ratio.dtype != object:
+            # Beside a large prior both have lost the last digits of the sums, the difference none.
+            excess = np.where(some, (sums[:, 0] - sums[:, 1]) / hazard, 0.0)
+            near = np.abs(excess) < 0.5
+            ratio = np.where(near, np.log1p(np.where(near, excess, 0.0)), ratio)
         return events * ratio
 
     def candidates(self, sums: Any) -> Any:

@@ -175,6 +175,11 @@ impl<'a> Certificate<'a> {
             self.monitor.report(&self.point());
         }
         let TracePoint { objective, lower_bound, nodes, .. } = self.point();
+        // The objective of the tree returned may differ from that of the search in its last digits.
+        for point in &mut self.trace {
+            point.objective = point.objective.max(objective);
+            point.lower_bound = point.lower_bound.min(lower_bound);
+        }
         Verdict { objective, lower_bound, status, nodes, trace: self.trace }
     }
 }

@@ -49,48 +49,39 @@ pub struct RiskTable {
     pub events: Vec<f64>,
     /// Weight of the censorings at that time.
     pub censored: Vec<f64>,
-    /// Weight at risk that does not leave at that time, computed with twice the digits, so that
-    /// nothing cancels for weights of different size.
+    /// Weight at risk that does not leave at that time: a sum, never a difference, so that nothing
+    /// cancels for weights of different size.
     staying: Vec<f64>,
 }
 
 impl RiskTable {
     /// Sorts the rows and accumulates; O(n log n).
     pub fn new(obs: &Observations) -> Self {
-        let by_time_then_weight = |times: &[f64]| {
-            let mut order: Vec<usize> = (0..times.len()).collect();
-            order.sort_by(|&a, &b| {
-                times[a].total_cmp(&times[b]).then(obs.weight(a).total_cmp(&obs.weight(b)))
-            });
-            order
-        };
-        let order = by_time_then_weight(obs.time);
+        let mut order: Vec<usize> = (0..obs.len()).collect();
+        order.sort_by(|&a, &b| {
+            let by_time = obs.time[a].total_cmp(&obs.time[b]);
+            by_time.then(obs.weight(a).total_cmp(&obs.weight(b)))
+        });
         let mut table = RiskTable::default();
+        let (mut events, mut censored) = (Vec::<Precise>::new(), Vec::<Precise>::new());
         for &i in &order {
             if table.time.last() != Some(&obs.time[i]) {
                 table.time.push(obs.time[i]);
-                table.events.push(0.0);
-                table.censored.push(0.0);
+                events.push(Precise::default());
+                censored.push(Precise::default());
             }
-            let column = if obs.event[i] { &mut table.events } else { &mut table.censored };
-            *column.last_mut().expect("a time was pushed") += obs.weight(i);
+            let column = if obs.event[i] { &mut events } else { &mut censored };
+            column.last_mut().expect("a time was pushed").add(obs.weight(i));
         }
-        let n = table.time.len();
-        let (mut leaving, mut not_entered) = (Precise::default(), Precise::default());
-        let entry = obs.entry.unwrap_or(&[]);
-        let mut waiting = by_time_then_weight(entry);
-        (table.at_risk, table.staying) = (vec![0.0; n], vec![0.0; n]);
-        for k in (0..n).rev() {
-            let now = Precise::from(table.events[k]).plus(table.censored[k].into());
-            while waiting.last().is_some_and(|&i| entry[i] >= table.time[k]) {
-                not_entered.add(obs.weight(waiting.pop().expect("checked")));
-            }
-            // Those who leave now are at risk, whatever cancels for weights of very different size.
-            let staying = leaving.minus(not_entered).value().max(0.0);
-            leaving = leaving.plus(now);
-            table.staying[k] = staying;
-            table.at_risk[k] = leaving.minus(not_entered).value().max(now.value());
-        }
+        let staying = match obs.entry {
+            None => later(events.iter().zip(&censored).map(|(&e, &c)| e.plus(c)).collect()),
+            Some(entry) => staying(obs, entry, &order, &table.time),
+        };
+        let at_risk = |k: usize| staying[k].plus(events[k].plus(censored[k])).value();
+        table.at_risk = (0..staying.len()).map(at_risk).collect();
+        table.staying = staying.into_iter().map(Precise::value).collect();
+        table.events = events.into_iter().map(Precise::value).collect();
+        table.censored = censored.into_iter().map(Precise::value).collect();
         table
     }
 
@@ -143,6 +134,46 @@ impl RiskTable {
     }
 }
 
+/// Sum of all later values.
+fn later(mut values: Vec<Precise>) -> Vec<Precise> {
+    let mut sum = Precise::default();
+    for value in values.iter_mut().rev() {
+        let own = std::mem::replace(value, sum);
+        sum = sum.plus(own);
+    }
+    values
+}
+
+/// Weight with `entry < t < time` at each of the distinct times `t`; O(n log n).
+///
+/// Nodes of a binary tree over the times hold the weight of the rows that are there at all times
+/// below them; the sum of a time is that of the nodes above it. Differences of running sums would
+/// cancel where late rows outweigh early ones.
+fn staying(obs: &Observations, entry: &[f64], order: &[usize], time: &[f64]) -> Vec<Precise> {
+    let n = time.len();
+    let mut nodes = vec![Precise::default(); 2 * n];
+    let mut own = 0;
+    for &i in order {
+        own += usize::from(time[own] < obs.time[i]);
+        let (mut first, mut end) = (n + time.partition_point(|&t| t <= entry[i]), n + own);
+        while first < end {
+            if first % 2 == 1 {
+                nodes[first].add(obs.weight(i));
+                first += 1;
+            }
+            if end % 2 == 1 {
+                end -= 1;
+                nodes[end].add(obs.weight(i));
+            }
+            (first, end) = (first / 2, end / 2);
+        }
+    }
+    for node in 2..2 * n {
+        nodes[node] = nodes[node].plus(nodes[node / 2]);
+    }
+    nodes.split_off(n)
+}
+
 /// Value at `t` of the right-continuous step function through `(times, values)`;
 /// `before` holds to the left of the first time.
 pub fn step_value<T: Copy>(times: &[f64], values: &[T], before: T, t: f64) -> T {
@@ -173,6 +204,21 @@ mod tests {
         assert_eq!(table.kaplan_meier(), [0.8, 0.4, 0.0]);
         assert_eq!(table.censoring(false), [1.0, 0.75, 0.75]);
         assert_eq!(table.censoring(true), [1.0, 0.5, 0.5]);
+    }
+
+    #[test]
+    fn late_heavy_rows_leave_light_ones_their_digits() {
+        let obs = Observations {
+            time: &[2.0, 4.0, 2.0, 9.0, 9.0, 9.0],
+            event: &[true, true, true, true, true, false],
+            weight: Some(&[1e-5, 1e-8, 1e10, 1.0, 1e-7, 1e30]),
+            entry: Some(&[0.0, 1.0, 0.0, 5.0, 6.0, 4.0]),
+        };
+        let table = RiskTable::new(&obs);
+        let (first, last) = (1e10 + 1e-5 + 1e-8, 1e30 + 1.0 + 1e-7);
+        assert_eq!(table.at_risk, [first, 1e-8, last]);
+        assert_eq!(table.nelson_aalen()[1], (1e10 + 1e-5) / first + 1.0);
+        assert_eq!(table.kaplan_meier()[1..], [0.0, 0.0]);
     }
 
     #[test]
