@@ -20,7 +20,7 @@ from bristlecone.exceptions import BristleconeWarning
 GREEDY = {"greedy": greedy}
 # What a refusal of data of wide range names.
 NAMED = re.compile(
-    r"\b(y|times?|exposure|rows?|weights?|sample_weight|costs?|rewards?|statistics|sums)\b"
+    r"\b(y|times?|exposure|rows?|weights?|sample_weight|costs?|rewards?|statistics|sums|feature_costs)\b"
 )
 SAVED = {kind: draw for kind, draw in DRAWS.items() if kind != "own task"}
 
