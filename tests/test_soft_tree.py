@@ -12,7 +12,12 @@ from survival_rows import assert_same_predictions, hazard, sample, survival
 from bristlecone import SoftSurvivalTree, curves, load_model, save_model
 from bristlecone._objectives.parity import CurveParity
 from bristlecone._soft.models import MODELS
-from bristlecone.exceptions import ConstantFeatureWarning, EmptyLeafWarning, ModelFormatError
+from bristlecone.exceptions import (
+    ColumnWarning,
+    ConstantFeatureWarning,
+    EmptyLeafWarning,
+    ModelFormatError,
+)
 from bristlecone.export import export_dict, export_text
 from bristlecone.metrics import concordance_index_censored
 
@@ -201,7 +206,8 @@ def test_categories_flags_and_missing_values_have_columns_with_names():
         strict = make(handle_unknown="error").fit(X, y)
     with pytest.raises(ValueError, match="unknown category 'IV' in row 0"):
         strict.predict(unknown)
-    with pytest.warns(ConstantFeatureWarning):
+    merged = "the 2 rarest levels of column 'stage' are merged"
+    with pytest.warns(ConstantFeatureWarning), pytest.warns(ColumnWarning, match=merged):
         few = make(max_categories=1).fit(X, y)
     assert "stage = other" in few.design_names_
     # Coefficients are per year of age: the logit from the user's own columns.

@@ -15,6 +15,7 @@ from bristlecone._data.groups import check_two_groups
 from bristlecone._data.rows import check_sample_weight
 from bristlecone._data.survival import check_training_data
 from bristlecone._encoder.design import DesignEncoder
+from bristlecone._encoder.features import Other
 from bristlecone._encoder.missing import missing_text
 from bristlecone._estimators.base import BaseTree
 from bristlecone._estimators.soft_parameters import OPTIONS, check_soft_parameters
@@ -32,6 +33,7 @@ from bristlecone._soft.training.train import SoftSettings, TrainedTree, Training
 from bristlecone._soft.tree import SoftTree
 from bristlecone.exceptions import (
     BristleconeWarning,
+    ColumnWarning,
     ConstantFeatureWarning,
     EmptyLeafWarning,
     FitConvergenceWarning,
@@ -306,6 +308,8 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
             If a leaf holds less of the training weight than ``min_leaf_share``.
         ConstantFeatureWarning
             If a column of ``X`` takes a single value.
+        ColumnWarning
+            If a column has more than ``max_categories`` levels, and the rarest are merged.
         BristleconeWarning
             If a time is 0; it is replaced by half the smallest positive time.
         """
@@ -317,6 +321,7 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         group = self._groups(X, sensitive_features, data.kept)
         times, replaced = positive_times(data.time)
         encoder = DesignEncoder(self.max_categories, self.handle_unknown).fit(data.X, data.weight)
+        _warn_of_merged(encoder)
         design = encoder.transform(data.X)
         weight = np.ones(len(times)) if data.weight is None else data.weight
         names = encoder.names if encoder.named_ else None
@@ -532,6 +537,18 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
 
     def _check_parameters(self) -> None:
         check_soft_parameters(self)
+
+
+def _warn_of_merged(encoder: DesignEncoder) -> None:
+    """Warn of columns whose rarest levels share one column of the design."""
+    for part in encoder.design_:
+        if isinstance(part.question, Other):
+            n = len(part.question.levels)
+            warn(
+                f"the {n} rarest levels of column {part.column!r} are merged "
+                f'into "{part.column} = other"; raise max_categories to keep them apart',
+                ColumnWarning,
+            )
 
 
 def _compared(
