@@ -68,6 +68,7 @@ def test_classes_and_numbers_start_from_a_greedy_tree_too():
         assert tree.score(X, y) > 0.95
 
 
+@pytest.mark.slow
 def test_progress_goes_by_the_clock_with_the_share_done_and_the_time_left():
     told = []
 
@@ -130,6 +131,7 @@ def test_ctrl_c_within_the_callback_keeps_the_tree_so_far():
     assert tree.objective_value_ > tree.lower_bound_
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
 def test_these_tests_run_in_a_process_that_ignores_ctrl_c():
     test = f"{__file__}::test_ctrl_c_within_the_callback_keeps_the_tree_so_far"

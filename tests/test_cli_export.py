@@ -39,6 +39,7 @@ def test_texts_are_those_of_the_functions(capsys, folder):
     assert text in run(capsys, "show", "m.json")[1]
 
 
+@pytest.mark.slow
 def test_sql_of_a_saved_tree_runs_in_a_database(capsys, folder):
     command = ("export", "m.json", "--to", "sql", "--table", "veterans", "--times", "30")
     done = run_process("-m", "bristlecone", *command, "--dialect", "sqlite", "--out", "m.sql")

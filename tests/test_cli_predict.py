@@ -23,6 +23,7 @@ def folder(tmp_path, monkeypatch):
     return study_folder(tmp_path, monkeypatch)
 
 
+@pytest.mark.slow
 def test_saved_model_predicts_in_a_new_process_what_the_fitted_one_does(capsys, folder):
     run(capsys, "fit", "veterans", "--max-depth", 2, "--model", "m.json")
     dataset = datasets.load("veterans")

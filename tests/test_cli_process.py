@@ -27,6 +27,7 @@ def folder(tmp_path, monkeypatch):
     return study_folder(tmp_path, monkeypatch)
 
 
+@pytest.mark.slow
 def test_everything_works_without_any_optional_library(folder):
     blocked = ("polars", "pyarrow", "matplotlib", "sksurv")
     program = (
@@ -47,6 +48,7 @@ def test_everything_works_without_any_optional_library(folder):
     )
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_ends_quietly():
     read, write = os.pipe()
     os.close(read)
@@ -60,6 +62,7 @@ def test_a_closed_pipe_ends_quietly():
     assert err == b""
 
 
+@pytest.mark.slow
 def test_ctrl_c_during_the_search_gives_the_best_tree_so_far(folder):
     program = (
         "import os, signal, sys, threading\n"
@@ -109,6 +112,7 @@ def test_ctrl_c_while_libraries_are_imported_ends_with_130_and_no_word():
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
+@pytest.mark.slow
 def test_an_ignored_ctrl_c_does_not_end_a_command(folder):
     program = (
         CTRL_C_AT_IMPORT + "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"

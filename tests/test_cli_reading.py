@@ -138,6 +138,7 @@ def stripped(rows):
     return [[None if pd.isna(cell) else cell.strip() or None for cell in row] for row in rows]
 
 
+@pytest.mark.slow
 @settings(derandomize=True, max_examples=300)
 @given(
     st.integers(2, 4).flatmap(

@@ -80,6 +80,7 @@ def agree(server, model, X, kinds=None, **options):
         np.testing.assert_array_equal(texts, values, err_msg=name)
 
 
+@pytest.mark.slow
 def test_servers_predict_as_the_tree(database):
     for subject in SUBJECTS.values():
         model, X = small(subject)

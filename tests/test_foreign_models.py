@@ -135,6 +135,7 @@ def plain_ibs(train, test, survival, end, n_pieces=20000):
     return total / n_pieces
 
 
+@pytest.mark.slow
 def test_scores_of_scikit_survival_are_those_of_plain_loops(rows):
     linear = pytest.importorskip("sksurv.linear_model").CoxPHSurvivalAnalysis(alpha=0.1)
     forest = pytest.importorskip("sksurv.ensemble").RandomSurvivalForest(10, random_state=0)

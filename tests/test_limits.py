@@ -210,12 +210,14 @@ def searching():
         process.kill()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
 def test_ctrl_c_keeps_the_best_tree(searching):
     searching.send_signal(signal.SIGINT)
     assert searching.stdout.readline() == "interrupted True\n"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
 def test_ctrl_c_again_raises(searching):
     # The first may end the search before the second comes, and two may arrive as one.

@@ -186,6 +186,7 @@ def test_shared_defaults_are_those_of_the_signatures(cls):
             assert parameters[name] == PARAMETERS[name].default, name
 
 
+@pytest.mark.slow
 def test_python_without_docstrings_imports_and_fits():
     program = (
         "from bristlecone import *\n"

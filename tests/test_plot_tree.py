@@ -111,6 +111,7 @@ def test_no_text_meets_another_or_leaves_its_box(trees, leaves, width):
     assert_tidy(ax)
 
 
+@pytest.mark.slow
 def test_32_leaves_fit_on_a_page():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(2000, 5)), columns=list("abcde"))
@@ -300,6 +301,7 @@ def test_tasks_of_ones_own_are_told_in_words():
             assert {"value", "cost", "2", "11"} <= set(texts(ax))
 
 
+@pytest.mark.slow
 def test_soft_splits_show_their_largest_weights():
     X, y = sample()
     X.columns = LONG
@@ -330,6 +332,7 @@ def test_axes_of_the_user_are_used_whatever_their_size(trees, leaves):
     assert_tidy(mine)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", slow_but({"svg"}, ["svg", "pdf"]))
 def test_vector_files_hold_text(trees, kind, tmp_path):
     ax = plot_tree(trees[8])
@@ -385,6 +388,7 @@ def test_equal_numbers_and_names_with_line_breaks_can_be_drawn():
             assert_tidy(plot_tree(tree, width=width))
 
 
+@pytest.mark.slow
 def test_the_work_for_a_long_label_is_bounded(monkeypatch):
     from matplotlib.textpath import text_to_path
 

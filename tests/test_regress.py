@@ -95,6 +95,7 @@ def test_numbers_whose_squares_overflow_are_refused():
         OptimalTreeRegressor().fit(X, [1e300] * 39 + [-1e300])
 
 
+@pytest.mark.slow
 def test_verbose_is_seen_without_any_set_up_of_logging():
     code = (
         "from bristlecone import OptimalTreeRegressor\n"

@@ -20,7 +20,7 @@ from bristlecone import (
 from bristlecone.report import html_report
 from bristlecone.report._case import case
 
-pytestmark = needs_chromium
+pytestmark = [needs_chromium, pytest.mark.slow]
 
 # Fills the form row by row, as a reader does, and collects what it answers.
 FILL = """

@@ -9,6 +9,8 @@ import pytest
 
 from bristlecone.datasets import load
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent
 
 

@@ -112,6 +112,7 @@ def one_line(n=400, seed=0):
 PAPER = {"pooling": None, "balance": 0.0}
 
 
+@pytest.mark.slow
 def test_leaves_hold_their_share_where_the_papers_objective_empties_them():
     X, y = one_line()
     model = SoftSurvivalTree(random_state=0).fit(X, y)
@@ -325,6 +326,7 @@ def test_a_larger_penalty_brings_the_groups_together():
         assert distance[2] < 0.3 * distance[0]
 
 
+@pytest.mark.slow
 def test_the_group_may_be_a_column_which_stays_a_feature():
     X, y, group = simulated("weibull", n=200)
     frame = pd.DataFrame(X, columns=list("abcd")).assign(

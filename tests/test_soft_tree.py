@@ -65,6 +65,7 @@ def test_memberships_are_probabilities_and_the_path_follows_the_larger_branch():
         assert node == model.apply(X)[row]
 
 
+@pytest.mark.slow
 def test_a_row_has_the_same_leaf_and_curve_alone_and_in_a_batch():
     X, y = sample(n=60)
     for leaf in MODELS:

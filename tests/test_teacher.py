@@ -154,6 +154,7 @@ def test_a_teacher_of_weight_zero_changes_nothing(case: Any) -> None:
     assert plain.certificate_.teacher is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", slow_but({"GreedySurvivalTree", "OptimalTreeRegressor squared-error"}, AUTO)
 )

@@ -324,6 +324,7 @@ def test_a_teacher_of_the_users_own_stays_out_of_files(name, tmp_path):
     assert dumps(model) == dumps(tree)
 
 
+@pytest.mark.slow
 def test_a_tree_from_a_file_needs_its_own_teacher():
     tree, y, _ = fitted("squared-error")
     model = loads(dumps(tree))

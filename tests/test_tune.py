@@ -345,6 +345,7 @@ def test_progress_is_told_after_every_search():
     assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
+@pytest.mark.slow
 def test_folds_in_processes_give_the_same_and_report_in_order(caplog):
     X, y = sample(80)
     told = []

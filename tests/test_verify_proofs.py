@@ -337,6 +337,7 @@ def test_the_search_is_that_of_every_tree_in_fractions(kind):
         assert found == pytest.approx(float(best), rel=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prior", slow_but({10.0}, [0.0, 10.0]))
 def test_every_survival_tree_is_tried(prior):
     rng = np.random.default_rng(2)
